@@ -1,0 +1,57 @@
+import type { Alert, Metric } from './types.ts';
+
+/** An alert as the page lists it. */
+export interface Entry {
+  /** Its latest change. */
+  readonly alert: Alert;
+  /** When it was raised, as far as is known. */
+  readonly sinceMs: number;
+  readonly node: string;
+}
+
+export interface AlertBook {
+  /** Newest first. */
+  readonly open: readonly Entry[];
+  /** The last few that were resolved, newest first. */
+  readonly resolved: readonly Entry[];
+}
+
+const RESOLVED_SHOWN = 5;
+
+export const EMPTY_BOOK: AlertBook = { open: [], resolved: [] };
+
+/** Names of nodes may hold slashes: the last two parts are the metric and the unique id. */
+export function nodeOfAlert(alertId: string): string {
+  return alertId.split('/').slice(0, -2).join('/');
+}
+
+const timeOf = (alert: Alert): number => Date.parse(alert.timestamp);
+const newestRaisedFirst = (a: Entry, b: Entry): number => b.sinceMs - a.sinceMs;
+const newestChangedFirst = (a: Entry, b: Entry): number => timeOf(b.alert) - timeOf(a.alert);
+
+/** The book after one change of an alert. A change that is older than what is known tells at most an earlier beginning. */
+export function withAlert(book: AlertBook, alert: Alert): AlertBook {
+  const id = alert.alert_id;
+  const known = [...book.open, ...book.resolved].find((entry) => entry.alert.alert_id === id);
+  const sinceMs = Math.min(known?.sinceMs ?? Number.POSITIVE_INFINITY, timeOf(alert));
+  // What is resolved stays so: an id is never opened again.
+  const isNews = !known || (timeOf(alert) >= timeOf(known.alert) && !known.alert.resolved);
+  const entry: Entry = { alert: isNews ? alert : known.alert, sinceMs, node: nodeOfAlert(id) };
+  const others = (entries: readonly Entry[]): Entry[] => entries.filter((other) => other.alert.alert_id !== id);
+  const open = others(book.open);
+  const resolved = others(book.resolved);
+  (entry.alert.resolved ? resolved : open).push(entry);
+  return { open: open.sort(newestRaisedFirst), resolved: resolved.sort(newestChangedFirst).slice(0, RESOLVED_SHOWN) };
+}
+
+/** The book as the API tells it: what is open, what was resolved last, and earlier changes, which tell since when. */
+export function bookOf(open: readonly Alert[], resolved: readonly Alert[], changes: readonly Alert[]): AlertBook {
+  const ids = new Set([...open, ...resolved].map((alert) => alert.alert_id));
+  const earlier = changes.filter((alert) => ids.has(alert.alert_id));
+  return [...open, ...resolved, ...earlier].reduce(withAlert, EMPTY_BOOK);
+}
+
+/** Open alerts about one metric of one node. */
+export function openAbout(book: AlertBook | null, node: string | null, metric: Metric): Alert[] {
+  return (book?.open ?? []).filter((entry) => entry.node === node && entry.alert.metric === metric).map((entry) => entry.alert);
+}

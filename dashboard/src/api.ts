@@ -1,0 +1,51 @@
+/** An answer that is not what was asked for. Without a status the service could not be reached. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly code: string | null;
+
+  constructor(status: number, code: string | null) {
+    super(`the service answered ${status}${code === null ? '' : ` (${code})`}`);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Where the token is kept: the session storage of the browser tab. */
+export interface TokenStore {
+  get(): string | null;
+  set(token: string): void;
+}
+
+/** Reads the REST API, with the token where there is one. */
+export class Api {
+  readonly #base: string;
+  readonly #tokens: TokenStore;
+
+  constructor(base: string, tokens: TokenStore) {
+    this.#base = base;
+    this.#tokens = tokens;
+  }
+
+  async json<T>(path: string, signal: AbortSignal): Promise<T> {
+    const response = await this.#ask(path, { Accept: 'application/json' }, signal);
+    return (await response.json()) as T;
+  }
+
+  /** The event stream, from after `lastEventId` on. */
+  async events(lastEventId: string, signal: AbortSignal): Promise<ReadableStreamDefaultReader<Uint8Array>> {
+    const resume = lastEventId === '' ? {} : { 'Last-Event-ID': lastEventId };
+    const response = await this.#ask('events', { Accept: 'text/event-stream', ...resume }, signal);
+    if (response.body === null) throw new ApiError(response.status, null);
+    return response.body.getReader();
+  }
+
+  async #ask(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+    const token = this.#tokens.get();
+    const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
+    const response = await fetch(new URL(path, this.#base), { headers: { ...headers, ...authorization }, cache: 'no-store', signal });
+    if (response.ok) return response;
+    const problem = (await response.json().catch(() => null)) as { code?: unknown } | null;
+    throw new ApiError(response.status, typeof problem?.code === 'string' ? problem.code : null);
+  }
+}

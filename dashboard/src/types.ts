@@ -1,0 +1,61 @@
+/** What the page reads of the REST API, as /openapi.json describes it. Null: unavailable. */
+export type Status = 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN';
+export type Severity = 'WARNING' | 'ERROR' | 'CRITICAL';
+
+/** The four metrics, in the order in which the page shows them. */
+export const METRICS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature'] as const;
+export type Metric = (typeof METRICS)[number];
+export type Reading = number | null;
+export type Readings = Readonly<Record<Metric, Reading>>;
+
+export interface HealthStatus extends Readings {
+  readonly status: Status;
+  readonly node_name: string;
+  readonly timestamp: string;
+}
+
+export interface Alert {
+  /** `<node_name>/<metric>/<unique id>`; the same from raise to resolve. */
+  readonly alert_id: string;
+  readonly severity: Severity;
+  readonly metric: string;
+  readonly value: number;
+  readonly threshold: number;
+  /** Of this change of the alert. */
+  readonly timestamp: string;
+  readonly resolved: boolean;
+}
+
+export interface List<T> {
+  readonly data: readonly T[];
+  readonly count: number;
+}
+
+export interface NodeState {
+  readonly node_name: string;
+  readonly local: boolean;
+  readonly status: Status;
+  readonly timestamp: string | null;
+  readonly age_seconds: number | null;
+}
+
+/** The part of /status that the page shows. */
+export interface StatusDocument {
+  readonly version: string;
+  readonly uptime_seconds: number;
+  readonly host: { readonly hostname: string; readonly model: string } | null;
+  readonly nodes: readonly NodeState[];
+  readonly open_alerts: Readonly<Record<Severity, number>>;
+  readonly publish: { readonly configured_hertz: number; readonly measured_hertz: number | null; readonly missed: number };
+  readonly collectors: readonly { readonly metric: string; readonly problem: string | null }[];
+  readonly temperature_sensor: { readonly sensor: string | null; readonly reason: string } | null;
+  readonly power: { readonly undervoltage: boolean | null };
+  readonly storage: {
+    readonly state: 'starting' | 'ok' | 'degraded';
+    readonly error: string | null;
+    readonly since: string | null;
+    readonly size_bytes: number;
+    readonly max_bytes: number;
+  };
+  readonly shutdown: { readonly state: string };
+}

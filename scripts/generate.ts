@@ -1,0 +1,32 @@
+/**
+ * Writes what is made from the schemas: the default configuration, its reference page and the OpenAPI document. With
+ * --check it only compares, and fails where a file is out of date.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
+import { openApiDocument } from '../src/http/api/openapi.ts';
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+const files: Readonly<Record<string, string>> = {
+  'config/edge_health_config.yaml': renderDefaultYaml(),
+  'docs/configuration.md': renderReference(),
+  'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,
+};
+
+const read = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return ''; // Not there yet: differs.
+  }
+};
+const stale = Object.entries(files).filter(([file, text]) => read(file) !== text);
+if (process.argv.includes('--check')) {
+  for (const [file] of stale) process.stderr.write(`${file} is out of date; run: npm run generate\n`);
+  if (stale.length > 0) process.exitCode = 1;
+} else {
+  for (const [file, text] of stale) {
+    writeFileSync(file, text);
+    process.stdout.write(`${file} written\n`);
+  }
+}

@@ -1,0 +1,51 @@
+import { monotonicFactory } from 'ulid';
+import type { Alert } from '../core/alert.ts';
+import type { Sample } from '../core/health-status.ts';
+import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/threshold-monitor.ts';
+import { isoUtc } from '../core/time.ts';
+
+/**
+ * Runs the threshold monitor in the service. Until the store has told what was open, samples wait (a restart must not raise
+ * anew what is open), but not for long: they are few.
+ */
+export class Judge {
+  /** Unique is enough, secret is not needed: no need to load OpenSSL for it. */
+  readonly #uniqueId = monotonicFactory(Math.random);
+  #rules: JudgingRules;
+  #monitor: ThresholdMonitor | null = null;
+  #waiting: Sample[] = [];
+
+  constructor(rules: JudgingRules) {
+    this.#rules = rules;
+  }
+
+  setRules(rules: JudgingRules): void {
+    this.#rules = rules;
+    this.#monitor?.setRules(rules);
+  }
+
+  /** Begins to judge, first what waited. */
+  begin(past: JudgingPast, nowSeconds: number): Alert[] {
+    const startSeconds = this.#waiting[0]?.monotonicSeconds ?? nowSeconds;
+    this.#monitor = new ThresholdMonitor(this.#rules, past, startSeconds, (timestampMs) => this.#uniqueId(timestampMs));
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting.flatMap((sample) => this.judge(sample));
+  }
+
+  /** Changes of alert episodes that this sample causes. */
+  judge(sample: Sample): Alert[] {
+    if (this.#monitor) return this.#monitor.judge(sample);
+    if (this.#waiting.length < 1000) this.#waiting.push(sample);
+    return [];
+  }
+
+  /**
+   * Takes over what a database that was opened late says is open. Where this process has raised an episode of the same
+   * metric and kind meanwhile, the old one is closed in its favour. Returns what to publish.
+   */
+  adopt(openAlerts: readonly Alert[], nowMs: number): Alert[] {
+    const doubled = this.#monitor?.adopt(openAlerts) ?? [];
+    return doubled.map((alert) => ({ ...alert, timestamp: isoUtc(nowMs), resolved: true }));
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * Where the other programs and files of the product lie: beside the bundle in dist/, or in the sources when those run
+ * by themselves (tests).
+ */
+const here = import.meta.url;
+const fromSources = here.endsWith('.ts');
+
+const place = (source: string, built: string): URL => new URL(fromSources ? source : built, here);
+
+export const PROGRAMS = {
+  storeWorker: place('../store/worker.ts', './store-worker.cjs'),
+  inventory: place('../system/inventory-program.ts', './inventory.cjs'),
+  dashboard: place('../../dist/dashboard', './dashboard'),
+  openapi: place('../../docs/openapi.json', './openapi.json'),
+  /** The default configuration of a checkout. */
+  config: place('../../config/edge_health_config.yaml', '../config/edge_health_config.yaml'),
+  manifest: place('../../package.json', '../package.json'),
+} as const;

@@ -1,0 +1,133 @@
+import type { Sampler } from '../collect/sampler.ts';
+import type { TemperatureSource } from '../collect/temperature.ts';
+import { readPowerState } from '../collect/power.ts';
+import type { Config } from '../config/schema.ts';
+import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type { HistoryReader, Log } from '../core/ports.ts';
+import { type Clocks, isoUtc } from '../core/time.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
+import type { ServiceView } from '../http/view.ts';
+import { type Inventory, readInventory } from '../system/inventory.ts';
+import type { Live } from './live.ts';
+import type { RateMeter } from './rate-meter.ts';
+
+export interface ViewOptions {
+  readonly config: Config;
+  readonly configFile: string;
+  readonly version: string;
+  readonly clocks: Clocks;
+  readonly log: Log;
+  readonly sysRoot: string;
+  readonly live: Live;
+  readonly rate: RateMeter;
+  readonly sampler: Sampler;
+  readonly temperature: TemperatureSource;
+  readonly store: HistoryReader;
+  readonly inventoryProgram: URL;
+}
+
+const CLOCK_EVENTS_SHOWN = 20;
+
+/** The service as the REST API sees it. */
+export class View implements ServiceView {
+  readonly #options: ViewOptions;
+  readonly #startedMs: number;
+  readonly #startedSeconds: number;
+  #inventory: Inventory | null = null;
+  #configLoadedMs: number;
+  #configProblem: string | null = null;
+
+  constructor(options: ViewOptions) {
+    this.#options = options;
+    this.#startedMs = options.clocks.wallMilliseconds();
+    this.#startedSeconds = options.clocks.monotonicSeconds();
+    this.#configLoadedMs = this.#startedMs;
+  }
+
+  get localNode(): string {
+    return this.#options.config.node_name;
+  }
+
+  get history(): HistoryReader {
+    return this.#options.store;
+  }
+
+  nodes(): string[] {
+    return this.#options.live.nodes();
+  }
+
+  current(node: string): HealthStatus | null {
+    return this.#options.live.current(node, this.#options.clocks.monotonicSeconds());
+  }
+
+  openAlerts(): readonly Alert[] {
+    return this.#options.live.openAlerts();
+  }
+
+  setConfigLoaded(): void {
+    this.#configLoadedMs = this.#options.clocks.wallMilliseconds();
+    this.#configProblem = null;
+  }
+
+  setConfigProblem(problem: string): void {
+    this.#configProblem = problem;
+  }
+
+  /** Asks once what machine this is. A failure leaves `host` null and is logged. */
+  async readInventory(): Promise<void> {
+    try {
+      this.#inventory = await readInventory(this.#options.inventoryProgram);
+    } catch (error) {
+      this.#options.log('warning', 'cannot read the inventory of this machine', { error: (error as Error).message.split('\n')[0] });
+    }
+  }
+
+  async status(): Promise<Omit<StatusDocument, 'rest'>> {
+    const { clocks, config, live, rate, sampler, store, temperature, version } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const { taken, missed } = sampler.counts;
+    const measured = rate.hertz(now);
+    const events = await store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []); // storage.error tells why.
+    const choice = temperature.choice;
+    const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+    return {
+      status: this.current(this.localNode)?.status ?? 'UNKNOWN',
+      version,
+      started: isoUtc(this.#startedMs),
+      uptime_seconds: round(now - this.#startedSeconds),
+      host: this.#inventory,
+      nodes: live.nodes().map((name) => {
+        const current = live.current(name, now);
+        const age = live.ageSeconds(name, now);
+        return {
+          node_name: name,
+          local: name === this.localNode,
+          status: current?.status ?? 'UNKNOWN',
+          timestamp: current?.timestamp ?? null,
+          age_seconds: age === null ? null : round(age),
+        };
+      }),
+      open_alerts: live.openBySeverity(),
+      publish: { configured_hertz: config.publish_frequency, measured_hertz: measured === null ? null : round(measured), samples: taken, missed },
+      collectors: sampler.probeStates().map((state) => ({
+        ...state,
+        age_seconds: state.age_seconds === null ? null : round(state.age_seconds),
+        duration_seconds: Math.round(state.duration_seconds * 1e6) / 1e6,
+      })),
+      temperature_sensor: choice && {
+        sensor: choice.chosen?.id ?? null,
+        path: choice.chosen?.path ?? null,
+        reason: choice.reason,
+        rejected: choice.rejected.map(({ id, path, celsius, reason }) => ({ sensor: id, path, celsius, reason })),
+      },
+      power: await readPowerState(this.#options.sysRoot),
+      clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
+      storage: { ...store.state(), set_aside: [...store.state().set_aside] },
+      ros: { transport: 'off', reason: 'this version takes no part in a ROS 2 graph' },
+      ops: { jobs: [] },
+      shutdown: { state: 'none' },
+      config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
+    };
+  }
+}

@@ -1,0 +1,23 @@
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
+
+/** A mistake in how the program was called; the message says what is right. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export interface Arguments {
+  readonly options: Readonly<Record<string, string | boolean | undefined>>;
+  readonly positionals: readonly string[];
+}
+
+/** Reads a command's arguments strictly. Throws UsageError with the command's name for what it does not know. */
+export function readArguments(command: string, argv: readonly string[], options: ParseArgsOptionsConfig, positionals: number): Arguments {
+  try {
+    const parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    if (parsed.positionals.length > positionals) throw new Error(`unexpected argument "${parsed.positionals[positionals]}"`);
+    return { options: parsed.values as Arguments['options'], positionals: parsed.positionals };
+  } catch (error) {
+    const reason = (error as Error).message.split('. ')[0] ?? '';
+    throw new UsageError(`${reason}; see: edge-health ${command} --help`);
+  }
+}

@@ -1,0 +1,29 @@
+import { loadConfig } from '../config/load.ts';
+import { formatConfigError } from '../config/parse.ts';
+import { UsageError } from './arguments.ts';
+import type { Command } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+
+export const checkConfig: Command = {
+  summary: 'Check a configuration file without starting',
+  usage: 'check-config FILE [--json]',
+  help: `  --json   the errors as JSON
+
+Prints every error with file, line, column and key, what was found and what is allowed.
+Exit codes: 0 valid, 64 wrong usage, 78 invalid.`,
+  options: { json: { type: 'boolean' } },
+  positionals: 1,
+  run: async ({ options, positionals }) => {
+    const [file] = positionals;
+    if (file === undefined) throw new UsageError('check-config needs a FILE; see: edge-health check-config --help');
+    const loaded = loadConfig(file);
+    if (options['json']) {
+      process.stdout.write(`${JSON.stringify(loaded.ok ? { valid: true, errors: [] } : { valid: false, errors: loaded.errors }, null, 2)}\n`);
+    } else if (loaded.ok) {
+      process.stdout.write(`${file}: valid\n`);
+    } else {
+      for (const error of loaded.errors) process.stderr.write(`${formatConfigError(error)}\n`);
+    }
+    return loaded.ok ? EXIT.ok : EXIT.config;
+  },
+};

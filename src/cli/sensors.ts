@@ -1,0 +1,38 @@
+import { readPowerState } from '../collect/power.ts';
+import { chooseSensor, findSensors } from '../collect/sensors.ts';
+import type { Command } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+
+export const sensors: Command = {
+  summary: 'Show the temperature sensors and which one is chosen, and why',
+  usage: 'sensors [--sensor NAME] [--sys DIR] [--json]',
+  help: `  --sensor NAME   as temperature.sensor: a thermal zone's type, or hwmon-name/label
+  --sys DIR       look in DIR instead of /sys (a recorded tree)
+  --json          as JSON
+
+Exit codes: 0 a sensor was chosen, 1 none, 64 wrong usage.`,
+  options: { sensor: { type: 'string' }, sys: { type: 'string' }, json: { type: 'boolean' } },
+  positionals: 0,
+  run: async ({ options }) => {
+    const sysRoot = (options['sys'] as string | undefined) ?? '/sys';
+    const choice = chooseSensor(await findSensors(sysRoot), (options['sensor'] as string | undefined) ?? null);
+    const power = await readPowerState(sysRoot);
+    if (options['json']) {
+      process.stdout.write(`${JSON.stringify({ ...choice, power }, null, 2)}\n`);
+      return choice.chosen ? EXIT.ok : EXIT.failure;
+    }
+    const { chosen, reason, rejected } = choice;
+    const lines = chosen
+      ? [`${chosen.id}   ${chosen.celsius === null ? 'no value now' : `${chosen.celsius.toFixed(1)} °C`}`, `  ${chosen.path}`, `  chosen: ${reason}`]
+      : [`no sensor chosen: ${reason}`];
+    if (rejected.length > 0) lines.push('', 'not chosen:');
+    const width = Math.max(0, ...rejected.map(({ id }) => id.length));
+    for (const { id, celsius, reason: why } of rejected) {
+      lines.push(`  ${id.padEnd(width)}  ${(celsius === null ? '-' : `${celsius.toFixed(1)} °C`).padStart(9)}  ${why}`);
+    }
+    if (power.undervoltage !== null) lines.push('', `undervoltage: ${power.undervoltage ? 'YES, the supply is too weak' : 'no'}`);
+    if (power.throttle_events !== null) lines.push('', `slowed for heat since boot: ${power.throttle_events} times`);
+    process.stdout.write(`${lines.join('\n')}\n`);
+    return chosen ? EXIT.ok : EXIT.failure;
+  },
+};

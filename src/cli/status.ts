@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { PROGRAMS } from '../app/programs.ts';
+import { configPath, loadConfig } from '../config/load.ts';
+import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import { METRICS } from '../core/metrics.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
+import type { Command } from './command.ts';
+import { STATUS_EXIT } from './exit-codes.ts';
+
+const DEADLINE_SECONDS = 5;
+
+export const status: Command = {
+  summary: 'Show how the running service and this machine are',
+  usage: 'status [--url URL] [--config FILE] [--json]',
+  help: `  --url URL       the service's address; otherwise localhost and the port of the configuration
+  --config FILE   configuration to take port and token from
+  --json          the answers of /status, /health and /alerts as one JSON document
+
+Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
+  options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
+  positionals: 0,
+  run: async ({ options }) => {
+    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const loaded = loadConfig(file);
+    const rest = loaded.ok ? loaded.config.rest : null;
+    const base = ((options['url'] as string | undefined) ?? `http://${hostOf(rest?.host ?? null)}:${rest?.port ?? 5000}`).replace(/\/$/, '');
+    let answers: Answers;
+    try {
+      answers = await ask(base, rest?.token_file ?? null);
+    } catch (error) {
+      const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as Error).message;
+      if (options['json']) process.stdout.write(`${JSON.stringify({ reachable: false, url: base, error: cause })}\n`);
+      else process.stderr.write(`edge-health does not answer at ${base}: ${cause}\n`);
+      return STATUS_EXIT.UNKNOWN;
+    }
+    process.stdout.write(options['json'] ? `${JSON.stringify({ reachable: true, url: base, ...answers }, null, 2)}\n` : page(answers, base));
+    return STATUS_EXIT[answers.status.status];
+  },
+};
+
+interface Answers {
+  readonly status: StatusDocument;
+  /** Null before the first sample. */
+  readonly health: HealthStatus | null;
+  readonly alerts: readonly Alert[];
+}
+
+function hostOf(host: string | null): string {
+  if (host === null || host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+async function ask(base: string, tokenFile: string | null): Promise<Answers> {
+  const headers: Record<string, string> = tokenFile === null ? {} : { Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` };
+  const get = async (path: string): Promise<unknown> => {
+    const response = await fetch(base + path, { headers, signal: AbortSignal.timeout(DEADLINE_SECONDS * 1000) });
+    const body = (await response.json()) as { code?: string; detail?: string };
+    if (response.ok) return body;
+    if (body.code === 'no_sample_yet') return null;
+    throw new Error(`${path}: ${response.status} ${body.detail ?? ''}`);
+  };
+  const [document, health, alerts] = await Promise.all([get('/status'), get('/health'), get('/alerts?resolved=false')]);
+  return { status: document as StatusDocument, health: health as HealthStatus | null, alerts: (alerts as { data: Alert[] }).data };
+}
+
+const LABELS = { cpu_percent: 'CPU', memory_percent: 'Memory', disk_percent: 'Disk', temperature: 'Temperature' } as const;
+
+function duration(seconds: number): string {
+  const units = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['min', 60],
+    ['s', 1],
+  ] as const;
+  const first = units.findIndex(([, length]) => seconds >= length);
+  if (first < 0) return '0 s';
+  let rest = seconds;
+  const parts: string[] = [];
+  for (const [unit, length] of units.slice(first, first + 2)) {
+    const count = Math.floor(rest / length);
+    rest -= count * length;
+    if (count > 0) parts.push(`${count} ${unit}`);
+  }
+  return parts.join(' ');
+}
+
+const COLOURS: Readonly<Record<string, string>> = { OK: '32', WARNING: '33', CRITICAL: '31', ERROR: '31', UNKNOWN: '35' };
+
+function coloured(word: string): string {
+  const colour = COLOURS[word];
+  return process.stdout.isTTY && colour ? `\x1b[1;${colour}m${word}\x1b[0m` : word;
+}
+
+/** What a person wants to read: the status first, then the four values, the alerts, and how the service itself is. */
+function page({ status: document, health, alerts }: Answers, base: string): string {
+  const { host, publish, storage, power } = document;
+  const machine = host ? `${host.hostname} (${host.model}, ${host.os})` : 'this machine';
+  const lines = [`${coloured(document.status)}  ${machine}`, ''];
+  for (const metric of METRICS) {
+    const value = health?.[metric] ?? null;
+    const unit = metric === 'temperature' ? '°C' : '%';
+    lines.push(`  ${LABELS[metric].padEnd(12)} ${value === null ? 'unavailable' : `${value.toFixed(1).padStart(6)} ${unit}`}`);
+  }
+  lines.push('', alerts.length === 0 ? '  No open alerts' : '  Open alerts:');
+  for (const alert of alerts) lines.push(`    ${coloured(alert.severity)}  ${alert.metric} ${alert.value} (threshold ${alert.threshold}) since ${alert.timestamp}`);
+  const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
+  lines.push(
+    '',
+    `  Running      ${duration(document.uptime_seconds)}, version ${document.version}, ${base}`,
+    `  Published    ${rate}, ${publish.missed} of ${publish.samples + publish.missed} samples missed`,
+    `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
+    `  ROS 2        ${document.ros.transport}: ${document.ros.reason}`,
+  );
+  if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
+  for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);
+  return `${lines.join('\n')}\n`;
+}

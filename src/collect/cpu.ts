@@ -1,0 +1,101 @@
+import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
+import { TextFile } from './text-file.ts';
+
+/** Sums of the counters in the first line of /proc/stat, in clock ticks. */
+export interface CpuTicks {
+  readonly idle: number;
+  readonly total: number;
+}
+
+/**
+ * Parses the aggregate line of /proc/stat (proc_stat(5)): user nice system idle iowait irq softirq steal guest guest_nice.
+ * guest and guest_nice are inside user and nice already, so they are not added. Throws on anything else.
+ */
+export function parseCpuTicks(text: string): CpuTicks {
+  const end = text.indexOf('\n');
+  const fields = (end < 0 ? text : text.slice(0, end)).trimEnd().split(/\s+/);
+  if (fields[0] !== 'cpu' || fields.length < 5) throw new ImplausibleReading('no aggregate "cpu" line');
+  let total = 0;
+  for (let i = 1; i <= 8 && i < fields.length; i += 1) {
+    const field = fields[i] as string;
+    const ticks = Number(field);
+    if (!/^\d+$/.test(field) || !Number.isSafeInteger(ticks)) throw new ImplausibleReading(`"${field}" is not a tick count`);
+    total += ticks;
+  }
+  return { idle: Number(fields[4]) + Number(fields[5] || 0), total };
+}
+
+/**
+ * 100 × (1 − Δ(idle + iowait) / Δ(total)); null when a counter went backwards (the pair starts over: iowait may, and a
+ * container's can) or when no tick has passed.
+ */
+export function cpuPercent(before: CpuTicks, after: CpuTicks): number | null {
+  const total = after.total - before.total;
+  const idle = after.idle - before.idle;
+  if (total <= 0 || idle < 0 || idle > total) return null;
+  return 100 * (1 - idle / total);
+}
+
+/**
+ * Two readings are at least this far apart. Ticks are 10 ms of each core, so that a shorter pair would say little but noise;
+ * at 4 Hz and below every sample is compared with the one before it.
+ */
+const WINDOW_SECONDS = 0.25;
+/** Spacing of the readings kept for the window, which bounds their number at high frequencies. */
+const KEEP_EVERY_SECONDS = 0.02;
+/** Timers may be this early or late; a pair is not skipped for that. */
+const SLACK_SECONDS = 0.01;
+
+interface TimedTicks {
+  readonly atSeconds: number;
+  readonly ticks: CpuTicks;
+}
+
+/** Share of all processors' time spent busy since the reading before. */
+export class CpuSource implements Source {
+  readonly metric = 'cpu_percent';
+  readonly #file: TextFile;
+  readonly #nowSeconds: () => number;
+  /** Oldest first; the first is the one that the next reading is compared with. */
+  #kept: TimedTicks[] = [];
+
+  constructor(procRoot: string, nowSeconds: () => number) {
+    // The aggregate line has at most 10 counters of 20 digits.
+    this.#file = new TextFile(`${procRoot}/stat`, 256);
+    this.#nowSeconds = nowSeconds;
+  }
+
+  read(callback: ReadCallback): void {
+    this.#file.read((error, text) => {
+      if (error) return callback(error, 0);
+      let percent: number;
+      try {
+        percent = this.#next({ atSeconds: this.#nowSeconds(), ticks: parseCpuTicks(text) });
+      } catch (problem) {
+        return callback(problem as Error, 0);
+      }
+      callback(null, percent);
+    });
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #next(now: TimedTicks): number {
+    const kept = this.#kept;
+    // The newest reading that is old enough becomes the other half of the pair; what is older is no longer needed.
+    while (kept.length > 1 && now.atSeconds - (kept[1] as TimedTicks).atSeconds >= WINDOW_SECONDS - SLACK_SECONDS) kept.shift();
+    const before = kept[0];
+    const last = kept.at(-1);
+    if (!last || now.atSeconds - last.atSeconds >= KEEP_EVERY_SECONDS - SLACK_SECONDS) kept.push(now);
+    if (!before) throw new ImplausibleReading('first reading of a pair');
+    const percent = cpuPercent(before.ticks, now.ticks);
+    if (percent !== null) return percent;
+    if (now.ticks.total > before.ticks.total || now.ticks.total < before.ticks.total) {
+      this.#kept = [now];
+      throw new ImplausibleReading('a counter went backwards');
+    }
+    throw new ImplausibleReading('no tick has passed since the reading before');
+  }
+}

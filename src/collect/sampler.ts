@@ -1,0 +1,130 @@
+import { type Grid, planGrid } from '../core/grid.ts';
+import type { Sample } from '../core/health-status.ts';
+import type { Metric, Reading } from '../core/metrics.ts';
+import type { Clocks } from '../core/time.ts';
+import { DEADLINE_SECONDS, type Probe, type ProbeState } from './probe.ts';
+
+export interface SamplerCounts {
+  readonly taken: number;
+  readonly missed: number;
+}
+
+/** Sleeps shorter than this are slept precisely; timers have a grain of a millisecond and wake late. */
+const PRECISE_BELOW_SECONDS = 0.01;
+const TIMER_GRAIN_SECONDS = 0.002;
+
+/**
+ * Takes one sample a slot, on a fixed grid of monotonic time. The answers that are not there at the slot's start are waited
+ * for up to half a period, but no longer than a reading's deadline, and not for a source that hangs since an earlier slot.
+ */
+export class Sampler {
+  readonly #probes: readonly Probe[];
+  readonly #clocks: Clocks;
+  readonly #periodSeconds: number;
+  readonly #onSample: (sample: Sample) => void;
+  readonly #sleeper = new Int32Array(new SharedArrayBuffer(4));
+  #grid: Grid | null = null;
+  #nextSlot = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #immediate: NodeJS.Immediate | null = null;
+  #graceTimer: NodeJS.Timeout | null = null;
+  /** The slot whose answers are being waited for. */
+  #open: { slot: number; monotonicSeconds: number; timestampMs: number; waiting: number } | null = null;
+  #taken = 0;
+  #missed = 0;
+
+  constructor(probes: readonly Probe[], clocks: Clocks, periodSeconds: number, onSample: (sample: Sample) => void) {
+    this.#probes = probes;
+    this.#clocks = clocks;
+    this.#periodSeconds = periodSeconds;
+    this.#onSample = onSample;
+  }
+
+  /** `firstInSeconds`: when slot 0 begins, from now; readings that need a pair take their first half at once. */
+  start(firstInSeconds: number): void {
+    this.#grid = { originSeconds: this.#clocks.monotonicSeconds() + firstInSeconds, periodSeconds: this.#periodSeconds };
+    this.#nextSlot = 0;
+    for (const probe of this.#probes) {
+      probe.start(() => {
+        // Only to have the first half of a pair.
+      });
+    }
+    this.#plan();
+  }
+
+  stop(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    if (this.#immediate) clearImmediate(this.#immediate);
+    if (this.#graceTimer) clearTimeout(this.#graceTimer);
+    this.#timer = null;
+    this.#immediate = null;
+    this.#graceTimer = null;
+    this.#grid = null;
+    this.#open = null;
+    for (const probe of this.#probes) probe.source.close();
+  }
+
+  get counts(): SamplerCounts {
+    return { taken: this.#taken, missed: this.#missed };
+  }
+
+  probeStates(): ProbeState[] {
+    const now = this.#clocks.monotonicSeconds();
+    return this.#probes.map((probe) => probe.state(now));
+  }
+
+  readonly #plan = (): void => {
+    if (!this.#grid) return;
+    const plan = planGrid(this.#grid, this.#nextSlot, this.#clocks.monotonicSeconds());
+    if (plan.kind === 'sample') {
+      this.#begin(plan.slot, plan.missed);
+      this.#immediate = setImmediate(this.#plan);
+    } else if (this.#periodSeconds >= PRECISE_BELOW_SECONDS || plan.seconds > TIMER_GRAIN_SECONDS) {
+      const early = this.#periodSeconds >= PRECISE_BELOW_SECONDS ? 0 : TIMER_GRAIN_SECONDS;
+      this.#timer = setTimeout(this.#plan, Math.max(1, Math.ceil((plan.seconds - early) * 1000)));
+    } else {
+      // Above 100 Hz a timer would miss slots. The loop serves what is pending, then sleeps here for the fraction of a millisecond left.
+      Atomics.wait(this.#sleeper, 0, 0, plan.seconds * 1000);
+      this.#immediate = setImmediate(this.#plan);
+    }
+  };
+
+  #begin(slot: number, missed: number): void {
+    this.#emit(); // A slot still waiting for a slow source is over now.
+    this.#missed += missed;
+    this.#nextSlot = slot + 1;
+    const open = {
+      slot,
+      monotonicSeconds: this.#clocks.monotonicSeconds(),
+      timestampMs: Math.round(this.#clocks.wallMilliseconds()),
+      waiting: 1,
+    };
+    this.#open = open;
+    const settled = (): void => {
+      open.waiting -= 1;
+      if (open.waiting === 0 && this.#open === open) this.#emit();
+    };
+    for (const probe of this.#probes) {
+      open.waiting += 1;
+      if (!probe.start(settled)) open.waiting -= 1;
+    }
+    settled();
+    if (this.#open === open && this.#periodSeconds >= PRECISE_BELOW_SECONDS) {
+      const graceSeconds = Math.min(DEADLINE_SECONDS, this.#periodSeconds / 2);
+      this.#graceTimer = setTimeout(() => this.#emit(), graceSeconds * 1000);
+    }
+  }
+
+  #emit(): void {
+    const open = this.#open;
+    if (!open) return;
+    this.#open = null;
+    if (this.#graceTimer) clearTimeout(this.#graceTimer);
+    this.#graceTimer = null;
+    this.#taken += 1;
+    const now = this.#clocks.monotonicSeconds();
+    const readings: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
+    for (const probe of this.#probes) readings[probe.metric] = probe.reading(now);
+    this.#onSample({ slot: open.slot, monotonicSeconds: open.monotonicSeconds, timestampMs: open.timestampMs, readings });
+  }
+}

@@ -1,0 +1,107 @@
+import type * as v from 'valibot';
+import { configSchema } from './schema.ts';
+
+/** One key of the configuration as documentation and error messages need it. */
+export interface KeyDescription {
+  readonly key: string;
+  readonly description: string;
+  /** In words: "a number from 0 to 100". */
+  readonly allowed: string;
+  readonly unit: string | null;
+  readonly reload: boolean;
+  readonly default: unknown;
+  readonly defaultIs: string | null;
+}
+
+/** The parts of a valibot schema that are walked here; valibot's schemas are plain objects. */
+interface SchemaNode {
+  readonly type: string;
+  readonly wrapped?: SchemaNode;
+  readonly default?: unknown;
+  readonly entries?: Readonly<Record<string, SchemaNode>>;
+  readonly item?: SchemaNode;
+  readonly options?: readonly unknown[];
+  readonly pipe?: readonly SchemaNode[];
+  readonly requirement?: unknown;
+  readonly message?: unknown;
+  readonly metadata?: { description?: string; unit?: string; reload?: boolean; defaultIs?: string };
+}
+
+function unwrap(node: SchemaNode): { node: SchemaNode; fallback: unknown } {
+  let fallback: unknown;
+  let inner = node;
+  while (inner.wrapped) {
+    if (inner.type === 'optional' || inner.type === 'nullish') fallback = inner.default;
+    inner = inner.wrapped;
+  }
+  return { node: inner, fallback };
+}
+
+function allowedFor(node: SchemaNode): string {
+  const steps = (node.pipe ?? []).flatMap((step) => (step.pipe ? [...step.pipe] : [step]));
+  const find = (type: string): unknown => steps.find((step) => step.type === type)?.requirement;
+  if (node.type === 'picklist') return `one of ${(node.options ?? []).join(', ')}`;
+  if (node.type === 'boolean') return 'true or false';
+  if (node.type === 'array') {
+    const least = find('min_length');
+    return `a list of ${allowedFor(unwrap(node.item as SchemaNode).node)}${least ? `, at least ${least}` : ''}`;
+  }
+  if (node.type === 'number') {
+    const noun = steps.some((step) => step.type === 'integer') ? 'a whole number' : 'a number';
+    const above = find('gt_value');
+    const low = above === undefined ? `from ${find('min_value')}` : `above ${above}`;
+    return `${noun} ${low} up to ${find('max_value')}`.replace(/from (\S+) up to/, 'from $1 to');
+  }
+  const pattern = steps.find((step) => step.type === 'regex');
+  if (typeof pattern?.message === 'string') return pattern.message;
+  return 'text';
+}
+
+/** Every key with a value of its own, in the order of the schema. */
+export function describeKeys(): KeyDescription[] {
+  const found: KeyDescription[] = [];
+  const walk = (raw: SchemaNode, path: readonly string[]): void => {
+    const { node, fallback } = unwrap(raw);
+    if (node.entries) {
+      for (const [name, entry] of Object.entries(node.entries)) walk(entry, [...path, name]);
+      return;
+    }
+    const steps = (node.pipe ?? []).flatMap((step) => (step.pipe ? [...step.pipe] : [step]));
+    const metadata = steps.find((step) => step.type === 'metadata')?.metadata ?? {};
+    found.push({
+      key: path.join('.'),
+      description: metadata.description ?? '',
+      allowed: allowedFor(node),
+      unit: metadata.unit ?? null,
+      reload: metadata.reload ?? false,
+      default: fallback,
+      defaultIs: metadata.defaultIs ?? null,
+    });
+  };
+  walk(configSchema as unknown as SchemaNode, []);
+  return found;
+}
+
+/** What is allowed at a path of the document, in words; also for the sections between. */
+export function allowedAt(path: readonly (string | number)[]): string {
+  let node = unwrap(configSchema as unknown as SchemaNode).node;
+  for (const part of path) {
+    const next = typeof part === 'number' ? node.item : node.entries?.[part];
+    if (!next) return 'nothing';
+    node = unwrap(next).node;
+  }
+  return node.entries ? `a section with the keys ${Object.keys(node.entries).join(', ')}` : allowedFor(node);
+}
+
+/** The names known under a section's path. */
+export function keysAt(path: readonly (string | number)[]): string[] {
+  let node = unwrap(configSchema as unknown as SchemaNode).node;
+  for (const part of path) {
+    const next = typeof part === 'number' ? node.item : node.entries?.[part];
+    if (!next) return [];
+    node = unwrap(next).node;
+  }
+  return Object.keys(node.entries ?? {});
+}
+
+export type ConfigIssue = v.InferIssue<typeof configSchema>;

@@ -1,0 +1,82 @@
+import { describeKeys, type KeyDescription } from './describe.ts';
+
+const HEADER = `# Configuration of edge-health. Every key is optional; what is shown is its default.
+# Check it with: edge-health check-config FILE
+# Keys marked "reload" change with: systemctl reload edge-health (SIGHUP)
+`;
+
+function yamlValue(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `[${value.map((item) => JSON.stringify(item)).join(', ')}]`;
+  if (typeof value === 'string') return /^[A-Za-z0-9_./-]+$/.test(value) ? value : JSON.stringify(value);
+  return String(value);
+}
+
+function wrap(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && `${indent}# ${line} ${word}`.length > 110) {
+      lines.push(`${indent}# ${line}`);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, `${indent}# ${line}`];
+}
+
+function note(key: KeyDescription): string {
+  const unit = key.unit ? ` Unit: ${key.unit}.` : '';
+  const standard = key.defaultIs ? ` Default: ${key.defaultIs}.` : '';
+  return `${key.description} ${key.allowed[0]?.toUpperCase()}${key.allowed.slice(1)}.${unit}${standard}${key.reload ? ' (reload)' : ''}`;
+}
+
+/** The default configuration file, each key with its meaning. */
+export function renderDefaultYaml(): string {
+  const lines = [HEADER];
+  let open: string[] = [];
+  for (const key of describeKeys()) {
+    const path = key.key.split('.');
+    const sections = path.slice(0, -1);
+    let same = 0;
+    while (same < sections.length && sections[same] === open[same]) same += 1;
+    if (sections.length === 0 || same < sections.length) {
+      if (same === 0 && lines.length > 1) lines.push('');
+      for (let depth = same; depth < sections.length; depth += 1) lines.push(`${'  '.repeat(depth)}${sections[depth]}:`);
+    }
+    open = sections;
+    const indent = '  '.repeat(sections.length);
+    lines.push(...wrap(note(key), indent));
+    const value = key.default ?? null;
+    lines.push(value === null ? `${indent}# ${path.at(-1)}:` : `${indent}${path.at(-1)}: ${yamlValue(value)}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** The reference page of the configuration, as Markdown. */
+export function renderReference(): string {
+  const rows = describeKeys().map((key) => {
+    const standard = key.defaultIs ?? `\`${yamlValue(key.default)}\``;
+    const cells = [
+      `\`${key.key}\``,
+      standard,
+      `${key.allowed}${key.unit ? ` (${key.unit})` : ''}`,
+      key.description,
+      key.reload ? 'reload' : 'restart',
+    ];
+    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  });
+  return `# Configuration
+
+Generated from \`src/config/schema.ts\` by \`npm run generate\`.
+
+The file is the first of: \`--config FILE\`, the environment variable \`EDGE_HEALTH_CONFIG\`, \`/etc/edge-health/edge_health_config.yaml\`, \`config/edge_health_config.yaml\` of the checkout. Every key is optional. An unknown key, a wrong type, a value out of range or a warning threshold that is not below its critical one is an error: the service does not start and prints every error with its line. \`edge-health check-config FILE\` does the same without starting.
+
+SIGHUP (\`systemctl reload\`) reads the file again and applies the keys marked *reload*; a file with errors changes nothing.
+
+| key | default | allowed | meaning | takes effect |
+|---|---|---|---|---|
+${rows.join('\n')}
+`;
+}

@@ -1,0 +1,38 @@
+/** The three clocks, read at one moment. */
+export interface ClockReading {
+  readonly monotonicSeconds: number;
+  readonly wallMilliseconds: number;
+  readonly bootSeconds: number | null;
+}
+
+/** A jump of the wall clock, or time the machine slept through. `delta_seconds` is signed for a step, positive for a suspend. */
+export interface ClockEvent {
+  readonly kind: 'step' | 'suspend';
+  readonly timestamp_ms: number;
+  readonly delta_seconds: number;
+}
+
+/**
+ * Jumps smaller than this are slewing, scheduling between two clock reads, or the 10 ms grain of /proc/uptime. NTP
+ * daemons step only beyond 128 ms to 1 s, and nothing here is judged finer than a sampling period.
+ */
+export const CLOCK_JUMP_SECONDS = 0.5;
+
+/**
+ * Tells a clock step from a suspend by what moved against the monotonic clock: boot time alone (and the wall clock with
+ * it) moves in a suspend, the wall clock alone in a step. Both can have happened between two readings.
+ */
+export function compareClocks(before: ClockReading, after: ClockReading): ClockEvent[] {
+  const monotonic = after.monotonicSeconds - before.monotonicSeconds;
+  const wallJump = (after.wallMilliseconds - before.wallMilliseconds) / 1000 - monotonic;
+  const slept = before.bootSeconds === null || after.bootSeconds === null ? 0 : after.bootSeconds - before.bootSeconds - monotonic;
+  const events: ClockEvent[] = [];
+  const event = (kind: ClockEvent['kind'], seconds: number): void => {
+    events.push({ kind, timestamp_ms: after.wallMilliseconds, delta_seconds: Math.round(seconds * 1000) / 1000 });
+  };
+  const suspended = slept >= CLOCK_JUMP_SECONDS ? slept : 0;
+  if (suspended > 0) event('suspend', suspended);
+  const stepped = wallJump - suspended;
+  if (Math.abs(stepped) >= CLOCK_JUMP_SECONDS) event('step', stepped);
+  return events;
+}

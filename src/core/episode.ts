@@ -1,0 +1,106 @@
+import type { Threshold } from './thresholds.ts';
+import { EPSILON_SECONDS } from './time.ts';
+
+/** How far an episode of a threshold has come; `none`: no episode is open. */
+export type Level = 'none' | 'WARNING' | 'CRITICAL';
+
+/** What a reading can be, seen from the thresholds; hysteresis keeps "below" well apart from "at or above". */
+type Condition = 'atWarning' | 'atCritical' | 'belowWarning' | 'belowCritical';
+
+interface Transition {
+  readonly from: Level;
+  readonly when: Condition;
+  readonly after: 'raise' | 'clear';
+  readonly to: Level;
+  /** The threshold that was crossed, which the alert names. */
+  readonly crossed: keyof Threshold;
+}
+
+/**
+ * Every transition there is, tried in this order, at most one a sample: a jump to 100 % is raised as WARNING and is
+ * CRITICAL at the next sample, so that every subscriber sees the same story. What is not listed stays as it is; in
+ * particular every value inside a hysteresis band.
+ */
+export const TRANSITIONS: readonly Transition[] = [
+  { from: 'none', when: 'atWarning', after: 'raise', to: 'WARNING', crossed: 'warning' },
+  { from: 'WARNING', when: 'atCritical', after: 'raise', to: 'CRITICAL', crossed: 'critical' },
+  { from: 'WARNING', when: 'belowWarning', after: 'clear', to: 'none', crossed: 'warning' },
+  { from: 'CRITICAL', when: 'belowWarning', after: 'clear', to: 'none', crossed: 'warning' },
+  { from: 'CRITICAL', when: 'belowCritical', after: 'clear', to: 'WARNING', crossed: 'critical' },
+];
+
+export interface AlertTiming {
+  /** Percent of the threshold that a value must lie below it before an episode falls back. */
+  readonly hysteresisPercent: number;
+  readonly raiseAfterSeconds: number;
+  readonly clearAfterSeconds: number;
+  /** Seconds without a good reading after which a sensor that could be read is an ERROR. */
+  readonly sensorTimeoutSeconds: number;
+}
+
+/** Seconds each condition has held without interruption; null: it does not hold. */
+type Held = Record<Condition, number | null>;
+
+/** The memory of one metric's threshold episode: plain data, replaced by each step. */
+export interface EpisodeState {
+  readonly level: Level;
+  readonly held: Readonly<Held>;
+  /** Monotonic seconds of the last sample if it had a reading, else null: time without readings is not counted. */
+  readonly lastReadingSeconds: number | null;
+}
+
+export const NOTHING_HELD: Readonly<Held> = { atWarning: null, atCritical: null, belowWarning: null, belowCritical: null };
+
+export function freshEpisode(level: Level = 'none'): EpisodeState {
+  return { level, held: NOTHING_HELD, lastReadingSeconds: null };
+}
+
+export interface EpisodeStep {
+  readonly state: EpisodeState;
+  /** The transition taken, if any. */
+  readonly taken: Transition | null;
+}
+
+function conditions(value: number, threshold: Threshold, hysteresisPercent: number): Record<Condition, boolean> {
+  const margin = (limit: number): number => (Math.abs(limit) * hysteresisPercent) / 100;
+  return {
+    atWarning: value >= threshold.warning,
+    atCritical: value >= threshold.critical,
+    belowWarning: value < threshold.warning - margin(threshold.warning),
+    belowCritical: value < threshold.critical - margin(threshold.critical),
+  };
+}
+
+/**
+ * Advances an episode by one sample. A missing reading (null) changes nothing and freezes every clock: it can neither
+ * raise nor clear.
+ */
+export function stepEpisode(
+  state: EpisodeState,
+  reading: number | null,
+  atSeconds: number,
+  threshold: Threshold,
+  timing: AlertTiming,
+): EpisodeStep {
+  if (reading === null) return { state: { ...state, lastReadingSeconds: null }, taken: null };
+  const elapsed = state.lastReadingSeconds === null ? 0 : Math.max(0, atSeconds - state.lastReadingSeconds);
+  const now = conditions(reading, threshold, timing.hysteresisPercent);
+  const hold = (condition: Condition): number | null => {
+    if (!now[condition]) return null;
+    const before = state.held[condition];
+    return before === null ? 0 : before + elapsed;
+  };
+  const held: Held = {
+    atWarning: hold('atWarning'),
+    atCritical: hold('atCritical'),
+    belowWarning: hold('belowWarning'),
+    belowCritical: hold('belowCritical'),
+  };
+  const due = (transition: Transition): boolean => {
+    const seconds = held[transition.when];
+    const needed = transition.after === 'raise' ? timing.raiseAfterSeconds : timing.clearAfterSeconds;
+    return transition.from === state.level && seconds !== null && seconds + EPSILON_SECONDS >= needed;
+  };
+  const taken = TRANSITIONS.find(due) ?? null;
+  return { state: { level: taken?.to ?? state.level, held, lastReadingSeconds: atSeconds }, taken };
+}

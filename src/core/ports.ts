@@ -1,0 +1,122 @@
+import type { Alert, Severity } from './alert.ts';
+import type { ClockEvent } from './clock-watch.ts';
+import type { HealthStatus } from './health-status.ts';
+import type { Metric, Reading } from './metrics.ts';
+import type { Status } from './thresholds.ts';
+
+/** Severity of a log line as sd-daemon(3) and syslog number them. */
+export type LogLevel = 'error' | 'warning' | 'notice' | 'info' | 'debug';
+
+/** One line an event; `fields` become key=value. Never pass a secret. */
+export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void;
+
+/** Where changes go out to the world: REST event streams, and ROS 2 transports. */
+export interface Publisher {
+  /** `line` is the health status as JSON, made once for everybody. */
+  publishHealth(status: HealthStatus, line: string): void;
+  publishAlert(alert: Alert): void;
+}
+
+/** Half-open range of wall-clock milliseconds. */
+export interface TimeRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export type Order = 'asc' | 'desc';
+
+export interface HistoryQuery extends TimeRange {
+  readonly node: string;
+  /** Null: raw samples; else averages over steps of this many milliseconds, aligned to the epoch. */
+  readonly stepMs: number | null;
+  readonly order: Order;
+  readonly limit: number;
+}
+
+/** Health statuses as columns: light to hand between threads and to render piece by piece. NaN: unavailable. */
+export interface HistoryPage {
+  readonly count: number;
+  readonly timestampMs: Float64Array;
+  /** In the order of METRICS. */
+  readonly metrics: readonly Float64Array[];
+  /** Index into STATUSES. */
+  readonly status: Uint8Array;
+  /** Whether more rows follow beyond `limit`. */
+  readonly more: boolean;
+}
+
+export interface MetricAggregate {
+  readonly min: Reading;
+  readonly max: Reading;
+  readonly mean: Reading;
+  readonly stddev: Reading;
+  readonly p50: Reading;
+  readonly p95: Reading;
+  readonly p99: Reading;
+  readonly last: Reading;
+}
+
+export interface Aggregate {
+  readonly from: string;
+  readonly to: string;
+  readonly samples_received: number;
+  readonly samples_expected: number;
+  readonly longest_gap_seconds: number;
+  readonly status_seconds: Readonly<Record<Status, number>>;
+  readonly metrics: Readonly<Record<Metric, MetricAggregate>>;
+}
+
+export interface AggregateQuery extends TimeRange {
+  readonly node: string;
+  readonly by: 'minute' | 'hour' | 'day' | null;
+}
+
+/** A place in the list of alerts: newest first, by the time of the last change and then by id. */
+export interface AlertCursor {
+  readonly timestampMs: number;
+  readonly key: string;
+}
+
+export interface AlertQuery {
+  readonly node: string | null;
+  readonly severity: Severity | null;
+  readonly metric: string | null;
+  readonly resolved: boolean | null;
+  /** Null: every open alert, and those that were open at any time in the last 24 hours before `nowMs`. */
+  readonly range: TimeRange | null;
+  /** Every change of each episode instead of each episode's last. */
+  readonly changes: boolean;
+  readonly limit: number;
+  readonly after: AlertCursor | null;
+  readonly nowMs: number;
+}
+
+export interface AlertPage {
+  readonly alerts: readonly Alert[];
+  readonly next: AlertCursor | null;
+}
+
+export interface StorageState {
+  readonly path: string;
+  /** `ok`; `degraded`: writing fails and is retried, nothing is lost yet or `samples_lost` says how many; `starting`. */
+  readonly state: 'starting' | 'ok' | 'degraded';
+  readonly error: string | null;
+  readonly since: string | null;
+  readonly size_bytes: number;
+  readonly max_bytes: number;
+  readonly oldest_sample: string | null;
+  readonly samples_pending: number;
+  readonly samples_lost: number;
+  readonly last_write: string | null;
+  /** Damaged or foreign databases that were put aside at or since the start. */
+  readonly set_aside: readonly string[];
+}
+
+/** What readers may ask of the store. Every answer includes the samples and changes recorded up to the call. */
+export interface HistoryReader {
+  history(query: HistoryQuery): Promise<HistoryPage>;
+  aggregate(query: AggregateQuery): Promise<Aggregate[]>;
+  alerts(query: AlertQuery): Promise<AlertPage>;
+  clockEvents(limit: number): Promise<ClockEvent[]>;
+  state(): StorageState;
+}

@@ -1,0 +1,151 @@
+import type { ClockEvent } from './clock-watch.ts';
+import { STALE_AFTER_PERIODS } from './health-status.ts';
+import { addToHistogram, type Histogram, mergeHistograms } from './histogram.ts';
+import { METRICS, type Readings } from './metrics.ts';
+import { STATUSES, type Status } from './thresholds.ts';
+
+/** Running statistics of one metric over the samples that had a reading. */
+export interface MetricSummary {
+  count: number;
+  sum: number;
+  sumOfSquares: number;
+  min: number;
+  max: number;
+  last: number;
+}
+
+/**
+ * What is kept of a stretch of time: mergeable, so that hours are made of minutes and weeks of hours. Merging expects
+ * the later stretch as its second argument.
+ */
+export interface Summary {
+  received: number;
+  firstMs: number;
+  lastMs: number;
+  longestGapMs: number;
+  /** Milliseconds in each status, in the order of STATUSES; silence beyond three periods is UNKNOWN. */
+  readonly statusMs: [number, number, number, number];
+  /** In the order of METRICS. */
+  readonly metrics: MetricSummary[];
+}
+
+/** Percentiles need more than a summary: one histogram a metric, in the order of METRICS. */
+export type Histograms = Histogram[];
+
+export function emptySummary(): Summary {
+  return {
+    received: 0,
+    firstMs: 0,
+    lastMs: 0,
+    longestGapMs: 0,
+    statusMs: [0, 0, 0, 0],
+    metrics: METRICS.map(() => ({ count: 0, sum: 0, sumOfSquares: 0, min: Infinity, max: -Infinity, last: 0 })),
+  };
+}
+
+export function emptyHistograms(): Histograms {
+  return METRICS.map(() => new Map());
+}
+
+/**
+ * The time without a sample between two samples, less what the clock jumped or the machine slept in between; a suspend
+ * is not a gap in the measuring. A step back makes it negative, which counts as none; it is not made up for, since the
+ * samples from before it that bear the same wall-clock times would seem to lie that far apart.
+ */
+export function gapMs(fromMs: number, toMs: number, events: readonly ClockEvent[]): number {
+  let gap = toMs - fromMs;
+  for (const event of events) {
+    if (event.delta_seconds > 0 && event.timestamp_ms > fromMs && event.timestamp_ms <= toMs) gap -= event.delta_seconds * 1000;
+  }
+  return Math.max(0, gap);
+}
+
+function bridge(summary: Summary, gap: number, periodMs: number): void {
+  if (gap > summary.longestGapMs) summary.longestGapMs = gap;
+  if (gap > STALE_AFTER_PERIODS * periodMs) summary.statusMs[3] += gap - periodMs;
+}
+
+/** Adds the next sample in time. `periodMs` is what the sample stands for in the status seconds. */
+export function addSample(
+  summary: Summary,
+  histograms: Histograms | null,
+  timestampMs: number,
+  readings: Readings,
+  status: Status,
+  periodMs: number,
+  events: readonly ClockEvent[],
+): void {
+  if (summary.received === 0) summary.firstMs = timestampMs;
+  else bridge(summary, gapMs(summary.lastMs, timestampMs, events), periodMs);
+  summary.received += 1;
+  summary.lastMs = timestampMs;
+  const index = STATUSES.indexOf(status) as 0 | 1 | 2 | 3;
+  summary.statusMs[index] += periodMs;
+  for (let i = 0; i < METRICS.length; i += 1) {
+    const value = readings[METRICS[i] as (typeof METRICS)[number]];
+    if (value === null) continue;
+    const metric = summary.metrics[i] as MetricSummary;
+    metric.count += 1;
+    metric.sum += value;
+    metric.sumOfSquares += value * value;
+    if (value < metric.min) metric.min = value;
+    if (value > metric.max) metric.max = value;
+    metric.last = value;
+    if (histograms) addToHistogram(histograms[i] as Histogram, value);
+  }
+}
+
+/** Appends a later stretch of time; the silence between the two counts. */
+export function mergeSummary(into: Summary, later: Summary, periodMs: number, events: readonly ClockEvent[]): void {
+  if (later.received === 0) return;
+  if (into.received === 0) into.firstMs = later.firstMs;
+  else bridge(into, gapMs(into.lastMs, later.firstMs, events), periodMs);
+  into.received += later.received;
+  into.lastMs = later.lastMs;
+  into.longestGapMs = Math.max(into.longestGapMs, later.longestGapMs);
+  for (let i = 0; i < 4; i += 1) (into.statusMs as number[])[i] = (into.statusMs[i] ?? 0) + (later.statusMs[i] ?? 0);
+  for (let i = 0; i < METRICS.length; i += 1) {
+    const a = into.metrics[i] as MetricSummary;
+    const b = later.metrics[i] as MetricSummary;
+    if (b.count === 0) continue;
+    a.count += b.count;
+    a.sum += b.sum;
+    a.sumOfSquares += b.sumOfSquares;
+    a.min = Math.min(a.min, b.min);
+    a.max = Math.max(a.max, b.max);
+    a.last = b.last;
+  }
+}
+
+export function mergeAllHistograms(into: Histograms, from: Histograms): void {
+  for (let i = 0; i < METRICS.length; i += 1) mergeHistograms(into[i] as Histogram, from[i] as Histogram);
+}
+
+/** Counts silence at the two ends of an asked-for range, which no sample of it brackets. */
+export function bridgeEnds(summary: Summary, fromMs: number, toMs: number, periodMs: number, events: readonly ClockEvent[]): void {
+  if (summary.received === 0) {
+    bridge(summary, gapMs(fromMs, toMs, events), periodMs);
+    return;
+  }
+  bridge(summary, gapMs(fromMs, summary.firstMs, events), periodMs);
+  bridge(summary, gapMs(summary.lastMs, toMs, events), periodMs);
+}
+
+/** The status that stands for the whole stretch: the worst that was seen in it. */
+export function worstOfSummary(summary: Summary): Status {
+  if (summary.statusMs[2] > 0) return 'CRITICAL';
+  if (summary.statusMs[1] > 0) return 'WARNING';
+  return summary.statusMs[0] > 0 ? 'OK' : 'UNKNOWN';
+}
+
+/** Mean, or null where nothing was measured. */
+export function meanOf(metric: MetricSummary): number | null {
+  return metric.count === 0 ? null : metric.sum / metric.count;
+}
+
+/** Population standard deviation, or null where nothing was measured. */
+export function standardDeviationOf(metric: MetricSummary): number | null {
+  if (metric.count === 0) return null;
+  const mean = metric.sum / metric.count;
+  return Math.sqrt(Math.max(0, metric.sumOfSquares / metric.count - mean * mean));
+}

@@ -1,0 +1,298 @@
+import * as v from 'valibot';
+import { SEVERITIES } from '../../core/alert.ts';
+import { STATUSES } from '../../core/thresholds.ts';
+
+/**
+ * The REST API, once: response bodies and query parameters. From here come the types, the validation of queries, and
+ * /openapi.json. Descriptions are what an API user reads.
+ */
+type About = { description: string; examples?: unknown[] };
+const about = <T>(description: string, more: Omit<About, 'description'> = {}): v.MetadataAction<T, About> => v.metadata({ description, ...more });
+
+const instant = v.pipe(v.string(), v.isoTimestamp(), v.metadata({ format: 'date-time' }));
+const timestamp = (description: string) => v.pipe(instant, about(description));
+const reading = (description: string) => v.pipe(v.nullable(v.number()), about(`${description}; null: unavailable.`));
+const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(0), about(description));
+const seconds = (description: string) => v.pipe(v.number(), v.minValue(0), about(description));
+const text = (description: string) => v.pipe(v.string(), about(description));
+
+export const statusSchema = v.picklist(STATUSES);
+export const severitySchema = v.picklist(SEVERITIES);
+
+export const healthStatusSchema = v.strictObject({
+  cpu_percent: reading('CPU usage in percent'),
+  memory_percent: reading('Memory usage in percent'),
+  disk_percent: reading('Usage of the fullest configured file system in percent'),
+  temperature: reading('CPU or SoC temperature in degrees Celsius'),
+  status: v.pipe(statusSchema, about('Worst of the metrics; UNKNOWN: nothing could be measured, or no sample for more than three periods.')),
+  node_name: text('Name of the monitoring node that produced it.'),
+  timestamp: timestamp('When it was measured, UTC.'),
+});
+
+export const historySchema = v.strictObject({
+  data: v.array(healthStatusSchema),
+  count: count('Number of elements in data.'),
+});
+
+export const alertSchema = v.strictObject({
+  alert_id: text('`<node_name>/<metric>/<unique id>`; the same from raise to resolve.'),
+  severity: severitySchema,
+  metric: text('The metric that crossed a threshold or fell silent.'),
+  value: v.pipe(v.number(), about('The measured value; for ERROR the seconds since the last good reading.')),
+  threshold: v.pipe(v.number(), about('The threshold that was crossed; for ERROR the seconds allowed.')),
+  timestamp: timestamp("When this change of the alert happened, UTC."),
+  resolved: v.boolean(),
+});
+
+export const alertListSchema = v.strictObject({
+  data: v.array(alertSchema),
+  count: count('Number of elements in data.'),
+});
+
+const metricAggregateSchema = v.strictObject({
+  min: reading('Smallest value'),
+  max: reading('Largest value'),
+  mean: reading('Mean'),
+  stddev: reading('Standard deviation (population)'),
+  p50: reading('Median, true to 0.1'),
+  p95: reading('95th percentile, true to 0.1'),
+  p99: reading('99th percentile, true to 0.1'),
+  last: reading('Last value in the range'),
+});
+
+const statistics = {
+  from: timestamp('Beginning of the range, inclusive.'),
+  to: timestamp('End of the range, exclusive.'),
+  samples_received: count('Samples in the range.'),
+  samples_expected: count('Samples that the publish frequency asks for since the node was first seen, up to now.'),
+  longest_gap_seconds: seconds('Longest time without a sample; suspends and clock steps are taken off.'),
+  status_seconds: v.pipe(
+    v.strictObject({ OK: v.number(), WARNING: v.number(), CRITICAL: v.number(), UNKNOWN: v.number() }),
+    about('Seconds in each status; silence of more than three periods is UNKNOWN.'),
+  ),
+  metrics: v.strictObject({
+    cpu_percent: metricAggregateSchema,
+    memory_percent: metricAggregateSchema,
+    disk_percent: metricAggregateSchema,
+    temperature: metricAggregateSchema,
+  }),
+};
+
+export const aggregateSchema = v.strictObject({
+  node_name: v.string(),
+  ...statistics,
+  buckets: v.pipe(
+    v.optional(v.array(v.strictObject(statistics))),
+    about('With `by`: the same for each minute, hour or day (UTC) of the range.'),
+  ),
+});
+
+const nodeSchema = v.strictObject({
+  node_name: v.string(),
+  local: v.pipe(v.boolean(), about('Measured by this process.')),
+  status: statusSchema,
+  timestamp: v.pipe(v.nullable(instant), about('Of the last sample; null: none yet.')),
+  age_seconds: v.pipe(v.nullable(v.number()), about('Age of the last sample.')),
+});
+
+const sensorSchema = v.strictObject({
+  sensor: v.pipe(v.nullable(v.string()), about("The chosen sensor: a thermal zone's type or hwmon-name/label.")),
+  path: v.nullable(v.string()),
+  reason: text('Why this one, or why none.'),
+  rejected: v.array(v.strictObject({ sensor: v.string(), path: v.string(), celsius: v.nullable(v.number()), reason: v.string() })),
+});
+
+export const statusDocumentSchema = v.strictObject({
+  status: statusSchema,
+  version: v.string(),
+  started: timestamp('When this process started.'),
+  uptime_seconds: seconds('How long this process has run.'),
+  host: v.pipe(
+    v.nullable(
+      v.strictObject({
+        hostname: v.string(),
+        model: v.string(),
+        os: v.string(),
+        kernel: v.string(),
+        architecture: v.string(),
+        cpu: v.string(),
+        cores: v.number(),
+        memory_bytes: v.number(),
+        virtual: v.boolean(),
+      }),
+    ),
+    about('Inventory of this machine; null until it is known, shortly after the start.'),
+  ),
+  nodes: v.array(nodeSchema),
+  open_alerts: v.strictObject({ WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number() }),
+  publish: v.strictObject({
+    configured_hertz: v.number(),
+    measured_hertz: v.pipe(v.nullable(v.number()), about('Over the last minute; null until two samples were taken.')),
+    samples: count('Samples taken since the start.'),
+    missed: count('Slots of the sampling grid that were missed since the start.'),
+  }),
+  collectors: v.array(
+    v.strictObject({
+      metric: v.string(),
+      available: v.boolean(),
+      problem: v.nullable(v.string()),
+      age_seconds: v.nullable(v.number()),
+      duration_seconds: v.number(),
+      failures: v.number(),
+    }),
+  ),
+  temperature_sensor: v.nullable(sensorSchema),
+  power: v.strictObject({
+    undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: the kernel does not tell.')),
+    throttle_events: v.pipe(v.nullable(v.number()), about('Intel: times a core was slowed for its heat since boot; null: the kernel does not tell.')),
+  }),
+  clock_events: v.pipe(
+    v.array(v.strictObject({ kind: v.picklist(['step', 'suspend']), timestamp: instant, delta_seconds: v.number() })),
+    about('The last steps of the wall clock and suspends, newest first.'),
+  ),
+  storage: v.strictObject({
+    path: v.string(),
+    state: v.picklist(['starting', 'ok', 'degraded']),
+    error: v.nullable(v.string()),
+    since: v.nullable(instant),
+    size_bytes: v.number(),
+    max_bytes: v.number(),
+    oldest_sample: v.nullable(instant),
+    samples_pending: v.number(),
+    samples_lost: v.number(),
+    last_write: v.nullable(instant),
+    set_aside: v.array(v.string()),
+  }),
+  rest: v.strictObject({ connections: v.number(), event_streams: v.number(), evicted_connections: v.number(), dropped_event_streams: v.number() }),
+  ros: v.strictObject({ transport: v.picklist(['rclnodejs', 'embedded', 'off']), reason: v.string() }),
+  ops: v.strictObject({ jobs: v.pipe(v.array(v.unknown()), about('Last runs of the scheduled jobs.')) }),
+  shutdown: v.strictObject({ state: v.pipe(v.string(), about('`none`: no safe shutdown is under way.')) }),
+  config: v.strictObject({ file: v.string(), loaded: instant, problem: v.pipe(v.nullable(v.string()), about('Why the last reload changed nothing.')) }),
+});
+
+export const problemSchema = v.strictObject({
+  type: v.string(),
+  title: v.string(),
+  status: v.number(),
+  code: text('Stable identifier of the kind of error.'),
+  detail: v.string(),
+  parameter: v.optional(v.string()),
+  allowed: v.optional(v.string()),
+});
+
+export type StatusDocument = v.InferOutput<typeof statusDocumentSchema>;
+export type AggregateDocument = v.InferOutput<typeof aggregateSchema>;
+
+/** How a parameter's text is read before its schema judges it. */
+export type ParameterKind = 'text' | 'number' | 'boolean' | 'list';
+
+export interface Parameter {
+  readonly kind: ParameterKind;
+  readonly schema: v.GenericSchema;
+  readonly description: string;
+  /** In words, for the error message. */
+  readonly allowed: string;
+}
+
+const nodeParameter: Parameter = {
+  kind: 'text',
+  schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  description: 'A monitoring node; without it the one of this machine.',
+  allowed: 'the name of a node, as /status lists them',
+};
+const anyNode: Parameter = { ...nodeParameter, description: 'Only this monitoring node.' };
+const instantParameter = (description: string): Parameter => ({
+  kind: 'text',
+  schema: v.pipe(
+    v.string(),
+    v.regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/),
+    v.check((value) => Number.isFinite(Date.parse(value)) && isCalendarDate(value), 'no such date'),
+  ),
+  description,
+  allowed: 'an ISO 8601 time with zone such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31 (UTC)',
+});
+
+/** 30 February parses in JavaScript; it is no date. */
+function isCalendarDate(value: string): boolean {
+  const day = Number(value.slice(8, 10));
+  return new Date(Date.UTC(2000 + (Number(value.slice(0, 4)) % 400), Number(value.slice(5, 7)) - 1, day)).getUTCDate() === day;
+}
+
+const range: Readonly<Record<string, Parameter>> = {
+  from: instantParameter('Beginning of the range, inclusive.'),
+  to: instantParameter('End of the range, exclusive; without it now.'),
+  hours: {
+    kind: 'number',
+    schema: v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(17_544)),
+    description: 'Length of the range in hours, up to `to`; not together with `from`.',
+    allowed: 'a number above 0 up to 17544 (two years), not together with from',
+  },
+};
+
+export const MAX_PAGE = 10_000;
+const limit = (standard: number): Parameter => ({
+  kind: 'number',
+  schema: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PAGE)), standard),
+  description: 'Elements of a page; the next page is in the Link header.',
+  allowed: `a whole number from 1 to ${MAX_PAGE}`,
+});
+const cursor: Parameter = {
+  kind: 'text',
+  schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,512}$/)),
+  description: 'Continues a listing; taken from the Link header of the page before.',
+  allowed: 'the cursor of a Link header',
+};
+const oneOf = (options: readonly string[], description: string, standard?: string): Parameter => ({
+  kind: 'text',
+  schema: standard === undefined ? v.picklist(options) : v.optional(v.picklist(options), standard),
+  description,
+  allowed: `one of ${options.join(', ')}`,
+});
+const flag = (description: string): Parameter => ({ kind: 'boolean', schema: v.boolean(), description, allowed: 'true or false' });
+
+export const parameters = {
+  '/health': { node: nodeParameter },
+  '/health/history': {
+    node: nodeParameter,
+    ...range,
+    step: {
+      kind: 'text',
+      schema: v.pipe(v.string(), v.regex(/^[1-9]\d{0,4}[smhd]$/)),
+      description: 'Averages over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Without it every sample.',
+      allowed: 'a length such as 10s, 1m, 6h or 1d',
+    },
+    order: oneOf(['asc', 'desc'], 'Oldest or newest first.', 'asc'),
+    limit: limit(MAX_PAGE),
+    cursor,
+  },
+  '/health/aggregate': { node: nodeParameter, ...range, by: oneOf(['minute', 'hour', 'day'], 'Also for each minute, hour or day (UTC).') },
+  '/alerts': {
+    node: anyNode,
+    severity: oneOf(SEVERITIES, 'Only this severity.'),
+    metric: {
+      kind: 'text',
+      schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_]{1,64}$/)),
+      description: 'Only this metric.',
+      allowed: 'a metric such as cpu_percent, memory_percent, disk_percent, temperature, health_status',
+    },
+    resolved: flag('Only resolved, or only open alerts.'),
+    changes: flag('Every change of each alert instead of its last.'),
+    ...range,
+    limit: limit(1000),
+    cursor,
+  },
+  '/status': {},
+  '/events': {
+    events: {
+      kind: 'list',
+      schema: v.pipe(v.array(v.picklist(['health', 'alert', 'shutdown'])), v.minLength(1)),
+      description: 'Only these kinds of events, separated by commas.',
+      allowed: 'a list of health, alert, shutdown',
+    },
+    node: anyNode,
+  },
+  '/metrics': {},
+  '/openapi.json': {},
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Parameter>>>>;
+
+export type ApiPath = keyof typeof parameters;

@@ -1,0 +1,22 @@
+import { type Handler, nodeOf } from '../context.ts';
+import type { EventHub, EventKind } from '../events.ts';
+import { Problem } from '../problem.ts';
+
+/** GET /events: server-sent events, resumed by Last-Event-ID. */
+export function events(hub: EventHub): Handler {
+  return async (context) => {
+    const { query, request, response } = context;
+    const filter = {
+      kinds: (query['events'] as EventKind[] | undefined) ?? (['health', 'alert', 'shutdown'] as const),
+      node: query['node'] === undefined ? null : nodeOf(context),
+    };
+    if (request.method === 'HEAD') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' });
+      response.end();
+      return;
+    }
+    if (hub.isFull) throw new Problem('too_many_event_streams', 'close another stream, or raise rest.max_event_streams');
+    const last = request.headers['last-event-id'];
+    await hub.open(response, filter, typeof last === 'string' && last !== '' ? last : null);
+  };
+}

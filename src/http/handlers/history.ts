@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { METRICS, type Metric } from '../../core/metrics.ts';
+import type { HistoryPage, Order } from '../../core/ports.ts';
+import { STATUSES } from '../../core/thresholds.ts';
+import { isoUtc } from '../../core/time.ts';
+import { type Context, fromStore, nextLink, nodeOf, prefers } from '../context.ts';
+import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
+
+/** Rows that are rendered in one go: about half a millisecond, between which the loop serves others and takes samples. */
+const ROWS_AT_ONCE = 500;
+/** A reader that takes nothing for this long is dropped. */
+const DRAIN_SECONDS = 20;
+
+/** GET /health/history: health statuses of a range as JSON or CSV, rendered piece by piece. */
+export async function history(context: Context): Promise<void> {
+  const { query, request, response, view } = context;
+  const node = nodeOf(context);
+  const range = rangeOf(query, Date.now(), 1);
+  const order = query['order'] as Order;
+  const step = query['step'] === undefined ? null : stepMs(query['step'] as string);
+  let { fromMs, toMs } = range;
+  if (query['cursor'] !== undefined) {
+    // The cursor is the last row's time: the page begins after it.
+    const { timestampMs } = decodeCursor(query['cursor'] as string);
+    if (order === 'asc') fromMs = Math.max(fromMs, timestampMs + (step ?? 1));
+    else toMs = Math.min(toMs, timestampMs);
+  }
+  const limit = query['limit'] as number;
+  const empty: HistoryPage = { count: 0, timestampMs: new Float64Array(0), metrics: [], status: new Uint8Array(0), more: false };
+  const page = fromMs < toMs ? await fromStore(view.history.history({ node, fromMs, toMs, stepMs: step, order, limit })) : empty;
+  const csv = prefers(request, 'text/csv');
+  const headers: Record<string, string> = {
+    'Content-Type': csv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
+    'Cache-Control': 'no-cache',
+    Vary: 'Accept, Origin',
+  };
+  if (page.more) {
+    // Pages of one listing must not shift with the clock: the range is fixed by the first.
+    headers['Link'] = nextLink(context, encodeCursor(page.timestampMs[page.count - 1] as number, ''), range);
+  }
+  response.writeHead(200, headers);
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  await stream(response, page.count, csv ? csvRows(page, node) : jsonRows(page, node));
+}
+
+interface Rows {
+  readonly head: string;
+  readonly row: (i: number) => string;
+  readonly foot: string;
+}
+
+function jsonRows(page: HistoryPage, node: string): Rows {
+  const end = `","node_name":${JSON.stringify(node)},"timestamp":"`;
+  const number = (m: number, i: number): string => {
+    const value = (page.metrics[m] as Float64Array)[i] as number;
+    return Number.isFinite(value) ? String(value) : 'null';
+  };
+  const names = METRICS.map((metric: Metric) => JSON.stringify(metric));
+  const row = (i: number): string => {
+    let text = i === 0 ? '{' : ',{';
+    for (let m = 0; m < names.length; m += 1) text += `${names[m]}:${number(m, i)},`;
+    return `${text}"status":"${STATUSES[page.status[i] as number]}${end}${isoUtc(page.timestampMs[i] as number)}"}`;
+  };
+  return { head: '{"data":[', row, foot: `],"count":${page.count}}` };
+}
+
+function csvRows(page: HistoryPage, node: string): Rows {
+  const name = /[",\r\n]/.test(node) ? `"${node.replaceAll('"', '""')}"` : node;
+  const row = (i: number): string => {
+    let text = '';
+    for (const column of page.metrics) {
+      const value = column[i] as number;
+      text += `${Number.isFinite(value) ? value : ''},`;
+    }
+    return `${text}${STATUSES[page.status[i] as number]},${name},${isoUtc(page.timestampMs[i] as number)}\r\n`;
+  };
+  return { head: `${METRICS.join(',')},status,node_name,timestamp\r\n`, row, foot: '' };
+}
+
+async function stream(response: ServerResponse, count: number, rows: Rows): Promise<void> {
+  let text = rows.head;
+  for (let i = 0; i < count; i += 1) {
+    text += rows.row(i);
+    if ((i + 1) % ROWS_AT_ONCE !== 0) continue;
+    const flowing = response.write(text);
+    text = '';
+    if (response.destroyed) return;
+    if (flowing) await new Promise(setImmediate);
+    else await drained(response);
+  }
+  response.end(text + rows.foot);
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  try {
+    await once(response, 'drain', { signal: AbortSignal.timeout(DRAIN_SECONDS * 1000) });
+  } catch {
+    response.destroy(); // Too slow, or gone.
+  }
+}

@@ -1,0 +1,100 @@
+import * as v from 'valibot';
+import type { TimeRange } from '../core/ports.ts';
+import { HOUR_MS } from '../core/time.ts';
+import { type ApiPath, type Parameter, parameters } from './api/schema.ts';
+import { Problem } from './problem.ts';
+
+/** Validated parameters by name; absent ones are undefined unless they have a default. */
+export type Query = Readonly<Record<string, unknown>>;
+
+const MAX_VALUE_LENGTH = 1024;
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw new Problem('malformed_url', `"${text.slice(0, 60)}" has a malformed percent-encoding`);
+  }
+}
+
+/** Reads a parameter's text as its kind; what does not read stays text, which its schema then refuses. */
+function read(kind: Parameter['kind'], text: string): unknown {
+  if (kind === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  return kind === 'list' ? text.split(',') : text;
+}
+
+/** Parses and validates the query of a path. Throws a Problem that names the parameter and what is allowed. */
+export function parseQuery(path: ApiPath, search: string): Query {
+  const known: Readonly<Record<string, Parameter>> = parameters[path];
+  const given = new Map<string, string>();
+  for (const pair of search.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    const value = decode(equals < 0 ? '' : pair.slice(equals + 1));
+    const parameter = Object.hasOwn(known, name) ? known[name] : undefined;
+    const names = Object.keys(known);
+    if (!parameter) {
+      const allowed = names.length > 0 ? names.join(', ') : 'no parameters';
+      throw new Problem('unknown_parameter', `${path} has no parameter "${name.slice(0, 60)}"; allowed: ${allowed}`, { parameter: name.slice(0, 60), allowed });
+    }
+    if (given.has(name)) throw new Problem('invalid_parameter', `${name} is given twice`, { parameter: name, allowed: 'once' });
+    given.set(name, value);
+  }
+  const query: Record<string, unknown> = {};
+  for (const [name, { kind, schema, allowed }] of Object.entries(known)) {
+    const text = given.get(name);
+    if (text === undefined) {
+      // Only defaults come from an absent parameter.
+      if (schema.type === 'optional') query[name] = v.parse(schema, undefined);
+      continue;
+    }
+    const result = text.length > MAX_VALUE_LENGTH ? { success: false as const } : v.safeParse(schema, read(kind, text));
+    if (!result.success) throw invalid(name, text, allowed);
+    query[name] = result.output;
+  }
+  return query;
+}
+
+export function invalid(name: string, found: string, allowed: string): Problem {
+  return new Problem('invalid_parameter', `${name} is "${found.slice(0, 60)}"; allowed: ${allowed}`, { parameter: name, allowed });
+}
+
+/** The range that from, to and hours mean together; null when none is given. */
+export function givenRange(query: Query, nowMs: number, defaultHours: number): TimeRange | null {
+  const { from, to, hours } = query as { from?: string; to?: string; hours?: number };
+  if (from === undefined && to === undefined && hours === undefined) return null;
+  if (from !== undefined && hours !== undefined) throw invalid('hours', String(hours), 'not together with from');
+  // The end is exclusive, and what is measured this very millisecond should be in.
+  const toMs = to === undefined ? nowMs + 1 : Date.parse(to);
+  const fromMs = from === undefined ? toMs - (hours ?? defaultHours) * HOUR_MS : Date.parse(from);
+  if (fromMs >= toMs) {
+    const allowed = to === undefined ? 'a time before now' : `a time before to (${to})`;
+    throw from === undefined ? invalid('hours', String(hours), 'a longer time') : invalid('from', from, allowed);
+  }
+  return { fromMs, toMs };
+}
+
+export function rangeOf(query: Query, nowMs: number, defaultHours: number): TimeRange {
+  return givenRange(query, nowMs, defaultHours) ?? { fromMs: nowMs + 1 - defaultHours * HOUR_MS, toMs: nowMs + 1 };
+}
+
+const STEP_UNIT_MS = { s: 1000, m: 60_000, h: HOUR_MS, d: 24 * HOUR_MS } as const;
+
+/** Milliseconds of a step such as `5m`. */
+export function stepMs(step: string): number {
+  return Number(step.slice(0, -1)) * STEP_UNIT_MS[step.at(-1) as keyof typeof STEP_UNIT_MS];
+}
+
+/** Cursors are opaque to clients: they hold a place in a listing, and only that. */
+export function encodeCursor(timestampMs: number, key: string): string {
+  return Buffer.from(`${timestampMs} ${key}`).toString('base64url');
+}
+
+export function decodeCursor(cursor: string): { timestampMs: number; key: string } {
+  const text = Buffer.from(cursor, 'base64url').toString();
+  const match = /^(-?\d{1,16}) (.{0,400})$/s.exec(text);
+  if (!match) throw invalid('cursor', cursor, 'the cursor of a Link header');
+  return { timestampMs: Number(match[1]), key: match[2] ?? '' };
+}

@@ -1,0 +1,237 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { existsSync } from 'node:fs';
+import polka from 'polka';
+import sirv from 'sirv';
+import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type { Log, Publisher } from '../core/ports.ts';
+import { type ApiPath, parameters, type StatusDocument } from './api/schema.ts';
+import { Connections } from './connections.ts';
+import type { Context, Handler } from './context.ts';
+import { EventHub } from './events.ts';
+import { aggregate } from './handlers/aggregate.ts';
+import { alerts } from './handlers/alerts.ts';
+import { events } from './handlers/events.ts';
+import { health } from './handlers/health.ts';
+import { history } from './handlers/history.ts';
+import { metrics } from './handlers/metrics.ts';
+import { openapi } from './handlers/openapi.ts';
+import { status } from './handlers/status.ts';
+import { parseQuery } from './parameters.ts';
+import { CODES, Problem, type ProblemCode, sendProblem } from './problem.ts';
+import { allowOrigin, PAGE_HEADERS, TokenGate } from './security.ts';
+import type { ServiceView } from './view.ts';
+
+export interface RestOptions {
+  /** Null: all addresses. */
+  readonly host: string | null;
+  readonly port: number;
+  readonly token: string | null;
+  readonly allowedOrigins: readonly string[];
+  readonly maxConnections: number;
+  readonly maxEventStreams: number;
+  /** The built dashboard, and the OpenAPI document. */
+  readonly dashboardFolder: string;
+  readonly openapiFile: string;
+  readonly view: ServiceView;
+  readonly log: Log;
+}
+
+/** Bounds of what one client can hold. Our own longest URL is a few hundred characters. */
+const MAX_URL_LENGTH = 4096;
+const MAX_HEADER_BYTES = 8192;
+const HEADERS_SECONDS = 10;
+const REQUEST_SECONDS = 15;
+const KEEP_ALIVE_SECONDS = 30;
+/** How often Node looks for connections whose headers do not come. */
+const CHECK_SECONDS = 2;
+const MAX_REQUESTS_PER_SOCKET = 100_000;
+
+/** The REST API, the event streams and the dashboard. */
+export class RestServer implements Publisher {
+  readonly #options: RestOptions;
+  readonly #server: Server;
+  readonly #connections: Connections;
+  readonly #hub: EventHub;
+  readonly #gate: TokenGate;
+
+  constructor(options: RestOptions) {
+    this.#options = options;
+    this.#gate = new TokenGate(options.token);
+    this.#hub = new EventHub(options.view.history, () => options.view.nodes(), options.maxEventStreams);
+    this.#server = createServer({
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADERS_SECONDS * 1000,
+      requestTimeout: REQUEST_SECONDS * 1000,
+      keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
+      connectionsCheckingInterval: CHECK_SECONDS * 1000,
+    });
+    this.#server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
+    this.#connections = new Connections(this.#server, options.maxConnections);
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
+    this.#routes();
+  }
+
+  /** Listens; resolves with the address. Rejects when the port is taken or not ours to take. */
+  start(): Promise<AddressInfo> {
+    const { host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ port, ...(host === null ? {} : { host }) }, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', (error) => this.#options.log('error', 'the REST server failed', { error: error.message }));
+        resolve(this.#server.address() as AddressInfo);
+      });
+    });
+  }
+
+  /** Stops listening, ends the event streams and closes what is idle at once, the rest when it is served or after a second. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    this.#hub.stop();
+    this.#server.closeIdleConnections();
+    const timer = setTimeout(() => this.#server.closeAllConnections(), 1000);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  publishHealth(healthStatus: HealthStatus, line: string): void {
+    this.#hub.publishHealth(healthStatus, line);
+  }
+
+  publishAlert(alert: Alert): void {
+    this.#hub.publishAlert(alert);
+  }
+
+  counts(): StatusDocument['rest'] {
+    return {
+      connections: this.#connections.count,
+      event_streams: this.#hub.count,
+      evicted_connections: this.#connections.evicted,
+      dropped_event_streams: this.#hub.dropped,
+    };
+  }
+
+  #routes(): void {
+    const { dashboardFolder, openapiFile } = this.#options;
+    const counts = (): StatusDocument['rest'] => this.counts();
+    const handlers: Record<ApiPath, Handler> = {
+      '/health': health,
+      '/health/history': history,
+      '/health/aggregate': aggregate,
+      '/alerts': alerts,
+      '/status': status(counts),
+      '/events': events(this.#hub),
+      '/metrics': metrics(counts),
+      '/openapi.json': openapi(openapiFile),
+    };
+    // The dashboard's files lie behind the API's paths: whatever is neither is a problem document.
+    const assets = existsSync(dashboardFolder)
+      ? sirv(dashboardFolder, { etag: true, setHeaders: (response) => setAll(response, PAGE_HEADERS) })
+      : null;
+    const noMatch = (request: IncomingMessage, response: ServerResponse): void => {
+      const missing = (): void => sendProblem(response, noSuchPath(request));
+      if (assets) assets(request, response, missing);
+      else missing();
+    };
+    const app = polka({
+      onError: (error, request, response) => this.#answerError(error as unknown as Error, request, response),
+      onNoMatch: noMatch,
+    });
+    app.use((request, response, next) => {
+      allowOrigin(request, response, this.#options.allowedOrigins);
+      const problem = this.#refusal(request);
+      if (!problem) return next();
+      if (request.method === 'OPTIONS' && response.hasHeader('Access-Control-Allow-Origin')) return preflight(response);
+      sendProblem(response, problem, headersOf(problem));
+    });
+    for (const [path, handler] of Object.entries(handlers)) {
+      const serve = (request: IncomingMessage, response: ServerResponse): void => this.#serve(path as ApiPath, handler, request, response);
+      app.get(path, serve);
+      app.head(path, serve);
+    }
+    // polka attaches its handler when it listens by itself; this server is started by start().
+    this.#server.on('request', app.handler as (request: IncomingMessage, response: ServerResponse) => void);
+  }
+
+  /** What is refused before any handler is asked. */
+  #refusal(request: IncomingMessage): Problem | null {
+    const url = request.url ?? '';
+    if (url.length > MAX_URL_LENGTH) return new Problem('url_too_long', `the URL has ${url.length} characters; at most ${MAX_URL_LENGTH}`);
+    if (!url.startsWith('/')) return new Problem('malformed_url', 'the URL must begin with /');
+    try {
+      decodeURIComponent(url.split('?')[0] ?? '');
+    } catch {
+      return new Problem('malformed_url', 'the path has a malformed percent-encoding');
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return new Problem('method_not_allowed', `${request.method} is not offered; nothing can be changed here`);
+    }
+    return null;
+  }
+
+  #serve(path: ApiPath, handler: Handler, request: IncomingMessage, response: ServerResponse): void {
+    const fail = (error: unknown): void => this.#answerError(error as Error, request, response);
+    try {
+      this.#gate.check(request);
+      const query = parseQuery(path, (request.url ?? '').split('?').slice(1).join('?'));
+      const context: Context = { request, response, path, query, view: this.#options.view };
+      const done = handler(context);
+      if (done) done.catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #answerError(error: Error, request: IncomingMessage, response: ServerResponse): void {
+    if (error instanceof Problem) return sendProblem(response, error, headersOf(error));
+    this.#options.log('error', 'a request failed', { path: request.url?.slice(0, 200), error: error.message });
+    sendProblem(response, new Problem('internal_error', 'the log of the service says more'));
+  }
+}
+
+function headersOf(problem: Problem): Record<string, string> {
+  if (problem.code === 'method_not_allowed') return { Allow: 'GET, HEAD' };
+  return problem.code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer realm="edge-health"' } : {};
+}
+
+function noSuchPath(request: IncomingMessage): Problem {
+  return new Problem('not_found', `there is no ${(request.url ?? '').slice(0, 100)}; the API has ${Object.keys(parameters).join(', ')}`);
+}
+
+function preflight(response: ServerResponse): void {
+  response.writeHead(204, {
+    'Access-Control-Allow-Methods': 'GET, HEAD',
+    'Access-Control-Allow-Headers': 'Authorization, Last-Event-ID, If-None-Match',
+    'Access-Control-Max-Age': '600',
+  });
+  response.end();
+}
+
+function setAll(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+}
+
+/** Answers what is not HTTP, or too slow, or too large, on the bare socket. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const code: ProblemCode =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? 'headers_too_large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? 'request_timeout'
+        : 'malformed_request';
+  const { status: number, title } = CODES[code];
+  const body = JSON.stringify(new Problem(code, title));
+  socket.end(
+    `HTTP/1.1 ${number} ${title.slice(0, 40)}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}

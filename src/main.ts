@@ -1,0 +1,90 @@
+import { readArguments, UsageError } from './cli/arguments.ts';
+import { checkConfig } from './cli/check-config.ts';
+import type { Command } from './cli/command.ts';
+import { EXIT } from './cli/exit-codes.ts';
+import { productVersion } from './app/version.ts';
+
+/** Loaded when called: `version` should not pay for `run`. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  run: async () => (await import('./cli/run.ts')).run,
+  'check-config': async () => checkConfig,
+  status: async () => (await import('./cli/status.ts')).status,
+  sensors: async () => (await import('./cli/sensors.ts')).sensors,
+  version: async () => version,
+  help: async () => help,
+};
+
+const version: Command = {
+  summary: 'Print the version',
+  usage: 'version',
+  help: 'Exit codes: 0, 64 wrong usage.',
+  options: {},
+  positionals: 0,
+  run: async () => {
+    process.stdout.write(`edge-health ${productVersion()} (Node ${process.versions.node})\n`);
+    return EXIT.ok;
+  },
+};
+
+const help: Command = {
+  summary: 'Print this help, or the help of a command',
+  usage: 'help [COMMAND]',
+  help: 'Exit codes: 0, 64 no such command.',
+  options: {},
+  positionals: 1,
+  run: async ({ positionals: [name] }) => {
+    process.stdout.write(name === undefined ? await overview() : helpOf(await commandNamed(name)));
+    return EXIT.ok;
+  },
+};
+
+async function overview(): Promise<string> {
+  const lines: string[] = [];
+  for (const [name, load] of Object.entries(COMMANDS)) lines.push(`  ${name.padEnd(14)}${(await load()).summary}`);
+  return `edge-health watches the health of an edge computer.
+
+Usage: edge-health COMMAND [OPTIONS]
+
+${lines.join('\n')}
+
+Each command has --help.
+`;
+}
+
+function helpOf(command: Command): string {
+  return `${command.summary}.\n\nUsage: edge-health ${command.usage}\n\n${command.help}\n`;
+}
+
+async function commandNamed(name: string): Promise<Command> {
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!load) throw new UsageError(`there is no command "${name}"; commands: ${Object.keys(COMMANDS).join(', ')}`);
+  return load();
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [first, ...rest] = argv;
+  try {
+    if (first === undefined) throw new UsageError('a command is missing; see: edge-health help');
+    const name = first === '--help' || first === '-h' ? 'help' : first === '--version' ? 'version' : first;
+    const command = await commandNamed(name);
+    if (rest.includes('--help') || rest.includes('-h')) {
+      process.stdout.write(helpOf(command));
+      return EXIT.ok;
+    }
+    return await command.run(readArguments(name, rest, command.options, command.positionals));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`edge-health: ${error.message}\n`);
+    return EXIT.usage;
+  }
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: Error) => {
+    process.stderr.write(`edge-health: ${error.stack ?? error.message}\n`);
+    process.exitCode = EXIT.failure;
+  },
+);

@@ -1,0 +1,101 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { type Alert, nodeOfAlertId, type Severity } from '../core/alert.ts';
+import type { AlertPage, AlertQuery } from '../core/ports.ts';
+import { DAY_MS, isoUtc } from '../core/time.ts';
+
+interface AlertRow {
+  alert_id: string;
+  metric: string;
+  severity: Severity;
+  value: number;
+  threshold: number;
+  changed_ms: number;
+  resolved: number;
+}
+
+function toAlert(row: AlertRow): Alert {
+  return {
+    alert_id: row.alert_id,
+    severity: row.severity,
+    metric: row.metric,
+    value: row.value,
+    threshold: row.threshold,
+    timestamp: isoUtc(row.changed_ms),
+    resolved: row.resolved !== 0,
+  };
+}
+
+/** Alert episodes (their last change) and every change of them. */
+export class AlertTable {
+  readonly #db: DatabaseSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** Saves one change; the same change again changes nothing, and an older one never overwrites a newer. */
+  save(alert: Alert): void {
+    const changedMs = Date.parse(alert.timestamp);
+    const node = nodeOfAlertId(alert.alert_id);
+    const resolved = alert.resolved ? 1 : 0;
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      this.#db
+        .prepare('INSERT OR IGNORE INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+        .run(alert.alert_id, changedMs, node, alert.metric, alert.severity, alert.value, alert.threshold, resolved);
+      this.#db
+        .prepare(
+          `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
+           severity = excluded.severity, value = excluded.value, threshold = excluded.threshold,
+           changed_ms = max(changed_ms, excluded.changed_ms), resolved = excluded.resolved WHERE episode.resolved = 0`,
+        )
+        .run(alert.alert_id, node, alert.metric, alert.severity, alert.value, alert.threshold, changedMs, changedMs, resolved);
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  open(): Alert[] {
+    const rows = this.#db.prepare('SELECT * FROM episode WHERE resolved = 0 ORDER BY changed_ms').all() as unknown as AlertRow[];
+    return rows.map(toAlert);
+  }
+
+  /** Newest first by the time of the last change, then by id. */
+  list(query: AlertQuery): AlertPage {
+    const where: string[] = [];
+    const values: SQLInputValue[] = [];
+    const add = (condition: string, ...more: SQLInputValue[]): void => {
+      where.push(condition);
+      values.push(...more);
+    };
+    if (query.node !== null) add('node = ?', query.node);
+    if (query.severity !== null) add('severity = ?', query.severity);
+    if (query.metric !== null) add('metric = ?', query.metric);
+    if (query.resolved !== null) add('resolved = ?', query.resolved ? 1 : 0);
+    const { range } = query;
+    if (query.changes) {
+      add('changed_ms >= ? AND changed_ms < ?', range?.fromMs ?? query.nowMs - DAY_MS, range?.toMs ?? Number.MAX_SAFE_INTEGER);
+    } else if (range) {
+      // An episode belongs to every range in which it was open at some time.
+      add('raised_ms < ? AND (resolved = 0 OR changed_ms >= ?)', range.toMs, range.fromMs);
+    } else {
+      add('(resolved = 0 OR changed_ms >= ?)', query.nowMs - DAY_MS);
+    }
+    const key = query.changes ? "alert_id || '|' || severity || resolved" : 'alert_id';
+    if (query.after) add(`(changed_ms, ${key}) < (?, ?)`, query.after.timestampMs, query.after.key);
+    const rows = this.#db
+      .prepare(
+        `SELECT *, ${key} AS key FROM ${query.changes ? 'alert_change' : 'episode'} WHERE ${where.join(' AND ')}
+         ORDER BY changed_ms DESC, ${key} DESC LIMIT ?`,
+      )
+      .all(...values, query.limit + 1) as unknown as (AlertRow & { key: string })[];
+    const page = rows.slice(0, query.limit);
+    const last = page.at(-1);
+    return {
+      alerts: page.map(toAlert),
+      next: rows.length > query.limit && last ? { timestampMs: last.changed_ms, key: last.key } : null,
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import { MINUTE_MS } from '../core/time.ts';
+import type { Columns } from './chunk.ts';
+import { hourOf } from './tiers.ts';
+
+/** A chunk never spans more than this, so that a range query knows how far back to look. */
+export const MAX_CHUNK_MS = MINUTE_MS;
+/** Rows of one chunk at most, unless more than that have the same time. */
+const MAX_CHUNK_ROWS = 4096;
+
+/** The same rows in the order that `rows` gives. */
+function pick(columns: Columns, rows: Uint32Array): Columns {
+  const take = (column: Float64Array): Float64Array => Float64Array.from(rows, (row) => column[row] as number);
+  return {
+    count: rows.length,
+    timestampMs: take(columns.timestampMs),
+    metrics: columns.metrics.map(take),
+    status: Uint8Array.from(rows, (row) => columns.status[row] as number),
+  };
+}
+
+/** Puts several stretches into one, ascending in time; rows of the same time keep their order. */
+export function joinSorted(list: readonly Columns[]): Columns {
+  const joined = list.length === 1 ? (list[0] as Columns) : concatenate(list);
+  const { count, timestampMs } = joined;
+  let sorted = true;
+  for (let i = 1; i < count && sorted; i += 1) sorted = (timestampMs[i] as number) >= (timestampMs[i - 1] as number);
+  if (sorted) return joined;
+  const rows = Uint32Array.from({ length: count }, (_, i) => i);
+  return pick(
+    joined,
+    rows.sort((a, b) => (timestampMs[a] as number) - (timestampMs[b] as number) || a - b),
+  );
+}
+
+function concatenate(list: readonly Columns[]): Columns {
+  const count = list.reduce((sum, columns) => sum + columns.count, 0);
+  const join = (pickColumn: (columns: Columns) => Float64Array): Float64Array => {
+    const joined = new Float64Array(count);
+    let offset = 0;
+    for (const columns of list) {
+      joined.set(pickColumn(columns).subarray(0, columns.count), offset);
+      offset += columns.count;
+    }
+    return joined;
+  };
+  const status = new Uint8Array(count);
+  let offset = 0;
+  for (const columns of list) {
+    status.set(columns.status.subarray(0, columns.count), offset);
+    offset += columns.count;
+  }
+  const metrics = (list[0]?.metrics ?? []).map((_, m) => join((columns) => columns.metrics[m] as Float64Array));
+  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status };
+}
+
+/** Cuts where a chunk would grow too long in rows or time, where the hour changes, and where time runs backwards. */
+export function* splitIntoChunks(columns: Columns): Generator<Columns> {
+  let start = 0;
+  for (let i = 1; i <= columns.count; i += 1) {
+    const first = columns.timestampMs[start] as number;
+    const now = columns.timestampMs[i] as number;
+    const before = columns.timestampMs[i - 1] as number;
+    // No two chunks of a segment may begin at the same time: that is how they are told apart.
+    const long = (i - start >= MAX_CHUNK_ROWS && now > first) || now - first > MAX_CHUNK_MS;
+    if (i < columns.count && !long && now >= before && hourOf(now) === hourOf(first)) continue;
+    yield {
+      count: i - start,
+      timestampMs: columns.timestampMs.subarray(start, i),
+      metrics: columns.metrics.map((column) => column.subarray(start, i)),
+      status: columns.status.subarray(start, i),
+    };
+    start = i;
+  }
+}

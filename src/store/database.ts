@@ -1,0 +1,145 @@
+import { closeSync, existsSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { isoUtc } from '../core/time.ts';
+
+/** "EdgH": how a database of ours is told from any other SQLite file. */
+const APPLICATION_ID = 0x45646748;
+const SCHEMA_VERSION = 1;
+
+/**
+ * Rows are few and written rarely, to spare flash: `raw` gets one blob a minute and node (chunk.ts), `minute` and `hour`
+ * one blob an hour and node (summary-codec.ts). Only alerts and what is as rare have a row of their own each.
+ */
+const SCHEMA = `
+CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE rate (node_id INTEGER NOT NULL, since_ms INTEGER NOT NULL, hertz REAL NOT NULL, PRIMARY KEY (node_id, since_ms)) WITHOUT ROWID;
+CREATE TABLE raw (
+  node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, segment INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
+  PRIMARY KEY (node_id, from_ms, segment)
+) WITHOUT ROWID;
+CREATE TABLE minute (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summaries BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
+CREATE TABLE hour (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summary BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
+CREATE TABLE episode (
+  alert_id TEXT PRIMARY KEY, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL, value REAL, threshold REAL,
+  raised_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL, resolved INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX episode_by_change ON episode (changed_ms DESC, alert_id);
+CREATE INDEX episode_open ON episode (resolved) WHERE resolved = 0;
+CREATE TABLE alert_change (
+  alert_id TEXT NOT NULL, changed_ms INTEGER NOT NULL, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL,
+  value REAL, threshold REAL, resolved INTEGER NOT NULL,
+  PRIMARY KEY (changed_ms, alert_id, severity, resolved)
+) WITHOUT ROWID;
+CREATE TABLE clock_event (timestamp_ms INTEGER NOT NULL, kind TEXT NOT NULL, delta_seconds REAL NOT NULL, PRIMARY KEY (timestamp_ms, kind)) WITHOUT ROWID;
+`;
+
+export interface OpenedDatabase {
+  readonly db: DatabaseSync;
+  /** Where a database that could not be used was put, and why; null when there was none or it was ours and whole. */
+  readonly setAside: { readonly path: string; readonly reason: string } | null;
+}
+
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+/** Whether an error says that the file's content is broken, as opposed to a full disk, a lock or a mistake of ours. */
+export function isDamage(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode;
+  return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE);
+}
+
+class Unusable extends Error {}
+
+function pragma(db: DatabaseSync, name: string): number {
+  const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, number>;
+  return Number(Object.values(row)[0]);
+}
+
+/** Page count × page size of the header against the file's length: SQLite itself notices only when it gets there. */
+function checkLength(path: string): void {
+  const header = Buffer.alloc(100);
+  const descriptor = openSync(path, 'r');
+  const length = readSync(descriptor, header, 0, 100, 0);
+  closeSync(descriptor);
+  if (length < 100) throw new Unusable('shorter than a database header');
+  const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
+  const pages = header.readUInt32BE(28);
+  const walBytes = existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0;
+  if (walBytes === 0 && statSync(path).size < pages * pageSize) {
+    throw new Unusable(`truncated: ${statSync(path).size} of ${pages * pageSize} bytes`);
+  }
+}
+
+/** Makes the tables in an empty database; all of them or none. */
+export function createSchema(db: DatabaseSync): void {
+  db.exec(`BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
+}
+
+function open(path: string): DatabaseSync {
+  const existing = existsSync(path) && statSync(path).size > 0;
+  if (existing) checkLength(path);
+  const db = new DatabaseSync(path, { timeout: 2000 });
+  try {
+    if (existing) {
+      const application = pragma(db, 'application_id');
+      const version = pragma(db, 'user_version');
+      const tables = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number };
+      if (application !== APPLICATION_ID && tables.count > 0) throw new Unusable('a database of another program');
+      if (application === APPLICATION_ID && version > SCHEMA_VERSION) {
+        throw new Unusable(`written by a newer version (schema ${version}, this one knows ${SCHEMA_VERSION})`);
+      }
+    }
+    // auto_vacuum must be set before the first table exists; FULL makes a commit outlast a power cut.
+    db.exec(
+      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304',
+    );
+    if (pragma(db, 'user_version') === 0) createSchema(db);
+    // Touches both ends of every tree, where a torn or overwritten file is most likely to show.
+    for (const table of ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event']) {
+      db.exec(`SELECT 1 FROM ${table} LIMIT 1`);
+    }
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Renames the database and its side files to `<name>.<word>-<time>`, so that nothing is lost and the name is free. */
+export function setAside(path: string, nowMs: number): string {
+  const stamp = isoUtc(nowMs).replaceAll(/[-:]|\.\d+/g, '');
+  let target = `${path}.set-aside-${stamp}`;
+  for (let n = 2; existsSync(target); n += 1) target = `${path}.set-aside-${stamp}-${n}`;
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (existsSync(path + suffix)) renameSync(path + suffix, target + suffix);
+  }
+  return target;
+}
+
+/** An empty database in memory, to stand in while the real one cannot be opened. */
+export function standInDatabase(): DatabaseSync {
+  const db = new DatabaseSync(':memory:');
+  createSchema(db);
+  return db;
+}
+
+/**
+ * Opens the database, or makes it. One that is damaged, foreign or newer is set aside and a new one begun; other errors
+ * (no permission, no space, a lock) are thrown.
+ */
+export function openDatabase(path: string, nowMs: number): OpenedDatabase {
+  try {
+    return { db: open(path), setAside: null };
+  } catch (error) {
+    if (!(error instanceof Unusable) && !isDamage(error)) throw error;
+    const reason = (error as Error).message;
+    const target = setAside(path, nowMs);
+    return { db: open(path), setAside: { path: target, reason } };
+  }
+}
+
+/** The database's size in bytes, and how much of it is free for reuse. */
+export function sizeOf(db: DatabaseSync): { totalBytes: number; freeBytes: number } {
+  const pageSize = pragma(db, 'page_size');
+  return { totalBytes: pragma(db, 'page_count') * pageSize, freeBytes: pragma(db, 'freelist_count') * pageSize };
+}

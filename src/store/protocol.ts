@@ -1,0 +1,66 @@
+import type { Alert } from '../core/alert.ts';
+import type { ClockEvent } from '../core/clock-watch.ts';
+import type { Aggregate, AggregateQuery, AlertPage, AlertQuery, HistoryPage, HistoryQuery } from '../core/ports.ts';
+import type { Columns } from './chunk.ts';
+
+/** What the writer thread is asked, and what it answers. One thread, one queue: requests are served in order. */
+export interface Operations {
+  open: { request: OpenRequest; answer: OpenAnswer };
+  append: { request: { segment: number; node: string; columns: Columns }; answer: null };
+  commit: { request: { segment: number }; answer: Written };
+  forget: { request: { segment: number }; answer: null };
+  alert: { request: Alert; answer: null };
+  clockEvent: { request: ClockEvent; answer: null };
+  history: { request: HistoryQuery; answer: HistoryPage };
+  aggregate: { request: AggregateQuery; answer: Aggregate[] };
+  alerts: { request: AlertQuery; answer: AlertPage };
+  clockEvents: { request: { limit: number }; answer: ClockEvent[] };
+  close: { request: null; answer: null };
+}
+
+export type Operation = keyof Operations;
+
+export interface OpenRequest {
+  readonly path: string;
+  readonly maxBytes: number;
+  readonly node: string;
+  readonly hertz: number;
+  /** Segments found in the tail of a run that was killed: the first sample of each tells whether it was written. */
+  readonly leftovers: readonly Leftover[];
+}
+
+export interface Leftover {
+  readonly segment: number;
+  readonly samples: readonly { readonly node: string; readonly columns: Columns }[];
+  readonly alerts: readonly Alert[];
+}
+
+export interface OpenAnswer extends Written {
+  /** Why the database cannot be written for now; null when it can. */
+  readonly problem: string | null;
+  readonly openAlerts: readonly Alert[];
+  /** Metrics that had a value in the node's newest samples. */
+  readonly readableMetrics: readonly string[];
+  /** Samples brought in from the tail. */
+  readonly recovered: number;
+  /** Every node that ever had a sample. */
+  readonly nodes: readonly string[];
+}
+
+export interface Written {
+  readonly sizeBytes: number;
+  readonly oldestSampleMs: number | null;
+  /** Set when the database was opened only now: its open episodes. */
+  readonly openAlerts?: readonly Alert[];
+}
+
+export interface Request<O extends Operation = Operation> {
+  readonly id: number;
+  readonly operation: O;
+  readonly body: Operations[O]['request'];
+}
+
+export type Reply =
+  | { readonly id: number; readonly ok: true; readonly body: unknown }
+  | { readonly id: number; readonly ok: false; readonly error: string; readonly name: string }
+  | { readonly setAside: { readonly path: string; readonly reason: string } };

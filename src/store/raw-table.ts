@@ -1,0 +1,135 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Order } from '../core/ports.ts';
+import { HOUR_MS } from '../core/time.ts';
+import { type Columns, decodeChunk, encodeChunk } from './chunk.ts';
+import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './columns.ts';
+import { hourOf } from './tiers.ts';
+
+/** A chunk, written or pending, that is read only when it is needed. */
+interface Piece {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly read: () => Columns | null;
+}
+
+/** Raw samples: one row a chunk. A chunk lies within one hour, and chunks of different segments may overlap where a clock was set back. */
+export class RawTable {
+  readonly #db: DatabaseSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** Writes a node's part of a segment; doing so again with the same samples changes nothing. */
+  write(nodeId: number, segment: number, parts: readonly Columns[]): void {
+    const insert = this.#db.prepare('INSERT OR IGNORE INTO raw VALUES (?, ?, ?, ?, ?)');
+    for (const chunk of splitIntoChunks(joinSorted(parts))) {
+      const from = chunk.timestampMs[0] as number;
+      insert.run(nodeId, from, segment, chunk.timestampMs[chunk.count - 1] as number, encodeChunk(chunk));
+    }
+  }
+
+  /** Whether a node's part of a segment is there, given the times of some of its samples: it was written whole or not at all. */
+  hasSegment(nodeId: number, segment: number, timestampMs: Float64Array): boolean {
+    const from = timestampMs.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY) - MAX_CHUNK_MS;
+    const to = timestampMs.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+    const row = this.#db
+      .prepare('SELECT 1 FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms <= ? AND segment = ?')
+      .get(nodeId, from, to, segment);
+    return row !== undefined;
+  }
+
+  firstMs(nodeId: number): number | null {
+    const row = this.#db.prepare('SELECT min(from_ms) AS ms FROM raw WHERE node_id = ?').get(nodeId) as { ms: number | null };
+    return row.ms;
+  }
+
+  /** Hours that have samples, ascending; a seek for each. */
+  hours(nodeId: number): number[] {
+    const hours: number[] = [];
+    for (let next = this.firstMs(nodeId); next !== null; next = this.#next(nodeId, hourOf(next) + HOUR_MS, Number.MAX_SAFE_INTEGER, 'asc')) {
+      hours.push(hourOf(next));
+    }
+    return hours;
+  }
+
+  /**
+   * Samples that may lie in the range, those pending included, in order of time: chunks that overlap are merged. In `desc` the
+   * chunks come last first, each still ascending.
+   */
+  *chunks(nodeId: number | null, pending: readonly Columns[], fromMs: number, toMs: number, order: Order): Generator<Columns> {
+    const waiting = pending.flatMap((columns) => [...splitIntoChunks(columns)].map(toPiece));
+    let low = Math.max(hourOf(fromMs), fromMs - MAX_CHUNK_MS);
+    let high = toMs;
+    while (low < high) {
+      const inRange = ({ fromMs: at }: Piece): boolean => at >= low && at < high;
+      const candidates = waiting.filter(inRange).map((piece) => piece.fromMs);
+      const written = nodeId === null ? null : this.#next(nodeId, low, high, order);
+      if (written !== null) candidates.push(written);
+      if (candidates.length === 0) return;
+      const hourMs = hourOf(candidates.reduce((a, b) => (order === 'asc' ? Math.min(a, b) : Math.max(a, b))));
+      const begin = Math.max(low, hourMs);
+      const end = Math.min(high, hourMs + HOUR_MS);
+      const pieces = [
+        ...(nodeId === null ? [] : this.#pieces(nodeId, begin, end)),
+        ...waiting.filter((piece) => piece.fromMs >= begin && piece.fromMs < end),
+      ];
+      const groups = overlapping(pieces.filter((piece) => piece.toMs >= fromMs));
+      for (const group of order === 'asc' ? groups : groups.reverse()) {
+        const columns = group.map(({ read }) => read()).filter((chunk) => chunk !== null);
+        if (columns.length > 0) yield joinSorted(columns);
+      }
+      if (order === 'asc') low = hourMs + HOUR_MS;
+      else high = hourMs;
+    }
+  }
+
+  /** Where the first (or last) chunk of the range begins. */
+  #next(nodeId: number, fromMs: number, toMs: number, order: Order): number | null {
+    const row = this.#db
+      .prepare(`SELECT ${order === 'asc' ? 'min' : 'max'}(from_ms) AS ms FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms < ?`)
+      .get(nodeId, fromMs, toMs) as { ms: number | null };
+    return row.ms;
+  }
+
+  #pieces(nodeId: number, fromMs: number, toMs: number): Piece[] {
+    const rows = this.#db
+      .prepare('SELECT from_ms, to_ms, segment FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms < ? ORDER BY from_ms, segment')
+      .all(nodeId, fromMs, toMs) as { from_ms: number; to_ms: number; segment: number }[];
+    const select = this.#db.prepare('SELECT samples FROM raw WHERE node_id = ? AND from_ms = ? AND segment = ?');
+    return rows.map(({ from_ms, to_ms, segment }) => ({
+      fromMs: from_ms,
+      toMs: to_ms,
+      read: () => tryDecode((select.get(nodeId, from_ms, segment) as { samples: Uint8Array }).samples),
+    }));
+  }
+}
+
+function toPiece(columns: Columns): Piece {
+  return {
+    fromMs: columns.timestampMs[0] as number,
+    toMs: columns.timestampMs[columns.count - 1] as number,
+    read: () => columns,
+  };
+}
+
+/** Groups the pieces so that no sample of a group lies before one of the group before it. */
+function overlapping(pieces: readonly Piece[]): Piece[][] {
+  const groups: Piece[][] = [];
+  let end = Number.NEGATIVE_INFINITY;
+  for (const piece of [...pieces].sort((a, b) => a.fromMs - b.fromMs)) {
+    if (piece.fromMs < end) groups.at(-1)?.push(piece);
+    else groups.push([piece]);
+    end = Math.max(end, piece.toMs);
+  }
+  return groups;
+}
+
+/** A chunk that cannot be decoded is passed over: it is one minute, and the rest of the range is readable. */
+function tryDecode(samples: Uint8Array): Columns | null {
+  try {
+    return decodeChunk(samples);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,331 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Alert } from '../core/alert.ts';
+import type { ClockEvent } from '../core/clock-watch.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type {
+  Aggregate,
+  AggregateQuery,
+  AlertPage,
+  AlertQuery,
+  HistoryPage,
+  HistoryQuery,
+  HistoryReader,
+  Log,
+  StorageState,
+} from '../core/ports.ts';
+import type { JudgingPast } from '../core/threshold-monitor.ts';
+import { isoUtc } from '../core/time.ts';
+import { Batch } from './batch.ts';
+import type { Leftover, OpenAnswer, Written } from './protocol.ts';
+import { Tail, tailFolder } from './tail.ts';
+import { WorkerClient } from './worker-client.ts';
+
+/** A segment is written to the database this often: what a power cut may take. */
+const SEGMENT_SECONDS = 60;
+/** At high frequencies a segment ends earlier, to bound the tail. */
+const SEGMENT_BYTES = 2 * 1024 * 1024;
+/** While writing fails, it is tried again this often. */
+const RETRY_SECONDS = 10;
+/** What may wait in memory while the database cannot be written: two days at 1 Hz. Beyond it the oldest is given up. */
+const MAX_WAITING_BYTES = 24 * 1024 * 1024;
+/** An alert waits this long for the disk before it is published all the same; it is in the tail by then. */
+const ALERT_DEADLINE_MS = 500;
+/** Samples are handed to the thread in batches of at most this many. */
+const MAX_BATCH = 1000;
+
+export interface StoreOptions {
+  readonly dataPath: string;
+  readonly maxBytes: number;
+  readonly node: string;
+  readonly hertz: number;
+  /** The worker's program. */
+  readonly worker: URL;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  readonly monotonicSeconds: () => number;
+  /** Told when a database that could not be opened at the start was opened later, with its open episodes. */
+  readonly onLateOpen: (openAlerts: readonly Alert[]) => void;
+}
+
+interface WaitingSegment {
+  readonly segment: number;
+  readonly bytes: number;
+  readonly samples: number;
+}
+
+/**
+ * The store as the service sees it: every sample and alert goes into the tail at once and into the database by the store's
+ * thread. Nothing here waits for a disk, but an alert that asks to be durable.
+ */
+export class Store implements HistoryReader {
+  readonly #options: StoreOptions;
+  readonly #databasePath: string;
+  readonly #batches = new Map<string, Batch>();
+  #tail: Tail | null = null;
+  #client: WorkerClient | null = null;
+  #segmentSamples = 0;
+  #segmentStartSeconds = 0;
+  #waiting: WaitingSegment[] = [];
+  #retryTimer: NodeJS.Timeout | null = null;
+  #committing = false;
+  #stopping = false;
+  #state: 'starting' | 'ok' | 'degraded' = 'starting';
+  #error: string | null = null;
+  #since: string | null = null;
+  #written: Written = { sizeBytes: 0, oldestSampleMs: null };
+  #lastWrite: string | null = null;
+  #lost = 0;
+  #tailFailed = false;
+  readonly #setAside: string[] = [];
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#databasePath = join(options.dataPath, 'edge-health.db');
+  }
+
+  /**
+   * Takes the data folder, opens the database and recovers what a killed run left. Rejects when the folder is in use or
+   * cannot be made; a database that cannot be opened for now only degrades the store.
+   */
+  async start(): Promise<JudgingPast & { readonly nodes: readonly string[] }> {
+    mkdirSync(this.#options.dataPath, { recursive: true });
+    this.#tail = new Tail(tailFolder(this.#options.dataPath, this.#options.environment));
+    const answer = await this.#open();
+    if (answer.recovered > 0) {
+      this.#options.log('notice', 'recovered what an earlier run had not written', { samples: answer.recovered });
+    }
+    return { openAlerts: answer.openAlerts, readableMetrics: new Set(answer.readableMetrics), nodes: answer.nodes };
+  }
+
+  /** Writes what is left and closes the database; on a failure the tail keeps it for the next start. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#retryTimer) clearTimeout(this.#retryTimer);
+    const client = this.#client;
+    if (!client) return;
+    this.#endSegment();
+    await this.#commit();
+    this.#tail?.end();
+    await client.request('close', null).catch(() => null); // The thread is gone: so is what it would have closed.
+    await client.end();
+    this.#client = null;
+  }
+
+  /** Records one status, before it is published. `line` is the status as JSON. */
+  recordHealth(status: HealthStatus, line: string, timestampMs: number): void {
+    this.#writeTail(line);
+    let batch = this.#batches.get(status.node_name);
+    if (!batch) {
+      batch = new Batch();
+      this.#batches.set(status.node_name, batch);
+    }
+    batch.add(status, timestampMs);
+    this.#segmentSamples += 1;
+    if (batch.count >= MAX_BATCH) this.#sendBatches();
+    const age = this.#options.monotonicSeconds() - this.#segmentStartSeconds;
+    if (age >= SEGMENT_SECONDS || (this.#tail?.bytes ?? 0) >= SEGMENT_BYTES) this.#rotate();
+  }
+
+  /** Records a change of an episode, before it is published: resolves once it is durable, or after a short while if the disk does not keep up. */
+  async recordAlert(alert: Alert): Promise<void> {
+    this.#writeTail(JSON.stringify(alert));
+    const saved = this.#ask('alert', alert).catch((error: Error) => this.#degrade(error.message));
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ALERT_DEADLINE_MS);
+    });
+    await Promise.race([saved, deadline]);
+    clearTimeout(timer);
+  }
+
+  recordClockEvent(event: ClockEvent): void {
+    this.#ask('clockEvent', event).catch((error: Error) => this.#degrade(error.message));
+  }
+
+  history(query: HistoryQuery): Promise<HistoryPage> {
+    this.#sendBatches();
+    return this.#ask('history', query);
+  }
+
+  aggregate(query: AggregateQuery): Promise<Aggregate[]> {
+    this.#sendBatches();
+    return this.#ask('aggregate', query);
+  }
+
+  alerts(query: AlertQuery): Promise<AlertPage> {
+    return this.#ask('alerts', query);
+  }
+
+  clockEvents(limit: number): Promise<ClockEvent[]> {
+    return this.#ask('clockEvents', { limit });
+  }
+
+  state(): StorageState {
+    const waiting = this.#waiting.reduce((sum, { samples }) => sum + samples, 0);
+    return {
+      path: this.#databasePath,
+      state: this.#state,
+      error: this.#error,
+      since: this.#since,
+      size_bytes: this.#written.sizeBytes,
+      max_bytes: this.#options.maxBytes,
+      oldest_sample: this.#written.oldestSampleMs === null ? null : isoUtc(this.#written.oldestSampleMs),
+      samples_pending: waiting + this.#segmentSamples,
+      samples_lost: this.#lost,
+      last_write: this.#lastWrite,
+      set_aside: this.#setAside,
+    };
+  }
+
+  async #open(): Promise<OpenAnswer> {
+    const tail = this.#tail as Tail;
+    const leftovers = tail.leftovers();
+    this.#client = new WorkerClient(
+      this.#options.worker,
+      (path, reason) => this.#onSetAside(path, reason),
+      (reason) => this.#onDeath(reason),
+    );
+    const { maxBytes, node, hertz } = this.#options;
+    const answer = await this.#client.request('open', { path: this.#databasePath, maxBytes, node, hertz, leftovers });
+    this.#written = answer;
+    this.#waiting = leftovers.map(toWaiting);
+    this.#beginSegment();
+    if (answer.problem === null) this.#onWritten(answer, Number.POSITIVE_INFINITY);
+    else this.#degrade(answer.problem);
+    return answer;
+  }
+
+  #ask<O extends Parameters<WorkerClient['request']>[0]>(
+    ...[operation, body, transfer]: Parameters<typeof WorkerClient.prototype.request<O>>
+  ): ReturnType<typeof WorkerClient.prototype.request<O>> {
+    if (!this.#client) return Promise.reject(new Error('the store is not open'));
+    return this.#client.request(operation, body, transfer);
+  }
+
+  #writeTail(line: string): void {
+    try {
+      this.#tail?.write(line);
+      this.#tailFailed = false;
+    } catch (error) {
+      // Samples still reach the database with their batch; only a kill before that would lose them now.
+      if (!this.#tailFailed)
+        this.#options.log('error', 'cannot write the tail', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#tailFailed = true;
+    }
+  }
+
+  #sendBatches(): void {
+    const segment = this.#tail?.segment ?? 0;
+    for (const [node, batch] of this.#batches) {
+      if (batch.count === 0) continue;
+      const { columns, buffers } = batch.take();
+      this.#ask('append', { segment, node, columns }, buffers).catch((error: Error) => this.#degrade(error.message));
+    }
+  }
+
+  #beginSegment(): void {
+    this.#segmentStartSeconds = this.#options.monotonicSeconds();
+    this.#segmentSamples = 0;
+    try {
+      this.#tail?.begin(Date.now());
+    } catch (error) {
+      this.#options.log('error', 'cannot begin a tail segment', { folder: this.#tail?.folder, error: (error as Error).message });
+    }
+  }
+
+  #endSegment(): void {
+    this.#sendBatches();
+    const tail = this.#tail as Tail;
+    this.#waiting.push({ segment: tail.segment, bytes: tail.bytes, samples: this.#segmentSamples });
+    this.#segmentSamples = 0;
+  }
+
+  #rotate(): void {
+    this.#endSegment();
+    this.#beginSegment();
+    this.#giveUpOldest();
+    // While writing fails the retry timer decides when to try again.
+    if (this.#state === 'ok') void this.#commit();
+  }
+
+  async #commit(): Promise<void> {
+    const last = this.#waiting.at(-1)?.segment;
+    if (this.#committing || last === undefined) return;
+    this.#committing = true;
+    try {
+      const written = await this.#ask('commit', { segment: last });
+      this.#onWritten(written, last);
+      if (written.openAlerts) this.#options.onLateOpen(written.openAlerts);
+    } catch (error) {
+      this.#degrade((error as Error).message);
+    } finally {
+      this.#committing = false;
+    }
+  }
+
+  #onWritten(written: Written, upToSegment: number): void {
+    this.#written = written;
+    this.#lastWrite = isoUtc(Date.now());
+    for (const { segment } of this.#waiting) if (segment <= upToSegment) this.#tail?.remove(segment);
+    this.#waiting = this.#waiting.filter(({ segment }) => segment > upToSegment);
+    if (this.#state === 'degraded') {
+      this.#options.log('notice', 'storage works again', { since: this.#since, samples_lost: this.#lost });
+    }
+    this.#state = 'ok';
+    this.#error = null;
+    this.#since = null;
+  }
+
+  #degrade(error: string): void {
+    if (this.#state !== 'degraded') {
+      this.#since = isoUtc(Date.now());
+      this.#options.log('error', 'cannot write the database; samples wait in memory, and it is tried again', { error });
+    }
+    this.#state = 'degraded';
+    this.#error = error;
+    if (this.#stopping || this.#retryTimer) return;
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null;
+      void this.#retry();
+    }, RETRY_SECONDS * 1000);
+  }
+
+  async #retry(): Promise<void> {
+    if (!this.#client) {
+      await this.#open().catch((error: Error) => this.#degrade(error.message));
+      return;
+    }
+    this.#endSegment();
+    this.#beginSegment();
+    this.#giveUpOldest();
+    await this.#commit();
+  }
+
+  #giveUpOldest(): void {
+    let bytes = this.#waiting.reduce((sum, segment) => sum + segment.bytes, 0);
+    while (bytes > MAX_WAITING_BYTES && this.#waiting.length > 1) {
+      const oldest = this.#waiting.shift() as WaitingSegment;
+      bytes -= oldest.bytes;
+      this.#lost += oldest.samples;
+      this.#tail?.remove(oldest.segment);
+      this.#ask('forget', { segment: oldest.segment }).catch((error: Error) => this.#degrade(error.message));
+    }
+  }
+
+  #onSetAside(path: string, reason: string): void {
+    this.#setAside.push(path);
+    this.#options.log('error', 'the database could not be used; it was set aside and a new one begun', { set_aside: path, reason });
+  }
+
+  /** The thread died: what it had not written is in the tail, from where the next one takes it. */
+  #onDeath(reason: string): void {
+    this.#client = null;
+    for (const batch of this.#batches.values()) if (batch.count > 0) batch.take();
+    this.#degrade(reason);
+  }
+}
+
+function toWaiting({ segment, samples }: Leftover): WaitingSegment {
+  return { segment, bytes: 0, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
+}

@@ -1,0 +1,93 @@
+import type { Histogram } from '../core/histogram.ts';
+import { METRICS } from '../core/metrics.ts';
+import { emptySummary, type Histograms, type Summary } from '../core/summary.ts';
+import { ByteReader, ByteWriter } from './bytes.ts';
+
+function writeSummary(out: ByteWriter, summary: Summary, baseMs: number): void {
+  out.unsigned(summary.received);
+  if (summary.received === 0) return;
+  out.signed(summary.firstMs - baseMs);
+  out.signed(summary.lastMs - baseMs);
+  out.double(summary.longestGapMs);
+  for (const milliseconds of summary.statusMs) out.double(milliseconds);
+  for (const metric of summary.metrics) {
+    out.unsigned(metric.count);
+    if (metric.count === 0) continue;
+    for (const value of [metric.sum, metric.sumOfSquares, metric.min, metric.max, metric.last]) out.double(value);
+  }
+}
+
+function readSummary(input: ByteReader, baseMs: number): Summary {
+  const summary = emptySummary();
+  summary.received = input.unsigned();
+  if (summary.received === 0) return summary;
+  summary.firstMs = baseMs + input.signed();
+  summary.lastMs = baseMs + input.signed();
+  summary.longestGapMs = input.double();
+  for (let i = 0; i < 4; i += 1) summary.statusMs[i as 0] = input.double();
+  for (const metric of summary.metrics) {
+    metric.count = input.unsigned();
+    if (metric.count === 0) continue;
+    metric.sum = input.double();
+    metric.sumOfSquares = input.double();
+    metric.min = input.double();
+    metric.max = input.double();
+    metric.last = input.double();
+  }
+  return summary;
+}
+
+/** Minutes of one hour, by their number 0 to 59, as one blob; minutes without a sample are left out. */
+export function encodeMinutes(minutes: ReadonlyMap<number, Summary>, hourMs: number): Uint8Array {
+  const out = new ByteWriter();
+  out.unsigned(minutes.size);
+  for (const [minute, summary] of minutes) {
+    out.unsigned(minute);
+    writeSummary(out, summary, hourMs);
+  }
+  return out.take();
+}
+
+export function decodeMinutes(blob: Uint8Array, hourMs: number): Map<number, Summary> {
+  const input = new ByteReader(blob);
+  const minutes = new Map<number, Summary>();
+  for (let left = input.unsigned(); left > 0; left -= 1) {
+    const minute = input.unsigned();
+    if (minute > 59) throw new RangeError('no such minute');
+    minutes.set(minute, readSummary(input, hourMs));
+  }
+  input.end();
+  return minutes;
+}
+
+/** An hour's summary with its histograms (bin number, count; bins ascending as differences) as one blob. */
+export function encodeHour(summary: Summary, histograms: Histograms, hourMs: number): Uint8Array {
+  const out = new ByteWriter();
+  writeSummary(out, summary, hourMs);
+  for (const histogram of histograms) {
+    out.unsigned(histogram.size);
+    let before = 0;
+    for (const [bin, count] of [...histogram].sort(([a], [b]) => a - b)) {
+      out.signed(bin - before);
+      out.unsigned(count);
+      before = bin;
+    }
+  }
+  return out.take();
+}
+
+export function decodeHour(blob: Uint8Array, hourMs: number): { summary: Summary; histograms: Histograms } {
+  const input = new ByteReader(blob);
+  const summary = readSummary(input, hourMs);
+  const histograms = METRICS.map(() => {
+    const histogram: Histogram = new Map();
+    let bin = 0;
+    for (let left = input.unsigned(); left > 0; left -= 1) {
+      bin += input.signed();
+      histogram.set(bin, input.unsigned());
+    }
+    return histogram;
+  });
+  input.end();
+  return { summary, histograms };
+}

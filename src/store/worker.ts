@@ -1,0 +1,165 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { parentPort } from 'node:worker_threads';
+import { METRICS } from '../core/metrics.ts';
+import { Archive } from './archive.ts';
+import type { Columns } from './chunk.ts';
+import { isDamage } from './database.ts';
+import { lockDataFolder } from './lock.ts';
+import type { OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
+import { aggregate, history } from './queries.ts';
+
+/**
+ * The thread that owns the database. Whatever a slow card, a full disk or a long query costs is paid here; the sampling
+ * loop only posts messages.
+ */
+const port = parentPort;
+if (!port) throw new Error('the store worker is started by the store');
+const post = (reply: Reply): void => port.postMessage(reply);
+
+let archive: Archive | null = null;
+let node = '';
+let lock: DatabaseSync | null = null;
+
+function opened(): Archive {
+  if (!archive) throw new Error('the database is not open');
+  return archive;
+}
+
+function written(): Written {
+  const store = opened();
+  return { sizeBytes: store.size().totalBytes, oldestSampleMs: store.firstSampleMs(node) };
+}
+
+function readableMetrics(columns: Columns | null): string[] {
+  return METRICS.filter((_, m) => columns?.metrics[m]?.some((value) => !Number.isNaN(value)));
+}
+
+/**
+ * Takes the folder, opens the database and brings in what a killed run left. A folder in use is an error; a database that cannot be
+ * opened for now is not: `problem` says why, and the next commit tries again.
+ */
+function open(request: OpenRequest): OpenAnswer {
+  const folder = dirname(request.path);
+  mkdirSync(folder, { recursive: true });
+  lock ??= lockDataFolder(folder);
+  node = request.node;
+  archive = new Archive({
+    path: request.path,
+    maxBytes: request.maxBytes,
+    nowMs: Date.now,
+    onSetAside: (path, reason) => post({ setAside: { path, reason } }),
+  });
+  let problem: string | null = null;
+  let recovered = 0;
+  try {
+    archive.open();
+  } catch (error) {
+    problem = (error as Error).message;
+  }
+  for (const leftover of request.leftovers) {
+    for (const alert of leftover.alerts) problem = trying(() => opened().saveAlert(alert)) ?? problem;
+    for (const { node: name, columns } of leftover.samples) {
+      if (columns.count === 0 || archive.hasSegment(leftover.segment, name, columns.timestampMs[0] as number)) continue;
+      archive.append(leftover.segment, name, columns);
+      recovered += columns.count;
+    }
+  }
+  const last = request.leftovers.at(-1);
+  if (last) problem = trying(() => opened().commit(last.segment)) ?? problem;
+  problem = trying(() => opened().setRate(node, request.hertz)) ?? problem;
+  return {
+    ...written(),
+    problem,
+    openAlerts: archive.alerts.open(),
+    readableMetrics: readableMetrics(archive.newestChunk(node)),
+    recovered,
+    nodes: archive.nodes(),
+  };
+}
+
+/** The message of the error that the work threw, or null. */
+function trying(work: () => void): string | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Below this size the whole database is checked once after opening; a larger one shows its damage when it is met. */
+const CHECK_BELOW_BYTES = 64 * 1024 * 1024;
+
+function checkOnce(path: string): void {
+  const store = archive;
+  if (!store?.isOpen || statSync(path).size > CHECK_BELOW_BYTES) return;
+  try {
+    const row = store.db.prepare('PRAGMA quick_check(1)').get() as { quick_check: string };
+    if (row.quick_check !== 'ok') store.replaceDamaged(row.quick_check);
+  } catch (error) {
+    if (isDamage(error)) store.replaceDamaged((error as Error).message);
+  }
+}
+
+/** A read that meets damage sets the database aside and is answered from the new one. */
+function reading<T>(read: (store: Archive) => T): T {
+  try {
+    return read(opened());
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    opened().replaceDamaged((error as Error).message);
+    return read(opened());
+  }
+}
+
+const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operations[O]['answer'] } = {
+  open: (body) => {
+    const answer = open(body);
+    setImmediate(() => checkOnce(body.path));
+    return answer;
+  },
+  append: ({ segment, node: name, columns }) => {
+    opened().append(segment, name, columns);
+    return null;
+  },
+  commit: ({ segment }) => {
+    const before = opened().isOpen;
+    opened().commit(segment);
+    // Opened late: what it holds is news to the threshold monitor.
+    return before ? written() : { ...written(), openAlerts: opened().alerts.open() };
+  },
+  forget: ({ segment }) => {
+    opened().forget(segment);
+    return null;
+  },
+  alert: (alert) => {
+    opened().saveAlert(alert);
+    return null;
+  },
+  clockEvent: (event) => {
+    opened().saveClockEvent(event);
+    return null;
+  },
+  history: (query) => reading((store) => history(store, query)),
+  aggregate: (query) => reading((store) => aggregate(store, query, Date.now())),
+  alerts: (query) => reading((store) => store.alerts.list(query)),
+  clockEvents: ({ limit }) => opened().clockEvents.slice(-limit).reverse(),
+  close: () => {
+    archive?.close();
+    archive = null;
+    lock?.close();
+    lock = null;
+    return null;
+  },
+};
+
+port.on('message', ({ id, operation, body }: Request) => {
+  try {
+    const handler = handlers[operation] as (body: unknown) => unknown;
+    post({ id, ok: true, body: handler(body) });
+  } catch (error) {
+    post({ id, ok: false, error: (error as Error).message, name: (error as Error).name });
+  }
+});

@@ -1,0 +1,38 @@
+import type { Log, LogLevel } from '../core/ports.ts';
+
+/** Priorities of sd-daemon(3): the journal reads them off the front of each line. */
+const PRIORITY: Readonly<Record<LogLevel, number>> = { error: 3, warning: 4, notice: 5, info: 6, debug: 7 };
+
+function value(field: unknown): string {
+  const text = typeof field === 'string' ? field : (JSON.stringify(field) ?? String(field));
+  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
+}
+
+/** One event as one line: `<6>message key=value key="with spaces"`. A terminal gets the level's name instead of the number. */
+export function formatLine(terminal: boolean, level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): string {
+  const pairs = Object.entries(fields)
+    .filter(([, field]) => field !== undefined && field !== null)
+    .map(([key, field]) => ` ${key}=${value(field)}`)
+    .join('');
+  // Nothing that comes from outside may begin a line of its own.
+  const text = `${message}${pairs}`.replaceAll(/[\r\n]+/g, ' ');
+  return terminal ? `${level === 'info' ? '' : `${level}: `}${text}\n` : `<${PRIORITY[level]}>${text}\n`;
+}
+
+export interface Logger {
+  readonly log: Log;
+  /** Lines less severe than this are dropped from now on. */
+  setLevel(level: LogLevel): void;
+}
+
+export function createLogger(stream: NodeJS.WriteStream, level: LogLevel): Logger {
+  let least = PRIORITY[level];
+  return {
+    log: (lineLevel, message, fields) => {
+      if (PRIORITY[lineLevel] <= least) stream.write(formatLine(stream.isTTY === true, lineLevel, message, fields));
+    },
+    setLevel: (next) => {
+      least = PRIORITY[next];
+    },
+  };
+}
