@@ -28,6 +28,9 @@ interface Watched {
   silenceAlert: Alert | null;
 }
 
+/** So many ended episodes are remembered; a list of open alerts is at most seconds old. */
+const MAX_ENDED = 256;
+
 /**
  * The threshold monitor: samples in, changes of alert episodes out. It holds only what it was told and never asks a
  * clock; `uniqueId` (sortable, given the sample's wall-clock milliseconds) is injected.
@@ -35,6 +38,8 @@ interface Watched {
 export class ThresholdMonitor {
   readonly #watched = new Map<Metric, Watched>();
   readonly #uniqueId: (timestampMs: number) => string;
+  /** Episodes that ended lately: a list of open alerts from before that must not open them again. */
+  readonly #ended = new Set<string>();
   #rules: JudgingRules;
 
   constructor(rules: JudgingRules, past: JudgingPast, startSeconds: number, uniqueId: (timestampMs: number) => string) {
@@ -61,9 +66,11 @@ export class ThresholdMonitor {
       const watched = this.#watched.get(alert.metric as Metric);
       if (alert.resolved || !watched || !alert.alert_id.startsWith(`${this.#rules.nodeName}/${alert.metric}/`)) continue;
       const mine = alert.severity === 'ERROR' ? watched.silenceAlert : watched.episodeAlert;
-      if (mine?.alert_id === alert.alert_id) continue;
-      if (mine) doubled.push(alert);
-      else if (alert.severity === 'ERROR') {
+      if (mine?.alert_id === alert.alert_id || this.#ended.has(alert.alert_id)) continue;
+      if (mine) {
+        doubled.push(alert);
+        this.#end(alert.alert_id);
+      } else if (alert.severity === 'ERROR') {
         watched.silence = { ...watched.silence, open: true };
         watched.silenceAlert = alert;
       } else {
@@ -113,6 +120,7 @@ export class ThresholdMonitor {
       resolved,
     };
     watched.episodeAlert = resolved ? null : alert;
+    if (resolved) this.#end(alert.alert_id);
     return alert;
   }
 
@@ -132,7 +140,16 @@ export class ThresholdMonitor {
       resolved: step.change === 'resolve',
     };
     watched.silenceAlert = alert.resolved ? null : alert;
+    if (alert.resolved) this.#end(alert.alert_id);
     return alert;
+  }
+
+  #end(id: string): void {
+    this.#ended.add(id);
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= MAX_ENDED) break;
+      this.#ended.delete(oldest);
+    }
   }
 
   #newId(metric: Metric, sample: Sample): string {

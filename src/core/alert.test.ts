@@ -1,0 +1,24 @@
+import t from 'tap';
+import { alertId, nodeOfAlertId, SEVERITIES } from './alert.ts';
+
+t.test('the severities are those of the specification', async (t) => {
+  t.same([...SEVERITIES].sort(), ['CRITICAL', 'ERROR', 'WARNING']);
+});
+
+t.test('an alert id names the node, the metric and a unique id, in this order', async (t) => {
+  t.equal(alertId('health_monitor', 'cpu_percent', '01J'), 'health_monitor/cpu_percent/01J');
+});
+
+t.test('the node can be read back from an alert id, a name with a namespace too', async (t) => {
+  for (const node of ['health_monitor', '/robot_1/health_monitor', 'fleet/robot_1/health_monitor']) {
+    t.equal(nodeOfAlertId(alertId(node, 'temperature', '01J')), node);
+  }
+});
+
+t.test('ids of one episode kind sort by their unique id', async (t) => {
+  const ids = ['01C', '01A', '01B'].map((id) => alertId('n', 'cpu_percent', id));
+  t.same(
+    ids.sort().map((id) => id.slice(-3)),
+    ['01A', '01B', '01C'],
+  );
+});

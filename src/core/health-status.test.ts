@@ -1,0 +1,45 @@
+import t from 'tap';
+import { currentStatus, type Sample, toHealthStatus } from './health-status.ts';
+import type { Thresholds } from './thresholds.ts';
+
+const limits = { warning: 80, critical: 90 };
+const thresholds: Thresholds = { cpu_percent: limits, memory_percent: limits, disk_percent: limits, temperature: limits };
+const sample: Sample = {
+  slot: 5,
+  monotonicSeconds: 1234.5,
+  timestampMs: Date.UTC(2026, 2, 4, 5, 6, 7, 89),
+  readings: { cpu_percent: 12.34, memory_percent: 45, disk_percent: 0, temperature: null },
+};
+
+t.test('a health status has exactly the seven fields of the specification, in its order', async (t) => {
+  const status = toHealthStatus(sample, 'health_monitor', thresholds);
+  t.same(Object.keys(status), ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp']);
+  t.strictSame(status, {
+    cpu_percent: 12.34,
+    memory_percent: 45,
+    disk_percent: 0,
+    temperature: null,
+    status: 'OK',
+    node_name: 'health_monitor',
+    timestamp: '2026-03-04T05:06:07.089Z',
+  });
+});
+
+t.test('its status is the worst of the metrics', async (t) => {
+  const hot = { ...sample, readings: { ...sample.readings, temperature: 90 } };
+  t.equal(toHealthStatus(hot, 'n', thresholds).status, 'CRITICAL');
+});
+
+t.test('a status is shown as published up to three periods, and as UNKNOWN after', async (t) => {
+  const last = toHealthStatus(sample, 'n', thresholds);
+  t.equal(currentStatus(last, 0, 1).status, 'OK');
+  t.equal(currentStatus(last, 3, 1).status, 'OK');
+  t.equal(currentStatus(last, 3.001, 1).status, 'UNKNOWN');
+  t.equal(currentStatus(last, 3.001, 10).status, 'OK');
+});
+
+t.test('a status that has become UNKNOWN still tells the last readings and when they were taken', async (t) => {
+  const last = toHealthStatus(sample, 'n', thresholds);
+  t.strictSame(currentStatus(last, 60, 1), { ...last, status: 'UNKNOWN' });
+  t.equal(last.status, 'OK', 'what was published is not changed');
+});
