@@ -48,7 +48,10 @@ export class DiskSource implements Source {
 
   #ask(index: number, fullest: number, callback: ReadCallback): void {
     const path = this.#paths[index];
-    if (path === undefined) return callback(null, fullest);
+    if (path === undefined) {
+      callback(null, fullest);
+      return;
+    }
     this.#statfs(path, (error, blocks) => {
       if (error) return callback(new Error(`${path}: ${error.message}`), 0);
       let percent: number;

@@ -74,11 +74,13 @@ export class Sampler {
   }
 
   readonly #plan = (): void => {
-    if (!this.#grid) return;
-    const plan = planGrid(this.#grid, this.#nextSlot, this.#clocks.monotonicSeconds());
+    const grid = this.#grid;
+    if (!grid) return;
+    const plan = planGrid(grid, this.#nextSlot, this.#clocks.monotonicSeconds());
     if (plan.kind === 'sample') {
       this.#begin(plan.slot, plan.missed);
-      this.#immediate = setImmediate(this.#plan);
+      // Whoever takes a sample may stop the sampling with it.
+      if (this.#grid === grid) this.#immediate = setImmediate(this.#plan);
     } else if (this.#periodSeconds >= PRECISE_BELOW_SECONDS || plan.seconds > TIMER_GRAIN_SECONDS) {
       const early = this.#periodSeconds >= PRECISE_BELOW_SECONDS ? 0 : TIMER_GRAIN_SECONDS;
       this.#timer = setTimeout(this.#plan, Math.max(1, Math.ceil((plan.seconds - early) * 1000)));
@@ -90,7 +92,9 @@ export class Sampler {
   };
 
   #begin(slot: number, missed: number): void {
+    const grid = this.#grid;
     this.#emit(); // A slot still waiting for a slow source is over now.
+    if (this.#grid !== grid) return;
     this.#missed += missed;
     this.#nextSlot = slot + 1;
     const open = {
@@ -122,7 +126,8 @@ export class Sampler {
     if (this.#graceTimer) clearTimeout(this.#graceTimer);
     this.#graceTimer = null;
     this.#taken += 1;
-    const now = this.#clocks.monotonicSeconds();
+    // However late the wait for a hanging source ends, what was read for this slot counts.
+    const now = Math.min(this.#clocks.monotonicSeconds(), open.monotonicSeconds + DEADLINE_SECONDS);
     const readings: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
     for (const probe of this.#probes) readings[probe.metric] = probe.reading(now);
     this.#onSample({ slot: open.slot, monotonicSeconds: open.monotonicSeconds, timestampMs: open.timestampMs, readings });

@@ -20,7 +20,9 @@ export class TemperatureSource implements Source {
   #file: TextFile | null = null;
   /** The sensor first chosen; later searches look for this one alone. */
   #settledId: string | null = null;
-  #searching = false;
+  /** The last read failed: its driver may be gone, and another may have taken over the hwmon number in the path. */
+  #doubted = false;
+  #searching: Promise<void> | null = null;
   #searchedSeconds = Number.NEGATIVE_INFINITY;
 
   constructor(sysRoot: string, configured: string | null, nowSeconds: () => number, log: Log) {
@@ -39,20 +41,28 @@ export class TemperatureSource implements Source {
     const file = this.#file;
     if (!file) {
       this.#searchIfDue();
-      return callback(new Error(this.#choice?.reason ?? 'looking for a sensor'), 0);
+      const gone = this.#settledId && `${this.#settledId} is gone`;
+      callback(new Error(gone ?? this.#choice?.reason ?? 'looking for a sensor'), 0);
+      return;
     }
     file.read((error, text) => {
       if (error) {
+        this.#doubted = true;
         this.#searchIfDue();
         return callback(error, 0);
       }
+      let celsius: number;
       try {
-        const celsius = parseMillidegrees(text);
+        celsius = parseMillidegrees(text);
         if (!isPossibleCelsius(celsius)) throw new ImplausibleReading(`${celsius} °C is not possible`);
-        callback(null, celsius);
       } catch (problem) {
-        callback(problem as Error, 0);
+        return callback(problem as Error, 0);
       }
+      if (!this.#doubted && !this.#searching) return callback(null, celsius);
+      void this.search().then(() => {
+        if (this.#file === file) callback(null, celsius);
+        else callback(new Error('another sensor is there now'), 0);
+      });
     });
   }
 
@@ -61,25 +71,34 @@ export class TemperatureSource implements Source {
   }
 
   /** Searches now; resolves when the choice is made. Never rejects. */
-  async search(): Promise<void> {
-    if (this.#searching) return;
-    this.#searching = true;
+  search(): Promise<void> {
+    this.#searching ??= this.#search().finally(() => {
+      this.#searching = null;
+    });
+    return this.#searching;
+  }
+
+  async #search(): Promise<void> {
     this.#searchedSeconds = this.#nowSeconds();
-    try {
-      const choice = chooseSensor(await findSensors(this.#sysRoot), this.#settledId ?? this.#configured);
-      const { chosen } = choice;
-      // A sensor that went away keeps its first explanation, with what is there now.
-      if (chosen && chosen.path !== this.#file?.path) {
-        this.#file?.close();
-        this.#file = new TextFile(chosen.path, 64);
-        this.#log('info', 'temperature sensor chosen', { sensor: chosen.id, path: chosen.path, reason: choice.reason });
-      } else if (!chosen && this.#choice === null) {
-        this.#log('notice', 'no temperature sensor', { reason: choice.reason });
-      }
-      if (this.#settledId === null || this.#choice === null) this.#choice = choice;
-      if (chosen) this.#settledId = chosen.id;
-    } finally {
-      this.#searching = false;
+    this.#doubted = false;
+    const found = await findSensors(this.#sysRoot);
+    // Still there under its name: nothing to choose, though another of the same name may answer while it does not.
+    if (this.#file && found.some(({ id, path }) => id === this.#settledId && path === this.#file?.path)) return;
+    this.#file?.close();
+    this.#file = null;
+    const choice = chooseSensor(found, this.#settledId ?? this.#configured);
+    const { chosen } = choice;
+    // A sensor that moved keeps its first explanation.
+    const first = this.#settledId === null ? null : this.#choice;
+    if (chosen) {
+      this.#file = new TextFile(chosen.path, 64);
+      const reason = first?.reason ?? choice.reason;
+      this.#log('info', 'temperature sensor chosen', { sensor: chosen.id, path: chosen.path, reason });
+      this.#choice = first ? { ...first, chosen } : choice;
+      this.#settledId = chosen.id;
+    } else if (first === null) {
+      if (this.#choice === null) this.#log('notice', 'no temperature sensor', { reason: choice.reason });
+      this.#choice = choice;
     }
   }
 

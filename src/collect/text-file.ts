@@ -30,7 +30,10 @@ export class TextFile {
 
   /** One read at a time. */
   read(callback: TextCallback): void {
-    if (this.#kind === 'proc') return this.#readNow(callback);
+    if (this.#kind === 'proc') {
+      this.#readNow(callback);
+      return;
+    }
     this.#underWay = true;
     const done: TextCallback = (error, text) => {
       this.#underWay = false;
@@ -74,7 +77,8 @@ export class TextFile {
       text = this.#text(fs.readSync(this.#descriptor, this.#buffer, 0, this.#buffer.length, 0));
     } catch (error) {
       this.#release();
-      return callback(error as NodeJS.ErrnoException, '');
+      callback(error as NodeJS.ErrnoException, '');
+      return;
     }
     callback(null, text);
   }

@@ -1,0 +1,116 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { fixtureNames, materialiseFixture, temporaryFolder } from '../../test/support/fixtures.ts';
+import type { Sample } from '../core/health-status.ts';
+import type { Clocks } from '../core/time.ts';
+import { CpuSource } from './cpu.ts';
+import { DiskSource } from './disk.ts';
+import { MemorySource } from './memory.ts';
+import { Probe } from './probe.ts';
+import { Sampler } from './sampler.ts';
+import { TemperatureSource } from './temperature.ts';
+
+const clocks: Clocks = {
+  monotonicSeconds: () => performance.now() / 1000,
+  wallMilliseconds: () => Date.now(),
+  bootSeconds: () => null,
+};
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Everything that is measured on a machine, from its files to the samples. */
+class Collector {
+  readonly samples: Sample[] = [];
+  readonly temperature: TemperatureSource;
+  readonly sampler: Sampler;
+
+  constructor(procRoot: string, sysRoot: string, diskPath: string, periodSeconds: number) {
+    const now = (): number => clocks.monotonicSeconds();
+    this.temperature = new TemperatureSource(sysRoot, null, now, () => {});
+    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), new DiskSource([diskPath]), this.temperature];
+    this.sampler = new Sampler(
+      sources.map((source) => new Probe(source, now)),
+      clocks,
+      periodSeconds,
+      (sample) => this.samples.push(sample),
+    );
+  }
+
+  /** Waits for something, for at most ten seconds. */
+  async until(condition: () => boolean): Promise<boolean> {
+    for (let turn = 0; turn < 2000 && !condition(); turn += 1) await pause(5);
+    return condition();
+  }
+}
+
+for (const name of fixtureNames()) {
+  t.test(`${name}: from its files to a sample`, async (t) => {
+    const { procRoot, sysRoot, root, expect } = materialiseFixture(t, name);
+    const collector = new Collector(procRoot, sysRoot, root, 0.25);
+    const { sampler, samples } = collector;
+    t.teardown(() => sampler.stop());
+    await collector.temperature.search();
+    sampler.start(0.25);
+    const halfRead = (): boolean => sampler.probeStates().some(({ problem }) => problem === 'first reading of a pair');
+    t.ok(await collector.until(halfRead), 'the first half of the pair is read');
+    renameSync(join(procRoot, 'stat.later'), join(procRoot, 'stat'));
+    t.ok(await collector.until(() => samples.some(({ readings }) => readings.cpu_percent !== null)), 'there is a load');
+    const { readings } = samples.find(({ readings: { cpu_percent } }) => cpu_percent !== null) as Sample;
+    t.equal(readings.cpu_percent, expect.cpuPercent);
+    t.equal(readings.memory_percent, expect.memoryPercent);
+    t.equal(readings.temperature, expect.temperatureCelsius);
+    t.type(readings.disk_percent, 'number');
+  });
+}
+
+/** What the kernel knows of this process's children: those that run, and the page faults of those that have ended. */
+function children(): { running: number; endedFaults: number } {
+  const fields = (pid: string): string[] => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    } catch {
+      return []; // It has ended meanwhile.
+    }
+  };
+  const running = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && fields(pid)[1] === String(process.pid)).length;
+  const own = fields('self');
+  return { running, endedFaults: Number(own[8]) + Number(own[10]) };
+}
+
+t.test('the kernel tells of every child process', async (t) => {
+  const before = children();
+  execFileSync('true');
+  const after = children();
+  t.equal(after.running, before.running);
+  t.ok(after.endedFaults > before.endedFaults, 'one that has ended');
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  t.equal(children().running, before.running + 1, 'one that runs');
+  child.kill();
+  await ended;
+  t.equal(children().running, before.running);
+});
+
+t.test('sampling starts no process, on a recorded machine or on this one', async (t) => {
+  const { procRoot, sysRoot } = materialiseFixture(t, 'intel-nuc');
+  const before = children();
+  for (const collector of [new Collector(procRoot, sysRoot, '/', 0.01), new Collector('/proc', '/sys', temporaryFolder(t), 0.01)]) {
+    const { sampler, samples } = collector;
+    await collector.temperature.search();
+    sampler.start(0);
+    t.ok(await collector.until(() => samples.length >= 30));
+    const during = children();
+    sampler.stop();
+    t.same(during, before);
+    t.ok(
+      samples.some(({ readings }) => readings.memory_percent !== null && readings.disk_percent !== null),
+      'and it did measure',
+    );
+  }
+  t.same(children(), before);
+});

@@ -1,0 +1,129 @@
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { makeUnreadable, temporaryFolder } from '../../test/support/fixtures.ts';
+import { readTextOnce, TextFile } from './text-file.ts';
+
+/** Files that every Linux has: one in procfs, one in sysfs. */
+const PROC_FILE = '/proc/meminfo';
+const SYSFS_FILE = '/sys/kernel/uevent_seqnum';
+
+function read(file: TextFile): Promise<string> {
+  return new Promise((resolve, reject) => file.read((error, text) => (error ? reject(error) : resolve(text))));
+}
+
+function descriptorsOf(path: string): number {
+  return readdirSync('/proc/self/fd').filter((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === path;
+    } catch {
+      return false; // The one that listed the folder is closed by now.
+    }
+  }).length;
+}
+
+/** Closing goes through the thread pool; waits until nothing is open or a second has passed. */
+async function settleDescriptors(path: string): Promise<number> {
+  for (let turn = 0; turn < 100 && descriptorsOf(path) > 0; turn += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  return descriptorsOf(path);
+}
+
+t.test('a file of a recorded tree is read anew each time, though it is replaced', async (t) => {
+  const path = join(temporaryFolder(t), 'temp');
+  writeFileSync(path, '41000\n');
+  const file = new TextFile(path);
+  t.equal(await read(file), '41000\n');
+  t.equal(await read(file), '41000\n');
+  writeFileSync(`${path}.next`, '42000\n');
+  renameSync(`${path}.next`, path);
+  t.equal(await read(file), '42000\n');
+  rmSync(path);
+  await t.rejects(read(file), { code: 'ENOENT' });
+  writeFileSync(path, '');
+  t.equal(await read(file), '');
+  t.equal(await settleDescriptors(path), 0);
+});
+
+t.test('it reads no more than asked for', async (t) => {
+  const path = join(temporaryFolder(t), 'long');
+  writeFileSync(path, 'x'.repeat(10_000));
+  t.equal((await read(new TextFile(path, 64))).length, 64);
+  t.equal((await read(new TextFile(path))).length, 4096);
+});
+
+t.test('a pipe that nobody writes to answers EAGAIN, a folder EISDIR', async (t) => {
+  const folder = temporaryFolder(t);
+  makeUnreadable(t, join(folder, 'pipe'), 'EAGAIN');
+  mkdirSync(join(folder, 'folder'));
+  const pipe = new TextFile(join(folder, 'pipe'));
+  await t.rejects(read(pipe), { code: 'EAGAIN' });
+  await t.rejects(read(pipe), { code: 'EAGAIN' }, 'each time');
+  await t.rejects(read(new TextFile(join(folder, 'folder'))), { code: 'EISDIR' });
+  await t.rejects(readTextOnce(join(folder, 'pipe'), 5), { code: 'EAGAIN' });
+});
+
+for (const path of [PROC_FILE, SYSFS_FILE]) {
+  t.test(`${path}: one descriptor, kept open and read from its start each time`, async (t) => {
+    const file = new TextFile(path);
+    const start = /^\w+/.exec(readFileSync(path, 'latin1'))?.[0] as string;
+    for (let i = 0; i < 3; i += 1) t.ok((await read(file)).startsWith(path === PROC_FILE ? start : start.slice(0, 1)));
+    t.equal(descriptorsOf(path), 1);
+    file.close();
+    t.equal(await settleDescriptors(path), 0);
+    t.not(await read(file), '', 'it can be used again');
+    file.close();
+    t.equal(await settleDescriptors(path), 0);
+  });
+
+  t.test(`${path}: closed while a read is under way, it is closed when that has ended`, async (t) => {
+    for (const readsBefore of [0, 1]) {
+      const file = new TextFile(path);
+      for (let i = 0; i < readsBefore; i += 1) await read(file);
+      const answer = read(file);
+      file.close();
+      t.not(await answer, '');
+      t.equal(await settleDescriptors(path), 0, `${readsBefore} reads before`);
+    }
+  });
+}
+
+t.test('procfs is read at once, anything else later', async (t) => {
+  const path = join(temporaryFolder(t), 'temp');
+  writeFileSync(path, '1\n');
+  for (const [file, expected] of [
+    [new TextFile(PROC_FILE), true],
+    [new TextFile(SYSFS_FILE), false],
+    [new TextFile(path), false],
+  ] as const) {
+    await read(file); // Finds out what it is.
+    let answered = false;
+    const done = new Promise<void>((resolve) =>
+      file.read(() => {
+        answered = true;
+        resolve();
+      }),
+    );
+    t.equal(answered, expected, file.path);
+    await done;
+    file.close();
+  }
+});
+
+t.test('read once: the text, or the error', async (t) => {
+  const path = join(temporaryFolder(t), 'name');
+  await t.rejects(readTextOnce(path, 5), { code: 'ENOENT' });
+  writeFileSync(path, 'coretemp\n');
+  t.equal(await readTextOnce(path, 5), 'coretemp\n');
+  t.equal(await settleDescriptors(path), 0);
+});
+
+t.test('read once gives up at its deadline', async (t) => {
+  // No time at all: the thread pool cannot have answered by the time the deadline is looked at.
+  const path = join(temporaryFolder(t), 'slow');
+  writeFileSync(path, '1\n');
+  const answer = readTextOnce(path, 0);
+  const end = performance.now() + 20;
+  while (performance.now() < end); // The timer is due before any answer can be delivered.
+  await t.rejects(answer, { code: 'ETIMEDOUT' });
+  t.equal(await settleDescriptors(path), 0);
+});
