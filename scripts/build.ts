@@ -1,21 +1,13 @@
 /** Builds dist/: the programs as one CommonJS file each, the dashboard, and the OpenAPI document. */
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
 
 const out = 'dist';
-
-/** What only some runs need lies in a file of its own, so that the others do not hold its source in memory. */
-const apart: Plugin = {
-  name: 'apart',
-  setup: (setup) => {
-    setup.onResolve({ filter: /^prom-client$/ }, ({ kind }) => (kind === 'dynamic-import' ? { path: './prometheus.cjs', external: true } : null));
-  },
-};
 
 // CommonJS on purpose: an ES module import of node:http touches every lazy export of it, which loads the whole fetch client:
 // 14 MB of resident memory that a monitor does not need.
 await build({
-  entryPoints: { main: 'src/main.ts', 'store-worker': 'src/store/worker.ts', inventory: 'src/system/inventory-program.ts', prometheus: 'prom-client' },
+  entryPoints: { main: 'src/main.ts', 'store-worker': 'src/store/worker.ts', inventory: 'src/system/inventory-program.ts' },
   outdir: out,
   outExtension: { '.js': '.cjs' },
   bundle: true,
@@ -27,7 +19,6 @@ await build({
   define: { 'import.meta.url': '__moduleUrl' },
   // Its Node build loads OpenSSL for random numbers that are passed to it here.
   alias: { ulid: './node_modules/ulid/dist/browser/index.js' },
-  plugins: [apart],
   // As require(): the first real import() loads the whole ES module loader, 7 MB.
   supported: { 'dynamic-import': false },
   legalComments: 'linked',

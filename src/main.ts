@@ -1,8 +1,8 @@
+import { productVersion } from './app/version.ts';
 import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import type { Command } from './cli/command.ts';
 import { EXIT } from './cli/exit-codes.ts';
-import { productVersion } from './app/version.ts';
 
 /** Loaded when called: `version` should not pay for `run`. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

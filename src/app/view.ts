@@ -1,6 +1,6 @@
+import { readPowerState } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
-import { readPowerState } from '../collect/power.ts';
 import type { Config } from '../config/schema.ts';
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
@@ -109,7 +109,12 @@ export class View implements ServiceView {
         };
       }),
       open_alerts: live.openBySeverity(),
-      publish: { configured_hertz: config.publish_frequency, measured_hertz: measured === null ? null : round(measured), samples: taken, missed },
+      publish: {
+        configured_hertz: config.publish_frequency,
+        measured_hertz: measured === null ? null : round(measured),
+        samples: taken,
+        missed,
+      },
       collectors: sampler.probeStates().map((state) => ({
         ...state,
         age_seconds: state.age_seconds === null ? null : round(state.age_seconds),

@@ -18,7 +18,9 @@ Exit codes: 0 valid, 64 wrong usage, 78 invalid.`,
     if (file === undefined) throw new UsageError('check-config needs a FILE; see: edge-health check-config --help');
     const loaded = loadConfig(file);
     if (options['json']) {
-      process.stdout.write(`${JSON.stringify(loaded.ok ? { valid: true, errors: [] } : { valid: false, errors: loaded.errors }, null, 2)}\n`);
+      process.stdout.write(
+        `${JSON.stringify(loaded.ok ? { valid: true, errors: [] } : { valid: false, errors: loaded.errors }, null, 2)}\n`,
+      );
     } else if (loaded.ok) {
       process.stdout.write(`${file}: valid\n`);
     } else {

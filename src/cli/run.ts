@@ -56,7 +56,10 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       const { port } = await service.start();
       const host = config.rest.host === null || config.rest.host === '0.0.0.0' ? 'localhost' : config.rest.host;
       const at = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
-      logger.log('notice', `edge-health ${productVersion()} is running; dashboard: ${at}`, { config: file, data: dataPath(config, process.env) });
+      logger.log('notice', `edge-health ${productVersion()} is running; dashboard: ${at}`, {
+        config: file,
+        data: dataPath(config, process.env),
+      });
     } catch (error) {
       return failed(error as NodeJS.ErrnoException, config, logger);
     }

@@ -23,7 +23,11 @@ Exit codes: 0 a sensor was chosen, 1 none, 64 wrong usage.`,
     }
     const { chosen, reason, rejected } = choice;
     const lines = chosen
-      ? [`${chosen.id}   ${chosen.celsius === null ? 'no value now' : `${chosen.celsius.toFixed(1)} °C`}`, `  ${chosen.path}`, `  chosen: ${reason}`]
+      ? [
+          `${chosen.id}   ${chosen.celsius === null ? 'no value now' : `${chosen.celsius.toFixed(1)} °C`}`,
+          `  ${chosen.path}`,
+          `  chosen: ${reason}`,
+        ]
       : [`no sensor chosen: ${reason}`];
     if (rejected.length > 0) lines.push('', 'not chosen:');
     const width = Math.max(0, ...rejected.map(({ id }) => id.length));

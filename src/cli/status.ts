@@ -25,7 +25,10 @@ Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKN
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
     const rest = loaded.ok ? loaded.config.rest : null;
-    const base = ((options['url'] as string | undefined) ?? `http://${hostOf(rest?.host ?? null)}:${rest?.port ?? 5000}`).replace(/\/$/, '');
+    const base = ((options['url'] as string | undefined) ?? `http://${hostOf(rest?.host ?? null)}:${rest?.port ?? 5000}`).replace(
+      /\/$/,
+      '',
+    );
     let answers: Answers;
     try {
       answers = await ask(base, rest?.token_file ?? null);
@@ -35,7 +38,9 @@ Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKN
       else process.stderr.write(`edge-health does not answer at ${base}: ${cause}\n`);
       return STATUS_EXIT.UNKNOWN;
     }
-    process.stdout.write(options['json'] ? `${JSON.stringify({ reachable: true, url: base, ...answers }, null, 2)}\n` : page(answers, base));
+    process.stdout.write(
+      options['json'] ? `${JSON.stringify({ reachable: true, url: base, ...answers }, null, 2)}\n` : page(answers, base),
+    );
     return STATUS_EXIT[answers.status.status];
   },
 };
@@ -104,7 +109,8 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     lines.push(`  ${LABELS[metric].padEnd(12)} ${value === null ? 'unavailable' : `${value.toFixed(1).padStart(6)} ${unit}`}`);
   }
   lines.push('', alerts.length === 0 ? '  No open alerts' : '  Open alerts:');
-  for (const alert of alerts) lines.push(`    ${coloured(alert.severity)}  ${alert.metric} ${alert.value} (threshold ${alert.threshold}) since ${alert.timestamp}`);
+  for (const alert of alerts)
+    lines.push(`    ${coloured(alert.severity)}  ${alert.metric} ${alert.value} (threshold ${alert.threshold}) since ${alert.timestamp}`);
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(
     '',

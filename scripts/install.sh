@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the packages of package-lock.json unless that was done already for this very file.
+set -eu
+cd "$(dirname -- "$0")/.."
+wanted=$(cksum < package-lock.json)
+if [ -x node_modules/node/bin/node ] && [ "$(cat node_modules/.edge-health-installed 2>/dev/null)" = "$wanted" ]; then
+  exit 0
+fi
+echo "Installing packages (once, about half a minute)..." >&2
+npm ci --no-fund --no-audit >&2
+# npm can be told not to run install scripts; the pinned runtime comes by one.
+[ -x node_modules/node/bin/node ] || npm rebuild node >&2
+if [ ! -x node_modules/node/bin/node ]; then
+  echo "The Node runtime (npm package 'node') could not be installed; see the messages above." >&2
+  exit 1
+fi
+echo "$wanted" > node_modules/.edge-health-installed
