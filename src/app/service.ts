@@ -4,13 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { CpuSource } from '../collect/cpu.ts';
 import { DiskSource } from '../collect/disk.ts';
 import { MemorySource } from '../collect/memory.ts';
+import { PowerSource } from '../collect/power.ts';
 import { Probe } from '../collect/probe.ts';
 import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
 import type { Alert } from '../core/alert.ts';
 import { type ClockReading, compareClocks } from '../core/clock-watch.ts';
-import { type Sample, toHealthStatus } from '../core/health-status.ts';
+import { STALE_AFTER_PERIODS, type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { JudgingRules } from '../core/threshold-monitor.ts';
 import type { Clocks } from '../core/time.ts';
@@ -55,6 +56,7 @@ export function judgingRules(config: Config): JudgingRules {
       raiseAfterSeconds: alerts.raise_after_seconds,
       clearAfterSeconds: alerts.clear_after_seconds,
       sensorTimeoutSeconds: alerts.sensor_timeout_seconds,
+      longestIntervalSeconds: STALE_AFTER_PERIODS / config.publish_frequency,
     },
   };
 }
@@ -110,6 +112,7 @@ export class Service {
       rate: this.#rate,
       sampler: this.#sampler,
       temperature: this.#temperature,
+      power: new PowerSource(sysRoot, now),
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,
     });
@@ -144,7 +147,7 @@ export class Service {
       this.#live.know(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'alerts open from before', { count: past.openAlerts.length });
-      this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds()));
+      this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       await sensors;
       void this.#view.readInventory();
       return address;
@@ -202,8 +205,10 @@ export class Service {
   }
 
   #onLateOpen(openAlerts: readonly Alert[]): void {
-    for (const alert of openAlerts) this.#live.setAlert(alert);
+    const mine = `${this.#rules.nodeName}/`;
+    for (const alert of openAlerts) if (!alert.alert_id.startsWith(mine)) this.#live.setAlert(alert);
     this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
+    for (const alert of this.#judge.openAlerts()) this.#live.setAlert(alert);
   }
 
   #compareClocks(): void {

@@ -1,4 +1,4 @@
-import { readPowerState } from '../collect/power.ts';
+import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
@@ -18,7 +18,7 @@ export interface ViewOptions {
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
-  readonly sysRoot: string;
+  readonly power: PowerSource;
   readonly live: Live;
   readonly rate: RateMeter;
   readonly sampler: Sampler;
@@ -126,7 +126,7 @@ export class View implements ServiceView {
         reason: choice.reason,
         rejected: choice.rejected.map(({ id, path, celsius, reason }) => ({ sensor: id, path, celsius, reason })),
       },
-      power: await readPowerState(this.#options.sysRoot),
+      power: await this.#options.power.read(),
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), set_aside: [...store.state().set_aside] },
       ros: { transport: 'off', reason: 'this version takes no part in a ROS 2 graph' },

@@ -185,6 +185,17 @@ t.test('a counter that goes backwards starts the pair over', async (t) => {
   t.same(await machine.read(80, 30), { problem: null, value: 75 });
 });
 
+t.test('at 1000 Hz it starts over at once, not when the window has passed', async (t) => {
+  const machine = new Machine(temporaryFolder(t));
+  for (let millisecond = 0; millisecond < 300; millisecond += 10) {
+    await machine.read(1000 + millisecond, 1000 + millisecond);
+    machine.nowSeconds += 0.01;
+  }
+  t.match(await machine.read(10, 10), { problem: /backwards/ });
+  machine.nowSeconds += 0.01;
+  t.same(await machine.read(13, 11), { problem: null, value: 75 });
+});
+
 t.test('an unreadable stat is an error, and the next reading has its pair again', async (t) => {
   const machine = new Machine(temporaryFolder(t));
   t.match(await ask(machine.source), { problem: /ENOENT/ });

@@ -1,4 +1,4 @@
-import { namesIn, readTextOnce } from './text-file.ts';
+import { namesIn, OccasionalReader } from './text-file.ts';
 
 /** What the kernel tells of a machine held back by its power supply or its heat; null where it does not tell. */
 export interface PowerState {
@@ -8,41 +8,71 @@ export interface PowerState {
   readonly throttle_events: number | null;
 }
 
-const DEADLINE_SECONDS = 0.5;
-
-async function numberIn(path: string): Promise<number | null> {
+async function numberIn(reader: OccasionalReader, path: string): Promise<number | null> {
   try {
-    const text = (await readTextOnce(path, DEADLINE_SECONDS)).trim();
+    const text = (await reader.read(path)).trim();
     return /^\d+$/.test(text) ? Number(text) : null;
   } catch {
     return null; // Not there, or not readable: the kernel does not tell.
   }
 }
 
-async function undervoltage(sysRoot: string): Promise<boolean | null> {
+async function undervoltage(reader: OccasionalReader, sysRoot: string): Promise<boolean | null> {
   const folder = `${sysRoot}/class/hwmon`;
   for (const hwmon of await namesIn(folder)) {
-    const name = await readTextOnce(`${folder}/${hwmon}/name`, DEADLINE_SECONDS).catch(() => '');
+    const name = await reader.read(`${folder}/${hwmon}/name`).catch(() => '');
     if (name.trim() !== 'rpi_volt') continue;
-    const alarm = await numberIn(`${folder}/${hwmon}/in0_lcrit_alarm`);
+    const alarm = await numberIn(reader, `${folder}/${hwmon}/in0_lcrit_alarm`);
     return alarm === null ? null : alarm > 0;
   }
   return null;
 }
 
-async function throttleEvents(sysRoot: string): Promise<number | null> {
+async function throttleEvents(reader: OccasionalReader, sysRoot: string): Promise<number | null> {
   const folder = `${sysRoot}/devices/system/cpu`;
   const cpus = (await namesIn(folder)).filter((name) => /^cpu\d+$/.test(name));
   let events: number | null = null;
   for (const cpu of cpus) {
-    const count = await numberIn(`${folder}/${cpu}/thermal_throttle/core_throttle_count`);
+    const count = await numberIn(reader, `${folder}/${cpu}/thermal_throttle/core_throttle_count`);
     if (count !== null) events = (events ?? 0) + count;
   }
-  const packages = await numberIn(`${folder}/cpu0/thermal_throttle/package_throttle_count`);
+  const packages = await numberIn(reader, `${folder}/cpu0/thermal_throttle/package_throttle_count`);
   return packages === null ? events : (events ?? 0) + packages;
 }
 
-/** Reads both now. Asked rarely (by /status and /metrics), so nothing is kept open. Never rejects. */
-export async function readPowerState(sysRoot: string): Promise<PowerState> {
-  return { undervoltage: await undervoltage(sysRoot), throttle_events: await throttleEvents(sysRoot) };
+/** An answer this young is given again. */
+const FRESH_SECONDS = 5;
+
+/**
+ * Tells of power and throttling when asked (by /status and /metrics), at most every few seconds and never twice at once: a driver
+ * that hangs holds one thread, however often it is asked.
+ */
+export class PowerSource {
+  readonly #sysRoot: string;
+  readonly #nowSeconds: () => number;
+  readonly #reader = new OccasionalReader();
+  #last: PowerState = { undervoltage: null, throttle_events: null };
+  #readSeconds = Number.NEGATIVE_INFINITY;
+  #reading: Promise<PowerState> | null = null;
+
+  constructor(sysRoot: string, nowSeconds: () => number) {
+    this.#sysRoot = sysRoot;
+    this.#nowSeconds = nowSeconds;
+  }
+
+  /** The state now, or a few seconds ago. Never rejects. */
+  async read(): Promise<PowerState> {
+    if (this.#nowSeconds() - this.#readSeconds < FRESH_SECONDS) return this.#last;
+    this.#reading ??= readPowerState(this.#sysRoot, this.#reader).finally(() => {
+      this.#reading = null;
+    });
+    this.#last = await this.#reading;
+    this.#readSeconds = this.#nowSeconds();
+    return this.#last;
+  }
+}
+
+/** Reads both now. Never rejects. */
+export async function readPowerState(sysRoot: string, reader = new OccasionalReader()): Promise<PowerState> {
+  return { undervoltage: await undervoltage(reader, sysRoot), throttle_events: await throttleEvents(reader, sysRoot) };
 }

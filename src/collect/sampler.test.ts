@@ -523,7 +523,7 @@ t.test('1000 Hz on the real clocks: over 95 % of the slots, on the grid, with th
         samples.push(sample);
         // The wait shows in this sample, or in the one before that was handed on late.
         const total = waitedForProcessorMilliseconds();
-        excused += Math.min(sampler.counts.missed - counts.missed, Math.ceil(total - waited[0]));
+        excused += Math.min(sampler.counts.missed - counts.missed, Math.round(total - waited[0]));
         waited = [waited[1], total];
         counts = sampler.counts;
       },

@@ -1,4 +1,4 @@
-import { type Grid, planGrid } from '../core/grid.ts';
+import { type Grid, planGrid, slotStartSeconds } from '../core/grid.ts';
 import type { Sample } from '../core/health-status.ts';
 import type { Metric, Reading } from '../core/metrics.ts';
 import type { Clocks } from '../core/time.ts';
@@ -94,12 +94,13 @@ export class Sampler {
   #begin(slot: number, missed: number): void {
     const grid = this.#grid;
     this.#emit(); // A slot still waiting for a slow source is over now.
-    if (this.#grid !== grid) return;
+    if (!grid || this.#grid !== grid) return;
     this.#missed += missed;
     this.#nextSlot = slot + 1;
     const open = {
       slot,
-      monotonicSeconds: this.#clocks.monotonicSeconds(),
+      // The slot's own start, not when the timer came: durations are judged by it, and jitter must not make 3 s into 2.999.
+      monotonicSeconds: slotStartSeconds(grid, slot),
       timestampMs: Math.round(this.#clocks.wallMilliseconds()),
       waiting: 1,
     };

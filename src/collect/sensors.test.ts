@@ -4,7 +4,7 @@ import t from 'tap';
 import { fixtureNames, makeUnreadable, materialiseFixture, temporaryFolder, writeTree } from '../../test/support/fixtures.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { chooseSensor, findSensors, isPossibleCelsius, parseMillidegrees, type SensorCandidate } from './sensors.ts';
-import { readTextOnce } from './text-file.ts';
+import { OccasionalReader } from './text-file.ts';
 
 /** Thermal zones in the order given, as type and millidegrees. */
 function zoneFiles(zones: readonly (readonly [type: string, millidegrees: number])[]): Record<string, string> {
@@ -47,7 +47,7 @@ for (const name of fixtureNames()) {
   t.test(`${name}: its unreadable files cannot be read`, async (t) => {
     const { root, unreadable } = materialiseFixture(t, name);
     for (const { path, error } of unreadable) {
-      await t.rejects(readTextOnce(join(root, path), 5), { code: error === 'EAGAIN' ? 'EAGAIN' : 'EISDIR' }, path);
+      await t.rejects(new OccasionalReader().read(join(root, path)), { code: error === 'EAGAIN' ? 'EAGAIN' : 'EISDIR' }, path);
     }
   });
 

@@ -1,4 +1,4 @@
-import { namesIn, readTextOnce } from './text-file.ts';
+import { namesIn, OccasionalReader } from './text-file.ts';
 
 /** A temperature that the kernel shows, as found under /sys; `celsius` is its value then, null with the reason in `problem`. */
 export interface SensorCandidate {
@@ -93,8 +93,6 @@ export function chooseSensor(candidates: readonly SensorCandidate[], configured:
   );
 }
 
-/** A sensor that does not answer in this time is passed over; powered-down zones (Jetson's cv*) answer EAGAIN at once. */
-const PROBE_DEADLINE_SECONDS = 0.5;
 /** Each hanging read holds a thread of the pool for good: after two, the search ends. */
 const MAX_HANGING = 2;
 
@@ -105,19 +103,19 @@ async function numbered(folder: string, prefix: string): Promise<string[]> {
   return names.filter((name) => name.startsWith(prefix) && Number.isInteger(number(name))).sort((a, b) => number(a) - number(b));
 }
 
-async function textOf(path: string): Promise<string | null> {
-  return readTextOnce(path, PROBE_DEADLINE_SECONDS).then(
+async function textOf(reader: OccasionalReader, path: string): Promise<string | null> {
+  return reader.read(path).then(
     (text) => text.trim() || null,
     () => null,
   );
 }
 
 /** Looks through thermal zones and hwmon. A hwmon input without a label is named after its file (`temp1`). */
-export async function findSensors(sysRoot: string): Promise<SensorCandidate[]> {
+export async function findSensors(sysRoot: string, reader = new OccasionalReader()): Promise<SensorCandidate[]> {
   const found: { id: string; path: string }[] = [];
   for (const zone of await numbered(`${sysRoot}/class/thermal`, 'thermal_zone')) {
     const folder = `${sysRoot}/class/thermal/${zone}`;
-    found.push({ id: (await textOf(`${folder}/type`)) ?? zone, path: `${folder}/temp` });
+    found.push({ id: (await textOf(reader, `${folder}/type`)) ?? zone, path: `${folder}/temp` });
   }
   for (const hwmon of await numbered(`${sysRoot}/class/hwmon`, 'hwmon')) {
     const folder = `${sysRoot}/class/hwmon/${hwmon}`;
@@ -125,9 +123,9 @@ export async function findSensors(sysRoot: string): Promise<SensorCandidate[]> {
       .map((name) => /^temp(\d+)_input$/.exec(name)?.[1])
       .filter((index) => index !== undefined)
       .sort((a, b) => Number(a) - Number(b));
-    const name = inputs.length > 0 ? ((await textOf(`${folder}/name`)) ?? hwmon) : hwmon;
+    const name = inputs.length > 0 ? ((await textOf(reader, `${folder}/name`)) ?? hwmon) : hwmon;
     for (const index of inputs) {
-      const label = (await textOf(`${folder}/temp${index}_label`)) ?? `temp${index}`;
+      const label = (await textOf(reader, `${folder}/temp${index}_label`)) ?? `temp${index}`;
       found.push({ id: `${name}/${label}`, path: `${folder}/temp${index}_input` });
     }
   }
@@ -139,7 +137,7 @@ export async function findSensors(sysRoot: string): Promise<SensorCandidate[]> {
       continue;
     }
     try {
-      const celsius = parseMillidegrees(await readTextOnce(path, PROBE_DEADLINE_SECONDS));
+      const celsius = parseMillidegrees(await reader.read(path));
       const problem = isPossibleCelsius(celsius) ? null : `${celsius} °C is not possible`;
       candidates.push({ id, path, celsius, problem });
     } catch (error) {

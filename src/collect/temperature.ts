@@ -1,7 +1,7 @@
 import type { Log } from '../core/ports.ts';
 import { chooseSensor, findSensors, isPossibleCelsius, parseMillidegrees, type SensorChoice } from './sensors.ts';
 import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
-import { TextFile } from './text-file.ts';
+import { OccasionalReader, TextFile } from './text-file.ts';
 
 /** How often to look for a sensor that is missing or stopped answering: a driver may be loaded, hwmon numbers may move. */
 const SEARCH_EVERY_SECONDS = 10;
@@ -16,6 +16,7 @@ export class TemperatureSource implements Source {
   readonly #configured: string | null;
   readonly #nowSeconds: () => number;
   readonly #log: Log;
+  readonly #reader = new OccasionalReader();
   #choice: SensorChoice | null = null;
   #file: TextFile | null = null;
   /** The sensor first chosen; later searches look for this one alone. */
@@ -81,7 +82,7 @@ export class TemperatureSource implements Source {
   async #search(): Promise<void> {
     this.#searchedSeconds = this.#nowSeconds();
     this.#doubted = false;
-    const found = await findSensors(this.#sysRoot);
+    const found = await findSensors(this.#sysRoot, this.#reader);
     // Still there under its name: nothing to choose, though another of the same name may answer while it does not.
     if (this.#file && found.some(({ id, path }) => id === this.#settledId && path === this.#file?.path)) return;
     this.#file?.close();

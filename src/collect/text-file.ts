@@ -105,21 +105,40 @@ export class TextFile {
   }
 }
 
-/** Reads a small file once, e.g. while looking for sensors; never waits longer than `deadlineSeconds`. */
-export function readTextOnce(path: string, deadlineSeconds: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const file = new TextFile(path);
-    const timer = setTimeout(
-      () => reject(Object.assign(new Error(`no answer within ${deadlineSeconds} s`), { code: 'ETIMEDOUT' })),
-      deadlineSeconds * 1000,
-    );
-    file.read((error, text) => {
-      clearTimeout(timer);
-      file.close();
-      if (error) reject(error);
-      else resolve(text);
+/** A file that does not answer in this time is passed over; powered-down sensors (Jetson's cv*) answer EAGAIN at once. */
+const ANSWER_SECONDS = 0.5;
+
+/**
+ * Reads small files now and then, e.g. while looking for sensors; never waits longer than half a second. A hanging read holds a
+ * thread of the pool until it ends: such a file is not asked again before that.
+ */
+export class OccasionalReader {
+  readonly #hanging = new Set<string>();
+  readonly #answerSeconds: number;
+
+  constructor(answerSeconds = ANSWER_SECONDS) {
+    this.#answerSeconds = answerSeconds;
+  }
+
+  /** Rejects with ETIMEDOUT for a file that hangs, now or since an earlier read. */
+  read(path: string): Promise<string> {
+    const late = (what: string): Error => Object.assign(new Error(what), { code: 'ETIMEDOUT' });
+    if (this.#hanging.has(path)) return Promise.reject(late('still hanging since an earlier read'));
+    return new Promise((resolve, reject) => {
+      const file = new TextFile(path);
+      const timer = setTimeout(() => {
+        this.#hanging.add(path);
+        reject(late(`no answer within ${this.#answerSeconds} s`));
+      }, this.#answerSeconds * 1000);
+      file.read((error, text) => {
+        clearTimeout(timer);
+        this.#hanging.delete(path);
+        file.close();
+        if (error) reject(error);
+        else resolve(text);
+      });
     });
-  });
+  }
 }
 
 /** Names in a folder; none where it is missing or cannot be read. (node:fs/promises takes 3 MB when it is first loaded.) */

@@ -4,7 +4,13 @@ import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpis
 import type { Threshold } from './thresholds.ts';
 
 const cpu: Threshold = { warning: 80, critical: 90 };
-const timing: AlertTiming = { hysteresisPercent: 5, raiseAfterSeconds: 3, clearAfterSeconds: 10, sensorTimeoutSeconds: 5 };
+const timing: AlertTiming = {
+  hysteresisPercent: 5,
+  raiseAfterSeconds: 3,
+  clearAfterSeconds: 10,
+  sensorTimeoutSeconds: 5,
+  longestIntervalSeconds: 3600,
+};
 const atOnce: AlertTiming = { ...timing, raiseAfterSeconds: 0, clearAfterSeconds: 0 };
 
 interface Feed {
@@ -119,14 +125,26 @@ t.test('where the two bands overlap CRITICAL still falls step by step', async (t
 });
 
 t.test('a missing reading freezes what has been counted towards raising', async (t) => {
-  t.same(levels([85, 85, 85, null, null, null, 85, 85]), ['none', 'none', 'none', 'none', 'none', 'none', 'none', 'WARNING']);
+  t.same(levels([85, 85, null, null, null, 85, 85]), ['none', 'none', 'none', 'none', 'none', 'none', 'WARNING']);
 });
 
 t.test('a missing reading freezes what has been counted towards clearing', async (t) => {
   const open = { from: freshEpisode('WARNING') };
   t.equal(last([...times(10, 20), ...times(1000, null)], open), 'WARNING');
-  t.equal(last([...times(10, 20), ...times(1000, null), 20], open), 'WARNING', 'the time without readings is not counted');
-  t.equal(last([...times(10, 20), ...times(1000, null), 20, 20], open), 'none');
+  t.equal(last([...times(9, 20), ...times(1000, null), 20], open), 'WARNING', 'the time without readings is not counted');
+  t.equal(last([...times(9, 20), ...times(1000, null), 20, 20], open), 'none');
+});
+
+t.test('a sensor that answers every second time is judged all the same', async (t) => {
+  t.equal(last(times(8, 85).flatMap((value) => [value, null])), 'WARNING');
+});
+
+t.test('a stall in which nobody looked counts as the longest interval at most', async (t) => {
+  const stalled = { ...timing, longestIntervalSeconds: 2 };
+  const before = stepEpisode(freshEpisode(), 85, 0, cpu, stalled).state;
+  const after = stepEpisode(before, 85, 600, cpu, stalled);
+  t.equal(after.taken, null, 'ten minutes later, but only two seconds were seen');
+  t.equal(stepEpisode(after.state, 85, 601, cpu, stalled).state.level, 'WARNING');
 });
 
 t.test('a missing reading takes no transition even when one would be due', async (t) => {

@@ -36,6 +36,8 @@ export interface AlertTiming {
   readonly clearAfterSeconds: number;
   /** Seconds without a good reading after which a sensor that could be read is an ERROR. */
   readonly sensorTimeoutSeconds: number;
+  /** The longest time between two samples that counts as observed; a longer stall counts as this much. */
+  readonly longestIntervalSeconds: number;
 }
 
 /** Seconds each condition has held without interruption; null: it does not hold. */
@@ -45,14 +47,14 @@ type Held = Record<Condition, number | null>;
 export interface EpisodeState {
   readonly level: Level;
   readonly held: Readonly<Held>;
-  /** Monotonic seconds of the last sample if it had a reading, else null: time without readings is not counted. */
-  readonly lastReadingSeconds: number | null;
+  /** Monotonic seconds of the last sample, with or without a reading; null: there was none. */
+  readonly lastSampleSeconds: number | null;
 }
 
 export const NOTHING_HELD: Readonly<Held> = { atWarning: null, atCritical: null, belowWarning: null, belowCritical: null };
 
 export function freshEpisode(level: Level = 'none'): EpisodeState {
-  return { level, held: NOTHING_HELD, lastReadingSeconds: null };
+  return { level, held: NOTHING_HELD, lastSampleSeconds: null };
 }
 
 export interface EpisodeStep {
@@ -73,7 +75,7 @@ function conditions(value: number, threshold: Threshold, hysteresisPercent: numb
 
 /**
  * Advances an episode by one sample. A missing reading (null) changes nothing and freezes every clock: it can neither
- * raise nor clear.
+ * raise nor clear, and the time up to it is not counted.
  */
 export function stepEpisode(
   state: EpisodeState,
@@ -82,8 +84,10 @@ export function stepEpisode(
   threshold: Threshold,
   timing: AlertTiming,
 ): EpisodeStep {
-  if (reading === null) return { state: { ...state, lastReadingSeconds: null }, taken: null };
-  const elapsed = state.lastReadingSeconds === null ? 0 : Math.max(0, atSeconds - state.lastReadingSeconds);
+  if (reading === null) return { state: { ...state, lastSampleSeconds: atSeconds }, taken: null };
+  // A sample stands for the time since the one before it, but not for a stall in which nobody looked.
+  const sinceLast = state.lastSampleSeconds === null ? 0 : Math.max(0, atSeconds - state.lastSampleSeconds);
+  const elapsed = Math.min(sinceLast, timing.longestIntervalSeconds);
   const now = conditions(reading, threshold, timing.hysteresisPercent);
   const hold = (condition: Condition): number | null => {
     if (!now[condition]) return null;
@@ -102,5 +106,5 @@ export function stepEpisode(
     return transition.from === state.level && seconds !== null && seconds + EPSILON_SECONDS >= needed;
   };
   const taken = TRANSITIONS.find(due) ?? null;
-  return { state: { level: taken?.to ?? state.level, held, lastReadingSeconds: atSeconds }, taken };
+  return { state: { level: taken?.to ?? state.level, held, lastSampleSeconds: atSeconds }, taken };
 }

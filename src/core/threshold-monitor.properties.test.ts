@@ -59,6 +59,7 @@ const timing: fc.Arbitrary<AlertTiming> = fc.record({
   raiseAfterSeconds: seconds(4),
   clearAfterSeconds: seconds(6),
   sensorTimeoutSeconds: fc.double({ min: 1, max: 6, noNaN: true }),
+  longestIntervalSeconds: fc.constantFrom(1, 3, 3600),
 });
 const thresholds: fc.Arbitrary<Thresholds> = fc.record({
   cpu_percent: threshold,
@@ -216,15 +217,18 @@ const silenceOpen = (open: readonly Alert[], metric: Metric): boolean => open.so
 /** Seconds between readings that follow each other, going back from entry `end` for as long as every reading holds. */
 function heldSeconds(trace: readonly Entry[], end: number, metric: Metric, holds: (value: number, entry: Entry) => boolean): number {
   let held = 0;
-  let next: Entry | null = null;
+  // What the reading met last stands for; it counts once an earlier reading is found to have held as well.
+  let pending = 0;
   for (let i = end; i >= 0; i -= 1) {
     const entry = trace[i] as Entry;
     const value = entry.sample.readings[metric];
     if (value !== null) {
       if (!holds(value, entry)) return held;
-      if (next) held += next.sample.monotonicSeconds - entry.sample.monotonicSeconds;
+      held += pending;
+      const before = trace[i - 1];
+      const interval = before ? entry.sample.monotonicSeconds - before.sample.monotonicSeconds : 0;
+      pending = Math.min(interval, entry.rules.timing.longestIntervalSeconds);
     }
-    next = value === null ? null : entry;
     if (entry.afterStart) return held;
   }
   return held;

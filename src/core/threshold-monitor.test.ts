@@ -15,7 +15,13 @@ const thresholds: Thresholds = {
   disk_percent: { warning: 80, critical: 90 },
   temperature: { warning: 70, critical: 85 },
 };
-const timing: AlertTiming = { hysteresisPercent: 5, raiseAfterSeconds: 3, clearAfterSeconds: 10, sensorTimeoutSeconds: 5 };
+const timing: AlertTiming = {
+  hysteresisPercent: 5,
+  raiseAfterSeconds: 3,
+  clearAfterSeconds: 10,
+  sensorTimeoutSeconds: 5,
+  longestIntervalSeconds: 3600,
+};
 const rules: JudgingRules = { nodeName: 'health_monitor', thresholds, timing };
 const atOnce: JudgingRules = { ...rules, timing: { ...timing, raiseAfterSeconds: 0, clearAfterSeconds: 0 } };
 const noPast: JudgingPast = { openAlerts: [], readableMetrics: new Set() };

@@ -27,6 +27,8 @@ export interface Logger {
 
 export function createLogger(stream: NodeJS.WriteStream, level: LogLevel): Logger {
   let least = PRIORITY[level];
+  // Whoever read the log may go away (a closed pipe): the service goes on without.
+  stream.on('error', () => undefined);
   return {
     log: (lineLevel, message, fields) => {
       if (PRIORITY[lineLevel] <= least) stream.write(formatLine(stream.isTTY === true, lineLevel, message, fields));
