@@ -213,7 +213,10 @@ t.test('timers that are always late do not add up', async (t) => {
     bench.machine.runUntil(100);
   });
   t.equal(bench.taken.length, 100);
-  for (const { slot, atSeconds } of bench.taken) t.equal(atSeconds, slot + 0.625);
+  for (const { slot, atSeconds, sample } of bench.taken) {
+    t.equal(atSeconds, slot + 0.625);
+    t.equal(sample.monotonicSeconds, ORIGIN_SECONDS + 0.5 + slot, 'durations are judged by the start of the slot');
+  }
 });
 
 t.test('slots slept through are counted as missed, and the grid stays', async (t) => {
@@ -243,34 +246,35 @@ t.test('slots missed before the first sample count too', async (t) => {
   t.same(bench.sampler.counts, { taken: 2, missed: 2 });
 });
 
-t.test('whatever delays it, every slot is taken or missed, and every sample lies in its slot', async () => {
+t.test('whatever delays it, every slot is taken or missed, and every one taken is measured in its slot', async () => {
   const delays = fc.array(fc.double({ min: 0, max: 5, noNaN: true }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(fc.constantFrom(0.001, 0.004, 0.01, 0.1, 0.25, 1, 10), delays, delays, (periodSeconds, blocks, answers) => {
       const bench = new Bench(periodSeconds);
       const { machine, cpu, disk } = bench;
-      bench.onSample = ({ slot }) => {
+      let expected = 0;
+      bench.onSample = ({ slot, monotonicSeconds }) => {
         const { taken, missed } = bench.sampler.counts;
         if (taken !== bench.taken.length || taken + missed !== slot + 1) throw new Error(`${taken} + ${missed} at slot ${slot}`);
+        if (slot < expected) throw new Error(`slot ${slot} after ${expected - 1}`);
+        expected = slot + 1;
+        const startSeconds = ORIGIN_SECONDS + (slot + 0.5) * periodSeconds;
+        if (Math.abs(monotonicSeconds - startSeconds) > 1e-6) throw new Error(`slot ${slot} said to begin at ${monotonicSeconds}`);
+        const into = (readSeconds - startSeconds) / periodSeconds;
+        // The grid lets a slot begin 20 µs early.
+        if (into < -0.021 || into >= 1 + 1e-6) throw new Error(`slot ${slot} measured ${into} periods after its start`);
       };
+      let readSeconds = 0;
       cpu.behave = (callback) => {
+        readSeconds = machine.monotonicSeconds();
         machine.block((blocks[cpu.reads % blocks.length] as number) * periodSeconds);
         callback(null, 10);
       };
       disk.behave = (callback) => machine.after((answers[disk.reads % answers.length] as number) * periodSeconds, () => callback(null, 30));
       machine.inPlace(() => {
         bench.sampler.start(periodSeconds / 2);
-        const originSeconds = periodSeconds / 2;
         machine.runUntil(100 * periodSeconds);
         bench.sampler.stop();
-        let expected = 0;
-        for (const { slot, sample } of bench.taken) {
-          if (slot < expected) throw new Error(`slot ${slot} after ${expected - 1}`);
-          expected = slot + 1;
-          const into = (sample.monotonicSeconds - ORIGIN_SECONDS - originSeconds) / periodSeconds - slot;
-          // The grid lets a slot begin 20 µs early.
-          if (into < -0.021 || into >= 1 + 1e-6) throw new Error(`slot ${slot} taken ${into} periods after its start`);
-        }
         if (bench.taken.length === 0) throw new Error('nothing was taken');
       });
     }),
@@ -539,8 +543,9 @@ t.test('1000 Hz on the real clocks: over 95 % of the slots, on the grid, with th
     const { length } = samples;
     const last = samples.at(-1) as Sample;
     t.same(counts, { taken: length, missed: last.slot + 1 - length });
-    t.ok(last.slot <= (last.monotonicSeconds - earliestSeconds) * 1000 + 0.1, 'the last slot is not ahead of the clock');
-    t.ok(last.slot >= (last.monotonicSeconds - latestSeconds) * 1000 - 1.1, 'nor behind it');
+    t.ok(last.slot <= (stoppedSeconds - earliestSeconds) * 1000 + 0.1, 'the last slot is not ahead of the clock');
+    const originSeconds = last.monotonicSeconds - last.slot / 1000;
+    t.ok(originSeconds > earliestSeconds - 1e-6 && originSeconds < latestSeconds + 1e-6, 'the grid is where it began');
     best = Math.max(best, length / (Math.max(length + counts.missed, (stoppedSeconds - latestSeconds) * 1000) - excused));
     for (const metric of ['memory_percent', 'disk_percent', 'temperature'] as const) {
       const available = samples.filter(({ readings }) => readings[metric] !== null).length;
@@ -558,10 +563,15 @@ t.test('on the real clocks no sample is before its slot, and a blocked loop does
     wallMilliseconds: () => Date.now(),
     bootSeconds: () => null,
   };
-  const { procRoot } = materialiseFixture(t, 'pi4');
-  const samples: Sample[] = [];
-  const sampler = new Sampler([new Probe(new MemorySource(procRoot), clocks.monotonicSeconds)], clocks, 0.02, (sample) => {
-    samples.push(sample);
+  const source = new FakeSource('memory_percent');
+  let readSeconds = 0;
+  source.behave = (callback) => {
+    readSeconds = clocks.monotonicSeconds();
+    callback(null, 20);
+  };
+  const samples: { slot: number; readSeconds: number }[] = [];
+  const sampler = new Sampler([new Probe(source, clocks.monotonicSeconds)], clocks, 0.02, ({ slot }) => {
+    samples.push({ slot, readSeconds });
     // A quarter of a period at every fifth sample, two and a half periods once.
     const end = performance.now() + (samples.length === 12 ? 50 : samples.length % 5 === 0 ? 5 : 0);
     while (performance.now() < end);
@@ -574,7 +584,7 @@ t.test('on the real clocks no sample is before its slot, and a blocked loop does
   t.ok(samples.length >= 30);
   t.equal(taken, samples.length);
   t.ok(missed >= 1, `${missed} missed by being blocked for two and a half periods`);
-  const periodsLate = samples.map(({ slot, monotonicSeconds }) => (monotonicSeconds - earliestSeconds) / 0.02 - slot);
+  const periodsLate = samples.map((sample) => (sample.readSeconds - earliestSeconds) / 0.02 - sample.slot);
   t.ok(Math.min(...periodsLate) > -0.01, `${Math.min(...periodsLate)} periods late at least`);
   // Each alone may be late on a busy machine; all of them only if the grid was shifted.
   t.ok(Math.min(...periodsLate.slice(-10)) < 1, `${Math.min(...periodsLate.slice(-10))} periods late at the end`);

@@ -1,0 +1,90 @@
+import t from 'tap';
+import type { Alert } from '../../src/core/alert.ts';
+import { CHROMIUM, launchBrowser, openPage } from '../support/browser.ts';
+import { RunningService, temporaryFolder } from '../support/service.ts';
+
+const skip = CHROMIUM === '' && 'needs the Debian package chromium';
+
+/** A port that the service can have again after it was killed. */
+const PORT = 15_000 + (process.pid % 10_000);
+
+t.test('the page shows the machine live, says when the service is gone, and heals', { skip }, async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const config = {
+    rest: { port: PORT },
+    // Disk usage is always above 0: a WARNING that stays.
+    thresholds: { disk: { warning: 0, critical: 99.9 } },
+    alerts: { raise_after_seconds: 0 },
+  };
+  let service = await RunningService.start(folder.path, { config });
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors, requests } = await openPage(browser, `${service.url}/`);
+
+  const body = page.locator('body');
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.getByText('Disk usage', { exact: true }).first().waitFor();
+  const { data } = await service.until<{ data: Alert[] }>('/alerts?resolved=false', (list) => list.data.length > 0);
+  t.equal(data[0]?.metric, 'disk_percent');
+  const status = page.locator('.hero');
+  await status.filter({ hasText: 'WARNING' }).waitFor();
+  await page.locator('.alerts').filter({ hasText: 'WARNING' }).waitFor();
+  t.pass('status and open alert are there');
+
+  const health = await service.json<{ disk_percent: number }>('/health');
+  t.match(await page.locator('article', { hasText: 'Disk usage' }).innerText(), health.disk_percent.toFixed(1), 'the value of /health');
+  const measured = async (): Promise<string> => (await page.locator('header').innerText()).match(/\d\d:\d\d:\d\d/)?.[0] ?? '';
+  const before = await measured();
+  await page.waitForFunction((text) => !document.querySelector('header')?.textContent?.includes(text), before);
+  t.not(await measured(), before, 'it moves by itself');
+  t.equal(await page.locator('canvas').count(), 4, 'a chart per metric');
+
+  await service.end('SIGKILL');
+  await body.filter({ hasText: /No data since \d\d:\d\d:\d\d/ }).waitFor();
+  await status.filter({ hasText: 'UNKNOWN' }).waitFor();
+  t.pass('gone is unmistakable');
+
+  service = await RunningService.start(folder.path, { config });
+  await page.getByText('Live', { exact: true }).waitFor({ timeout: 40_000 });
+  await status.filter({ hasText: 'WARNING' }).waitFor();
+  t.notMatch(await body.innerText(), /No data since/, 'and it heals');
+
+  t.same(errors, [], 'no error in the page');
+  t.same([...new Set(requests.map((url) => new URL(url).host))], [new URL(service.url).host], 'it asks nobody but the service');
+});
+
+t.test('it fits a phone', { skip }, async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const service = await RunningService.start(folder.path);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
+  await page.getByText('Live', { exact: true }).waitFor();
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  t.ok(width <= 360, `nothing sticks out: ${width} px`);
+  t.same(errors, []);
+});
+
+t.test('a token is asked for, and with it the page works', { skip }, async (t) => {
+  const { writeFileSync } = await import('node:fs');
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const file = `${folder.path}/token`;
+  writeFileSync(file, 'correct-horse-battery\n', { mode: 0o600 });
+  const service = await RunningService.start(folder.path, { config: { rest: { token_file: file } } });
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page } = await openPage(browser, `${service.url}/`);
+  await page.locator('#token').fill('wrong');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: /./ }).waitFor();
+  await page.locator('#token').fill('correct-horse-battery');
+  await page.keyboard.press('Enter');
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.pass('live with the token');
+});
