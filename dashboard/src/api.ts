@@ -17,6 +17,9 @@ export interface TokenStore {
   set(token: string): void;
 }
 
+/** For an answer other than the event stream to be complete. */
+const ANSWER_WITHIN_MS = 15_000;
+
 /** Reads the REST API, with the token where there is one. */
 export class Api {
   readonly #base: string;
@@ -28,7 +31,8 @@ export class Api {
   }
 
   async json<T>(path: string, signal: AbortSignal): Promise<T> {
-    const response = await this.#ask(path, { Accept: 'application/json' }, signal);
+    const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]);
+    const response = await this.#ask(path, { Accept: 'application/json' }, within);
     return (await response.json()) as T;
   }
 

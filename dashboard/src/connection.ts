@@ -17,6 +17,8 @@ export interface Connection {
   readonly heardMs: number;
   /** When the last measurement was taken or came; null: there was none yet. */
   readonly measuredMs: number | null;
+  /** Since it is silent, it has answered a request. */
+  readonly answers: boolean;
   /** When waiting ends. */
   readonly retryMs: number;
   /** What the service itself said against it; null: it could not be reached, or went away. */
@@ -29,6 +31,8 @@ export type ConnectionEvent =
   | { readonly kind: 'loaded'; readonly ageMs: number | null }
   | { readonly kind: 'heard' }
   | { readonly kind: 'measured' }
+  /** A request beside the stream was answered. */
+  | { readonly kind: 'answered' }
   | { readonly kind: 'failed'; readonly reason: string | null }
   /** A token is missing or wrong. */
   | { readonly kind: 'refused' }
@@ -60,7 +64,16 @@ export function waitMs(failures: number): number {
 }
 
 export function firstConnection(nowMs: number): Connection {
-  return { phase: 'connecting', sinceMs: nowMs, failures: 0, heardMs: nowMs, measuredMs: null, retryMs: nowMs, reason: null };
+  return {
+    phase: 'connecting',
+    sinceMs: nowMs,
+    failures: 0,
+    heardMs: nowMs,
+    measuredMs: null,
+    answers: false,
+    retryMs: nowMs,
+    reason: null,
+  };
 }
 
 type Kind = ConnectionEvent['kind'];
@@ -104,7 +117,7 @@ const TABLE: Readonly<Record<Phase, Row>> = {
     loaded: (connection, { ageMs }, nowMs, staleMs) => {
       const toldMs = ageMs === null ? Number.NEGATIVE_INFINITY : nowMs - ageMs;
       const latestMs = Math.max(toldMs, connection.measuredMs ?? Number.NEGATIVE_INFINITY);
-      const loaded = { ...connection, reason: null, measuredMs: Number.isFinite(latestMs) ? latestMs : null };
+      const loaded = { ...connection, reason: null, answers: true, measuredMs: Number.isFinite(latestMs) ? latestMs : null };
       return to(loaded, isStale(loaded, nowMs, staleMs) ? 'silent' : 'live', nowMs);
     },
     failed,
@@ -118,11 +131,12 @@ const TABLE: Readonly<Record<Phase, Row>> = {
     refused,
     tick: (connection, _event, nowMs, staleMs) => {
       if (isSilent(connection, nowMs)) return fail(connection, null, nowMs);
-      return isStale(connection, nowMs, staleMs) ? to(connection, 'silent', nowMs) : connection;
+      return isStale(connection, nowMs, staleMs) ? { ...to(connection, 'silent', nowMs), answers: false } : connection;
     },
   },
   silent: {
     heard,
+    answered: (connection) => ({ ...connection, answers: true }),
     measured: (connection, _event, nowMs) => ({ ...to(measured(connection, nowMs), 'live', nowMs), failures: 0 }),
     failed,
     refused,

@@ -1,5 +1,3 @@
-import type { Reading } from './types.ts';
-
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const two = (n: number): string => String(n).padStart(2, '0');
 
@@ -48,13 +46,9 @@ export function decimal(value: number): string {
   return text === '-0.0' ? '0.0' : text;
 }
 
-export function withUnit(reading: Reading, unit: string): string {
-  return reading === null ? 'unavailable' : `${decimal(reading)} ${unit}`;
-}
-
 /** A threshold as it was configured: without digits that say nothing. */
 export function limit(value: number, unit: string): string {
-  return `${Number(value.toFixed(2))} ${unit}`;
+  return `${Number(value.toFixed(2))} ${unit}`.trim();
 }
 
 /** Publish rates: two digits below 100 Hz, none above. */

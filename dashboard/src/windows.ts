@@ -13,6 +13,8 @@ export interface WindowPlan {
   readonly bucketMs: number;
   /** For /health/history: averages over steps; null: every sample. */
   readonly step: string | null;
+  /** What a point stands for, in words; null: a sample. */
+  readonly averages: string | null;
 }
 
 /** Above these rates the API is asked for averages, so that an answer stays within a page and costs the machine little. */
@@ -23,13 +25,15 @@ const FINE_STEPS_UP_TO_HERTZ = 20;
 export function planWindow(name: WindowName, hertz: number): WindowPlan {
   switch (name) {
     case '5min':
-      return { windowMs: 300_000, bucketMs: 1000, step: hertz > EVERY_SAMPLE_UP_TO_HERTZ ? '1s' : null };
+      return hertz > EVERY_SAMPLE_UP_TO_HERTZ
+        ? { windowMs: 300_000, bucketMs: 1000, step: '1s', averages: 'averages of 1 s' }
+        : { windowMs: 300_000, bucketMs: 1000, step: null, averages: null };
     case '1h':
       return hertz > FINE_STEPS_UP_TO_HERTZ
-        ? { windowMs: 3_600_000, bucketMs: 60_000, step: '1m' }
-        : { windowMs: 3_600_000, bucketMs: 10_000, step: '10s' };
+        ? { windowMs: 3_600_000, bucketMs: 60_000, step: '1m', averages: 'averages of 1 min' }
+        : { windowMs: 3_600_000, bucketMs: 10_000, step: '10s', averages: 'averages of 10 s' };
     case '24h':
-      return { windowMs: 86_400_000, bucketMs: 300_000, step: '5m' };
+      return { windowMs: 86_400_000, bucketMs: 300_000, step: '5m', averages: 'averages of 5 min' };
   }
 }
 

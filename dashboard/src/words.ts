@@ -14,19 +14,26 @@ export const METRIC_WORDS: Readonly<Record<Metric, { name: string; unit: string 
 const isMetric = (name: string): name is Metric => (METRICS as readonly string[]).includes(name);
 
 /** What an alert is about, in a few words. */
-export function alertTitle(alert: Alert, node: string): string {
-  const { metric, severity } = alert;
+export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
+  const { metric, severity, threshold, value } = alert;
   if (metric === 'health_status') return `No data from ${node}`;
-  const name = isMetric(metric) ? METRIC_WORDS[metric].name : metric.replaceAll('_', ' ');
-  if (severity === 'ERROR') return `${name} cannot be read`;
-  return severity === 'CRITICAL' ? `${name} is critically high` : `${name} is high`;
+  const name = metricName(metric);
+  const isPast = tense === 'past';
+  if (severity === 'ERROR') return `${name} ${isPast ? 'could not' : 'cannot'} be read`;
+  // Fallen below the critical threshold: not yet settled, but "high" would be wrong.
+  if (value < threshold && !isPast) return `${name} is no longer critical`;
+  return `${name} ${isPast ? 'was' : 'is'} ${severity === 'CRITICAL' ? 'critically high' : 'high'}`;
+}
+
+function metricName(metric: string): string {
+  return isMetric(metric) ? METRIC_WORDS[metric].name : metric.replaceAll('_', ' ');
 }
 
 /** The value against the threshold: for ERROR those are seconds of silence. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
-  if (severity === 'ERROR') return `silent for ${duration(value)}, ${duration(threshold)} allowed`;
+  if (severity === 'ERROR') return `silent for ${duration(value)}, allowed ${duration(threshold)}`;
   const unit = isMetric(metric) ? METRIC_WORDS[metric].unit : '';
-  return `${decimal(value)} ${unit} against a threshold of ${limit(threshold, unit)}`.replace(/ +/g, ' ');
+  return `${decimal(value)} ${unit}`.trim().concat(`, threshold ${limit(threshold, unit)}`);
 }
 
 export type MetricState = 'normal' | 'warning' | 'critical' | 'unavailable';
@@ -59,8 +66,12 @@ export function linkWords(connection: Connection, lastMs: number | null, nowMs: 
   if (lastMs === null && failures === 0 && (phase === 'connecting' || phase === 'loading')) {
     return { state: 'connecting', first: 'Connecting…', second: '' };
   }
-  const first = lastMs === null ? (phase === 'silent' ? 'No data yet.' : 'No answer.') : `No data since ${timeOfDay(lastMs, nowMs)}.`;
-  if (phase === 'silent') return { state: 'gone', first, second: 'The service answers, but measures nothing.' };
+  const never = phase === 'silent' || reason !== null ? 'No data yet.' : 'No answer.';
+  const first = lastMs === null ? never : `No data since ${timeOfDay(lastMs, nowMs)}.`;
+  if (phase === 'silent') {
+    const second = connection.answers ? 'The service answers, but measures nothing.' : 'Waiting for the next measurement…';
+    return { state: 'gone', first, second };
+  }
   return { state: 'gone', first, second: reason === null ? 'Trying to reconnect…' : `${reason} Trying again…` };
 }
 
@@ -80,12 +91,14 @@ function why(health: HealthStatus, book: AlertBook | null, node: string | null):
   const silent = unread.length > 0 ? `${listed(unread.map((metric) => METRIC_WORDS[metric].name))} cannot be read.` : '';
   const crossed = mine.filter((entry) => entry.alert.severity !== 'ERROR');
   if (health.status === 'OK') {
-    const names = crossed.map(({ alert }) => (isMetric(alert.metric) ? METRIC_WORDS[alert.metric].name : alert.metric));
+    const names = crossed.map(({ alert }) => metricName(alert.metric));
     if (names.length > 0) return `Within the limits again, not settled yet: ${listed([...new Set(names)])}. ${silent}`.trim();
     return silent === '' ? 'All four measurements are within their limits.' : `${silent} Everything else is within its limits.`;
   }
   const titles = crossed.sort(worstFirst).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
-  if (titles.length === 0) titles.push(`A measurement has just crossed its ${health.status === 'CRITICAL' ? 'critical' : 'warning'} threshold.`);
+  // A status comes at once, its alert a few seconds later.
+  const isToldBy = health.status === 'CRITICAL' ? crossed.some(({ alert }) => alert.severity === 'CRITICAL') : crossed.length > 0;
+  if (!isToldBy) titles.unshift(`A measurement has crossed its ${health.status === 'CRITICAL' ? 'critical' : 'warning'} threshold.`);
   return [...titles, silent].join(' ').trim();
 }
 
@@ -119,7 +132,9 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
   }
   if (clockDifferenceMs !== null && Math.abs(clockDifferenceMs) > CLOCKS_APART_MS) {
     const by = duration(Math.abs(clockDifferenceMs) / 1000);
-    lines.push(`This machine's clock is ${by} ${clockDifferenceMs > 0 ? 'ahead of' : 'behind'} yours. Times on this page are the machine's.`);
+    lines.push(
+      `This machine's clock is ${by} ${clockDifferenceMs > 0 ? 'ahead of' : 'behind'} yours. Times on this page are the machine's.`,
+    );
   }
   return lines;
 }

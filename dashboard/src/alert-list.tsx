@@ -1,0 +1,91 @@
+import type { VNode } from 'preact';
+import type { Entry } from './alert-book.ts';
+import { plural, timeOfDay } from './format.ts';
+import { SEVERITY_ICONS, STATUS_ICONS } from './icons.tsx';
+import type { PageState } from './monitor.ts';
+import { alertFigures, alertTitle } from './words.ts';
+
+interface AlertListProps {
+  readonly state: PageState;
+  /** What is shown is the last that was known. */
+  readonly isLast: boolean;
+  readonly nowMs: number;
+}
+
+/** Open alerts, newest first. It is read out loud as they come and go. */
+export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
+  const { alerts, book, node, status } = state;
+  const { open } = book;
+  return (
+    <section class="card alerts" aria-labelledby="alerts-title">
+      <div class="bar">
+        <h2 id="alerts-title">Alerts</h2>
+        {isLast && open.length > 0 && <span class="known">last known</span>}
+      </div>
+      <div aria-live="polite">
+        {alerts === 'failed' && <p class="muted">{unreadable(status?.open_alerts)}</p>}
+        {alerts === 'loading' && <p class="muted">Not known yet</p>}
+        {alerts === 'ready' && open.length === 0 && isLast && <p class="muted">None open when data last came.</p>}
+        {alerts === 'ready' && open.length === 0 && !isLast && (
+          <p class="calm">
+            <STATUS_ICONS.OK />
+            No open alerts
+          </p>
+        )}
+        {open.length > 0 && (
+          <ul>
+            {open.map(({ alert, node: of, sinceMs }) => {
+              const Icon = SEVERITY_ICONS[alert.severity];
+              return (
+                <li key={alert.alert_id} class={`alert ${alert.severity.toLowerCase()}`}>
+                  <Icon />
+                  <div>
+                    <p class="severity">{alert.severity}</p>
+                    <p class="title">{alertTitle(alert, of)}</p>
+                    <p class="figures">{alertFigures(alert)}</p>
+                    <p class="figures">
+                      since {timeOfDay(sinceMs, nowMs)}
+                      {of === node ? '' : ` · ${of}`}
+                    </p>
+                  </div>
+                </li>
+              );
+            })}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function unreadable(counts: Readonly<Record<string, number>> | undefined): string {
+  const count = Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
+  return `The list of alerts cannot be read right now${counts ? `; the service counts ${plural(count, 'open alert')}` : ''}.`;
+}
+
+interface ResolvedListProps {
+  readonly entries: readonly Entry[];
+  readonly node: string | null;
+  readonly nowMs: number;
+}
+
+/** The last few that are over. */
+export function ResolvedList({ entries, node, nowMs }: ResolvedListProps): VNode | null {
+  if (entries.length === 0) return null;
+  return (
+    <section class="card resolved" aria-labelledby="resolved-title">
+      <h2 id="resolved-title">Recently resolved</h2>
+      <ul>
+        {entries.map(({ alert, node: of }) => (
+          <li key={alert.alert_id}>
+            <span>
+              {alertTitle(alert, of, 'past')}
+              {of === node ? '' : ` (${of})`}
+            </span>
+            <time dateTime={alert.timestamp}>{timeOfDay(Date.parse(alert.timestamp), nowMs)}</time>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,164 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { openAbout } from './alert-book.ts';
+import { Chart } from './chart.tsx';
+import { extremes } from './chart-math.ts';
+import { decimal, timeOfDay } from './format.ts';
+import { STATUS_ICONS } from './icons.tsx';
+import type { PageState } from './monitor.ts';
+import type { Columns } from './series.ts';
+import { METRICS, type Metric, type Reading } from './types.ts';
+import { gapMs, planWindow, WINDOW_WORDS, WINDOWS, type WindowName } from './windows.ts';
+import { METRIC_WORDS, type MetricState, metricState, thresholdsOf } from './words.ts';
+
+interface MetricsProps {
+  readonly state: PageState;
+  /** What is shown is the last that was known. */
+  readonly isLast: boolean;
+  readonly nowMs: number;
+  readonly onWindow: (window: WindowName) => void;
+}
+
+/** The four metrics: what they are now, and how they were. */
+export function Metrics({ state, isLast, nowMs, onWindow }: MetricsProps): VNode {
+  const columns = state.series.columns(gapMs(state.series.bucketMs, state.hertz));
+  return (
+    <section class="metrics" aria-labelledby="metrics-title">
+      <div class="bar">
+        <div class="name">
+          <h2 id="metrics-title">Measurements</h2>
+          <p class="muted">{planWindow(state.window, state.hertz).averages}</p>
+        </div>
+        <WindowSwitch window={state.window} onWindow={onWindow} />
+      </div>
+      <div class="cards">
+        {METRICS.map((metric) => (
+          <Card key={metric} metric={metric} state={state} columns={columns} isLast={isLast} nowMs={nowMs} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+interface CardProps {
+  readonly metric: Metric;
+  readonly state: PageState;
+  readonly columns: Columns;
+  readonly isLast: boolean;
+  readonly nowMs: number;
+}
+
+function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
+  const { book, health, history, node, series, status, window } = state;
+  const { name, unit } = METRIC_WORDS[metric];
+  const [hovered, setHovered] = useState<number | null>(null);
+  const { seconds } = columns;
+  const values = columns.metrics[METRICS.indexOf(metric)] ?? [];
+  const windowSeconds = series.windowMs / 1000;
+  // Whole seconds: the charts move on once a second.
+  const toSeconds = Math.ceil(nowMs / 1000);
+  const span = extremes(seconds, values, toSeconds - windowSeconds);
+  const range = span ? `${decimal(span.min)} to ${decimal(span.max)} ${unit}` : 'no data';
+  const at = hovered === null ? undefined : seconds[hovered];
+  const value = hovered === null ? null : (values[hovered] ?? null);
+  const reading = health?.[metric] ?? null;
+  const thresholds = thresholdsOf(book, node, metric);
+  const bad = health === null ? 'normal' : metricState(reading, openAbout(book, node, metric));
+  const problem = status?.collectors.find((collector) => collector.metric === metric)?.problem;
+  const words = WINDOW_WORDS[window].long;
+  const past = history === 'failed' ? 'no history right now' : range;
+  const note = reading === null && health !== null ? (problem ?? past) : past;
+  return (
+    <article class={`card metric ${bad}`} aria-labelledby={`${metric}-title`}>
+      <h3 id={`${metric}-title`}>{name}</h3>
+      <Chip state={bad} isLast={isLast && health !== null} />
+      <Value reading={reading} unit={unit} isKnown={health !== null} />
+      <div class="aside">
+        <Bar reading={reading} state={bad} />
+        {at === undefined ? (
+          <p class="range" title={note}>
+            {note}
+          </p>
+        ) : (
+          <p class="range hovered">
+            {timeOfDay(at * 1000, nowMs)} <b>{value === null ? 'no data' : `${decimal(value)} ${unit}`}</b>
+          </p>
+        )}
+      </div>
+      <Chart
+        label={`${name}, ${words}: ${range}`}
+        seconds={seconds}
+        values={values}
+        toSeconds={toSeconds}
+        windowSeconds={windowSeconds}
+        thresholds={thresholds}
+        isPercent={metric !== 'temperature'}
+        onHover={setHovered}
+      />
+    </article>
+  );
+}
+
+interface ValueProps {
+  readonly reading: Reading;
+  readonly unit: string;
+  /** Whether anything is known at all. */
+  readonly isKnown: boolean;
+}
+
+function Value({ reading, unit, isKnown }: ValueProps): VNode {
+  if (reading === null) {
+    return <p class="value none">{isKnown ? 'unavailable' : '…'}</p>;
+  }
+  return (
+    <p class="value">
+      <span class="number">{decimal(reading)}</span> <span class="unit">{unit}</span>
+    </p>
+  );
+}
+
+const CHIPS = {
+  normal: null,
+  warning: { word: 'Warning', Icon: STATUS_ICONS.WARNING },
+  critical: { word: 'Critical', Icon: STATUS_ICONS.CRITICAL },
+  unavailable: { word: 'No reading', Icon: STATUS_ICONS.UNKNOWN },
+} as const satisfies Readonly<Record<MetricState, unknown>>;
+
+function Chip({ state, isLast }: { state: MetricState; isLast: boolean }): VNode {
+  const chip = CHIPS[state];
+  return (
+    <p class="chip">
+      {isLast && <span class="known">last known</span>}
+      {chip && (
+        <span class={`state ${state}`}>
+          <chip.Icon />
+          {chip.word}
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** Percent, or degrees from 0 to 100. The number says the same to those who cannot see the bar. */
+function Bar({ reading, state }: { reading: Reading; state: MetricState }): VNode {
+  if (reading === null) return <div class="meter empty" />;
+  return (
+    <div class={`meter ${state}`} aria-hidden="true">
+      <div style={{ width: `${Math.min(100, Math.max(0, reading))}%` }} />
+    </div>
+  );
+}
+
+function WindowSwitch({ window, onWindow }: { window: WindowName; onWindow: (window: WindowName) => void }): VNode {
+  return (
+    <fieldset class="switch">
+      <legend class="hidden">Time shown in the charts</legend>
+      {WINDOWS.map((name) => (
+        <label key={name}>
+          <input type="radio" name="window" checked={name === window} onChange={() => onWindow(name)} />
+          <span>{WINDOW_WORDS[name].short}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,149 @@
+import t from 'tap';
+import { bookOf } from './alert-book.ts';
+import { type Connection, firstConnection } from './connection.ts';
+import type { Alert, HealthStatus, Status, StatusDocument } from './types.ts';
+import { alertFigures, alertTitle, headline, linkWords, metricState, notices, thresholdsOf } from './words.ts';
+
+const NODE = 'health_monitor';
+const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
+const LAST = new Date(2026, 2, 4, 12, 3, 5).getTime();
+
+const health = (status: Status, more: Partial<HealthStatus> = {}): HealthStatus => ({
+  cpu_percent: 20,
+  memory_percent: 40,
+  disk_percent: 30,
+  temperature: 50,
+  status,
+  node_name: NODE,
+  timestamp: new Date(LAST).toISOString(),
+  ...more,
+});
+const alert = (metric: string, more: Partial<Alert> = {}, node = NODE): Alert => ({
+  alert_id: `${node}/${metric}/01J${metric}`,
+  severity: 'WARNING',
+  metric,
+  value: 84.25,
+  threshold: 80,
+  timestamp: new Date(LAST).toISOString(),
+  resolved: false,
+  ...more,
+});
+const connection = (more: Partial<Connection>): Connection => ({ ...firstConnection(0), ...more });
+const live = linkWords(connection({ phase: 'live' }), LAST, NOW);
+const sentence = (status: HealthStatus, ...alerts: Alert[]): string => headline(live, status, bookOf(alerts, [], []), NODE).sentence;
+
+t.test('the link says that it is live, and when was measured', async (t) => {
+  t.same(live, { state: 'live', first: 'Live', second: 'Measured 12:03:05' });
+});
+
+t.test('a page that has just been opened is connecting, not in trouble', async (t) => {
+  const link = linkWords(connection({ phase: 'connecting' }), null, NOW);
+  t.equal(link.state, 'connecting');
+  t.equal(headline(link, null, null, null).status, null);
+});
+
+t.test('when the service is gone the page says since when, whatever phase it is in, and the status is unknown', async (t) => {
+  for (const phase of ['connecting', 'loading', 'waiting'] as const) {
+    const link = linkWords(connection({ phase, failures: 2 }), LAST, NOW);
+    t.same(link, { state: 'gone', first: 'No data since 12:03:05.', second: 'Trying to reconnect…' });
+    const head = headline(link, health('OK'), null, NODE);
+    t.equal(head.status, 'UNKNOWN');
+    t.match(head.sentence, /No data since 12:03:05\..*last known/);
+  }
+  t.match(linkWords(connection({ phase: 'waiting', failures: 1 }), null, NOW), { state: 'gone', first: 'No answer.' });
+});
+
+t.test('a service that answers and does not measure is told apart from one that is gone', async (t) => {
+  const link = linkWords(connection({ phase: 'silent', answers: true }), LAST, NOW);
+  t.match(link, { state: 'gone', first: 'No data since 12:03:05.', second: /measures nothing/ });
+  t.match(linkWords(connection({ phase: 'silent' }), LAST, NOW).second, /Waiting/);
+  t.match(linkWords(connection({ phase: 'silent' }), null, NOW).first, 'No data yet.');
+});
+
+t.test('what the service itself said is passed on', async (t) => {
+  const link = linkWords(connection({ phase: 'waiting', failures: 1, reason: 'Too many dashboards.' }), null, NOW);
+  t.same(link, { state: 'gone', first: 'No data yet.', second: 'Too many dashboards. Trying again…' });
+});
+
+t.test('the headline says why, in the words of the open alerts, the worst first', async (t) => {
+  t.equal(sentence(health('OK')), 'All four measurements are within their limits.');
+  t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'CPU usage is high.');
+  t.equal(
+    sentence(health('CRITICAL'), alert('temperature'), alert('cpu_percent', { severity: 'CRITICAL' })),
+    'CPU usage is critically high. Temperature is high.',
+  );
+  t.equal(sentence(health('WARNING')), 'A measurement has crossed its warning threshold.');
+  t.equal(
+    sentence(health('CRITICAL'), alert('memory_percent')),
+    'A measurement has crossed its critical threshold. Memory usage is high.',
+    'its alert comes a few seconds later',
+  );
+});
+
+t.test('the headline does not pass over what is unavailable or not settled', async (t) => {
+  t.equal(sentence(health('OK', { temperature: null })), 'Temperature cannot be read. Everything else is within its limits.');
+  t.equal(
+    sentence(health('OK', { temperature: null, disk_percent: null })),
+    'Disk usage and Temperature cannot be read. Everything else is within its limits.',
+  );
+  t.equal(sentence(health('OK'), alert('cpu_percent')), 'Within the limits again, not settled yet: CPU usage.');
+  t.equal(sentence(health('WARNING', { temperature: null }), alert('cpu_percent')), 'CPU usage is high. Temperature cannot be read.');
+  t.match(headline(live, health('UNKNOWN'), null, NODE), { status: 'UNKNOWN', sentence: 'Nothing could be measured.' });
+});
+
+t.test("alerts of other nodes do not change this machine's status but are mentioned", async (t) => {
+  t.equal(
+    sentence(health('OK'), alert('temperature', {}, 'robot')),
+    'All four measurements are within their limits. Other nodes: 1 open alert.',
+  );
+});
+
+t.test('alerts in words', async (t) => {
+  t.equal(alertTitle(alert('disk_percent', { severity: 'CRITICAL' }), NODE), 'Disk usage is critically high');
+  t.equal(alertTitle(alert('temperature', { severity: 'ERROR' }), NODE), 'Temperature cannot be read');
+  t.equal(alertTitle(alert('temperature', { severity: 'ERROR' }), NODE, 'past'), 'Temperature could not be read');
+  t.equal(alertTitle(alert('cpu_percent'), NODE, 'past'), 'CPU usage was high');
+  t.equal(alertTitle(alert('cpu_percent', { value: 12, threshold: 90 }), NODE), 'CPU usage is no longer critical');
+  t.equal(alertTitle(alert('cpu_percent', { value: 12, resolved: true }), NODE, 'past'), 'CPU usage was high');
+  t.equal(alertTitle(alert('health_status', { severity: 'ERROR' }), 'robot'), 'No data from robot');
+  t.equal(alertTitle(alert('fan_speed'), NODE), 'fan speed is high');
+  t.equal(alertFigures(alert('cpu_percent')), '84.3 %, threshold 80 %');
+  t.equal(alertFigures(alert('fan_speed')), '84.3, threshold 80');
+  t.equal(alertFigures(alert('temperature', { severity: 'ERROR', value: 75, threshold: 30 })), 'silent for 1 min 15 s, allowed 30 s');
+});
+
+t.test('a metric is as bad as its open alerts, and unavailable before all', async (t) => {
+  t.equal(metricState(99, []), 'normal', 'no threshold is made up');
+  t.equal(metricState(85, [alert('cpu_percent')]), 'warning');
+  t.equal(metricState(95, [alert('cpu_percent'), alert('cpu_percent', { severity: 'CRITICAL' })]), 'critical');
+  t.equal(metricState(50, [alert('temperature', { severity: 'ERROR' })]), 'normal');
+  t.equal(metricState(null, [alert('cpu_percent', { severity: 'CRITICAL' })]), 'unavailable');
+  t.equal(metricState(0, []), 'normal');
+});
+
+t.test('the chart shows the thresholds that open alerts tell, not the seconds of an ERROR', async (t) => {
+  const book = bookOf(
+    [
+      alert('temperature', { threshold: 70 }),
+      alert('temperature', { alert_id: `${NODE}/temperature/2`, severity: 'ERROR', threshold: 30 }),
+    ],
+    [],
+    [],
+  );
+  t.same(thresholdsOf(book, NODE, 'temperature'), [70]);
+  t.same(thresholdsOf(book, NODE, 'cpu_percent'), []);
+});
+
+t.test('notices tell of power, storage, shutdown and a clock that is wrong; otherwise there are none', async (t) => {
+  const storage = { state: 'ok', error: null, since: null, size_bytes: 0, max_bytes: 1 };
+  const well = { shutdown: { state: 'none' }, power: { undervoltage: false }, storage } as unknown as StatusDocument;
+  t.same(notices(well, 2000, NOW), []);
+  t.same(notices({ ...well, power: { undervoltage: null } }, null, NOW), []);
+  t.same(notices(null, null, NOW), []);
+  t.match(notices({ ...well, power: { undervoltage: true } }, null, NOW), [/power supply/]);
+  const degraded = { ...storage, state: 'degraded' as const, error: 'disk full', since: new Date(LAST).toISOString() };
+  t.match(notices({ ...well, storage: degraded }, null, NOW), [/cannot be saved since 12:03:05 \(disk full\)/]);
+  t.match(notices({ ...well, shutdown: { state: 'running' } }, null, NOW), [/shut down/]);
+  t.match(notices(well, -90_000, NOW), [/1 min 30 s behind yours/]);
+  t.match(notices(well, 90_000, NOW), [/1 min 30 s ahead of yours/]);
+});
