@@ -58,7 +58,7 @@ function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
   // Whole seconds: the charts move on once a second.
   const toSeconds = Math.ceil(nowMs / 1000);
   const span = extremes(seconds, values, toSeconds - windowSeconds);
-  const range = span ? `${decimal(span.min)} to ${decimal(span.max)} ${unit}` : 'no data';
+  const range = span ? rangeWords(decimal(span.min), decimal(span.max), unit) : 'no data';
   const at = hovered === null ? undefined : seconds[hovered];
   const value = hovered === null ? null : (values[hovered] ?? null);
   const reading = health?.[metric] ?? null;
@@ -70,13 +70,15 @@ function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
   const note = reading === null && health !== null ? (problem ?? past) : past;
   return (
     <article class={`card metric ${bad}`} aria-labelledby={`${metric}-title`}>
-      <h3 id={`${metric}-title`}>{name}</h3>
-      <Chip state={bad} isLast={isLast && health !== null} />
+      <div class="head">
+        <h3 id={`${metric}-title`}>{name}</h3>
+        <Chip state={bad} isLast={isLast && health !== null} />
+      </div>
       <Value reading={reading} unit={unit} isKnown={health !== null} />
       <div class="aside">
-        <Bar reading={reading} state={bad} />
+        {reading !== null && <Bar reading={reading} state={bad} />}
         {at === undefined ? (
-          <p class="range" title={note}>
+          <p class={reading === null ? 'range why' : 'range'} title={note}>
             {note}
           </p>
         ) : (
@@ -97,6 +99,10 @@ function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
       />
     </article>
   );
+}
+
+function rangeWords(min: string, max: string, unit: string): string {
+  return min === max ? `always ${min} ${unit}` : `${min} to ${max} ${unit}`;
 }
 
 interface ValueProps {
@@ -140,8 +146,7 @@ function Chip({ state, isLast }: { state: MetricState; isLast: boolean }): VNode
 }
 
 /** Percent, or degrees from 0 to 100. The number says the same to those who cannot see the bar. */
-function Bar({ reading, state }: { reading: Reading; state: MetricState }): VNode {
-  if (reading === null) return <div class="meter empty" />;
+function Bar({ reading, state }: { reading: number; state: MetricState }): VNode {
   return (
     <div class={`meter ${state}`} aria-hidden="true">
       <div style={{ width: `${Math.min(100, Math.max(0, reading))}%` }} />
