@@ -27,7 +27,9 @@ export class Judge {
   /** Begins to judge, first what waited. */
   begin(past: JudgingPast, nowSeconds: number, nowMs: number): Alert[] {
     const startSeconds = this.#waiting[0]?.monotonicSeconds ?? nowSeconds;
-    this.#monitor = new ThresholdMonitor(this.#rules, { ...past, openAlerts: [] }, startSeconds, (timestampMs) => this.#uniqueId(timestampMs));
+    this.#monitor = new ThresholdMonitor(this.#rules, { ...past, openAlerts: [] }, startSeconds, (timestampMs) =>
+      this.#uniqueId(timestampMs),
+    );
     const waiting = this.#waiting;
     this.#waiting = [];
     return [...this.adopt(past.openAlerts, nowMs), ...waiting.flatMap((sample) => this.judge(sample))];

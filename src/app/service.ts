@@ -11,7 +11,7 @@ import { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
 import type { Alert } from '../core/alert.ts';
 import { type ClockReading, compareClocks } from '../core/clock-watch.ts';
-import { STALE_AFTER_PERIODS, type Sample, toHealthStatus } from '../core/health-status.ts';
+import { type Sample, STALE_AFTER_PERIODS, toHealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { JudgingRules } from '../core/threshold-monitor.ts';
 import type { Clocks } from '../core/time.ts';

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
 import { type ConfigError, type ParsedConfig, parseConfig } from './parse.ts';
 
@@ -15,15 +16,20 @@ export function configPath(option: string | null, environment: NodeJS.ProcessEnv
 
 /** Reads and parses; a file that cannot be read is an error like any other. */
 export function loadConfig(file: string): ParsedConfig {
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(file, 'utf8');
+    bytes = readFileSync(file);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const found =
       code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : code === 'EISDIR' ? 'a folder' : message;
-    const problem: ConfigError = { file, line: 0, column: 0, key: '', found, allowed: 'a readable YAML file', hint: null };
-    return { ok: false, errors: [problem] };
+    return refused(file, found);
   }
-  return parseConfig(text, file);
+  // Decoded all the same, a path or a name would silently be another one.
+  return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : refused(file, 'bytes that are not UTF-8');
+}
+
+function refused(file: string, found: string): ParsedConfig {
+  const problem: ConfigError = { file, line: 0, column: 0, key: '', found, allowed: 'a readable YAML file', hint: null };
+  return { ok: false, errors: [problem] };
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
 import { allowedAt, type ConfigIssue, describeKeys, keysAt } from './describe.ts';
 import { nearest } from './nearest.ts';
 import { type Config, configSchema } from './schema.ts';
@@ -34,7 +34,13 @@ type Path = readonly (string | number)[];
 
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing';
-  const json = JSON.stringify(value) ?? String(value);
+  if (typeof value === 'number') return String(value); // JSON has neither NaN nor infinity.
+  let json: string;
+  try {
+    json = JSON.stringify(value);
+  } catch {
+    return 'something that contains itself'; // An alias of its own anchor.
+  }
   return json.length > 60 ? `${json.slice(0, 57)}...` : json;
 }
 
@@ -47,10 +53,17 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   if (text.length > MAX_BYTES) return whole(`${text.length} characters`, `at most ${MAX_BYTES}`);
   if (text.includes('\0')) return whole('a binary file', 'YAML text');
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true, uniqueKeys: true });
-  if (document.errors.length > 0) {
-    return { ok: false, errors: document.errors.map((error) => syntaxError(error, lines, file)) };
-  }
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true, uniqueKeys: true, logLevel: 'error' });
+  const at = (offset: number): { line: number; column: number } => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  const broken = document.errors
+    .filter(({ code }) => code !== 'DUPLICATE_KEY')
+    .map((error) => ({ file, ...at(error.pos[0]), ...syntaxError(error) }));
+  if (broken.length > 0) return { ok: false, errors: broken.slice(0, MAX_SYNTAX_ERRORS) };
+  const unresolved = unresolvedAliases(document).map(({ source, offset }) => ({ file, ...at(offset), ...noSuchAnchor(source) }));
+  if (unresolved.length > 0) return { ok: false, errors: unresolved };
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
@@ -59,23 +72,95 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   }
   const place = (path: Path, atKey: boolean) => placeOf(document, lines, path, atKey);
   const result = v.safeParse(configSchema, value);
-  const errors = (result.issues ?? []).map((issue) => toError(issue, file, place));
-  errors.push(...crossErrors(value, file, place));
-  errors.sort((a, b) => a.line - b.line || a.column - b.column);
-  return errors.length === 0 && result.success ? { ok: true, config: result.output } : { ok: false, errors };
+  const errors = [
+    ...document.errors.map(({ pos }) => ({ file, ...at(pos[0]), ...duplicateKey(keyAt(document, pos[0])) })),
+    ...sectionErrors(value, file, place),
+    // Sections were looked at above: of unknown keys valibot tells the first alone.
+    ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, file, place)),
+    ...crossErrors(value, file, place),
+  ];
+  const once = new Map(errors.map((error) => [formatConfigError(error), error]));
+  const sorted = [...once.values()].sort((a, b) => a.line - b.line || a.column - b.column);
+  return sorted.length === 0 && result.success ? { ok: true, config: result.output } : { ok: false, errors: sorted };
 }
 
-function syntaxError(error: { message: string; code: string; pos: [number, number] }, lines: LineCounter, file: string): ConfigError {
-  const { line, col } = lines.linePos(error.pos[0]);
-  const duplicate = error.code === 'DUPLICATE_KEY';
+/** One mistake can make the parser stumble over everything after it. */
+const MAX_SYNTAX_ERRORS = 20;
+
+type Finding = Pick<ConfigError, 'key' | 'found' | 'allowed' | 'hint'>;
+
+function syntaxError({ code, message }: YAMLError): Finding {
+  if (code === 'MULTIPLE_DOCS') return { key: '', found: 'a second document', allowed: 'one document', hint: null };
+  return { key: '', found: `YAML that does not parse: ${message.split('\n')[0]}`, allowed: 'valid YAML', hint: null };
+}
+
+function duplicateKey(key: string): Finding {
+  return { key, found: 'the same key twice', allowed: 'each key once', hint: null };
+}
+
+function noSuchAnchor(source: string): Finding {
+  return { key: '', found: `*${source}, but no &${source} before it`, allowed: 'an alias of an anchor', hint: null };
+}
+
+function unresolvedAliases(document: Document): { source: string; offset: number }[] {
+  const anchors = new Set<string>();
+  const found: { source: string; offset: number }[] = [];
+  visit(document, {
+    Value: (_, { anchor }) => {
+      if (anchor) anchors.add(anchor);
+    },
+    Alias: (_, { source, range }) => {
+      if (!anchors.has(source)) found.push({ source, offset: range?.[0] ?? 0 });
+    },
+  });
+  return found;
+}
+
+/** The dotted key at a place of the text. */
+function keyAt(document: Document, offset: number): string {
+  let key = '';
+  visit(document, {
+    Pair: (_, pair, ancestors) => {
+      if (!isNode(pair.key) || pair.key.range?.[0] !== offset) return;
+      key = [...ancestors.filter(isPair), pair].map((part) => String(part.key)).join('.');
+      return visit.BREAK;
+    },
+  });
+  return key;
+}
+
+/** What is no section where one belongs, and every unknown key. */
+function sectionErrors(value: unknown, file: string, place: Place): ConfigError[] {
+  const errors: ConfigError[] = [];
+  const walk = (section: unknown, path: readonly string[]): void => {
+    const known = keysAt(path);
+    // A section may be left empty; which keys are no sections valibot judges.
+    if (known.length === 0 || section === undefined || section === null) return;
+    if (typeof section !== 'object' || Object.getPrototypeOf(section) !== Object.prototype) {
+      errors.push({ file, ...place(path, false), key: path.join('.'), found: shown(section), allowed: allowedAt(path), hint: null });
+      return;
+    }
+    for (const [name, inner] of Object.entries(section)) {
+      if (known.includes(name)) walk(inner, [...path, name]);
+      else errors.push({ file, ...place([...path, name], true), ...unknownKey([...path, name]) });
+    }
+  };
+  walk(value, []);
+  return errors;
+}
+
+function unknownKey(path: readonly string[]): Finding {
+  const name = path.at(-1) as string;
+  const known = keysAt(path.slice(0, -1));
+  const section = path.slice(0, -1).join('.');
+  const close = nearest(name, known);
+  const elsewhere = describeKeys().find(({ key }) => key.split('.').at(-1) === name)?.key;
+  const meant = close === null ? elsewhere : [...path.slice(0, -1), close].join('.');
   return {
-    file,
-    line,
-    column: col,
-    key: '',
-    found: duplicate ? 'the same key twice' : `YAML that does not parse: ${error.message.split('\n')[0]}`,
-    allowed: duplicate ? 'each key once' : 'valid YAML',
-    hint: null,
+    key: path.join('.'),
+    found: 'an unknown key',
+    allowed: `${section === '' ? 'the keys' : `in ${section}`} ${known.join(', ')}`,
+    hint: meant === undefined ? null : `did you mean ${meant}?`,
   };
 }
 
@@ -103,24 +188,7 @@ function placeOf(document: Document, lines: LineCounter, path: Path, atKey: bool
 
 function toError(issue: ConfigIssue, file: string, place: Place): ConfigError {
   const path = (issue.path ?? []).map((part) => part.key as string | number);
-  const key = path.join('.');
-  if (issue.type === 'strict_object' && issue.expected === 'never') {
-    const name = String(path.at(-1));
-    const known = keysAt(path.slice(0, -1));
-    const section = path.slice(0, -1).join('.');
-    const close = nearest(name, known);
-    const elsewhere = describeKeys().find((description) => description.key.split('.').at(-1) === name)?.key;
-    return {
-      file,
-      ...place(path, true),
-      key,
-      found: 'an unknown key',
-      allowed: `${section === '' ? 'the keys' : `in ${section}`} ${known.join(', ')}`,
-      hint:
-        close !== null ? `did you mean ${section === '' ? '' : `${section}.`}${close}?` : elsewhere ? `did you mean ${elsewhere}?` : null,
-    };
-  }
-  return { file, ...place(path, false), key, found: shown(issue.input), allowed: allowedAt(path), hint: null };
+  return { file, ...place(path, false), key: path.join('.'), found: shown(issue.input), allowed: allowedAt(path), hint: null };
 }
 
 /** Rules over two keys; checked even where other keys are wrong, so that everything is said at once. */

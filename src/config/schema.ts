@@ -46,175 +46,175 @@ export const configSchema = v.strictObject({
   ),
   publish_frequency: v.optional(v.pipe(positive(1000), about('Health statuses per second.', { unit: 'Hz' })), 1.0),
   thresholds: section({
-      cpu: threshold('CPU usage', 'percent', 80.0, 90.0, 0, 100),
-      memory: threshold('Memory usage', 'percent', 85.0, 95.0, 0, 100),
-      disk: threshold('Disk usage', 'percent', 80.0, 90.0, 0, 100),
-      temperature: threshold('Temperature', '°C', 70.0, 85.0, -40, 150),
-    }),
+    cpu: threshold('CPU usage', 'percent', 80.0, 90.0, 0, 100),
+    memory: threshold('Memory usage', 'percent', 85.0, 95.0, 0, 100),
+    disk: threshold('Disk usage', 'percent', 80.0, 90.0, 0, 100),
+    temperature: threshold('Temperature', '°C', 70.0, 85.0, -40, 150),
+  }),
   alerts: section({
-      hysteresis_percent: v.optional(
-        v.pipe(
-          between(0, 50),
-          about('How far below its threshold a value must fall before an alert falls back.', {
-            unit: 'percent of the threshold',
-            reload: true,
-          }),
-        ),
-        5,
+    hysteresis_percent: v.optional(
+      v.pipe(
+        between(0, 50),
+        about('How far below its threshold a value must fall before an alert falls back.', {
+          unit: 'percent of the threshold',
+          reload: true,
+        }),
       ),
-      raise_after_seconds: v.optional(
-        v.pipe(
-          between(0, 3600),
-          about('How long a value must stay at or above a threshold before it is an alert; keeps one spike from raising.', {
-            unit: 's',
-            reload: true,
-          }),
-        ),
-        3,
+      5,
+    ),
+    raise_after_seconds: v.optional(
+      v.pipe(
+        between(0, 3600),
+        about('How long a value must stay at or above a threshold before it is an alert; keeps one spike from raising.', {
+          unit: 's',
+          reload: true,
+        }),
       ),
-      clear_after_seconds: v.optional(
-        v.pipe(
-          between(0, 3600),
-          about('How long a value must stay below the hysteresis before an alert falls back; keeps one dip from clearing.', {
-            unit: 's',
-            reload: true,
-          }),
-        ),
-        10,
+      3,
+    ),
+    clear_after_seconds: v.optional(
+      v.pipe(
+        between(0, 3600),
+        about('How long a value must stay below the hysteresis before an alert falls back; keeps one dip from clearing.', {
+          unit: 's',
+          reload: true,
+        }),
       ),
-      sensor_timeout_seconds: v.optional(
-        v.pipe(
-          between(1, 3600),
-          about('After how long without a reading a sensor that could be read is an ERROR.', { unit: 's', reload: true }),
-        ),
-        5,
+      10,
+    ),
+    sensor_timeout_seconds: v.optional(
+      v.pipe(
+        between(1, 3600),
+        about('After how long without a reading a sensor that could be read is an ERROR.', { unit: 's', reload: true }),
       ),
-    }),
+      5,
+    ),
+  }),
   disk: section({
-      paths: v.optional(
-        v.pipe(
-          v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'))),
-          v.minLength(1),
-          v.maxLength(32),
-          about('Paths whose file systems are measured; the fullest counts.'),
-        ),
-        ['/'],
+    paths: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'))),
+        v.minLength(1),
+        v.maxLength(32),
+        about('Paths whose file systems are measured; the fullest counts.'),
       ),
-    }),
+      ['/'],
+    ),
+  }),
   temperature: section({
-      sensor: v.optional(
-        v.nullable(
-          v.pipe(
-            text,
-            about(
-              "The sensor to read: a thermal zone's type (cpu-thermal) or hwmon-name/label (coretemp/Package id 0). `edge-health sensors` lists them.",
-              { defaultIs: 'chosen automatically' },
-            ),
+    sensor: v.optional(
+      v.nullable(
+        v.pipe(
+          text,
+          about(
+            "The sensor to read: a thermal zone's type (cpu-thermal) or hwmon-name/label (coretemp/Package id 0). `edge-health sensors` lists them.",
+            { defaultIs: 'chosen automatically' },
           ),
         ),
-        null,
       ),
-    }),
+      null,
+    ),
+  }),
   storage: section({
-      path: v.optional(
-        v.nullable(
-          v.pipe(
-            text,
-            about('Folder of the database; relative to the working directory.', {
-              defaultIs: './data in a checkout, /var/lib/edge-health in the package',
-            }),
-          ),
+    path: v.optional(
+      v.nullable(
+        v.pipe(
+          text,
+          about('Folder of the database; relative to the working directory.', {
+            defaultIs: './data in a checkout, /var/lib/edge-health in the package',
+          }),
         ),
-        null,
       ),
-      max_megabytes: v.optional(
-        v.pipe(integer(8, 1_000_000), about('Size cap of the database; the oldest raw samples go first.', { unit: 'MB' })),
-        512,
-      ),
-    }),
+      null,
+    ),
+    max_megabytes: v.optional(
+      v.pipe(integer(8, 1_000_000), about('Size cap of the database; the oldest raw samples go first.', { unit: 'MB' })),
+      512,
+    ),
+  }),
   rest: section({
-      host: v.optional(v.nullable(v.pipe(text, about('Address to listen on.', { defaultIs: 'all addresses' }))), null),
-      port: v.optional(v.pipe(integer(0, 65535), about('Port to listen on; 0 takes a free one and logs it.')), 5000),
-      token_file: v.optional(
-        v.nullable(
-          v.pipe(
-            text,
-            about('File whose content clients must send as bearer token; at least 16 characters.', {
-              defaultIs: 'none: everybody may read',
-            }),
-          ),
-        ),
-        null,
-      ),
-      allowed_origins: v.optional(
+    host: v.optional(v.nullable(v.pipe(text, about('Address to listen on.', { defaultIs: 'all addresses' }))), null),
+    port: v.optional(v.pipe(integer(0, 65535), about('Port to listen on; 0 takes a free one and logs it.')), 5000),
+    token_file: v.optional(
+      v.nullable(
         v.pipe(
-          v.array(v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/\s]+)$/, 'an origin such as https://dashboard.example:8443, or *'))),
-          v.maxLength(64),
-          about('Web origins that may read across origins.'),
+          text,
+          about('File whose content clients must send as bearer token; at least 16 characters.', {
+            defaultIs: 'none: everybody may read',
+          }),
         ),
-        [],
       ),
-      max_connections: v.optional(v.pipe(integer(8, 10_000), about('Connections at once; beyond it the longest idle one is closed.')), 256),
-      max_event_streams: v.optional(v.pipe(integer(1, 5_000), about('Readers of /events at once.')), 64),
-    }),
+      null,
+    ),
+    allowed_origins: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/\s]+)$/, 'an origin such as https://dashboard.example:8443, or *'))),
+        v.maxLength(64),
+        about('Web origins that may read across origins.'),
+      ),
+      [],
+    ),
+    max_connections: v.optional(v.pipe(integer(8, 10_000), about('Connections at once; beyond it the longest idle one is closed.')), 256),
+    max_event_streams: v.optional(v.pipe(integer(1, 5_000), about('Readers of /events at once.')), 64),
+  }),
   ros: section({
-      transport: v.optional(
-        v.pipe(v.picklist(['auto', 'rclnodejs', 'embedded', 'off']), about('How to take part in the ROS 2 graph.')),
-        'auto',
-      ),
-      domain_id: v.optional(v.nullable(v.pipe(integer(0, 232), about('ROS 2 domain.', { defaultIs: 'ROS_DOMAIN_ID, else 0' }))), null),
-      discovery_range: v.optional(
-        v.nullable(
-          v.pipe(
-            v.picklist(['SUBNET', 'LOCALHOST', 'OFF', 'SYSTEM_DEFAULT']),
-            about('How far discovery reaches.', { defaultIs: 'ROS_AUTOMATIC_DISCOVERY_RANGE, else SUBNET' }),
-          ),
-        ),
-        null,
-      ),
-      static_peers: v.optional(
-        v.nullable(
-          v.pipe(
-            v.array(text),
-            v.maxLength(64),
-            about('Addresses of peers that multicast does not reach.', { defaultIs: 'ROS_STATIC_PEERS' }),
-          ),
-        ),
-        null,
-      ),
-    }),
-  safe_shutdown: section({
-      enabled: v.optional(v.pipe(v.boolean(), about('Whether the service /safe_shutdown is offered.')), true),
-      action: v.optional(
-        v.nullable(
-          v.pipe(
-            v.picklist(['poweroff', 'reboot', 'halt', 'dry-run']),
-            about('The last step of a safe shutdown.', { defaultIs: 'dry-run in a checkout, poweroff in the package' }),
-          ),
-        ),
-        null,
-      ),
-      allow_from: v.optional(
-        v.pipe(v.array(text), v.maxLength(256), about('Addresses of other hosts that may ask; this host always may.')),
-        [],
-      ),
-      stop_units: v.optional(v.pipe(v.array(text), v.maxLength(64), about('systemd units to stop first, in this order.')), []),
-    }),
-  ops: section({
-      health_check: schedule('health_check runs', '*/5 * * * *'),
-      collect_metrics: schedule('collect_metrics runs', '* * * * *'),
-      collect_alerts: schedule('collect_alerts runs', '*/5 * * * *'),
-      backup_logs: schedule('backup_logs runs', '0 0 * * *'),
-    }),
-  log: section({
-      level: v.optional(
+    transport: v.optional(
+      v.pipe(v.picklist(['auto', 'rclnodejs', 'embedded', 'off']), about('How to take part in the ROS 2 graph.')),
+      'auto',
+    ),
+    domain_id: v.optional(v.nullable(v.pipe(integer(0, 232), about('ROS 2 domain.', { defaultIs: 'ROS_DOMAIN_ID, else 0' }))), null),
+    discovery_range: v.optional(
+      v.nullable(
         v.pipe(
-          v.picklist(['error', 'warning', 'notice', 'info', 'debug']),
-          about('Least severe kind of line that is logged.', { reload: true }),
+          v.picklist(['SUBNET', 'LOCALHOST', 'OFF', 'SYSTEM_DEFAULT']),
+          about('How far discovery reaches.', { defaultIs: 'ROS_AUTOMATIC_DISCOVERY_RANGE, else SUBNET' }),
         ),
-        'info',
       ),
-    }),
+      null,
+    ),
+    static_peers: v.optional(
+      v.nullable(
+        v.pipe(
+          v.array(text),
+          v.maxLength(64),
+          about('Addresses of peers that multicast does not reach.', { defaultIs: 'ROS_STATIC_PEERS' }),
+        ),
+      ),
+      null,
+    ),
+  }),
+  safe_shutdown: section({
+    enabled: v.optional(v.pipe(v.boolean(), about('Whether the service /safe_shutdown is offered.')), true),
+    action: v.optional(
+      v.nullable(
+        v.pipe(
+          v.picklist(['poweroff', 'reboot', 'halt', 'dry-run']),
+          about('The last step of a safe shutdown.', { defaultIs: 'dry-run in a checkout, poweroff in the package' }),
+        ),
+      ),
+      null,
+    ),
+    allow_from: v.optional(
+      v.pipe(v.array(text), v.maxLength(256), about('Addresses of other hosts that may ask; this host always may.')),
+      [],
+    ),
+    stop_units: v.optional(v.pipe(v.array(text), v.maxLength(64), about('systemd units to stop first, in this order.')), []),
+  }),
+  ops: section({
+    health_check: schedule('health_check runs', '*/5 * * * *'),
+    collect_metrics: schedule('collect_metrics runs', '* * * * *'),
+    collect_alerts: schedule('collect_alerts runs', '*/5 * * * *'),
+    backup_logs: schedule('backup_logs runs', '0 0 * * *'),
+  }),
+  log: section({
+    level: v.optional(
+      v.pipe(
+        v.picklist(['error', 'warning', 'notice', 'info', 'debug']),
+        about('Least severe kind of line that is logged.', { reload: true }),
+      ),
+      'info',
+    ),
+  }),
 });
 
 export type Config = v.InferOutput<typeof configSchema>;

@@ -17,9 +17,19 @@ export interface Context {
 export type Handler = (context: Context) => void | Promise<void>;
 
 /** Ends the response with a body made in one piece; HEAD gets its headers alone. */
-export function sendBody(context: Context, contentType: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): void {
+export function sendBody(
+  context: Context,
+  contentType: string,
+  body: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const { request, response } = context;
-  response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body), 'Cache-Control': 'no-store', ...headers });
+  response.writeHead(200, {
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    ...headers,
+  });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
@@ -27,7 +37,9 @@ export function sendBody(context: Context, contentType: string, body: string | B
 export function sendTagged(context: Context, contentType: string, body: string | Buffer, tag: string): void {
   const { request, response } = context;
   const known = request.headers['if-none-match'];
-  const matches = known?.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag.replace(/^W\//, '') || candidate.trim() === '*');
+  const matches = known
+    ?.split(',')
+    .some((candidate) => candidate.trim().replace(/^W\//, '') === tag.replace(/^W\//, '') || candidate.trim() === '*');
   if (matches) {
     response.writeHead(304, { ETag: tag, 'Cache-Control': 'no-cache' });
     response.end();
@@ -40,23 +52,67 @@ export function sendTagged(context: Context, contentType: string, body: string |
 export function nodeOf({ query, view }: Context): string {
   const node = (query['node'] as string | undefined) ?? view.localNode;
   if (!view.nodes().includes(node)) {
-    throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" was ever seen; known: ${view.nodes().join(', ')}`, { parameter: 'node' });
+    throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" was ever seen; known: ${view.nodes().join(', ')}`, {
+      parameter: 'node',
+    });
   }
   return node;
 }
 
-/** Waits for the store; its failure is a 503, not an error of ours. */
-export async function fromStore<T>(answer: Promise<T>): Promise<T> {
+/** The store answers one after the other; more questions at once would only fill memory and the loop with answers. */
+const QUESTIONS_AT_ONCE = 2;
+let asking = 0;
+const waiting: (() => void)[] = [];
+
+/** Asks the store; its failure is a 503, not an error of ours. */
+export async function fromStore<T>(ask: () => Promise<T>): Promise<T> {
+  if (asking >= QUESTIONS_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  else asking += 1;
   try {
-    return await answer;
+    return await ask();
   } catch (error) {
     throw new Problem('storage_unavailable', `the store cannot answer: ${(error as Error).message}`);
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else asking -= 1;
   }
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** A turn of the event loop for one piece of work: of everybody who waits for one, one gets it, and samples are taken between. */
+export function turn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => new Promise(setImmediate));
+  return lastTurn;
+}
+
+/** A reader that takes nothing for this long is dropped. */
+const DRAIN_SECONDS = 20;
+
+/** Waits until a reader has taken what was written, or is gone. False: it took nothing and was dropped. */
+export function drained(response: ServerResponse): Promise<boolean> {
+  if (response.destroyed || !response.writableNeedDrain) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const done = (): void => settle(true);
+    const settle = (taken: boolean): void => {
+      clearTimeout(timer);
+      response.off('drain', done);
+      response.off('close', done);
+      resolve(taken);
+    };
+    const timer = setTimeout(() => {
+      settle(false);
+      response.destroy();
+    }, DRAIN_SECONDS * 1000);
+    response.on('drain', done);
+    response.on('close', done);
+  });
 }
 
 /** `Link: <…>; rel="next"` with the same query, another cursor, and the range fixed so that pages do not shift with the clock. */
 export function nextLink({ path, request }: Context, cursor: string, range: TimeRange | null): string {
-  const search = new URLSearchParams((request.url ?? '').split('?')[1] ?? '');
+  const search = new URLSearchParams((request.url ?? '').split('?').slice(1).join('?'));
   if (range) {
     search.delete('hours');
     search.set('from', isoUtc(range.fromMs));

@@ -3,50 +3,49 @@ import type { Alert } from '../core/alert.ts';
 import { nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Publisher } from '../core/ports.ts';
-import { METRICS } from '../core/metrics.ts';
-import { STATUSES } from '../core/thresholds.ts';
-import { isoUtc } from '../core/time.ts';
-
-export type EventKind = 'health' | 'alert' | 'shutdown';
+import { drained } from './context.ts';
+import {
+  advance,
+  type EventKind,
+  formatId,
+  isBeyond,
+  type MissedEvent,
+  type MissedEvents,
+  missedSince,
+  type Position,
+  parseId,
+  type StreamFilter,
+} from './resume.ts';
 
 interface SentEvent {
-  readonly id: string;
+  readonly number: number;
   readonly kind: EventKind;
   readonly node: string;
   readonly json: string;
+  readonly position: Position;
 }
 
 /** An event as it goes over the wire. */
-function wire({ id, kind, json }: SentEvent): string {
-  return `id: ${id}\nevent: ${kind}\ndata: ${json}\n\n`;
-}
-
-export interface StreamFilter {
-  readonly kinds: readonly EventKind[];
-  /** Null: all nodes. */
-  readonly node: string | null;
+function wire({ number, kind, json, position }: SentEvent): string {
+  return `id: ${formatId(position, number)}\nevent: ${kind}\ndata: ${json}\n\n`;
 }
 
 interface Stream {
   readonly response: ServerResponse;
   readonly filter: StreamFilter;
-  /** While what was missed is fetched from the store, live events wait here. */
-  held: SentEvent[] | null;
+  /** Up to date: events go to it as they happen. Before that it is brought what it missed. */
+  live: boolean;
+  /** How far it was brought from the store: what is published later and was in the store already is not sent again. */
+  reached: Partial<Position>;
 }
 
 /** Events kept for clients that come back within moments. */
 const KEPT = 1024;
-/** What is brought from the store at most, of each kind, for a client that was away longer. */
-const RESUMED = 1000;
+/** Missed events that are written before waiting for the reader to take them. */
+const AT_ONCE = 200;
 const HEARTBEAT_SECONDS = 15;
 /** Bytes that may wait for a reader who does not read; beyond it the stream is cut, and the client may resume. */
 const MAX_WAITING_BYTES = 256 * 1024;
-
-/** `<milliseconds>-<number>`: the time lets a client resume after a restart, the number tells events of one moment apart. */
-function parseId(id: string): number | null {
-  const match = /^(\d{1,15})-\d{1,15}$/.exec(id);
-  return match ? Number(match[1]) : null;
-}
 
 /** Fans health statuses and alerts out to the readers of /events, and lets them resume where they left off. */
 export class EventHub implements Publisher {
@@ -55,7 +54,9 @@ export class EventHub implements Publisher {
   readonly #nodes: () => string[];
   readonly #max: number;
   #kept: SentEvent[] = [];
-  #number = 0;
+  /** Of the next event. Numbers begin at 1; what comes from the store has 0. */
+  #number = 1;
+  #position: Position | null = null;
   #dropped = 0;
   #heartbeat: NodeJS.Timeout | null = null;
 
@@ -87,7 +88,7 @@ export class EventHub implements Publisher {
 
   /** Begins a stream on a response; resolves when everything missed since `lastEventId` was sent. */
   async open(response: ServerResponse, filter: StreamFilter, lastEventId: string | null): Promise<void> {
-    const stream: Stream = { response, filter, held: [] };
+    const stream: Stream = { response, filter, live: lastEventId === null, reached: {} };
     this.#streams.add(stream);
     response.once('close', () => this.#close(stream));
     this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_SECONDS * 1000);
@@ -97,13 +98,7 @@ export class EventHub implements Publisher {
       'X-Accel-Buffering': 'no',
     });
     response.write('retry: 2000\n\n');
-    const missed = lastEventId === null ? [] : await this.#missed(lastEventId, filter);
-    for (const event of missed) this.#write(stream, event);
-    // An alert is stored a moment before it is published: it can be in both.
-    const sent = new Set(missed.map((event) => event.kind + event.json));
-    const held = stream.held ?? [];
-    stream.held = null;
-    for (const event of held) if (!sent.has(event.kind + event.json)) this.#write(stream, event);
+    if (lastEventId !== null) await this.#bringUpToDate(stream, lastEventId);
   }
 
   stop(): void {
@@ -114,20 +109,23 @@ export class EventHub implements Publisher {
   }
 
   #send(kind: EventKind, node: string, timestampMs: number, json: string): void {
-    const id = `${timestampMs}-${this.#number++}`;
-    const event: SentEvent = { id, kind, node, json };
+    // Before the first health status of this run there is no alert of it.
+    const before = this.#position ?? { health: { ms: timestampMs, count: 0 }, alert: { ms: timestampMs, count: 0 } };
+    const position = kind === 'shutdown' ? before : { ...before, [kind]: advance(before[kind], timestampMs) };
+    this.#position = position;
+    const event: SentEvent = { number: this.#number++, kind, node, json, position };
     this.#kept.push(event);
     // Cut in one go now and then: shifting a long array each time would cost more than sending.
     if (this.#kept.length >= 2 * KEPT) this.#kept = this.#kept.slice(-KEPT);
-    for (const stream of this.#streams) {
-      if (stream.held) stream.held.push(event);
-      else this.#write(stream, event);
-    }
+    for (const stream of this.#streams) if (stream.live) this.#write(stream, event);
   }
 
   #write(stream: Stream, event: SentEvent): void {
     const { filter, response } = stream;
-    if (!filter.kinds.includes(event.kind) || (filter.node !== null && filter.node !== event.node)) return;
+    const { kind, position } = event;
+    if (!filter.kinds.includes(kind) || (filter.node !== null && filter.node !== event.node)) return;
+    const reached = kind === 'shutdown' ? undefined : stream.reached[kind];
+    if (kind !== 'shutdown' && reached && !isBeyond(position[kind], reached)) return;
     response.write(wire(event));
     this.#cutIfSlow(stream);
   }
@@ -141,7 +139,6 @@ export class EventHub implements Publisher {
 
   #close(stream: Stream): void {
     this.#streams.delete(stream);
-    stream.held = null;
     if (this.#streams.size > 0 || !this.#heartbeat) return;
     clearInterval(this.#heartbeat);
     this.#heartbeat = null;
@@ -154,43 +151,55 @@ export class EventHub implements Publisher {
     }
   }
 
-  /** Events after the one with this id: from memory where it is known, else from the store by its time. */
-  async #missed(lastEventId: string, filter: StreamFilter): Promise<SentEvent[]> {
-    const index = this.#kept.findIndex((event) => event.id === lastEventId);
-    if (index >= 0) {
-      // Everything up to now is in memory; what comes from here on is being held.
-      return this.#kept.slice(index + 1);
+  /** Sends what came after an event: from memory where that is known, else first from the store by its position. */
+  async #bringUpToDate(stream: Stream, lastEventId: string): Promise<void> {
+    const known = this.#kept.find(({ number, position }) => formatId(position, number) === lastEventId);
+    let position = parseId(lastEventId);
+    /** Of the next event to send; null: it is to be sought in the store. */
+    let next = known ? known.number + 1 : position ? null : this.#number;
+    while (this.#streams.has(stream) && !stream.live) {
+      if (next !== null && next < (this.#kept[0]?.number ?? this.#number)) next = null; // Memory has moved on meanwhile.
+      if (next === null) {
+        // What is published from here on is in memory.
+        const later = this.#number;
+        const { events, more } = await this.#missed(position as Position, stream.filter);
+        await this.#writeMissed(stream, events);
+        position = events.at(-1)?.position ?? position;
+        if (!more) next = later;
+        continue;
+      }
+      const first = this.#kept[0]?.number ?? next;
+      const events = this.#kept.slice(next - first, next - first + AT_ONCE);
+      for (const event of events) this.#write(stream, event);
+      next += events.length;
+      position = events.at(-1)?.position ?? position;
+      if (events.length < AT_ONCE) stream.live = true;
+      else await this.#taken(stream);
     }
-    const since = parseId(lastEventId);
-    if (since === null) return [];
-    const untilMs = Date.now() + 1;
+  }
+
+  async #missed(since: Position, filter: StreamFilter): Promise<MissedEvents> {
     const nodes = filter.node === null ? this.#nodes() : [filter.node];
-    const found: { timestampMs: number; event: SentEvent }[] = [];
-    const add = (kind: EventKind, node: string, timestampMs: number, json: string): void => {
-      const id = `${timestampMs}-0`;
-      found.push({ timestampMs, event: { id, kind, node, json } });
-    };
     try {
-      for (const node of filter.kinds.includes('health') ? nodes : []) {
-        const page = await this.#history.history({ node, fromMs: since + 1, toMs: untilMs, stepMs: null, order: 'desc', limit: RESUMED });
-        for (let i = 0; i < page.count; i += 1) {
-          const values = METRICS.map((metric, m) => [metric, Number.isFinite(page.metrics[m]?.[i]) ? page.metrics[m]?.[i] : null]);
-          const timestampMs = page.timestampMs[i] as number;
-          const status = { ...Object.fromEntries(values), status: STATUSES[page.status[i] as number], node_name: node, timestamp: isoUtc(timestampMs) };
-          add('health', node, timestampMs, JSON.stringify(status));
-        }
-      }
-      if (filter.kinds.includes('alert')) {
-        const range = { fromMs: since + 1, toMs: untilMs };
-        const query = { node: filter.node, severity: null, metric: null, resolved: null, changes: true, limit: RESUMED, after: null, range, nowMs: untilMs };
-        const { alerts } = await this.#history.alerts(query);
-        for (const alert of alerts) add('alert', nodeOfAlertId(alert.alert_id), Date.parse(alert.timestamp), JSON.stringify(alert));
-      }
+      return await missedSince(this.#history, nodes, since, filter, Date.now() + 1);
     } catch {
-      return []; // The store cannot be read now: the stream goes on live, and /status tells of the store.
+      return { events: [], more: false }; // The store cannot be read now: the stream goes on live, and /status tells of the store.
     }
-    return found
-      .sort((a, b) => a.timestampMs - b.timestampMs)
-      .map(({ event }) => event);
+  }
+
+  async #writeMissed(stream: Stream, events: readonly MissedEvent[]): Promise<void> {
+    for (let i = 0; i < events.length && this.#streams.has(stream); i += AT_ONCE) {
+      for (const event of events.slice(i, i + AT_ONCE)) {
+        stream.response.write(wire({ ...event, number: 0 }));
+        stream.reached = { ...stream.reached, [event.kind]: event.position[event.kind] };
+      }
+      await this.#taken(stream);
+    }
+  }
+
+  /** A reader who does not take what it asked for is cut off like any slow one. */
+  async #taken({ response }: Stream): Promise<void> {
+    await new Promise(setImmediate);
+    if (!(await drained(response))) this.#dropped += 1;
   }
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { TimeRange } from '../core/ports.ts';
 import { HOUR_MS } from '../core/time.ts';
-import { type ApiPath, type Parameter, parameters } from './api/schema.ts';
+import { type ApiPath, EARLIEST_MS, type Parameter, parameters } from './api/schema.ts';
 import { Problem } from './problem.ts';
 
 /** Validated parameters by name; absent ones are undefined unless they have a default. */
@@ -37,9 +37,13 @@ export function parseQuery(path: ApiPath, search: string): Query {
     const names = Object.keys(known);
     if (!parameter) {
       const allowed = names.length > 0 ? names.join(', ') : 'no parameters';
-      throw new Problem('unknown_parameter', `${path} has no parameter "${name.slice(0, 60)}"; allowed: ${allowed}`, { parameter: name.slice(0, 60), allowed });
+      throw new Problem('unknown_parameter', `${path} has no parameter "${name.slice(0, 60)}"; allowed: ${allowed}`, {
+        parameter: name.slice(0, 60),
+        allowed,
+      });
     }
-    if (given.has(name)) throw new Problem('invalid_parameter', `${name} is given twice`, { parameter: name, allowed: 'once' });
+    if (given.has(name))
+      throw new Problem('invalid_parameter', `${name} is given twice; allowed: once`, { parameter: name, allowed: 'once' });
     given.set(name, value);
   }
   const query: Record<string, unknown> = {};
@@ -68,10 +72,10 @@ export function givenRange(query: Query, nowMs: number, defaultHours: number): T
   if (from !== undefined && hours !== undefined) throw invalid('hours', String(hours), 'not together with from');
   // The end is exclusive, and what is measured this very millisecond should be in.
   const toMs = to === undefined ? nowMs + 1 : Date.parse(to);
-  const fromMs = from === undefined ? toMs - (hours ?? defaultHours) * HOUR_MS : Date.parse(from);
+  const fromMs = from === undefined ? Math.max(EARLIEST_MS, toMs - Math.round((hours ?? defaultHours) * HOUR_MS)) : Date.parse(from);
   if (fromMs >= toMs) {
-    const allowed = to === undefined ? 'a time before now' : `a time before to (${to})`;
-    throw from === undefined ? invalid('hours', String(hours), 'a longer time') : invalid('from', from, allowed);
+    if (from !== undefined) throw invalid('from', from, to === undefined ? 'a time before now' : `a time before to (${to})`);
+    throw to !== undefined && toMs <= EARLIEST_MS ? invalid('to', to, 'a later time') : invalid('hours', String(hours), 'a longer time');
   }
   return { fromMs, toMs };
 }

@@ -46,6 +46,13 @@ export class Problem extends Error {
   }
 }
 
+/** What a 405 says in its Allow header. */
+export const ALLOW = 'GET, HEAD';
+
+export function methodNotAllowed(method = ''): Problem {
+  return new Problem('method_not_allowed', `${method} is not offered; nothing can be changed here`);
+}
+
 /** Answers with a problem. Once a body has begun nothing can be said any more: the connection is cut. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Readonly<Record<string, string>> = {}): void {
   if (response.headersSent) {

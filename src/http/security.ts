@@ -35,9 +35,11 @@ export function allowOrigin(request: IncomingMessage, response: ServerResponse, 
   response.setHeader('Access-Control-Expose-Headers', 'Link, ETag');
 }
 
-/** Headers of the dashboard's pages: nothing from elsewhere, no framing. uPlot places its canvas with inline styles. */
+/** Headers of the dashboard's files: nothing from elsewhere, no framing, asked for anew after an update. uPlot places its canvas with inline styles. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'",
+  'Content-Security-Policy':
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'",
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-cache',
 };

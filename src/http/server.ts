@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { existsSync } from 'node:fs';
 import polka from 'polka';
-import sirv from 'sirv';
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import { type ApiPath, parameters, type StatusDocument } from './api/schema.ts';
-import { Connections } from './connections.ts';
+import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';
+import { Connections, type Serve } from './connections.ts';
 import type { Context, Handler } from './context.ts';
+import { dashboardFiles } from './dashboard.ts';
 import { EventHub } from './events.ts';
 import { aggregate } from './handlers/aggregate.ts';
 import { alerts } from './handlers/alerts.ts';
@@ -19,8 +19,8 @@ import { metrics } from './handlers/metrics.ts';
 import { openapi } from './handlers/openapi.ts';
 import { status } from './handlers/status.ts';
 import { parseQuery } from './parameters.ts';
-import { CODES, Problem, type ProblemCode, sendProblem } from './problem.ts';
-import { allowOrigin, PAGE_HEADERS, TokenGate } from './security.ts';
+import { ALLOW, methodNotAllowed, Problem, sendProblem } from './problem.ts';
+import { allowOrigin, TokenGate } from './security.ts';
 import type { ServiceView } from './view.ts';
 
 export interface RestOptions {
@@ -38,8 +38,7 @@ export interface RestOptions {
   readonly log: Log;
 }
 
-/** Bounds of what one client can hold. Our own longest URL is a few hundred characters. */
-const MAX_URL_LENGTH = 4096;
+/** Bounds of what one client can hold. */
 const MAX_HEADER_BYTES = 8192;
 const HEADERS_SECONDS = 10;
 const REQUEST_SECONDS = 15;
@@ -66,11 +65,17 @@ export class RestServer implements Publisher {
       requestTimeout: REQUEST_SECONDS * 1000,
       keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
       connectionsCheckingInterval: CHECK_SECONDS * 1000,
+      // Node's own answer to a request without Host is not a problem document; #refusal gives one.
+      requireHostHeader: false,
     });
     this.#server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
-    this.#connections = new Connections(this.#server, options.maxConnections);
-    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
-    this.#routes();
+    this.#connections = new Connections(this.#server, options.maxConnections, this.#routes());
+    this.#server.on('clientError', (error: ParseError, socket: Socket) => {
+      // In the middle of an answer another one would only garble it.
+      if (this.#connections.isBusy(socket)) socket.destroy();
+      else refuse(error, socket);
+    });
+    this.#server.on('connect', ({ method }: IncomingMessage, socket: Socket) => refuseMethod(method, socket));
   }
 
   /** Listens; resolves with the address. Rejects when the port is taken or not ours to take. */
@@ -116,7 +121,7 @@ export class RestServer implements Publisher {
     };
   }
 
-  #routes(): void {
+  #routes(): Serve {
     const { dashboardFolder, openapiFile } = this.#options;
     const counts = (): StatusDocument['rest'] => this.counts();
     const handlers: Record<ApiPath, Handler> = {
@@ -129,18 +134,11 @@ export class RestServer implements Publisher {
       '/metrics': metrics(counts),
       '/openapi.json': openapi(openapiFile),
     };
-    // The dashboard's files lie behind the API's paths: whatever is neither is a problem document.
-    const assets = existsSync(dashboardFolder)
-      ? sirv(dashboardFolder, { etag: true, setHeaders: (response) => setAll(response, PAGE_HEADERS) })
-      : null;
-    const noMatch = (request: IncomingMessage, response: ServerResponse): void => {
-      const missing = (): void => sendProblem(response, noSuchPath(request));
-      if (assets) assets(request, response, missing);
-      else missing();
-    };
+    const files = dashboardFiles(dashboardFolder);
     const app = polka({
       onError: (error, request, response) => this.#answerError(error as unknown as Error, request, response),
-      onNoMatch: noMatch,
+      // The dashboard's files lie behind the API's paths: whatever is neither is a problem document.
+      onNoMatch: (request, response) => files(request, response, () => sendProblem(response, noSuchPath(request))),
     });
     app.use((request, response, next) => {
       allowOrigin(request, response, this.#options.allowedOrigins);
@@ -154,24 +152,30 @@ export class RestServer implements Publisher {
       app.get(path, serve);
       app.head(path, serve);
     }
-    // polka attaches its handler when it listens by itself; this server is started by start().
-    this.#server.on('request', app.handler as (request: IncomingMessage, response: ServerResponse) => void);
+    return (request, response) => {
+      // Some clients send the whole URL, as to a proxy; whoever reaches us means us.
+      request.url = request.url?.replace(/^https?:\/\/[^/?]*\/?/i, '/') ?? '';
+      try {
+        (app.handler as Serve)(request, response);
+      } catch (error) {
+        this.#answerError(error as Error, request, response); // Whatever a request can cause, it does not end the service.
+      }
+    };
   }
 
   /** What is refused before any handler is asked. */
   #refusal(request: IncomingMessage): Problem | null {
     const url = request.url ?? '';
     if (url.length > MAX_URL_LENGTH) return new Problem('url_too_long', `the URL has ${url.length} characters; at most ${MAX_URL_LENGTH}`);
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
+      return new Problem('malformed_request', 'the Host header is missing');
     if (!url.startsWith('/')) return new Problem('malformed_url', 'the URL must begin with /');
     try {
       decodeURIComponent(url.split('?')[0] ?? '');
     } catch {
       return new Problem('malformed_url', 'the path has a malformed percent-encoding');
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return new Problem('method_not_allowed', `${request.method} is not offered; nothing can be changed here`);
-    }
-    return null;
+    return request.method === 'GET' || request.method === 'HEAD' ? null : methodNotAllowed(request.method);
   }
 
   #serve(path: ApiPath, handler: Handler, request: IncomingMessage, response: ServerResponse): void {
@@ -188,14 +192,17 @@ export class RestServer implements Publisher {
   }
 
   #answerError(error: Error, request: IncomingMessage, response: ServerResponse): void {
-    if (error instanceof Problem) return sendProblem(response, error, headersOf(error));
+    if (error instanceof Problem) {
+      sendProblem(response, error, headersOf(error));
+      return;
+    }
     this.#options.log('error', 'a request failed', { path: request.url?.slice(0, 200), error: error.message });
     sendProblem(response, new Problem('internal_error', 'the log of the service says more'));
   }
 }
 
 function headersOf(problem: Problem): Record<string, string> {
-  if (problem.code === 'method_not_allowed') return { Allow: 'GET, HEAD' };
+  if (problem.code === 'method_not_allowed') return { Allow: ALLOW };
   return problem.code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer realm="edge-health"' } : {};
 }
 
@@ -210,28 +217,4 @@ function preflight(response: ServerResponse): void {
     'Access-Control-Max-Age': '600',
   });
   response.end();
-}
-
-function setAll(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-}
-
-/** Answers what is not HTTP, or too slow, or too large, on the bare socket. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const code: ProblemCode =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? 'headers_too_large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? 'request_timeout'
-        : 'malformed_request';
-  const { status: number, title } = CODES[code];
-  const body = JSON.stringify(new Problem(code, title));
-  socket.end(
-    `HTTP/1.1 ${number} ${title.slice(0, 40)}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
 }

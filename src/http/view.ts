@@ -1,5 +1,5 @@
-import type { HealthStatus } from '../core/health-status.ts';
 import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
 import type { StatusDocument } from './api/schema.ts';
 

@@ -1,7 +1,13 @@
 import type { Alert } from '../core/alert.ts';
 import type { AlertPage, AlertQuery } from '../core/ports.ts';
-import { AlertTable } from './alert-table.ts';
+import { AlertTable, changeKey } from './alert-table.ts';
 import { standInDatabase } from './database.ts';
+
+interface Waiting {
+  readonly alert: Alert;
+  /** When its episode began, where the database knew. */
+  readonly raisedMs: number | undefined;
+}
 
 /**
  * The alerts in the database, and over them the changes that could not be written there yet (a full disk), which readers see
@@ -9,9 +15,10 @@ import { standInDatabase } from './database.ts';
  */
 export class AlertLog {
   #disk: AlertTable;
+  /** What waits, as a table of its own; null while nothing does. */
   #memory: AlertTable | null = null;
   /** Changes waiting to be written, in order. */
-  #waiting: Alert[] = [];
+  #waiting: Waiting[] = [];
 
   constructor(disk: AlertTable) {
     this.#disk = disk;
@@ -22,59 +29,82 @@ export class AlertLog {
     this.#disk = disk;
   }
 
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
   /** Writes one change durably. Throws when that fails; the change is then kept in memory until flush() succeeds. */
   save(alert: Alert): void {
-    this.#waiting.push(alert);
-    try {
-      this.flush();
-    } catch (error) {
-      this.#remember(alert);
-      throw error;
-    }
+    this.#waiting.push({ alert, raisedMs: this.#raisedMs(alert.alert_id) });
+    this.flush();
   }
 
   /** Keeps a change in memory until flush(), without trying to write it. */
   hold(alert: Alert): void {
-    this.#waiting.push(alert);
-    this.#remember(alert);
+    this.#remember([...this.#waiting, { alert, raisedMs: this.#raisedMs(alert.alert_id) }]);
   }
 
-  #remember(alert: Alert): void {
-    this.#memory ??= new AlertTable(standInDatabase());
-    this.#memory.save(alert);
+  /** Keeps the open episodes of a database that is about to be left for the next one. */
+  keepOpenEpisodes(): void {
+    let open: Waiting[] = [];
+    try {
+      open = this.openOnDisk().map((alert) => ({ alert, raisedMs: this.#raisedMs(alert.alert_id) }));
+    } catch {
+      // Too damaged to tell.
+    }
+    this.#remember([...open, ...this.#waiting]);
   }
 
   /** Writes what waits; throws at the first that cannot be written. */
   flush(): void {
-    while (this.#waiting.length > 0) {
-      this.#disk.save(this.#waiting[0] as Alert);
-      this.#waiting.shift();
+    try {
+      while (this.#waiting.length > 0) {
+        const { alert, raisedMs } = this.#waiting[0] as Waiting;
+        this.#disk.save(alert, raisedMs);
+        this.#waiting.shift();
+      }
+    } finally {
+      this.#remember(this.#waiting);
     }
-    this.#memory = null;
   }
 
   open(): Alert[] {
     if (!this.#memory) return this.#disk.open();
-    const newer = new Set(this.#waiting.map((alert) => alert.alert_id));
-    return [...this.#disk.open().filter((alert) => !newer.has(alert.alert_id)), ...this.#memory.open()];
+    return [...this.openOnDisk(), ...this.#memory.open()];
+  }
+
+  /** Episodes that are open in the database, but for those of which changes wait. */
+  openOnDisk(): Alert[] {
+    const newer = this.#idsWaiting();
+    return this.#disk.open().filter((alert) => !newer.has(alert.alert_id));
   }
 
   list(query: AlertQuery): AlertPage {
     if (!this.#memory) return this.#disk.list(query);
-    const newer = new Set(query.changes ? [] : this.#waiting.map((alert) => alert.alert_id));
+    const newer = query.changes ? new Set<string>() : this.#idsWaiting();
     const old = this.#disk.list({ ...query, limit: query.limit + newer.size });
     const fresh = this.#memory.list(query);
+    const key = (alert: Alert): string => (query.changes ? changeKey(alert) : alert.alert_id);
     const merged = [...old.alerts.filter((alert) => !newer.has(alert.alert_id)), ...fresh.alerts].sort((a, b) =>
-      a.timestamp === b.timestamp ? (a.alert_id < b.alert_id ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1,
+      a.timestamp === b.timestamp ? (key(a) < key(b) ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1,
     );
     const alerts = merged.slice(0, query.limit);
     const last = alerts.at(-1);
     const more = merged.length > query.limit || old.next !== null || fresh.next !== null;
-    const key = (alert: Alert): string => (query.changes ? `${alert.alert_id}|${alert.severity}${alert.resolved ? 1 : 0}` : alert.alert_id);
     return { alerts, next: more && last ? { timestampMs: Date.parse(last.timestamp), key: key(last) } : null };
+  }
+
+  #idsWaiting(): Set<string> {
+    return new Set(this.#waiting.map(({ alert }) => alert.alert_id));
+  }
+
+  #remember(waiting: Waiting[]): void {
+    this.#waiting = waiting;
+    this.#memory = waiting.length === 0 ? null : new AlertTable(standInDatabase());
+    for (const { alert, raisedMs } of waiting) this.#memory?.save(alert, raisedMs);
+  }
+
+  #raisedMs(alertId: string): number | undefined {
+    try {
+      return this.#disk.raisedMs(alertId) ?? undefined;
+    } catch {
+      return undefined;
+    }
   }
 }

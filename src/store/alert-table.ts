@@ -25,6 +25,11 @@ function toAlert(row: AlertRow): Alert {
   };
 }
 
+/** Orders changes of the same time; as the query for changes builds it. */
+export function changeKey(alert: Alert): string {
+  return `${alert.alert_id}|${alert.severity}${alert.resolved ? 1 : 0}`;
+}
+
 /** Alert episodes (their last change) and every change of them. */
 export class AlertTable {
   readonly #db: DatabaseSync;
@@ -33,28 +38,42 @@ export class AlertTable {
     this.#db = db;
   }
 
-  /** Saves one change; the same change again changes nothing, and an older one never overwrites a newer. */
-  save(alert: Alert): void {
+  /**
+   * Saves one change. The same change again changes nothing; which of two is newer is told by their order, not by their time
+   * stamps, for the clock may have been set back. `raisedMs`: when the episode began, where that is not the first change
+   * saved here.
+   */
+  save(alert: Alert, raisedMs?: number): void {
     const changedMs = Date.parse(alert.timestamp);
     const node = nodeOfAlertId(alert.alert_id);
     const resolved = alert.resolved ? 1 : 0;
     this.#db.exec('BEGIN IMMEDIATE');
     try {
-      this.#db
+      const { changes } = this.#db
         .prepare('INSERT OR IGNORE INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
         .run(alert.alert_id, changedMs, node, alert.metric, alert.severity, alert.value, alert.threshold, resolved);
-      this.#db
-        .prepare(
-          `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
-           severity = excluded.severity, value = excluded.value, threshold = excluded.threshold,
-           changed_ms = max(changed_ms, excluded.changed_ms), resolved = excluded.resolved WHERE episode.resolved = 0`,
-        )
-        .run(alert.alert_id, node, alert.metric, alert.severity, alert.value, alert.threshold, changedMs, changedMs, resolved);
+      if (changes > 0) {
+        const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
+        this.#db
+          .prepare(
+            `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
+             severity = excluded.severity, value = excluded.value, threshold = excluded.threshold,
+             raised_ms = min(raised_ms, excluded.raised_ms), changed_ms = excluded.changed_ms, resolved = excluded.resolved
+             WHERE episode.resolved = 0`,
+          )
+          .run(alert.alert_id, node, alert.metric, alert.severity, alert.value, alert.threshold, beganMs, changedMs, resolved);
+      }
       this.#db.exec('COMMIT');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }
+  }
+
+  /** When an episode began; null when it is not known here. */
+  raisedMs(alertId: string): number | null {
+    const row = this.#db.prepare('SELECT raised_ms FROM episode WHERE alert_id = ?').get(alertId) as { raised_ms: number } | undefined;
+    return row?.raised_ms ?? null;
   }
 
   open(): Alert[] {

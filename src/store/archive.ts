@@ -2,25 +2,26 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
-import { isoUtc, MINUTE_MS } from '../core/time.ts';
+import type { Order } from '../core/ports.ts';
+import type { Histograms, Summary } from '../core/summary.ts';
+import { HOUR_MS, isoUtc } from '../core/time.ts';
 import { AlertLog } from './alert-log.ts';
 import { AlertTable } from './alert-table.ts';
-import { type Columns, decodeChunk, encodeChunk } from './chunk.ts';
+import type { Columns } from './chunk.ts';
 import { isDamage, openDatabase, setAside, sizeOf, standInDatabase } from './database.ts';
+import { HourBook } from './hour-book.ts';
 import { HourTable } from './hour-table.ts';
+import { Notes } from './notes.ts';
+import { RawTable } from './raw-table.ts';
 import { pruneByAge, pruneBySize } from './retention.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
-/** A chunk never spans more than this, so that a range query knows how far back to look. */
-export const MAX_CHUNK_MS = MINUTE_MS;
-/** Rows of one chunk at most; also bounds what a damaged count can allocate. */
-const MAX_CHUNK_ROWS = 4096;
-/** Finished hours kept in memory while they cannot be written: more than a week. */
-const MAX_UNWRITTEN_HOURS = 200;
+/** Segments written in one transaction, when many have waited. */
+const SEGMENTS_AT_ONCE = 60;
 
 interface PendingSegment {
   readonly segment: number;
-  readonly parts: { readonly node: string; readonly columns: Columns }[];
+  readonly parts: readonly { readonly node: string; readonly columns: Columns }[];
 }
 
 export interface ArchiveOptions {
@@ -37,24 +38,31 @@ export interface ArchiveOptions {
  */
 export class Archive {
   readonly #options: ArchiveOptions;
+  readonly alerts: AlertLog;
+  readonly #notes = new Notes();
+  readonly #book: HourBook;
   #db: DatabaseSync;
+  #hours: HourTable;
+  #raw: RawTable;
   /** Null while an empty database in memory stands in for one that cannot be opened (a full disk, no permission). */
   #inode: number | null = null;
-  readonly alerts: AlertLog;
-  hours: HourTable;
+  #closedBecause = 'not tried yet';
+  #everOpened = false;
   #pending: PendingSegment[] = [];
-  /** The hour being built, by node. */
-  readonly #open = new Map<string, HourRecord>();
-  #unwritten: { node: string; hour: HourRecord }[] = [];
-  #rates = new Map<string, { sinceMs: number; hertz: number }[]>();
-  #clockEvents: ClockEvent[] = [];
   #nodeIds = new Map<string, number>();
+  #openEpisodesFound: readonly Alert[] = [];
 
   constructor(options: ArchiveOptions) {
     this.#options = options;
     this.#db = standInDatabase();
     this.alerts = new AlertLog(new AlertTable(this.#db));
-    this.hours = new HourTable(this.#db);
+    this.#hours = new HourTable(this.#db);
+    this.#raw = new RawTable(this.#db);
+    this.#book = new HourBook(
+      options.nowMs,
+      (node, hourMs) => this.#resumeHour(node, hourMs),
+      (node, hour, columns, row) => this.#addToHour(node, hour, columns, row),
+    );
   }
 
   /** Whether the database itself is open; without it samples and alerts wait in memory and reads see only those. */
@@ -62,36 +70,36 @@ export class Archive {
     return this.#inode !== null;
   }
 
-  /** Opens the database; throws when that is impossible for now. Until then a stand-in serves. */
-  open(): void {
-    const rates = this.#rates;
-    const { path, nowMs, onSetAside } = this.#options;
-    const opened = openDatabase(path, nowMs());
-    this.#closeQuietly();
-    this.#db = opened.db;
-    this.#inode = statSync(path).ino;
-    this.alerts.replace(new AlertTable(this.#db));
-    this.hours = new HourTable(this.#db);
-    this.#load();
-    for (const [node, known] of rates) {
-      const last = known.at(-1);
-      if (last) this.setRate(node, last.hertz);
-    }
-    if (opened.setAside) onSetAside(opened.setAside.path, opened.setAside.reason);
+  /** Episodes that the database said were open when it was opened, but for those of which newer changes wait. */
+  get openEpisodesFound(): readonly Alert[] {
+    return this.#openEpisodesFound;
   }
 
   get db(): DatabaseSync {
     return this.#db;
   }
 
-  get clockEvents(): readonly ClockEvent[] {
-    return this.#clockEvents;
+  get notes(): Notes {
+    return this.#notes;
   }
 
-  get pendingSamples(): number {
-    let count = 0;
-    for (const { parts } of this.#pending) for (const { columns } of parts) count += columns.count;
-    return count;
+  /** Opens the database; throws when that is impossible for now. Until then a stand-in serves. */
+  open(): void {
+    try {
+      this.#openOnce();
+    } catch (error) {
+      this.#closedBecause = (error as Error).message;
+      throw error;
+    }
+    try {
+      this.#load();
+    } catch (error) {
+      if (!isDamage(error)) {
+        this.#leave();
+        throw error;
+      }
+      this.replaceDamaged((error as Error).message);
+    }
   }
 
   /** Names of all nodes with samples, written or not. */
@@ -99,38 +107,23 @@ export class Archive {
     return [...new Set([...this.#nodeIds.keys(), ...this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node))])];
   }
 
-  /** Notes from when on a node publishes how often; what came before keeps its own rate. */
+  /** Notes how often a node publishes from now on; throws when writing that has to wait. */
   setRate(node: string, hertz: number): void {
-    const rates = this.#rates.get(node) ?? [];
-    if (rates.at(-1)?.hertz === hertz) return;
-    const sinceMs = this.#options.nowMs();
-    rates.push({ sinceMs, hertz });
-    this.#rates.set(node, rates);
-    this.#db.prepare('INSERT OR REPLACE INTO rate VALUES (?, ?, ?)').run(this.#idOf(node), sinceMs, hertz);
+    this.#notes.addRate(node, { sinceMs: this.#options.nowMs(), hertz });
+    this.#saveNotes();
   }
 
-  /** Rates by time, oldest first; a node that never said is taken to publish at 1 Hz. */
-  ratesOf(node: string): readonly { sinceMs: number; hertz: number }[] {
-    return this.#rates.get(node) ?? [{ sinceMs: 0, hertz: 1 }];
-  }
-
-  periodMsAt(node: string, timestampMs: number): number {
-    const rates = this.ratesOf(node);
-    let hertz = rates[0]?.hertz ?? 1;
-    for (const rate of rates) if (rate.sinceMs <= timestampMs) hertz = rate.hertz;
-    return 1000 / hertz;
-  }
-
+  /** Writes a jump of the clock; throws when that has to wait. Readers see it either way. */
   saveClockEvent(event: ClockEvent): void {
-    this.#clockEvents.push(event);
-    this.#db.prepare('INSERT OR IGNORE INTO clock_event VALUES (?, ?, ?)').run(event.timestamp_ms, event.kind, event.delta_seconds);
+    this.#notes.addClockEvent(event);
+    this.#saveNotes();
   }
 
   /** Writes one change durably; throws when that has to wait. Readers see it either way. */
   saveAlert(alert: Alert): void {
     if (!this.isOpen) {
       this.alerts.hold(alert);
-      throw new Error('the database is not open');
+      throw new Error(`the database is not open: ${this.#closedBecause}`);
     }
     try {
       this.alerts.save(alert);
@@ -142,13 +135,11 @@ export class Archive {
   }
 
   append(segment: number, node: string, columns: Columns): void {
-    let pending = this.#pending.find((candidate) => candidate.segment === segment);
-    if (!pending) {
-      pending = { segment, parts: [] };
-      this.#pending.push(pending);
-    }
-    pending.parts.push({ node, columns });
-    this.#addToHours(node, columns);
+    const index = this.#pending.findIndex((candidate) => candidate.segment === segment);
+    const parts = [...(this.#pending[index]?.parts ?? []), { node, columns }];
+    if (index < 0) this.#pending.push({ segment, parts });
+    else this.#pending[index] = { segment, parts };
+    this.#book.add(node, columns);
   }
 
   /** Gives up a segment that could not be written for too long. */
@@ -160,86 +151,71 @@ export class Archive {
   commit(segment: number): void {
     this.#guard(() => {
       this.#reopenIfGone();
-      for (;;) {
-        const next = this.#pending[0];
-        if (!next || next.segment > segment) break;
-        this.#transaction(() => this.#writeSegment(next));
-        this.#pending.shift();
-      }
-      if (this.#unwritten.length > 0) {
-        this.#transaction(() => {
-          for (const { node, hour } of this.#unwritten) this.hours.write(this.#idOf(node), hour);
-          pruneByAge(this.#db, this.#options.nowMs());
-        });
-        this.#unwritten = [];
-      }
       this.alerts.flush();
-      pruneBySize(this.#db, this.#options.maxBytes);
+      for (let last = false; !last; ) {
+        const due = this.#pending.filter((candidate) => candidate.segment <= segment);
+        const next = due.slice(0, SEGMENTS_AT_ONCE);
+        last = next.length === due.length;
+        this.#transaction(() => {
+          for (const pending of next) this.#writeSegment(pending);
+          if (last) this.#writeHours();
+        });
+        this.#pending = this.#pending.filter((candidate) => !next.includes(candidate));
+        if (last) this.#book.written();
+        pruneBySize(this.#db, this.#options.maxBytes);
+      }
+      this.#saveNotes();
     });
   }
 
   /** Whether a segment found after a crash had been written before it. */
-  hasSegment(segment: number, node: string, firstTimestampMs: number): boolean {
+  hasSegment(segment: number, node: string, timestampMs: Float64Array): boolean {
     const id = this.#nodeIds.get(node);
-    if (id === undefined) return false;
-    const row = this.#db.prepare('SELECT 1 FROM raw WHERE node_id = ? AND from_ms = ? AND segment = ?').get(id, firstTimestampMs, segment);
-    return row !== undefined;
+    return id !== undefined && this.#raw.hasSegment(id, segment, timestampMs);
   }
 
-  /** Hours not in the database yet: unwritten ones and the one being built. */
-  hoursInMemory(node: string): HourRecord[] {
-    const open = this.#open.get(node);
-    const unwritten = this.#unwritten.filter((entry) => entry.node === node).map(({ hour }) => hour);
-    return open ? [...unwritten, open] : unwritten;
+  /** Hours with samples that begin in the range, ascending: written ones and those in memory. */
+  hourStarts(node: string, fromMs: number, toMs: number): number[] {
+    const id = this.#nodeIds.get(node);
+    const starts = new Set(id === undefined ? [] : this.#hours.starts(id, fromMs, toMs));
+    for (const { hourMs } of this.#book.of(node)) if (hourMs >= fromMs && hourMs < toMs) starts.add(hourMs);
+    return [...starts].sort((a, b) => a - b);
   }
 
-  hoursInDatabase(node: string, fromMs: number, toMs: number) {
+  /** The hour as a whole. What is in memory is newer than what is written. */
+  hour(node: string, hourMs: number): { readonly summary: Summary; readonly histograms: Histograms } | null {
     const id = this.#nodeIds.get(node);
-    return id === undefined ? [] : this.hours.summaries(id, fromMs, toMs);
+    return this.#book.find(node, hourMs) ?? (id === undefined ? null : this.#hours.hour(id, hourMs));
   }
 
-  minutesInDatabase(node: string, fromMs: number, toMs: number) {
+  /** The hour's minutes by their number; null where they are no longer kept. */
+  minutes(node: string, hourMs: number): ReadonlyMap<number, Summary> | null {
     const id = this.#nodeIds.get(node);
-    return id === undefined ? [] : this.hours.minutes(id, fromMs, toMs);
+    return this.#book.find(node, hourMs)?.minutes ?? (id === undefined ? null : this.#hours.minutes(id, hourMs));
   }
 
-  /** Chunks that may hold samples of the range, in order of time, written ones and pending ones. */
-  *chunks(node: string, fromMs: number, toMs: number, order: 'asc' | 'desc'): Generator<Columns> {
-    const pending = this.#pending
-      .flatMap(({ parts }) => parts)
-      .filter((part) => part.node === node)
-      .map(({ columns }) => columns);
-    if (order === 'desc') yield* pending.reverse();
+  /** Samples that may lie in the range, in order of time, written ones and pending ones. In `desc` the last chunk comes first. */
+  chunks(node: string, fromMs: number, toMs: number, order: Order): Generator<Columns> {
+    return this.#raw.chunks(this.#nodeIds.get(node) ?? null, this.#pendingOf(node), fromMs, toMs, order);
+  }
+
+  /** Time of the node's first sample that is still kept as such. */
+  firstRawMs(node: string): number | null {
     const id = this.#nodeIds.get(node);
-    if (id !== undefined) {
-      const rows = this.#db
-        .prepare(`SELECT samples FROM raw WHERE node_id = ? AND from_ms > ? AND from_ms < ? ORDER BY from_ms ${order}, segment ${order}`)
-        .iterate(id, fromMs - MAX_CHUNK_MS - 1, toMs) as Iterable<{ samples: Uint8Array }>;
-      for (const { samples } of rows) {
-        const columns = tryDecode(samples);
-        if (columns) yield columns;
-      }
-    }
-    if (order === 'asc') yield* pending;
+    let first = (id === undefined ? null : this.#raw.firstMs(id)) ?? Number.POSITIVE_INFINITY;
+    for (const { timestampMs } of this.#pendingOf(node)) for (const ms of timestampMs) first = Math.min(first, ms);
+    return Number.isFinite(first) ? first : null;
   }
 
   /** Time of the node's first sample that is still known in any tier; null: there is none. */
   firstSampleMs(node: string): number | null {
     const id = this.#nodeIds.get(node);
-    const times: number[] = [];
-    if (id !== undefined) {
-      const raw = this.#db.prepare('SELECT min(from_ms) AS ms FROM raw WHERE node_id = ?').get(id) as { ms: number | null };
-      if (raw.ms !== null) times.push(raw.ms);
-      const hour = this.hours.first(id);
-      if (hour !== null) times.push(hour);
-    }
-    for (const { parts } of this.#pending.slice(0, 1)) {
-      for (const part of parts) if (part.node === node && part.columns.count > 0) times.push(part.columns.timestampMs[0] as number);
-    }
+    const inMemory = this.#book.of(node).map(({ summary }) => summary.firstMs);
+    const times = [this.firstRawMs(node), id === undefined ? null : this.#hours.first(id), ...inMemory].filter((ms) => ms !== null);
     return times.length > 0 ? Math.min(...times) : null;
   }
 
-  /** The newest written chunk of a node, for what was known before this start. */
+  /** The node's newest samples, for what was known before this start. */
   newestChunk(node: string): Columns | null {
     for (const columns of this.chunks(node, 0, Number.MAX_SAFE_INTEGER, 'desc')) return columns;
     return null;
@@ -253,22 +229,74 @@ export class Archive {
     this.#db.close();
   }
 
-  #load(): void {
+  /** Sets the database aside and goes on with a new one: what is still in memory is written to it, and what was open stays open. */
+  replaceDamaged(reason: string): void {
+    if (this.isOpen) this.alerts.keepOpenEpisodes();
+    this.#leave();
+    const target = setAside(this.#options.path, this.#options.nowMs());
+    this.#options.onSetAside(target, reason);
+    this.#openOnce();
+    this.#load();
+  }
+
+  #openOnce(): void {
+    const { path, nowMs, onSetAside } = this.#options;
+    const opened = openDatabase(path, nowMs());
+    if (opened.setAside) onSetAside(opened.setAside.path, opened.setAside.reason);
+    this.#use(opened.db);
+    this.#inode = statSync(path).ino;
+  }
+
+  #use(db: DatabaseSync): void {
+    try {
+      this.#db.close();
+    } catch {
+      // Damaged or gone; there is nothing left to close properly.
+    }
+    this.#db = db;
     this.#nodeIds = new Map();
-    for (const row of this.#db.prepare('SELECT id, name FROM node').all() as { id: number; name: string }[]) {
-      this.#nodeIds.set(row.name, row.id);
+    this.alerts.replace(new AlertTable(db));
+    this.#hours = new HourTable(db);
+    this.#raw = new RawTable(db);
+  }
+
+  /** Closes the database and stands in for it. */
+  #leave(): void {
+    this.#inode = null;
+    this.#use(standInDatabase());
+  }
+
+  #load(): void {
+    this.#loadNodeIds();
+    this.#notes.load(this.#db);
+    this.#openEpisodesFound = this.alerts.openOnDisk();
+    if (!this.#everOpened) this.#resumeHours();
+    this.#everOpened = true;
+  }
+
+  /**
+   * Builds anew the hours that an earlier run did not come to write; when the database could be opened only late, those
+   * that have begun since go on from there.
+   */
+  #resumeHours(): void {
+    const inMemory = this.#book.takeAll();
+    for (const [node, id] of this.#nodeIds) {
+      const missing = this.#raw.hours(id).filter((hourMs) => this.#hours.starts(id, hourMs, hourMs + 1).length === 0);
+      for (const hourMs of missing) this.#book.begin(node, this.#fromDatabase(node, hourMs));
     }
-    const names = new Map([...this.#nodeIds].map(([name, id]) => [id, name]));
-    this.#rates = new Map();
-    const rates = this.#db.prepare('SELECT * FROM rate ORDER BY since_ms').all() as { node_id: number; since_ms: number; hertz: number }[];
-    for (const { node_id, since_ms, hertz } of rates) {
-      const name = names.get(node_id);
-      if (name === undefined) continue;
-      this.#rates.set(name, [...(this.#rates.get(name) ?? []), { sinceMs: since_ms, hertz }]);
-    }
-    this.#clockEvents = this.#db
-      .prepare('SELECT kind, timestamp_ms, delta_seconds FROM clock_event ORDER BY timestamp_ms')
-      .all() as unknown as ClockEvent[];
+    // What waited may have been written before a crash: whether it was can be seen only now.
+    this.#pending = this.#pending.map(({ segment, parts }) => ({
+      segment,
+      parts: parts.filter(({ node, columns }) => !this.hasSegment(segment, node, columns.timestampMs)),
+    }));
+    for (const { parts } of this.#pending) for (const { node, columns } of parts) this.#book.add(node, columns);
+    // An hour whose samples had to be given up meanwhile is known only from memory.
+    for (const entry of inMemory) if (!this.#book.find(entry.node, entry.hour.hourMs)) this.#book.keep(entry);
+  }
+
+  #loadNodeIds(): void {
+    const rows = this.#db.prepare('SELECT id, name FROM node').all() as { id: number; name: string }[];
+    this.#nodeIds = new Map(rows.map(({ id, name }) => [name, id]));
   }
 
   #idOf(node: string): number {
@@ -281,48 +309,56 @@ export class Archive {
   }
 
   #writeSegment({ segment, parts }: PendingSegment): void {
-    const insert = this.#db.prepare('INSERT OR IGNORE INTO raw VALUES (?, ?, ?, ?, ?)');
-    for (const { node, columns } of joinParts(parts)) {
-      for (const chunk of splitIntoChunks(columns)) {
-        const from = chunk.timestampMs[0] as number;
-        insert.run(this.#idOf(node), from, segment, chunk.timestampMs[chunk.count - 1] as number, encodeChunk(chunk));
-      }
+    for (const node of new Set(parts.map((part) => part.node))) {
+      const columns = parts.filter((part) => part.node === node).map((part) => part.columns);
+      this.#raw.write(this.#idOf(node), segment, columns);
     }
   }
 
-  #addToHours(node: string, columns: Columns): void {
-    for (let i = 0; i < columns.count; i += 1) {
-      const timestampMs = columns.timestampMs[i] as number;
-      const hourMs = hourOf(timestampMs);
-      let hour = this.#open.get(node);
-      if (hour?.hourMs !== hourMs) {
-        if (hour) this.#unwritten.push({ node, hour });
-        if (this.#unwritten.length > MAX_UNWRITTEN_HOURS) this.#unwritten.shift();
-        hour = this.#resumeHour(node, hourMs);
-        this.#open.set(node, hour);
-      }
-      addToHour(hour, columns, i, this.periodMsAt(node, timestampMs), this.#clockEvents);
-    }
+  #writeHours(): void {
+    const finished = this.#book.finished();
+    for (const { node, hour } of [...finished, ...this.#book.reopened()]) this.#hours.write(this.#idOf(node), hour);
+    if (finished.length > 0) pruneByAge(this.#db, this.#options.nowMs());
   }
 
-  /** Begins an hour; one that has samples already (after a restart, or a clock set back) is built anew from them. */
+  #saveNotes(): void {
+    if (!this.isOpen) throw new Error(`the database is not open: ${this.#closedBecause}`);
+    this.#guard(() => this.#notes.save(this.#db, (node) => this.#idOf(node)));
+  }
+
+  #pendingOf(node: string): Columns[] {
+    const parts = this.#pending.flatMap((pending) => pending.parts.filter((part) => part.node === node));
+    return parts.map(({ columns }) => columns).filter(({ count }) => count > 0);
+  }
+
+  #addToHour(node: string, hour: HourRecord, columns: Columns, row: number): void {
+    const periodMs = this.#notes.periodMsAt(node, columns.timestampMs[row] as number);
+    addToHour(hour, columns, row, periodMs, this.#notes.clockEvents);
+  }
+
   #resumeHour(node: string, hourMs: number): HourRecord {
-    const waiting = this.#unwritten.findIndex((entry) => entry.node === node && entry.hour.hourMs === hourMs);
-    if (waiting >= 0) return (this.#unwritten.splice(waiting, 1)[0] as { hour: HourRecord }).hour;
-    const hour = emptyHour(hourMs);
+    try {
+      return this.#fromDatabase(node, hourMs);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.replaceDamaged((error as Error).message);
+      return emptyHour(hourMs);
+    }
+  }
+
+  /** An hour as the database knows it: from its raw samples, or from what was written of it where that knows of more of them. */
+  #fromDatabase(node: string, hourMs: number): HourRecord {
     const id = this.#nodeIds.get(node);
-    if (id === undefined) return hour;
-    const rows = this.#db
-      .prepare('SELECT samples FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms < ? ORDER BY from_ms, segment')
-      .iterate(id, hourMs - MAX_CHUNK_MS, hourMs + 60 * MINUTE_MS) as Iterable<{ samples: Uint8Array }>;
-    for (const { samples } of rows) {
-      const columns = tryDecode(samples);
-      for (let i = 0; columns && i < columns.count; i += 1) {
-        const timestampMs = columns.timestampMs[i] as number;
-        if (hourOf(timestampMs) === hourMs) addToHour(hour, columns, i, this.periodMsAt(node, timestampMs), this.#clockEvents);
+    if (id === undefined) return emptyHour(hourMs);
+    const written = this.#hours.hour(id, hourMs);
+    const hour = emptyHour(hourMs, written !== null);
+    for (const columns of this.#raw.chunks(id, [], hourMs, hourMs + HOUR_MS, 'asc')) {
+      for (let row = 0; row < columns.count; row += 1) {
+        if (hourOf(columns.timestampMs[row] as number) === hourMs) this.#addToHour(node, hour, columns, row);
       }
     }
-    return hour;
+    if (!written || written.summary.received <= hour.summary.received) return hour;
+    return { ...hour, ...written, minutes: this.#hours.minutes(id, hourMs) ?? new Map() };
   }
 
   #transaction(work: () => void): void {
@@ -331,19 +367,14 @@ export class Archive {
       work();
       this.#db.exec('COMMIT');
     } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      // Ids given out inside the transaction are gone with it.
-      this.#loadNodeIds();
+      try {
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+        // Ids given out inside the transaction are gone with it.
+        this.#loadNodeIds();
+      } catch {
+        // The error that brought us here says more.
+      }
       throw error;
-    }
-  }
-
-  #loadNodeIds(): void {
-    try {
-      const rows = this.#db.prepare('SELECT id, name FROM node').all() as { id: number; name: string }[];
-      this.#nodeIds = new Map(rows.map(({ id, name }) => [name, id]));
-    } catch {
-      // The error that brought us here says more.
     }
   }
 
@@ -358,92 +389,18 @@ export class Archive {
     }
   }
 
-  /** Sets the database aside and goes on with a new one; what is still in memory is written to it. */
-  replaceDamaged(reason: string): void {
-    this.#closeQuietly();
-    this.#inode = null;
-    const target = setAside(this.#options.path, this.#options.nowMs());
-    this.#options.onSetAside(target, reason);
-    this.open();
-  }
-
   /** A database deleted or replaced under us would be written to in vain. */
   #reopenIfGone(): void {
-    let inode: number | null = null;
-    try {
-      inode = statSync(this.#options.path).ino;
-    } catch {
-      // Gone: handled below like one that was replaced.
+    const { path, nowMs, onSetAside } = this.#options;
+    const inode = statSync(path, { throwIfNoEntry: false })?.ino;
+    if (inode !== undefined && inode === this.#inode) return;
+    if (this.isOpen) {
+      this.alerts.keepOpenEpisodes();
+      this.#leave();
+      // Its side files would be taken for the next one's.
+      setAside(path, nowMs(), ['-wal', '-shm']);
+      onSetAside('(removed)', `the database was removed or replaced at ${isoUtc(nowMs())}`);
     }
-    if (inode !== null && inode === this.#inode) return;
-    const vanished = this.#inode !== null;
     this.open();
-    if (vanished) this.#options.onSetAside('(removed)', `the database was removed or replaced at ${isoUtc(this.#options.nowMs())}`);
-  }
-
-  #closeQuietly(): void {
-    try {
-      this.#db.close();
-    } catch {
-      // Damaged or gone; there is nothing left to close properly.
-    }
-  }
-}
-
-/** A chunk that cannot be decoded is passed over: it is one minute, and the rest of the range is readable. */
-function tryDecode(samples: Uint8Array): Columns | null {
-  try {
-    return decodeChunk(samples);
-  } catch {
-    return null;
-  }
-}
-
-/** Puts what came in several batches for the same node together again. */
-function joinParts(parts: readonly { node: string; columns: Columns }[]): { node: string; columns: Columns }[] {
-  const byNode = new Map<string, Columns[]>();
-  for (const { node, columns } of parts) byNode.set(node, [...(byNode.get(node) ?? []), columns]);
-  return [...byNode].map(([node, list]) => ({ node, columns: concatenate(list) }));
-}
-
-export function concatenate(list: readonly Columns[]): Columns {
-  if (list.length === 1) return list[0] as Columns;
-  const count = list.reduce((sum, columns) => sum + columns.count, 0);
-  const join = (pick: (columns: Columns) => Float64Array): Float64Array => {
-    const joined = new Float64Array(count);
-    let offset = 0;
-    for (const columns of list) {
-      joined.set(pick(columns).subarray(0, columns.count), offset);
-      offset += columns.count;
-    }
-    return joined;
-  };
-  const status = new Uint8Array(count);
-  let offset = 0;
-  for (const columns of list) {
-    status.set(columns.status.subarray(0, columns.count), offset);
-    offset += columns.count;
-  }
-  const metrics = (list[0]?.metrics ?? []).map((_, m) => join((columns) => columns.metrics[m] as Float64Array));
-  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status };
-}
-
-/** Cuts where a chunk would grow too long in rows or time, where the hour changes, and where time runs backwards. */
-export function* splitIntoChunks(columns: Columns): Generator<Columns> {
-  let start = 0;
-  for (let i = 1; i <= columns.count; i += 1) {
-    const first = columns.timestampMs[start] as number;
-    const now = columns.timestampMs[i] as number;
-    const before = columns.timestampMs[i - 1] as number;
-    const cut =
-      i === columns.count || i - start >= MAX_CHUNK_ROWS || now - first > MAX_CHUNK_MS || now < before || hourOf(now) !== hourOf(first);
-    if (!cut) continue;
-    yield {
-      count: i - start,
-      timestampMs: columns.timestampMs.subarray(start, i),
-      metrics: columns.metrics.map((column) => column.subarray(start, i)),
-      status: columns.status.subarray(start, i),
-    };
-    start = i;
   }
 }

@@ -1,10 +1,11 @@
-import { closeSync, existsSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../core/time.ts';
 
 /** "EdgH": how a database of ours is told from any other SQLite file. */
 const APPLICATION_ID = 0x45646748;
 const SCHEMA_VERSION = 1;
+const TABLES = ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event'];
 
 /**
  * Rows are few and written rarely, to spare flash: `raw` gets one blob a minute and node (chunk.ts), `minute` and `hour`
@@ -48,20 +49,25 @@ export function isDamage(error: unknown): boolean {
   return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE);
 }
 
+const WITH_SIDE_FILES = ['', '-wal', '-shm'];
+
 class Unusable extends Error {}
+
+const MAGIC = 'SQLite format 3\0';
 
 function pragma(db: DatabaseSync, name: string): number {
   const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, number>;
   return Number(Object.values(row)[0]);
 }
 
-/** Page count × page size of the header against the file's length: SQLite itself notices only when it gets there. */
-function checkLength(path: string): void {
+/** Looks at the header, and at the length that it tells against the file's: SQLite itself notices only when it gets there. */
+function checkFile(path: string): void {
   const header = Buffer.alloc(100);
   const descriptor = openSync(path, 'r');
   const length = readSync(descriptor, header, 0, 100, 0);
   closeSync(descriptor);
-  if (length < 100) throw new Unusable('shorter than a database header');
+  if (length === 0) throw new Unusable('empty file');
+  if (length < 100 || header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new Unusable('not a database');
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   const pages = header.readUInt32BE(28);
   const walBytes = existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0;
@@ -75,42 +81,59 @@ export function createSchema(db: DatabaseSync): void {
   db.exec(`BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
 }
 
+/** Whether the file beside the database that readers share has no room: SQLITE_IOERR_SHMOPEN, _SHMSIZE, _SHMMAP. */
+function isWithoutSharedMemory(error: unknown): boolean {
+  return [4618, 4874, 5386].includes((error as { errcode?: number }).errcode ?? 0);
+}
+
+/** Opens it, or on a full disk for this process alone, which needs no more room to read. */
 function open(path: string): DatabaseSync {
-  const existing = existsSync(path) && statSync(path).size > 0;
-  if (existing) checkLength(path);
+  try {
+    return openAs(path, 'NORMAL');
+  } catch (error) {
+    if (!isWithoutSharedMemory(error)) throw error;
+    return openAs(path, 'EXCLUSIVE');
+  }
+}
+
+function openAs(path: string, lockingMode: 'NORMAL' | 'EXCLUSIVE'): DatabaseSync {
+  const existing = existsSync(path);
+  if (existing) checkFile(path);
   const db = new DatabaseSync(path, { timeout: 2000 });
   try {
-    if (existing) {
-      const application = pragma(db, 'application_id');
+    db.exec(`PRAGMA locking_mode = ${lockingMode}`);
+    const tables = (db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]).map(({ name }) => name);
+    if (tables.length > 0) {
       const version = pragma(db, 'user_version');
-      const tables = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number };
-      if (application !== APPLICATION_ID && tables.count > 0) throw new Unusable('a database of another program');
-      if (application === APPLICATION_ID && version > SCHEMA_VERSION) {
+      if (pragma(db, 'application_id') !== APPLICATION_ID) throw new Unusable('a database of another program');
+      if (version > SCHEMA_VERSION) {
         throw new Unusable(`written by a newer version (schema ${version}, this one knows ${SCHEMA_VERSION})`);
       }
+      const missing = TABLES.filter((table) => !tables.includes(table));
+      if (missing.length > 0) throw new Unusable(`without its tables ${missing.join(', ')}`);
     }
-    // auto_vacuum must be set before the first table exists; FULL makes a commit outlast a power cut.
-    db.exec(
-      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304',
-    );
-    if (pragma(db, 'user_version') === 0) createSchema(db);
+    // auto_vacuum must be set before the first table exists; later it would only be written again.
+    if (tables.length === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+    // FULL makes a commit outlast a power cut.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304');
+    if (tables.length === 0) createSchema(db);
     // Touches both ends of every tree, where a torn or overwritten file is most likely to show.
-    for (const table of ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event']) {
-      db.exec(`SELECT 1 FROM ${table} LIMIT 1`);
-    }
+    for (const table of TABLES) db.exec(`SELECT 1 FROM ${table} LIMIT 1`);
     return db;
   } catch (error) {
     db.close();
+    // A full disk: the beginnings of a new database hold nothing, and would be taken for a damaged one.
+    if (!existing) for (const suffix of WITH_SIDE_FILES) rmSync(path + suffix, { force: true });
     throw error;
   }
 }
 
-/** Renames the database and its side files to `<name>.<word>-<time>`, so that nothing is lost and the name is free. */
-export function setAside(path: string, nowMs: number): string {
+/** Renames the database and its side files to `<name>.set-aside-<time>`, so that nothing is lost and the name is free. */
+export function setAside(path: string, nowMs: number, suffixes: readonly string[] = WITH_SIDE_FILES): string {
   const stamp = isoUtc(nowMs).replaceAll(/[-:]|\.\d+/g, '');
   let target = `${path}.set-aside-${stamp}`;
-  for (let n = 2; existsSync(target); n += 1) target = `${path}.set-aside-${stamp}-${n}`;
-  for (const suffix of ['', '-wal', '-shm']) {
+  for (let n = 2; WITH_SIDE_FILES.some((suffix) => existsSync(target + suffix)); n += 1) target = `${path}.set-aside-${stamp}-${n}`;
+  for (const suffix of suffixes) {
     if (existsSync(path + suffix)) renameSync(path + suffix, target + suffix);
   }
   return target;

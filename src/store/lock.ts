@@ -10,7 +10,7 @@ const BUSY = 5;
 export function lockDataFolder(folder: string): DatabaseSync {
   const db = new DatabaseSync(`${folder}/lock`, { timeout: 0 });
   try {
-    db.exec('BEGIN EXCLUSIVE');
+    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'); // A journal file would need room on the disk.
     return db;
   } catch (error) {
     db.close();

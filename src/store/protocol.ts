@@ -25,12 +25,14 @@ export interface OpenRequest {
   readonly maxBytes: number;
   readonly node: string;
   readonly hertz: number;
-  /** Segments found in the tail of a run that was killed: the first sample of each tells whether it was written. */
+  /** Segments found in the tail of a run that was killed: whether they were written is seen in the database. */
   readonly leftovers: readonly Leftover[];
 }
 
 export interface Leftover {
   readonly segment: number;
+  /** Length of its file, about. */
+  readonly bytes: number;
   readonly samples: readonly { readonly node: string; readonly columns: Columns }[];
   readonly alerts: readonly Alert[];
 }
@@ -50,7 +52,7 @@ export interface OpenAnswer extends Written {
 export interface Written {
   readonly sizeBytes: number;
   readonly oldestSampleMs: number | null;
-  /** Set when the database was opened only now: its open episodes. */
+  /** Set when the database was opened only now: what it says is open and this run has not heard of. */
   readonly openAlerts?: readonly Alert[];
 }
 

@@ -1,16 +1,13 @@
-import type { ClockEvent } from '../core/clock-watch.ts';
 import { percentiles } from '../core/histogram.ts';
 import { METRICS, type Metric, toHundredths } from '../core/metrics.ts';
-import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate } from '../core/ports.ts';
+import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate, Order, TimeRange } from '../core/ports.ts';
 import {
-  addSample,
   bridgeEnds,
   emptyHistograms,
   emptySummary,
   type Histograms,
   meanOf,
   mergeAllHistograms,
-  mergeSummary,
   type Summary,
   standardDeviationOf,
   worstOfSummary,
@@ -19,7 +16,8 @@ import { STATUSES, type Status } from '../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { emptyColumns } from './chunk.ts';
-import { hourOf, readingsAt, statusAt } from './tiers.ts';
+import { jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
+import { addRow, addStretch, hourOf } from './tiers.ts';
 
 /** Health statuses of a range, raw or averaged over steps, at most `limit` of them. */
 export function history(archive: Archive, query: HistoryQuery): HistoryPage {
@@ -35,7 +33,7 @@ function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
       const i = order === 'asc' ? n : chunk.count - 1 - n;
       const at = chunk.timestampMs[i] as number;
       if (at < fromMs || at >= toMs) continue;
-      if (count === limit) return { ...page, count, more: true };
+      if (count === limit) return { ...page, count: endOfPage(page.timestampMs, limit, at), more: true };
       page.timestampMs[count] = at;
       for (let m = 0; m < METRICS.length; m += 1)
         (page.metrics[m] as Float64Array)[count] = (chunk.metrics[m] as Float64Array)[i] as number;
@@ -46,41 +44,35 @@ function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
   return { ...page, count, more: false };
 }
 
+/** The next page begins after the last row's time: rows of one time stay together, unless they fill the page by themselves. */
+function endOfPage(timestampMs: Float64Array, limit: number, nextMs: number): number {
+  let count = limit;
+  while (count > 0 && timestampMs[count - 1] === nextMs) count -= 1;
+  return count === 0 ? limit : count;
+}
+
 /** Averages per step; steps of whole minutes come from the minute tier (older ones from the hours), finer ones from raw samples. */
 function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): HistoryPage {
+  const { node, order, limit } = query;
   const floor = (ms: number): number => Math.floor(ms / stepMs) * stepMs;
-  const fromMs = floor(query.fromMs);
-  const toMs = Math.ceil(query.toMs / stepMs) * stepMs;
+  const range = { fromMs: floor(query.fromMs), toMs: Math.ceil(query.toMs / stepMs) * stepMs };
   const steps = new Map<number, Summary>();
-  const stepOf = (timestampMs: number): Summary => {
-    const start = floor(timestampMs);
+  let more = false;
+  const pieces = stepMs % MINUTE_MS === 0 ? minutePieces(archive, node, range, order) : samplePieces(archive, node, range, order);
+  for (const { startMs, addTo } of pieces) {
+    const start = floor(startMs);
     let summary = steps.get(start);
     if (!summary) {
+      // Pieces come in order of time, so this one is beyond the page, and all after it.
+      more = steps.size === limit;
+      if (more) break;
       summary = emptySummary();
       steps.set(start, summary);
     }
-    return summary;
-  };
-  const { node } = query;
-  const events = archive.clockEvents;
-  if (stepMs % MINUTE_MS === 0) {
-    for (const { startMs, summary } of minutePieces(archive, node, fromMs, toMs)) {
-      if (startMs < fromMs || startMs >= toMs) continue;
-      mergeSummary(stepOf(startMs), summary, archive.periodMsAt(node, startMs), events);
-    }
-  } else {
-    for (const chunk of archive.chunks(node, fromMs, toMs, 'asc')) {
-      for (let i = 0; i < chunk.count; i += 1) {
-        const at = chunk.timestampMs[i] as number;
-        if (at < fromMs || at >= toMs) continue;
-        addSample(stepOf(at), null, at, readingsAt(chunk, i), statusAt(chunk, i), archive.periodMsAt(node, at), events);
-      }
-    }
+    addTo(summary);
   }
-  const starts = [...steps.keys()].sort((a, b) => (query.order === 'asc' ? a - b : b - a));
-  const page = emptyColumns(Math.min(query.limit, starts.length));
-  starts.slice(0, query.limit).forEach((start, row) => {
-    const summary = steps.get(start) as Summary;
+  const page = emptyColumns(steps.size);
+  [...steps].forEach(([start, summary], row) => {
     page.timestampMs[row] = start;
     page.status[row] = STATUSES.indexOf(worstOfSummary(summary));
     summary.metrics.forEach((metric, m) => {
@@ -88,44 +80,93 @@ function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): 
       (page.metrics[m] as Float64Array)[row] = mean === null ? Number.NaN : toHundredths(mean);
     });
   });
-  return { ...page, count: Math.min(query.limit, starts.length), more: starts.length > query.limit };
+  return { ...page, count: steps.size, more };
 }
 
-/** Minutes of a range in order of time; an hour whose minutes are no longer kept comes as one piece. */
-function* minutePieces(archive: Archive, node: string, fromMs: number, toMs: number): Generator<{ startMs: number; summary: Summary }> {
-  const firstHour = hourOf(fromMs);
-  const inMemory = new Map(archive.hoursInMemory(node).map((hour) => [hour.hourMs, hour.minutes]));
-  const minutes = new Map(archive.minutesInDatabase(node, firstHour, toMs).map((hour) => [hour.hourMs, hour.minutes]));
-  const oldestMinutes = Math.min(...minutes.keys(), ...inMemory.keys());
-  for (const { hourMs, summary } of archive.hoursInDatabase(node, firstHour, Math.min(toMs, oldestMinutes))) {
-    if (!minutes.has(hourMs) && !inMemory.has(hourMs)) yield { startMs: hourMs, summary };
-  }
-  const hours = [...new Set([...minutes.keys(), ...inMemory.keys()])].sort((a, b) => a - b);
-  for (const hourMs of hours) {
-    for (const [minute, summary] of inMemory.get(hourMs) ?? minutes.get(hourMs) ?? []) {
-      yield { startMs: hourMs + minute * MINUTE_MS, summary };
+/** A stretch of time that cannot be divided further, and how it is added to the summary of a longer one. */
+interface TimePiece {
+  readonly startMs: number;
+  readonly addTo: (summary: Summary) => void;
+}
+
+/** The samples of a range, one by one, in order of time. */
+function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
+  const { notes } = archive;
+  for (const chunk of archive.chunks(node, fromMs, toMs, order)) {
+    for (let n = 0; n < chunk.count; n += 1) {
+      const row = order === 'asc' ? n : chunk.count - 1 - n;
+      const startMs = chunk.timestampMs[row] as number;
+      if (startMs < fromMs || startMs >= toMs) continue;
+      yield { startMs, addTo: (summary) => addRow(summary, null, chunk, row, notes.periodMsAt(node, startMs), notes.clockEvents) };
     }
   }
 }
 
-interface Bucket {
-  readonly fromMs: number;
-  readonly toMs: number;
+/** Minutes of a range in order of time; an hour whose minutes are no longer kept comes as one piece. */
+function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
+  const { notes } = archive;
+  const hours = archive.hourStarts(node, hourOf(fromMs), toMs);
+  for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
+    const minutes = archive.minutes(node, hourMs);
+    const pieces: [number, Summary | undefined][] = minutes
+      ? [...minutes].map(([minute, summary]) => [hourMs + minute * MINUTE_MS, summary])
+      : [[hourMs, archive.hour(node, hourMs)?.summary]];
+    pieces.sort(([a], [b]) => (order === 'asc' ? a - b : b - a));
+    for (const [startMs, later] of pieces) {
+      if (!later || startMs < fromMs || startMs >= toMs) continue;
+      yield { startMs, addTo: (summary) => addStretch(summary, later, notes.periodMsAt(node, startMs), notes.clockEvents) };
+    }
+  }
+}
+
+interface Bucket extends TimeRange {
   readonly summary: Summary;
   readonly histograms: Histograms;
 }
 
 const BUCKET_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const;
 
-function bucketsOf(query: AggregateQuery): Bucket[] {
-  const bucket = (fromMs: number, toMs: number): Bucket => ({ fromMs, toMs, summary: emptySummary(), histograms: emptyHistograms() });
-  if (query.by === null) return [bucket(query.fromMs, query.toMs)];
-  const width = BUCKET_MS[query.by];
-  const buckets: Bucket[] = [];
-  for (let start = Math.floor(query.fromMs / width) * width; start < query.toMs; start += width) {
-    buckets.push(bucket(Math.max(start, query.fromMs), Math.min(start + width, query.toMs)));
+/** The parts of the range, of which only those that are being filled are in memory. */
+class Buckets {
+  readonly #query: AggregateQuery;
+  readonly #widthMs: number;
+  readonly #originMs: number;
+  readonly #filling = new Map<number, Bucket>();
+  #next = 0;
+
+  constructor(query: AggregateQuery) {
+    this.#query = query;
+    this.#widthMs = query.by === null ? query.toMs - query.fromMs : BUCKET_MS[query.by];
+    this.#originMs = query.by === null ? query.fromMs : Math.floor(query.fromMs / this.#widthMs) * this.#widthMs;
   }
-  return buckets;
+
+  at(ms: number): Bucket {
+    return this.#bucket(Math.floor((ms - this.#originMs) / this.#widthMs));
+  }
+
+  /** Takes out the next bucket if it ends by then: whatever belongs into it has been added. */
+  *takeUntil(ms: number): Generator<Bucket> {
+    for (;;) {
+      const startMs = this.#originMs + this.#next * this.#widthMs;
+      if (startMs >= this.#query.toMs || Math.min(startMs + this.#widthMs, this.#query.toMs) > ms) return;
+      const bucket = this.#bucket(this.#next);
+      this.#filling.delete(this.#next);
+      this.#next += 1;
+      yield bucket;
+    }
+  }
+
+  #bucket(index: number): Bucket {
+    let bucket = this.#filling.get(index);
+    if (!bucket) {
+      const startMs = this.#originMs + index * this.#widthMs;
+      const fromMs = Math.max(startMs, this.#query.fromMs);
+      const toMs = Math.min(startMs + this.#widthMs, this.#query.toMs);
+      bucket = { fromMs, toMs, summary: emptySummary(), histograms: emptyHistograms() };
+      this.#filling.set(index, bucket);
+    }
+    return bucket;
+  }
 }
 
 /**
@@ -135,77 +176,72 @@ function bucketsOf(query: AggregateQuery): Bucket[] {
  */
 export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number): Aggregate[] {
   const { node } = query;
-  const firstMs = archive.firstSampleMs(node) ?? query.toMs;
-  const known = { fromMs: Math.max(query.fromMs, firstMs), toMs: Math.min(query.toMs, nowMs) };
-  const buckets = bucketsOf(query);
-  const width = query.by === null ? Number.POSITIVE_INFINITY : BUCKET_MS[query.by];
-  const origin = query.by === null ? query.fromMs : Math.floor(query.fromMs / width) * width;
-  const bucketAt = (ms: number): Bucket => buckets[query.by === null ? 0 : Math.floor((ms - origin) / width)] as Bucket;
-  const hours = new Map(archive.hoursInDatabase(node, hourOf(known.fromMs), known.toMs).map((hour) => [hour.hourMs, hour]));
-  for (const hour of archive.hoursInMemory(node)) hours.set(hour.hourMs, hour);
-  const starts = [...hours.keys()].filter((ms) => ms + HOUR_MS > known.fromMs && ms < known.toMs).sort((a, b) => a - b);
-  for (const hourMs of starts) {
-    const hour = hours.get(hourMs) as { summary: Summary; histograms: Histograms };
-    const bucket = bucketAt(Math.max(hourMs, query.fromMs));
-    if (hourMs >= bucket.fromMs && hourMs + HOUR_MS <= bucket.toMs) {
-      mergeSummary(bucket.summary, hour.summary, archive.periodMsAt(node, hourMs), archive.clockEvents);
+  const { clockEvents } = archive.notes;
+  const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), toMs: Math.min(query.toMs, nowMs) };
+  const firstRawMs = archive.firstRawMs(node) ?? Number.POSITIVE_INFINITY;
+  const buckets = new Buckets(query);
+  const answer: Aggregate[] = [];
+  const answerUntil = (ms: number): void => {
+    for (const bucket of buckets.takeUntil(ms)) answer.push(toAggregate(archive, node, bucket, known));
+  };
+  for (const hourMs of archive.hourStarts(node, hourOf(known.fromMs), known.toMs)) {
+    answerUntil(hourMs);
+    const hour = archive.hour(node, hourMs);
+    const bucket = buckets.at(Math.max(hourMs, query.fromMs));
+    if (hour && hourMs >= bucket.fromMs && hourMs + HOUR_MS <= bucket.toMs) {
+      addStretch(bucket.summary, hour.summary, archive.notes.periodMsAt(node, hourMs), clockEvents);
       mergeAllHistograms(bucket.histograms, hour.histograms);
-    } else {
-      addPartOfHour(archive, node, hourMs, query, bucketAt);
+      continue;
     }
+    const part = { fromMs: Math.max(hourMs, query.fromMs), toMs: Math.min(hourMs + HOUR_MS, query.toMs) };
+    if (!hour || firstRawMs <= hour.summary.firstMs) addSamples(archive, node, part, buckets);
+    else for (const { startMs, addTo } of minutePieces(archive, node, part, 'asc')) addTo(buckets.at(startMs).summary);
   }
-  return buckets.map((bucket) => toAggregate(archive, node, bucket, known));
+  answerUntil(query.toMs);
+  return answer;
 }
 
-function addPartOfHour(archive: Archive, node: string, hourMs: number, query: AggregateQuery, bucketAt: (ms: number) => Bucket): void {
-  const fromMs = Math.max(hourMs, query.fromMs);
-  const toMs = Math.min(hourMs + HOUR_MS, query.toMs);
-  const events = archive.clockEvents;
-  let found = false;
+function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
+  const { notes } = archive;
   for (const chunk of archive.chunks(node, fromMs, toMs, 'asc')) {
-    for (let i = 0; i < chunk.count; i += 1) {
-      const at = chunk.timestampMs[i] as number;
+    for (let row = 0; row < chunk.count; row += 1) {
+      const at = chunk.timestampMs[row] as number;
       if (at < fromMs || at >= toMs) continue;
-      found = true;
-      const { summary, histograms } = bucketAt(at);
-      addSample(summary, histograms, at, readingsAt(chunk, i), statusAt(chunk, i), archive.periodMsAt(node, at), events);
+      const { summary, histograms } = buckets.at(at);
+      addRow(summary, histograms, chunk, row, notes.periodMsAt(node, at), notes.clockEvents);
     }
-  }
-  if (found) return;
-  for (const { startMs, summary } of minutePieces(archive, node, hourMs, hourMs + HOUR_MS)) {
-    if (startMs < fromMs || startMs >= toMs) continue;
-    mergeSummary(bucketAt(startMs).summary, summary, archive.periodMsAt(node, startMs), events);
   }
 }
 
-/** Samples that should have come between two times, by the rates that were in force. */
+/** Samples that should have come between two times, by the rates that were in force, as far as the clock did not pass over them. */
 function expectedSamples(archive: Archive, node: string, fromMs: number, toMs: number): number {
-  const rates = archive.ratesOf(node);
+  const { clockEvents } = archive.notes;
+  const rates = archive.notes.ratesOf(node);
   let expected = 0;
   rates.forEach((rate, i) => {
     const from = i === 0 ? fromMs : Math.max(fromMs, rate.sinceMs);
     const to = Math.min(toMs, rates[i + 1]?.sinceMs ?? toMs);
-    if (to > from) expected += ((to - from) / 1000) * rate.hertz;
+    if (to <= from) return;
+    const livedMs = to - from - skippedMs(clockEvents, from, to) + repeatedMs(clockEvents, from, to);
+    expected += (livedMs / 1000) * rate.hertz;
   });
   return Math.round(expected);
 }
 
-/** Time that the wall clock skipped inside a range: it cannot be filled with samples. */
-function skippedMs(events: readonly ClockEvent[], fromMs: number, toMs: number): number {
-  return events
-    .filter((event) => event.timestamp_ms > fromMs && event.timestamp_ms <= toMs)
-    .reduce((sum, event) => sum + event.delta_seconds * 1000, 0);
-}
-
-function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fromMs: number; toMs: number }): Aggregate {
+function toAggregate(archive: Archive, node: string, bucket: Bucket, known: TimeRange): Aggregate {
   const { summary, histograms } = bucket;
   const fromMs = Math.max(bucket.fromMs, known.fromMs);
   const toMs = Math.min(bucket.toMs, known.toMs);
-  const events = archive.clockEvents;
   let expected = 0;
   if (toMs > fromMs) {
-    bridgeEnds(summary, fromMs, toMs, archive.periodMsAt(node, toMs), events);
-    expected = expectedSamples(archive, node, fromMs, toMs - Math.max(0, skippedMs(events, fromMs, toMs)));
+    const { clockEvents } = archive.notes;
+    const measured = summary.received > 0;
+    const jumps = [
+      ...jumpsBetween(clockEvents, fromMs, measured ? summary.firstMs : toMs),
+      ...(measured ? jumpsBetween(clockEvents, summary.lastMs, toMs) : []),
+    ];
+    bridgeEnds(summary, fromMs, toMs, archive.notes.periodMsAt(node, toMs), jumps);
+    expected = expectedSamples(archive, node, fromMs, toMs);
   }
   const seconds = (i: 0 | 1 | 2 | 3): number => Math.round(summary.statusMs[i]) / 1000;
   const metrics = {} as Record<Metric, MetricAggregate>;

@@ -47,7 +47,11 @@ export class RawTable {
   /** Hours that have samples, ascending; a seek for each. */
   hours(nodeId: number): number[] {
     const hours: number[] = [];
-    for (let next = this.firstMs(nodeId); next !== null; next = this.#next(nodeId, hourOf(next) + HOUR_MS, Number.MAX_SAFE_INTEGER, 'asc')) {
+    for (
+      let next = this.firstMs(nodeId);
+      next !== null;
+      next = this.#next(nodeId, hourOf(next) + HOUR_MS, Number.MAX_SAFE_INTEGER, 'asc')
+    ) {
       hours.push(hourOf(next));
     }
     return hours;

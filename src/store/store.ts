@@ -18,7 +18,7 @@ import type { JudgingPast } from '../core/threshold-monitor.ts';
 import { isoUtc } from '../core/time.ts';
 import { Batch } from './batch.ts';
 import type { Leftover, OpenAnswer, Written } from './protocol.ts';
-import { Tail, tailFolder } from './tail.ts';
+import { isStorableTime, Tail, tailFolder } from './tail.ts';
 import { WorkerClient } from './worker-client.ts';
 
 /** A segment is written to the database this often: what a power cut may take. */
@@ -46,6 +46,8 @@ export interface StoreOptions {
   readonly monotonicSeconds: () => number;
   /** Told when a database that could not be opened at the start was opened later, with its open episodes. */
   readonly onLateOpen: (openAlerts: readonly Alert[]) => void;
+  readonly retrySeconds?: number;
+  readonly maxWaitingBytes?: number;
 }
 
 interface WaitingSegment {
@@ -64,11 +66,13 @@ export class Store implements HistoryReader {
   readonly #batches = new Map<string, Batch>();
   #tail: Tail | null = null;
   #client: WorkerClient | null = null;
+  /** What was recorded before the start, and jumps of the clock while the thread is gone. */
+  #early: (() => void)[] = [];
   #segmentSamples = 0;
   #segmentStartSeconds = 0;
   #waiting: WaitingSegment[] = [];
   #retryTimer: NodeJS.Timeout | null = null;
-  #committing = false;
+  #committing: Promise<void> | null = null;
   #stopping = false;
   #state: 'starting' | 'ok' | 'degraded' = 'starting';
   #error: string | null = null;
@@ -77,6 +81,7 @@ export class Store implements HistoryReader {
   #lastWrite: string | null = null;
   #lost = 0;
   #tailFailed = false;
+  #refused = false;
   readonly #setAside: string[] = [];
 
   constructor(options: StoreOptions) {
@@ -90,8 +95,18 @@ export class Store implements HistoryReader {
    */
   async start(): Promise<JudgingPast & { readonly nodes: readonly string[] }> {
     mkdirSync(this.#options.dataPath, { recursive: true });
-    this.#tail = new Tail(tailFolder(this.#options.dataPath, this.#options.environment));
-    const answer = await this.#open();
+    const tail = new Tail(tailFolder(this.#options.dataPath, this.#options.environment));
+    this.#tail = tail;
+    let answer: OpenAnswer;
+    try {
+      answer = await this.#open();
+    } catch (error) {
+      this.#stopping = true;
+      if (this.#retryTimer) clearTimeout(this.#retryTimer);
+      tail.end();
+      tail.remove(tail.segment); // It may lie among those of the run that has the folder.
+      throw error;
+    }
     if (answer.recovered > 0) {
       this.#options.log('notice', 'recovered what an earlier run had not written', { samples: answer.recovered });
     }
@@ -102,11 +117,14 @@ export class Store implements HistoryReader {
   async stop(): Promise<void> {
     this.#stopping = true;
     if (this.#retryTimer) clearTimeout(this.#retryTimer);
+    await this.#committing;
     const client = this.#client;
-    if (!client) return;
-    this.#endSegment();
-    await this.#commit();
+    if (client) {
+      this.#endSegment();
+      await this.#commit();
+    }
     this.#tail?.end();
+    if (!client) return;
     await client.request('close', null).catch(() => null); // The thread is gone: so is what it would have closed.
     await client.end();
     this.#client = null;
@@ -114,6 +132,14 @@ export class Store implements HistoryReader {
 
   /** Records one status, before it is published. `line` is the status as JSON. */
   recordHealth(status: HealthStatus, line: string, timestampMs: number): void {
+    if (!isStorableTime(timestampMs)) {
+      this.#refuse(status);
+      return;
+    }
+    if (!this.#tail) {
+      this.#early.push(() => this.recordHealth(status, line, timestampMs));
+      return;
+    }
     this.#writeTail(line);
     let batch = this.#batches.get(status.node_name);
     if (!batch) {
@@ -124,11 +150,15 @@ export class Store implements HistoryReader {
     this.#segmentSamples += 1;
     if (batch.count >= MAX_BATCH) this.#sendBatches();
     const age = this.#options.monotonicSeconds() - this.#segmentStartSeconds;
-    if (age >= SEGMENT_SECONDS || (this.#tail?.bytes ?? 0) >= SEGMENT_BYTES) this.#rotate();
+    if (age >= SEGMENT_SECONDS || this.#tail.bytes >= SEGMENT_BYTES) this.#rotate();
   }
 
   /** Records a change of an episode, before it is published: resolves once it is durable, or after a short while if the disk does not keep up. */
   async recordAlert(alert: Alert): Promise<void> {
+    if (!this.#tail) {
+      this.#early.push(() => void this.recordAlert(alert));
+      return;
+    }
     this.#writeTail(JSON.stringify(alert));
     const saved = this.#ask('alert', alert).catch((error: Error) => this.#degrade(error.message));
     let timer: NodeJS.Timeout | undefined;
@@ -140,6 +170,10 @@ export class Store implements HistoryReader {
   }
 
   recordClockEvent(event: ClockEvent): void {
+    if (!this.#client) {
+      this.#early.push(() => this.recordClockEvent(event));
+      return;
+    }
     this.#ask('clockEvent', event).catch((error: Error) => this.#degrade(error.message));
   }
 
@@ -180,20 +214,35 @@ export class Store implements HistoryReader {
 
   async #open(): Promise<OpenAnswer> {
     const tail = this.#tail as Tail;
+    // What is recorded from here on goes into a segment of its own; everything before it is a leftover.
+    this.#batches.clear();
+    this.#segmentSamples = 0;
+    this.#beginSegment();
     const leftovers = tail.leftovers();
-    this.#client = new WorkerClient(
+    this.#waiting = leftovers.map(toWaiting);
+    const client = new WorkerClient(
       this.#options.worker,
       (path, reason) => this.#onSetAside(path, reason),
-      (reason) => this.#onDeath(reason),
+      (reason) => this.#onDeath(client, reason),
     );
+    this.#client = client;
     const { maxBytes, node, hertz } = this.#options;
-    const answer = await this.#client.request('open', { path: this.#databasePath, maxBytes, node, hertz, leftovers });
-    this.#written = answer;
-    this.#waiting = leftovers.map(toWaiting);
-    this.#beginSegment();
-    if (answer.problem === null) this.#onWritten(answer, Number.POSITIVE_INFINITY);
-    else this.#degrade(answer.problem);
-    return answer;
+    const opening = client.request('open', { path: this.#databasePath, maxBytes, node, hertz, leftovers });
+    const early = this.#early;
+    this.#early = [];
+    for (const record of early) record();
+    try {
+      const answer = await opening;
+      if (this.#client !== client) throw new Error('the store thread ended');
+      if (answer.problem === null) this.#onWritten(answer, leftovers.at(-1)?.segment ?? 0);
+      else this.#degrade(answer.problem);
+      this.#written = answer;
+      return answer;
+    } catch (error) {
+      if (this.#client === client) this.#client = null;
+      await client.end();
+      throw error;
+    }
   }
 
   #ask<O extends Parameters<WorkerClient['request']>[0]>(
@@ -216,6 +265,10 @@ export class Store implements HistoryReader {
   }
 
   #sendBatches(): void {
+    if (!this.#client) {
+      this.#batches.clear(); // The next thread takes them from the tail.
+      return;
+    }
     const segment = this.#tail?.segment ?? 0;
     for (const [node, batch] of this.#batches) {
       if (batch.count === 0) continue;
@@ -226,7 +279,6 @@ export class Store implements HistoryReader {
 
   #beginSegment(): void {
     this.#segmentStartSeconds = this.#options.monotonicSeconds();
-    this.#segmentSamples = 0;
     try {
       this.#tail?.begin(Date.now());
     } catch (error) {
@@ -249,18 +301,24 @@ export class Store implements HistoryReader {
     if (this.#state === 'ok') void this.#commit();
   }
 
-  async #commit(): Promise<void> {
+  #commit(): Promise<void> {
+    this.#committing ??= this.#commitWaiting().finally(() => {
+      this.#committing = null;
+    });
+    return this.#committing;
+  }
+
+  async #commitWaiting(): Promise<void> {
     const last = this.#waiting.at(-1)?.segment;
-    if (this.#committing || last === undefined) return;
-    this.#committing = true;
+    if (last === undefined) return;
+    const client = this.#client;
     try {
       const written = await this.#ask('commit', { segment: last });
+      if (this.#client !== client) return; // It died with these words; the next one sees for itself what is written.
       this.#onWritten(written, last);
       if (written.openAlerts) this.#options.onLateOpen(written.openAlerts);
     } catch (error) {
       this.#degrade((error as Error).message);
-    } finally {
-      this.#committing = false;
     }
   }
 
@@ -285,10 +343,13 @@ export class Store implements HistoryReader {
     this.#state = 'degraded';
     this.#error = error;
     if (this.#stopping || this.#retryTimer) return;
-    this.#retryTimer = setTimeout(() => {
-      this.#retryTimer = null;
-      void this.#retry();
-    }, RETRY_SECONDS * 1000);
+    this.#retryTimer = setTimeout(
+      () => {
+        this.#retryTimer = null;
+        void this.#retry();
+      },
+      (this.#options.retrySeconds ?? RETRY_SECONDS) * 1000,
+    );
   }
 
   async #retry(): Promise<void> {
@@ -296,21 +357,41 @@ export class Store implements HistoryReader {
       await this.#open().catch((error: Error) => this.#degrade(error.message));
       return;
     }
-    this.#endSegment();
-    this.#beginSegment();
-    this.#giveUpOldest();
+    if (this.#waiting.length === 0) {
+      this.#endSegment();
+      this.#beginSegment();
+    }
     await this.#commit();
   }
 
+  /** Beyond what may wait, the oldest samples are given up; alerts never are. */
   #giveUpOldest(): void {
+    const { maxWaitingBytes = MAX_WAITING_BYTES } = this.#options;
     let bytes = this.#waiting.reduce((sum, segment) => sum + segment.bytes, 0);
-    while (bytes > MAX_WAITING_BYTES && this.#waiting.length > 1) {
-      const oldest = this.#waiting.shift() as WaitingSegment;
-      bytes -= oldest.bytes;
-      this.#lost += oldest.samples;
-      this.#tail?.remove(oldest.segment);
-      this.#ask('forget', { segment: oldest.segment }).catch((error: Error) => this.#degrade(error.message));
+    for (const [i, { segment, samples, bytes: before }] of this.#waiting.entries()) {
+      if (bytes <= maxWaitingBytes || i === this.#waiting.length - 1) break;
+      if (samples === 0) continue;
+      const kept = this.#keepAlerts(segment);
+      this.#waiting[i] = { segment, samples: 0, bytes: kept };
+      bytes -= before - kept;
+      this.#lost += samples;
+      if (this.#client) this.#ask('forget', { segment }).catch((error: Error) => this.#degrade(error.message));
     }
+    this.#waiting = this.#waiting.filter(({ samples, bytes: kept }) => samples > 0 || kept > 0);
+  }
+
+  #keepAlerts(segment: number): number {
+    try {
+      return this.#tail?.keepAlerts(segment) ?? 0;
+    } catch (error) {
+      this.#options.log('error', 'cannot shorten the tail', { folder: this.#tail?.folder, error: (error as Error).message });
+      return 0;
+    }
+  }
+
+  #refuse(status: HealthStatus): void {
+    if (!this.#refused) this.#options.log('warning', 'a status with an impossible time is not stored', { node: status.node_name });
+    this.#refused = true;
   }
 
   #onSetAside(path: string, reason: string): void {
@@ -319,13 +400,12 @@ export class Store implements HistoryReader {
   }
 
   /** The thread died: what it had not written is in the tail, from where the next one takes it. */
-  #onDeath(reason: string): void {
-    this.#client = null;
-    for (const batch of this.#batches.values()) if (batch.count > 0) batch.take();
+  #onDeath(client: WorkerClient, reason: string): void {
+    if (this.#client === client) this.#client = null;
     this.#degrade(reason);
   }
 }
 
-function toWaiting({ segment, samples }: Leftover): WaitingSegment {
-  return { segment, bytes: 0, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
+function toWaiting({ segment, bytes, samples }: Leftover): WaitingSegment {
+  return { segment, bytes, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
 }

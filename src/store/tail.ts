@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import type { Alert } from '../core/alert.ts';
+import { type Alert, SEVERITIES } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import { STATUSES } from '../core/thresholds.ts';
@@ -38,8 +38,8 @@ function nameOf(path: string): string {
 /** The segments' files in the order in which they were begun. */
 function segmentsIn(folder: string): number[] {
   return fs
-    .readdirSync(folder)
-    .map((name) => /^(\d+)\.ndjson$/.exec(name)?.[1])
+    .readdirSync(folder, { withFileTypes: true })
+    .map((entry) => (entry.isFile() ? /^(\d{1,15})\.ndjson$/.exec(entry.name)?.[1] : undefined))
     .filter((number) => number !== undefined)
     .map(Number)
     .sort((a, b) => a - b);
@@ -54,10 +54,11 @@ export class Tail {
   #descriptor: number | null = null;
   #segment = 0;
   #bytes = 0;
+  /** The last line was cut off by a full file system. */
+  #torn = false;
 
   constructor(folder: string) {
     this.folder = folder;
-    fs.mkdirSync(folder, { mode: 0o700, recursive: true });
   }
 
   get segment(): number {
@@ -72,17 +73,25 @@ export class Tail {
   /** Ends the segment and begins the next, whose number is unique over restarts and clock steps. */
   begin(nowMs: number): number {
     this.end();
-    const last = segmentsIn(this.folder).at(-1) ?? 0;
-    this.#segment = Math.max(nowMs, last + 1, this.#segment + 1);
-    this.#descriptor = fs.openSync(this.#file(this.#segment), 'a', 0o600);
     this.#bytes = 0;
+    this.#torn = false;
+    this.#segment = Math.max(nowMs, this.#segment + 1);
+    fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
+    const last = segmentsIn(this.folder).at(-1) ?? 0;
+    this.#segment = Math.max(this.#segment, last + 1);
+    this.#descriptor = fs.openSync(this.#file(this.#segment), 'a', 0o600);
     return this.#segment;
   }
 
   /** Writes one line; throws when the tail's file system is full. */
   write(line: string): void {
     if (this.#descriptor === null) throw new Error('the tail is not open');
-    this.#bytes += fs.writeSync(this.#descriptor, `${line}\n`);
+    const bytes = Buffer.from(this.#torn ? `\n${line}\n` : `${line}\n`);
+    this.#torn = true;
+    const written = fs.writeSync(this.#descriptor, bytes);
+    this.#bytes += written;
+    if (written < bytes.length) throw new Error('no space for a whole line');
+    this.#torn = false;
   }
 
   /** Removes a segment that is in the database, or given up. */
@@ -90,14 +99,31 @@ export class Tail {
     fs.rmSync(this.#file(segment), { force: true });
   }
 
+  /** Gives up a segment's samples; its alerts stay. Returns the bytes that are left of it. */
+  keepAlerts(segment: number): number {
+    const file = this.#file(segment);
+    const { alerts } = parseSegment(segment, fs.readFileSync(file, 'utf8'));
+    if (alerts.length === 0) {
+      this.remove(segment);
+      return 0;
+    }
+    const text = alerts.map((alert) => `${JSON.stringify(alert)}\n`).join('');
+    fs.writeFileSync(`${file}.new`, text, { mode: 0o600 });
+    fs.renameSync(`${file}.new`, file);
+    return text.length;
+  }
+
   end(): void {
     if (this.#descriptor !== null) fs.closeSync(this.#descriptor);
     this.#descriptor = null;
   }
 
-  /** What an earlier run left. A line cut off by the kill, or not ours, is passed over; it was never published. */
+  /** What is left of the segments before this one. A line cut off by a kill, or not ours, is passed over; it was never published. */
   leftovers(): Leftover[] {
-    return segmentsIn(this.folder).map((segment) => parseSegment(segment, fs.readFileSync(this.#file(segment), 'utf8')));
+    if (!fs.existsSync(this.folder)) return [];
+    return segmentsIn(this.folder)
+      .filter((segment) => segment < this.#segment)
+      .map((segment) => parseSegment(segment, fs.readFileSync(this.#file(segment), 'utf8')));
   }
 
   #file(segment: number): string {
@@ -120,29 +146,47 @@ export function parseSegment(segment: number, text: string): Leftover {
       statuses.set(document.node_name, list);
     }
   }
-  return { segment, alerts, samples: [...statuses].map(([node, list]) => ({ node, columns: toColumns(list) })) };
+  const samples = [...statuses].map(([node, list]) => ({ node, columns: toColumns(list) }));
+  return { segment, bytes: text.length, alerts, samples };
 }
 
 function parseLine(line: string): Alert | HealthStatus | null {
   try {
     const document = JSON.parse(line) as Partial<Alert & HealthStatus> | null;
-    if (typeof document !== 'object' || document === null || !Number.isFinite(Date.parse(document.timestamp ?? ''))) return null;
-    if (typeof document.alert_id === 'string' && typeof document.resolved === 'boolean') return document as Alert;
+    if (typeof document !== 'object' || document === null || !isStorableTime(Date.parse(document.timestamp ?? ''))) return null;
+    if (isAlert(document)) return document;
     return typeof document.node_name === 'string' && STATUSES.includes(document.status as never) ? (document as HealthStatus) : null;
   } catch {
     return null;
   }
 }
 
+function isAlert(document: Partial<Alert>): document is Alert {
+  const { alert_id, severity, metric, value, threshold, resolved } = document;
+  return (
+    typeof alert_id === 'string' &&
+    typeof metric === 'string' &&
+    typeof resolved === 'boolean' &&
+    SEVERITIES.includes(severity as never) &&
+    // JSON has no NaN and no infinity: they are null in it.
+    [value, threshold].every((number) => number === null || typeof number === 'number')
+  );
+}
+
+/** Whether a time fits into the database's integers. A node with a broken clock, or with ill intent, can send any. */
+export function isStorableTime(timestampMs: number): boolean {
+  return Math.abs(timestampMs) <= 2 ** 51;
+}
+
 function toColumns(list: readonly HealthStatus[]): Columns {
   const columns = emptyColumns(list.length);
-  list.forEach((status, row) => setRow(columns, row, status));
+  for (const [row, status] of list.entries()) setRow(columns, row, status);
   return { ...columns, count: list.length };
 }
 
 /** Puts a status into a row of the columns, which must have room for it. */
 export function setRow(columns: Columns, row: number, status: HealthStatus, timestampMs: number = Date.parse(status.timestamp)): void {
-  columns.timestampMs[row] = timestampMs;
+  columns.timestampMs[row] = Math.trunc(timestampMs); // As the time stamp's text has it.
   METRICS.forEach((metric, m) => {
     (columns.metrics[m] as Float64Array)[row] = status[metric] ?? Number.NaN;
   });

@@ -12,10 +12,12 @@ export interface HourRecord {
   readonly minutes: Map<number, Summary>;
   readonly summary: Summary;
   readonly histograms: Histograms;
+  /** The database has it already, with fewer samples: it must not stay behind them. */
+  readonly wasWritten: boolean;
 }
 
-export function emptyHour(hourMs: number): HourRecord {
-  return { hourMs, minutes: new Map(), summary: emptySummary(), histograms: emptyHistograms() };
+export function emptyHour(hourMs: number, wasWritten = false): HourRecord {
+  return { hourMs, minutes: new Map(), summary: emptySummary(), histograms: emptyHistograms(), wasWritten };
 }
 
 const scratch: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
@@ -6,7 +6,7 @@ import { METRICS } from '../core/metrics.ts';
 import { Archive } from './archive.ts';
 import type { Columns } from './chunk.ts';
 import { isDamage } from './database.ts';
-import { lockDataFolder } from './lock.ts';
+import { DataFolderInUse, lockDataFolder } from './lock.ts';
 import type { OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
 import { aggregate, history } from './queries.ts';
 
@@ -20,6 +20,7 @@ const post = (reply: Reply): void => port.postMessage(reply);
 
 let archive: Archive | null = null;
 let node = '';
+let folder = '';
 let lock: DatabaseSync | null = null;
 
 function opened(): Archive {
@@ -28,8 +29,7 @@ function opened(): Archive {
 }
 
 function written(): Written {
-  const store = opened();
-  return { sizeBytes: store.size().totalBytes, oldestSampleMs: store.firstSampleMs(node) };
+  return reading((store) => ({ sizeBytes: store.size().totalBytes, oldestSampleMs: store.firstSampleMs(node) }));
 }
 
 function readableMetrics(columns: Columns | null): string[] {
@@ -41,52 +41,53 @@ function readableMetrics(columns: Columns | null): string[] {
  * opened for now is not: `problem` says why, and the next commit tries again.
  */
 function open(request: OpenRequest): OpenAnswer {
-  const folder = dirname(request.path);
-  mkdirSync(folder, { recursive: true });
-  lock ??= lockDataFolder(folder);
+  folder = dirname(request.path);
   node = request.node;
-  archive = new Archive({
+  const store = new Archive({
     path: request.path,
     maxBytes: request.maxBytes,
     nowMs: Date.now,
     onSetAside: (path, reason) => post({ setAside: { path, reason } }),
   });
   let problem: string | null = null;
+  const attempt = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof DataFolderInUse) throw error;
+      problem ??= (error as Error).message;
+    }
+  };
+  attempt(() => {
+    takeFolder();
+    store.open();
+  });
+  archive = store;
   let recovered = 0;
-  try {
-    archive.open();
-  } catch (error) {
-    problem = (error as Error).message;
-  }
-  for (const leftover of request.leftovers) {
-    for (const alert of leftover.alerts) problem = trying(() => opened().saveAlert(alert)) ?? problem;
-    for (const { node: name, columns } of leftover.samples) {
-      if (columns.count === 0 || archive.hasSegment(leftover.segment, name, columns.timestampMs[0] as number)) continue;
-      archive.append(leftover.segment, name, columns);
+  for (const { segment, alerts, samples } of request.leftovers) {
+    for (const alert of alerts) attempt(() => store.saveAlert(alert));
+    for (const { node: name, columns } of samples) {
+      if (columns.count === 0 || store.hasSegment(segment, name, columns.timestampMs)) continue;
+      store.append(segment, name, columns);
       recovered += columns.count;
     }
   }
   const last = request.leftovers.at(-1);
-  if (last) problem = trying(() => opened().commit(last.segment)) ?? problem;
-  problem = trying(() => opened().setRate(node, request.hertz)) ?? problem;
-  return {
+  if (last && store.isOpen) attempt(() => store.commit(last.segment));
+  attempt(() => store.setRate(node, request.hertz));
+  return reading(() => ({
     ...written(),
     problem,
-    openAlerts: archive.alerts.open(),
-    readableMetrics: readableMetrics(archive.newestChunk(node)),
+    openAlerts: store.alerts.open(),
+    readableMetrics: readableMetrics(store.newestChunk(node)),
+    nodes: store.nodes(),
     recovered,
-    nodes: archive.nodes(),
-  };
+  }));
 }
 
-/** The message of the error that the work threw, or null. */
-function trying(work: () => void): string | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    return (error as Error).message;
-  }
+/** The folder is locked before its database is touched; on a full disk that, too, may have to wait. */
+function takeFolder(): void {
+  lock ??= lockDataFolder(folder);
 }
 
 /** Below this size the whole database is checked once after opening; a larger one shows its damage when it is met. */
@@ -94,12 +95,13 @@ const CHECK_BELOW_BYTES = 64 * 1024 * 1024;
 
 function checkOnce(path: string): void {
   const store = archive;
-  if (!store?.isOpen || statSync(path).size > CHECK_BELOW_BYTES) return;
+  if (!store?.isOpen) return;
   try {
-    const row = store.db.prepare('PRAGMA quick_check(1)').get() as { quick_check: string };
+    if (statSync(path).size > CHECK_BELOW_BYTES) return;
+    const row = reading(({ db }) => db.prepare('PRAGMA quick_check(1)').get() as { quick_check: string });
     if (row.quick_check !== 'ok') store.replaceDamaged(row.quick_check);
-  } catch (error) {
-    if (isDamage(error)) store.replaceDamaged((error as Error).message);
+  } catch {
+    // What is wrong will be met, and said, at the next commit.
   }
 }
 
@@ -125,10 +127,12 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operatio
     return null;
   },
   commit: ({ segment }) => {
-    const before = opened().isOpen;
-    opened().commit(segment);
+    const store = opened();
+    const before = store.isOpen;
+    takeFolder();
+    store.commit(segment);
     // Opened late: what it holds is news to the threshold monitor.
-    return before ? written() : { ...written(), openAlerts: opened().alerts.open() };
+    return before ? written() : { ...written(), openAlerts: store.openEpisodesFound };
   },
   forget: ({ segment }) => {
     opened().forget(segment);
@@ -145,12 +149,15 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operatio
   history: (query) => reading((store) => history(store, query)),
   aggregate: (query) => reading((store) => aggregate(store, query, Date.now())),
   alerts: (query) => reading((store) => store.alerts.list(query)),
-  clockEvents: ({ limit }) => opened().clockEvents.slice(-limit).reverse(),
+  clockEvents: ({ limit }) => opened().notes.clockEvents.slice(-limit).reverse(),
   close: () => {
-    archive?.close();
-    archive = null;
-    lock?.close();
-    lock = null;
+    try {
+      archive?.close();
+    } finally {
+      archive = null;
+      lock?.close();
+      lock = null;
+    }
     return null;
   },
 };

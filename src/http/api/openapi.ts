@@ -2,10 +2,10 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
 import { CODES } from '../problem.ts';
 import {
+  type ApiPath,
   aggregateSchema,
   alertListSchema,
   alertSchema,
-  type ApiPath,
   healthStatusSchema,
   historySchema,
   type Parameter,
@@ -30,7 +30,7 @@ function jsonSchema(schema: v.GenericSchema): Json {
 
 const HEADERS = {
   link: { Link: { description: 'The next page, as `<…>; rel="next"`; absent on the last.', schema: { type: 'string' } } },
-  etag: { ETag: { description: 'Changes with every new sample.', schema: { type: 'string' } } },
+  etag: { ETag: { description: 'Of this very answer, for If-None-Match.', schema: { type: 'string' } } },
 };
 
 interface Success {
@@ -41,63 +41,64 @@ interface Success {
 
 const json = (name: string): Json => ({ 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } });
 
-const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; success: Success; problems: readonly (keyof typeof CODES)[] }>> = {
-  '/health': {
-    id: 'getHealth',
-    summary: 'The current health status',
-    success: { description: 'The last health status.', content: json('HealthStatus'), headers: HEADERS.etag },
-    problems: ['unknown_node', 'no_sample_yet'],
-  },
-  '/health/history': {
-    id: 'getHistory',
-    summary: 'Health statuses of a range; by default of the last hour',
-    success: {
-      description: 'A page of health statuses.',
-      content: { ...json('History'), 'text/csv': { schema: { type: 'string' } } },
-      headers: HEADERS.link,
+const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; success: Success; problems: readonly (keyof typeof CODES)[] }>> =
+  {
+    '/health': {
+      id: 'getHealth',
+      summary: 'The current health status',
+      success: { description: 'The last health status.', content: json('HealthStatus'), headers: HEADERS.etag },
+      problems: ['unknown_node', 'no_sample_yet'],
     },
-    problems: ['unknown_node', 'storage_unavailable'],
-  },
-  '/health/aggregate': {
-    id: 'getAggregate',
-    summary: 'Statistics of a range; by default of the last 24 hours',
-    success: { description: 'Statistics of the range.', content: json('Aggregate') },
-    problems: ['unknown_node', 'storage_unavailable'],
-  },
-  '/alerts': {
-    id: 'getAlerts',
-    summary: 'Open alerts and those of the last 24 hours, newest first',
-    success: { description: 'A page of alerts.', content: json('AlertList'), headers: HEADERS.link },
-    problems: ['unknown_node', 'storage_unavailable'],
-  },
-  '/status': {
-    id: 'getStatus',
-    summary: 'Summary of the overall system status',
-    success: { description: 'The summary.', content: json('Status') },
-    problems: [],
-  },
-  '/events': {
-    id: 'getEvents',
-    summary: 'Server-sent events as they happen; Last-Event-ID resumes',
-    success: {
-      description: 'A stream of `health` (HealthStatus), `alert` (Alert) and `shutdown` events.',
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    '/health/history': {
+      id: 'getHistory',
+      summary: 'Health statuses of a range; by default of the last hour',
+      success: {
+        description: 'A page of health statuses.',
+        content: { ...json('History'), 'text/csv': { schema: { type: 'string' } } },
+        headers: HEADERS.link,
+      },
+      problems: ['unknown_node', 'storage_unavailable'],
     },
-    problems: ['unknown_node', 'too_many_event_streams'],
-  },
-  '/metrics': {
-    id: 'getMetrics',
-    summary: 'Metrics for Prometheus',
-    success: { description: 'Prometheus text format.', content: { 'text/plain': { schema: { type: 'string' } } } },
-    problems: [],
-  },
-  '/openapi.json': {
-    id: 'getOpenApi',
-    summary: 'This document',
-    success: { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } }, headers: HEADERS.etag },
-    problems: [],
-  },
-};
+    '/health/aggregate': {
+      id: 'getAggregate',
+      summary: 'Statistics of a range; by default of the last 24 hours',
+      success: { description: 'Statistics of the range.', content: json('Aggregate') },
+      problems: ['unknown_node', 'storage_unavailable'],
+    },
+    '/alerts': {
+      id: 'getAlerts',
+      summary: 'Open alerts and those of the last 24 hours, newest first',
+      success: { description: 'A page of alerts.', content: json('AlertList'), headers: HEADERS.link },
+      problems: ['unknown_node', 'storage_unavailable'],
+    },
+    '/status': {
+      id: 'getStatus',
+      summary: 'Summary of the overall system status',
+      success: { description: 'The summary.', content: json('Status') },
+      problems: [],
+    },
+    '/events': {
+      id: 'getEvents',
+      summary: 'Server-sent events as they happen; Last-Event-ID resumes',
+      success: {
+        description: 'A stream of `health` (HealthStatus), `alert` (Alert) and `shutdown` events.',
+        content: { 'text/event-stream': { schema: { type: 'string' } } },
+      },
+      problems: ['unknown_node', 'too_many_event_streams'],
+    },
+    '/metrics': {
+      id: 'getMetrics',
+      summary: 'Metrics for Prometheus',
+      success: { description: 'Prometheus text format.', content: { 'text/plain': { schema: { type: 'string' } } } },
+      problems: [],
+    },
+    '/openapi.json': {
+      id: 'getOpenApi',
+      summary: 'This document',
+      success: { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } }, headers: HEADERS.etag },
+      problems: [],
+    },
+  };
 
 function parameterDocument(name: string, { kind, schema, description }: Parameter): Json {
   const base = { name, in: 'query', required: false, description, schema: jsonSchema(schema) };
@@ -106,7 +107,8 @@ function parameterDocument(name: string, { kind, schema, description }: Paramete
 
 function problemResponses(codes: readonly (keyof typeof CODES)[]): Json {
   const byStatus = new Map<number, string[]>();
-  for (const code of codes) byStatus.set(CODES[code].status, [...(byStatus.get(CODES[code].status) ?? []), `\`${code}\`: ${CODES[code].title}`]);
+  for (const code of codes)
+    byStatus.set(CODES[code].status, [...(byStatus.get(CODES[code].status) ?? []), `\`${code}\`: ${CODES[code].title}`]);
   return Object.fromEntries(
     [...byStatus].map(([status, lines]) => [
       String(status),
@@ -120,13 +122,28 @@ export function openApiDocument(version: string): Json {
   const paths: Json = {};
   for (const [path, operation] of Object.entries(OPERATIONS)) {
     const list = Object.entries(parameters[path as ApiPath] as Record<string, Parameter>);
-    const general: (keyof typeof CODES)[] = ['invalid_parameter', 'unknown_parameter', 'unauthorized', 'method_not_allowed', 'internal_error'];
+    const general: (keyof typeof CODES)[] = [
+      'invalid_parameter',
+      'unknown_parameter',
+      'malformed_url',
+      'malformed_request',
+      'unauthorized',
+      'method_not_allowed',
+      'request_timeout',
+      'url_too_long',
+      'headers_too_large',
+      'internal_error',
+    ];
     paths[path] = {
       get: {
         operationId: operation.id,
         summary: operation.summary,
         parameters: list.map(([name, parameter]) => parameterDocument(name, parameter)),
-        responses: { 200: operation.success, ...problemResponses([...general, ...operation.problems]) },
+        responses: {
+          200: operation.success,
+          ...(operation.success.headers === HEADERS.etag ? { 304: { description: 'What If-None-Match names is the current one.' } } : {}),
+          ...problemResponses([...general, ...operation.problems]),
+        },
       },
     };
   }
@@ -135,7 +152,8 @@ export function openApiDocument(version: string): Json {
     info: {
       title: 'edge-health',
       version,
-      description: 'Health of an edge computer: read-only. Every path also answers HEAD. Errors are RFC 9457 problem documents with a stable `code`.',
+      description:
+        'Health of an edge computer: read-only. Every path also answers HEAD. Errors are RFC 9457 problem documents with a stable `code`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -7,7 +7,8 @@ import { STATUSES } from '../../core/thresholds.ts';
  * /openapi.json. Descriptions are what an API user reads.
  */
 type About = { description: string; examples?: unknown[] };
-const about = <T>(description: string, more: Omit<About, 'description'> = {}): v.MetadataAction<T, About> => v.metadata({ description, ...more });
+const about = <T>(description: string, more: Omit<About, 'description'> = {}): v.MetadataAction<T, About> =>
+  v.metadata({ description, ...more });
 
 const instant = v.pipe(v.string(), v.isoTimestamp(), v.metadata({ format: 'date-time' }));
 const timestamp = (description: string) => v.pipe(instant, about(description));
@@ -24,7 +25,10 @@ export const healthStatusSchema = v.strictObject({
   memory_percent: reading('Memory usage in percent'),
   disk_percent: reading('Usage of the fullest configured file system in percent'),
   temperature: reading('CPU or SoC temperature in degrees Celsius'),
-  status: v.pipe(statusSchema, about('Worst of the metrics; UNKNOWN: nothing could be measured, or no sample for more than three periods.')),
+  status: v.pipe(
+    statusSchema,
+    about('Worst of the metrics; UNKNOWN: nothing could be measured, or no sample for more than three periods.'),
+  ),
   node_name: text('Name of the monitoring node that produced it.'),
   timestamp: timestamp('When it was measured, UTC.'),
 });
@@ -40,7 +44,7 @@ export const alertSchema = v.strictObject({
   metric: text('The metric that crossed a threshold or fell silent.'),
   value: v.pipe(v.number(), about('The measured value; for ERROR the seconds since the last good reading.')),
   threshold: v.pipe(v.number(), about('The threshold that was crossed; for ERROR the seconds allowed.')),
-  timestamp: timestamp("When this change of the alert happened, UTC."),
+  timestamp: timestamp('When this change of the alert happened, UTC.'),
   resolved: v.boolean(),
 });
 
@@ -144,7 +148,10 @@ export const statusDocumentSchema = v.strictObject({
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({
     undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: the kernel does not tell.')),
-    throttle_events: v.pipe(v.nullable(v.number()), about('Intel: times a core was slowed for its heat since boot; null: the kernel does not tell.')),
+    throttle_events: v.pipe(
+      v.nullable(v.number()),
+      about('Intel: times a core was slowed for its heat since boot; null: the kernel does not tell.'),
+    ),
   }),
   clock_events: v.pipe(
     v.array(v.strictObject({ kind: v.picklist(['step', 'suspend']), timestamp: instant, delta_seconds: v.number() })),
@@ -163,11 +170,20 @@ export const statusDocumentSchema = v.strictObject({
     last_write: v.nullable(instant),
     set_aside: v.array(v.string()),
   }),
-  rest: v.strictObject({ connections: v.number(), event_streams: v.number(), evicted_connections: v.number(), dropped_event_streams: v.number() }),
+  rest: v.strictObject({
+    connections: v.number(),
+    event_streams: v.number(),
+    evicted_connections: v.number(),
+    dropped_event_streams: v.number(),
+  }),
   ros: v.strictObject({ transport: v.picklist(['rclnodejs', 'embedded', 'off']), reason: v.string() }),
   ops: v.strictObject({ jobs: v.pipe(v.array(v.unknown()), about('Last runs of the scheduled jobs.')) }),
   shutdown: v.strictObject({ state: v.pipe(v.string(), about('`none`: no safe shutdown is under way.')) }),
-  config: v.strictObject({ file: v.string(), loaded: instant, problem: v.pipe(v.nullable(v.string()), about('Why the last reload changed nothing.')) }),
+  config: v.strictObject({
+    file: v.string(),
+    loaded: instant,
+    problem: v.pipe(v.nullable(v.string()), about('Why the last reload changed nothing.')),
+  }),
 });
 
 export const problemSchema = v.strictObject({
@@ -201,12 +217,16 @@ const nodeParameter: Parameter = {
   allowed: 'the name of a node, as /status lists them',
 };
 const anyNode: Parameter = { ...nodeParameter, description: 'Only this monitoring node.' };
+/** ISO 8601 has four digits for the year: with its zone a time may lie beyond them. */
+export const EARLIEST_MS = Date.parse('0000-01-01T00:00:00.000Z');
+const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
 const instantParameter = (description: string): Parameter => ({
   kind: 'text',
   schema: v.pipe(
     v.string(),
     v.regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/),
-    v.check((value) => Number.isFinite(Date.parse(value)) && isCalendarDate(value), 'no such date'),
+    v.check((value) => Date.parse(value) >= EARLIEST_MS && Date.parse(value) <= LATEST_MS && isCalendarDate(value), 'no such date'),
   ),
   description,
   allowed: 'an ISO 8601 time with zone such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31 (UTC)',
@@ -258,7 +278,8 @@ export const parameters = {
     step: {
       kind: 'text',
       schema: v.pipe(v.string(), v.regex(/^[1-9]\d{0,4}[smhd]$/)),
-      description: 'Averages over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Without it every sample.',
+      description:
+        'Averages over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Without it every sample.',
       allowed: 'a length such as 10s, 1m, 6h or 1d',
     },
     order: oneOf(['asc', 'desc'], 'Oldest or newest first.', 'asc'),

@@ -1,16 +1,13 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { METRICS, type Metric } from '../../core/metrics.ts';
 import type { HistoryPage, Order } from '../../core/ports.ts';
 import { STATUSES } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
-import { type Context, fromStore, nextLink, nodeOf, prefers } from '../context.ts';
+import { type Context, drained, fromStore, nextLink, nodeOf, prefers, turn } from '../context.ts';
 import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
 
 /** Rows that are rendered in one go: about half a millisecond, between which the loop serves others and takes samples. */
 const ROWS_AT_ONCE = 500;
-/** A reader that takes nothing for this long is dropped. */
-const DRAIN_SECONDS = 20;
 
 /** GET /health/history: health statuses of a range as JSON or CSV, rendered piece by piece. */
 export async function history(context: Context): Promise<void> {
@@ -28,7 +25,7 @@ export async function history(context: Context): Promise<void> {
   }
   const limit = query['limit'] as number;
   const empty: HistoryPage = { count: 0, timestampMs: new Float64Array(0), metrics: [], status: new Uint8Array(0), more: false };
-  const page = fromMs < toMs ? await fromStore(view.history.history({ node, fromMs, toMs, stepMs: step, order, limit })) : empty;
+  const page = fromMs < toMs ? await fromStore(() => view.history.history({ node, fromMs, toMs, stepMs: step, order, limit })) : empty;
   const csv = prefers(request, 'text/csv');
   const headers: Record<string, string> = {
     'Content-Type': csv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
@@ -83,22 +80,15 @@ function csvRows(page: HistoryPage, node: string): Rows {
 
 async function stream(response: ServerResponse, count: number, rows: Rows): Promise<void> {
   let text = rows.head;
+  await turn();
   for (let i = 0; i < count; i += 1) {
     text += rows.row(i);
     if ((i + 1) % ROWS_AT_ONCE !== 0) continue;
-    const flowing = response.write(text);
+    response.write(text);
     text = '';
+    await drained(response);
     if (response.destroyed) return;
-    if (flowing) await new Promise(setImmediate);
-    else await drained(response);
+    await turn();
   }
   response.end(text + rows.foot);
-}
-
-async function drained(response: ServerResponse): Promise<void> {
-  try {
-    await once(response, 'drain', { signal: AbortSignal.timeout(DRAIN_SECONDS * 1000) });
-  } catch {
-    response.destroy(); // Too slow, or gone.
-  }
 }

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { DAY_MS } from '../core/time.ts';
+import { AlertTable } from './alert-table.ts';
+import { openDatabase } from './database.ts';
+import { ALL, allPages, change, EVER, expectedAlerts, history, NOW, query } from './testing/alerts.ts';
+import { temporaryFolder } from './testing/folder.ts';
+
+const folder = temporaryFolder(t);
+let databases = 0;
+
+function withTable<T>(use: (table: AlertTable) => T): T {
+  databases += 1;
+  const { db } = openDatabase(`${folder}/${databases}.db`, NOW);
+  try {
+    return use(new AlertTable(db));
+  } finally {
+    db.close();
+  }
+}
+
+t.test('whatever was published: every listing and its pages hold what they must, each once and in order', async (t) => {
+  fc.assert(
+    fc.property(history, fc.array(query, { minLength: 1, maxLength: 12 }), (published, queries) => {
+      withTable((table) => {
+        for (const alert of published) table.save(alert);
+        for (const one of queries)
+          t.same(
+            allPages((page) => table.list(page), one),
+            expectedAlerts(published, one),
+          );
+      });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+t.test('saving again what is saved, from any point on, changes nothing', async (t) => {
+  fc.assert(
+    fc.property(history, fc.nat(), fc.nat(), (published, from, to) => {
+      withTable((table) => {
+        for (const alert of published) table.save(alert);
+        const listings = (): unknown[] => [
+          table.open(),
+          table.list({ ...ALL, range: EVER }),
+          table.list({ ...ALL, range: EVER, changes: true }),
+        ];
+        const before = listings();
+        for (const alert of published.slice(from % (published.length + 1)).slice(0, to % (published.length + 1))) table.save(alert);
+        t.same(listings(), before);
+      });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+t.test('open episodes are listed however old they are, closed ones for a day', async (t) => {
+  withTable((table) => {
+    const old = change('a/cpu_percent/1', NOW - 400 * DAY_MS);
+    const closed = change('a/cpu_percent/2', NOW - DAY_MS - 1, { resolved: true });
+    const closedLately = change('a/cpu_percent/3', NOW - DAY_MS, { resolved: true });
+    for (const alert of [old, closed, closedLately]) table.save(alert);
+    t.same(table.list(ALL).alerts, [closedLately, old]);
+    t.same(table.open(), [old]);
+  });
+});
+
+t.test('the last change wins, though the clock was set back before it', async (t) => {
+  withTable((table) => {
+    const raised = change('a/cpu_percent/1', NOW);
+    const worse = change('a/cpu_percent/1', NOW - 3_600_000, { severity: 'CRITICAL', value: 97, threshold: 90 });
+    const over = change('a/cpu_percent/1', NOW - 1_800_000, { value: 50, resolved: true });
+    table.save(raised);
+    table.save(worse);
+    t.same(table.open(), [worse]);
+    t.same(table.list({ ...ALL, range: { fromMs: NOW - 7_200_000, toMs: NOW - 3_000_000 } }).alerts, [worse], 'also among those of its time');
+    table.save(over);
+    t.same(table.open(), []);
+    table.save(raised);
+    table.save(worse);
+    t.same(table.list(ALL).alerts, [over], 'and a replay does not open it again');
+  });
+});
+
+t.test('a value that was not available stays so', async (t) => {
+  withTable((table) => {
+    table.save(change('a/cpu_percent/1', NOW, { value: Number.NaN }));
+    t.equal(table.list(ALL).alerts[0]?.value, null);
+  });
+});

@@ -1,0 +1,40 @@
+import t from 'tap';
+import type { ClockEvent } from '../core/clock-watch.ts';
+import { gapMs } from '../core/summary.ts';
+import { jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
+
+const event = (timestamp_ms: number, delta_seconds: number): ClockEvent => ({ kind: 'step', timestamp_ms, delta_seconds });
+
+t.test('a step forward passes over the time before it', async (t) => {
+  const events = [event(100_000, 60)]; // 40 s → 100 s
+  t.equal(skippedMs(events, 0, 200_000), 60_000);
+  t.equal(skippedMs(events, 0, 40_000), 0);
+  t.equal(skippedMs(events, 0, 50_000), 10_000);
+  t.equal(skippedMs(events, 50_000, 60_000), 10_000, 'a range inside it');
+  t.equal(skippedMs(events, 90_000, 200_000), 10_000);
+  t.equal(skippedMs(events, 100_000, 200_000), 0);
+  t.equal(repeatedMs(events, 0, 200_000), 0);
+});
+
+t.test('a suspend and a step noticed together never skip more than there is', async (t) => {
+  t.equal(skippedMs([event(100_000, 60), event(100_000, 50)], 80_000, 100_000), 20_000);
+});
+
+t.test('a step back repeats the time after it', async (t) => {
+  const events = [event(100_000, -60)]; // 160 s → 100 s
+  t.equal(repeatedMs(events, 0, 200_000), 60_000);
+  t.equal(repeatedMs(events, 0, 100_000), 0);
+  t.equal(repeatedMs(events, 150_000, 200_000), 10_000);
+  t.equal(skippedMs(events, 0, 200_000), 0);
+  t.same(jumpsBetween(events, 99_000, 101_000), [], 'and makes no gap');
+});
+
+t.test('the gap around a jump is what is left of it, also when it was noticed after the next sample', async (t) => {
+  const gap = (fromMs: number, toMs: number, events: ClockEvent[]): number => gapMs(fromMs, toMs, jumpsBetween(events, fromMs, toMs));
+  t.equal(gap(0, 3_601_000, [event(3_600_500, 3600)]), 1000);
+  const late = [event(3_601_800, 3600)];
+  t.equal(gap(0, 3_601_000, late), 1800);
+  t.equal(gap(3_601_000, 3_602_000, late), 200);
+  t.equal(gap(0, 3_601_000, []), 3_601_000);
+  t.equal(gap(5000, 5000, late), 0);
+});

@@ -1,0 +1,82 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { ClockEvent } from '../core/clock-watch.ts';
+
+interface Rate {
+  readonly sinceMs: number;
+  readonly hertz: number;
+}
+
+/** What is rare but needed to judge samples: how often each node publishes since when, and the jumps of the clock. */
+export class Notes {
+  #rates = new Map<string, Rate[]>();
+  #clockEvents: ClockEvent[] = [];
+  #unsavedRates: { readonly node: string; readonly rate: Rate }[] = [];
+  #unsavedEvents: ClockEvent[] = [];
+
+  get clockEvents(): readonly ClockEvent[] {
+    return this.#clockEvents;
+  }
+
+  addClockEvent(event: ClockEvent): void {
+    this.#clockEvents.push(event);
+    this.#unsavedEvents.push(event);
+  }
+
+  /** From when on a node publishes how often; what came before keeps its own rate. */
+  addRate(node: string, rate: Rate): void {
+    const rates = this.#rates.get(node) ?? [];
+    if (rates.at(-1)?.hertz === rate.hertz) return;
+    this.#rates.set(node, [...rates, rate]);
+    this.#unsavedRates.push({ node, rate });
+  }
+
+  /** Rates by time, oldest first; a node that never said is taken to publish at 1 Hz. */
+  ratesOf(node: string): readonly Rate[] {
+    return this.#rates.get(node) ?? [{ sinceMs: 0, hertz: 1 }];
+  }
+
+  periodMsAt(node: string, timestampMs: number): number {
+    const rates = this.ratesOf(node);
+    let hertz = rates[0]?.hertz ?? 1;
+    for (const rate of rates) if (rate.sinceMs <= timestampMs) hertz = rate.hertz;
+    return 1000 / hertz;
+  }
+
+  /** Reads a database's notes; those of this run that it does not have will be saved there. */
+  load(db: DatabaseSync): void {
+    const ratesBefore = this.#rates;
+    const eventsBefore = this.#clockEvents;
+    const rates = db.prepare('SELECT name, since_ms, hertz FROM rate JOIN node ON node.id = node_id ORDER BY since_ms').all() as {
+      name: string;
+      since_ms: number;
+      hertz: number;
+    }[];
+    const events = db
+      .prepare('SELECT kind, timestamp_ms, delta_seconds FROM clock_event ORDER BY timestamp_ms')
+      .all() as unknown as ClockEvent[];
+    this.#rates = new Map();
+    for (const { name, since_ms, hertz } of rates) {
+      this.#rates.set(name, [...(this.#rates.get(name) ?? []), { sinceMs: since_ms, hertz }]);
+    }
+    this.#unsavedRates = [];
+    for (const [node, before] of ratesBefore) {
+      const last = before.at(-1);
+      if (last) this.addRate(node, last);
+    }
+    const known = new Set(events.map((event) => `${event.timestamp_ms} ${event.kind}`));
+    this.#unsavedEvents = eventsBefore.filter((event) => !known.has(`${event.timestamp_ms} ${event.kind}`));
+    this.#clockEvents = [...events, ...this.#unsavedEvents];
+  }
+
+  /** Writes what is not saved yet; throws when that has to wait. */
+  save(db: DatabaseSync, idOf: (node: string) => number): void {
+    for (const { node, rate } of this.#unsavedRates) {
+      db.prepare('INSERT OR REPLACE INTO rate VALUES (?, ?, ?)').run(idOf(node), rate.sinceMs, rate.hertz);
+    }
+    this.#unsavedRates = [];
+    for (const event of this.#unsavedEvents) {
+      db.prepare('INSERT OR IGNORE INTO clock_event VALUES (?, ?, ?)').run(event.timestamp_ms, event.kind, event.delta_seconds);
+    }
+    this.#unsavedEvents = [];
+  }
+}

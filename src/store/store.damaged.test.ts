@@ -1,0 +1,226 @@
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import t, { type Test } from 'tap';
+import { ALL, change } from './testing/alerts.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { type Row, row, series } from './testing/rows.ts';
+import { EVER, NODE, START, startStore, type TestStore, until } from './testing/store.ts';
+
+// A database that cannot be used is put aside, whole, and said; a new one is begun and works.
+
+const ALERT = change(`${NODE}/cpu_percent/1`, START);
+
+/** Values that no codec can shorten, so that the database is larger than what SQLite keeps in memory. */
+const BULKY: readonly Row[] = Array.from({ length: 50_000 }, (_, i) => ({
+  ...row(START + i * 250),
+  values: [Math.sqrt(i), Math.cbrt(i), Math.log1p(i), Math.sin(i)],
+}));
+
+async function fill(t: Test, folder: string, rows: readonly Row[]): Promise<string> {
+  const first = await startStore(t, folder);
+  first.record(rows);
+  await first.store.recordAlert(ALERT);
+  await first.stop();
+  return first.store.state().path;
+}
+
+function overwrite(path: string, from: number, length: number): void {
+  const descriptor = openSync(path, 'r+');
+  writeSync(descriptor, Buffer.alloc(length, 0xa5), 0, length, from);
+  closeSync(descriptor);
+}
+
+async function checkWorks(t: Test, started: TestStore): Promise<void> {
+  const rows = series(START + 30_000_000, 100);
+  started.recordNextMinute(rows);
+  await started.store.recordAlert({ ...ALERT, alert_id: `${NODE}/cpu_percent/2` });
+  const found = await started.rows();
+  t.same(found.slice(-100), rows, 'the new one takes samples');
+  t.ok(
+    (await started.store.alerts({ ...ALL, range: EVER })).alerts.some(({ alert_id }) => alert_id.endsWith('/2')),
+    'and alerts',
+  );
+  t.match(started.store.state(), { state: 'ok', error: null });
+}
+
+const damages: Record<string, { damage: (path: string) => void; reason: RegExp; whenFound: 'start' | 'later' }> = {
+  'a file cut in half': {
+    damage: (path) => truncateSync(path, Math.floor(statSync(path).size / 2)),
+    reason: /truncated/,
+    whenFound: 'start',
+  },
+  'a file cut within its header': { damage: (path) => truncateSync(path, 50), reason: /not a database/, whenFound: 'start' },
+  'an empty file': { damage: (path) => truncateSync(path, 0), reason: /empty/, whenFound: 'start' },
+  'an overwritten header': { damage: (path) => overwrite(path, 0, 4096), reason: /not a database/, whenFound: 'start' },
+  'an overwritten header after its first words': { damage: (path) => overwrite(path, 100, 3996), reason: /malformed/, whenFound: 'start' },
+  'pages overwritten in the middle': {
+    damage: (path) => overwrite(path, Math.floor(statSync(path).size / 8192) * 4096, 64 * 1024),
+    reason: /./,
+    whenFound: 'later',
+  },
+  'a text file': { damage: (path) => writeFileSync(path, 'Dear database,\n'.repeat(1000)), reason: /not a database/, whenFound: 'start' },
+  'a database of another program': {
+    damage: (path) => {
+      rmSync(path);
+      const other = new DatabaseSync(path);
+      other.exec('PRAGMA journal_mode = WAL; CREATE TABLE photos (name TEXT); INSERT INTO photos VALUES (1)');
+      other.close();
+    },
+    reason: /another program/,
+    whenFound: 'start',
+  },
+  'a database of a newer version': {
+    damage: (path) => {
+      const newer = new DatabaseSync(path);
+      newer.exec('PRAGMA user_version = 99');
+      newer.close();
+    },
+    reason: /newer version \(schema 99/,
+    whenFound: 'start',
+  },
+  'a database without some of its tables': {
+    damage: (path) => {
+      const poorer = new DatabaseSync(path);
+      poorer.exec('DROP TABLE minute');
+      poorer.close();
+    },
+    reason: /without its tables minute/,
+    whenFound: 'start',
+  },
+};
+
+for (const [name, { damage, reason, whenFound }] of Object.entries(damages)) {
+  t.test(name, async (t) => {
+    const folder = temporaryFolder(t);
+    const path = await fill(t, folder, BULKY);
+    damage(path);
+    const content = readFileSync(path);
+    const reasons: unknown[] = [];
+    const started = await startStore(t, folder, {
+      log: (level, _message, fields) => {
+        if (level === 'error') reasons.push(fields?.['reason']);
+      },
+    });
+    if (whenFound === 'later') await until('it is found', () => started.store.state().set_aside.length > 0);
+    const { set_aside, path: samePath } = started.store.state();
+    t.equal(samePath, path);
+    t.equal(set_aside.length, 1);
+    t.match(set_aside[0], /edge-health\.db\.set-aside-\d{8}T\d{6}Z$/);
+    t.ok(readFileSync(set_aside[0] as string).equals(content), 'what was put aside is as it was');
+    t.match(reasons, [reason], 'and is said');
+    await checkWorks(t, started);
+    await started.stop();
+    const next = await startStore(t, folder);
+    t.same(next.store.state().set_aside, [], 'the new one is whole');
+    t.equal((await next.rows()).length, 100);
+  });
+}
+
+t.test('a file cut off while much of it is in the log beside it', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = await fill(t, folder, BULKY);
+  const log = readFileSync(path).subarray(0, 4096);
+  writeFileSync(`${path}-wal`, log); // Not a log at all, but not empty either.
+  truncateSync(path, 8192);
+  const started = await startStore(t, folder);
+  await until('it is found', () => started.store.state().set_aside.length > 0);
+  await checkWorks(t, started);
+});
+
+t.test('damage that is met while running: when reading', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = await fill(t, folder, BULKY);
+  const started = await startStore(t, folder);
+  started.record(series(START + 20_000_000, 30));
+  await started.rows(); // The check after the start is over by then.
+  const size = statSync(path).size;
+  t.ok(size > 1_500_000, `${size} bytes`);
+  overwrite(path, 8192, size - 8192);
+  // What SQLite still has in memory of it may serve for some time.
+  await until('it is met', async () => {
+    await started.rows();
+    return started.store.state().set_aside.length > 0;
+  });
+  t.same((await started.rows()).slice(-30), series(START + 20_000_000, 30), 'what was not written yet is in the new one');
+  await checkWorks(t, started);
+});
+
+t.test('damage that is met while running: when writing, with alerts open', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = await fill(t, folder, series(START, 300));
+  const started = await startStore(t, folder);
+  await started.rows();
+  overwrite(path, 0, statSync(path).size);
+  for (const suffix of ['-wal', '-shm']) if (existsSync(path + suffix)) overwrite(path + suffix, 0, statSync(path + suffix).size);
+  const rows = series(START + 300_000, 600);
+  for (let i = 0; i < rows.length; i += 60) started.recordNextMinute(rows.slice(i, i + 60));
+  const later = { ...ALERT, alert_id: `${NODE}/cpu_percent/3` };
+  await started.store.recordAlert(later);
+  await until('it is met', () => started.store.state().set_aside.length > 0);
+  await until('all is written', () => {
+    started.recordNextMinute([]);
+    return started.store.state().state === 'ok';
+  });
+  t.same((await started.rows()).slice(-600), rows);
+  t.ok((await started.store.alerts(ALL)).alerts.some(({ alert_id }) => alert_id === later.alert_id));
+  await checkWorks(t, started);
+});
+
+for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and those beside it': ['', '-wal', '-shm'] })) {
+  t.test(`the database is removed while running: ${name}`, async (t) => {
+    const folder = temporaryFolder(t);
+    const path = await fill(t, folder, series(START, 300));
+    const started = await startStore(t, folder);
+    started.record(series(START + 300_000, 30));
+    await started.store.recordAlert({ ...ALERT, alert_id: `${NODE}/cpu_percent/5` });
+    for (const suffix of suffixes) rmSync(path + suffix, { force: true });
+    const rows = series(START + 330_000, 60);
+    started.recordNextMinute(rows);
+    await until('it is noticed', () => started.store.state().set_aside.length > 0);
+    t.match(started.store.state().set_aside, ['(removed)']);
+    t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('set aside')));
+    t.same(await started.rows(), [...series(START + 300_000, 30), ...rows], 'what was not written yet is kept');
+    const open = [ALERT.alert_id, `${NODE}/cpu_percent/5`];
+    t.same((await started.store.alerts(ALL)).alerts.map(({ alert_id }) => alert_id).sort(), open, 'and what is open stays so');
+    await checkWorks(t, started);
+    await started.stop();
+    t.ok(existsSync(path));
+    const next = await startStore(t, folder);
+    t.equal((await next.rows()).length, 190);
+    t.same(next.store.state().set_aside, []);
+  });
+}
+
+t.test('another database is put in its place while running', async (t) => {
+  const folder = temporaryFolder(t);
+  const backup = await fill(t, folder, series(START, 300));
+  renameSync(backup, `${backup}.backup`);
+  const path = await fill(t, folder, series(START + 1_000_000, 50));
+  const started = await startStore(t, folder);
+  started.record(series(START + 1_050_000, 100));
+  started.recordNextMinute(series(START + 2_000_000, 1));
+  await started.store.recordAlert({ ...ALERT, alert_id: `${NODE}/cpu_percent/6` });
+  await until('much is in the log beside it', () => started.store.state().samples_pending === 0);
+  started.record(series(START + 2_001_000, 29));
+  renameSync(`${backup}.backup`, path);
+  started.recordNextMinute(series(START + 2_030_000, 1));
+  await until('it is noticed', () => started.store.state().set_aside.length > 0);
+  const expected = [...series(START, 300), ...series(START + 2_001_000, 30)];
+  t.same(await started.rows(), expected, 'it is gone on with');
+  await started.stop();
+  const check = new DatabaseSync(path, { readOnly: true });
+  t.match(check.prepare('PRAGMA integrity_check').get(), { integrity_check: 'ok' });
+  check.close();
+  t.same(await (await startStore(t, folder)).rows(), expected);
+});

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { HOUR_MS } from '../core/time.ts';
+import { ALL } from './testing/alerts.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { EVER, NODE, startStore } from './testing/store.ts';
+
+const ROUNDS = 8;
+const program = fileURLToPath(new URL('./testing/recorder.ts', import.meta.url));
+
+/** Runs the recorder and kills it some time after it has begun to record. Returns the lines it wrote. */
+async function recordAndKill(folder: string, firstMs: number, afterMs: number): Promise<string[]> {
+  const child = spawn(process.execPath, [program, join(folder, 'data'), join(folder, 'run'), String(firstMs)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  let begun: () => void = () => undefined;
+  const recording = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+    if (text.includes('sample')) begun();
+  });
+  const closed = once(child, 'close');
+  await Promise.race([recording, closed]);
+  await sleep(afterMs);
+  child.kill('SIGKILL');
+  const [, signal] = await closed;
+  if (signal !== 'SIGKILL') throw new Error(`the recorder ended by itself: ${text.slice(-500)}`);
+  return text.split('\n').slice(0, -1);
+}
+
+const named = (lines: readonly string[], kind: string): string[] =>
+  lines.filter((line) => line.startsWith(`${kind} `)).map((line) => line.slice(kind.length + 1));
+
+t.test('kill -9 at any moment loses and doubles nothing that was recorded', async (t) => {
+  const folder = temporaryFolder(t);
+  const firstMs = Date.now() - 2 * ROUNDS * HOUR_MS;
+  const lines: string[] = [];
+  for (let round = 0; round < ROUNDS; round += 1)
+    lines.push(...(await recordAndKill(folder, firstMs + round * 2 * HOUR_MS, Math.random() * 700)));
+  const samples = named(lines, 'sample').map(Number);
+  const alerts = named(lines, 'alert');
+  t.ok(samples.length > ROUNDS * 20 && alerts.length > 0, `${samples.length} samples and ${alerts.length} alerts in ${ROUNDS} rounds`);
+  t.same(
+    lines.filter((line) => line.startsWith('log error')),
+    [],
+  );
+
+  const { store } = await startStore(t, folder);
+  const page = await store.history({ node: NODE, ...EVER, stepMs: null, order: 'asc', limit: 200_000 });
+  const found = Array.from(page.timestampMs.subarray(0, page.count));
+  const times = new Set(found);
+  t.equal(times.size, found.length, 'no sample twice');
+  t.same(
+    samples.filter((ms) => !times.has(ms)),
+    [],
+    'every sample is there',
+  );
+  // One can have been recorded without having been named any more.
+  t.ok(found.length - samples.length <= ROUNDS, `${found.length} of ${samples.length}`);
+  const listed = (await store.alerts({ ...ALL, range: EVER, limit: 10_000 })).alerts.map(({ alert_id }) => alert_id);
+  t.equal(new Set(listed).size, listed.length, 'no alert twice');
+  t.same(
+    alerts.filter((id) => !listed.includes(id)),
+    [],
+    'every alert is there',
+  );
+  t.ok(listed.length - alerts.length <= ROUNDS);
+  const [whole] = await store.aggregate({ node: NODE, ...EVER, by: null });
+  t.equal(whole?.samples_received, found.length, 'and the hours know of the same samples');
+});

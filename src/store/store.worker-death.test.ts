@@ -1,0 +1,97 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { ALL, change, NOW } from './testing/alerts.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { series } from './testing/rows.ts';
+import { EVER, NODE, START, startStore, TestStore, until } from './testing/store.ts';
+
+// The database has a thread of its own; should it die (memory, a bug), the store takes what it had not written from the
+// tail and goes on with a new one.
+
+/** Words that the worker for this test understands. */
+const DIE_NOW = 'die now';
+const DIE_AT_COMMIT = 'die at commit';
+const worker = new URL('./testing/mortal-worker.ts', import.meta.url);
+
+const ask = (started: TestStore, node: string): Promise<unknown> =>
+  started.store.history({ node, ...EVER, stepMs: null, order: 'asc', limit: 1 }).catch(() => null);
+
+const deaths = (started: TestStore): number => started.logged.filter(({ level }) => level === 'error').length;
+
+async function die(started: TestStore, during: () => void = () => undefined): Promise<void> {
+  const before = deaths(started);
+  const dying = ask(started, DIE_NOW);
+  during();
+  await dying;
+  await until('it died', () => deaths(started) > before);
+}
+
+t.test('the thread dies: nothing recorded before, meanwhile or after is lost or doubled', async (t) => {
+  const folder = temporaryFolder(t);
+  const started = await startStore(t, folder, { worker, retrySeconds: 1 });
+  started.record(series(START, 50));
+  await started.rows(); // Hands them over.
+  started.record(series(START + 50_000, 50)); // These are still on their way.
+  await die(started);
+  t.equal(started.store.state().state, 'degraded');
+  t.match(started.store.state().error, /killed by the test/);
+  await t.rejects(started.rows());
+  started.record(series(START + 100_000, 30));
+  started.record(series(START + 130_000, 3000)); // More than a batch.
+  started.recordNextMinute(series(START + 3_130_000, 20));
+  await started.store.recordAlert(change('a/cpu_percent/1', NOW));
+  started.store.recordClockEvent({ kind: 'step', timestamp_ms: START, delta_seconds: 1 });
+  await until('it works again', () => started.store.state().state === 'ok');
+  started.record(series(START + 3_150_000, 50));
+  const all = series(START, 3200);
+  t.same(await started.rows(), all);
+  t.same((await started.store.alerts(ALL)).alerts, [change('a/cpu_percent/1', NOW)]);
+  t.equal((await started.store.clockEvents(10)).length, 1);
+  t.equal(started.store.state().samples_lost, 0);
+  await started.stop();
+  t.same(readdirSync(join(folder, 'run', 'tail')), []);
+  t.same(await (await startStore(t, folder)).rows(), all);
+});
+
+t.test('it dies between writing a minute and saying so', async (t) => {
+  const folder = temporaryFolder(t);
+  const started = await startStore(t, folder, { worker });
+  started.record(series(START, 59));
+  await ask(started, DIE_AT_COMMIT);
+  started.recordNextMinute(series(START + 59_000, 11));
+  await until('it died', () => deaths(started) > 0);
+  started.record(series(START + 70_000, 30));
+  await until('it works again', () => started.store.state().state === 'ok');
+  t.same(await started.rows(), series(START, 100));
+  const [whole] = await started.store.aggregate({ node: NODE, ...EVER, by: null });
+  t.equal(whole?.samples_received, 100);
+});
+
+t.test('it dies again and again', async (t) => {
+  const folder = temporaryFolder(t);
+  const started = await startStore(t, folder, { worker });
+  for (let round = 0; round < 5; round += 1) {
+    started.record(series(START + round * 20_000, 10));
+    await die(started, () => started.record(series(START + round * 20_000 + 10_000, 5)));
+    started.record(series(START + round * 20_000 + 15_000, 5));
+    await until('it works again', () => started.store.state().state === 'ok');
+  }
+  t.same(await started.rows(), series(START, 100));
+});
+
+t.test('the store is stopped, or killed, while the thread is dead: the next start has it all', async (t) => {
+  const folder = temporaryFolder(t);
+  const started = await startStore(t, folder, { worker, retrySeconds: 1000 });
+  started.record(series(START, 10));
+  await die(started);
+  started.record(series(START + 10_000, 10));
+  await started.stop();
+  t.same(await (await startStore(t, folder)).rows(), series(START, 20));
+});
+
+t.test('a thread that cannot be started is an error of the start', async (t) => {
+  const started = new TestStore(temporaryFolder(t), { worker: new URL('./testing/no-such-worker.ts', import.meta.url) });
+  await t.rejects(started.store.start(), /no-such-worker/);
+  await started.stop();
+});

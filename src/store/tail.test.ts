@@ -1,0 +1,221 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import type { Alert } from '../core/alert.ts';
+import { STATUSES } from '../core/thresholds.ts';
+import { isoUtc } from '../core/time.ts';
+import { parseSegment, Tail, tailFolder } from './tail.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { type Row, row, toRows, toStatus } from './testing/rows.ts';
+
+const alert = (timestampMs: number, resolved = false): Alert => ({
+  alert_id: `robots/arm/cpu_percent/${timestampMs}`,
+  severity: 'WARNING',
+  metric: 'cpu_percent',
+  value: 81.5,
+  threshold: 80,
+  timestamp: isoUtc(timestampMs),
+  resolved,
+});
+
+function openTail(t: Test, folder = temporaryFolder(t)): Tail {
+  const tail = new Tail(folder);
+  t.teardown(() => tail.end());
+  return tail;
+}
+
+const line = (sample: Row, node = 'a'): string => JSON.stringify(toStatus(sample, node));
+
+t.test('what was written is read back by the next run, by segment and node', async (t) => {
+  const folder = temporaryFolder(t);
+  const tail = openTail(t, folder);
+  const first = tail.begin(1000);
+  tail.write(line(row(1, 10, 'WARNING')));
+  tail.write(line(row(2, null, 'UNKNOWN'), 'b'));
+  tail.write(JSON.stringify(alert(3)));
+  const second = tail.begin(500); // The clock was set back.
+  tail.write(line(row(4)));
+  tail.end();
+  t.equal(first, 1000);
+  t.ok(second > first);
+
+  const next = openTail(t, folder);
+  next.begin(10);
+  const leftovers = next.leftovers();
+  t.same(
+    leftovers.map(({ segment }) => segment),
+    [first, second],
+    'without the one just begun',
+  );
+  t.same(leftovers[0]?.alerts, [alert(3)]);
+  t.same(
+    leftovers[0]?.samples.map(({ node, columns }) => [node, toRows(columns)]),
+    [
+      ['a', [row(1, 10, 'WARNING')]],
+      ['b', [row(2, null, 'UNKNOWN')]],
+    ],
+  );
+  t.same(
+    leftovers[1]?.samples.map(({ columns }) => toRows(columns)),
+    [[row(4)]],
+  );
+  next.remove(first);
+  next.remove(first);
+  t.same(
+    next.leftovers().map(({ segment }) => segment),
+    [second],
+  );
+});
+
+t.test('a kill at any byte costs the line being written and nothing else', async (t) => {
+  const samples = [row(1, 1.25), row(2, null, 'UNKNOWN'), row(3, 99)];
+  const lines = [line(samples[0] as Row), JSON.stringify(alert(9)), line(samples[1] as Row, 'größe'), line(samples[2] as Row)];
+  const bytes = Buffer.from(lines.map((text) => `${text}\n`).join(''));
+  for (let length = 0; length <= bytes.length; length += 1) {
+    const whole = bytes.subarray(0, length).toString('latin1').split('\n').length - 1;
+    const { samples: found, alerts } = parseSegment(1, bytes.subarray(0, length).toString('utf8'));
+    const count = found.reduce((sum, { columns }) => sum + columns.count, alerts.length);
+    if (count !== whole) t.equal(count, whole, `after ${length} bytes`);
+  }
+  t.equal(
+    parseSegment(1, bytes.toString()).samples.reduce((sum, { columns }) => sum + columns.count, 0),
+    samples.length,
+  );
+});
+
+t.test('any statuses come back from their lines', async (t) => {
+  const value = fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => (number === 0 ? 0 : number)));
+  const sample = fc.record({
+    timestampMs: fc.integer({ min: 0, max: 4e12 }),
+    values: fc.array(value, { minLength: 4, maxLength: 4 }),
+    status: fc.constantFrom(...STATUSES),
+  });
+  const node = fc.stringMatching(/^[a-z_/]{1,12}$/);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(node, sample), { maxLength: 30, size: 'max' }), (written) => {
+      const text = written.map(([name, one]) => `${line(one, name)}\n`).join('');
+      const found = parseSegment(1, text).samples.flatMap(({ node: name, columns }) => toRows(columns).map((one) => [name, one]));
+      const names = [...new Set(written.map(([name]) => name))];
+      t.same(
+        found,
+        names.flatMap((name) => written.filter(([other]) => other === name)),
+      );
+    }),
+    { numRuns: 50 },
+  );
+});
+
+t.test('foreign and damaged lines are passed over', async (t) => {
+  const good = line(row(7));
+  const poison = [
+    '',
+    'null',
+    '3',
+    '[]',
+    '{}',
+    '{"timestamp":"2026-01-01T00:00:00.000Z"}',
+    good.replace('"OK"', '"FINE"'),
+    good.replace(/"timestamp":"[^"]*"/, '"timestamp":"yesterday"'),
+    good.replace(/"timestamp":"[^"]*"/, '"timestamp":"+200000-01-01T00:00:00.000Z"'),
+    good.replace('"node_name":"a"', '"node_name":7'),
+    good.slice(0, -5),
+    `${good}${good}`,
+    '\u0000\u0000\u0000',
+    JSON.stringify({ ...alert(1), severity: 'FATAL' }),
+    JSON.stringify({ ...alert(1), severity: undefined }),
+    JSON.stringify({ ...alert(1), value: { a: 1 } }),
+    JSON.stringify({ ...alert(1), threshold: 'high' }),
+    JSON.stringify({ ...alert(1), metric: null }),
+    JSON.stringify({ ...alert(1), resolved: 'no' }),
+  ];
+  const { samples, alerts } = parseSegment(
+    1,
+    [...poison, good, ...poison, JSON.stringify(alert(8)), ...poison].map((text) => `${text}\n`).join(''),
+  );
+  t.same(
+    samples.map(({ node, columns }) => [node, toRows(columns)]),
+    [['a', [row(7)]]],
+  );
+  t.same(alerts, [alert(8)]);
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300, size: 'max' }), (garbage) => {
+      const found = parseSegment(1, garbage);
+      return found.alerts.length === 0 && found.samples.length === 0;
+    }),
+  );
+});
+
+t.test('what is not a segment is left alone', async (t) => {
+  const folder = temporaryFolder(t);
+  for (const name of ['notes.txt', '12.ndjson.new', '99999999999999999999.ndjson', 'x.ndjson'])
+    writeFileSync(join(folder, name), `${line(row(1))}\n`);
+  mkdirSync(join(folder, '5.ndjson'));
+  const before = readdirSync(folder);
+  const tail = openTail(t, folder);
+  const segment = tail.begin(100);
+  t.equal(segment, 100);
+  t.same(tail.leftovers(), []);
+  tail.end();
+  tail.remove(segment);
+  t.same(readdirSync(folder), before);
+});
+
+t.test('giving up a segment keeps its alerts', async (t) => {
+  const tail = openTail(t);
+  const quiet = tail.begin(1);
+  tail.write(line(row(1)));
+  const loud = tail.begin(2);
+  tail.write(line(row(2)));
+  tail.write(JSON.stringify(alert(2)));
+  tail.write(JSON.stringify(alert(2, true)));
+  tail.begin(3);
+  t.equal(tail.keepAlerts(quiet), 0);
+  t.ok(tail.keepAlerts(loud) > 0);
+  t.same(
+    tail.leftovers().map(({ segment, samples, alerts }) => ({ segment, samples, alerts })),
+    [{ segment: loud, samples: [], alerts: [alert(2), alert(2, true)] }],
+  );
+});
+
+t.test('without a folder nothing is left, and writing says so', async (t) => {
+  const file = join(temporaryFolder(t), 'file');
+  writeFileSync(file, '');
+  const tail = openTail(t, join(file, 'tail'));
+  t.same(tail.leftovers(), []);
+  t.throws(() => tail.begin(1), { code: 'ENOTDIR' });
+  t.throws(() => tail.write('x'), /not open/);
+  t.equal(tail.segment, 1, 'but samples can still be told apart by segment');
+});
+
+t.test('the folder: systemd’s, or a private one in memory', async (t) => {
+  const data = temporaryFolder(t);
+  t.equal(tailFolder(data, { RUNTIME_DIRECTORY: '/run/edge-health:/run/other' }), '/run/edge-health/tail');
+  if (!existsSync('/dev/shm')) {
+    t.equal(tailFolder(data, {}), join(data, 'tail'));
+    return;
+  }
+  const folder = tailFolder(data, {});
+  const other = tailFolder(temporaryFolder(t), {});
+  t.teardown(() => {
+    for (const made of [folder, other]) rmdirSync(made);
+  });
+  t.match(folder, /^\/dev\/shm\/edge-health-\d+-[0-9a-f]{16}$/);
+  t.equal(statSync(folder).mode & 0o777, 0o700);
+  const alias = join(temporaryFolder(t), 'alias');
+  symlinkSync(data, alias);
+  t.equal(tailFolder(alias, {}), folder, 'one data folder has one tail, whatever it is called');
+  t.not(other, folder);
+  chmodSync(folder, 0o777);
+  t.equal(tailFolder(data, {}), join(data, 'tail'), 'a folder that others can write to is not used');
+  chmodSync(folder, 0o700);
+});
+
+t.test('lines go to the file at once', async (t) => {
+  const folder = temporaryFolder(t);
+  const tail = openTail(t, folder);
+  const segment = tail.begin(1);
+  tail.write('{"a":1}');
+  t.equal(readFileSync(join(folder, `${segment}.ndjson`), 'utf8'), '{"a":1}\n');
+  t.equal(tail.bytes, 8);
+});

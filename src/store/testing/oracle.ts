@@ -1,0 +1,89 @@
+import { METRICS, toHundredths } from '../../core/metrics.ts';
+import type { AggregateQuery, HistoryQuery } from '../../core/ports.ts';
+import type { Status } from '../../core/thresholds.ts';
+import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time.ts';
+import type { Row } from './rows.ts';
+
+// What history and aggregate must answer, told in the plainest way from all samples. Rows ascend in time.
+
+const WORST_FIRST: readonly Status[] = ['CRITICAL', 'WARNING', 'OK', 'UNKNOWN'];
+
+export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, order }: Omit<HistoryQuery, 'limit'>): Row[] {
+  if (stepMs === null) {
+    const found = rows.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
+    return order === 'asc' ? found : found.reverse();
+  }
+  const steps: Row[] = [];
+  for (let start = Math.floor(fromMs / stepMs) * stepMs; start < toMs; start += stepMs) {
+    const inside = rows.filter(({ timestampMs }) => timestampMs >= start && timestampMs < start + stepMs);
+    if (inside.length === 0) continue;
+    const values = METRICS.map((_, m) => {
+      const known = inside.map((row) => row.values[m] ?? null).filter((value) => value !== null);
+      return known.length === 0 ? null : toHundredths(known.reduce((a, b) => a + b) / known.length);
+    });
+    const status = WORST_FIRST.find((worst) => inside.some((row) => row.status === worst)) as Status;
+    steps.push({ timestampMs: start, values, status });
+  }
+  return order === 'asc' ? steps : steps.reverse();
+}
+
+export interface ExpectedAggregate {
+  readonly from: string;
+  readonly to: string;
+  readonly received: number;
+  readonly expected: number;
+  readonly longestGapSeconds: number;
+  readonly statusSeconds: Record<Status, number>;
+  /** By metric: the values that were measured, sorted, and the last of them in time. */
+  readonly values: readonly { readonly sorted: readonly number[]; readonly last: number | null }[];
+}
+
+const WIDTH = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const;
+
+export function expectedAggregate(rows: readonly Row[], query: AggregateQuery, nowMs: number, hertz: number): ExpectedAggregate[] {
+  const ranges: [number, number][] = [];
+  if (query.by === null) ranges.push([query.fromMs, query.toMs]);
+  else {
+    const width = WIDTH[query.by];
+    for (let start = Math.floor(query.fromMs / width) * width; start < query.toMs; start += width) {
+      ranges.push([Math.max(start, query.fromMs), Math.min(start + width, query.toMs)]);
+    }
+  }
+  return ranges.map(([fromMs, toMs]) => expectedBucket(rows, fromMs, toMs, nowMs, hertz));
+}
+
+function expectedBucket(rows: readonly Row[], fromMs: number, toMs: number, nowMs: number, hertz: number): ExpectedAggregate {
+  const periodMs = 1000 / hertz;
+  const inside = rows.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
+  // Before the first sample and in the future nothing can be missing.
+  const knownFrom = Math.max(fromMs, rows[0]?.timestampMs ?? toMs);
+  const knownTo = Math.min(toMs, nowMs);
+  const statusSeconds: Record<Status, number> = { OK: 0, WARNING: 0, CRITICAL: 0, UNKNOWN: 0 };
+  for (const { status } of inside) statusSeconds[status] += periodMs / 1000;
+  let longest = 0;
+  if (knownTo > knownFrom) {
+    const marks = [knownFrom, ...inside.map(({ timestampMs }) => timestampMs), knownTo];
+    for (let i = 1; i < marks.length; i += 1) {
+      const gap = (marks[i] as number) - (marks[i - 1] as number);
+      longest = Math.max(longest, gap);
+      if (gap > 3 * periodMs) statusSeconds.UNKNOWN += (gap - periodMs) / 1000;
+    }
+  }
+  return {
+    from: isoUtc(fromMs),
+    to: isoUtc(toMs),
+    received: inside.length,
+    expected: knownTo > knownFrom ? Math.round(((knownTo - knownFrom) / 1000) * hertz) : 0,
+    longestGapSeconds: longest / 1000,
+    statusSeconds,
+    values: METRICS.map((_, m) => {
+      const known = inside.map((row) => row.values[m] ?? null).filter((value) => value !== null);
+      return { sorted: known.toSorted((a, b) => a - b), last: known.at(-1) ?? null };
+    }),
+  };
+}
+
+/** By the nearest-rank method. */
+export function expectedPercentile(sorted: readonly number[], quantile: number): number | null {
+  return sorted.length === 0 ? null : (sorted[Math.max(0, Math.ceil(quantile * sorted.length) - 1)] as number);
+}

@@ -1,0 +1,47 @@
+import { writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isoUtc } from '../../core/time.ts';
+import { Store } from '../store.ts';
+
+// A program to be killed: records samples and alerts and names each on its output once it is recorded. Its minutes pass in
+// a fifth of a second, so that a kill meets every stage of writing. Arguments: data folder, folder for the tail, time of the
+// first sample in milliseconds.
+
+const [, , dataPath = '', runtime = '', firstMs = ''] = process.argv;
+const NODE = 'health_monitor';
+const FASTER = 300;
+
+const store = new Store({
+  dataPath,
+  maxBytes: 64e6,
+  node: NODE,
+  hertz: 1,
+  worker: new URL('../worker.ts', import.meta.url),
+  environment: { RUNTIME_DIRECTORY: runtime },
+  log: (level, message) => writeSync(1, `log ${level} ${message}\n`),
+  monotonicSeconds: () => (performance.now() / 1000) * FASTER,
+  onLateOpen: () => undefined,
+});
+
+await store.start();
+for (let i = 0; ; i += 1) {
+  const timestampMs = Number(firstMs) + i * 1001;
+  const timestamp = isoUtc(timestampMs);
+  const status = {
+    cpu_percent: i / 100,
+    memory_percent: 1,
+    disk_percent: 1,
+    temperature: null,
+    status: 'OK' as const,
+    node_name: NODE,
+    timestamp,
+  };
+  store.recordHealth(status, JSON.stringify(status), timestampMs);
+  writeSync(1, `sample ${timestampMs}\n`);
+  if (i % 50 === 49) {
+    const alert_id = `${NODE}/cpu_percent/${timestampMs}`;
+    await store.recordAlert({ alert_id, severity: 'WARNING', metric: 'cpu_percent', value: 1, threshold: 1, timestamp, resolved: false });
+    writeSync(1, `alert ${alert_id}\n`);
+  }
+  if (i % 5 === 0) await sleep(1);
+}

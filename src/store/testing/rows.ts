@@ -1,0 +1,50 @@
+import type { HealthStatus } from '../../core/health-status.ts';
+import { METRICS } from '../../core/metrics.ts';
+import { STATUSES, type Status } from '../../core/thresholds.ts';
+import { isoUtc } from '../../core/time.ts';
+import { type Columns, emptyColumns } from '../chunk.ts';
+
+/** A sample as tests speak of it. */
+export interface Row {
+  readonly timestampMs: number;
+  /** In the order of METRICS. */
+  readonly values: readonly (number | null)[];
+  readonly status: Status;
+}
+
+export function row(timestampMs: number, value: number | null = 1, status: Status = 'OK'): Row {
+  return { timestampMs, values: METRICS.map(() => value), status };
+}
+
+/** `count` rows, one a period, with values that follow from their times. */
+export function series(fromMs: number, count: number, periodMs = 1000): Row[] {
+  return Array.from({ length: count }, (_, i) => {
+    const timestampMs = fromMs + i * periodMs;
+    return row(timestampMs, (timestampMs % 9973) / 100);
+  });
+}
+
+export function toColumns(rows: readonly Row[]): Columns {
+  const columns = emptyColumns(rows.length);
+  rows.forEach(({ timestampMs, values, status }, i) => {
+    columns.timestampMs[i] = timestampMs;
+    columns.metrics.forEach((column, m) => {
+      column[i] = values[m] ?? Number.NaN;
+    });
+    columns.status[i] = STATUSES.indexOf(status);
+  });
+  return { ...columns, count: rows.length };
+}
+
+export function toRows(columns: Columns): Row[] {
+  return Array.from({ length: columns.count }, (_, i) => ({
+    timestampMs: columns.timestampMs[i] as number,
+    values: columns.metrics.map((column) => (Number.isNaN(column[i]) ? null : (column[i] as number))),
+    status: STATUSES[columns.status[i] as number] as Status,
+  }));
+}
+
+export function toStatus({ timestampMs, values, status }: Row, node: string): HealthStatus {
+  const [cpu_percent = null, memory_percent = null, disk_percent = null, temperature = null] = values;
+  return { cpu_percent, memory_percent, disk_percent, temperature, status, node_name: node, timestamp: isoUtc(timestampMs) };
+}
