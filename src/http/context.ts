@@ -64,18 +64,36 @@ const QUESTIONS_AT_ONCE = 2;
 let asking = 0;
 const waiting: (() => void)[] = [];
 
-/** Asks the store; its failure is a 503, not an error of ours. */
-export async function fromStore<T>(ask: () => Promise<T>): Promise<T> {
+/** Waits for leave to ask the store; the returned function gives it back, once. */
+export async function leaveToAsk(): Promise<() => void> {
   if (asking >= QUESTIONS_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
   else asking += 1;
-  try {
-    return await ask();
-  } catch (error) {
-    throw new Problem('storage_unavailable', `the store cannot answer: ${(error as Error).message}`);
-  } finally {
+  let given = true;
+  return () => {
+    if (!given) return;
+    given = false;
     const next = waiting.shift();
     if (next) next();
     else asking -= 1;
+  };
+}
+
+/** The store's answer; its failure is a 503, not an error of ours. */
+export async function answered<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw new Problem('storage_unavailable', `the store cannot answer: ${(error as Error).message}`);
+  }
+}
+
+/** Asks the store when it is our turn. */
+export async function fromStore<T>(ask: () => Promise<T>): Promise<T> {
+  const done = await leaveToAsk();
+  try {
+    return await answered(ask());
+  } finally {
+    done();
   }
 }
 

@@ -3,7 +3,7 @@ import type { Alert } from '../core/alert.ts';
 import { nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Publisher } from '../core/ports.ts';
-import { drained } from './context.ts';
+import { drained, fromStore } from './context.ts';
 import {
   advance,
   type EventKind,
@@ -45,7 +45,7 @@ const KEPT = 1024;
 const AT_ONCE = 200;
 const HEARTBEAT_SECONDS = 15;
 /** Bytes that may wait for a reader who does not read; beyond it the stream is cut, and the client may resume. */
-const MAX_WAITING_BYTES = 256 * 1024;
+const MAX_WAITING_BYTES = 128 * 1024;
 
 /** Fans health statuses and alerts out to the readers of /events, and lets them resume where they left off. */
 export class EventHub implements Publisher {
@@ -181,7 +181,7 @@ export class EventHub implements Publisher {
   async #missed(since: Position, filter: StreamFilter): Promise<MissedEvents> {
     const nodes = filter.node === null ? this.#nodes() : [filter.node];
     try {
-      return await missedSince(this.#history, nodes, since, filter, Date.now() + 1);
+      return await fromStore(() => missedSince(this.#history, nodes, since, filter, Date.now() + 1));
     } catch {
       return { events: [], more: false }; // The store cannot be read now: the stream goes on live, and /status tells of the store.
     }

@@ -73,7 +73,11 @@ t.test('the last change wins, though the clock was set back before it', async (t
     table.save(raised);
     table.save(worse);
     t.same(table.open(), [worse]);
-    t.same(table.list({ ...ALL, range: { fromMs: NOW - 7_200_000, toMs: NOW - 3_000_000 } }).alerts, [worse], 'also among those of its time');
+    t.same(
+      table.list({ ...ALL, range: { fromMs: NOW - 7_200_000, toMs: NOW - 3_000_000 } }).alerts,
+      [worse],
+      'also among those of its time',
+    );
     table.save(over);
     t.same(table.open(), []);
     table.save(raised);

@@ -7,7 +7,10 @@ import { hourOf } from './tiers.ts';
 
 /** Times that repeat, go back, and cross hours; the value tells the rows apart. */
 const rows: fc.Arbitrary<Row[]> = fc
-  .array(fc.oneof(fc.constant(1000), fc.integer({ min: -3, max: 3 }), fc.integer({ min: -HOUR_MS, max: HOUR_MS })), { maxLength: 150, size: 'max' })
+  .array(fc.oneof(fc.constant(1000), fc.integer({ min: -3, max: 3 }), fc.integer({ min: -HOUR_MS, max: HOUR_MS })), {
+    maxLength: 150,
+    size: 'max',
+  })
   .map((steps) => {
     let at = 100 * HOUR_MS;
     return steps.map((step, i) => {

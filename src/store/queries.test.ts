@@ -45,7 +45,11 @@ const gap = fc.oneof(
 const rows: fc.Arbitrary<Row[]> = fc
   .tuple(
     fc.integer({ min: 0, max: HOUR_MS }),
-    fc.array(fc.tuple(gap, fc.tuple(value, value, value, value), fc.constantFrom(...STATUSES)), { minLength: 1, maxLength: 250, size: 'max' }),
+    fc.array(fc.tuple(gap, fc.tuple(value, value, value, value), fc.constantFrom(...STATUSES)), {
+      minLength: 1,
+      maxLength: 250,
+      size: 'max',
+    }),
   )
   .map(([offset, list]) => {
     let at = START + offset;

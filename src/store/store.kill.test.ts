@@ -7,32 +7,38 @@ import t from 'tap';
 import { HOUR_MS } from '../core/time.ts';
 import { ALL } from './testing/alerts.ts';
 import { temporaryFolder } from './testing/folder.ts';
-import { EVER, NODE, startStore } from './testing/store.ts';
+import { EVER, NODE, startStore, TestStore } from './testing/store.ts';
 
 const ROUNDS = 8;
 const program = fileURLToPath(new URL('./testing/recorder.ts', import.meta.url));
 
-/** Runs the recorder and kills it some time after it has begun to record. Returns the lines it wrote. */
-async function recordAndKill(folder: string, firstMs: number, afterMs: number): Promise<string[]> {
-  const child = spawn(process.execPath, [program, join(folder, 'data'), join(folder, 'run'), String(firstMs)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let text = '';
-  let begun: () => void = () => undefined;
-  const recording = new Promise<void>((resolve) => {
-    begun = resolve;
-  });
-  child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    text += part;
-    if (text.includes('sample')) begun();
-  });
+/** Starts the recorder; resolves when it has begun to record. */
+async function startRecorder(folder: string, firstMs: number): Promise<{ kill: () => Promise<string[]> }> {
+  const parameters = [program, join(folder, 'data'), join(folder, 'run'), String(firstMs)];
+  const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');
-  await Promise.race([recording, closed]);
+  let text = '';
+  await new Promise<void>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      if (text.includes('sample')) resolve();
+    });
+    child.once('close', resolve);
+  });
+  return {
+    kill: async () => {
+      child.kill('SIGKILL');
+      const [, signal] = await closed;
+      if (signal !== 'SIGKILL') throw new Error(`the recorder ended by itself: ${text.slice(-500)}`);
+      return text.split('\n').slice(0, -1); // The last line may be cut off.
+    },
+  };
+}
+
+async function recordAndKill(folder: string, firstMs: number, afterMs: number): Promise<string[]> {
+  const { kill } = await startRecorder(folder, firstMs);
   await sleep(afterMs);
-  child.kill('SIGKILL');
-  const [, signal] = await closed;
-  if (signal !== 'SIGKILL') throw new Error(`the recorder ended by itself: ${text.slice(-500)}`);
-  return text.split('\n').slice(0, -1);
+  return kill();
 }
 
 const named = (lines: readonly string[], kind: string): string[] =>
@@ -74,4 +80,21 @@ t.test('kill -9 at any moment loses and doubles nothing that was recorded', asyn
   t.ok(listed.length - alerts.length <= ROUNDS);
   const [whole] = await store.aggregate({ node: NODE, ...EVER, by: null });
   t.equal(whole?.samples_received, found.length, 'and the hours know of the same samples');
+});
+
+t.test('a folder that another process uses is refused, and free as soon as that is gone', async (t) => {
+  const folder = temporaryFolder(t);
+  const recorder = await startRecorder(folder, Date.now() - HOUR_MS);
+  const refused = new TestStore(folder);
+  await t.rejects(refused.store.start(), { name: 'DataFolderInUse' });
+  await sleep(100);
+  const samples = named(await recorder.kill(), 'sample').map(Number);
+  const found = await (await startStore(t, folder)).rows();
+  const times = found.map(({ timestampMs }) => timestampMs);
+  t.equal(new Set(times).size, times.length);
+  t.same(
+    samples.filter((ms) => !times.includes(ms)),
+    [],
+    'and the one that had it lost nothing by the attempt',
+  );
 });

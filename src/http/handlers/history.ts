@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { METRICS, type Metric } from '../../core/metrics.ts';
-import type { HistoryPage, Order } from '../../core/ports.ts';
+import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/ports.ts';
 import { STATUSES } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
-import { type Context, drained, fromStore, nextLink, nodeOf, prefers, turn } from '../context.ts';
+import { answered, type Context, drained, leaveToAsk, nextLink, nodeOf, prefers, turn } from '../context.ts';
 import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
 
 /** Rows that are rendered in one go: about half a millisecond, between which the loop serves others and takes samples. */
@@ -11,9 +11,24 @@ const ROWS_AT_ONCE = 500;
 
 /** GET /health/history: health statuses of a range as JSON or CSV, rendered piece by piece. */
 export async function history(context: Context): Promise<void> {
-  const { query, request, response, view } = context;
-  const node = nodeOf(context);
+  const { query, response, view } = context;
   const range = rangeOf(query, Date.now(), 1);
+  const asked = historyQuery(context, range);
+  // Leave is kept until the page is on its way: pages that wait to be rendered would fill memory.
+  const done = await leaveToAsk();
+  try {
+    if (response.destroyed) return;
+    const page = asked.fromMs < asked.toMs ? await answered(view.history.history(asked)) : EMPTY;
+    await sendPage(context, page, asked.node, range, done);
+  } finally {
+    done();
+  }
+}
+
+const EMPTY: HistoryPage = { count: 0, timestampMs: new Float64Array(0), metrics: [], status: new Uint8Array(0), more: false };
+
+function historyQuery(context: Context, range: TimeRange): HistoryQuery {
+  const { query } = context;
   const order = query['order'] as Order;
   const step = query['step'] === undefined ? null : stepMs(query['step'] as string);
   let { fromMs, toMs } = range;
@@ -23,9 +38,11 @@ export async function history(context: Context): Promise<void> {
     if (order === 'asc') fromMs = Math.max(fromMs, timestampMs + (step ?? 1));
     else toMs = Math.min(toMs, timestampMs);
   }
-  const limit = query['limit'] as number;
-  const empty: HistoryPage = { count: 0, timestampMs: new Float64Array(0), metrics: [], status: new Uint8Array(0), more: false };
-  const page = fromMs < toMs ? await fromStore(() => view.history.history({ node, fromMs, toMs, stepMs: step, order, limit })) : empty;
+  return { node: nodeOf(context), fromMs, toMs, stepMs: step, order, limit: query['limit'] as number };
+}
+
+async function sendPage(context: Context, page: HistoryPage, node: string, range: TimeRange, done: () => void): Promise<void> {
+  const { request, response } = context;
   const csv = prefers(request, 'text/csv');
   const headers: Record<string, string> = {
     'Content-Type': csv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
@@ -41,7 +58,7 @@ export async function history(context: Context): Promise<void> {
     response.end();
     return;
   }
-  await stream(response, page.count, csv ? csvRows(page, node) : jsonRows(page, node));
+  await stream(response, page.count, csv ? csvRows(page, node) : jsonRows(page, node), done);
 }
 
 interface Rows {
@@ -78,7 +95,8 @@ function csvRows(page: HistoryPage, node: string): Rows {
   return { head: `${METRICS.join(',')},status,node_name,timestamp\r\n`, row, foot: '' };
 }
 
-async function stream(response: ServerResponse, count: number, rows: Rows): Promise<void> {
+/** `done` is called as soon as the reader is what is waited for. */
+async function stream(response: ServerResponse, count: number, rows: Rows, done: () => void): Promise<void> {
   let text = rows.head;
   await turn();
   for (let i = 0; i < count; i += 1) {
@@ -86,6 +104,7 @@ async function stream(response: ServerResponse, count: number, rows: Rows): Prom
     if ((i + 1) % ROWS_AT_ONCE !== 0) continue;
     response.write(text);
     text = '';
+    if (response.writableNeedDrain) done();
     await drained(response);
     if (response.destroyed) return;
     await turn();

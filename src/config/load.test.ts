@@ -1,0 +1,72 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { configPath, loadConfig } from './load.ts';
+import { DEFAULT_CONFIG } from './schema.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'edge-health-config-'));
+t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+function found(path: string): string {
+  const loaded = loadConfig(path);
+  if (loaded.ok) return 'a configuration';
+  return loaded.errors.map((error) => error.found).join('; ');
+}
+
+t.test('a file is read', async (t) => {
+  t.same(loadConfig(file('empty.yaml', '')), { ok: true, config: DEFAULT_CONFIG });
+  t.same(loadConfig(file('named.yaml', 'node_name: arm\n')), { ok: true, config: { ...DEFAULT_CONFIG, node_name: 'arm' } });
+  t.same(loadConfig(file('windows.yaml', '\uFEFFnode_name: arm\r\n')), { ok: true, config: { ...DEFAULT_CONFIG, node_name: 'arm' } });
+});
+
+t.test('what cannot be read is an error that names the file and why', async (t) => {
+  const missing = join(folder, 'missing.yaml');
+  t.same(loadConfig(missing), {
+    ok: false,
+    errors: [{ file: missing, line: 0, column: 0, key: '', found: 'no such file', allowed: 'a readable YAML file', hint: null }],
+  });
+  t.equal(found(folder), 'a folder');
+  t.match(found(join(file('plain.yaml', ''), 'below.yaml')), /ENOTDIR/);
+});
+
+t.test('a file without permission', async (t) => {
+  const path = file('secret.yaml', '');
+  chmodSync(path, 0o000);
+  const root = process.getuid?.() === 0;
+  // Root may read everything; nobody may not.
+  if (root) process.seteuid?.(65534);
+  try {
+    t.equal(found(path), 'no permission to read it');
+  } finally {
+    if (root) process.seteuid?.(0);
+  }
+});
+
+t.test('what is not text is an error', async (t) => {
+  t.equal(found(file('zeros.yaml', Buffer.alloc(100))), 'a binary file');
+  t.equal(
+    found(file('latin1.yaml', Buffer.from('storage: {path: /daten/\xfcber}\n', 'latin1'))),
+    'bytes that are not UTF-8',
+    'else the path would be another one',
+  );
+  t.equal(found(file('utf16.yaml', Buffer.from('\uFEFFnode_name: arm\n', 'utf16le'))), 'bytes that are not UTF-8');
+  t.equal(found(file('utf8.yaml', 'storage: {path: /daten/über}\n')), 'a configuration');
+});
+
+t.test('the file is the named one, else the one of the environment, else the one that there is', async (t) => {
+  const environment = { EDGE_HEALTH_CONFIG: '/from/environment.yaml' };
+  t.equal(configPath('/named.yaml', environment, '/checkout.yaml'), '/named.yaml');
+  t.equal(configPath(null, environment, '/checkout.yaml'), '/from/environment.yaml', 'even if it is not there, so that the error names it');
+  t.match(configPath(null, {}, '/checkout.yaml'), /^(\/checkout\.yaml|\/etc\/edge-health\/edge_health_config\.yaml)$/);
+  t.match(
+    configPath(null, { EDGE_HEALTH_CONFIG: '' }, '/checkout.yaml'),
+    /^(\/checkout\.yaml|\/etc\/edge-health\/edge_health_config\.yaml)$/,
+  );
+});

@@ -1,0 +1,315 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { describeKeys } from './describe.ts';
+import { type ConfigError, formatConfigError, parseConfig } from './parse.ts';
+import { renderDefaultYaml, renderReference } from './render.ts';
+import { DEFAULT_CONFIG } from './schema.ts';
+
+function errorsOf(text: string): readonly ConfigError[] {
+  const parsed = parseConfig(text, 'robot.yaml');
+  return parsed.ok ? [] : parsed.errors;
+}
+
+/** Errors as `line:column key`. */
+const places = (text: string): string[] => errorsOf(text).map(({ line, column, key }) => `${line}:${column} ${key}`);
+
+function configOf(text: string): unknown {
+  const parsed = parseConfig(text, 'robot.yaml');
+  return parsed.ok ? parsed.config : parsed.errors.map(formatConfigError);
+}
+
+t.test('the generated default file parses to exactly the defaults', async (t) => {
+  const yaml = renderDefaultYaml();
+  t.same(configOf(yaml), DEFAULT_CONFIG);
+  for (const { key } of describeKeys()) t.match(yaml, new RegExp(`^ *(# )?${key.split('.').at(-1)}:`, 'm'), `${key} is in it`);
+  const uncommented = yaml.replaceAll(/^( *)# (\w+:)$/gm, '$1$2');
+  t.not(uncommented, yaml);
+  t.same(configOf(uncommented), DEFAULT_CONFIG, 'with the keys that are commented out as well');
+});
+
+t.test('the defaults are those of the specification', async (t) => {
+  t.match(DEFAULT_CONFIG, {
+    node_name: 'health_monitor',
+    publish_frequency: 1,
+    thresholds: {
+      cpu: { warning: 80, critical: 90 },
+      memory: { warning: 85, critical: 95 },
+      disk: { warning: 80, critical: 90 },
+      temperature: { warning: 70, critical: 85 },
+    },
+    alerts: { hysteresis_percent: 5, raise_after_seconds: 3, clear_after_seconds: 10 },
+    disk: { paths: ['/'] },
+    temperature: { sensor: null },
+    storage: { path: null, max_megabytes: 512 },
+    rest: { host: null, port: 5000, token_file: null, allowed_origins: [] },
+    ros: { transport: 'auto', domain_id: null, discovery_range: null, static_peers: null },
+    safe_shutdown: { enabled: true, allow_from: [], stop_units: [] },
+  });
+});
+
+t.test('every key is optional, and so is everything', async (t) => {
+  for (const text of [
+    '',
+    '\n',
+    '# nothing\n',
+    '---\n',
+    'null',
+    '{}',
+    'thresholds:\n',
+    'thresholds:\n  cpu:\n',
+    '\uFEFF',
+    '%YAML 1.2\n---\n',
+  ]) {
+    t.same(configOf(text), DEFAULT_CONFIG, JSON.stringify(text));
+  }
+  for (const { key, default: standard } of describeKeys()) {
+    if (standard === null || standard === undefined) continue;
+    const nested = key.split('.').reduceRight<unknown>((value, name) => ({ [name]: value }), standard);
+    t.same(configOf(JSON.stringify(nested)), DEFAULT_CONFIG, `${key} alone`);
+  }
+});
+
+t.test('every key refuses a wrong type, at its place, and tells what it allows', async (t) => {
+  for (const { key, allowed } of describeKeys()) {
+    const path = key.split('.');
+    for (const [wrong, found] of [
+      ['{a: 1}', '{"a":1}'],
+      [allowed.startsWith('true') ? '"x"' : 'true', allowed.startsWith('true') ? '"x"' : 'true'],
+    ] as const) {
+      const text = `${path.map((name, depth) => `${'  '.repeat(depth)}${name}:`).join('\n')} ${wrong}\n`;
+      const errors = errorsOf(text);
+      t.match(
+        errors,
+        [
+          {
+            file: 'robot.yaml',
+            line: path.length,
+            column: 2 * (path.length - 1) + (path.at(-1) as string).length + 3,
+            key,
+            found,
+            allowed,
+          },
+        ],
+        `${key}: ${wrong}`,
+      );
+      t.equal(errors.length, 1);
+    }
+  }
+});
+
+t.test('numbers keep to their ranges', async (t) => {
+  const ranges: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+    ['publish_frequency', ['0', '-1', '1000.1', '.inf', '-.inf', '.nan', '1e9'], ['0.001', '1000', '1e2']],
+    ['thresholds.cpu.warning', ['-0.1', '100.1'], ['0', '89.9']],
+    ['thresholds.temperature.critical', ['150.1'], ['150', '70.1']],
+    ['alerts.hysteresis_percent', ['-1', '50.5'], ['0', '50']],
+    ['alerts.raise_after_seconds', ['-0.001', '3601'], ['0', '3600', '0.5']],
+    ['storage.max_megabytes', ['7', '1000001', '10.5'], ['8', '1000000']],
+    ['rest.port', ['-1', '65536', '80.5', '1e10'], ['0', '65535', '0x50']],
+    ['ros.domain_id', ['-1', '233'], ['0', '232', 'null']],
+  ];
+  for (const [key, wrong, right] of ranges) {
+    const [head, ...rest] = key.split('.').reverse();
+    const nested = (value: string): string => rest.reduce((inner, name) => `{${name}: ${inner}}`, `{${head}: ${value}}`);
+    for (const value of wrong) t.match(errorsOf(nested(value)), [{ key, allowed: /(from|above) .*(to|up to) / }], `${key}: ${value}`);
+    for (const value of right) t.same(errorsOf(nested(value)), [], `${key}: ${value}`);
+  }
+  t.match(errorsOf('publish_frequency: .nan')[0]?.found, 'NaN');
+  t.match(errorsOf('publish_frequency: .inf')[0]?.found, 'Infinity');
+});
+
+t.test('texts keep to their forms', async (t) => {
+  for (const name of ['a', '_x', 'robot_7', 'A'.repeat(128)]) t.same(errorsOf(`node_name: ${name}`), [], name);
+  for (const name of ['', '7up', 'a-b', 'a/b', 'a b', 'ü', 'a'.repeat(129), '5'])
+    t.equal(errorsOf(`node_name: "${name}"`).length, 1, JSON.stringify(name));
+  for (const origin of ['*', 'https://a.example', 'http://a:8080']) t.same(errorsOf(`rest: {allowed_origins: ["${origin}"]}`), [], origin);
+  for (const origin of ['a.example', 'https://a/', 'ftp://a', 'https://a b', '']) {
+    t.match(errorsOf(`rest: {allowed_origins: ["${origin}"]}`), [{ key: 'rest.allowed_origins.0', allowed: /origin such as/ }], origin);
+  }
+  t.match(places('disk:\n  paths: [/, 5, relative]\n'), ['2:14 disk.paths.1', '2:17 disk.paths.2']);
+  t.match(errorsOf('disk: {paths: []}'), [{ key: 'disk.paths', found: '[]' }]);
+});
+
+t.test('an unknown key is told with the nearest that there is', async (t) => {
+  const hints: readonly (readonly [string, string, string | null])[] = [
+    ['publish_frequncy: 1', 'publish_frequncy', 'did you mean publish_frequency?'],
+    ['Node_Name: x', 'Node_Name', 'did you mean node_name?'],
+    ['treshold: {}', 'treshold', 'did you mean thresholds?'],
+    ['thresholds: {cpu: {critcal: 1}}', 'thresholds.cpu.critcal', 'did you mean thresholds.cpu.critical?'],
+    ['thresholds: {gpu: {}}', 'thresholds.gpu', 'did you mean thresholds.cpu?'],
+    ['rest: {prot: 1}', 'rest.prot', 'did you mean rest.port?'],
+    ['max_megabytes: 1', 'max_megabytes', 'did you mean storage.max_megabytes?'],
+    ['rest: {node_name: x}', 'rest.node_name', 'did you mean node_name?'],
+    ['completely_different: 1', 'completely_different', null],
+    [`${'x'.repeat(500)}: 1`, 'x'.repeat(500), null],
+  ];
+  for (const [text, key, hint] of hints)
+    t.match(errorsOf(text), [{ key, found: 'an unknown key', hint, allowed: /^(the keys|in \S+) \w+, / }], text.slice(0, 40));
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '<<', '1', '~', '[a, b]']) {
+    t.equal(errorsOf(`? ${name}\n: 1\n`).length, 1, `${name} is no key`);
+    t.equal(errorsOf(`thresholds:\n  ? ${name}\n  : 1\n`).length, 1, `nor in a section`);
+  }
+});
+
+t.test('every error at once, each at its place, in the order of the file', async (t) => {
+  const text = `# comment
+node_name: 7 robots
+publish_frequency: 5000
+thresholds:
+  cpu:
+    warning: 95
+    critical: 90
+    warnig: 5
+  memory: [80, 90]
+  gpu: {warning: 1}
+alerts: {hysteresis_percent: lots, raise_after_second: 1}
+rest:
+  port: "5000"
+  port: 5001
+one: 1
+two: 2
+`;
+  t.same(places(text), [
+    '2:12 node_name',
+    '3:20 publish_frequency',
+    '6:14 thresholds.cpu.warning',
+    '8:5 thresholds.cpu.warnig',
+    '9:11 thresholds.memory',
+    '10:3 thresholds.gpu',
+    '11:30 alerts.hysteresis_percent',
+    '11:36 alerts.raise_after_second',
+    '14:3 rest.port',
+    '15:1 one',
+    '16:1 two',
+  ]);
+});
+
+t.test('a key given twice is told with its name', async (t) => {
+  t.match(errorsOf('node_name: a\nnode_name: b\n'), [
+    { line: 2, column: 1, key: 'node_name', found: 'the same key twice', allowed: 'each key once' },
+  ]);
+  t.match(errorsOf('rest:\n  port: 1\n  host: x\n  port: 1\n'), [{ line: 4, column: 3, key: 'rest.port' }]);
+  t.match(errorsOf('rest: {port: 1}\nlog: {level: info}\nrest: {port: 1}\n'), [{ line: 3, column: 1, key: 'rest' }]);
+});
+
+t.test('warning is below critical, with the defaults counted in', async (t) => {
+  for (const [text, key] of [
+    ['thresholds: {cpu: {warning: 90, critical: 90}}', 'thresholds.cpu.warning'],
+    ['thresholds: {cpu: {warning: 91, critical: 90}}', 'thresholds.cpu.warning'],
+    ['thresholds: {memory: {warning: 95}}', 'thresholds.memory.warning'],
+    ['thresholds: {temperature: {critical: 70}}', 'thresholds.temperature.critical'],
+  ] as const) {
+    t.match(errorsOf(text), [{ key, allowed: 'warning below critical', found: /^warning \d+, critical \d+$/ }], text);
+  }
+  t.same(errorsOf('thresholds: {cpu: {warning: 89.9, critical: 90}}'), []);
+  t.same(errorsOf('thresholds: {cpu: {critical: 100}}'), []);
+});
+
+t.test('YAML that does not parse is told where', async (t) => {
+  for (const [text, line] of [
+    ['a: [1, 2', 1],
+    ['node_name: "x', 1],
+    ['rest:\n\tport: 1', 2],
+    ['node_name: a: b', 1],
+    ['rest:\n  port: 1\n host: x\n', 3],
+    ['node_name: @x', 1],
+    ['}', 1],
+    ['node_name: x\n---\nnode_name: y\n', 2],
+    ['node_name: x\n...\n---\n', 3],
+  ] as const) {
+    const errors = errorsOf(text);
+    t.ok(errors.length > 0, JSON.stringify(text));
+    t.equal(errors[0]?.line, line, JSON.stringify(text));
+  }
+  t.match(errorsOf('node_name: x\n---\nnode_name: y\n'), [{ found: 'a second document', allowed: 'one document' }]);
+});
+
+t.test('what is no map of keys is refused', async (t) => {
+  for (const text of ['[]', '- a\n- b\n', 'hello', '5', 'true', '"text"', '!!set {a}', '!!omap [a: 1]']) {
+    t.match(errorsOf(text), [{ key: '', line: 1, allowed: /^a section with the keys node_name, / }], text);
+  }
+  for (const value of ['[]', '[1]', 'x', '5', 'false', '!!set {a}']) {
+    t.match(
+      errorsOf(`thresholds: ${value}`),
+      [{ key: 'thresholds', allowed: 'a section with the keys cpu, memory, disk, temperature' }],
+      value,
+    );
+  }
+});
+
+t.test('aliases repeat a section, and do not multiply it', async (t) => {
+  t.match(configOf('thresholds:\n  cpu: &same {warning: 1, critical: 2}\n  memory: *same\n'), {
+    thresholds: { cpu: { warning: 1 }, memory: { warning: 1, critical: 2 } },
+  });
+  const bomb = Array.from(
+    { length: 12 },
+    (_, n) => `k${n}: &a${n} [${Array.from({ length: 10 }, () => (n === 0 ? 'x' : `*a${n - 1}`)).join()}]`,
+  ).join('\n');
+  t.match(errorsOf(bomb), [{ found: /alias count/, allowed: 'at most 50 aliases' }]);
+  t.match(errorsOf(`k: &a x\nl: [${'*a,'.repeat(100_000)}]`), [{ allowed: 'at most 50 aliases' }], 'a hundred thousand of them');
+  t.match(errorsOf('rest: {port: *nothing}'), [{ line: 1, column: 14, found: /\*nothing/ }]);
+  for (const text of ['disk:\n  paths: &a [*a]\n', '&a\nthresholds: *a\n', 'node_name: &a {b: *a}', '? &a [*a]\n: 1\n'])
+    t.ok(errorsOf(text).length > 0, `contains itself: ${text}`);
+});
+
+t.test('too much, too deep or binary is refused in few words', async (t) => {
+  t.match(errorsOf(`# ${'x'.repeat(1024 * 1024)}`), [{ found: /characters/, line: 0 }]);
+  t.match(errorsOf('node_name: a\0b'), [{ found: 'a binary file' }]);
+  for (const text of ['['.repeat(100_000), 'a: '.repeat(10_000), '{a: '.repeat(20_000), '- '.repeat(50_000)]) {
+    const errors = errorsOf(text);
+    t.ok(errors.length > 0 && errors.length <= 20, `${errors.length} errors for ${text.slice(0, 10)}…`);
+  }
+  t.equal(errorsOf(`node_name: ${'x'.repeat(100_000)}`)[0]?.found.length, 60);
+});
+
+t.test('an error is one line, as compilers have it', async (t) => {
+  const [first] = errorsOf('rest:\n  prt: 1\n');
+  t.match(
+    formatConfigError(first as ConfigError),
+    /^robot\.yaml:2:3: rest\.prt: found an unknown key; allowed: in rest host, port, .* \(did you mean rest\.port\?\)$/,
+  );
+  const whole: ConfigError = {
+    file: 'x.yaml',
+    line: 0,
+    column: 0,
+    key: '',
+    found: 'no such file',
+    allowed: 'a readable YAML file',
+    hint: null,
+  };
+  t.equal(formatConfigError(whole), 'x.yaml: found no such file; allowed: a readable YAML file');
+});
+
+t.test('whatever the text, it is a configuration or a list of errors', async (t) => {
+  const keys = describeKeys().map(({ key }) => key.split('.').at(-1) as string);
+  const line = fc.tuple(
+    fc.nat({ max: 3 }),
+    fc.constantFrom(...keys, 'thresholds', 'cpu', 'rest', 'x', '-', '?', '<<', '&a', '*a'),
+    fc.oneof(fc.constantFrom('', '1', '[', '{', '&a', '*a', '|', '"', "'", '!!set', '!!binary', '~', '.nan'), fc.string({ maxLength: 8 })),
+  );
+  const document = fc
+    .array(line, { maxLength: 12 })
+    .map((lines) => lines.map(([depth, key, value]) => `${'  '.repeat(depth)}${key}: ${value}`).join('\n'));
+  let refused = 0;
+  fc.assert(
+    fc.property(fc.oneof(document, fc.string({ unit: 'binary', maxLength: 200 })), (text) => {
+      const parsed = parseConfig(text, 'f');
+      if (parsed.ok) return true;
+      refused += 1;
+      const lineCount = text.split('\n').length;
+      return (
+        parsed.errors.length > 0 &&
+        parsed.errors.every(
+          (error) => error.line >= 0 && error.line <= lineCount + 1 && error.found !== '' && !formatConfigError(error).includes('\n'),
+        )
+      );
+    }),
+    { numRuns: 1000 },
+  );
+  t.ok(refused > 100, `${refused} of 1000 were refused`);
+});
+
+t.test('the reference page names every key with its default', async (t) => {
+  const page = renderReference();
+  for (const { key } of describeKeys()) t.match(page, new RegExp(`^\\| \`${key.replaceAll('.', '\\.')}\` \\| \\S`, 'm'), key);
+});
