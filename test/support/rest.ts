@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { type RunOptions, RunningService, temporaryFolder } from './service.ts';
+import { RunningService, type RunOptions, temporaryFolder } from './service.ts';
 
 export type { StatusDocument } from '../../src/http/api/schema.ts';
 
@@ -83,7 +83,12 @@ export interface Answer {
 }
 
 /** One request exactly as given, on a connection of its own; fetch would tidy up path and method. */
-export function ask(service: RunningService, method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+export function ask(
+  service: RunningService,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
     const outgoing = request({ hostname, port, method, path, headers, agent: false }, (response) => {

@@ -1,0 +1,63 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../../test/support/service.ts';
+import { pause } from './statistics.ts';
+
+const TMPFS_MAGIC = 0x01021994;
+const PATIENCE_SECONDS = 10;
+
+/** Everything that a benchmark started or made; `end` ends and removes it, and nothing else. */
+export class Cleanup {
+  readonly #children: ChildProcess[] = [];
+  readonly #folders: string[] = [];
+
+  /** Takes charge of a child process. */
+  own<T extends ChildProcess>(child: T): T {
+    this.#children.push(child);
+    return child;
+  }
+
+  /** A temporary folder on a disk: what is written to memory (tmpfs) would not count as written. */
+  folderOnDisk(): string {
+    for (const parent of [tmpdir(), '/var/tmp']) {
+      if (statfsSync(parent).type !== TMPFS_MAGIC) return this.#make(parent);
+    }
+    const parent = join(ROOT, 'data');
+    mkdirSync(parent, { recursive: true });
+    return this.#make(parent);
+  }
+
+  /** A temporary folder in memory, or on a disk where the machine has no tmpfs. */
+  folderInMemory(): string {
+    try {
+      return this.#make('/dev/shm');
+    } catch {
+      return this.folderOnDisk();
+    }
+  }
+
+  async end(): Promise<void> {
+    for (const child of this.#children.splice(0).reverse()) await endProcess(child);
+    for (const folder of this.#folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  }
+
+  #make(parent: string): string {
+    const folder = mkdtempSync(join(parent, 'edge-health-bench-'));
+    this.#folders.push(folder);
+    return folder;
+  }
+}
+
+/** Asks a process to end, and makes it end when it does not within some seconds. */
+export async function endProcess(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const patience = new AbortController();
+  await Promise.race([exited, pause(PATIENCE_SECONDS).then(() => patience.signal.aborted || child.kill('SIGKILL'))]);
+  patience.abort();
+  await exited;
+}

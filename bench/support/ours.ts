@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../test/support/service.ts';
+import type { Cleanup } from './cleanup.ts';
+import { freePort, untilAnswered } from './http.ts';
+
+export interface Server {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly url: string;
+  /** From starting the program to its first answer. */
+  readonly startSeconds: number;
+}
+
+export interface ServiceSetup {
+  /** Data folder; a new one on a disk by default. */
+  readonly dataPath?: string;
+  readonly sysRoot?: string;
+  readonly publishFrequency?: number;
+  /** How often it is asked for its first health status. */
+  readonly askEverySeconds?: number;
+}
+
+/** Asking more often would warm up what is measured afterwards. */
+export const ASK_EVERY_SECONDS = 0.1;
+
+/** Starts the service as a user would, on a free port of the loopback address, and waits for its first health status. */
+export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): Promise<Server> {
+  const folder = cleanup.folderOnDisk();
+  const port = await freePort();
+  const config = {
+    publish_frequency: setup.publishFrequency ?? 1,
+    storage: { path: setup.dataPath ?? join(folder, 'data') },
+    rest: { host: '127.0.0.1', port },
+  };
+  const file = join(folder, 'config.yaml');
+  writeFileSync(file, JSON.stringify(config)); // JSON is YAML too.
+  // As under systemd, the tail lies in a folder in memory, here one that is removed afterwards.
+  const runtime = join(cleanup.folderInMemory(), 'run');
+  mkdirSync(runtime);
+  const argv = ['run', '--config', file, '--sys', setup.sysRoot ?? '/sys'];
+  const begun = performance.now();
+  const child = spawn(join(ROOT, 'bin/edge-health'), argv, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, RUNTIME_DIRECTORY: runtime },
+  });
+  cleanup.own(child);
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-4000);
+  });
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await untilAnswered(`${url}/health`, child, setup.askEverySeconds ?? ASK_EVERY_SECONDS);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${log}`);
+  }
+  return { child, pid: child.pid as number, url, startSeconds: (performance.now() - begun) / 1000 };
+}

@@ -1,0 +1,26 @@
+import { parseArgs } from 'node:util';
+import { Cleanup } from './cleanup.ts';
+import type { Outcome } from './outcome.ts';
+
+export interface Context {
+  /** Length of the long measurement. */
+  readonly minutes: number;
+  readonly cleanup: Cleanup;
+  readonly progress: (text: string) => void;
+}
+
+/** Runs one benchmark as a program of its own: progress on standard error, the outcome as JSON on standard output. */
+export async function benchmark(name: string, work: (context: Context) => Promise<Outcome>): Promise<void> {
+  const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } });
+  const cleanup = new Cleanup();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => void cleanup.end().finally(() => process.exit(1)));
+  }
+  const progress = (text: string): void => void process.stderr.write(`  ${name}: ${text}\n`);
+  try {
+    const outcome = await work({ minutes: Number(values.minutes), cleanup, progress });
+    process.stdout.write(JSON.stringify(outcome));
+  } finally {
+    await cleanup.end();
+  }
+}

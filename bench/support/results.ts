@@ -1,0 +1,27 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Machine } from './machine.ts';
+import type { Measured, Outcome, Results } from './outcome.ts';
+import { renderResults } from './render.ts';
+
+const DATA = fileURLToPath(new URL('../results.json', import.meta.url));
+const PAGE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
+
+/** What was measured before on this very machine; figures of another one do not mix with it. */
+export function loadResults(machine: Machine): Results {
+  if (!existsSync(DATA)) return { machine, programs: {} };
+  const results = JSON.parse(readFileSync(DATA, 'utf8')) as Results;
+  const same = JSON.stringify(results.machine) === JSON.stringify(machine);
+  return same ? results : { machine, programs: {} };
+}
+
+/** Puts one program's figures in place of its earlier ones, in the data and on the page. */
+export function saveOutcome(machine: Machine, name: string, outcome: Outcome, order: readonly string[]): void {
+  const before = loadResults(machine).programs;
+  const measured: Measured = { measured: new Date().toISOString().slice(0, 16).replace('T', ' '), node: process.version, ...outcome };
+  const all: Record<string, Measured> = { ...before, [name]: measured };
+  const programs = Object.fromEntries(order.filter((key) => all[key]).map((key) => [key, all[key] as Measured]));
+  const results: Results = { machine, programs };
+  writeFileSync(DATA, `${JSON.stringify(results, null, 2)}\n`);
+  writeFileSync(PAGE, renderResults(results));
+}

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Cleanup } from './cleanup.ts';
+import { freePort, untilAnswered } from './http.ts';
+import { ASK_EVERY_SECONDS, type Server } from './ours.ts';
+import { pause } from './statistics.ts';
+
+/** Only what edge-health measures too. */
+export const SAME_METRICS = [
+  '--collector.disable-defaults',
+  '--collector.cpu',
+  '--collector.meminfo',
+  '--collector.filesystem',
+  '--collector.thermal_zone',
+  '--collector.hwmon',
+];
+
+function programPath(name: string): string | null {
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
+}
+
+/** Starts node_exporter and waits for its first answer; null where it is not installed. */
+export async function startNodeExporter(
+  cleanup: Cleanup,
+  argv: readonly string[],
+  askEverySeconds = ASK_EVERY_SECONDS,
+): Promise<Server | null> {
+  const program = programPath('prometheus-node-exporter') ?? programPath('node_exporter');
+  if (program === null) return null;
+  const port = await freePort();
+  const begun = performance.now();
+  const child = cleanup.own(spawn(program, [`--web.listen-address=127.0.0.1:${port}`, ...argv], { stdio: 'ignore' }));
+  const url = `http://127.0.0.1:${port}`;
+  await untilAnswered(`${url}/metrics`, child, askEverySeconds);
+  return { child, pid: child.pid as number, url, startSeconds: (performance.now() - begun) / 1000 };
+}
+
+/** collectd as lean as it can be while measuring and storing the same: one value a metric, CSV on the same disk. */
+function collectdConfig(folder: string): string {
+  return `
+BaseDir "${folder}"
+PIDFile "${folder}/pid"
+TypesDB "/usr/share/collectd/types.db"
+Hostname "bench"
+FQDNLookup false
+Interval 1
+LoadPlugin logfile
+<Plugin logfile>
+  LogLevel err
+  File "${folder}/log"
+</Plugin>
+LoadPlugin cpu
+<Plugin cpu>
+  ReportByCpu false
+  ReportByState false
+  ValuesPercentage true
+</Plugin>
+LoadPlugin memory
+<Plugin memory>
+  ValuesAbsolute false
+  ValuesPercentage true
+</Plugin>
+LoadPlugin df
+<Plugin df>
+  MountPoint "/"
+  ValuesAbsolute false
+  ValuesPercentage true
+</Plugin>
+LoadPlugin thermal
+LoadPlugin csv
+<Plugin csv>
+  DataDir "${folder}/csv"
+  StoreRates true
+</Plugin>
+`;
+}
+
+/** Starts collectd and waits until it stores; null where it is not installed. */
+export async function startCollectd(cleanup: Cleanup): Promise<ChildProcess | null> {
+  const program = programPath('collectd');
+  if (program === null) return null;
+  const folder = cleanup.folderOnDisk();
+  const file = join(folder, 'collectd.conf');
+  writeFileSync(file, collectdConfig(folder));
+  const child = cleanup.own(spawn(program, ['-f', '-C', file], { stdio: 'ignore' }));
+  for (let n = 0; !existsSync(join(folder, 'csv')); n += 1) {
+    if (n >= 100 || child.exitCode !== null) throw new Error('collectd stores nothing');
+    await pause(0.1);
+  }
+  return child;
+}

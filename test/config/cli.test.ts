@@ -1,0 +1,216 @@
+import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { type StatusDocument, startIn } from '../support/rest.ts';
+import { ROOT, temporaryFolder } from '../support/service.ts';
+
+const PROGRAM = join(ROOT, 'bin/edge-health');
+const folder = temporaryFolder();
+t.teardown(folder.remove);
+// Whatever is started by mistake stays in here.
+const env = { ...process.env, RUNTIME_DIRECTORY: join(folder.path, 'run'), STATE_DIRECTORY: join(folder.path, 'state') };
+mkdirSync(env.RUNTIME_DIRECTORY);
+
+let files = 0;
+function configFile(text: string): string {
+  files += 1;
+  const path = join(folder.path, `config-${files}.yaml`);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Runs the program to its end; one that does not end by itself is ended after half a minute, without a code. */
+function program(...argv: string[]): SpawnSyncReturns<string> {
+  return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: 30_000, env, cwd: folder.path });
+}
+
+const BROKEN = `node_name: 7up
+publish_frequency: 0
+thresholds:
+  cpu: {warning: 95, critical: 90}
+rest:
+  prot: 5001
+`;
+const ERRORS = [
+  /:1:12: node_name: found "7up"; allowed: a ROS node name/,
+  /:2:20: publish_frequency: found 0; allowed: a number above 0 up to 1000/,
+  /:4:18: thresholds\.cpu\.warning: found warning 95, critical 90; allowed: warning below critical/,
+  /:6:3: rest\.prot: found an unknown key; .*\(did you mean rest\.port\?\)/,
+];
+
+t.test('check-config says nothing but valid of the shipped file, and exits with 0', async (t) => {
+  const file = join(ROOT, 'config/edge_health_config.yaml');
+  const { status, stderr, stdout } = program('check-config', file);
+  t.equal(status, 0);
+  t.equal(stdout, `${file}: valid\n`);
+  t.equal(stderr, '');
+});
+
+t.test('check-config prints every error with its place and exits with 78', async (t) => {
+  const file = configFile(BROKEN);
+  const { status, stderr, stdout } = program('check-config', file);
+  t.equal(status, 78);
+  t.equal(stdout, '');
+  const lines = stderr.trimEnd().split('\n');
+  t.equal(lines.length, ERRORS.length);
+  for (const [n, pattern] of ERRORS.entries()) {
+    t.match(lines[n], pattern);
+    t.ok(lines[n]?.startsWith(`${file}:`), 'each begins with the file');
+  }
+});
+
+t.test('check-config --json prints the same as JSON', async (t) => {
+  const broken = program('check-config', configFile(BROKEN), '--json');
+  t.equal(broken.status, 78);
+  const { errors, valid } = JSON.parse(broken.stdout) as { valid: boolean; errors: { line: number; key: string }[] };
+  t.equal(valid, false);
+  t.same(
+    errors.map(({ line, key }) => [line, key]),
+    [
+      [1, 'node_name'],
+      [2, 'publish_frequency'],
+      [4, 'thresholds.cpu.warning'],
+      [6, 'rest.prot'],
+    ],
+  );
+  t.same(JSON.parse(program('check-config', '--json', configFile('')).stdout), { valid: true, errors: [] });
+});
+
+t.test('check-config of what is no file', async (t) => {
+  for (const [file, words] of [
+    [join(folder.path, 'missing.yaml'), 'no such file'],
+    [folder.path, 'a folder'],
+    [configFile('a\0b'), 'a binary file'],
+  ] as const) {
+    const { status, stderr } = program('check-config', file);
+    t.equal(status, 78, words);
+    t.match(stderr, `${file}: found ${words}; allowed: `);
+  }
+});
+
+t.test('wrong usage exits with 64', async (t) => {
+  for (const argv of [
+    ['check-config'],
+    ['check-config', 'a', 'b'],
+    ['check-config', '--nonsense', 'a'],
+    ['run', 'extra'],
+    ['run', '--config'],
+    ['nonsense'],
+    [],
+  ]) {
+    const { status, stderr, stdout } = program(...argv);
+    t.equal(status, 64, argv.join(' '));
+    t.match(stderr, /^edge-health: .*see: edge-health|commands: /);
+    t.equal(stdout, '');
+  }
+});
+
+t.test('run refuses to start on the same errors, all of them, and exits with 78', async (t) => {
+  const { status, stderr } = program('run', '--config', configFile(BROKEN));
+  t.equal(status, 78);
+  for (const pattern of ERRORS) t.match(stderr, pattern);
+  t.match(stderr, /not started: the configuration has errors errors=4/);
+  t.notMatch(stderr, /is running/);
+  const missing = program('run', '--config', join(folder.path, 'missing.yaml'));
+  t.equal(missing.status, 78);
+  t.match(missing.stderr, /missing\.yaml: found no such file/);
+});
+
+t.test('run takes the file of EDGE_HEALTH_CONFIG, and --config before it', async (t) => {
+  const broken = configFile('node_name: 7up\n');
+  const named = spawnSync(PROGRAM, ['run'], { encoding: 'utf8', timeout: 30_000, env: { ...env, EDGE_HEALTH_CONFIG: broken } });
+  t.equal(named.status, 78);
+  t.match(named.stderr, broken);
+  const both = spawnSync(PROGRAM, ['run', '--config', configFile('publish_frequency: 0\n')], {
+    encoding: 'utf8',
+    timeout: 30_000,
+    env: { ...env, EDGE_HEALTH_CONFIG: broken },
+  });
+  t.equal(both.status, 78);
+  t.match(both.stderr, /publish_frequency/);
+  t.notMatch(both.stderr, /7up/);
+});
+
+t.test('an address or a host that cannot be listened on is an error of the configuration', async (t) => {
+  const { status, stderr } = program(
+    'run',
+    '--config',
+    configFile(`rest: {host: 203.0.113.7, port: 0}\nstorage: {path: ${folder.path}/data-x}\n`),
+  );
+  t.equal(status, 78);
+  t.match(stderr, /cannot listen on 203\.0\.113\.7/);
+});
+
+t.test('a second service on the same port, or the same data folder, exits with 75 and says so; the first goes on', async (t) => {
+  const home = join(folder.path, 'first');
+  mkdirSync(home);
+  const first = await startIn(t, home, { environment: { RUNTIME_DIRECTORY: join(home, 'run') } });
+  const { port } = new URL(first.url);
+  const own = join(folder.path, 'second-run');
+  mkdirSync(own);
+  const second = (text: string): SpawnSyncReturns<string> =>
+    spawnSync(PROGRAM, ['run', '--config', configFile(text)], {
+      encoding: 'utf8',
+      timeout: 30_000,
+      env: { ...env, RUNTIME_DIRECTORY: own },
+    });
+
+  const samePort = second(`rest: {host: 127.0.0.1, port: ${port}}\nstorage: {path: ${folder.path}/other}\n`);
+  t.equal(samePort.status, 75);
+  t.match(samePort.stderr, new RegExp(`port ${port} is in use; stop the other program or set another rest\\.port`));
+
+  const sameFolder = second(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${home}/data}\n`);
+  t.equal(sameFolder.status, 75);
+  t.ok(sameFolder.stderr.includes(`${home}/data`), 'it names the folder');
+  t.match(sameFolder.stderr, /another edge-health is using the data folder/);
+
+  for (const { stderr } of [samePort, sameFolder]) t.notMatch(stderr, /is running|^\s+at /m);
+  await first.until<StatusDocument>('/status', ({ publish, storage }) => publish.samples > 0 && storage.state === 'ok');
+  t.equal(await first.end(), 0, 'the first was not disturbed');
+  const third = await startIn(t, home);
+  t.equal((await third.get('/status')).status, 200, 'and what it leaves can be taken');
+});
+
+t.test('SIGHUP with a bad file leaves everything as it is and says why; with a good one thresholds change', async (t) => {
+  const path = configFile('rest: {host: 127.0.0.1, port: 0}\nstorage: {path: reload-data}\n');
+  const child = spawn(PROGRAM, ['run', '--config', path], { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: folder.path });
+  t.teardown(async () => {
+    if (child.exitCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  const logged = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (let n = 0; n < 1000; n += 1) {
+      const match = pattern.exec(log);
+      if (match) return match;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`no ${pattern} in: ${log}`);
+  };
+  const [, url] = await logged(/dashboard: (http:\S+)\//);
+  const status = async (): Promise<StatusDocument> => (await (await fetch(`${url}/status`)).json()) as StatusDocument;
+
+  writeFileSync(path, `${readFileSync(path, 'utf8')}thresholds: {memory: {warning: 2, critical: 1}}\nnonsense: 1\n`);
+  child.kill('SIGHUP');
+  await logged(/not reloaded: the running configuration stays in force errors=2/);
+  t.match(log, /:3:32: thresholds\.memory\.warning/);
+  t.match(log, /:4:1: nonsense/);
+  t.match((await status()).config.problem, /warning below critical.*nonsense/);
+  t.equal((await status()).open_alerts.CRITICAL, 0);
+
+  writeFileSync(
+    path,
+    'rest: {host: 127.0.0.1, port: 0}\nstorage: {path: reload-data}\nthresholds: {memory: {warning: 0, critical: 0.01}}\nalerts: {raise_after_seconds: 0}\n',
+  );
+  child.kill('SIGHUP');
+  await logged(/configuration reloaded/);
+  t.equal((await status()).config.problem, null);
+  await logged(/alert CRITICAL metric=memory_percent/);
+  t.equal(child.exitCode, null, 'all in one process');
+});

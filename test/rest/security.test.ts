@@ -1,0 +1,204 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { ask, exchange, later, measured, PATHS, problemOf, startIn, startService, stillWell } from '../support/rest.ts';
+import { ROOT, temporaryFolder } from '../support/service.ts';
+
+const ALLOWED = 'https://dashboard.example:8443';
+
+t.test('cross-origin reads', async (t) => {
+  const service = await startService(t, { config: { rest: { allowed_origins: [ALLOWED, 'http://other.example'] } } });
+  await measured(service);
+
+  await t.test('are allowed to the configured origins, on every path, and on errors', async (t) => {
+    for (const path of [...PATHS, '/nowhere', '/health?x=1', '/']) {
+      const { headers } = await ask(service, 'HEAD', path, { Origin: ALLOWED });
+      t.equal(headers['access-control-allow-origin'], ALLOWED, path);
+      t.match(headers['vary'], /Origin/);
+      t.match(headers['access-control-expose-headers'], /Link/);
+      t.equal(headers['access-control-allow-credentials'], undefined);
+    }
+    const second = await ask(service, 'GET', '/health', { Origin: 'http://other.example' });
+    t.equal(second.headers['access-control-allow-origin'], 'http://other.example');
+  });
+
+  await t.test('are not allowed to any other', async (t) => {
+    const others = [
+      'https://dashboard.example',
+      `${ALLOWED}.evil.example`,
+      'http://dashboard.example:8443',
+      'null',
+      '*',
+      ALLOWED.toUpperCase(),
+      `${ALLOWED}/`,
+      `${ALLOWED}, http://x`,
+    ];
+    for (const origin of others) {
+      const answer = await ask(service, 'GET', '/health', { Origin: origin });
+      t.equal(answer.status, 200, 'the answer itself is for everybody');
+      t.equal(answer.headers['access-control-allow-origin'], undefined, origin);
+      t.match(answer.headers['vary'], /Origin/, 'caches are told');
+      const preflight = await ask(service, 'OPTIONS', '/health', { Origin: origin, 'Access-Control-Request-Method': 'GET' });
+      t.equal(preflight.status, 405, `no preflight for ${origin}`);
+    }
+  });
+
+  await t.test('are asked for by a preflight', async (t) => {
+    const answer = await ask(service, 'OPTIONS', '/health/history?limit=1', {
+      Origin: ALLOWED,
+      'Access-Control-Request-Method': 'GET',
+      'Access-Control-Request-Headers': 'authorization, last-event-id',
+    });
+    t.equal(answer.status, 204);
+    t.equal(answer.headers['access-control-allow-origin'], ALLOWED);
+    t.equal(answer.headers['access-control-allow-methods'], 'GET, HEAD');
+    t.match(answer.headers['access-control-allow-headers']?.toLowerCase(), /authorization.*last-event-id/);
+    t.equal(answer.body, '');
+  });
+});
+
+t.test('without configured origins nothing is said of origins; * is for all', async (t) => {
+  const service = await startService(t);
+  const { headers } = await ask(service, 'GET', '/status', { Origin: ALLOWED });
+  t.equal(headers['access-control-allow-origin'], undefined);
+  const open = await startService(t, { config: { rest: { allowed_origins: ['*'] } } });
+  for (const origin of [ALLOWED, 'null']) {
+    t.equal((await ask(open, 'GET', '/status', { Origin: origin })).headers['access-control-allow-origin'], '*', origin);
+  }
+});
+
+t.test('a bearer token', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const token = 'secret-Token_0123456789.~+/=';
+  const file = join(folder.path, 'token');
+  writeFileSync(file, `${token}\n`);
+  const config = { rest: { token_file: file, allowed_origins: [ALLOWED] } };
+  const service = await startIn(t, folder.path, { config });
+  const right = { Authorization: `Bearer ${token}` };
+  while ((await ask(service, 'GET', '/health', right)).status === 503) await later(20);
+
+  await t.test('is required on every path of the API', async (t) => {
+    for (const path of [...PATHS, '/health?x=1', '/events?node=nobody']) {
+      const answer = await ask(service, 'GET', path);
+      t.equal(answer.status, 401, path);
+      t.match(answer.headers['www-authenticate'], /^Bearer /);
+      t.equal(answer.headers['content-type'], 'application/problem+json');
+      t.equal(problemOf(answer).code, 'unauthorized');
+    }
+  });
+
+  await t.test('must be the right one, whole', async (t) => {
+    const wrong = [
+      'Bearer',
+      'Bearer ',
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(0, -1)}`,
+      `Bearer ${token.toLowerCase()}`,
+      `Bearer ${token} ${token}`,
+      token,
+      `Basic ${Buffer.from(`x:${token}`).toString('base64')}`,
+      `Token ${token}`,
+      'Bearer undefined',
+      'Bearer null',
+    ];
+    for (const authorization of wrong) {
+      const answer = await ask(service, 'GET', '/status', { Authorization: authorization });
+      t.equal(answer.status, 401, authorization);
+      t.notMatch(answer.body, token, 'and is not told');
+    }
+    t.equal((await ask(service, 'GET', `/status?token=${encodeURIComponent(token)}`)).status, 401, 'not in the URL');
+  });
+
+  await t.test('opens everything', async (t) => {
+    for (const path of PATHS) t.equal((await ask(service, 'HEAD', path, right)).status, 200, path);
+    t.equal((await ask(service, 'GET', '/status', { Authorization: `bearer  ${token}` })).status, 200, 'whatever the case of the scheme');
+  });
+
+  await t.test('is not needed for the dashboard, its files, and a preflight', async (t) => {
+    const page = await ask(service, 'GET', '/');
+    t.equal(page.status, 200);
+    t.match(page.headers['content-type'], /^text\/html/);
+    t.equal((await ask(service, 'GET', '/main.js')).status, 200);
+    const preflight = await ask(service, 'OPTIONS', '/health', { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' });
+    t.equal(preflight.status, 204);
+  });
+
+  await t.test('is never in the log', async (t) => {
+    t.notMatch(service.log, token.slice(0, 16));
+    await service.end();
+    t.notMatch(service.log, token.slice(0, 16));
+    t.match(service.log, /ending on SIGTERM/, 'to its end');
+  });
+});
+
+t.test('a token file that holds no token refuses to start, and does not show its content', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  for (const content of ['', '\n', 'too-short', `two words-${'x'.repeat(20)}`, 'x'.repeat(513)]) {
+    const file = join(folder.path, 'token');
+    writeFileSync(file, content);
+    const failure = await startIn(t, folder.path, { config: { rest: { token_file: file } } }).then(
+      () => 'it started',
+      (error: Error) => error.message,
+    );
+    t.match(failure, /ended \(78\)/);
+    t.match(failure, /one word of 16 to 512 characters/);
+    if (content.length > 8) t.notMatch(failure, content.trim().slice(0, 9));
+  }
+  const failure = await startIn(t, folder.path, { config: { rest: { token_file: join(folder.path, 'missing') } } }).then(
+    () => 'it started',
+    (error: Error) => error.message,
+  );
+  t.match(failure, /ended \(78\)/);
+  t.match(failure, /cannot be read: ENOENT/);
+});
+
+t.test('the dashboard is served with its guards, and asked for anew after an update', async (t) => {
+  const service = await startService(t);
+  for (const path of ['/', '/index.html', '/main.js', '/style.css']) {
+    const { headers, status, body } = await ask(service, 'GET', path);
+    t.equal(status, 200, path);
+    t.match(headers['content-security-policy'], /default-src 'self'/);
+    t.equal(headers['x-content-type-options'], 'nosniff');
+    t.equal(headers['cache-control'], 'no-cache');
+    t.equal(Number(headers['content-length']), Buffer.byteLength(body));
+    const again = await ask(service, 'GET', path, { 'If-None-Match': headers['etag'] as string });
+    t.equal(again.status, 304);
+  }
+});
+
+t.test('no path leads out of the dashboard', async (t) => {
+  const service = await startService(t);
+  await measured(service);
+  const steps = ['..', '%2e%2e', '%2E%2e', '.%2e', '..%2f', '..%5c', '..\\', '%252e%252e', '..;', '%c0%ae%c0%ae', '..%00', '....'];
+  const targets = ['package.json', 'main.cjs', 'openapi.json', 'edge_health_config.yaml', 'etc/passwd'];
+  const paths = steps.flatMap((step) => targets.flatMap((target) => [1, 2, 8].map((depth) => `/${`${step}/`.repeat(depth)}${target}`)));
+  paths.push(
+    `/${ROOT}/package.json`,
+    `//etc/passwd`,
+    '/%2fetc%2fpasswd',
+    '/%2Fetc/passwd%00.js',
+    '/main.js%00',
+    '/main.js%2f..%2f..%2fpackage.json',
+    '/main.js/../../package.json',
+    '/.%00./package.json',
+    '/file:///etc/passwd',
+    '/.git/config',
+    '/.built',
+    '/constructor',
+    '/__proto__',
+    '/hasOwnProperty/index.html',
+  );
+  const seen = new Set<string>();
+  for (const path of paths) {
+    const answer = await exchange(service, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const status = /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? '';
+    t.match(status, /^40[04]$/, path);
+    t.match(answer, /application\/problem\+json/);
+    t.notMatch(answer, /root:|"dependencies"|require\(|publish_frequency|\[core\]/);
+    seen.add(status);
+  }
+  t.ok(seen.has('404'));
+  await stillWell(t, service);
+});
