@@ -173,6 +173,7 @@ t.test('beyond the cap the oldest goes, raw samples before minutes before hours,
   t.equal(rowsOf(tiny, 'alert_change'), 200);
   t.equal(tiny.archive.alerts.open().length, 100);
 
+  tiny.close();
   const none = new TestArchive(path, opened.nowMs, 1000);
   t.teardown(() => none.close());
   none.add(NODE, bulky(none.nowMs, 60));

@@ -11,6 +11,19 @@ const [, , dataPath = '', runtime = '', firstMs = ''] = process.argv;
 const NODE = 'health_monitor';
 const FASTER = 300;
 
+/** Writes to the pipe at once; a reader that is behind is waited for. */
+function say(text: string): void {
+  for (;;) {
+    try {
+      writeSync(1, text);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
 const store = new Store({
   dataPath,
   maxBytes: 64e6,
@@ -18,7 +31,7 @@ const store = new Store({
   hertz: 1,
   worker: new URL('../worker.ts', import.meta.url),
   environment: { RUNTIME_DIRECTORY: runtime },
-  log: (level, message) => writeSync(1, `log ${level} ${message}\n`),
+  log: (level, message) => say(`log ${level} ${message}\n`),
   monotonicSeconds: () => (performance.now() / 1000) * FASTER,
   onLateOpen: () => undefined,
 });
@@ -37,11 +50,11 @@ for (let i = 0; ; i += 1) {
     timestamp,
   };
   store.recordHealth(status, JSON.stringify(status), timestampMs);
-  writeSync(1, `sample ${timestampMs}\n`);
+  say(`sample ${timestampMs}\n`);
   if (i % 50 === 49) {
     const alert_id = `${NODE}/cpu_percent/${timestampMs}`;
     await store.recordAlert({ alert_id, severity: 'WARNING', metric: 'cpu_percent', value: 1, threshold: 1, timestamp, resolved: false });
-    writeSync(1, `alert ${alert_id}\n`);
+    say(`alert ${alert_id}\n`);
   }
   if (i % 5 === 0) await sleep(1);
 }
