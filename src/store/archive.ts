@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
@@ -8,7 +8,7 @@ import { HOUR_MS, isoUtc } from '../core/time.ts';
 import { AlertLog } from './alert-log.ts';
 import { AlertTable } from './alert-table.ts';
 import type { Columns } from './chunk.ts';
-import { isDamage, openDatabase, setAside, sizeOf, standInDatabase } from './database.ts';
+import { checkStillThere, isDamage, openDatabase, setAside, sizeOf, standInDatabase } from './database.ts';
 import { HourBook } from './hour-book.ts';
 import { HourTable } from './hour-table.ts';
 import { Notes } from './notes.ts';
@@ -46,6 +46,8 @@ export class Archive {
   #raw: RawTable;
   /** Null while an empty database in memory stands in for one that cannot be opened (a full disk, no permission). */
   #inode: number | null = null;
+  /** The database's file, to look at while SQLite has it for itself. */
+  #descriptor: number | null = null;
   #closedBecause = 'not tried yet';
   #everOpened = false;
   #pending: PendingSegment[] = [];
@@ -227,6 +229,7 @@ export class Archive {
 
   close(): void {
     this.#db.close();
+    this.#closeFile();
   }
 
   /** Sets the database aside and goes on with a new one: what is still in memory is written to it, and what was open stays open. */
@@ -244,6 +247,7 @@ export class Archive {
     const opened = openDatabase(path, nowMs());
     if (opened.setAside) onSetAside(opened.setAside.path, opened.setAside.reason);
     this.#use(opened.db);
+    this.#descriptor = openSync(path, 'r');
     this.#inode = statSync(path).ino;
   }
 
@@ -253,11 +257,17 @@ export class Archive {
     } catch {
       // Damaged or gone; there is nothing left to close properly.
     }
+    this.#closeFile();
     this.#db = db;
     this.#nodeIds = new Map();
     this.alerts.replace(new AlertTable(db));
     this.#hours = new HourTable(db);
     this.#raw = new RawTable(db);
+  }
+
+  #closeFile(): void {
+    if (this.#descriptor !== null) closeSync(this.#descriptor);
+    this.#descriptor = null;
   }
 
   /** Closes the database and stands in for it. */
@@ -393,7 +403,10 @@ export class Archive {
   #reopenIfGone(): void {
     const { path, nowMs, onSetAside } = this.#options;
     const inode = statSync(path, { throwIfNoEntry: false })?.ino;
-    if (inode !== undefined && inode === this.#inode) return;
+    if (inode !== undefined && inode === this.#inode) {
+      if (this.#descriptor !== null) checkStillThere(this.#descriptor);
+      return;
+    }
     if (this.isOpen) {
       this.alerts.keepOpenEpisodes();
       this.#leave();

@@ -51,7 +51,9 @@ export function isDamage(error: unknown): boolean {
 
 const WITH_SIDE_FILES = ['', '-wal', '-shm'];
 
-class Unusable extends Error {}
+class Unusable extends Error {
+  readonly errcode = NOT_A_DATABASE;
+}
 
 const MAGIC = 'SQLite format 3\0';
 
@@ -74,6 +76,16 @@ function checkFile(path: string): void {
   if (walBytes === 0 && statSync(path).size < pages * pageSize) {
     throw new Unusable(`truncated: ${statSync(path).size} of ${pages * pageSize} bytes`);
   }
+}
+
+/**
+ * Whether an open database's file still begins as one. SQLite has it for itself and trusts what it holds in memory, so that it would not notice.
+ * `descriptor` must stay open as long as the database: closing any descriptor of the file gives up its locks.
+ */
+export function checkStillThere(descriptor: number): void {
+  const start = Buffer.alloc(MAGIC.length);
+  readSync(descriptor, start, 0, start.length, 0);
+  if (start.toString('latin1') !== MAGIC) throw new Unusable('overwritten or emptied while in use');
 }
 
 /** Makes the tables in an empty database; all of them or none. */
@@ -142,7 +154,7 @@ export function openDatabase(path: string, nowMs: number): OpenedDatabase {
   try {
     return { db: open(path), setAside: null };
   } catch (error) {
-    if (!(error instanceof Unusable) && !isDamage(error)) throw error;
+    if (!isDamage(error)) throw error;
     const reason = (error as Error).message;
     const target = setAside(path, nowMs);
     return { db: open(path), setAside: { path: target, reason } };
