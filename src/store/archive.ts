@@ -4,13 +4,14 @@ import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
 import type { Order } from '../core/ports.ts';
 import type { Histograms, Summary } from '../core/summary.ts';
-import { HOUR_MS, isoUtc } from '../core/time.ts';
+import { HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import { AlertLog } from './alert-log.ts';
 import { AlertTable } from './alert-table.ts';
 import type { Columns } from './chunk.ts';
 import { checkStillThere, isDamage, openDatabase, setAside, sizeOf, standInDatabase } from './database.ts';
 import { HourBook } from './hour-book.ts';
 import { HourTable } from './hour-table.ts';
+import { Means } from './means.ts';
 import { Notes } from './notes.ts';
 import { RawTable } from './raw-table.ts';
 import { pruneByAge, pruneBySize } from './retention.ts';
@@ -194,6 +195,27 @@ export class Archive {
   minutes(node: string, hourMs: number): ReadonlyMap<number, Summary> | null {
     const id = this.#nodeIds.get(node);
     return this.#book.find(node, hourMs)?.minutes ?? (id === undefined ? null : this.#hours.minutes(id, hourMs));
+  }
+
+  /** The hour's minutes as averages alone, or where they are no longer kept the hour as one; null: nothing is known. */
+  minuteMeans(node: string, hourMs: number): Means | null {
+    const id = this.#nodeIds.get(node);
+    const inMemory = this.#book.find(node, hourMs)?.minutes;
+    const written = inMemory || id === undefined ? null : this.#hours.minuteMeans(id, hourMs);
+    if (written) return written;
+    const summaries = inMemory ?? (id === undefined ? undefined : this.#wholeHour(id, hourMs));
+    if (!summaries) return null;
+    const means = new Means(summaries.size);
+    for (const [minute, summary] of summaries) {
+      means.begin(hourMs + minute * MINUTE_MS);
+      means.addSummary(summary);
+    }
+    return means;
+  }
+
+  #wholeHour(nodeId: number, hourMs: number): ReadonlyMap<number, Summary> | undefined {
+    const hour = this.#hours.hour(nodeId, hourMs);
+    return hour ? new Map([[0, hour.summary]]) : undefined;
   }
 
   /** Samples that may lie in the range, in order of time, written ones and pending ones. In `desc` the last chunk comes first. */

@@ -77,6 +77,11 @@ export class ByteReader {
     return value;
   }
 
+  /** Passes over as many doubles. */
+  skipDoubles(count: number): void {
+    this.#offset += 8 * count;
+  }
+
   /** Call after the last value: a blob that goes on is as damaged as one that stops short. */
   end(): void {
     if (this.#offset !== this.#bytes.length) throw new RangeError('bytes after the end');

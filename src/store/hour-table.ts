@@ -1,6 +1,7 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Histograms, Summary } from '../core/summary.ts';
-import { decodeHour, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
+import type { Means } from './means.ts';
+import { decodeHour, decodeMinuteMeans, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
 import type { HourRecord } from './tiers.ts';
 
 /** A blob that cannot be decoded is as if it were not there; what depends on it is told from the other tiers. */
@@ -15,6 +16,7 @@ function tryDecode<T>(decode: () => T): T | null {
 /** The minute and hour tiers. Each hour of a node is written once, when it is over, and again only if more samples came for it. */
 export class HourTable {
   readonly #db: DatabaseSync;
+  #selectMinutes: StatementSync | null = null;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -43,10 +45,20 @@ export class HourTable {
   }
 
   minutes(nodeId: number, hourMs: number): Map<number, Summary> | null {
-    const row = this.#db.prepare('SELECT summaries FROM minute WHERE node_id = ? AND hour_ms = ?').get(nodeId, hourMs) as
-      | { summaries: Uint8Array }
-      | undefined;
-    return row ? tryDecode(() => decodeMinutes(row.summaries, hourMs)) : null;
+    const blob = this.#minuteBlob(nodeId, hourMs);
+    return blob && tryDecode(() => decodeMinutes(blob, hourMs));
+  }
+
+  /** The hour's minutes as averages alone. */
+  minuteMeans(nodeId: number, hourMs: number): Means | null {
+    const blob = this.#minuteBlob(nodeId, hourMs);
+    return blob && tryDecode(() => decodeMinuteMeans(blob, hourMs));
+  }
+
+  #minuteBlob(nodeId: number, hourMs: number): Uint8Array | null {
+    this.#selectMinutes ??= this.#db.prepare('SELECT summaries FROM minute WHERE node_id = ? AND hour_ms = ?');
+    const row = this.#selectMinutes.get(nodeId, hourMs) as { summaries: Uint8Array } | undefined;
+    return row?.summaries ?? null;
   }
 
   /** Time of the first sample in the oldest hour. */

@@ -1,5 +1,5 @@
 import { percentiles } from '../core/histogram.ts';
-import { METRICS, type Metric, toHundredths } from '../core/metrics.ts';
+import { METRICS, type Metric } from '../core/metrics.ts';
 import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate, Order, TimeRange } from '../core/ports.ts';
 import {
   bridgeEnds,
@@ -10,13 +10,13 @@ import {
   mergeAllHistograms,
   type Summary,
   standardDeviationOf,
-  worstOfSummary,
 } from '../core/summary.ts';
-import { STATUSES, type Status } from '../core/thresholds.ts';
+import type { Status } from '../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { emptyColumns } from './chunk.ts';
 import { jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
+import { Means } from './means.ts';
 import { addRow, addStretch, hourOf } from './tiers.ts';
 
 /** Health statuses of a range, raw or averaged over steps, at most `limit` of them. */
@@ -56,67 +56,67 @@ function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): 
   const { node, order, limit } = query;
   const floor = (ms: number): number => Math.floor(ms / stepMs) * stepMs;
   const range = { fromMs: floor(query.fromMs), toMs: Math.ceil(query.toMs / stepMs) * stepMs };
-  const steps = new Map<number, Summary>();
-  let more = false;
-  const pieces = stepMs % MINUTE_MS === 0 ? minutePieces(archive, node, range, order) : samplePieces(archive, node, range, order);
-  for (const { startMs, addTo } of pieces) {
+  const means = new Means(Math.min(limit, (range.toMs - range.fromMs) / stepMs));
+  const whole = stepMs % MINUTE_MS === 0;
+  for (const { startMs, addTo } of whole ? minutePieces(archive, node, range, order) : samplePieces(archive, node, range, order)) {
     const start = floor(startMs);
-    let summary = steps.get(start);
-    if (!summary) {
+    if (means.count === 0 || means.startMs[means.count - 1] !== start) {
       // Pieces come in order of time, so this one is beyond the page, and all after it.
-      more = steps.size === limit;
-      if (more) break;
-      summary = emptySummary();
-      steps.set(start, summary);
+      if (means.isFull) return means.toPage(true);
+      means.begin(start);
     }
-    addTo(summary);
+    addTo(means);
   }
-  const page = emptyColumns(steps.size);
-  [...steps].forEach(([start, summary], row) => {
-    page.timestampMs[row] = start;
-    page.status[row] = STATUSES.indexOf(worstOfSummary(summary));
-    summary.metrics.forEach((metric, m) => {
-      const mean = meanOf(metric);
-      (page.metrics[m] as Float64Array)[row] = mean === null ? Number.NaN : toHundredths(mean);
-    });
-  });
-  return { ...page, count: steps.size, more };
+  return means.toPage(false);
 }
 
-/** A stretch of time that cannot be divided further, and how it is added to the summary of a longer one. */
+/** A stretch of time that cannot be divided further, and how it is added to the step begun last. */
 interface TimePiece {
-  readonly startMs: number;
-  readonly addTo: (summary: Summary) => void;
+  startMs: number;
+  readonly addTo: (means: Means) => void;
 }
 
-/** The samples of a range, one by one, in order of time. */
+/** The samples of a range, one by one, in order of time. The piece is used again for the next. */
 function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
-  const { notes } = archive;
   for (const chunk of archive.chunks(node, fromMs, toMs, order)) {
+    let row = 0;
+    const addTo = (means: Means): void => {
+      means.addStatus(chunk.status[row] as number);
+      for (let m = 0; m < METRICS.length; m += 1) {
+        const value = (chunk.metrics[m] as Float64Array)[row] as number;
+        if (!Number.isNaN(value)) means.addMetric(m, 1, value);
+      }
+    };
+    const piece: TimePiece = { startMs: 0, addTo };
     for (let n = 0; n < chunk.count; n += 1) {
-      const row = order === 'asc' ? n : chunk.count - 1 - n;
-      const startMs = chunk.timestampMs[row] as number;
-      if (startMs < fromMs || startMs >= toMs) continue;
-      yield { startMs, addTo: (summary) => addRow(summary, null, chunk, row, notes.periodMsAt(node, startMs), notes.clockEvents) };
+      row = order === 'asc' ? n : chunk.count - 1 - n;
+      piece.startMs = chunk.timestampMs[row] as number;
+      if (piece.startMs >= fromMs && piece.startMs < toMs) yield piece;
     }
   }
 }
 
-/** Minutes of a range in order of time; an hour whose minutes are no longer kept comes as one piece. */
+/** Minutes of a range in order of time; an hour whose minutes are no longer kept comes as one piece. The piece is used again for the next. */
 function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
-  const { notes } = archive;
   const hours = archive.hourStarts(node, hourOf(fromMs), toMs);
   for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
-    const minutes = archive.minutes(node, hourMs);
-    const pieces: [number, Summary | undefined][] = minutes
-      ? [...minutes].map(([minute, summary]) => [hourMs + minute * MINUTE_MS, summary])
-      : [[hourMs, archive.hour(node, hourMs)?.summary]];
-    pieces.sort(([a], [b]) => (order === 'asc' ? a - b : b - a));
-    for (const [startMs, later] of pieces) {
-      if (!later || startMs < fromMs || startMs >= toMs) continue;
-      yield { startMs, addTo: (summary) => addStretch(summary, later, notes.periodMsAt(node, startMs), notes.clockEvents) };
+    const minutes = archive.minuteMeans(node, hourMs);
+    if (!minutes) continue;
+    let row = 0;
+    const piece: TimePiece = { startMs: 0, addTo: (means) => means.addRow(minutes, row) };
+    for (const next of rowsInOrder(minutes, order)) {
+      row = next;
+      piece.startMs = minutes.startMs[row] as number;
+      if (piece.startMs >= fromMs && piece.startMs < toMs) yield piece;
     }
   }
+}
+
+/** Minutes are written as they came; after a clock was set back that need not be in order. */
+function rowsInOrder({ count, startMs }: Means, order: Order): number[] {
+  const rows = Array.from({ length: count }, (_, row) => row);
+  const sign = order === 'asc' ? 1 : -1;
+  return rows.sort((a, b) => sign * ((startMs[a] as number) - (startMs[b] as number)));
 }
 
 interface Bucket extends TimeRange {
@@ -195,10 +195,22 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
     }
     const part = { fromMs: Math.max(hourMs, query.fromMs), toMs: Math.min(hourMs + HOUR_MS, query.toMs) };
     if (!hour || firstRawMs <= hour.summary.firstMs) addSamples(archive, node, part, buckets);
-    else for (const { startMs, addTo } of minutePieces(archive, node, part, 'asc')) addTo(buckets.at(startMs).summary);
+    else addMinutes(archive, node, hourMs, part, buckets);
   }
   answerUntil(query.toMs);
   return answer;
+}
+
+function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
+  const { notes } = archive;
+  const minutes = archive.minutes(node, hourMs);
+  const hour = minutes ? null : archive.hour(node, hourMs);
+  const pieces: [number, Summary][] = minutes ? [...minutes].sort(([a], [b]) => a - b) : hour ? [[0, hour.summary]] : [];
+  for (const [minute, later] of pieces) {
+    const startMs = hourMs + minute * MINUTE_MS;
+    if (startMs >= fromMs && startMs < toMs)
+      addStretch(buckets.at(startMs).summary, later, notes.periodMsAt(node, startMs), notes.clockEvents);
+  }
 }
 
 function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange, buckets: Buckets): void {

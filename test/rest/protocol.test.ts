@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { EventReader } from '../support/events.ts';
 import {
   ask,
@@ -37,7 +37,7 @@ function parse(text: string): Parsed {
   return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1]), headers, body: rest.join('\r\n\r\n') };
 }
 
-async function refused(t: Tap, request: string | Buffer, status: number, code: string): Promise<Parsed> {
+async function refused(t: Test, request: string | Buffer, status: number, code: string): Promise<Parsed> {
   const answer = parse(await exchange(service, request));
   const what = String(request).slice(0, 60);
   t.equal(answer.status, status, what);
@@ -48,7 +48,6 @@ async function refused(t: Tap, request: string | Buffer, status: number, code: s
   t.match(problem, { status, code, type: 'about:blank' });
   return answer;
 }
-type Tap = typeof t;
 
 t.test('a URL that is too long is a 414', async (t) => {
   const url = (length: number): string => `/health?node=${'n'.repeat(length - 13)}`;

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import type { Test } from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { RunningService, type RunOptions, temporaryFolder } from './service.ts';
 
@@ -29,14 +30,6 @@ export interface ProblemDocument {
   readonly detail: string;
   readonly parameter?: string;
   readonly allowed?: string;
-}
-
-/** What is needed of a tap test. */
-interface Test {
-  teardown(action: () => unknown): void;
-  equal(found: unknown, wanted: unknown, message?: string): boolean;
-  match(found: unknown, pattern: unknown, message?: string): boolean;
-  notMatch(found: unknown, pattern: unknown, message?: string): boolean;
 }
 
 /** Starts a service whose every file lies in a folder that is removed at the end of the test. */
