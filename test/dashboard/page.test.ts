@@ -1,9 +1,12 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { CHROMIUM, launchBrowser, openPage } from '../support/browser.ts';
-import { RunningService, temporaryFolder } from '../support/service.ts';
+import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
 
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
+
+/** A recorded machine, so that the load of other tests raises nothing. */
+const RECORDED = { arguments: ['--proc', `${ROOT}/test/fixtures/pi5/proc`, '--sys', `${ROOT}/test/fixtures/pi5/sys`] };
 
 /** A port that the service can have again after it was killed. */
 const PORT = 15_000 + (process.pid % 10_000);
@@ -17,7 +20,7 @@ t.test('the page shows the machine live, says when the service is gone, and heal
     thresholds: { disk: { warning: 0, critical: 99.9 } },
     alerts: { raise_after_seconds: 0 },
   };
-  let service = await RunningService.start(folder.path, { config });
+  let service = await RunningService.start(folder.path, { config, ...RECORDED });
   t.teardown(() => service.end());
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
@@ -46,7 +49,7 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   await status.filter({ hasText: 'UNKNOWN' }).waitFor();
   t.pass('gone is unmistakable');
 
-  service = await RunningService.start(folder.path, { config });
+  service = await RunningService.start(folder.path, { config, ...RECORDED });
   await page.getByText('Live', { exact: true }).waitFor({ timeout: 40_000 });
   await status.filter({ hasText: 'WARNING' }).waitFor();
   t.notMatch(await body.innerText(), /No data since/, 'and it heals');
