@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { fixtureNames, makeUnreadable, materialiseFixture, temporaryFolder, writeTree } from '../../test/support/fixtures.ts';
-import { readPowerState } from './power.ts';
+import { PowerSource, readPowerState } from './power.ts';
 
 for (const name of fixtureNames()) {
   t.test(`${name}: undervoltage and throttling as its kernel tells`, async (t) => {
@@ -61,4 +61,19 @@ t.test('throttling is counted over all cores, and the package once', async (t) =
 
 t.test('a machine without any of it tells nothing', async (t) => {
   t.same(await readPowerState(join(temporaryFolder(t), 'missing')), { undervoltage: null, throttle_events: null });
+});
+
+t.test('asked often, it is read every few seconds, and never twice at once', async (t) => {
+  const { sysRoot } = materialiseFixture(t, 'pi4');
+  const alarm = join(sysRoot, 'class/hwmon/hwmon1/in0_lcrit_alarm');
+  let now = 0;
+  const source = new PowerSource(sysRoot, () => now);
+  const [first, second] = await Promise.all([source.read(), source.read()]);
+  t.equal(first.undervoltage, true);
+  t.equal(second, first, 'both got the one reading');
+  writeFileSync(alarm, '0\n');
+  now = 4.9;
+  t.equal((await source.read()).undervoltage, true, 'still the reading of a moment ago');
+  now = 5;
+  t.equal((await source.read()).undervoltage, false, 'read anew');
 });
