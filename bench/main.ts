@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { thisMachine } from './support/machine.ts';
+import { serviceNodeOptions } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
 import { number, verdict } from './support/render.ts';
 import { saveOutcome } from './support/results.ts';
@@ -55,7 +56,7 @@ let interrupted = false;
 /** Runs one program; null when it failed or took too long. It ends what it started by itself. */
 async function run(name: string, minutes: number): Promise<Outcome | null> {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-  const argv = [...process.execArgv, file, `--minutes=${minutes}`];
+  const argv = [...process.execArgv, ...(name === 'sample' ? serviceNodeOptions() : []), file, `--minutes=${minutes}`];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {

@@ -121,7 +121,7 @@ await benchmark('sample', async ({ cleanup, progress }): Promise<Outcome> => {
       },
     ],
     notes: [
-      `Median of ${BATCHES} batches of ${SAMPLES_A_BATCH} samples, one after the other through the real sources and their probes: user and system time of all threads by \`process.cpuUsage()\`, in batches because the thread pool finishes some of its work after a sample is complete.`,
+      `Median of ${BATCHES} batches of ${SAMPLES_A_BATCH} samples, one after the other through the real sources and their probes: user and system time of all threads by \`process.cpuUsage()\`, in batches because the thread pool finishes some of its work after a sample is complete. Node has the options that \`bin/edge-health\` gives it.`,
       `systeminformation: \`currentLoad\`, \`mem\`, \`fsSize\` and \`cpuTemperature\` at once in the same process, ${RIVAL_BATCHES} batches of ${RIVAL_SAMPLES_A_BATCH}; the CPU of the processes it starts (cutime and cstime of /proc/self/stat) is added. \`currentLoad\` repeats an answer younger than 0.2 s; its clock is put forward between samples, so that it measures each time.`,
       sys.note,
     ],

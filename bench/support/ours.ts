@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../test/support/service.ts';
 import type { Cleanup } from './cleanup.ts';
@@ -24,6 +24,14 @@ export interface ServiceSetup {
 
 /** Asking more often would warm up what is measured afterwards. */
 export const ASK_EVERY_SECONDS = 0.1;
+
+/** The options that bin/edge-health gives to Node: what runs in the benchmark's own process should run as in the service. */
+export function serviceNodeOptions(): string[] {
+  const text = readFileSync(join(ROOT, 'bin/edge-health'), 'utf8');
+  const options = /^exec "\$node"([^"]*)"/m.exec(text)?.[1]?.match(/--\S+/g);
+  if (!options) throw new Error('bin/edge-health does not start Node as expected');
+  return options;
+}
 
 /** Starts the service as a user would, on a free port of the loopback address, and waits for its first health status. */
 export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): Promise<Server> {
