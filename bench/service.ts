@@ -154,7 +154,7 @@ await benchmark('service', async ({ cleanup, minutes, progress }): Promise<Outco
       { figure: 'slots missed by the service', unit: '', ours: after.publish.missed - before.publish.missed, atMost: 0 },
     ],
     notes: [
-      `Where memory goes: 43 MB are pages of the Node binary mapped from its file, which the kernel shares and takes back when it needs them; Node 26 with nothing but an HTTP server has 46 MB on this kernel. The store's thread takes 10 MB, which buys that no slow card ever holds up a sample.`,
+      `Where memory goes: 43 MB are pages of the Node binary mapped from its file, which the kernel shares and takes back when it needs them; Node 26 with nothing but an HTTP server has 47 MB on this kernel. The store's thread takes 11 MB, which buys that no slow card ever holds up a sample.`,
       `${minutes} minutes after a warm-up of ${warmUpSeconds} s, all programs at the same time, each measuring once a second. The service measures, stores, serves REST and one reader of /events, which is a process of its own and got every sample.`,
       'CPU: the kernel\'s account of every thread (/proc/PID/task/*/schedstat). Memory: VmRSS and RssAnon, looked at every 5 s. Written: write_bytes of /proc/PID/io; the journal of the file system is not in it. The row "written in a day, counted" of `week` also holds the hourly work and the checkpoints that a short run may not meet.',
       'collectd: cpu, memory, df and thermal, one value a metric, stored as CSV on the same disk. node_exporter: scraped once a second over a kept connection; once with the collectors it comes with, once with only those for the same metrics. Only their own CPU counts.',
