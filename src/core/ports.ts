@@ -2,6 +2,7 @@ import type { Alert, Severity } from './alert.ts';
 import type { ClockEvent } from './clock-watch.ts';
 import type { HealthStatus } from './health-status.ts';
 import type { Metric, Reading } from './metrics.ts';
+import type { ShutdownProgress } from './shutdown.ts';
 import type { Status } from './thresholds.ts';
 
 /** Severity of a log line as sd-daemon(3) and syslog number them. */
@@ -15,6 +16,7 @@ export interface Publisher {
   /** `line` is the health status as JSON, made once for everybody. */
   publishHealth(status: HealthStatus, line: string): void;
   publishAlert(alert: Alert): void;
+  publishShutdown(progress: ShutdownProgress): void;
 }
 
 /** Half-open range of wall-clock milliseconds. */
@@ -112,11 +114,55 @@ export interface StorageState {
   readonly set_aside: readonly string[];
 }
 
+/**
+ * A place in the order in which everything was recorded, whatever the clocks of the nodes say: the segment, which grows with
+ * every minute and every restart, and the number within it, from 1; 0 is before its first.
+ */
+export interface Mark {
+  readonly segment: number;
+  readonly order: number;
+}
+
+/** Up to where health statuses and changes of alerts were recorded. Each becomes durable, and is published, in its own time. */
+export interface Position {
+  readonly health: Mark;
+  readonly alert: Mark;
+}
+
+/** Null: none of that kind. */
+export interface RecordedQuery {
+  readonly healthAfter: Mark | null;
+  readonly alertAfter: Mark | null;
+  /** Null: of every node. */
+  readonly node: string | null;
+  readonly limit: number;
+}
+
+/** A health status or a change of an alert as it was recorded. */
+export interface RecordedEvent {
+  readonly kind: 'health' | 'alert';
+  readonly node: string;
+  readonly mark: Mark;
+  /** As it was published. */
+  readonly json: string;
+}
+
+export interface RecordedPage {
+  /** In the order in which they were recorded. */
+  readonly events: readonly RecordedEvent[];
+  /** Whether more follow beyond `limit`. */
+  readonly more: boolean;
+}
+
 /** What readers may ask of the store. Every answer includes the samples and changes recorded up to the call. */
 export interface HistoryReader {
   history(query: HistoryQuery): Promise<HistoryPage>;
   aggregate(query: AggregateQuery): Promise<Aggregate[]>;
   alerts(query: AlertQuery): Promise<AlertPage>;
   clockEvents(limit: number): Promise<ClockEvent[]>;
+  /** What was recorded after a place. */
+  recorded(query: RecordedQuery): Promise<RecordedPage>;
+  /** The last status recorded, and the last change of an alert whose recording is done: both are published next. Null: not started. */
+  position(): Position | null;
   state(): StorageState;
 }

@@ -1,0 +1,55 @@
+/** Why a safe shutdown is asked for. */
+export const SHUTDOWN_REASONS = ['OVERTEMP', 'CRITICAL_ALERT', 'EMERGENCY', 'MAINTENANCE', 'POWER_LOW', 'MANUAL', 'USER_REQUEST'] as const;
+export type ShutdownReason = (typeof SHUTDOWN_REASONS)[number];
+
+/** A request as it arrives on /safe_shutdown: nothing of it is to be trusted yet. */
+export interface ShutdownCall {
+  readonly reason: string;
+  readonly requested_by: string;
+  /** Seconds allowed for the whole procedure; may be NaN or infinite. */
+  readonly timeout: number;
+}
+
+/** Who calls, as far as the transport can tell. */
+export interface ShutdownCaller {
+  /** The sender's IP address; null where the transport does not tell (rclnodejs: there SROS2 decides who may call). */
+  readonly address: string | null;
+  /** Whether the call came from this machine; null where the transport does not tell. */
+  readonly local: boolean | null;
+}
+
+/** The answer on /safe_shutdown. */
+export interface ShutdownReply {
+  /** Accepted and started. */
+  readonly success: boolean;
+  readonly message: string;
+}
+
+/** Answers a call; never rejects. The answer is due within a second, whatever the procedure takes afterwards. */
+export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply>;
+
+/** What the last step does. */
+export const SHUTDOWN_ACTIONS = ['poweroff', 'reboot', 'halt', 'dry-run'] as const;
+export type ShutdownAction = (typeof SHUTDOWN_ACTIONS)[number];
+
+export const SHUTDOWN_STATES = ['in_progress', 'completed', 'aborted'] as const;
+export type ShutdownState = (typeof SHUTDOWN_STATES)[number];
+export const SHUTDOWN_STEPS = ['announce', 'hooks', 'stop_units', 'store', 'power'] as const;
+export type ShutdownStep = (typeof SHUTDOWN_STEPS)[number];
+
+/** One step of the way of a safe shutdown, as it goes out on /shutdown_status and /events. */
+export interface ShutdownProgress {
+  /** Sortable unique id of the request; the same from announcement to end. */
+  readonly request_id: string;
+  readonly state: ShutdownState;
+  readonly step: ShutdownStep;
+  readonly reason: ShutdownReason;
+  readonly requested_by: string;
+  /** What the last step will do or did. */
+  readonly action: ShutdownAction;
+  /** Until the deadline; 0 once it has passed. */
+  readonly seconds_left: number;
+  /** What happened, for people. */
+  readonly message: string;
+  readonly timestamp: string;
+}

@@ -1,0 +1,111 @@
+import { type Alert, nodeOfAlertId } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import { METRICS, type Metric, type Reading } from '../core/metrics.ts';
+import { type Status, statusOfReading, type Threshold, type Thresholds } from '../core/thresholds.ts';
+import type { DiagnosticArrayMessage, DiagnosticStatusMessage, KeyValueMessage, TimeMessage } from './interfaces.generated.ts';
+
+/** diagnostic_msgs/msg/DiagnosticStatus: OK, WARN, ERROR, STALE. What is not known is STALE, never OK. */
+export const DIAGNOSTIC_LEVELS: Readonly<Record<Status, number>> = { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 };
+
+/** What /diagnostics says beyond the health status itself. */
+export interface DiagnosticContext {
+  /** Becomes `hardware_id`. */
+  readonly hostname: string;
+  readonly thresholds: Thresholds;
+  /** Open alerts; those of other nodes are left out. */
+  readonly openAlerts: readonly Alert[];
+}
+
+const TITLES: Readonly<Record<Metric, { readonly title: string; readonly unit: string }>> = {
+  cpu_percent: { title: 'CPU usage', unit: '%' },
+  memory_percent: { title: 'Memory usage', unit: '%' },
+  disk_percent: { title: 'Disk usage', unit: '%' },
+  temperature: { title: 'Temperature', unit: '°C' },
+};
+
+/**
+ * A health status as rqt_runtime_monitor, Foxglove and diagnostic_aggregator expect it: one entry for the whole and one for
+ * each metric, named `node: title` as diagnostic_updater does. Levels are those of the same sample, as in /health_status.
+ */
+export function diagnosticArray(status: HealthStatus, context: DiagnosticContext): DiagnosticArrayMessage {
+  const alerts = context.openAlerts.filter(({ alert_id, resolved }) => !resolved && nodeOfAlertId(alert_id) === status.node_name);
+  return {
+    header: { stamp: stampOf(status.timestamp), frame_id: '' },
+    status: [overall(status, alerts, context), ...METRICS.map((metric) => ofMetric(metric, status, alerts, context))],
+  };
+}
+
+function overall(status: HealthStatus, alerts: readonly Alert[], { hostname, thresholds }: DiagnosticContext): DiagnosticStatusMessage {
+  const shares = METRICS.filter(
+    (metric) => status.status !== 'OK' && statusOfReading(status[metric], thresholds[metric]) === status.status,
+  );
+  return {
+    level: DIAGNOSTIC_LEVELS[status.status],
+    name: `${status.node_name}: Health`,
+    message: shares.length === 0 ? status.status : `${status.status}: ${shares.map((metric) => TITLES[metric].title).join(', ')}`,
+    hardware_id: hostname,
+    values: [
+      entry('status', status.status),
+      ...METRICS.map((metric) => entry(metric, numberText(status[metric]))),
+      entry('timestamp', status.timestamp),
+      entry('open alerts', alerts.map(({ alert_id }) => alert_id).join(', ')),
+    ],
+  };
+}
+
+function ofMetric(
+  metric: Metric,
+  status: HealthStatus,
+  alerts: readonly Alert[],
+  { hostname, thresholds }: DiagnosticContext,
+): DiagnosticStatusMessage {
+  const { title, unit } = TITLES[metric];
+  const value = status[metric];
+  const threshold = thresholds[metric];
+  return {
+    level: DIAGNOSTIC_LEVELS[statusOfReading(value, threshold)],
+    name: `${status.node_name}: ${title}`,
+    message: sentence(value, threshold, unit),
+    hardware_id: hostname,
+    values: [
+      entry('value', numberText(value)),
+      entry('unit', unit),
+      entry('warning from', String(threshold.warning)),
+      entry('critical from', String(threshold.critical)),
+      entry(
+        'open alerts',
+        alerts
+          .filter((alert) => alert.metric === metric)
+          .map(({ alert_id, severity }) => `${severity} ${alert_id}`)
+          .join(', '),
+      ),
+    ],
+  };
+}
+
+/** "81.5 %, warning from 80 %". */
+function sentence(value: Reading, threshold: Threshold, unit: string): string {
+  if (value === null) return 'unavailable';
+  const reached = statusOfReading(value, threshold);
+  const text = `${value} ${unit}`;
+  if (reached === 'CRITICAL') return `${text}, critical from ${threshold.critical} ${unit}`;
+  return reached === 'WARNING' ? `${text}, warning from ${threshold.warning} ${unit}` : text;
+}
+
+function numberText(value: Reading): string {
+  return value === null ? 'unavailable' : String(value);
+}
+
+function entry(key: string, value: string): KeyValueMessage {
+  return { key, value };
+}
+
+/** The last second that builtin_interfaces/Time can say, in 2038. */
+const MAX_SECONDS = 2 ** 31 - 1;
+
+/** builtin_interfaces/msg/Time of an ISO 8601 time. */
+function stampOf(timestamp: string): TimeMessage {
+  const ms = Math.max(0, Date.parse(timestamp));
+  const sec = Math.floor(ms / 1000);
+  return sec > MAX_SECONDS ? { sec: MAX_SECONDS, nanosec: 0 } : { sec, nanosec: (ms % 1000) * 1_000_000 };
+}

@@ -1,0 +1,181 @@
+import { decode, encode, HEADER_OCTETS, type Message } from '../../rtps/cdr.ts';
+import type { LocalReader, LocalWriter } from '../../rtps/endpoints.ts';
+import type { Logger } from '../../rtps/log.ts';
+import type { ParameterList } from '../../rtps/parameters.ts';
+import { ParameterWriter } from '../../rtps/parameters.ts';
+import type { Participant } from '../../rtps/participant.ts';
+import { ENTITY_KIND, entityOf, type Guid, Malformed, PID, prefixOf, VENDOR } from '../../rtps/protocol.ts';
+import type { Received } from '../../rtps/reader.ts';
+import type { MatchedReader } from '../../rtps/writer.ts';
+import type { ServiceType } from '../interfaces.ts';
+import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
+
+/** Answers one request; never rejects. */
+export type RequestHandler = (request: Message, caller: { readonly address: string; readonly local: boolean }) => Promise<Message>;
+
+export interface ServiceServerOptions {
+  /** Fully qualified, `/safe_shutdown`. */
+  readonly name: string;
+  readonly type: ServiceType;
+  readonly handler: RequestHandler;
+  readonly participant: Participant;
+  readonly log: Logger;
+}
+
+/** How a reply finds its request, in the manner of the client's middleware. */
+interface Correlation {
+  /** Octets in front of the reply's message: rmw_cyclonedds' header, echoed. */
+  readonly header: Buffer;
+  /** Inline QoS of the reply; null: none. */
+  readonly inlineQos: Buffer | null;
+  /** Which of the readers of the reply topic is the client's. */
+  readonly isClient: (reader: MatchedReader) => boolean;
+}
+
+interface WaitingReply {
+  readonly correlation: Correlation;
+  readonly payload: Buffer;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** ROS 2's rmw_qos_profile_services_default keeps ten; fifty clients may ask at once. */
+const DEPTH = 100;
+/** The client's reply reader may be discovered after its request. */
+const WAIT_FOR_READER_MS = 3000;
+const MAX_WAITING = 256;
+/** Writers of requests whose last number is remembered: a request that comes again after a reconnect is not run again. */
+const MAX_REMEMBERED = 1024;
+const CYCLONE_HEADER_OCTETS = 16;
+
+/**
+ * A ROS 2 service over DDS topics, for the clients of both middlewares. rmw_cyclonedds puts the client's id and a number in front of the
+ * message and expects them back; rmw_fastrtps names the reply's reader in inline QoS (DDS-RPC 1.0, 7.8.2) and expects that back.
+ * Each reply goes to its client's reader alone.
+ */
+export class ServiceServer {
+  readonly requests: LocalReader;
+  readonly replies: LocalWriter;
+  readonly #options: ServiceServerOptions;
+  readonly #waiting = new Set<WaitingReply>();
+  readonly #handled = new Map<Guid, number>();
+
+  constructor(options: ServiceServerOptions) {
+    this.#options = options;
+    const { name, participant, type } = options;
+    const id = `serviceid=${serviceId(participant.prefix)};`;
+    this.replies = participant.createWriter({
+      topic: replyTopicOf(name),
+      type: type.response.ddsName,
+      transientLocal: false,
+      depth: DEPTH,
+      userData: id + typeHashData(type.response),
+      onMatched: (reader) => this.#onReader(reader),
+    });
+    this.requests = participant.createReader({
+      topic: requestTopicOf(name),
+      type: type.request.ddsName,
+      reliable: true,
+      transientLocal: false,
+      depth: DEPTH,
+      userData: id + typeHashData(type.request),
+      onSample: (received) => this.#onRequest(received),
+    });
+  }
+
+  stop(): void {
+    for (const { timer } of this.#waiting) clearTimeout(timer);
+    this.#waiting.clear();
+  }
+
+  #onRequest(received: Received): void {
+    const { address, data, writer } = received;
+    const { payload, sequenceNumber } = data;
+    if (!payload || data.isKey) return;
+    if (sequenceNumber <= (this.#handled.get(writer.guid) ?? 0)) return;
+    if (this.#handled.size >= MAX_REMEMBERED) this.#handled.delete(this.#handled.keys().next().value as Guid);
+    this.#handled.set(writer.guid, sequenceNumber);
+    const correlation = writer.vendor === VENDOR.CYCLONE_DDS ? cycloneCorrelation(received) : relatedIdentity(received);
+    const { type, handler, participant } = this.#options;
+    const request = decode(type.request, payload, correlation.header.length);
+    const answer = handler(request, { address, local: participant.isOwnAddress(address) });
+    void answer.then((response) => this.#reply(correlation, encode(type.response, response)));
+  }
+
+  #reply(correlation: Correlation, encoded: Buffer): void {
+    const { header } = correlation;
+    const payload = header.length === 0 ? encoded : Buffer.concat([encoded.subarray(0, HEADER_OCTETS), header, encoded.subarray(HEADER_OCTETS)]);
+    const reader = this.replies.state.readers.find(correlation.isClient);
+    if (reader) {
+      this.#send(correlation, payload, reader);
+      return;
+    }
+    if (this.#waiting.size >= MAX_WAITING) return;
+    const waiting: WaitingReply = {
+      correlation,
+      payload,
+      timer: setTimeout(() => {
+        this.#waiting.delete(waiting);
+        this.#options.log('debug', 'a service client went without its answer', { service: this.#options.name });
+      }, WAIT_FOR_READER_MS),
+    };
+    waiting.timer.unref();
+    this.#waiting.add(waiting);
+  }
+
+  #onReader(reader: MatchedReader): void {
+    for (const waiting of this.#waiting) {
+      if (!waiting.correlation.isClient(reader)) continue;
+      this.#waiting.delete(waiting);
+      clearTimeout(waiting.timer);
+      this.#send(waiting.correlation, waiting.payload, reader);
+    }
+  }
+
+  #send({ inlineQos }: Correlation, payload: Buffer, { guid }: MatchedReader): void {
+    this.#options.participant.write(this.replies, payload, { only: guid, ...(inlineQos ? { inlineQos } : {}) });
+  }
+}
+
+/** rmw_cyclonedds_cpp, serdata.cpp: client guid and sequence number, eight octets each, in front of the message. */
+function cycloneCorrelation({ data, writer }: Received): Correlation {
+  const payload = data.payload as Buffer;
+  if (payload.length < HEADER_OCTETS + CYCLONE_HEADER_OCTETS) throw new Malformed('a request without header');
+  const header = Buffer.from(payload.subarray(HEADER_OCTETS, HEADER_OCTETS + CYCLONE_HEADER_OCTETS));
+  // Replies are little endian: the numbers of a request that is not are turned round.
+  if ((payload.readUInt16BE(0) & 1) === 0) header.swap64();
+  const client = clientIdOf(writer.userData);
+  const prefix = prefixOf(writer.guid);
+  return {
+    header,
+    inlineQos: null,
+    isClient: ({ guid, userData }) => prefixOf(guid) === prefix && (client === null || clientIdOf(userData) === client),
+  };
+}
+
+/** rmw_fastrtps_shared_cpp, rmw_request.cpp and rmw_response.cpp: the reply names the client's reply reader and the request's number. */
+function relatedIdentity({ data, writer }: Received): Correlation {
+  const named = identityIn(data.inlineQos);
+  const isReader = named !== null && (entityOf(named) & 0x3f & ENTITY_KIND.READER_NO_KEY) !== 0;
+  const identity = Buffer.alloc(24);
+  identity.write(isReader ? named : writer.guid, 'hex');
+  identity.writeUInt32LE(Math.floor(data.sequenceNumber / 2 ** 32), 16);
+  identity.writeUInt32LE(data.sequenceNumber % 2 ** 32, 20);
+  const prefix = prefixOf(writer.guid);
+  return {
+    header: Buffer.alloc(0),
+    // Fast DDS from 2.14 on reads only the standard number from other vendors, earlier ones only their own.
+    inlineQos: new ParameterWriter().bytes(PID.RELATED_SAMPLE_IDENTITY, identity).bytes(PID.RELATED_SAMPLE_IDENTITY_FAST, identity).list(),
+    isClient: ({ guid }) => (isReader ? guid === named : prefixOf(guid) === prefix),
+  };
+}
+
+function identityIn(inlineQos: ParameterList | null): Guid | null {
+  const guid = inlineQos?.guid(PID.RELATED_SAMPLE_IDENTITY) ?? inlineQos?.guid(PID.RELATED_SAMPLE_IDENTITY_FAST) ?? null;
+  return guid === null || /^0+$/.test(guid) ? null : guid;
+}
+
+/** As rmw_cyclonedds writes ids: sixteen octets in hexadecimal, with dots. */
+function serviceId(prefix: string): string {
+  const octets = [...Buffer.from(prefix, 'hex'), 0, 0, 0, 1];
+  return octets.map((octet) => octet.toString(16)).join('.');
+}

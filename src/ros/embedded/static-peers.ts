@@ -1,0 +1,24 @@
+import { lookup } from 'node:dns';
+import type { Log } from '../../core/ports.ts';
+import type { GraphPlace } from '../graph.ts';
+
+/**
+ * IPv4 addresses that discovery asks by unicast, as rmw_cyclonedds does it for each discovery range: the configured peers, and with
+ * LOCALHOST this machine. A name that cannot be resolved is logged and left out.
+ */
+export async function addressesOf({ discoveryRange, staticPeers }: GraphPlace, log: Log): Promise<string[]> {
+  const own = discoveryRange === 'LOCALHOST' ? ['127.0.0.1'] : [];
+  // With the system's own range ROS 2 leaves static peers aside.
+  const peers = discoveryRange === 'SYSTEM_DEFAULT' ? [] : staticPeers;
+  const found = await Promise.all(peers.map((peer) => resolved(peer, log)));
+  return [...new Set([...own, ...found.filter((address) => address !== null)])];
+}
+
+function resolved(peer: string, log: Log): Promise<string | null> {
+  return new Promise((done) => {
+    lookup(peer, { family: 4 }, (error, address) => {
+      if (error) log('warning', 'a static peer cannot be resolved', { peer, error: error.code });
+      done(error ? null : address);
+    });
+  });
+}

@@ -1,0 +1,79 @@
+import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type { Log, Publisher } from '../core/ports.ts';
+import type { ShutdownHandler } from '../core/shutdown.ts';
+import type { DiagnosticContext } from './diagnostics.ts';
+
+/** How far discovery reaches, as ROS 2 names it. */
+export type DiscoveryRange = 'SUBNET' | 'LOCALHOST' | 'OFF' | 'SYSTEM_DEFAULT';
+
+/** Where in the ROS 2 world this process is: from the configuration, else from ROS 2's own environment variables. */
+export interface GraphPlace {
+  /** 0 to 232. */
+  readonly domainId: number;
+  readonly discoveryRange: DiscoveryRange;
+  /** Host names or addresses that discovery asks by unicast. */
+  readonly staticPeers: readonly string[];
+}
+
+/** Fully qualified names on the graph, remapping applied: nodes as `/ns/name`, topics as `/ns/health_status`. */
+export interface GraphNames {
+  /** Absolute, `/` when there is none. */
+  readonly namespace: string;
+  /** Names without namespace. */
+  readonly nodes: {
+    readonly healthMonitor: string;
+    readonly thresholdMonitor: string;
+    readonly alertPublisher: string;
+    readonly safeShutdown: string;
+  };
+  readonly topics: {
+    readonly healthStatus: string;
+    readonly alerts: string;
+    readonly shutdownStatus: string;
+    readonly diagnostics: string;
+  };
+  readonly services: { readonly safeShutdown: string };
+}
+
+/** What arrives from other nodes on the graph, already checked and in the product's own terms. */
+export interface GraphListener {
+  onHealthStatus(status: HealthStatus): void;
+  onAlert(alert: Alert): void;
+  /** Null: /safe_shutdown is not offered. */
+  readonly onSafeShutdown: ShutdownHandler | null;
+}
+
+export interface GraphOptions {
+  readonly place: GraphPlace;
+  readonly names: GraphNames;
+  readonly listener: GraphListener;
+  /** `node_name` of the statuses of this process: what arrives under it is its own, or a conflict of names. */
+  readonly localNode: string;
+  /** Whether to take in what other nodes publish on any topic .../health_status and .../alerts. */
+  readonly gather: boolean;
+  /** What /diagnostics says beyond the status, as it is now. */
+  readonly diagnostics: () => DiagnosticContext;
+  readonly log: Log;
+  readonly monotonicSeconds: () => number;
+}
+
+/** A way to take part in the ROS 2 graph. What is published before `start` or after `stop` is dropped. */
+export interface RosTransport extends Publisher {
+  /** Rejects when this way cannot be gone; nothing is left running then. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** For /status. */
+  details(): RosDetails;
+}
+
+export interface RosDetails {
+  /** How many other participants (embedded) or nodes (rclnodejs) are on the graph; null: not known. */
+  readonly peers: number | null;
+  /** Matched subscribers of /health_status; null: not known. */
+  readonly subscribers: number | null;
+  /** Datagrams or messages that were refused since the start. */
+  readonly refused: number;
+  /** What is wrong just now, such as another monitor with the same name; null: nothing. */
+  readonly problem: string | null;
+}

@@ -1,0 +1,146 @@
+import { type Alert, SEVERITIES, type Severity } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type { Reading } from '../core/metrics.ts';
+import type { ShutdownProgress } from '../core/shutdown.ts';
+import { STATUSES, type Status } from '../core/thresholds.ts';
+import { isoUtc } from '../core/time.ts';
+import type { AlertMessage, HealthStatusMessage, ShutdownStatusMessage } from './interfaces.generated.ts';
+
+/** What arrived and was found good, or why not: field, what was found and what is allowed. */
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
+
+/** Unavailable metrics are NaN. */
+export function healthStatusMessage(status: HealthStatus): HealthStatusMessage {
+  return {
+    cpu_percent: status.cpu_percent ?? Number.NaN,
+    memory_percent: status.memory_percent ?? Number.NaN,
+    disk_percent: status.disk_percent ?? Number.NaN,
+    temperature: status.temperature ?? Number.NaN,
+    status: status.status,
+    node_name: status.node_name,
+    timestamp: status.timestamp,
+  };
+}
+
+export function alertMessage(alert: Alert): AlertMessage {
+  const { alert_id, severity, metric, value, threshold, timestamp, resolved } = alert;
+  return { alert_id, severity, metric, value, threshold, timestamp, resolved };
+}
+
+export function shutdownStatusMessage(progress: ShutdownProgress): ShutdownStatusMessage {
+  const { request_id, state, step, reason, requested_by, action, seconds_left, message, timestamp } = progress;
+  return { request_id, state, step, reason, requested_by, action, seconds_left, message, timestamp };
+}
+
+/**
+ * A health status off the network, into the product's own terms; never throws. NaN and infinities are unavailable (null). A
+ * percentage may exceed 100, since others count each core as 100, and is kept as it is; only what no quantity can be is
+ * refused.
+ */
+export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
+  return checked(message, (field) => ({
+    cpu_percent: reading('cpu_percent', field('cpu_percent')),
+    memory_percent: reading('memory_percent', field('memory_percent')),
+    disk_percent: reading('disk_percent', field('disk_percent')),
+    temperature: reading('temperature', field('temperature')),
+    status: oneOf<Status>('status', field('status'), STATUSES),
+    node_name: printable('node_name', field('node_name'), MAX_NODE_NAME),
+    timestamp: instant('timestamp', field('timestamp')),
+  }));
+}
+
+/** An alert off the network, into the product's own terms; never throws. Value and threshold must be finite. */
+export function alertFrom(message: unknown): Checked<Alert> {
+  return checked(message, (field) => ({
+    alert_id: alertId('alert_id', field('alert_id')),
+    severity: oneOf<Severity>('severity', field('severity'), SEVERITIES),
+    metric: matching('metric', field('metric'), METRIC, 'a name of 1 to 64 letters, digits, _ . / or -'),
+    value: finite('value', field('value')),
+    threshold: finite('threshold', field('threshold')),
+    timestamp: instant('timestamp', field('timestamp')),
+    resolved: boolean('resolved', field('resolved')),
+  }));
+}
+
+const MAX_NODE_NAME = 256;
+const MAX_ALERT_ID = 512;
+/** Of percent, degrees and seconds (31 years of them); beyond it the bytes were something else. */
+const MAX_QUANTITY = 1e9;
+const METRIC = /^[A-Za-z0-9_./-]{1,64}$/;
+/** Letters, marks, digits, punctuation, symbols and the plain space: nothing that breaks a line or a terminal. */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
+/** ISO 8601 with a zone; fractions to nanoseconds. */
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
+const END_OF_YEARS_MS = Date.UTC(10_000, 0);
+
+class Refused extends Error {}
+
+function checked<T>(message: unknown, read: (field: (name: string) => unknown) => T): Checked<T> {
+  if (typeof message !== 'object' || message === null) return { ok: false, reason: `found ${shown(message)}; allowed: a message` };
+  try {
+    return { ok: true, value: read((name) => (message as Readonly<Record<string, unknown>>)[name]) };
+  } catch (error) {
+    if (error instanceof Refused) return { ok: false, reason: error.message };
+    return { ok: false, reason: 'the message cannot be read' };
+  }
+}
+
+/** What was found, for a log line: bounded, and never by a method of the value itself. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (value === undefined || value === null) return 'nothing';
+  return `a value of type ${typeof value}`;
+}
+
+function refuse(name: string, value: unknown, allowed: string): never {
+  throw new Refused(`${name} is ${shown(value)}; allowed: ${allowed}`);
+}
+
+function reading(name: string, value: unknown): Reading {
+  if (typeof value !== 'number') return refuse(name, value, 'a number');
+  return Number.isFinite(value) ? finite(name, value) : null;
+}
+
+function finite(name: string, value: unknown): number {
+  if (typeof value !== 'number' || !(Math.abs(value) <= MAX_QUANTITY)) {
+    return refuse(name, value, `a number from ${-MAX_QUANTITY} to ${MAX_QUANTITY}`);
+  }
+  return value === 0 ? 0 : value; // Not -0, which JSON cannot say.
+}
+
+function boolean(name: string, value: unknown): boolean {
+  return typeof value === 'boolean' ? value : refuse(name, value, 'true or false');
+}
+
+function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  return allowed.find((one) => one === value) ?? refuse(name, value, `one of ${allowed.join(', ')}`);
+}
+
+function matching(name: string, value: unknown, pattern: RegExp, allowed: string): string {
+  return typeof value === 'string' && pattern.test(value) ? value : refuse(name, value, allowed);
+}
+
+function printable(name: string, value: unknown, max: number): string {
+  const fits = typeof value === 'string' && value.length <= max && PRINTABLE.test(value);
+  return fits ? value : refuse(name, value, `1 to ${max} printable characters`);
+}
+
+/** `<node_name>/<metric>/<unique id>`; the node's name, which may hold slashes, is what remains before the last two. */
+function alertId(name: string, value: unknown): string {
+  const id = printable(name, value, MAX_ALERT_ID);
+  return /^.+\/[^/]*\/[^/]+$/.test(id) ? id : refuse(name, value, '<node_name>/<metric>/<unique id>');
+}
+
+/** As isoUtc: to the millisecond, in UTC. */
+function instant(name: string, value: unknown): string {
+  const parts = typeof value === 'string' && value.length <= 40 ? INSTANT.exec(value) : null;
+  const ms = parts ? Date.parse(parts[0]) : Number.NaN;
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const calendar =
+    parts !== null && new Date(Date.UTC(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3]))).getUTCDate() === Number(parts[3]);
+  if (!calendar || !(ms >= 0 && ms < END_OF_YEARS_MS)) {
+    return refuse(name, value, 'a time in ISO 8601 with Z or an offset, from 1970 to 9999, such as 2026-03-04T05:06:07.089Z');
+  }
+  return isoUtc(ms);
+}

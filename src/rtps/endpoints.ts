@@ -1,0 +1,237 @@
+import type { Logger } from './log.ts';
+import { type EndpointData, endpointPayload, isEnd, readEndpoint } from './discovery-data.ts';
+import { LIMITS, type OctetBudget } from './limits.ts';
+import { ParameterList } from './parameters.ts';
+import type { Peer, Peers } from './peers.ts';
+import { ENTITY, ENTITY_KIND, type EntityId, type Guid, type GuidPrefix, guidOf, PID, prefixOf } from './protocol.ts';
+import { incompatiblePolicy, OWN_QOS, type Qos } from './qos.ts';
+import { type Received, StatefulReader } from './reader.ts';
+import { type MatchedReader, StatefulWriter } from './writer.ts';
+
+export interface TopicWriterOptions {
+  readonly topic: string;
+  readonly type: string;
+  readonly transientLocal: boolean;
+  /** KEEP_LAST: samples kept. */
+  readonly depth: number;
+  readonly userData: string;
+  readonly onMatched?: (reader: MatchedReader) => void;
+}
+
+export interface TopicReaderOptions {
+  readonly topic: string;
+  readonly type: string;
+  readonly reliable: boolean;
+  readonly transientLocal: boolean;
+  readonly depth: number;
+  readonly userData: string;
+  /** May throw: the sample is counted as refused. */
+  readonly onSample: (received: Received) => void;
+}
+
+export interface LocalWriter {
+  readonly options: TopicWriterOptions;
+  readonly guid: Guid;
+  readonly state: StatefulWriter;
+}
+
+export interface LocalReader {
+  readonly options: TopicReaderOptions;
+  readonly guid: Guid;
+  readonly state: StatefulReader;
+}
+
+export interface EndpointsOptions {
+  readonly prefix: GuidPrefix;
+  readonly peers: Peers;
+  readonly budget: OctetBudget;
+  readonly log: Logger;
+  readonly now: () => { readonly seconds: number; readonly ms: number };
+  /** Something may have to be sent. */
+  readonly onWork: () => void;
+  readonly onRefused: (error: unknown) => void;
+  /** A remote writer was announced, before it is matched: a reader for it may be made now. */
+  readonly onRemoteWriter: (endpoint: EndpointData) => void;
+}
+
+/**
+ * The endpoints of this participant and of the others (8.5.4): announces ours, reads theirs, and matches the two. Only what is matched is
+ * kept, so that one who announces a hundred thousand endpoints costs nothing.
+ */
+export class Endpoints {
+  readonly #options: EndpointsOptions;
+  readonly #publications: StatefulWriter;
+  readonly #subscriptions: StatefulWriter;
+  readonly #writers = new Map<EntityId, LocalWriter>();
+  readonly #readers = new Map<EntityId, LocalReader>();
+  /** Everything that takes part in the protocol, discovery's own endpoints included. */
+  readonly writerStates = new Map<EntityId, StatefulWriter>();
+  readonly readerStates = new Map<EntityId, StatefulReader>();
+  #nextKey = 1;
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options;
+    this.#publications = this.#addDiscoveryWriter(ENTITY.PUBLICATIONS_WRITER);
+    this.#subscriptions = this.#addDiscoveryWriter(ENTITY.SUBSCRIPTIONS_WRITER);
+    this.#addDiscoveryReader(ENTITY.PUBLICATIONS_READER, true);
+    this.#addDiscoveryReader(ENTITY.SUBSCRIPTIONS_READER, false);
+  }
+
+  createWriter(options: TopicWriterOptions): LocalWriter {
+    const entity = this.#newEntity(ENTITY_KIND.WRITER_NO_KEY);
+    const state = new StatefulWriter({ entity, depth: options.depth, transientLocal: options.transientLocal });
+    const writer: LocalWriter = { options, guid: guidOf(this.#options.prefix, entity), state };
+    this.#writers.set(entity, writer);
+    this.writerStates.set(entity, state);
+    this.#announce(this.#publications, writer);
+    return writer;
+  }
+
+  createReader(options: TopicReaderOptions): LocalReader {
+    const entity = this.#newEntity(ENTITY_KIND.READER_NO_KEY);
+    const deliver = (received: Received): void => this.#guarded(() => options.onSample(received));
+    const state = new StatefulReader({ entity, reliable: options.reliable, budget: this.#options.budget, deliver });
+    const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
+    this.#readers.set(entity, reader);
+    this.readerStates.set(entity, state);
+    this.#announce(this.#subscriptions, reader);
+    return reader;
+  }
+
+  /** Matches the discovery endpoints with those of a peer that was just heard of (8.5.5.1). */
+  addPeer({ data }: Peer): void {
+    const { seconds } = this.#options.now();
+    for (const [writer, reader] of DISCOVERY_PAIRS) {
+      const remote = { reliable: true, userData: '', vendor: data.vendor };
+      this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(data.prefix, reader), transientLocal: true }, seconds);
+      this.readerStates.get(reader)?.match({ ...remote, guid: guidOf(data.prefix, writer) }, seconds);
+    }
+    this.#options.onWork();
+  }
+
+  /** Forgets all endpoints of a peer. */
+  removePeer({ data, matched }: Peer): void {
+    for (const [writer, reader] of DISCOVERY_PAIRS) {
+      this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
+      this.readerStates.get(reader)?.unmatch(guidOf(data.prefix, writer));
+    }
+    for (const guid of matched) this.#unmatch(guid);
+    matched.clear();
+  }
+
+  #addDiscoveryWriter(entity: EntityId): StatefulWriter {
+    const writer = new StatefulWriter({ entity, depth: Number.POSITIVE_INFINITY, transientLocal: true });
+    this.writerStates.set(entity, writer);
+    return writer;
+  }
+
+  #addDiscoveryReader(entity: EntityId, ofWriters: boolean): void {
+    const deliver = (received: Received): void => this.#guarded(() => this.#onEndpoint(received, ofWriters));
+    this.readerStates.set(entity, new StatefulReader({ entity, reliable: true, budget: this.#options.budget, deliver }));
+  }
+
+  #newEntity(kind: number): EntityId {
+    const entity = (this.#nextKey << 8) | kind;
+    this.#nextKey += 1;
+    return entity;
+  }
+
+  #announce(announcer: StatefulWriter, { guid, options }: LocalWriter | LocalReader): void {
+    const { topic, type, userData, depth } = options;
+    const qos = ownQos({ reliable: !('reliable' in options) || options.reliable, transientLocal: options.transientLocal });
+    const payload = endpointPayload({ guid, topic, type, userData, qos }, depth);
+    announcer.write({ payload, isKey: false, inlineQos: null, timestampMs: this.#options.now().ms, only: null, instance: guid });
+    this.#options.onWork();
+  }
+
+  #guarded(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#options.onRefused(error);
+    }
+  }
+
+  #onEndpoint({ data, writer }: Received, isWriter: boolean): void {
+    const list = data.payload && ParameterList.ofPayload(data.payload);
+    const guid = list?.guid(PID.ENDPOINT_GUID) ?? data.inlineQos?.guid(PID.KEY_HASH);
+    // A participant speaks for its own endpoints only.
+    const peer = this.#options.peers.get(prefixOf(writer.guid));
+    if (!guid || !peer || prefixOf(guid) !== peer.data.prefix) return;
+    if (data.isKey || isEnd(data.inlineQos)) {
+      peer.matched.delete(guid);
+      this.#unmatch(guid);
+      return;
+    }
+    if (!list) return;
+    const endpoint = readEndpoint(list, isWriter);
+    if (isWriter) {
+      this.#options.onRemoteWriter(endpoint);
+      const policies = [...this.#readers.values()].filter((reader) => meets(reader, endpoint)).map((reader) => this.#matchReader(reader, endpoint, peer));
+      // A second, less demanding reader may take what the first cannot.
+      if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
+    } else {
+      for (const own of this.#writers.values()) if (meets(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
+    }
+  }
+
+  /** Null: matched, now or before; else the policy that keeps the two apart. */
+  #matchReader({ options, state }: LocalReader, endpoint: EndpointData, peer: Peer): string | null {
+    const { guid, qos, userData } = endpoint;
+    const policy = incompatiblePolicy(qos, ownQos(options));
+    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.writerCount)) return policy;
+    this.#noteMatch(endpoint, peer);
+    state.match({ guid, reliable: qos.reliable, vendor: peer.data.vendor, userData }, this.#options.now().seconds);
+    this.#options.onWork();
+    return null;
+  }
+
+  #matchWriter({ options, state }: LocalWriter, endpoint: EndpointData, peer: Peer): string | null {
+    const { guid, qos, userData } = endpoint;
+    const policy = incompatiblePolicy(ownQos({ ...options, reliable: true }), qos);
+    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.readerCount)) return policy;
+    this.#noteMatch(endpoint, peer);
+    const reader: MatchedReader = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, userData };
+    state.match(reader, this.#options.now().seconds);
+    options.onMatched?.(reader);
+    this.#options.onWork();
+    return null;
+  }
+
+  #warnOf(policy: string | null | undefined, { topic }: EndpointData, peer: Peer): void {
+    if (policy) this.#options.log('warning', `incompatible QoS: not matched on ${topic}`, { policy, peer: peer.data.name || peer.data.prefix });
+  }
+
+  #hasRoom({ topic, guid }: EndpointData, peer: Peer, matched: number): boolean {
+    if (matched < LIMITS.matchedPerEndpoint && peer.matched.size < LIMITS.matchedPerParticipant) return true;
+    this.#options.log('warning', `too many endpoints: not matched on ${topic}`, { peer: peer.data.name || peer.data.prefix, guid });
+    return false;
+  }
+
+  /** Also where it wants to be sent to, when that is another port of an address that is sent to anyway. */
+  #noteMatch({ guid, unicast }: EndpointData, peer: Peer): void {
+    peer.matched.add(guid);
+    const own = unicast.find(({ address }) => address === peer.user?.address);
+    if (own && own.port !== peer.user?.port) peer.ports.set(guid, own.port);
+  }
+
+  #unmatch(guid: Guid): void {
+    this.#options.peers.get(prefixOf(guid))?.ports.delete(guid);
+    for (const { state } of this.#writers.values()) state.unmatch(guid);
+    for (const { state } of this.#readers.values()) state.unmatch(guid);
+  }
+}
+
+/** A discovery writer and the reader at the other end. */
+const DISCOVERY_PAIRS = [
+  [ENTITY.PUBLICATIONS_WRITER, ENTITY.PUBLICATIONS_READER],
+  [ENTITY.SUBSCRIPTIONS_WRITER, ENTITY.SUBSCRIPTIONS_READER],
+] as const;
+
+function ownQos({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Qos {
+  return { ...OWN_QOS, reliable, durability: transientLocal ? 1 : 0 };
+}
+
+function meets({ options }: LocalReader | LocalWriter, { topic, type }: EndpointData): boolean {
+  return options.topic === topic && options.type === type;
+}

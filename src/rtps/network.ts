@@ -1,0 +1,213 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { networkInterfaces } from 'node:os';
+import { MULTICAST_GROUP, ports } from './protocol.ts';
+
+/** An IPv4 address of this machine and the network it is in. */
+export interface Interface {
+  readonly name: string;
+  readonly address: string;
+  readonly netmask: string;
+  readonly isLoopback: boolean;
+}
+
+/** Interfaces used at once; a machine with more has mostly those of containers. */
+const MAX_INTERFACES = 16;
+/** 9.6.1.3: participants on one machine. */
+const MAX_INDEX = 120;
+const RECEIVE_BUFFER_OCTETS = 1024 * 1024;
+const LOOPBACK = '127.0.0.1';
+
+/** Which of a participant's two unicast sockets. */
+export type Channel = 'meta' | 'user';
+
+export interface DatagramHandler {
+  /** `viaMulticast`: it came to the group's port. */
+  onDatagram(datagram: Buffer, address: string, viaMulticast: boolean): void;
+  onProblem(message: string, fields: Readonly<Record<string, unknown>>): void;
+}
+
+/** The network as a participant uses it. */
+export interface Network {
+  /** Addresses to announce, as they are now. */
+  interfaces(): Interface[];
+  /** Whether an address is this machine's, as of the last look at the interfaces. */
+  isOwn(address: string): boolean;
+  /** Takes the ports of the domain. Rejects when none is free; nothing stays open then. */
+  open(domain: number, handler: DatagramHandler): Promise<Readonly<Record<Channel, number>>>;
+  /** Listens to the group on these interfaces too; those it listens to already are left as they are. */
+  join(interfaces: readonly Interface[]): void;
+  send(channel: Channel, datagram: Buffer, address: string, port: number): void;
+  /** Sends to the group, out of one interface. */
+  multicast(datagram: Buffer, out: Interface): void;
+  close(): void;
+}
+
+/** Every IPv4 address of the machine. */
+export function allInterfaces(all: ReturnType<typeof networkInterfaces> = networkInterfaces()): Interface[] {
+  return Object.entries(all).flatMap(([name, addresses = []]) =>
+    addresses
+      .filter(({ family }) => family === 'IPv4')
+      .map(({ address, netmask, internal }) => ({ name, address, netmask, isLoopback: internal })),
+  );
+}
+
+/** Those to take part with: all but loopback, and loopback where there is no other, or where only this machine is meant. */
+export function usableInterfaces(localhostOnly: boolean, found: readonly Interface[]): Interface[] {
+  const outward = found.filter(({ isLoopback }) => !isLoopback).slice(0, MAX_INTERFACES);
+  if (!localhostOnly && outward.length > 0) return outward;
+  const loopback = found.find(({ isLoopback }) => isLoopback);
+  return [loopback ?? { name: 'lo', address: LOOPBACK, netmask: '255.0.0.0', isLoopback: true }];
+}
+
+/** Whether an address is in an interface's network. */
+export function isInNetwork(address: string, { address: own, netmask }: Interface): boolean {
+  const mask = toNumber(netmask);
+  return (toNumber(address) & mask) === (toNumber(own) & mask);
+}
+
+function toNumber(address: string): number {
+  return address.split('.').reduce((number, octet) => (number << 8) | Number(octet), 0);
+}
+
+/** UDP over IPv4 (9.6). IPv6 is not announced, and locators of it are passed over. */
+export class UdpNetwork implements Network {
+  readonly #localhostOnly: boolean;
+  readonly #joined = new Set<string>();
+  #own: ReadonlySet<string> = new Set();
+  #handler: DatagramHandler | null = null;
+  #group: Socket | null = null;
+  #sockets: Readonly<Record<Channel, Socket>> | null = null;
+
+  constructor(localhostOnly: boolean) {
+    this.#localhostOnly = localhostOnly;
+  }
+
+  interfaces(): Interface[] {
+    const all = allInterfaces();
+    this.#own = new Set(all.map(({ address }) => address));
+    return usableInterfaces(this.#localhostOnly, all);
+  }
+
+  isOwn(address: string): boolean {
+    return address.startsWith('127.') || this.#own.has(address);
+  }
+
+  async open(domain: number, handler: DatagramHandler): Promise<Readonly<Record<Channel, number>>> {
+    this.#handler = handler;
+    try {
+      // The group's port is shared by every participant of the machine.
+      this.#group = await this.#bind(ports.metaMulticast(domain), true, true);
+      const bound = await this.#bindUnicast(domain);
+      this.#sockets = bound.sockets;
+      return bound.ports;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  join(interfaces: readonly Interface[]): void {
+    for (const key of this.#joined) {
+      if (interfaces.some((entry) => keyOf(entry) === key)) continue;
+      this.#joined.delete(key);
+      // The interface may be gone, and the membership with it.
+      attempt(() => this.#group?.dropMembership(MULTICAST_GROUP, key.slice(key.indexOf(' ') + 1)));
+    }
+    for (const entry of interfaces) {
+      // Again even where it was joined: an interface that was taken away and came back between two looks has forgotten.
+      const problem = attempt(() => this.#group?.addMembership(MULTICAST_GROUP, entry.address));
+      const isNew = !this.#joined.has(keyOf(entry));
+      this.#joined.add(keyOf(entry));
+      if (problem && problem.code !== 'EADDRINUSE' && isNew) {
+        this.#handler?.onProblem('cannot listen to the multicast group', { interface: entry.name, address: entry.address, error: problem.code });
+      }
+    }
+  }
+
+  send(channel: Channel, datagram: Buffer, address: string, port: number): void {
+    this.#sockets?.[channel].send(datagram, port, address, (error) => {
+      if (error) this.#handler?.onProblem('cannot send', { to: `${address}:${port}`, error: (error as NodeJS.ErrnoException).code });
+    });
+  }
+
+  multicast(datagram: Buffer, out: Interface): void {
+    const socket = this.#sockets?.meta;
+    if (!socket) return;
+    // The interface may have vanished since the last look.
+    const problem = attempt(() => socket.setMulticastInterface(out.address));
+    if (problem) return;
+    socket.send(datagram, this.#groupPort(), MULTICAST_GROUP, (error) => {
+      if (error) this.#handler?.onProblem('cannot send to the multicast group', { interface: out.name, error: (error as NodeJS.ErrnoException).code });
+    });
+  }
+
+  close(): void {
+    for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user]) attempt(() => socket?.close());
+    this.#group = null;
+    this.#sockets = null;
+    this.#joined.clear();
+  }
+
+  #groupPort(): number {
+    return this.#group?.address().port ?? 0;
+  }
+
+  /** Two neighbouring ports of the first free index: the one for discovery, the one for samples. */
+  async #bindUnicast(domain: number): Promise<{ sockets: Record<Channel, Socket>; ports: Record<Channel, number> }> {
+    for (let index = 0; index < MAX_INDEX && ports.userUnicast(domain, index) < 65536; index += 1) {
+      const meta = await this.#bindIfFree(ports.metaUnicast(domain, index));
+      if (!meta) continue;
+      const user = await this.#bindIfFree(ports.userUnicast(domain, index));
+      if (user) {
+        meta.setMulticastTTL(1);
+        meta.setMulticastLoopback(true);
+        return { sockets: { meta, user }, ports: { meta: ports.metaUnicast(domain, index), user: ports.userUnicast(domain, index) } };
+      }
+      meta.close();
+    }
+    throw new Error(`no free port for another participant in domain ${domain}`);
+  }
+
+  async #bindIfFree(port: number): Promise<Socket | null> {
+    try {
+      return await this.#bind(port, false, false);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
+      throw error;
+    }
+  }
+
+  #bind(port: number, reuseAddr: boolean, isGroup: boolean): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      const socket = createSocket({
+        type: 'udp4',
+        reuseAddr,
+        recvBufferSize: RECEIVE_BUFFER_OCTETS,
+        // Addresses are sent to, never names: without this each send would wait for a turn of the event loop.
+        lookup: (address, _options, done) => done(null, address, 4),
+      });
+      socket.once('error', reject);
+      socket.on('message', (datagram, { address }) => this.#handler?.onDatagram(datagram, address, isGroup));
+      const address = this.#localhostOnly && !isGroup ? LOOPBACK : '0.0.0.0';
+      socket.bind(port, address, () => {
+        socket.removeListener('error', reject);
+        socket.on('error', (error: NodeJS.ErrnoException) => this.#handler?.onProblem('socket', { port, error: error.code }));
+        resolve(socket);
+      });
+    });
+  }
+}
+
+function keyOf({ name, address }: Interface): string {
+  return `${name} ${address}`;
+}
+
+/** The error, if there was one. */
+function attempt(action: () => void): NodeJS.ErrnoException | null {
+  try {
+    action();
+    return null;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+}

@@ -1,0 +1,198 @@
+import { type Guid, type Locator, Malformed, PID } from './protocol.ts';
+
+/** Encapsulation of a parameter list as payload (10.2.1.2): PL_CDR_LE. */
+const PL_CDR_LE = 0x0003;
+const PL_CDR_BE = 0x0002;
+const LOCATOR_KIND_UDP4 = 1;
+const LOCATOR_OCTETS = 24;
+/** More than any participant says of itself: what comes beyond is not read. */
+const MAX_PARAMETERS = 256;
+/** 9.3.2: Duration_t's infinity. */
+const INFINITE_SECONDS = 0x7fffffff;
+/** Parameter ids with this bit must be understood, or the whole message is not for us (9.6.2.2.1). */
+const MUST_UNDERSTAND = 0x4000;
+const VENDOR_SPECIFIC = 0x8000;
+
+interface Parameter {
+  readonly id: number;
+  readonly value: Buffer;
+}
+
+/** A parameter list that arrived (9.4.2.11): discovery data, or the inline QoS of a sample. Values stay in the datagram until asked for. */
+export class ParameterList {
+  readonly #parameters: readonly Parameter[];
+  readonly #littleEndian: boolean;
+
+  private constructor(parameters: readonly Parameter[], littleEndian: boolean) {
+    this.#parameters = parameters;
+    this.#littleEndian = littleEndian;
+  }
+
+  /** Reads the list at `offset`; `end` is where it ends behind its sentinel. Throws Malformed when it is cut short. */
+  static read(buffer: Buffer, offset: number, littleEndian: boolean): { readonly list: ParameterList; readonly end: number } {
+    const parameters: Parameter[] = [];
+    let at = offset;
+    for (let i = 0; i < MAX_PARAMETERS; i += 1) {
+      if (at + 4 > buffer.length) throw new Malformed('a parameter list without its end');
+      const id = littleEndian ? buffer.readUInt16LE(at) : buffer.readUInt16BE(at);
+      const length = littleEndian ? buffer.readUInt16LE(at + 2) : buffer.readUInt16BE(at + 2);
+      at += 4;
+      if (id === PID.SENTINEL) return { list: new ParameterList(parameters, littleEndian), end: at };
+      if (at + length > buffer.length) throw new Malformed(`parameter 0x${id.toString(16)} says ${length} octets, ${buffer.length - at} follow`);
+      const known = (id & VENDOR_SPECIFIC) !== 0 ? id : id & ~MUST_UNDERSTAND;
+      if (id !== PID.PAD) parameters.push({ id: known, value: buffer.subarray(at, at + length) });
+      at += length;
+    }
+    throw new Malformed(`a parameter list of more than ${MAX_PARAMETERS} parameters`);
+  }
+
+  /** Reads a payload that is a parameter list; null when it is of another representation. */
+  static ofPayload(payload: Buffer): ParameterList | null {
+    if (payload.length < 4) return null;
+    const representation = payload.readUInt16BE(0);
+    if (representation !== PL_CDR_LE && representation !== PL_CDR_BE) return null;
+    return ParameterList.read(payload, 4, representation === PL_CDR_LE).list;
+  }
+
+  /** The same in memory of its own, to be kept beyond the datagram. */
+  detached(): ParameterList {
+    return new ParameterList(
+      this.#parameters.map(({ id, value }) => ({ id, value: Buffer.from(value) })),
+      this.#littleEndian,
+    );
+  }
+
+  has(id: number): boolean {
+    return this.#parameters.some((parameter) => parameter.id === id);
+  }
+
+  /** The octets of the first parameter of this id, at least `octets` of them. */
+  bytes(id: number, octets = 0): Buffer | null {
+    const value = this.#parameters.find((parameter) => parameter.id === id)?.value;
+    if (value && value.length < octets) throw new Malformed(`parameter 0x${id.toString(16)} has ${value.length} octets`);
+    return value ?? null;
+  }
+
+  uint32(id: number): number | null {
+    const value = this.bytes(id, 4);
+    return value && this.#uint32(value, 0);
+  }
+
+  guid(id: number): Guid | null {
+    return this.bytes(id, 16)?.toString('hex', 0, 16) ?? null;
+  }
+
+  /** Octets with their length in front, such as USER_DATA. */
+  octets(id: number): Buffer | null {
+    const value = this.bytes(id, 4);
+    if (!value) return null;
+    const length = this.#uint32(value, 0);
+    if (length > value.length - 4) throw new Malformed(`parameter 0x${id.toString(16)} says ${length} octets, ${value.length - 4} follow`);
+    return value.subarray(4, 4 + length);
+  }
+
+  text(id: number): string | null {
+    return this.octets(id)?.toString('utf8').replace(/\0$/, '') ?? null;
+  }
+
+  /** A sequence of strings, such as PARTITION. */
+  texts(id: number): string[] {
+    const value = this.bytes(id, 4);
+    if (!value) return [];
+    const texts: string[] = [];
+    let at = 4;
+    for (let i = this.#uint32(value, 0); i > 0; i -= 1) {
+      at += -at & 3;
+      if (at + 4 > value.length) throw new Malformed('a list of strings is cut short');
+      const length = this.#uint32(value, at);
+      if (length > value.length - at - 4) throw new Malformed('a list of strings is cut short');
+      texts.push(value.toString('utf8', at + 4, at + 4 + length).replace(/\0$/, ''));
+      at += 4 + length;
+    }
+    return texts;
+  }
+
+  /** Seconds of a Duration_t; Infinity as such. `skip`: octets before it. */
+  seconds(id: number, skip = 0): number | null {
+    const value = this.bytes(id, skip + 8);
+    if (!value) return null;
+    const whole = this.#littleEndian ? value.readInt32LE(skip) : value.readInt32BE(skip);
+    if (whole >= INFINITE_SECONDS) return Number.POSITIVE_INFINITY;
+    return whole + this.#uint32(value, skip + 4) / 2 ** 32;
+  }
+
+  /** Every UDPv4 locator of this id; those of other kinds (shared memory, IPv6, TCP) are passed over. */
+  locators(id: number): Locator[] {
+    const found: Locator[] = [];
+    for (const { id: parameter, value } of this.#parameters) {
+      if (parameter !== id || value.length < LOCATOR_OCTETS || this.#uint32(value, 0) !== LOCATOR_KIND_UDP4) continue;
+      const port = this.#uint32(value, 4);
+      const address = `${value[20]}.${value[21]}.${value[22]}.${value[23]}`;
+      if (port > 0 && port < 65536 && address !== '0.0.0.0') found.push({ address, port });
+    }
+    return found;
+  }
+
+  #uint32(value: Buffer, at: number): number {
+    return this.#littleEndian ? value.readUInt32LE(at) : value.readUInt32BE(at);
+  }
+}
+
+/** Makes a parameter list, little endian. */
+export class ParameterWriter {
+  readonly #parts: Buffer[] = [];
+
+  bytes(id: number, value: Uint8Array): this {
+    const padded = Buffer.alloc(4 + value.length + (-value.length & 3));
+    padded.writeUInt16LE(id, 0);
+    padded.writeUInt16LE(padded.length - 4, 2);
+    padded.set(value, 4);
+    this.#parts.push(padded);
+    return this;
+  }
+
+  uint32(id: number, ...values: readonly number[]): this {
+    const value = Buffer.alloc(4 * values.length);
+    values.forEach((number, i) => {
+      value.writeUInt32LE(number >>> 0, 4 * i);
+    });
+    return this.bytes(id, value);
+  }
+
+  guid(id: number, guid: Guid): this {
+    return this.bytes(id, Buffer.from(guid, 'hex'));
+  }
+
+  octets(id: number, value: Uint8Array): this {
+    const counted = Buffer.alloc(4 + value.length);
+    counted.writeUInt32LE(value.length, 0);
+    counted.set(value, 4);
+    return this.bytes(id, counted);
+  }
+
+  text(id: number, text: string): this {
+    return this.octets(id, Buffer.from(`${text}\0`));
+  }
+
+  seconds(id: number, seconds: number): this {
+    return this.uint32(id, Math.floor(seconds), Math.floor((seconds % 1) * 2 ** 32));
+  }
+
+  locator(id: number, { address, port }: Locator): this {
+    const value = Buffer.alloc(LOCATOR_OCTETS);
+    value.writeUInt32LE(LOCATOR_KIND_UDP4, 0);
+    value.writeUInt32LE(port, 4);
+    value.set(address.split('.').map(Number), 20);
+    return this.bytes(id, value);
+  }
+
+  /** As inline QoS: the list and its sentinel. */
+  list(): Buffer {
+    return Buffer.concat([...this.#parts, Buffer.from([PID.SENTINEL, 0, 0, 0])]);
+  }
+
+  /** As payload: with the encapsulation header. */
+  payload(): Buffer {
+    return Buffer.concat([Buffer.from([0, PL_CDR_LE, 0, 0]), this.list()]);
+  }
+}

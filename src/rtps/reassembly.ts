@@ -1,0 +1,94 @@
+import { LIMITS, type OctetBudget } from './limits.ts';
+import type { DataFragSubmessage, DataSubmessage } from './message-reader.ts';
+import { MAX_SET_BITS } from './number-set.ts';
+
+interface Partial {
+  /** The first fragment that arrived: what the sample says of itself. */
+  head: DataFragSubmessage;
+  readonly total: number;
+  readonly fragments: Map<number, Buffer>;
+  octets: number;
+}
+
+/**
+ * Puts the fragments of one remote writer's samples together (8.4.14.1). Memory is taken as fragments arrive, never because one says how
+ * large the sample is going to be.
+ */
+export class Reassembly {
+  readonly #budget: OctetBudget;
+  readonly #partials = new Map<number, Partial>();
+
+  constructor(budget: OctetBudget) {
+    this.#budget = budget;
+  }
+
+  has(sequenceNumber: number): boolean {
+    return this.#partials.has(sequenceNumber);
+  }
+
+  /** Takes a submessage of fragments; the whole sample when it was the last one that was missing. */
+  add(data: DataFragSubmessage): DataSubmessage | null {
+    const { sequenceNumber, fragmentStart, fragmentCount, fragmentOctets, sampleOctets, payload } = data;
+    if (sampleOctets > LIMITS.sampleOctets) return null;
+    const known = this.#partials.get(sequenceNumber);
+    // One that says something else than the first is not of the same sample.
+    if (known && (known.head.sampleOctets !== sampleOctets || known.head.fragmentOctets !== fragmentOctets)) return null;
+    const partial = known ?? this.#begin(data);
+    if (!partial) return null;
+    if (data.inlineQos && !partial.head.inlineQos) partial.head = { ...partial.head, inlineQos: data.inlineQos.detached() };
+    for (let i = 0; i < fragmentCount; i += 1) {
+      const number = fragmentStart + i;
+      const length = number === partial.total ? sampleOctets - (partial.total - 1) * fragmentOctets : fragmentOctets;
+      const part = payload.subarray(i * fragmentOctets, i * fragmentOctets + length);
+      if (part.length < length) break; // It says more fragments than it has.
+      if (partial.fragments.has(number)) continue;
+      if (!this.#budget.take(length)) break;
+      partial.octets += length;
+      // A copy: the datagram's own memory is larger.
+      partial.fragments.set(number, Buffer.from(part));
+    }
+    if (partial.fragments.size < partial.total) return null;
+    const parts: Buffer[] = [];
+    for (let number = 1; number <= partial.total; number += 1) parts.push(partial.fragments.get(number) as Buffer);
+    this.drop(sequenceNumber);
+    return { ...partial.head, payload: Buffer.concat(parts) };
+  }
+
+  /** Numbers of the fragments that are missing, up to `last` (0: all), as many as one request can name. */
+  missing(sequenceNumber: number, last = 0): number[] {
+    const partial = this.#partials.get(sequenceNumber);
+    if (!partial) return [];
+    const missing: number[] = [];
+    const end = last > 0 ? Math.min(last, partial.total) : partial.total;
+    for (let number = 1; number <= end; number += 1) {
+      if (partial.fragments.has(number)) continue;
+      if (missing.length > 0 && number - (missing[0] as number) >= MAX_SET_BITS) break;
+      missing.push(number);
+    }
+    return missing;
+  }
+
+  /** Forgets a sample that will not be completed. */
+  drop(sequenceNumber: number): void {
+    const partial = this.#partials.get(sequenceNumber);
+    if (!partial) return;
+    this.#partials.delete(sequenceNumber);
+    this.#budget.giveBack(partial.octets);
+  }
+
+  dropBelow(sequenceNumber: number): void {
+    for (const number of this.#partials.keys()) if (number < sequenceNumber) this.drop(number);
+  }
+
+  clear(): void {
+    this.dropBelow(Number.POSITIVE_INFINITY);
+  }
+
+  #begin(data: DataFragSubmessage): Partial | null {
+    if (this.#partials.size >= LIMITS.partialSamples) return null;
+    const total = Math.ceil(data.sampleOctets / data.fragmentOctets);
+    const partial: Partial = { head: { ...data, inlineQos: null, payload: Buffer.alloc(0) }, total, fragments: new Map(), octets: 0 };
+    this.#partials.set(data.sequenceNumber, partial);
+    return partial;
+  }
+}

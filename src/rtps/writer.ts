@@ -1,0 +1,261 @@
+import { LIMITS } from './limits.ts';
+import { MAX_SET_BITS, type NumberSet } from './number-set.ts';
+import type { EntityId, Guid } from './protocol.ts';
+
+/** One sample in a writer's history (8.2.6, CacheChange). */
+export interface Change {
+  readonly sequenceNumber: number;
+  /** Serialised; a function where readers of different kinds need different octets. Null: no payload. */
+  readonly payload: Buffer | ((reader: MatchedReader) => Buffer) | null;
+  readonly isKey: boolean;
+  readonly inlineQos: Buffer | null;
+  readonly timestampMs: number;
+  /** Only this reader gets it; null: all. */
+  readonly only: Guid | null;
+  /** Replaces the earlier change of the same instance; null: history by depth alone. */
+  readonly instance: string | null;
+}
+
+export interface WriterOptions {
+  readonly entity: EntityId;
+  /** Samples kept for late joiners and for sending again; Infinity keeps one change an instance (discovery). */
+  readonly depth: number;
+  readonly transientLocal: boolean;
+}
+
+/** A remote reader, as matching found it. */
+export interface MatchedReader {
+  readonly guid: Guid;
+  readonly reliable: boolean;
+  readonly transientLocal: boolean;
+  readonly userData: string;
+}
+
+/** What is to be sent to one reader; whoever sends knows how to put it into datagrams. */
+export type WriterAction =
+  | { readonly kind: 'data'; readonly change: Change }
+  | { readonly kind: 'fragments'; readonly change: Change; readonly numbers: readonly number[] }
+  | { readonly kind: 'gap'; readonly numbers: readonly number[] }
+  | { readonly kind: 'heartbeat'; readonly first: number; readonly last: number };
+
+export type SendToReader = (reader: MatchedReader, actions: readonly WriterAction[]) => void;
+
+/** What the writer knows of one matched reader (8.4.7.5, ReaderProxy). */
+interface ReaderProxy {
+  readonly reader: MatchedReader;
+  /** Changes up to here are none of its business: it came later and wants no history. */
+  readonly from: number;
+  /** The next change to be sent for the first time. */
+  next: number;
+  /** It has all up to here; -1: it has not said anything yet. */
+  acknowledged: number;
+  /** Asked for again. */
+  readonly requested: Set<number>;
+  readonly requestedFragments: Map<number, readonly number[]>;
+  heartbeatAsked: boolean;
+  /** Monotonic seconds of the next heartbeat, while something is not acknowledged. */
+  heartbeatAt: number;
+  heartbeatPeriodSeconds: number;
+  lastAckNackCount: number;
+  /** Octets that may be sent again, and since when that is known. */
+  resendOctets: number;
+  resendAtSeconds: number;
+}
+
+/** 8.4.2.2.3: heartbeats go on until everything is acknowledged; the first ones quickly, so that a loss is soon made good. */
+const FIRST_HEARTBEAT_SECONDS = 0.1;
+const LAST_HEARTBEAT_SECONDS = 3;
+
+/**
+ * A stateful writer (8.4.9): keeps the last samples, sends each to every matched reader, and to the reliable ones again until they
+ * acknowledge. Pure: time comes in, what to send goes out. Times are monotonic seconds.
+ */
+export class StatefulWriter {
+  readonly entity: EntityId;
+  readonly #options: WriterOptions;
+  readonly #history = new Map<number, Change>();
+  readonly #proxies = new Map<Guid, ReaderProxy>();
+  #last = 0;
+  /** Proxies that may have something to be sent. */
+  readonly #busy = new Set<ReaderProxy>();
+
+  constructor(options: WriterOptions) {
+    this.entity = options.entity;
+    this.#options = options;
+  }
+
+  get readers(): MatchedReader[] {
+    return [...this.#proxies.values()].map(({ reader }) => reader);
+  }
+
+  get readerCount(): number {
+    return this.#proxies.size;
+  }
+
+  get historySize(): number {
+    return this.#history.size;
+  }
+
+  /** Payloads of the history, oldest first. */
+  get history(): Change[] {
+    return [...this.#history.values()];
+  }
+
+  isMatched(guid: Guid): boolean {
+    return this.#proxies.has(guid);
+  }
+
+  /** Adds a sample; `poll` sends it. Returns its number. */
+  write(change: Omit<Change, 'sequenceNumber'>): number {
+    this.#last += 1;
+    const sequenceNumber = this.#last;
+    if (change.instance !== null) {
+      for (const [number, earlier] of this.#history) if (earlier.instance === change.instance) this.#history.delete(number);
+    }
+    this.#history.set(sequenceNumber, { ...change, sequenceNumber });
+    while (this.#history.size > this.#options.depth) this.#history.delete(this.#first());
+    for (const proxy of this.#proxies.values()) this.#busy.add(proxy);
+    if (this.#proxies.size === 0 && !this.#options.transientLocal) this.#history.clear();
+    return sequenceNumber;
+  }
+
+  /** Adds a reader; one that was matched before begins anew, because it has forgotten. */
+  match(reader: MatchedReader, nowSeconds: number): void {
+    const wantsHistory = this.#options.transientLocal && reader.transientLocal;
+    const from = wantsHistory ? 0 : this.#last;
+    const proxy: ReaderProxy = {
+      reader,
+      from,
+      next: from + 1,
+      acknowledged: reader.reliable ? -1 : this.#last,
+      requested: new Set(),
+      requestedFragments: new Map(),
+      heartbeatAsked: reader.reliable,
+      heartbeatAt: nowSeconds,
+      heartbeatPeriodSeconds: FIRST_HEARTBEAT_SECONDS,
+      lastAckNackCount: -1,
+      resendOctets: LIMITS.resendOctets,
+      resendAtSeconds: nowSeconds,
+    };
+    this.unmatch(reader.guid);
+    this.#proxies.set(reader.guid, proxy);
+    this.#busy.add(proxy);
+  }
+
+  unmatch(guid: Guid): void {
+    const proxy = this.#proxies.get(guid);
+    if (!proxy) return;
+    this.#proxies.delete(guid);
+    this.#busy.delete(proxy);
+    this.#forgetAcknowledged();
+  }
+
+  onAckNack(guid: Guid, { base, numbers }: NumberSet, count: number, isFinal: boolean): void {
+    const proxy = this.#proxies.get(guid);
+    // The same count again is the same datagram again. A lower one is not refused: a reader that began anew counts anew.
+    if (!proxy?.reader.reliable || count === proxy.lastAckNackCount) return;
+    proxy.lastAckNackCount = count;
+    // Some ask with base 0 for the first heartbeat (Fast DDS); nothing is acknowledged by that. One that lies ahead is no news either.
+    const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
+    proxy.acknowledged = acknowledged;
+    // What it was never sent, or asks for again.
+    for (const number of numbers) if (number <= this.#last && number < proxy.next) proxy.requested.add(number);
+    for (const number of proxy.requested) if (number < base) proxy.requested.delete(number);
+    for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
+    if (!isFinal && numbers.length === 0 && (acknowledged < this.#last || base === 0)) proxy.heartbeatAsked = true;
+    if (proxy.heartbeatAsked || !this.#isSettled(proxy)) this.#busy.add(proxy);
+    else this.#busy.delete(proxy);
+    this.#forgetAcknowledged();
+  }
+
+  onNackFrag(guid: Guid, sequenceNumber: number, { numbers }: NumberSet): void {
+    const proxy = this.#proxies.get(guid);
+    if (!proxy?.reader.reliable || sequenceNumber >= proxy.next || numbers.length === 0) return;
+    proxy.requestedFragments.set(sequenceNumber, numbers);
+    if (proxy.requestedFragments.size > this.#history.size + 1) proxy.requestedFragments.clear();
+    this.#busy.add(proxy);
+  }
+
+  /** Sends what is due now. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
+  poll(nowSeconds: number, send: SendToReader): number {
+    let deadline = Number.POSITIVE_INFINITY;
+    for (const proxy of this.#busy) {
+      const actions = this.#actionsFor(proxy, nowSeconds);
+      if (actions.length > 0) send(proxy.reader, actions);
+      if (this.#isSettled(proxy)) this.#busy.delete(proxy);
+      else deadline = Math.min(deadline, proxy.heartbeatAt);
+    }
+    return deadline;
+  }
+
+  #actionsFor(proxy: ReaderProxy, nowSeconds: number): WriterAction[] {
+    const { reader } = proxy;
+    const actions: WriterAction[] = [];
+    const irrelevant: number[] = [];
+    if (proxy.next <= this.#last) {
+      const first = this.#first();
+      // What left the history before it could be sent: the heartbeat says that it is gone, one by one is told only what is in between.
+      for (let number = Math.max(proxy.next, first); number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
+      proxy.next = this.#last + 1;
+      proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
+    }
+    if (proxy.requested.size > 0 || proxy.requestedFragments.size > 0) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
+    if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: irrelevant });
+    const isDue = proxy.acknowledged < this.#last && nowSeconds >= proxy.heartbeatAt;
+    if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
+      actions.push({ kind: 'heartbeat', first: this.#first(), last: this.#last });
+      proxy.heartbeatAsked = false;
+      proxy.heartbeatAt = nowSeconds + proxy.heartbeatPeriodSeconds;
+      proxy.heartbeatPeriodSeconds = Math.min(2 * proxy.heartbeatPeriodSeconds, LAST_HEARTBEAT_SECONDS);
+    }
+    return actions;
+  }
+
+  #add(proxy: ReaderProxy, number: number, actions: WriterAction[], irrelevant: number[]): void {
+    const change = this.#history.get(number);
+    const isForIt = change && number > proxy.from && (change.only === null || change.only === proxy.reader.guid);
+    if (isForIt) actions.push({ kind: 'data', change });
+    else irrelevant.push(number);
+  }
+
+  /** Sends again within the reader's budget; what is beyond it waits. */
+  #addRequested(proxy: ReaderProxy, nowSeconds: number, actions: WriterAction[], irrelevant: number[]): void {
+    const passed = Math.max(0, nowSeconds - proxy.resendAtSeconds);
+    proxy.resendOctets = Math.min(LIMITS.resendOctets, proxy.resendOctets + passed * LIMITS.resendOctets);
+    proxy.resendAtSeconds = nowSeconds;
+    for (const [number, fragments] of proxy.requestedFragments) {
+      if (proxy.resendOctets <= 0) return;
+      proxy.requestedFragments.delete(number);
+      const change = this.#history.get(number);
+      if (!change) irrelevant.push(number);
+      else if (!proxy.requested.has(number)) actions.push({ kind: 'fragments', change, numbers: fragments.slice(0, MAX_SET_BITS) });
+      proxy.resendOctets -= fragments.length * 1024;
+    }
+    for (const number of [...proxy.requested].sort((a, b) => a - b)) {
+      if (proxy.resendOctets <= 0) return;
+      proxy.requested.delete(number);
+      this.#add(proxy, number, actions, irrelevant);
+      const payload = this.#history.get(number)?.payload;
+      proxy.resendOctets -= 64 + (payload instanceof Buffer ? payload.length : 0);
+    }
+  }
+
+  #isSettled(proxy: ReaderProxy): boolean {
+    if (proxy.next <= this.#last) return false;
+    return !proxy.reader.reliable || (proxy.acknowledged >= this.#last && proxy.requested.size === 0 && proxy.requestedFragments.size === 0);
+  }
+
+  /** Smallest number in the history, or the next one when it is empty: what is below it will not be sent again (8.3.7.5). */
+  #first(): number {
+    for (const number of this.#history.keys()) return number;
+    return this.#last + 1;
+  }
+
+  /** A volatile writer keeps nothing that everybody has. */
+  #forgetAcknowledged(): void {
+    if (this.#options.transientLocal || this.#history.size === 0) return;
+    let everybody = this.#last;
+    for (const { reader, acknowledged } of this.#proxies.values()) if (reader.reliable) everybody = Math.min(everybody, acknowledged);
+    for (const number of this.#history.keys()) if (number <= everybody) this.#history.delete(number);
+  }
+}
