@@ -1,0 +1,119 @@
+"""
+Starts one edge-health process for each role of a robot: edge_brain, sensor_node, actuator_node.
+
+A process that fails is started again, unless it cannot run as it is configured. The launch ends
+when none is left.
+"""
+
+import os
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, TimerAction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+ROLES = ('edge_brain', 'sensor_node', 'actuator_node')
+# Each process holds these beside the health monitor, whose name is in the configuration.
+OTHER_NODES = ('threshold_monitor', 'alert_publisher', 'safe_shutdown')
+# In the checkout as in the installed package.
+CONFIG_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'config')
+# Wrong usage, program not installed, configuration invalid: starting again would change nothing.
+FINAL_EXIT_CODES = (64, 69, 78)
+RESTART_DELAY_SECONDS = 5.0
+# For the last samples to reach the disk.
+SIGTERM_TIMEOUT_SECONDS = '15'
+
+
+def default_data_folder():
+    ros_home = os.environ.get('ROS_HOME') or os.path.join(os.path.expanduser('~'), '.ros')
+    return os.path.join(ros_home, 'edge_health')
+
+
+def role_node(role, config, data_folder, namespaced):
+    # In one namespace the nodes of three processes need names of their own.
+    renamed = [] if namespaced else [f'{name}:__node:={role}_{name}' for name in OTHER_NODES]
+
+    def on_exit(event, context):
+        if context.is_shutdown or event.returncode == 0:
+            return None
+        if event.returncode in FINAL_EXIT_CODES:
+            return [LogInfo(msg=f'{role} is not started again: its own log says what to change')]
+        return [
+            LogInfo(msg=f'{role} starts again in {RESTART_DELAY_SECONDS:g} s'),
+            TimerAction(
+                period=RESTART_DELAY_SECONDS,
+                actions=[role_node(role, config, data_folder, namespaced)],
+            ),
+        ]
+
+    return Node(
+        package='edge_health',
+        executable='edge_health_node',
+        exec_name=role,
+        namespace=role if namespaced else None,
+        arguments=['--config', config],
+        ros_arguments=[word for rule in renamed for word in ('-r', rule)],
+        cwd=data_folder,
+        # systemd's, of whoever launches: the processes must not share it.
+        additional_env={'RUNTIME_DIRECTORY': ''},
+        output='screen',
+        # Its log is for people then, without the priorities of the journal.
+        emulate_tty=True,
+        sigterm_timeout=SIGTERM_TIMEOUT_SECONDS,
+        on_exit=on_exit,
+    )
+
+
+def start(context):
+    def value(name):
+        return LaunchConfiguration(name).perform(context)
+
+    def path(name):
+        return os.path.abspath(os.path.expanduser(value(name)))
+
+    chosen = [role for role in value('nodes').replace(' ', '').split(',') if role]
+    unknown = [role for role in chosen if role not in ROLES]
+    if unknown or not chosen:
+        allowed = f"one or more of {', '.join(ROLES)}, separated by commas"
+        raise RuntimeError(f"nodes is '{value('nodes')}'; allowed: {allowed}")
+    data_folder = path('data_folder')
+    os.makedirs(data_folder, exist_ok=True)
+    namespaced = value('namespaces').lower() == 'true'
+    return [
+        role_node(role, path(f'{role}_config'), data_folder, namespaced)
+        for role in ROLES
+        if role in chosen
+    ]
+
+
+def generate_launch_description():
+    configs = [
+        DeclareLaunchArgument(
+            f'{role}_config',
+            default_value=os.path.join(CONFIG_FOLDER, f'{role}_config.yaml'),
+            description=f'Configuration file of {role}.',
+        )
+        for role in ROLES
+    ]
+    return LaunchDescription(
+        [
+            *configs,
+            DeclareLaunchArgument(
+                'nodes',
+                default_value=','.join(ROLES),
+                description='The roles to start, separated by commas.',
+            ),
+            DeclareLaunchArgument(
+                'namespaces',
+                default_value='false',
+                choices=['true', 'false'],
+                description='Whether each role has a namespace: /sensor_node/health_status.',
+            ),
+            DeclareLaunchArgument(
+                'data_folder',
+                default_value=default_data_folder(),
+                description='Working directory; the shipped configurations keep their data in it.',
+            ),
+            OpaqueFunction(function=start),
+        ]
+    )

@@ -1,0 +1,7 @@
+#!/bin/sh
+# npm run roles: installs and builds what is missing or out of date, then runs one process a role until Ctrl-C.
+set -eu
+cd "$(dirname -- "$0")/.."
+sh scripts/install.sh
+sh scripts/build.sh
+exec node_modules/node/bin/node --disable-warning=ExperimentalWarning scripts/roles.ts "$@"

@@ -1,0 +1,74 @@
+/**
+ * Runs one edge-health process a role in the foreground, as launch/multi_node_monitoring.launch.py does where there is ROS 2:
+ * `node scripts/roles.ts [ROLE…]`. Each line of their logs has the role in front. Ctrl-C ends all; so does the end of one.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
+/** The nodes beside the health monitor: on one graph those of three processes need names of their own. */
+const OTHER_NODES = ['threshold_monitor', 'alert_publisher', 'safe_shutdown'];
+const USAGE_ERROR = 64;
+/** The service's log has sd-daemon(3) priorities where it is no terminal. */
+const LEVELS: Readonly<Record<string, string>> = { '<3>': 'error: ', '<4>': 'warning: ', '<5>': 'notice: ', '<6>': '', '<7>': 'debug: ' };
+
+const given = process.argv.slice(2);
+const unknown = given.filter((role) => !ROLES.includes(role));
+if (unknown.length > 0) {
+  process.stderr.write(`roles: there is no role ${unknown.join(', ')}; allowed: one or more of ${ROLES.join(', ')}\n`);
+  process.exit(USAGE_ERROR);
+}
+const roles = given.length === 0 ? ROLES : ROLES.filter((role) => given.includes(role));
+const width = Math.max(...roles.map((role) => role.length));
+
+function start(role: string): ChildProcess {
+  const renamed = OTHER_NODES.flatMap((name) => ['-r', `${name}:__node:=${role}_${name}`]);
+  const child = spawn(
+    join(ROOT, 'bin/edge-health'),
+    ['run', '--config', join(ROOT, `config/${role}_config.yaml`), '--ros-args', ...renamed],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // systemd's, of whoever runs this: the processes must not share it.
+      env: { ...process.env, RUNTIME_DIRECTORY: '' },
+    },
+  );
+  const prefix = `${role.padEnd(width)} | `;
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => process.stdout.write(`${prefix}${readable(line)}\n`));
+  }
+  return child;
+}
+
+function readable(line: string): string {
+  return line.replace(/^<[3-7]>/, (priority) => LEVELS[priority] as string);
+}
+
+let asked = false;
+let code = 0;
+const running = new Map(roles.map((role) => [role, start(role)]));
+
+function endAll(): void {
+  for (const child of running.values()) child.kill('SIGTERM');
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    asked = true;
+    endAll();
+  });
+}
+
+await Promise.all(
+  [...running].map(async ([role, child]) => {
+    const [exitCode, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    running.delete(role);
+    if (asked) return;
+    asked = true;
+    code = exitCode ?? 1;
+    process.stderr.write(`roles: ${role} ended by itself (${by ?? exitCode}); the others are ended too\n`);
+    endAll();
+  }),
+);
+process.exitCode = code;

@@ -1,0 +1,43 @@
+import { globSync, readFileSync } from 'node:fs';
+import { parseMessage, parseService, type ServiceDefinition, type StructDefinition } from './interface-text.ts';
+import { type Structs, structsOfService } from './type-hash.ts';
+
+/** The package that users of ROS build, and the standard definitions that ours travel with, in the fields that they have since Iron. */
+const OURS = 'ros2';
+const STANDARD = 'scripts/ros/definitions';
+/** Where Humble differs: gids have 24 bytes. */
+const HUMBLE = `${STANDARD}/humble`;
+
+export interface Definitions {
+  /** Messages, and all that services stand for, the services as a whole included. */
+  readonly structs: Structs;
+  readonly humble: Structs;
+  readonly services: readonly ServiceDefinition[];
+}
+
+/** Reads all definitions; the working directory is the checkout. Throws where one is unreadable or none is found. */
+export function readDefinitions(): Definitions {
+  const services = files(`${OURS}/*/srv/*.srv`).map(({ name, text }) => parseService(name, text));
+  const messages = [...files(`${STANDARD}/*/msg/*.msg`), ...files(`${OURS}/*/msg/*.msg`)].map(({ name, text }) => parseMessage(name, text));
+  const structs = byName([...messages, ...services.flatMap(structsOfService)]);
+  const changed = files(`${HUMBLE}/*/msg/*.msg`).map(({ name, text }) => parseMessage(name, text));
+  return { structs, humble: new Map([...structs, ...byName(changed)]), services };
+}
+
+function byName(structs: readonly StructDefinition[]): Map<string, StructDefinition> {
+  return new Map(structs.map((struct) => [struct.name, struct]));
+}
+
+/** `…/package/msg/Type.msg` is `package/msg/Type`. */
+function files(pattern: string): { name: string; text: string }[] {
+  const paths = globSync(pattern).sort();
+  if (paths.length === 0) throw new Error(`no file matches ${pattern}`);
+  return paths.map((path) => ({
+    name: path
+      .replace(/\.\w+$/, '')
+      .split('/')
+      .slice(-3)
+      .join('/'),
+    text: readFileSync(path, 'utf8'),
+  }));
+}

@@ -1,0 +1,95 @@
+import type { GraphNames } from './graph.ts';
+
+/** A rule of `--ros-args -r`. `node`: the node it is for, by its name without namespace; null: all of them. */
+export type RemapRule =
+  | { readonly kind: 'namespace'; readonly to: string }
+  | { readonly kind: 'node'; readonly node: string | null; readonly to: string }
+  /** `any`: topics and services alike. Names as given: absolute, relative to the namespace, or to the node with `~/`. */
+  | { readonly kind: 'topic' | 'service' | 'any'; readonly node: string | null; readonly from: string; readonly to: string };
+
+/** The keys of the configuration that names come from. */
+export interface NameConfig {
+  readonly node_name: string;
+  /** With or without the slash in front; null: none. */
+  readonly namespace: string | null;
+}
+
+const TOKEN = '[A-Za-z_][A-Za-z0-9_]*';
+const NODE_NAME = new RegExp(`^${TOKEN}$`);
+const NAMESPACE = new RegExp(`^/(?:${TOKEN}(?:/${TOKEN})*)?$`);
+const NAME = new RegExp(`^(?:~|(?:~/|/)?${TOKEN}(?:/${TOKEN})*)$`);
+/** A topic's whole name may have 249 characters (rmw_validate_full_topic_name); a namespace leaves room for the rest. */
+const MAX_NODE_NAME = 128;
+const MAX_NAMESPACE = 120;
+const MAX_NAME = 120;
+
+export function isNodeName(text: string): boolean {
+  return text.length <= MAX_NODE_NAME && NODE_NAME.test(text);
+}
+
+/** An absolute namespace; `/` alone is the root. */
+export function isNamespace(text: string): boolean {
+  return text.length <= MAX_NAMESPACE && NAMESPACE.test(text);
+}
+
+/** A topic or service: absolute, relative, or private with `~/`. */
+export function isName(text: string): boolean {
+  return text.length <= MAX_NAME && NAME.test(text);
+}
+
+/**
+ * The names on the graph: the configuration's, remapped as rcl does it (remap.c): for each name the first rule that matches. A
+ * rule `__node` for all nodes renames the health monitor alone, since four nodes of one name would help nobody. Rules that
+ * match nothing change nothing.
+ */
+export function graphNames(config: NameConfig, rules: readonly RemapRule[]): GraphNames {
+  const given = config.namespace === null ? '/' : absolute(config.namespace);
+  const namespace = rules.find((rule) => rule.kind === 'namespace')?.to ?? given;
+  const node = (name: string, main = false): string =>
+    rules.find((rule) => rule.kind === 'node' && (rule.node === name || (main && rule.node === null)))?.to ?? name;
+  const nodes = {
+    healthMonitor: node(config.node_name, true),
+    thresholdMonitor: node('threshold_monitor'),
+    alertPublisher: node('alert_publisher'),
+    safeShutdown: node('safe_shutdown'),
+  };
+  const named = (kind: 'topic' | 'service', owner: string, name: string): string => {
+    const whole = expand(name, namespace, owner);
+    for (const rule of rules) {
+      if (rule.kind !== kind && rule.kind !== 'any') continue;
+      if (rule.node !== null && rule.node !== owner) continue;
+      if (expand(rule.from, namespace, owner) === whole) return expand(rule.to, namespace, owner);
+    }
+    return whole;
+  };
+  return {
+    namespace,
+    nodes,
+    topics: {
+      healthStatus: named('topic', nodes.healthMonitor, 'health_status'),
+      alerts: named('topic', nodes.alertPublisher, 'alerts'),
+      shutdownStatus: named('topic', nodes.safeShutdown, 'shutdown_status'),
+      // Absolute, as diagnostic_updater has it: the aggregator and the viewers listen there for all robots.
+      diagnostics: named('topic', nodes.healthMonitor, '/diagnostics'),
+    },
+    services: { safeShutdown: named('service', nodes.safeShutdown, 'safe_shutdown') },
+  };
+}
+
+/**
+ * `node_name` of health statuses and alert ids: the health monitor's name, in a namespace with it in front
+ * (`robot1/health_monitor`), so that machines which are configured alike are told apart.
+ */
+export function monitorName({ namespace, nodes }: GraphNames): string {
+  return namespace === '/' ? nodes.healthMonitor : `${namespace.slice(1)}/${nodes.healthMonitor}`;
+}
+
+function absolute(namespace: string): string {
+  return namespace.startsWith('/') ? namespace : `/${namespace}`;
+}
+
+function expand(name: string, namespace: string, node: string): string {
+  if (name.startsWith('/')) return name;
+  const base = namespace === '/' ? '' : namespace;
+  return name.startsWith('~') ? `${base}/${node}${name.slice(1)}` : `${base}/${name}`;
+}
