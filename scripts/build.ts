@@ -7,7 +7,12 @@ const out = 'dist';
 // CommonJS on purpose: an ES module import of node:http touches every lazy export of it, which loads the whole fetch client:
 // 14 MB of resident memory that a monitor does not need.
 await build({
-  entryPoints: { main: 'src/main.ts', 'store-worker': 'src/store/worker.ts', inventory: 'src/system/inventory-program.ts' },
+  entryPoints: {
+    main: 'src/main.ts',
+    'store-worker': 'src/store/worker.ts',
+    inventory: 'src/system/inventory-program.ts',
+    'ros-probe': 'src/ros/rclnodejs/probe-program.ts',
+  },
   outdir: out,
   outExtension: { '.js': '.cjs' },
   bundle: true,

@@ -4,8 +4,9 @@ set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh
 
-# Debian packages of the suites: a browser for the dashboard, promtool for /metrics, faketime for clock steps.
-packages="chromium faketime iproute2 procps prometheus"
+# Debian packages of the suites: a browser for the dashboard, promtool for /metrics, faketime for clock steps,
+# two DDS implementations with their code generators and a compiler for the peers of the ROS 2 suites, python3 for their launch file.
+packages="chromium cyclonedds-dev cyclonedds-tools faketime fastddsgen g++ iproute2 libfastrtps-dev make procps prometheus python3"
 missing=""
 for package in $packages; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"

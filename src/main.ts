@@ -3,6 +3,7 @@ import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import type { Command } from './cli/command.ts';
 import { EXIT } from './cli/exit-codes.ts';
+import { splitRosArguments } from './cli/ros-arguments.ts';
 
 /** Loaded when called: `version` should not pay for `run`. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -10,6 +11,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   'check-config': async () => checkConfig,
   status: async () => (await import('./cli/status.ts')).status,
   sensors: async () => (await import('./cli/sensors.ts')).sensors,
+  'ros-setup': async () => (await import('./cli/ros-setup.ts')).rosSetup,
   version: async () => version,
   help: async () => help,
 };
@@ -67,11 +69,13 @@ async function main(argv: readonly string[]): Promise<number> {
     if (first === undefined) throw new UsageError('a command is missing; see: edge-health help');
     const name = first === '--help' || first === '-h' ? 'help' : first === '--version' ? 'version' : first;
     const command = await commandNamed(name);
-    if (rest.includes('--help') || rest.includes('-h')) {
+    const { own, ros } = splitRosArguments(rest);
+    if (own.includes('--help') || own.includes('-h')) {
       process.stdout.write(helpOf(command));
       return EXIT.ok;
     }
-    return await command.run(readArguments(name, rest, command.options, command.positionals));
+    if (ros && !command.takesRosArguments) throw new UsageError(`${name} takes no --ros-args; see: edge-health ${name} --help`);
+    return await command.run({ ...readArguments(name, own, command.options, command.positionals), ros });
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`edge-health: ${error.message}\n`);

@@ -10,10 +10,11 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   collect: ['core'],
   store: ['core'],
   http: ['core'],
-  ros: ['core'],
+  rtps: [],
+  ros: ['core', 'rtps'],
   system: ['core'],
   app: ['core', 'config', 'collect', 'store', 'http', 'ros', 'system'],
-  cli: ['core', 'config', 'collect', 'http', 'system', 'app'],
+  cli: ['core', 'config', 'collect', 'http', 'ros', 'system', 'app'],
   main: ['cli', 'app'],
 };
 /** Node's modules that reach outside of the process: core has none of them, nor anything else but the language. */

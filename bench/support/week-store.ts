@@ -90,6 +90,7 @@ export function fillDataFolder(folder: string, fromMs: number): Filled {
   const archive = new Archive({
     path,
     maxBytes: DEFAULT_CONFIG.storage.max_megabytes * 1e6,
+    localNode: node,
     nowMs: () => nowMs,
     onSetAside: (_, reason) => {
       throw new Error(`${path}: ${reason}`);
@@ -110,7 +111,7 @@ export function fillDataFolder(folder: string, fromMs: number): Filled {
   };
   for (const { timestampMs, readings } of samples(fromMs, null)) {
     const sample = { slot: count, monotonicSeconds: timestampMs / 1000, timestampMs, readings };
-    batch.add(toHealthStatus(sample, node, THRESHOLDS), timestampMs);
+    batch.add(toHealthStatus(sample, node, THRESHOLDS), timestampMs, batch.count + 1);
     nowMs = timestampMs;
     count += 1;
     if (batch.count < SEGMENT_SAMPLES) continue;

@@ -276,6 +276,28 @@ t.test("another node's measurements are not this machine's", async (t) => {
   t.equal(s.monitor.state.series.length, 1);
 });
 
+t.test('a safe shutdown is shown as soon as the stream tells of it, whether /status can still be asked or not', async (t) => {
+  const s = await scene(t);
+  await until(isLive(s), 'it is live');
+  s.service.answers['/status'] = 500;
+  const told = {
+    action: 'dry-run',
+    reason: 'MANUAL',
+    requested_by: 'Zoë',
+    message: 'no',
+    seconds_left: 9,
+    timestamp: '2026-03-04T05:06:07Z',
+  };
+  s.service.send('shutdown', { ...told, state: 'in_progress' });
+  await until(() => s.monitor.state.status?.shutdown.state === 'in_progress', 'it is told');
+  t.match(s.monitor.state.status?.shutdown, { requested_by: 'Zoë', seconds_left: 9, ended: null });
+  s.service.send('shutdown', { ...told, state: 'aborted' });
+  await until(() => s.monitor.state.status?.shutdown.state === 'aborted', 'its end is told');
+  t.match(s.monitor.state.status?.shutdown, { ended: told.timestamp });
+  s.service.answers = {};
+  await until(() => s.monitor.state.status?.shutdown.state === 'none', '/status has the last word');
+});
+
 t.test('an event that is no JSON is passed over', async (t) => {
   const s = await scene(t);
   await until(isLive(s), 'it is live');

@@ -4,7 +4,7 @@ import { type Connection, type ConnectionEvent, firstConnection, staleAfterMs, s
 import { Pace } from './pace.ts';
 import { type Point, Series } from './series.ts';
 import { type ServerEvent, SseParser } from './sse.ts';
-import type { Alert, HealthStatus, List, StatusDocument } from './types.ts';
+import type { Alert, HealthStatus, List, ShutdownProgress, StatusDocument } from './types.ts';
 import { planWindow, samplesOfStep, type WindowName } from './windows.ts';
 
 /** Milliseconds; injected, so that a test can make them go faster. */
@@ -190,8 +190,7 @@ export class Monitor {
   }
 
   #take({ event, data }: ServerEvent, signal: AbortSignal): void {
-    if (event === 'shutdown') void this.#poll(signal);
-    if (event !== 'health' && event !== 'alert') return;
+    if (event !== 'health' && event !== 'alert' && event !== 'shutdown') return;
     let value: unknown;
     try {
       value = JSON.parse(data);
@@ -199,6 +198,7 @@ export class Monitor {
       return; // Not ours to mend; the next one will be whole.
     }
     if (event === 'alert') this.#takeAlert(value as Alert);
+    else if (event === 'shutdown') this.#takeShutdown(value as ShutdownProgress, signal);
     else this.#takeHealth(value as HealthStatus);
   }
 
@@ -214,6 +214,14 @@ export class Monitor {
   #takeAlert(alert: Alert): void {
     this.#heldAlerts?.push(alert);
     this.#set({ book: withAlert(this.#state.book, alert) });
+  }
+
+  /** Shown at once: the machine may be gone before it is asked again. */
+  #takeShutdown(progress: ShutdownProgress, signal: AbortSignal): void {
+    const { status } = this.#state;
+    const ended = progress.state === 'in_progress' ? null : progress.timestamp;
+    if (status) this.#set({ status: { ...status, shutdown: { ...progress, ended } } });
+    void this.#poll(signal);
   }
 
   /** Everything that the event stream does not tell. Rejects when there is no point in going on. */

@@ -57,5 +57,20 @@ export interface StatusDocument {
     readonly size_bytes: number;
     readonly max_bytes: number;
   };
-  readonly shutdown: { readonly state: string };
+  readonly shutdown: ShutdownState;
+}
+
+/** The last safe shutdown, or what an event `shutdown` tells of one; nulls where there was none. */
+export interface ShutdownState {
+  readonly state: 'none' | 'in_progress' | 'completed' | 'aborted' | 'interrupted';
+  readonly action: string;
+  readonly reason: string | null;
+  readonly requested_by: string | null;
+  readonly seconds_left: number | null;
+  readonly message: string | null;
+  readonly ended: string | null;
+}
+
+export interface ShutdownProgress extends ShutdownState {
+  readonly timestamp: string;
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { bookOf } from './alert-book.ts';
 import { type Connection, firstConnection } from './connection.ts';
-import type { Alert, HealthStatus, Status, StatusDocument } from './types.ts';
+import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
 import { alertFigures, alertTitle, headline, linkWords, metricState, notices, thresholdsOf } from './words.ts';
 
 const NODE = 'health_monitor';
@@ -143,7 +143,24 @@ t.test('notices tell of power, storage, shutdown and a clock that is wrong; othe
   t.match(notices({ ...well, power: { undervoltage: true } }, null, NOW), [/power supply/]);
   const degraded = { ...storage, state: 'degraded' as const, error: 'disk full', since: new Date(LAST).toISOString() };
   t.match(notices({ ...well, storage: degraded }, null, NOW), [/cannot be saved since 12:03:05 \(disk full\)/]);
-  t.match(notices({ ...well, shutdown: { state: 'running' } }, null, NOW), [/shut down/]);
   t.match(notices(well, -90_000, NOW), [/1 min 30 s behind yours/]);
   t.match(notices(well, 90_000, NOW), [/1 min 30 s ahead of yours/]);
+});
+
+t.test('a safe shutdown is told of while it is under way, and for an hour where it did not come to its end', async (t) => {
+  const storage = { state: 'ok', error: null, since: null, size_bytes: 0, max_bytes: 1 };
+  const told = (shutdown: Partial<ShutdownState>): string[] =>
+    notices({ shutdown: { ...ASKED, ...shutdown }, power: { undervoltage: null }, storage } as unknown as StatusDocument, null, NOW);
+  const ASKED = { action: 'poweroff', reason: 'MANUAL', requested_by: 'Zoë', seconds_left: null, message: 'running: 10-park', ended: null };
+  t.same(told({ state: 'none' }), []);
+  const [line] = told({ state: 'in_progress', seconds_left: 61.4 });
+  t.equal(line, 'This machine: safe shutdown in progress (MANUAL, asked for by Zoë), 1 min 1 s left: running: 10-park.');
+  t.match(told({ state: 'in_progress', action: 'dry-run' }), [/dry run of a safe shutdown/]);
+  const ended = new Date(LAST).toISOString();
+  t.same(told({ state: 'completed', ended }), []);
+  for (const state of ['aborted', 'interrupted'] as const) {
+    t.match(told({ state, ended, message: 'the step hooks failed' }), [/The safe shutdown .* ended at 12:03:05: the step hooks failed\.$/]);
+    t.same(told({ state, ended: new Date(NOW - 3_600_001).toISOString() }), []);
+    t.same(told({ state }), [], 'nobody knows when');
+  }
 });

@@ -1,7 +1,7 @@
 import { type AlertBook, type Entry, openAbout } from './alert-book.ts';
 import type { Connection } from './connection.ts';
 import { decimal, duration, limit, plural, timeOfDay } from './format.ts';
-import { type Alert, type HealthStatus, METRICS, type Metric, type Status, type StatusDocument } from './types.ts';
+import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
 
 /** Everything the page says in sentences. */
 export const METRIC_WORDS: Readonly<Record<Metric, { name: string; unit: string }>> = {
@@ -121,7 +121,8 @@ const CLOCKS_APART_MS = 60_000;
 /** What else a teacher should know, a line each. `clockDifferenceMs`: the machine's clock minus this device's. */
 export function notices(status: StatusDocument | null, clockDifferenceMs: number | null, nowMs: number): string[] {
   const lines: string[] = [];
-  if (status && status.shutdown.state !== 'none') lines.push('This machine is being shut down safely.');
+  const shutdown = status && shutdownNotice(status.shutdown, nowMs);
+  if (shutdown) lines.push(shutdown);
   if (status?.power.undervoltage) {
     lines.push('The power supply is too weak (undervoltage). Use a stronger supply or a shorter cable.');
   }
@@ -137,6 +138,21 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
     );
   }
   return lines;
+}
+
+/** A shutdown that did not come to its end is told of for this long. */
+const TOLD_FOR_MS = 3_600_000;
+
+function shutdownNotice(
+  { action, ended, message, reason, requested_by, seconds_left, state }: ShutdownState,
+  nowMs: number,
+): string | null {
+  const what = action === 'dry-run' ? 'dry run of a safe shutdown' : 'safe shutdown';
+  const who = `(${reason}, asked for by ${requested_by})`;
+  if (state === 'in_progress') return `This machine: ${what} in progress ${who}, ${duration(seconds_left ?? 0)} left: ${message}.`;
+  const endedMs = Date.parse(ended ?? '');
+  if ((state !== 'aborted' && state !== 'interrupted') || !(nowMs - endedMs < TOLD_FOR_MS)) return null;
+  return `The ${what} ${who} ended at ${timeOfDay(endedMs, nowMs)}: ${message}.`;
 }
 
 /** The thresholds that open alerts tell, for the chart. */

@@ -7,10 +7,23 @@ interface LiveNode {
   readonly periodSeconds: number;
 }
 
+/** A node as it is now. */
+export interface NodeNow {
+  /** The last status, UNKNOWN once it is stale; null: none since the start. */
+  readonly status: HealthStatus | null;
+  readonly ageSeconds: number | null;
+  readonly periodSeconds: number | null;
+  /** Its silence is an alert. */
+  readonly silent: boolean;
+}
+
 /** What is known right now: the last status of every node and the open alerts. Times are monotonic seconds. */
 export class Live {
   readonly #nodes = new Map<string, LiveNode>();
-  /** Nodes known from the store that have not been heard since the start. */
+  /** Nodes that should be heard and have not been since the start. */
+  readonly #expected = new Set<string>();
+  readonly #silent = new Set<string>();
+  /** Nodes of which anything is stored, or was heard. */
   readonly #known = new Set<string>();
   readonly #open = new Map<string, Alert>();
 
@@ -18,8 +31,35 @@ export class Live {
     for (const name of names) this.#known.add(name);
   }
 
+  knows(name: string): boolean {
+    return this.#known.has(name);
+  }
+
   setStatus(status: HealthStatus, receivedSeconds: number, periodSeconds: number): void {
-    this.#nodes.set(status.node_name, { status, receivedSeconds, periodSeconds });
+    const name = status.node_name;
+    if (!this.#nodes.has(name)) {
+      this.#known.add(name);
+      this.#expected.delete(name);
+    }
+    this.#nodes.set(name, { status, receivedSeconds, periodSeconds });
+  }
+
+  /** A node belongs to those that are there although it was not heard since the start. */
+  expect(name: string): void {
+    this.#known.add(name);
+    if (!this.#nodes.has(name)) this.#expected.add(name);
+  }
+
+  setSilent(name: string, silent: boolean): void {
+    if (silent) this.#silent.add(name);
+    else this.#silent.delete(name);
+  }
+
+  /** A node is no longer one of those that are there. It stays known: its history can be asked for. */
+  forget(name: string): void {
+    this.#nodes.delete(name);
+    this.#expected.delete(name);
+    this.#silent.delete(name);
   }
 
   setAlert(alert: Alert): void {
@@ -27,18 +67,17 @@ export class Live {
     else this.#open.set(alert.alert_id, alert);
   }
 
+  /** Nodes that are there: heard since the start and not forgotten, or expected. */
   nodes(): string[] {
-    return [...new Set([...this.#known, ...this.#nodes.keys()])];
+    return [...this.#nodes.keys(), ...this.#expected];
   }
 
-  current(node: string, nowSeconds: number): HealthStatus | null {
-    const live = this.#nodes.get(node);
-    return live ? currentStatus(live.status, nowSeconds - live.receivedSeconds, live.periodSeconds) : null;
-  }
-
-  ageSeconds(node: string, nowSeconds: number): number | null {
-    const live = this.#nodes.get(node);
-    return live ? nowSeconds - live.receivedSeconds : null;
+  node(name: string, nowSeconds: number): NodeNow {
+    const live = this.#nodes.get(name);
+    const silent = this.#silent.has(name);
+    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, silent };
+    const ageSeconds = nowSeconds - live.receivedSeconds;
+    return { status: currentStatus(live.status, ageSeconds, live.periodSeconds), ageSeconds, periodSeconds: live.periodSeconds, silent };
   }
 
   openAlerts(): Alert[] {

@@ -10,9 +10,14 @@ const place = (source: string, built: string): URL => new URL(fromSources ? sour
 export const PROGRAMS = {
   storeWorker: place('../store/worker.ts', './store-worker.cjs'),
   inventory: place('../system/inventory-program.ts', './inventory.cjs'),
+  rosProbe: place('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
   dashboard: place('../../dist/dashboard', './dashboard'),
   openapi: place('../../docs/openapi.json', './openapi.json'),
   /** The default configuration of a checkout. */
   config: place('../../config/edge_health_config.yaml', '../config/edge_health_config.yaml'),
   manifest: place('../../package.json', '../package.json'),
+  /** The package with the messages and services, in source. */
+  rosInterfaces: place('../../ros2/edge_health_interfaces', '../ros2/edge_health_interfaces'),
+  /** As npm installed it; only copies of it are ever loaded. */
+  rclnodejs: place('../../node_modules/rclnodejs', '../node_modules/rclnodejs'),
 } as const;

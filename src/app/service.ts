@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { CpuSource } from '../collect/cpu.ts';
@@ -9,24 +8,41 @@ import { Probe } from '../collect/probe.ts';
 import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
-import type { Alert } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import { type ClockReading, compareClocks } from '../core/clock-watch.ts';
-import { type Sample, STALE_AFTER_PERIODS, toHealthStatus } from '../core/health-status.ts';
+import { type Sample, toHealthStatus } from '../core/health-status.ts';
+import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { JudgingRules } from '../core/threshold-monitor.ts';
 import type { Clocks } from '../core/time.ts';
 import { RestServer } from '../http/server.ts';
+import type { GraphNames } from '../ros/graph.ts';
+import { monitorName } from '../ros/names.ts';
 import { Store } from '../store/store.ts';
+import { dryRunOnly, readBootId } from '../system/power.ts';
+import { Gathering, gatheringRules } from './gather.ts';
+import { SILENCE_METRIC } from './gather-node.ts';
+import { joinGraph } from './join-graph.ts';
 import { Judge } from './judge.ts';
 import { Live } from './live.ts';
 import { PROGRAMS } from './programs.ts';
 import { RateMeter } from './rate-meter.ts';
+import type { RosGraph } from './ros-graph.ts';
+import { judgingRules } from './rules.ts';
+import { SafeShutdown } from './safe-shutdown.ts';
+import { machineRunners } from './safe-shutdown-runners.ts';
+import { type ShutdownSettings, shutdownSettings } from './safe-shutdown-settings.ts';
+import { readToken } from './token.ts';
 import { View } from './view.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
   readonly configFile: string;
   readonly dataPath: string;
+  /** On the ROS 2 graph. */
+  readonly names: GraphNames;
+  /** SROS2 enclave of the command line; null: as the environment says. */
+  readonly enclave: string | null;
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
@@ -40,26 +56,6 @@ export interface ServiceOptions {
 const FIRST_SAMPLE_SECONDS = 0.25;
 /** How often the three clocks are compared. */
 const COMPARE_CLOCKS_SECONDS = 1;
-
-export function judgingRules(config: Config): JudgingRules {
-  const { thresholds, alerts } = config;
-  return {
-    nodeName: config.node_name,
-    thresholds: {
-      cpu_percent: thresholds.cpu,
-      memory_percent: thresholds.memory,
-      disk_percent: thresholds.disk,
-      temperature: thresholds.temperature,
-    },
-    timing: {
-      hysteresisPercent: alerts.hysteresis_percent,
-      raiseAfterSeconds: alerts.raise_after_seconds,
-      clearAfterSeconds: alerts.clear_after_seconds,
-      sensorTimeoutSeconds: alerts.sensor_timeout_seconds,
-      longestIntervalSeconds: STALE_AFTER_PERIODS / config.publish_frequency,
-    },
-  };
-}
 
 /**
  * The composition root: wires the parts, starts them in order and stops them in reverse. A sample's way: sampler → health
@@ -75,7 +71,10 @@ export class Service {
   readonly #rate = new RateMeter();
   readonly #view: View;
   readonly #rest: RestServer;
-  readonly #publishers: Publisher[];
+  readonly #gathering: Gathering;
+  readonly #shutdown: SafeShutdown;
+  readonly #ros: RosGraph;
+  readonly #publishers: readonly Publisher[];
   #rules: JudgingRules;
   #lastClocks: ClockReading | null = null;
   /** Changes on their way to the store and the publishers; none overtakes the one before that still waits for the disk. */
@@ -85,7 +84,8 @@ export class Service {
     this.#options = options;
     const { clocks, config, log, procRoot, sysRoot } = options;
     const now = (): number => clocks.monotonicSeconds();
-    this.#rules = judgingRules(config);
+    const localNode = monitorName(options.names);
+    this.#rules = judgingRules(config, localNode);
     this.#judge = new Judge(this.#rules);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
     const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), new DiskSource(config.disk.paths), this.#temperature];
@@ -98,16 +98,17 @@ export class Service {
     this.#store = new Store({
       dataPath: options.dataPath,
       maxBytes: config.storage.max_megabytes * 1e6,
-      node: config.node_name,
+      node: localNode,
       hertz: config.publish_frequency,
       worker: PROGRAMS.storeWorker,
       environment: options.environment,
       log,
       monotonicSeconds: now,
-      onLateOpen: (alerts) => this.#onLateOpen(alerts),
+      onLateOpen: (...found) => this.#onLateOpen(...found),
     });
     this.#view = new View({
       ...options,
+      localNode,
       live: this.#live,
       rate: this.#rate,
       sampler: this.#sampler,
@@ -115,6 +116,9 @@ export class Service {
       power: new PowerSource(sysRoot, now),
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,
+      gathered: () => this.#gathering.counts(),
+      shutdown: () => this.#shutdown.status(),
+      ros: () => this.#ros.state(),
     });
     this.#rest = new RestServer({
       host: config.rest.host,
@@ -128,7 +132,42 @@ export class Service {
       view: this.#view,
       log,
     });
-    this.#publishers = [this.#rest];
+    this.#gathering = new Gathering({
+      localNode,
+      rules: gatheringRules(config),
+      clocks,
+      log,
+      live: this.#live,
+      store: this.#store,
+      events: this.#rest,
+      publishAlerts: (changes) => this.#publishAlerts(changes),
+    });
+    this.#shutdown = new SafeShutdown({
+      settings: this.#shutdownSettings(config),
+      clocks,
+      log,
+      book: this.#store,
+      flushStore: () => this.#store.flush(),
+      closeStore: () => this.#store.stop(),
+      runners: machineRunners(options.environment, log),
+      power: dryRunOnly,
+      bootId: readBootId(procRoot),
+      publish: (progress) => {
+        for (const publisher of this.#publishers) publisher.publishShutdown(progress);
+      },
+    });
+    this.#ros = joinGraph({
+      ...options,
+      localNode,
+      listener: {
+        onHealthStatus: (status) => this.#gathering.onHealthStatus(status),
+        onAlert: (alert) => this.#gathering.onAlert(alert),
+        onSafeShutdown: config.safe_shutdown.enabled ? this.#shutdown.handler : null,
+      },
+      thresholds: () => this.#rules.thresholds,
+      openAlerts: () => this.#live.openAlerts(),
+    });
+    this.#publishers = [this.#rest, this.#ros];
   }
 
   /**
@@ -147,7 +186,11 @@ export class Service {
       this.#live.know(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'alerts open from before', { count: past.openAlerts.length });
+      this.#tellGraph(past.openAlerts);
       this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
+      this.#gathering.start(past);
+      this.#ros.start();
+      await this.#shutdown.start();
       await sensors;
       void this.#view.readInventory();
       return address;
@@ -160,16 +203,34 @@ export class Service {
   /** Stops measuring, lets the last alerts out, closes REST, writes what is left. */
   async stop(): Promise<void> {
     this.#sampler.stop();
+    await this.#shutdown.stop();
+    this.#gathering.stop();
     await this.#alerting;
+    await this.#ros.stop();
     await this.#rest.stop();
     await this.#store.stop();
   }
 
   /** Applies what may change without a restart: thresholds and alert timing. */
   reload(config: Config): void {
-    this.#rules = { ...judgingRules(config), nodeName: this.#rules.nodeName };
+    this.#rules = judgingRules(config, this.#rules.nodeName);
     this.#judge.setRules(this.#rules);
+    this.#gathering.setRules(gatheringRules(config));
+    void this.#shutdown.configure(this.#shutdownSettings(config));
     this.#view.setConfigLoaded();
+  }
+
+  #shutdownSettings(config: Config): ShutdownSettings {
+    // Powering off is for an installed service, which nobody started by hand to look at.
+    return shutdownSettings(config, this.#options.configFile, 'dry-run');
+  }
+
+  /** A subscriber that joins after a restart is to know what is open: the topic's history has again what this machine raised. */
+  #tellGraph(openAlerts: readonly Alert[]): void {
+    for (const alert of openAlerts) {
+      const isOurs = nodeOfAlertId(alert.alert_id) === this.#rules.nodeName || alert.metric === SILENCE_METRIC;
+      if (isOurs) this.#ros.publishAlert(alert);
+    }
   }
 
   /** Notes why a reload changed nothing, for /status. */
@@ -204,7 +265,8 @@ export class Service {
     for (const publisher of this.#publishers) publisher.publishAlert(alert);
   }
 
-  #onLateOpen(openAlerts: readonly Alert[]): void {
+  #onLateOpen(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {
+    this.#gathering.adopt(openAlerts, heard);
     const mine = `${this.#rules.nodeName}/`;
     for (const alert of openAlerts) if (!alert.alert_id.startsWith(mine)) this.#live.setAlert(alert);
     this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
@@ -226,20 +288,4 @@ export class Service {
       log('notice', what, { seconds: event.delta_seconds });
     }
   }
-}
-
-export class UnusableToken extends Error {
-  override readonly name = 'UnusableToken';
-}
-
-function readToken(file: string | null): string | null {
-  if (file === null) return null;
-  let token: string;
-  try {
-    token = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new UnusableToken(`rest.token_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`);
-  }
-  if (!/^\S{16,512}$/.test(token)) throw new UnusableToken(`rest.token_file ${file} must hold one word of 16 to 512 characters`);
-  return token;
 }

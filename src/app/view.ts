@@ -3,7 +3,7 @@ import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
 import type { Alert } from '../core/alert.ts';
-import type { HealthStatus } from '../core/health-status.ts';
+import { type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -11,6 +11,7 @@ import type { ServiceView } from '../http/view.ts';
 import { type Inventory, readInventory } from '../system/inventory.ts';
 import type { Live } from './live.ts';
 import type { RateMeter } from './rate-meter.ts';
+import { NO_SHUTDOWN } from './safe-shutdown-status.ts';
 
 export interface ViewOptions {
   readonly config: Config;
@@ -25,9 +26,24 @@ export interface ViewOptions {
   readonly temperature: TemperatureSource;
   readonly store: HistoryReader;
   readonly inventoryProgram: URL;
+  /** Counts of what came from other nodes; without it nothing is gathered. */
+  readonly gathered?: () => NonNullable<StatusDocument['gathered']>;
+  readonly shutdown?: () => Promise<StatusDocument['shutdown']>;
+  readonly ros?: () => StatusDocument['ros'];
+  /** `node_name` of this process's own statuses; without it the configuration's. */
+  readonly localNode?: string;
 }
 
 const CLOCK_EVENTS_SHOWN = 20;
+const NO_GRAPH: StatusDocument['ros'] = {
+  transport: 'off',
+  reason: 'not asked for',
+  domain_id: null,
+  peers: null,
+  subscribers: null,
+  refused: 0,
+  problem: null,
+};
 
 /** The service as the REST API sees it. */
 export class View implements ServiceView {
@@ -46,7 +62,7 @@ export class View implements ServiceView {
   }
 
   get localNode(): string {
-    return this.#options.config.node_name;
+    return this.#options.localNode ?? this.#options.config.node_name;
   }
 
   get history(): HistoryReader {
@@ -54,11 +70,15 @@ export class View implements ServiceView {
   }
 
   nodes(): string[] {
-    return this.#options.live.nodes();
+    return [...new Set([this.localNode, ...this.#options.live.nodes()])];
+  }
+
+  knows(node: string): boolean {
+    return node === this.localNode || this.#options.live.knows(node);
   }
 
   current(node: string): HealthStatus | null {
-    return this.#options.live.current(node, this.#options.clocks.monotonicSeconds());
+    return this.#options.live.node(node, this.#options.clocks.monotonicSeconds()).status;
   }
 
   openAlerts(): readonly Alert[] {
@@ -97,17 +117,20 @@ export class View implements ServiceView {
       started: isoUtc(this.#startedMs),
       uptime_seconds: round(now - this.#startedSeconds),
       host: this.#inventory,
-      nodes: live.nodes().map((name) => {
-        const current = live.current(name, now);
-        const age = live.ageSeconds(name, now);
+      nodes: this.nodes().map((name) => {
+        const { status, ageSeconds, periodSeconds, silent } = live.node(name, now);
+        const local = name === this.localNode;
         return {
           node_name: name,
-          local: name === this.localNode,
-          status: current?.status ?? 'UNKNOWN',
-          timestamp: current?.timestamp ?? null,
-          age_seconds: age === null ? null : round(age),
+          local,
+          status: status?.status ?? 'UNKNOWN',
+          timestamp: status?.timestamp ?? null,
+          age_seconds: ageSeconds === null ? null : round(ageSeconds),
+          period_seconds: periodSeconds,
+          silent: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : silent,
         };
       }),
+      gathered: this.#options.gathered?.() ?? null,
       open_alerts: live.openBySeverity(),
       publish: {
         configured_hertz: config.publish_frequency,
@@ -129,9 +152,9 @@ export class View implements ServiceView {
       power: await this.#options.power.read(),
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), set_aside: [...store.state().set_aside] },
-      ros: { transport: 'off', reason: 'this version takes no part in a ROS 2 graph' },
+      ros: this.#options.ros?.() ?? NO_GRAPH,
       ops: { jobs: [] },
-      shutdown: { state: 'none' },
+      shutdown: (await this.#options.shutdown?.()) ?? NO_SHUTDOWN,
       config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
     };
   }

@@ -3,6 +3,8 @@ export const EXIT = {
   ok: 0,
   failure: 1,
   usage: 64,
+  /** Something that is needed is not installed. */
+  unavailable: 69,
   /** The port or the data folder is in use. */
   inUse: 75,
   config: 78,

@@ -1,11 +1,16 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { dataPath } from '../app/data-path.ts';
 import { PROGRAMS } from '../app/programs.ts';
+import { rosPaths } from '../app/ros-paths.ts';
 import { Service } from '../app/service.ts';
 import { productVersion } from '../app/version.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
+import { graphNames } from '../ros/names.ts';
+import { findRos } from '../ros/rclnodejs/finding.ts';
+import { environmentFor } from '../ros/rclnodejs/prepared.ts';
 import { systemClocks } from '../system/clocks.ts';
 import { createLogger, type Logger } from '../system/log.ts';
 import type { Command } from './command.ts';
@@ -13,17 +18,19 @@ import { EXIT } from './exit-codes.ts';
 
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
-  usage: 'run [--config FILE]',
+  usage: 'run [--config FILE] [--ros-args …]',
   help: `  --config FILE   configuration; otherwise EDGE_HEALTH_CONFIG, /etc/edge-health/edge_health_config.yaml,
                   or config/edge_health_config.yaml of the checkout
   --proc DIR      read DIR instead of /proc (a recorded tree)
   --sys DIR       read DIR instead of /sys
+  --ros-args …    as ROS 2 programs take them: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
 
 SIGHUP reloads thresholds, alert timing and the log level. SIGTERM and SIGINT end the service.
 Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
   options: { config: { type: 'string' }, proc: { type: 'string' }, sys: { type: 'string' } },
   positionals: 0,
-  run: async ({ options }) => {
+  takesRosArguments: true,
+  run: async ({ options, ros }) => {
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
     const logger = createLogger(process.stderr, loaded.ok ? loaded.config.log.level : 'info');
@@ -33,13 +40,19 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       return EXIT.config;
     }
     const { config } = loaded;
+    if (ros?.logLevel) logger.setLevel(ros.logLevel);
+    for (const note of ros?.notes ?? []) logger.log('warning', note);
+    const data = dataPath(config, process.env);
+    restartForRos(config, data, logger);
     const signals = new Signals();
     let service: Service;
     try {
       service = new Service({
         config,
         configFile: resolve(file),
-        dataPath: dataPath(config, process.env),
+        dataPath: data,
+        names: graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, ros?.rules ?? []),
+        enclave: ros?.enclave ?? null,
         version: productVersion(),
         clocks: systemClocks(),
         log: logger.log,
@@ -58,7 +71,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       const at = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
       logger.log('notice', `edge-health ${productVersion()} is running; dashboard: ${at}`, {
         config: file,
-        data: dataPath(config, process.env),
+        data,
       });
     } catch (error) {
       return failed(error as NodeJS.ErrnoException, config, logger);
@@ -70,10 +83,20 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
   },
 };
 
-/** The configured folder, else systemd's state directory, else ./data. */
-function dataPath(config: Config, environment: NodeJS.ProcessEnv): string {
-  const state = environment['STATE_DIRECTORY']?.split(':')[0];
-  return resolve(config.storage.path ?? state ?? 'data');
+/**
+ * Becomes the same program again, under the same process id, when what was prepared for rclnodejs needs another library path: the dynamic
+ * linker reads it only when a process starts. Returns when that is not needed.
+ */
+function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
+  if (ros.transport !== 'auto' && ros.transport !== 'rclnodejs') return;
+  const found = findRos(process.env, rosPaths(data));
+  const environment = found.state === 'prepared' ? environmentFor(found.prepared, process.env) : null;
+  if (!environment || !process.execve) return;
+  try {
+    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
+  } catch (error) {
+    log('warning', 'cannot restart with the libraries of edge_health_interfaces', { error: (error as Error).message });
+  }
 }
 
 function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): number {

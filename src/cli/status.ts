@@ -91,11 +91,39 @@ function duration(seconds: number): string {
   return parts.join(' ');
 }
 
-const COLOURS: Readonly<Record<string, string>> = { OK: '32', WARNING: '33', CRITICAL: '31', ERROR: '31', UNKNOWN: '35' };
+const COLOURS: Readonly<Record<string, string>> = {
+  OK: '32',
+  WARNING: '33',
+  CRITICAL: '31',
+  ERROR: '31',
+  UNKNOWN: '35',
+  'IN PROGRESS': '31',
+};
 
 function coloured(word: string): string {
   const colour = COLOURS[word];
   return process.stdout.isTTY && colour ? `\x1b[1;${colour}m${word}\x1b[0m` : word;
+}
+
+function shutdownLines({
+  action,
+  ended,
+  enabled,
+  message,
+  problem,
+  reason,
+  requested_by,
+  seconds_left,
+  state,
+}: StatusDocument['shutdown']): string[] {
+  const lines: string[] = [];
+  const who = `${reason}, asked for by ${requested_by}`;
+  if (state === 'in_progress')
+    lines.push(`  Shutdown     ${coloured('IN PROGRESS')}, ${Math.ceil(seconds_left ?? 0)} s left: ${who}: ${message}`);
+  else if (state !== 'none') lines.push(`  Shutdown     the last one (${who}), ${ended}: ${message}`);
+  if (enabled && problem !== null) lines.push(`  Shutdown     not possible: ${problem}`);
+  else if (enabled && state === 'none') lines.push(`  Shutdown     ready: ${action}`);
+  return lines;
 }
 
 /** What a person wants to read: the status first, then the four values, the alerts, and how the service itself is. */
@@ -119,6 +147,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
     `  ROS 2        ${document.ros.transport}: ${document.ros.reason}`,
   );
+  lines.push(...shutdownLines(document.shutdown));
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);
   return `${lines.join('\n')}\n`;

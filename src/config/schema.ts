@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import * as v from 'valibot';
 
 /** What a key's documentation needs beyond its type, range and default. */
@@ -25,6 +26,14 @@ function threshold(what: string, unit: string, warning: number, critical: number
   const limit = (severity: string) =>
     v.pipe(between(min, max), about(`${what} from which on an alert is ${severity}.`, { unit, reload: true }));
   return section({ warning: v.optional(limit('WARNING'), warning), critical: v.optional(limit('CRITICAL'), critical) });
+}
+
+/** An IP address, alone or with the length of a network's prefix. */
+function isAddressOrNetwork(entry: string): boolean {
+  const [address = '', prefix, ...more] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return prefix === undefined || Number(prefix) <= (version === 4 ? 32 : 128);
 }
 
 const schedule = (what: string, cron: string) =>
@@ -88,6 +97,23 @@ export const configSchema = v.strictObject({
         about('After how long without a reading a sensor that could be read is an ERROR.', { unit: 's', reload: true }),
       ),
       5,
+    ),
+    node_grace_seconds: v.optional(
+      v.pipe(
+        between(0, 3600),
+        about('How long another node may be silent beyond three of its periods before that is an ERROR.', { unit: 's', reload: true }),
+      ),
+      2,
+    ),
+    forget_node_after_hours: v.optional(
+      v.pipe(
+        between(0, 87_600),
+        about('After how long a silence another node is taken to be gone for good, and its alerts are resolved; 0: never.', {
+          unit: 'h',
+          reload: true,
+        }),
+      ),
+      168,
     ),
   }),
   disk: section({
@@ -182,6 +208,23 @@ export const configSchema = v.strictObject({
       ),
       null,
     ),
+    namespace: v.optional(
+      v.nullable(
+        v.pipe(
+          v.string(),
+          v.regex(
+            /^(\/|\/?[A-Za-z_][A-Za-z0-9_]*(\/[A-Za-z_][A-Za-z0-9_]*)*)$/,
+            'a ROS namespace: names of letters, digits and _, with / between them',
+          ),
+          v.maxLength(120),
+          about('Namespace of nodes, topics and the service; also stands before node_name in health statuses and alert ids.', {
+            defaultIs: 'none',
+          }),
+        ),
+      ),
+      null,
+    ),
+    gather: v.optional(v.pipe(v.boolean(), about('Whether to take in the statuses and alerts of other nodes on the graph.')), true),
   }),
   safe_shutdown: section({
     enabled: v.optional(v.pipe(v.boolean(), about('Whether the service /safe_shutdown is offered.')), true),
@@ -189,16 +232,63 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           v.picklist(['poweroff', 'reboot', 'halt', 'dry-run']),
-          about('The last step of a safe shutdown.', { defaultIs: 'dry-run in a checkout, poweroff in the package' }),
+          about('The last step of a safe shutdown; dry-run does everything but that.', {
+            defaultIs: 'dry-run in a checkout, poweroff in the package',
+            reload: true,
+          }),
         ),
       ),
       null,
     ),
     allow_from: v.optional(
-      v.pipe(v.array(text), v.maxLength(256), about('Addresses of other hosts that may ask; this host always may.')),
+      v.pipe(
+        v.array(
+          v.pipe(
+            v.string(),
+            v.regex(/^[0-9A-Fa-f:.]{2,45}(\/\d{1,3})?$/, 'IP addresses such as 192.168.1.20 or networks such as 192.168.1.0/24'),
+            v.check(isAddressOrNetwork),
+          ),
+        ),
+        v.maxLength(256),
+        about('Other hosts that may ask; this host always may.', { reload: true }),
+      ),
       [],
     ),
-    stop_units: v.optional(v.pipe(v.array(text), v.maxLength(64), about('systemd units to stop first, in this order.')), []),
+    max_requests_per_minute: v.optional(
+      v.pipe(
+        integer(1, 600),
+        about('How often one caller may ask, refused requests included; all callers together three times as often.', { reload: true }),
+      ),
+      10,
+    ),
+    hooks_path: v.optional(
+      v.nullable(
+        v.pipe(
+          text,
+          about('Folder of executables that are run first, in order of their names; relative to the working directory.', {
+            defaultIs: 'the folder shutdown.d beside this file',
+            reload: true,
+          }),
+        ),
+      ),
+      null,
+    ),
+    stop_units: v.optional(
+      v.pipe(
+        v.array(
+          v.pipe(
+            v.string(),
+            v.regex(
+              /^(?!edge-health(\.service)?$)[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,254}$/,
+              'names of systemd units such as robot.service, but not edge-health itself',
+            ),
+          ),
+        ),
+        v.maxLength(64),
+        about('systemd units to stop after that, in this order.', { reload: true }),
+      ),
+      [],
+    ),
   }),
   ops: section({
     health_check: schedule('health_check runs', '*/5 * * * *'),

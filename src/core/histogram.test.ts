@@ -102,3 +102,16 @@ t.test('merging leaves the merged histogram as it was', async (t) => {
   mergeHistograms(histogramOf([1]), from);
   t.same([...from], [...histogramOf([1, 1, 2])]);
 });
+
+t.test('whatever is sent, a histogram has a bounded number of bins, and what it had before stays true', async (t) => {
+  const histogram: Histogram = new Map();
+  for (let i = 0; i < 1000; i += 1) addToHistogram(histogram, 50 + (i % 10) / 10);
+  for (let i = 0; i < 20_000; i += 1) addToHistogram(histogram, -1e8 + i * 10_001.7);
+  t.ok(histogram.size < 3200, `${histogram.size} bins`);
+  for (let i = 0; i < 1000; i += 1) addToHistogram(histogram, 50 + (i % 10) / 10);
+  t.equal(histogram.get(505), 200);
+  t.ok([...histogram.keys()].every((bin) => Number.isSafeInteger(bin)));
+  let count = 0;
+  for (const times of histogram.values()) count += times;
+  t.equal(count, 22_000);
+});

@@ -4,16 +4,27 @@ export const BIN_WIDTH = 0.1;
 /** Values beyond ± 100 million share the outermost bins, so that a bin is always a small integer. */
 const LAST_BIN = 1e9;
 
+/** More bins than percentages and temperatures of an hour have; it bounds the memory that a node sending anything at all can take. */
+const MAX_BINS = 3000;
+/** The same for many hours together. */
+const MAX_MERGED_BINS = 50_000;
+
 /** Counts by bin; bin b holds the values that round to b × BIN_WIDTH. */
 export type Histogram = Map<number, number>;
 
 export function addToHistogram(histogram: Histogram, value: number): void {
-  const bin = Math.max(-LAST_BIN, Math.min(LAST_BIN, Math.round(value / BIN_WIDTH)));
-  histogram.set(bin, (histogram.get(bin) ?? 0) + 1);
+  add(histogram, Math.max(-LAST_BIN, Math.min(LAST_BIN, Math.round(value / BIN_WIDTH))), 1, MAX_BINS);
+}
+
+/** Beyond so many bins a value without one goes to that of the next power of two. */
+function add(histogram: Histogram, exact: number, count: number, maxBins: number): void {
+  const known = histogram.get(exact);
+  const bin = known !== undefined || histogram.size < maxBins ? exact : Math.sign(exact) * 2 ** Math.ceil(Math.log2(Math.abs(exact)));
+  histogram.set(bin, (bin === exact ? (known ?? 0) : (histogram.get(bin) ?? 0)) + count);
 }
 
 export function mergeHistograms(into: Histogram, from: Histogram): void {
-  for (const [bin, count] of from) into.set(bin, (into.get(bin) ?? 0) + count);
+  for (const [bin, count] of from) add(into, bin, count, MAX_MERGED_BINS);
 }
 
 /** Percentiles by the nearest-rank method (the smallest value with at least q of all at or below it), in the order of `quantiles`. */

@@ -2,17 +2,16 @@ import type { ServerResponse } from 'node:http';
 import type { Alert } from '../core/alert.ts';
 import { nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { HistoryReader, Publisher } from '../core/ports.ts';
+import type { HistoryReader, Position, Publisher } from '../core/ports.ts';
+import type { ShutdownProgress } from '../core/shutdown.ts';
 import { drained, fromStore } from './context.ts';
 import {
-  advance,
   type EventKind,
   formatId,
   isBeyond,
   type MissedEvent,
   type MissedEvents,
   missedSince,
-  type Position,
   parseId,
   type StreamFilter,
 } from './resume.ts';
@@ -22,11 +21,13 @@ interface SentEvent {
   readonly kind: EventKind;
   readonly node: string;
   readonly json: string;
-  readonly position: Position;
+  readonly position: Position | null;
+  /** Whether the store has it, at its position. */
+  readonly isRecorded: boolean;
 }
 
 /** An event as it goes over the wire. */
-function wire({ number, kind, json, position }: SentEvent): string {
+function wire({ number, kind, json, position }: Omit<SentEvent, 'isRecorded'>): string {
   return `id: ${formatId(position, number)}\nevent: ${kind}\ndata: ${json}\n\n`;
 }
 
@@ -51,7 +52,6 @@ const MAX_WAITING_BYTES = 128 * 1024;
 export class EventHub implements Publisher {
   readonly #streams = new Set<Stream>();
   readonly #history: HistoryReader;
-  readonly #nodes: () => string[];
   readonly #max: number;
   #kept: SentEvent[] = [];
   /** Of the next event. Numbers begin at 1; what comes from the store has 0. */
@@ -60,9 +60,8 @@ export class EventHub implements Publisher {
   #dropped = 0;
   #heartbeat: NodeJS.Timeout | null = null;
 
-  constructor(history: HistoryReader, nodes: () => string[], maxStreams: number) {
+  constructor(history: HistoryReader, maxStreams: number) {
     this.#history = history;
-    this.#nodes = nodes;
     this.#max = maxStreams;
   }
 
@@ -79,11 +78,16 @@ export class EventHub implements Publisher {
   }
 
   publishHealth(status: HealthStatus, line: string): void {
-    this.#send('health', status.node_name, Date.parse(status.timestamp), line);
+    this.#send('health', status.node_name, line);
   }
 
   publishAlert(alert: Alert): void {
-    this.#send('alert', nodeOfAlertId(alert.alert_id), Date.parse(alert.timestamp), JSON.stringify(alert));
+    this.#send('alert', nodeOfAlertId(alert.alert_id), JSON.stringify(alert));
+  }
+
+  /** A safe shutdown is of the machine that serves the stream: whoever follows any node of it is told. */
+  publishShutdown(progress: ShutdownProgress): void {
+    this.#send('shutdown', '', JSON.stringify(progress));
   }
 
   /** Begins a stream on a response; resolves when everything missed since `lastEventId` was sent. */
@@ -108,12 +112,14 @@ export class EventHub implements Publisher {
     this.#streams.clear();
   }
 
-  #send(kind: EventKind, node: string, timestampMs: number, json: string): void {
-    // Before the first health status of this run there is no alert of it.
-    const before = this.#position ?? { health: { ms: timestampMs, count: 0 }, alert: { ms: timestampMs, count: 0 } };
-    const position = kind === 'shutdown' ? before : { ...before, [kind]: advance(before[kind], timestampMs) };
+  /** What is recorded is published at once: the store's position is that of this event, unless it did not record it. */
+  #send(kind: EventKind, node: string, json: string): void {
+    const before = this.#position;
+    const now = this.#history.position();
+    const isRecorded = kind !== 'shutdown' && now !== null && (before === null || isBeyond(now[kind], before[kind]));
+    const position = isRecorded ? { ...(before ?? now), [kind]: now[kind] } : (before ?? now);
     this.#position = position;
-    const event: SentEvent = { number: this.#number++, kind, node, json, position };
+    const event: SentEvent = { number: this.#number++, kind, node, json, position, isRecorded };
     this.#kept.push(event);
     // Cut in one go now and then: shifting a long array each time would cost more than sending.
     if (this.#kept.length >= 2 * KEPT) this.#kept = this.#kept.slice(-KEPT);
@@ -123,9 +129,9 @@ export class EventHub implements Publisher {
   #write(stream: Stream, event: SentEvent): void {
     const { filter, response } = stream;
     const { kind, position } = event;
-    if (!filter.kinds.includes(kind) || (filter.node !== null && filter.node !== event.node)) return;
-    const reached = kind === 'shutdown' ? undefined : stream.reached[kind];
-    if (kind !== 'shutdown' && reached && !isBeyond(position[kind], reached)) return;
+    if (!filter.kinds.includes(kind) || (kind !== 'shutdown' && filter.node !== null && filter.node !== event.node)) return;
+    const reached = kind === 'shutdown' || !event.isRecorded ? undefined : stream.reached[kind];
+    if (kind !== 'shutdown' && reached && position && !isBeyond(position[kind], reached)) return;
     response.write(wire(event));
     this.#cutIfSlow(stream);
   }
@@ -159,16 +165,17 @@ export class EventHub implements Publisher {
     let next = known ? known.number + 1 : position ? null : this.#number;
     while (this.#streams.has(stream) && !stream.live) {
       if (next !== null && next < (this.#kept[0]?.number ?? this.#number)) next = null; // Memory has moved on meanwhile.
-      if (next === null) {
+      if (next === null && position) {
         // What is published from here on is in memory.
         const later = this.#number;
-        const { events, more } = await this.#missed(position as Position, stream.filter);
+        const { events, more } = await this.#missed(position, stream.filter);
         await this.#writeMissed(stream, events);
         position = events.at(-1)?.position ?? position;
         if (!more) next = later;
         continue;
       }
-      const first = this.#kept[0]?.number ?? next;
+      const first: number = this.#kept[0]?.number ?? this.#number;
+      next ??= first;
       const events = this.#kept.slice(next - first, next - first + AT_ONCE);
       for (const event of events) this.#write(stream, event);
       next += events.length;
@@ -179,9 +186,8 @@ export class EventHub implements Publisher {
   }
 
   async #missed(since: Position, filter: StreamFilter): Promise<MissedEvents> {
-    const nodes = filter.node === null ? this.#nodes() : [filter.node];
     try {
-      return await fromStore(() => missedSince(this.#history, nodes, since, filter, Date.now() + 1));
+      return await fromStore(() => missedSince(this.#history, since, filter));
     } catch {
       return { events: [], more: false }; // The store cannot be read now: the stream goes on live, and /status tells of the store.
     }

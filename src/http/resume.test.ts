@@ -1,188 +1,116 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Alert } from '../core/alert.ts';
-import { METRICS } from '../core/metrics.ts';
-import type { AlertPage, AlertQuery, HistoryPage, HistoryQuery, HistoryReader } from '../core/ports.ts';
-import { isoUtc } from '../core/time.ts';
-import { advance, formatId, isBeyond, type MissedEvent, missedSince, type Position, parseId } from './resume.ts';
+import type { HistoryReader, Mark, Position, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
+import { formatId, isBeyond, missedSince, parseId } from './resume.ts';
 
-/** The store's answers about these samples and changes of alerts, as ports.ts promises them. */
-class Remembered implements HistoryReader {
-  readonly samples: readonly number[];
-  readonly changes: readonly Alert[];
+const mark: fc.Arbitrary<Mark> = fc.record({ segment: fc.integer({ min: 0, max: 2 ** 44 }), order: fc.integer({ min: 0, max: 2 ** 24 }) });
+const position: fc.Arbitrary<Position> = fc.record({ health: mark, alert: mark });
 
-  constructor(samples: readonly number[], changes: readonly Alert[] = []) {
-    this.samples = samples;
-    this.changes = changes;
-  }
-
-  async history({ fromMs, toMs, limit }: HistoryQuery): Promise<HistoryPage> {
-    const rows = this.samples.map((at, n) => ({ at, n })).filter(({ at }) => at >= fromMs && at < toMs);
-    let page = rows.slice(0, limit);
-    // Rows of one time stay together.
-    const next = rows[limit];
-    if (next) page = page.filter(({ at }) => at < next.at);
-    const column = (value: (n: number) => number): Float64Array => Float64Array.from(page.map(({ n }) => value(n)));
-    const metrics = METRICS.map((_, m) => column((n) => (m === 3 ? Number.NaN : n)));
-    return {
-      count: page.length,
-      timestampMs: Float64Array.from(page.map(({ at }) => at)),
-      metrics,
-      status: new Uint8Array(page.length),
-      more: next !== undefined,
-    };
-  }
-
-  async alerts({ range, after, limit }: AlertQuery): Promise<AlertPage> {
-    const inRange = this.changes
-      .filter(({ timestamp }) => Date.parse(timestamp) >= (range?.fromMs ?? 0) && Date.parse(timestamp) < (range?.toMs ?? 0))
-      .toReversed();
-    const start = after ? Number(after.key) : 0;
-    const more = inRange.length > start + limit;
-    return { alerts: inRange.slice(start, start + limit), next: more ? { timestampMs: 0, key: String(start + limit) } : null };
-  }
-
-  async aggregate(): Promise<never> {
-    throw new Error('not asked for');
-  }
-
-  async clockEvents(): Promise<never> {
-    throw new Error('not asked for');
-  }
-
-  state(): never {
-    throw new Error('not asked for');
-  }
-}
-
-const change = (ms: number, id: number): Alert => ({
-  alert_id: `robot/cpu_percent/${id}`,
-  severity: 'WARNING',
-  metric: 'cpu_percent',
-  value: id,
-  threshold: 1,
-  timestamp: isoUtc(ms),
-  resolved: false,
-});
-const everything = { kinds: ['health', 'alert', 'shutdown'], node: null } as const;
-const START: Position = { health: { ms: 0, count: 0 }, alert: { ms: 0, count: 0 } };
-
-/** Everything after a position, as a client gets it part by part. */
-async function replayed(
-  store: HistoryReader,
-  since: Position,
-  filter: Parameters<typeof missedSince>[3] = everything,
-): Promise<MissedEvent[]> {
-  const found: MissedEvent[] = [];
-  let position = since;
-  for (;;) {
-    const { events, more } = await missedSince(store, ['robot'], position, filter, 10_000_000);
-    found.push(...events);
-    position = events.at(-1)?.position ?? position;
-    if (!more) return found;
-    if (events.length === 0) throw new Error('more, but nothing came');
-  }
-}
-
-t.test('an id tells the position, and nothing else is an id', async (t) => {
-  const position = { health: { ms: 1_772_600_000_123, count: 1 }, alert: { ms: 1_772_599_000_000, count: 12 } };
-  const id = formatId(position, 7);
-  t.match(id, /^[\d.-]+$/);
-  t.same(parseId(id), position);
+t.test('an id tells the position, is short, and nothing else is an id', async (t) => {
+  fc.assert(
+    fc.property(position, fc.nat(), (at, number) => {
+      const id = formatId(at, number);
+      t.same(parseId(id), at);
+      return id.length < 60 && /^[0-9a-z._]+$/.test(id);
+    }),
+  );
   for (const wrong of [
     '',
     'x',
-    '1-2',
-    '1.1-1.1',
+    '1_2',
+    '1.1_1.1',
+    '1.1_1.1_1_1',
+    '1.1_1.1_',
+    '-1.1_1.1_1',
+    '1.1_1.1_1 ',
+    '1.1_1.1_A',
+    `${'z'.repeat(11)}.1_1.1_1`,
     '1.1-1.1-1-1',
-    '1.1-1.1-',
     '-1.1-1.1-1',
-    '1.1-1.1-1 ',
     '1e3.1-1.1-1',
     `${'9'.repeat(16)}.1-1.1-1`,
+    formatId(null, 5),
   ])
     t.equal(parseId(wrong), null, wrong);
 });
 
-t.test('marks only go forward, also when the clock does not', async (t) => {
+t.test('an id of version 0.1 goes back to where what came after it surely begins', async (t) => {
+  const healthMs = 1_772_600_000_123;
+  const { health, alert } = parseId(`${healthMs}.1-1772599000000.12-7`) as Position;
+  t.ok(health.segment <= healthMs - 60_000 && health.segment > healthMs - 600_000, 'the minute it was in, and not much more');
+  t.same(alert, { segment: 1_772_599_000_000, order: 0 });
+  t.same(parseId('0.0-0.0-0'), { health: { segment: 0, order: 0 }, alert: { segment: 0, order: 0 } });
+});
+
+t.test('one of two marks is beyond the other, unless they are the same', async (t) => {
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 50 }), (times) => {
-      let mark = { ms: 0, count: 0 };
-      return times.every((ms) => {
-        const next = advance(mark, ms);
-        const forward = isBeyond(next, mark) && !isBeyond(mark, next) && !isBeyond(next, next);
-        mark = next;
-        return forward;
-      });
+    fc.property(mark, mark, (a, b) => {
+      const same = a.segment === b.segment && a.order === b.order;
+      return [isBeyond(a, b), isBeyond(b, a)].filter((beyond) => beyond).length === (same ? 0 : 1);
     }),
   );
-  t.same(advance({ ms: 5, count: 2 }, 3), { ms: 5, count: 3 });
+  t.equal(isBeyond({ segment: 2, order: 0 }, { segment: 1, order: 9 }), true);
 });
 
-t.test('from wherever a client stopped, it gets the rest of the samples, each once, in order', async (t) => {
-  // Times that repeat: several samples of one millisecond.
-  const gaps = fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 40 });
+/** A store with these events, which are asked for as ports.ts says. */
+class Remembered {
+  readonly asked: RecordedQuery[] = [];
+  readonly #events: readonly RecordedEvent[];
+
+  constructor(events: readonly RecordedEvent[]) {
+    this.#events = events;
+  }
+
+  async recorded(query: RecordedQuery): Promise<RecordedPage> {
+    this.asked.push(query);
+    const after = { health: query.healthAfter, alert: query.alertAfter };
+    const found = this.#events.filter((event) => {
+      const since = after[event.kind];
+      return since !== null && isBeyond(event.mark, since) && (query.node === null || query.node === event.node);
+    });
+    return { events: found.slice(0, query.limit), more: found.length > query.limit };
+  }
+}
+
+const event: fc.Arbitrary<Omit<RecordedEvent, 'mark'>> = fc.record({
+  kind: fc.constantFrom('health' as const, 'health' as const, 'alert' as const),
+  node: fc.constantFrom('a', 'b'),
+  json: fc.uuid(),
+});
+
+t.test('from wherever a client stopped, it gets the rest, each once, in order; of the kinds and the node it asked for', async (t) => {
+  const kinds = fc.constantFrom(['health', 'alert', 'shutdown'] as const, ['health'] as const, ['alert'] as const, ['shutdown'] as const);
   await fc.assert(
-    fc.asyncProperty(gaps, fc.nat(), async (steps, stop) => {
-      let at = 100;
-      const times = steps.map((step) => (at += step));
-      const store = new Remembered(times);
-      const all = await replayed(store, START);
-      t.equal(all.length, times.length);
-      const known = stop % times.length;
-      const rest = await replayed(store, all[known]?.position as Position);
-      t.same(
-        rest.map(({ json }) => json),
-        all.slice(known + 1).map(({ json }) => json),
-      );
-    }),
+    fc.asyncProperty(
+      fc.array(event, { minLength: 1, maxLength: 30 }),
+      kinds,
+      fc.option(fc.constantFrom('a', 'b')),
+      async (list, of, node) => {
+        const events = list.map((one, i) => ({ ...one, mark: { segment: 1000 + Math.floor(i / 7), order: 1 + (i % 7) } }));
+        const store = new Remembered(events) as unknown as HistoryReader;
+        const start: Position = { health: { segment: 0, order: 0 }, alert: { segment: 0, order: 0 } };
+        const filter = { kinds: of, node };
+        const all = (await missedSince(store, start, filter)).events;
+        const json = (found: readonly { json: string }[]): string[] => found.map((one) => one.json);
+        const wanted = events.filter(
+          ({ kind, node: from }) => (of as readonly string[]).includes(kind) && (node === null || node === from),
+        );
+        t.same(json(all), json(wanted));
+        for (const [i, { position: at }] of all.entries()) {
+          // By way of the id, as a client does.
+          const resumed = await missedSince(store, parseId(formatId(at, 0)) as Position, filter);
+          t.same(json(resumed.events), json(wanted.slice(i + 1)));
+        }
+      },
+    ),
+    { numRuns: 60 },
   );
 });
 
-t.test('more than comes in one go follows in the next, alerts in their places', async (t) => {
-  const times = Array.from({ length: 3500 }, (_, n) => 1000 + n);
-  const changes = [1000, 1500, 2500, 2500, 4400, 9000].map(change);
-  const events = await replayed(new Remembered(times, changes), START);
-  t.equal(events.length, 3506);
-  const at = ({ json }: MissedEvent): number => Date.parse((JSON.parse(json) as { timestamp: string }).timestamp);
-  t.same(
-    events.map(at),
-    events.map(at).toSorted((a, b) => a - b),
-    'in order of time',
-  );
-  t.equal(new Set(events.map(({ kind, json }) => kind + json)).size, events.length);
-  t.same(
-    events.filter(({ kind }) => kind === 'alert').map(({ json }) => JSON.parse(json)),
-    changes,
-  );
-  t.equal(events.at(-1)?.kind, 'alert', 'one that no sample followed as well');
-  const unavailable = JSON.parse(events[0]?.json as string) as { temperature: unknown };
-  t.equal(unavailable.temperature, null, 'NaN is null');
-});
-
-t.test('an alert that was published after a later sample is not passed over', async (t) => {
-  const store = new Remembered([100, 101, 102], [change(100, 1)]);
-  const since = { health: { ms: 102, count: 1 }, alert: { ms: 100, count: 0 } };
-  t.same(
-    (await replayed(store, since)).map(({ kind }) => kind),
-    ['alert'],
-  );
-  t.same(await replayed(store, { ...since, alert: { ms: 100, count: 1 } }), [], 'and comes once');
-});
-
-t.test('of several alerts of one millisecond none is lost', async (t) => {
-  const store = new Remembered([100], [change(100, 1), change(100, 2), change(100, 3)]);
-  const since = (count: number): Position => ({ health: { ms: 100, count: 1 }, alert: { ms: 100, count } });
-  t.equal((await replayed(store, since(0))).length, 3);
-  t.equal((await replayed(store, since(1))).length, 3, 'nobody knows which one it had: all come again');
-  t.equal((await replayed(store, since(3))).length, 0);
-});
-
-t.test('only what is asked for', async (t) => {
-  const store = new Remembered([100, 200], [change(150, 1)]);
-  const kinds = async (...of: ('health' | 'alert')[]): Promise<string[]> =>
-    (await replayed(store, START, { kinds: of, node: 'robot' })).map(({ kind }) => kind);
-  t.same(await kinds('health'), ['health', 'health']);
-  t.same(await kinds('alert'), ['alert']);
-  t.same(await kinds('alert', 'health'), ['health', 'alert', 'health']);
+t.test('what is not asked for is not moved on', async (t) => {
+  const store = new Remembered([{ kind: 'health', node: 'a', json: '1', mark: { segment: 9, order: 9 } }]);
+  const since: Position = { health: { segment: 1, order: 1 }, alert: { segment: 2, order: 2 } };
+  const { events } = await missedSince(store as unknown as HistoryReader, since, { kinds: ['health'], node: null });
+  t.same(events[0]?.position, { health: { segment: 9, order: 9 }, alert: since.alert });
+  t.match(store.asked, [{ healthAfter: since.health, alertAfter: null, node: null }]);
 });

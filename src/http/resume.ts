@@ -1,8 +1,5 @@
-import { nodeOfAlertId } from '../core/alert.ts';
-import { METRICS } from '../core/metrics.ts';
-import type { AlertCursor, HistoryPage, HistoryReader } from '../core/ports.ts';
-import { STATUSES } from '../core/thresholds.ts';
-import { isoUtc } from '../core/time.ts';
+import type { HistoryReader, Mark, Position, RecordedEvent } from '../core/ports.ts';
+import { MINUTE_MS } from '../core/time.ts';
 
 export type EventKind = 'health' | 'alert' | 'shutdown';
 
@@ -12,44 +9,45 @@ export interface StreamFilter {
   readonly node: string | null;
 }
 
-/** How far a stream has come in what is stored of one kind: the time of the last one, and how many of that very millisecond. */
-export interface Mark {
-  readonly ms: number;
-  readonly count: number;
-}
-
-/** Everything stored up to both marks was sent. An alert is published when it is durable: after later health statuses, it may be. */
-export interface Position {
-  readonly health: Mark;
-  readonly alert: Mark;
-}
-
-/** The mark after one more of this time. It never goes back, even where the clock does. */
-export function advance(mark: Mark, ms: number): Mark {
-  return ms > mark.ms ? { ms, count: 1 } : { ms: mark.ms, count: mark.count + 1 };
-}
-
 export function isBeyond(mark: Mark, reached: Mark): boolean {
-  return mark.ms > reached.ms || (mark.ms === reached.ms && mark.count > reached.count);
+  return mark.segment > reached.segment || (mark.segment === reached.segment && mark.order > reached.order);
 }
 
-/** The position is what lets a client resume after a restart of the service; the number tells events of one position apart. */
-export function formatId({ health, alert }: Position, number: number): string {
-  return `${health.ms}.${health.count}-${alert.ms}.${alert.count}-${number}`;
+/**
+ * The position says up to where everything recorded was sent, of however many nodes: with it a client can resume after a
+ * restart of the service. The number tells events of one position apart. Null: nothing is recorded yet, nor to be resumed.
+ */
+export function formatId(position: Position | null, number: number): string {
+  if (!position) return `_${number.toString(36)}`;
+  const mark = ({ segment, order }: Mark): string => `${segment.toString(36)}.${order.toString(36)}`;
+  return `${mark(position.health)}_${mark(position.alert)}_${number.toString(36)}`;
 }
 
 export function parseId(id: string): Position | null {
-  const match = /^(\d{1,15})\.(\d{1,9})-(\d{1,15})\.(\d{1,9})-\d{1,15}$/.exec(id);
+  const match = /^([0-9a-z]{1,10})\.([0-9a-z]{1,6})_([0-9a-z]{1,10})\.([0-9a-z]{1,6})_[0-9a-z]{1,10}$/.exec(id);
+  if (!match) return parseFormerId(id);
+  const [healthSegment, healthOrder, alertSegment, alertOrder] = match.slice(1).map((text) => Number.parseInt(text, 36)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { health: { segment: healthSegment, order: healthOrder }, alert: { segment: alertSegment, order: alertOrder } };
+}
+
+/** The segment that a health status of version 0.1 is in began at most so long before it. */
+const FORMER_SEGMENT_MS = 2 * MINUTE_MS;
+
+/** Ids of version 0.1 hold times of one node: what it had lately comes again rather than not at all. */
+function parseFormerId(id: string): Position | null {
+  const match = /^(\d{1,15})\.\d{1,9}-(\d{1,15})\.\d{1,9}-\d{1,15}$/.exec(id);
   if (!match) return null;
-  const [healthMs, healthCount, alertMs, alertCount] = match.slice(1).map(Number) as [number, number, number, number];
-  return { health: { ms: healthMs, count: healthCount }, alert: { ms: alertMs, count: alertCount } };
+  const [healthMs, alertMs] = match.slice(1).map(Number) as [number, number];
+  return { health: { segment: Math.max(0, healthMs - FORMER_SEGMENT_MS), order: 0 }, alert: { segment: alertMs, order: 0 } };
 }
 
 /** An event as it is in the store. */
-export interface MissedEvent {
-  readonly kind: 'health' | 'alert';
-  readonly node: string;
-  readonly json: string;
+export interface MissedEvent extends RecordedEvent {
   /** Where the stream is once it was sent. */
   readonly position: Position;
 }
@@ -59,82 +57,21 @@ export interface MissedEvents {
   readonly more: boolean;
 }
 
-/** Health statuses that are brought from the store in one go, of each node. */
-const ROWS_AT_ONCE = 1000;
+/** Events that are brought from the store in one go. */
+const EVENTS_AT_ONCE = 1000;
 
-interface Found {
-  readonly kind: 'health' | 'alert';
-  readonly node: string;
-  readonly ms: number;
-  readonly json: string;
-}
-
-/** What the store has after a position, oldest first; not all at once. */
-export async function missedSince(
-  history: HistoryReader,
-  nodes: readonly string[],
-  since: Position,
-  filter: StreamFilter,
-  untilMs: number,
-): Promise<MissedEvents> {
-  const statuses: Found[] = [];
-  // Where one node has more, the others wait for its next part.
-  let endMs = Math.max(untilMs, since.health.ms + 1);
-  let more = false;
-  for (const node of filter.kinds.includes('health') ? nodes : []) {
-    const query = { node, fromMs: since.health.ms, toMs: endMs, stepMs: null, order: 'asc', limit: ROWS_AT_ONCE } as const;
-    const page = await history.history(query);
-    for (let row = 0; row < page.count; row += 1) statuses.push(statusOf(page, row, node));
-    if (!page.more) continue;
-    more = true;
-    endMs = (page.timestampMs[page.count - 1] as number) + 1;
-  }
-  const alerts = filter.kinds.includes('alert') ? await alertsSince(history, since.alert, filter.node, more ? endMs : null) : [];
-  return { events: inOrder([...statuses.filter(({ ms }) => ms < endMs), ...alerts], since), more };
-}
-
-/** Changes of alerts from a mark on, oldest first. */
-async function alertsSince(history: HistoryReader, since: Mark, node: string | null, endMs: number | null): Promise<Found[]> {
-  const range = { fromMs: since.ms, toMs: Math.max(endMs ?? Number.MAX_SAFE_INTEGER, since.ms) };
-  const query = { node, severity: null, metric: null, resolved: null, changes: true, limit: ROWS_AT_ONCE, range, nowMs: 0 };
-  const found: Found[] = [];
-  let after: AlertCursor | null = null;
-  do {
-    const page = await history.alerts({ ...query, after });
-    for (const alert of page.alerts) {
-      found.push({ kind: 'alert', node: nodeOfAlertId(alert.alert_id), ms: Date.parse(alert.timestamp), json: JSON.stringify(alert) });
-    }
-    after = page.next;
-  } while (after);
-  return found.reverse();
-}
-
-function inOrder(found: readonly Found[], since: Position): MissedEvent[] {
-  const wasSent = alreadySent(found, since);
+/** What the store has after a position, in the order in which it was recorded; not all at once. */
+export async function missedSince(history: HistoryReader, since: Position, { kinds, node }: StreamFilter): Promise<MissedEvents> {
+  const { events, more } = await history.recorded({
+    healthAfter: kinds.includes('health') ? since.health : null,
+    alertAfter: kinds.includes('alert') ? since.alert : null,
+    node,
+    limit: EVENTS_AT_ONCE,
+  });
   let position = since;
-  const sorted = found.filter((event) => !wasSent.has(event)).sort((a, b) => a.ms - b.ms);
-  return sorted.map(({ kind, node, ms, json }) => {
-    position = { ...position, [kind]: advance(position[kind], ms) };
-    return { kind, node, json, position };
+  const missed = events.map((event) => {
+    position = { ...position, [event.kind]: event.mark };
+    return { ...event, position };
   });
-}
-
-/**
- * Of the millisecond at which the client stopped, it may have some. Statuses are stored in the order in which they were published;
- * alerts are not, so that when it has only a part of them they come again rather than not at all.
- */
-function alreadySent(found: readonly Found[], { health, alert }: Position): Set<Found> {
-  const statuses = found.filter(({ kind, ms }) => kind === 'health' && ms === health.ms);
-  const alerts = found.filter(({ kind, ms }) => kind === 'alert' && ms === alert.ms);
-  return new Set([...statuses.slice(0, health.count), ...(alert.count >= alerts.length ? alerts : [])]);
-}
-
-function statusOf(page: HistoryPage, row: number, node: string): Found {
-  const readings = METRICS.map((metric, m) => {
-    const value = page.metrics[m]?.[row];
-    return [metric, Number.isFinite(value) ? value : null];
-  });
-  const ms = page.timestampMs[row] as number;
-  const status = { ...Object.fromEntries(readings), status: STATUSES[page.status[row] as number], node_name: node, timestamp: isoUtc(ms) };
-  return { kind: 'health', node, ms, json: JSON.stringify(status) };
+  return { events: missed, more };
 }

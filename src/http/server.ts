@@ -4,6 +4,7 @@ import polka from 'polka';
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
+import type { ShutdownProgress } from '../core/shutdown.ts';
 import { type ApiPath, parameters, type StatusDocument } from './api/schema.ts';
 import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';
 import { Connections, type Serve } from './connections.ts';
@@ -58,7 +59,7 @@ export class RestServer implements Publisher {
   constructor(options: RestOptions) {
     this.#options = options;
     this.#gate = new TokenGate(options.token);
-    this.#hub = new EventHub(options.view.history, () => options.view.nodes(), options.maxEventStreams);
+    this.#hub = new EventHub(options.view.history, options.maxEventStreams);
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: HEADERS_SECONDS * 1000,
@@ -110,6 +111,10 @@ export class RestServer implements Publisher {
 
   publishAlert(alert: Alert): void {
     this.#hub.publishAlert(alert);
+  }
+
+  publishShutdown(progress: ShutdownProgress): void {
+    this.#hub.publishShutdown(progress);
   }
 
   counts(): StatusDocument['rest'] {

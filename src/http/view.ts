@@ -6,8 +6,10 @@ import type { StatusDocument } from './api/schema.ts';
 /** What the REST API asks of the running service. */
 export interface ServiceView {
   readonly localNode: string;
-  /** Names of every node that was ever seen. */
+  /** Names of the nodes that are there: this one first, then those heard lately or expected. */
   nodes(): string[];
+  /** Whether anything is known of a node: whether it may be asked for by name. */
+  knows(node: string): boolean;
   /** The current status of a node, aged to UNKNOWN when it is stale; null: nothing was measured yet. */
   current(node: string): HealthStatus | null;
   openAlerts(): readonly Alert[];

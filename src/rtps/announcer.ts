@@ -104,7 +104,8 @@ export class Announcer {
     const before = this.#interfaces;
     network.join(now);
     for (const { address, name } of now) {
-      if (before.length > 0 && !before.some((known) => known.address === address)) log('notice', 'a network interface came', { interface: name, address });
+      if (before.length > 0 && !before.some((known) => known.address === address))
+        log('notice', 'a network interface came', { interface: name, address });
       this.#missing.set(address, 0);
     }
     let isLost = false;
@@ -127,7 +128,16 @@ export class Announcer {
     const { domain, name, prefix, userData, leaseSeconds } = this.#options;
     const at = (port: number) => this.#interfaces.map(({ address }) => ({ address, port }));
     this.#payload ??= participantPayload(
-      { prefix, vendor: VENDOR.UNKNOWN, domain, name, userData, leaseSeconds, metaUnicast: at(this.#ports.meta), userUnicast: at(this.#ports.user) },
+      {
+        prefix,
+        vendor: VENDOR.UNKNOWN,
+        domain,
+        name,
+        userData,
+        leaseSeconds,
+        metaUnicast: at(this.#ports.meta),
+        userUnicast: at(this.#ports.user),
+      },
       { address: MULTICAST_GROUP, port: ports.metaMulticast(domain) },
     );
     return this.#change(this.#payload);

@@ -2,7 +2,8 @@ import { Malformed } from './protocol.ts';
 
 /**
  * Common Data Representation (OMG CORBA 3.3 part 2, 9.3, as RTPS 10 encapsulates it): primitives aligned to their own size, counted
- * from behind the four octets of the encapsulation header. XCDR2 (DDS-XTYPES 1.3, 7.4.3) aligns to four at most; it is read, not written.
+ * from behind the four octets of the encapsulation header. XCDR2 (DDS-XTYPES 1.3, 7.4.3) aligns to four at most, and puts the size of
+ * a collection of anything but primitives in front of it; it is read, for final types, not written.
  */
 const CDR_BE = 0x0000;
 const CDR_LE = 0x0001;
@@ -188,6 +189,8 @@ class Decoder {
     if (typeof type === 'string') return this.#primitive(type);
     if ('fields' in type) return this.struct(type);
     const element = 'sequence' in type ? type.sequence : type.array;
+    // The DHEADER: what it says is what follows, or the rest does not fit either.
+    if (this.#largestAlignment === 4 && (typeof element !== 'string' || element === 'string')) this.#primitive('uint32');
     const count = 'sequence' in type ? this.#count() : type.length;
     const list: unknown[] = [];
     for (let i = 0; i < count; i += 1) list.push(this.#value(element));

@@ -77,8 +77,8 @@ export function readParticipant(list: ParameterList, domain: number): Participan
     prefix: prefixOf(guid),
     vendor: list.bytes(PID.VENDOR_ID, 2)?.readUInt16BE(0) ?? VENDOR.UNKNOWN,
     domain: announced,
-    name: short(list.text(PID.ENTITY_NAME) ?? ''),
-    userData: short(list.text(PID.USER_DATA) ?? ''),
+    name: list.text(PID.ENTITY_NAME) ?? '',
+    userData: list.text(PID.USER_DATA) ?? '',
     leaseSeconds: Math.min(Math.max(lease, 0), LIMITS.leaseSeconds),
     metaUnicast: list.locators(PID.METATRAFFIC_UNICAST_LOCATOR),
     userUnicast: list.locators(PID.DEFAULT_UNICAST_LOCATOR),
@@ -109,9 +109,9 @@ export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointDa
   const reliability = list.uint32(PID.RELIABILITY);
   return {
     guid,
-    topic: short(topic),
-    type: short(type),
-    userData: short(list.text(PID.USER_DATA) ?? ''),
+    topic,
+    type,
+    userData: list.text(PID.USER_DATA) ?? '',
     qos: {
       reliable: reliability === null ? isWriter : reliability === RELIABLE,
       durability: list.uint32(PID.DURABILITY) ?? 0,
@@ -142,9 +142,4 @@ export function endOfInstance(): Buffer {
 
 function vendorOctets(vendor: number): Buffer {
   return Buffer.from([vendor >> 8, vendor & 0xff]);
-}
-
-/** Names are kept as long as an endpoint is known: longer ones than anybody has are cut. */
-function short(text: string): string {
-  return text.slice(0, LIMITS.nameCharacters);
 }

@@ -1,6 +1,6 @@
-import type { Logger } from './log.ts';
 import { type EndpointData, endpointPayload, isEnd, readEndpoint } from './discovery-data.ts';
 import { LIMITS, type OctetBudget } from './limits.ts';
+import type { Logger } from './log.ts';
 import { ParameterList } from './parameters.ts';
 import type { Peer, Peers } from './peers.ts';
 import { ENTITY, ENTITY_KIND, type EntityId, type Guid, type GuidPrefix, guidOf, PID, prefixOf } from './protocol.ts';
@@ -102,8 +102,8 @@ export class Endpoints {
   addPeer({ data }: Peer): void {
     const { seconds } = this.#options.now();
     for (const [writer, reader] of DISCOVERY_PAIRS) {
-      const remote = { reliable: true, userData: '', vendor: data.vendor };
-      this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(data.prefix, reader), transientLocal: true }, seconds);
+      const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
+      this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(data.prefix, reader) }, seconds);
       this.readerStates.get(reader)?.match({ ...remote, guid: guidOf(data.prefix, writer) }, seconds);
     }
     this.#options.onWork();
@@ -167,11 +167,14 @@ export class Endpoints {
     const endpoint = readEndpoint(list, isWriter);
     if (isWriter) {
       this.#options.onRemoteWriter(endpoint);
-      const policies = [...this.#readers.values()].filter((reader) => meets(reader, endpoint)).map((reader) => this.#matchReader(reader, endpoint, peer));
+      const policies = [...this.#readers.values()]
+        .filter((reader) => meets(reader, endpoint))
+        .map((reader) => this.#matchReader(reader, endpoint, peer));
       // A second, less demanding reader may take what the first cannot.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
     } else {
-      for (const own of this.#writers.values()) if (meets(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
+      for (const own of this.#writers.values())
+        if (meets(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
     }
   }
 
@@ -181,7 +184,8 @@ export class Endpoints {
     const policy = incompatiblePolicy(qos, ownQos(options));
     if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.writerCount)) return policy;
     this.#noteMatch(endpoint, peer);
-    state.match({ guid, reliable: qos.reliable, vendor: peer.data.vendor, userData }, this.#options.now().seconds);
+    const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
+    state.match(writer, this.#options.now().seconds);
     this.#options.onWork();
     return null;
   }
@@ -199,7 +203,8 @@ export class Endpoints {
   }
 
   #warnOf(policy: string | null | undefined, { topic }: EndpointData, peer: Peer): void {
-    if (policy) this.#options.log('warning', `incompatible QoS: not matched on ${topic}`, { policy, peer: peer.data.name || peer.data.prefix });
+    if (policy)
+      this.#options.log('warning', `incompatible QoS: not matched on ${topic}`, { policy, peer: peer.data.name || peer.data.prefix });
   }
 
   #hasRoom({ topic, guid }: EndpointData, peer: Peer, matched: number): boolean {

@@ -23,8 +23,8 @@ export const LIMITS = {
   resendOctets: 512 * 1024,
   /** Requests for a sample that never comes, before it is given up. */
   unansweredRequests: 60,
-  /** Characters of topic and type names and of user data. */
-  nameCharacters: 1024,
+  /** Octets of topic and type names and of user data. */
+  nameOctets: 1024,
 } as const;
 
 /** Octets of strangers that are held, counted over all readers of a participant. */

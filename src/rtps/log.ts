@@ -1,5 +1,9 @@
 /** How this room speaks; nothing of it knows of the rest of the product. */
-export type Logger = (level: 'error' | 'warning' | 'notice' | 'info' | 'debug', message: string, fields?: Readonly<Record<string, unknown>>) => void;
+export type Logger = (
+  level: 'error' | 'warning' | 'notice' | 'info' | 'debug',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void;
 
 interface Said {
   readonly sinceSeconds: number;

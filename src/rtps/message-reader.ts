@@ -100,7 +100,8 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     at += 4;
     // 9.4.5.1.3: no length means up to the end, except where a submessage may well be empty.
     const octets = said === 0 && kind !== SUBMESSAGE.PAD && kind !== SUBMESSAGE.INFO_TS ? datagram.length - at : said;
-    if (at + octets > datagram.length) throw new Malformed(`submessage 0x${kind.toString(16)} says ${octets} octets, ${datagram.length - at} follow`);
+    if (at + octets > datagram.length)
+      throw new Malformed(`submessage 0x${kind.toString(16)} says ${octets} octets, ${datagram.length - at} follow`);
     const body = datagram.subarray(at, at + octets);
     at += octets;
     if (kind === SUBMESSAGE.INFO_DST) {
@@ -142,35 +143,42 @@ function readSubmessage(
   // Writers' submessages name the reader first; readers' do so as well, and are then for the writer that follows.
   switch (kind) {
     case SUBMESSAGE.DATA:
-      return handler.onData(readData(flags, body, little, sender, sourceTimestampMs));
+      handler.onData(readData(flags, body, little, sender, sourceTimestampMs));
+      break;
     case SUBMESSAGE.DATA_FRAG:
-      return handler.onDataFrag(readDataFrag(flags, body, little, sender, sourceTimestampMs));
+      handler.onDataFrag(readDataFrag(flags, body, little, sender, sourceTimestampMs));
+      break;
     case SUBMESSAGE.HEARTBEAT: {
       const first = readSequenceNumber(body, 8, little);
       const last = readSequenceNumber(body, 16, little);
       // 8.3.7.5.3: an empty writer says last = first - 1.
       if (first < 1 || last < first - 1) throw new Malformed(`a heartbeat from ${first} to ${last}`);
-      return handler.onHeartbeat({ ...fromWriter(body, sender), first, last, count: uint32(24), isFinal: (flags & 0x02) !== 0 });
+      handler.onHeartbeat({ ...fromWriter(body, sender), first, last, count: uint32(24), isFinal: (flags & 0x02) !== 0 });
+      break;
     }
     case SUBMESSAGE.HEARTBEAT_FRAG:
-      return handler.onHeartbeatFrag({
+      handler.onHeartbeatFrag({
         ...fromWriter(body, sender),
         sequenceNumber: readSequenceNumber(body, 8, little),
         lastFragment: uint32(16),
       });
+      break;
     case SUBMESSAGE.GAP: {
       const start = readSequenceNumber(body, 8, little);
       const { set } = readSequenceNumberSet(body, 16, little);
       if (start < 1 || set.base < start) throw new Malformed(`a gap from ${start} to ${set.base}`);
-      return handler.onGap({ ...fromWriter(body, sender), start, set });
+      handler.onGap({ ...fromWriter(body, sender), start, set });
+      break;
     }
     case SUBMESSAGE.ACKNACK: {
       const { set, end } = readSequenceNumberSet(body, 8, little);
-      return handler.onAckNack({ ...fromReader(body, sender), set, count: uint32(end), isFinal: (flags & 0x02) !== 0 });
+      handler.onAckNack({ ...fromReader(body, sender), set, count: uint32(end), isFinal: (flags & 0x02) !== 0 });
+      break;
     }
     case SUBMESSAGE.NACK_FRAG: {
       const { set } = readFragmentNumberSet(body, 16, little);
-      return handler.onNackFrag({ ...fromReader(body, sender), sequenceNumber: readSequenceNumber(body, 8, little), set });
+      handler.onNackFrag({ ...fromReader(body, sender), sequenceNumber: readSequenceNumber(body, 8, little), set });
+      break;
     }
     default: // 8.3.4.1: unknown kinds are skipped.
   }
@@ -204,7 +212,13 @@ function readData(flags: number, body: Buffer, little: boolean, sender: GuidPref
   };
 }
 
-function readDataFrag(flags: number, body: Buffer, little: boolean, sender: GuidPrefix, sourceTimestampMs: number | null): DataFragSubmessage {
+function readDataFrag(
+  flags: number,
+  body: Buffer,
+  little: boolean,
+  sender: GuidPrefix,
+  sourceTimestampMs: number | null,
+): DataFragSubmessage {
   const sequenceNumber = readSequenceNumber(body, 12, little);
   const uint32 = (offset: number): number => (little ? body.readUInt32LE(offset) : body.readUInt32BE(offset));
   const uint16 = (offset: number): number => (little ? body.readUInt16LE(offset) : body.readUInt16BE(offset));

@@ -122,7 +122,11 @@ export function nackFrag(reader: EntityId, writer: EntityId, sequenceNumber: num
 }
 
 /** Says that these will never come: the first run as a range, the rest as a set. `numbers` ascend; returns also those left over. */
-export function gap(reader: EntityId, writer: EntityId, numbers: readonly number[]): { readonly message: Buffer; readonly rest: readonly number[] } {
+export function gap(
+  reader: EntityId,
+  writer: EntityId,
+  numbers: readonly number[],
+): { readonly message: Buffer; readonly rest: readonly number[] } {
   const start = numbers[0] as number;
   let run = 1;
   while (run < numbers.length && numbers[run] === start + run) run += 1;

@@ -119,7 +119,11 @@ export class UdpNetwork implements Network {
       const isNew = !this.#joined.has(keyOf(entry));
       this.#joined.add(keyOf(entry));
       if (problem && problem.code !== 'EADDRINUSE' && isNew) {
-        this.#handler?.onProblem('cannot listen to the multicast group', { interface: entry.name, address: entry.address, error: problem.code });
+        this.#handler?.onProblem('cannot listen to the multicast group', {
+          interface: entry.name,
+          address: entry.address,
+          error: problem.code,
+        });
       }
     }
   }
@@ -137,7 +141,11 @@ export class UdpNetwork implements Network {
     const problem = attempt(() => socket.setMulticastInterface(out.address));
     if (problem) return;
     socket.send(datagram, this.#groupPort(), MULTICAST_GROUP, (error) => {
-      if (error) this.#handler?.onProblem('cannot send to the multicast group', { interface: out.name, error: (error as NodeJS.ErrnoException).code });
+      if (error)
+        this.#handler?.onProblem('cannot send to the multicast group', {
+          interface: out.name,
+          error: (error as NodeJS.ErrnoException).code,
+        });
     });
   }
 

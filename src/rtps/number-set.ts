@@ -25,12 +25,20 @@ export function writeSequenceNumber(buffer: Buffer, at: number, number: number):
 }
 
 /** Reads a SequenceNumberSet; `end` is where it ends. */
-export function readSequenceNumberSet(buffer: Buffer, at: number, littleEndian: boolean): { readonly set: NumberSet; readonly end: number } {
+export function readSequenceNumberSet(
+  buffer: Buffer,
+  at: number,
+  littleEndian: boolean,
+): { readonly set: NumberSet; readonly end: number } {
   return readBitmap(buffer, at + 8, littleEndian, readSequenceNumber(buffer, at, littleEndian));
 }
 
 /** Reads a FragmentNumberSet. */
-export function readFragmentNumberSet(buffer: Buffer, at: number, littleEndian: boolean): { readonly set: NumberSet; readonly end: number } {
+export function readFragmentNumberSet(
+  buffer: Buffer,
+  at: number,
+  littleEndian: boolean,
+): { readonly set: NumberSet; readonly end: number } {
   return readBitmap(buffer, at + 4, littleEndian, littleEndian ? buffer.readUInt32LE(at) : buffer.readUInt32BE(at));
 }
 

@@ -1,3 +1,4 @@
+import { LIMITS } from './limits.ts';
 import { type Guid, type Locator, Malformed, PID } from './protocol.ts';
 
 /** Encapsulation of a parameter list as payload (10.2.1.2): PL_CDR_LE. */
@@ -9,9 +10,9 @@ const LOCATOR_OCTETS = 24;
 const MAX_PARAMETERS = 256;
 /** 9.3.2: Duration_t's infinity. */
 const INFINITE_SECONDS = 0x7fffffff;
-/** Parameter ids with this bit must be understood, or the whole message is not for us (9.6.2.2.1). */
+/** Parameter ids with this bit must be understood, or what they belong to is not for us (9.6.2.2.1, table 9.11). */
 const MUST_UNDERSTAND = 0x4000;
-const VENDOR_SPECIFIC = 0x8000;
+const UNDERSTOOD: ReadonlySet<number> = new Set(Object.values(PID));
 
 interface Parameter {
   readonly id: number;
@@ -22,24 +23,30 @@ interface Parameter {
 export class ParameterList {
   readonly #parameters: readonly Parameter[];
   readonly #littleEndian: boolean;
+  /** False: it holds a parameter that must be understood, and is not; nothing may be made of what it belongs to. */
+  readonly isUnderstood: boolean;
 
-  private constructor(parameters: readonly Parameter[], littleEndian: boolean) {
+  private constructor(parameters: readonly Parameter[], littleEndian: boolean, isUnderstood: boolean) {
     this.#parameters = parameters;
     this.#littleEndian = littleEndian;
+    this.isUnderstood = isUnderstood;
   }
 
   /** Reads the list at `offset`; `end` is where it ends behind its sentinel. Throws Malformed when it is cut short. */
   static read(buffer: Buffer, offset: number, littleEndian: boolean): { readonly list: ParameterList; readonly end: number } {
     const parameters: Parameter[] = [];
     let at = offset;
+    let isUnderstood = true;
     for (let i = 0; i < MAX_PARAMETERS; i += 1) {
       if (at + 4 > buffer.length) throw new Malformed('a parameter list without its end');
       const id = littleEndian ? buffer.readUInt16LE(at) : buffer.readUInt16BE(at);
       const length = littleEndian ? buffer.readUInt16LE(at + 2) : buffer.readUInt16BE(at + 2);
       at += 4;
-      if (id === PID.SENTINEL) return { list: new ParameterList(parameters, littleEndian), end: at };
-      if (at + length > buffer.length) throw new Malformed(`parameter 0x${id.toString(16)} says ${length} octets, ${buffer.length - at} follow`);
-      const known = (id & VENDOR_SPECIFIC) !== 0 ? id : id & ~MUST_UNDERSTAND;
+      if (id === PID.SENTINEL) return { list: new ParameterList(parameters, littleEndian, isUnderstood), end: at };
+      if (at + length > buffer.length)
+        throw new Malformed(`parameter 0x${id.toString(16)} says ${length} octets, ${buffer.length - at} follow`);
+      const known = UNDERSTOOD.has(id) ? id : id & ~MUST_UNDERSTAND;
+      if ((id & MUST_UNDERSTAND) !== 0 && !UNDERSTOOD.has(known)) isUnderstood = false;
       if (id !== PID.PAD) parameters.push({ id: known, value: buffer.subarray(at, at + length) });
       at += length;
     }
@@ -59,6 +66,7 @@ export class ParameterList {
     return new ParameterList(
       this.#parameters.map(({ id, value }) => ({ id, value: Buffer.from(value) })),
       this.#littleEndian,
+      this.isUnderstood,
     );
   }
 
@@ -91,8 +99,9 @@ export class ParameterList {
     return value.subarray(4, 4 + length);
   }
 
+  /** A name; longer ones than anybody has are cut, before they take memory. */
   text(id: number): string | null {
-    return this.octets(id)?.toString('utf8').replace(/\0$/, '') ?? null;
+    return this.octets(id)?.toString('utf8', 0, LIMITS.nameOctets).replace(/\0$/, '') ?? null;
   }
 
   /** A sequence of strings, such as PARTITION. */
@@ -121,14 +130,17 @@ export class ParameterList {
     return whole + this.#uint32(value, skip + 4) / 2 ** 32;
   }
 
-  /** Every UDPv4 locator of this id; those of other kinds (shared memory, IPv6, TCP) are passed over. */
+  /**
+   * Every UDPv4 locator of this id of a single machine; those of other kinds (shared memory, IPv6, TCP) are passed over, and so are
+   * groups and broadcasts: what is sent by unicast shall not reach everybody because one participant said so.
+   */
   locators(id: number): Locator[] {
     const found: Locator[] = [];
     for (const { id: parameter, value } of this.#parameters) {
       if (parameter !== id || value.length < LOCATOR_OCTETS || this.#uint32(value, 0) !== LOCATOR_KIND_UDP4) continue;
       const port = this.#uint32(value, 4);
       const address = `${value[20]}.${value[21]}.${value[22]}.${value[23]}`;
-      if (port > 0 && port < 65536 && address !== '0.0.0.0') found.push({ address, port });
+      if (port > 0 && port < 65536 && isOfOneMachine(value[20] as number)) found.push({ address, port });
     }
     return found;
   }
@@ -136,6 +148,11 @@ export class ParameterList {
   #uint32(value: Buffer, at: number): number {
     return this.#littleEndian ? value.readUInt32LE(at) : value.readUInt32BE(at);
   }
+}
+
+/** By the first octet: neither "this network" nor multicast, reserved or broadcast (RFC 6890). */
+function isOfOneMachine(first: number): boolean {
+  return first > 0 && first < 224;
 }
 
 /** Makes a parameter list, little endian. */

@@ -94,7 +94,8 @@ export class Peers {
   update(peer: Peer, data: ParticipantData, announcement: Buffer, source: string, interfaces: readonly Interface[]): void {
     peer.data = data;
     peer.announcement = announcement;
-    const stays = data.metaUnicast.some((locator) => isSame(locator, peer.meta)) && data.userUnicast.some((locator) => isSame(locator, peer.user));
+    const stays =
+      data.metaUnicast.some((locator) => isSame(locator, peer.meta)) && data.userUnicast.some((locator) => isSame(locator, peer.user));
     if (!stays) this.#choosePath(peer, source, interfaces);
     this.#expectExpiry(peer);
   }

@@ -8,6 +8,7 @@ import { Reassembly } from './reassembly.ts';
 export interface MatchedWriter {
   readonly guid: Guid;
   readonly reliable: boolean;
+  readonly transientLocal: boolean;
   readonly vendor: number;
   readonly userData: string;
 }

@@ -242,7 +242,9 @@ export class StatefulWriter {
 
   #isSettled(proxy: ReaderProxy): boolean {
     if (proxy.next <= this.#last) return false;
-    return !proxy.reader.reliable || (proxy.acknowledged >= this.#last && proxy.requested.size === 0 && proxy.requestedFragments.size === 0);
+    return (
+      !proxy.reader.reliable || (proxy.acknowledged >= this.#last && proxy.requested.size === 0 && proxy.requestedFragments.size === 0)
+    );
   }
 
   /** Smallest number in the history, or the next one when it is empty: what is below it will not be sent again (8.3.7.5). */

@@ -1,10 +1,12 @@
 import type { Alert } from '../core/alert.ts';
-import type { AlertPage, AlertQuery } from '../core/ports.ts';
-import { AlertTable, changeKey } from './alert-table.ts';
+import type { AlertPage, AlertQuery, Mark } from '../core/ports.ts';
+import { AlertTable, BEFORE_ALL, changeKey, type RecordedChange } from './alert-table.ts';
 import { standInDatabase } from './database.ts';
+import { compareMarks } from './recorded.ts';
 
 interface Waiting {
   readonly alert: Alert;
+  readonly mark: Mark;
   /** When its episode began, where the database knew. */
   readonly raisedMs: number | undefined;
 }
@@ -29,39 +31,44 @@ export class AlertLog {
     this.#disk = disk;
   }
 
-  /** Writes one change durably. Throws when that fails; the change is then kept in memory until flush() succeeds. */
-  save(alert: Alert): void {
-    this.#waiting.push({ alert, raisedMs: this.#raisedMs(alert.alert_id) });
-    this.flush();
+  /**
+   * Writes one change durably; tells whether it was news. Throws when that fails; the change is then kept in memory until
+   * flush() succeeds.
+   */
+  save(alert: Alert, mark: Mark = BEFORE_ALL): boolean {
+    this.#waiting.push({ alert, mark, raisedMs: this.#raisedMs(alert.alert_id) });
+    return this.flush();
   }
 
   /** Keeps a change in memory until flush(), without trying to write it. */
-  hold(alert: Alert): void {
-    this.#remember([...this.#waiting, { alert, raisedMs: this.#raisedMs(alert.alert_id) }]);
+  hold(alert: Alert, mark: Mark = BEFORE_ALL): void {
+    this.#remember([...this.#waiting, { alert, mark, raisedMs: this.#raisedMs(alert.alert_id) }]);
   }
 
   /** Keeps the open episodes of a database that is about to be left for the next one. */
   keepOpenEpisodes(): void {
     let open: Waiting[] = [];
     try {
-      open = this.openOnDisk().map((alert) => ({ alert, raisedMs: this.#raisedMs(alert.alert_id) }));
+      open = this.openOnDisk().map((alert) => ({ alert, mark: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id) }));
     } catch {
       // Too damaged to tell.
     }
     this.#remember([...open, ...this.#waiting]);
   }
 
-  /** Writes what waits; throws at the first that cannot be written. */
-  flush(): void {
+  /** Writes what waits; tells whether the last of it was news. Throws at the first that cannot be written. */
+  flush(): boolean {
+    let isNews = false;
     try {
       while (this.#waiting.length > 0) {
-        const { alert, raisedMs } = this.#waiting[0] as Waiting;
-        this.#disk.save(alert, raisedMs);
+        const { alert, mark, raisedMs } = this.#waiting[0] as Waiting;
+        isNews = this.#disk.save(alert, mark, raisedMs);
         this.#waiting.shift();
       }
     } finally {
       this.#remember(this.#waiting);
     }
+    return isNews;
   }
 
   open(): Alert[] {
@@ -90,6 +97,18 @@ export class AlertLog {
     return { alerts, next: more && last ? { timestampMs: Date.parse(last.timestamp), key: key(last) } : null };
   }
 
+  /** Changes recorded after a place, in that order. */
+  recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
+    const changes = this.#disk.recorded(after, node, limit);
+    if (!this.#memory) return changes;
+    return [...changes, ...this.#memory.recorded(after, node, limit)].sort((a, b) => compareMarks(a.mark, b.mark)).slice(0, limit);
+  }
+
+  /** The segment in which the last change was recorded that is written; 0: there is none. */
+  lastSegment(): number {
+    return this.#disk.lastSegment();
+  }
+
   #idsWaiting(): Set<string> {
     return new Set(this.#waiting.map(({ alert }) => alert.alert_id));
   }
@@ -97,7 +116,7 @@ export class AlertLog {
   #remember(waiting: Waiting[]): void {
     this.#waiting = waiting;
     this.#memory = waiting.length === 0 ? null : new AlertTable(standInDatabase());
-    for (const { alert, raisedMs } of waiting) this.#memory?.save(alert, raisedMs);
+    for (const { alert, mark, raisedMs } of waiting) this.#memory?.save(alert, mark, raisedMs);
   }
 
   #raisedMs(alertId: string): number | undefined {

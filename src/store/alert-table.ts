@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type Alert, nodeOfAlertId, type Severity } from '../core/alert.ts';
-import type { AlertPage, AlertQuery } from '../core/ports.ts';
+import type { AlertPage, AlertQuery, Mark } from '../core/ports.ts';
 import { DAY_MS, isoUtc } from '../core/time.ts';
 
 interface AlertRow {
@@ -30,6 +30,14 @@ export function changeKey(alert: Alert): string {
   return `${alert.alert_id}|${alert.severity}${alert.resolved ? 1 : 0}`;
 }
 
+/** Of a change that is not to be sent again to anybody: it is only carried over from another database. */
+export const BEFORE_ALL: Mark = { segment: 0, order: 0 };
+
+export interface RecordedChange {
+  readonly alert: Alert;
+  readonly mark: Mark;
+}
+
 /** Alert episodes (their last change) and every change of them. */
 export class AlertTable {
   readonly #db: DatabaseSync;
@@ -41,20 +49,32 @@ export class AlertTable {
   /**
    * Saves one change. The same change again changes nothing; which of two is newer is told by their order, not by their time
    * stamps, for the clock may have been set back. `raisedMs`: when the episode began, where that is not the first change
-   * saved here.
+   * saved here. Tells whether it was news: neither known nor about an episode that is over.
    */
-  save(alert: Alert, raisedMs?: number): void {
+  save(alert: Alert, mark: Mark = BEFORE_ALL, raisedMs?: number): boolean {
     const changedMs = Date.parse(alert.timestamp);
     const node = nodeOfAlertId(alert.alert_id);
     const resolved = alert.resolved ? 1 : 0;
+    let isNews = false;
     this.#db.exec('BEGIN IMMEDIATE');
     try {
       const { changes } = this.#db
-        .prepare('INSERT OR IGNORE INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
-        .run(alert.alert_id, changedMs, node, alert.metric, alert.severity, alert.value, alert.threshold, resolved);
+        .prepare('INSERT OR IGNORE INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+        .run(
+          alert.alert_id,
+          changedMs,
+          node,
+          alert.metric,
+          alert.severity,
+          alert.value,
+          alert.threshold,
+          resolved,
+          mark.segment,
+          mark.order,
+        );
       if (changes > 0) {
         const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
-        this.#db
+        const episode = this.#db
           .prepare(
             `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
              severity = excluded.severity, value = excluded.value, threshold = excluded.threshold,
@@ -62,8 +82,10 @@ export class AlertTable {
              WHERE episode.resolved = 0`,
           )
           .run(alert.alert_id, node, alert.metric, alert.severity, alert.value, alert.threshold, beganMs, changedMs, resolved);
+        isNews = episode.changes > 0;
       }
       this.#db.exec('COMMIT');
+      return isNews;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
@@ -79,6 +101,25 @@ export class AlertTable {
   open(): Alert[] {
     const rows = this.#db.prepare('SELECT * FROM episode WHERE resolved = 0 ORDER BY changed_ms').all() as unknown as AlertRow[];
     return rows.map(toAlert);
+  }
+
+  /** Changes recorded after a place, in that order. Null: of every node. */
+  recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
+    const rows = this.#db
+      .prepare(
+        `SELECT * FROM alert_change WHERE (segment, ordinal) > (?, ?) ${node === null ? '' : 'AND node = ?'}
+         ORDER BY segment, ordinal LIMIT ?`,
+      )
+      .all(after.segment, after.order, ...(node === null ? [] : [node]), limit) as unknown as (AlertRow & {
+      segment: number;
+      ordinal: number;
+    })[];
+    return rows.map((row) => ({ alert: toAlert(row), mark: { segment: row.segment, order: row.ordinal } }));
+  }
+
+  /** The segment in which the last change was recorded; 0: there is none. */
+  lastSegment(): number {
+    return (this.#db.prepare('SELECT max(segment) AS segment FROM alert_change').get() as { segment: number | null }).segment ?? 0;
   }
 
   /** Newest first by the time of the last change, then by id. */

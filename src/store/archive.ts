@@ -2,32 +2,36 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
-import type { Order } from '../core/ports.ts';
+import type { HeardNode } from '../core/node-watch.ts';
+import type { Mark, Order } from '../core/ports.ts';
+import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import type { Histograms, Summary } from '../core/summary.ts';
 import { HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import { AlertLog } from './alert-log.ts';
-import { AlertTable } from './alert-table.ts';
+import { AlertTable, type RecordedChange } from './alert-table.ts';
 import type { Columns } from './chunk.ts';
 import { checkStillThere, isDamage, openDatabase, setAside, sizeOf, standInDatabase } from './database.ts';
+import { heardNodes } from './heard.ts';
 import { HourBook } from './hour-book.ts';
 import { HourTable } from './hour-table.ts';
+import { LagTable } from './lag-table.ts';
 import { Means } from './means.ts';
 import { Notes } from './notes.ts';
 import { RawTable } from './raw-table.ts';
+import type { Recordings, SegmentPart } from './recorded.ts';
 import { pruneByAge, pruneBySize } from './retention.ts';
+import { type PendingSegment, type SegmentSource, segmentParts } from './segments.ts';
+import { ShutdownLog } from './shutdown-log.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
 /** Segments written in one transaction, when many have waited. */
 const SEGMENTS_AT_ONCE = 60;
 
-interface PendingSegment {
-  readonly segment: number;
-  readonly parts: readonly { readonly node: string; readonly columns: Columns }[];
-}
-
 export interface ArchiveOptions {
   readonly path: string;
   readonly maxBytes: number;
+  /** Samples of every other node came from elsewhere; null: nobody needs to know. */
+  readonly localNode: string | null;
   readonly nowMs: () => number;
   /** Told when a database was set aside, at the start or later. */
   readonly onSetAside: (path: string, reason: string) => void;
@@ -37,14 +41,16 @@ export interface ArchiveOptions {
  * The database and what is not yet in it. Samples are appended in segments; a segment is written whole, in one
  * transaction, and at most once. Reads see everything appended, written or not.
  */
-export class Archive {
+export class Archive implements Recordings {
   readonly #options: ArchiveOptions;
   readonly alerts: AlertLog;
+  readonly shutdowns: ShutdownLog;
   readonly #notes = new Notes();
   readonly #book: HourBook;
   #db: DatabaseSync;
   #hours: HourTable;
   #raw: RawTable;
+  #lags: LagTable;
   /** Null while an empty database in memory stands in for one that cannot be opened (a full disk, no permission). */
   #inode: number | null = null;
   /** The database's file, to look at while SQLite has it for itself. */
@@ -53,14 +59,18 @@ export class Archive {
   #everOpened = false;
   #pending: PendingSegment[] = [];
   #nodeIds = new Map<string, number>();
+  /** Those whose samples came from elsewhere. */
+  readonly #gathered = new Set<string>();
   #openEpisodesFound: readonly Alert[] = [];
 
   constructor(options: ArchiveOptions) {
     this.#options = options;
     this.#db = standInDatabase();
     this.alerts = new AlertLog(new AlertTable(this.#db));
+    this.shutdowns = new ShutdownLog(this.#db);
     this.#hours = new HourTable(this.#db);
     this.#raw = new RawTable(this.#db);
+    this.#lags = new LagTable(this.#db);
     this.#book = new HourBook(
       options.nowMs,
       (node, hourMs) => this.#resumeHour(node, hourMs),
@@ -110,9 +120,23 @@ export class Archive {
     return [...new Set([...this.#nodeIds.keys(), ...this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node))])];
   }
 
-  /** Notes how often a node publishes from now on; throws when writing that has to wait. */
-  setRate(node: string, hertz: number): void {
-    this.#notes.addRate(node, { sinceMs: this.#options.nowMs(), hertz });
+  /** When the nodes were last heard whose samples came from elsewhere. */
+  heard(): HeardNode[] {
+    const waiting = this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node));
+    const names = new Set([...this.#gathered, ...waiting].filter((node) => this.#isGathered(node)));
+    return heardNodes(this.#segments(), this.#hours, names);
+  }
+
+  /** The last segment that is written; 0: there is none. */
+  lastSegment(): number {
+    const newest = Math.max(0, ...[...this.#nodeIds.values()].map((id) => this.#raw.lastSegment(id) ?? 0));
+    // What is last in time was written last, unless the clock was set back since.
+    return Math.max(this.alerts.lastSegment(), newest <= this.#options.nowMs() ? newest : this.#raw.searchLastSegment());
+  }
+
+  /** Notes how often a node publishes from then on, by its own clock; throws when writing that has to wait. */
+  setRate(node: string, hertz: number, sinceMs = this.#options.nowMs()): void {
+    this.#notes.addRate(node, { sinceMs, hertz });
     this.#saveNotes();
   }
 
@@ -122,18 +146,33 @@ export class Archive {
     this.#saveNotes();
   }
 
-  /** Writes one change durably; throws when that has to wait. Readers see it either way. */
-  saveAlert(alert: Alert): void {
+  /** Writes one change durably; tells whether it was news. Throws when that has to wait. Readers see it either way. */
+  saveAlert(alert: Alert, mark?: Mark): boolean {
     if (!this.isOpen) {
-      this.alerts.hold(alert);
+      this.alerts.hold(alert, mark);
       throw new Error(`the database is not open: ${this.#closedBecause}`);
     }
     try {
-      this.alerts.save(alert);
+      return this.alerts.save(alert, mark);
     } catch (error) {
       if (!isDamage(error)) throw error;
       this.replaceDamaged((error as Error).message);
-      this.alerts.flush();
+      return this.alerts.flush();
+    }
+  }
+
+  /** Writes a request of a safe shutdown durably; throws when that has to wait. Readers see it either way. */
+  saveShutdown(record: ShutdownRecord): void {
+    if (!this.isOpen) {
+      this.shutdowns.hold(record);
+      throw new Error(`the database is not open: ${this.#closedBecause}`);
+    }
+    try {
+      this.shutdowns.save(record);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.replaceDamaged((error as Error).message);
+      this.shutdowns.flush();
     }
   }
 
@@ -155,6 +194,7 @@ export class Archive {
     this.#guard(() => {
       this.#reopenIfGone();
       this.alerts.flush();
+      this.shutdowns.flush();
       for (let last = false; !last; ) {
         const due = this.#pending.filter((candidate) => candidate.segment <= segment);
         const next = due.slice(0, SEGMENTS_AT_ONCE);
@@ -223,6 +263,14 @@ export class Archive {
     return this.#raw.chunks(this.#nodeIds.get(node) ?? null, this.#pendingOf(node), fromMs, toMs, order);
   }
 
+  segmentParts(fromSegment: number, node: string | null): Generator<SegmentPart> {
+    return segmentParts(this.#segments(), fromSegment, node);
+  }
+
+  changesAfter(after: Mark, node: string | null, limit: number): RecordedChange[] {
+    return this.alerts.recorded(after, node, limit);
+  }
+
   /** Time of the node's first sample that is still kept as such. */
   firstRawMs(node: string): number | null {
     const id = this.#nodeIds.get(node);
@@ -283,8 +331,10 @@ export class Archive {
     this.#db = db;
     this.#nodeIds = new Map();
     this.alerts.replace(new AlertTable(db));
+    this.shutdowns.replace(db);
     this.#hours = new HourTable(db);
     this.#raw = new RawTable(db);
+    this.#lags = new LagTable(db);
   }
 
   #closeFile(): void {
@@ -327,14 +377,30 @@ export class Archive {
   }
 
   #loadNodeIds(): void {
-    const rows = this.#db.prepare('SELECT id, name FROM node').all() as { id: number; name: string }[];
+    const rows = this.#db.prepare('SELECT id, name, gathered FROM node').all() as { id: number; name: string; gathered: number }[];
     this.#nodeIds = new Map(rows.map(({ id, name }) => [name, id]));
+    this.#gathered.clear();
+    for (const { name, gathered } of rows) if (gathered !== 0) this.#gathered.add(name);
+  }
+
+  #isGathered(node: string): boolean {
+    return this.#options.localNode !== null && node !== this.#options.localNode;
+  }
+
+  #segments(): SegmentSource {
+    return { nodes: this.#nodeIds, raw: this.#raw, lags: this.#lags, pending: this.#pending, nowMs: this.#options.nowMs() };
   }
 
   #idOf(node: string): number {
     const known = this.#nodeIds.get(node);
-    if (known !== undefined) return known;
-    this.#db.prepare('INSERT OR IGNORE INTO node (name) VALUES (?)').run(node);
+    const gathered = this.#isGathered(node);
+    // A name may pass from one machine to another.
+    if (known !== undefined && this.#gathered.has(node) === gathered) return known;
+    this.#db
+      .prepare('INSERT INTO node (name, gathered) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET gathered = excluded.gathered')
+      .run(node, gathered ? 1 : 0);
+    if (gathered) this.#gathered.add(node);
+    else this.#gathered.delete(node);
     const { id } = this.#db.prepare('SELECT id FROM node WHERE name = ?').get(node) as { id: number };
     this.#nodeIds.set(node, id);
     return id;
@@ -343,14 +409,17 @@ export class Archive {
   #writeSegment({ segment, parts }: PendingSegment): void {
     for (const node of new Set(parts.map((part) => part.node))) {
       const columns = parts.filter((part) => part.node === node).map((part) => part.columns);
-      this.#raw.write(this.#idOf(node), segment, columns);
+      const id = this.#idOf(node);
+      this.#raw.write(id, segment, columns, (fromMs) => this.#lags.note(id, segment, fromMs));
     }
   }
 
   #writeHours(): void {
     const finished = this.#book.finished();
     for (const { node, hour } of [...finished, ...this.#book.reopened()]) this.#hours.write(this.#idOf(node), hour);
-    if (finished.length > 0) pruneByAge(this.#db, this.#options.nowMs());
+    if (finished.length === 0) return;
+    pruneByAge(this.#db, this.#options.nowMs());
+    this.#lags.reload();
   }
 
   #saveNotes(): void {
@@ -403,6 +472,7 @@ export class Archive {
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
         // Ids given out inside the transaction are gone with it.
         this.#loadNodeIds();
+        this.#lags.reload();
       } catch {
         // The error that brought us here says more.
       }

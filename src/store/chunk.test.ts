@@ -30,18 +30,29 @@ const times = (length: number): fc.Arbitrary<number[]> =>
       });
     });
 
+/** Alone, in turn with other nodes, or in any order, as where a clock was set back. */
+const orders = (length: number): fc.Arbitrary<number[]> =>
+  fc.oneof(
+    fc
+      .tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 60 }))
+      .map(([first, step]) => Array.from({ length }, (_, i) => first + i * step)),
+    fc.array(fc.integer({ min: 1, max: 60_000 }), { minLength: length, maxLength: length }),
+  );
+
 const columns: fc.Arbitrary<Columns> = fc.integer({ min: 0, max: 120 }).chain((count) =>
   fc
     .record({
       times: times(count),
       metrics: fc.tuple(...METRICS.map(() => column(count))),
       status: fc.array(fc.integer({ min: 0, max: STATUSES.length - 1 }), { minLength: count, maxLength: count }),
+      order: orders(count),
     })
-    .map(({ times: timestampMs, metrics, status }) => ({
+    .map(({ times: timestampMs, metrics, status, order }) => ({
       count,
       timestampMs: Float64Array.from(timestampMs),
       metrics: metrics.map((values) => Float64Array.from(values)),
       status: Uint8Array.from(status),
+      order: Uint32Array.from(order),
     })),
 );
 
@@ -56,6 +67,7 @@ t.test('any samples come back as they were, to the bit', async (t) => {
         after.count === before.count &&
         identical(after.timestampMs, before.timestampMs) &&
         identical(after.status, before.status) &&
+        identical(after.order, before.order) &&
         after.metrics.every((values, m) => identical(values, before.metrics[m] as Float64Array))
       );
     }),
@@ -70,6 +82,7 @@ t.test('arrays with room to spare are written up to the count', async (t) => {
     timestampMs: Float64Array.of(5, 99),
     metrics: METRICS.map((_, m) => Float64Array.of(m, 99)),
     status: Uint8Array.of(2, 1),
+    order: Uint32Array.of(7, 99),
   };
   const { count, timestampMs, metrics, status } = decodeChunk(encodeChunk(roomy));
   t.same(
@@ -144,9 +157,10 @@ t.test('an unknown format or form of a column is refused', async (t) => {
     timestampMs: new Float64Array(0),
     metrics: METRICS.map(() => new Float64Array(0)),
     status: new Uint8Array(0),
+    order: new Uint32Array(0),
   });
   t.doesNotThrow(() => decodeChunk(blob));
-  t.throws(() => decodeChunk(blob.with(0, 2)), /format/);
+  t.throws(() => decodeChunk(blob.with(0, 3)), /format/);
   t.throws(() => decodeChunk(blob.with(blob.length - 1, 2)), /form of a column/);
 });
 
@@ -182,6 +196,7 @@ t.test('a sample at 1 Hz takes less than 10 bytes', async (t) => {
         }),
       ],
       status: new Uint8Array(60),
+      order: Uint32Array.from({ length: 60 }, (_, i) => i + 1),
     };
     bytes += encodeChunk(chunk).length;
   }

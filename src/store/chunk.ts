@@ -10,9 +10,12 @@ export interface Columns {
   readonly metrics: readonly Float64Array[];
   /** Index into STATUSES. */
   readonly status: Uint8Array;
+  /** Number of the record within its segment, from 1: the order in which the samples of all nodes came. */
+  readonly order: Uint32Array;
 }
 
-export function emptyColumns(capacity: number): Columns {
+/** As a page of history has them: without their order. */
+export function emptyPage(capacity: number): Omit<Columns, 'order'> {
   return {
     count: 0,
     timestampMs: new Float64Array(capacity),
@@ -21,7 +24,13 @@ export function emptyColumns(capacity: number): Columns {
   };
 }
 
-const FORMAT = 1;
+export function emptyColumns(capacity: number): Columns {
+  return { ...emptyPage(capacity), order: new Uint32Array(capacity) };
+}
+
+const FORMAT = 2;
+/** Without the order of arrival: that of time stands for it. */
+const FORMAT_WITHOUT_ORDER = 1;
 const AS_HUNDREDTHS = 0;
 const AS_DOUBLES = 1;
 
@@ -70,12 +79,37 @@ function readColumn(input: ByteReader, into: Float64Array, count: number): void 
   }
 }
 
+/** First number and spacing; the differences to it follow unless there are none, as where one node is alone. */
+function writeOrder(out: ByteWriter, order: Uint32Array, count: number): void {
+  if (count === 0) return;
+  const first = order[0] as number;
+  const spacing = count > 1 ? Math.max(0, Math.round(((order[count - 1] as number) - first) / (count - 1))) : 0;
+  let even = true;
+  for (let i = 1; i < count && even; i += 1) even = (order[i] as number) - (order[i - 1] as number) === spacing;
+  out.unsigned(first);
+  out.unsigned(spacing * 2 + (even ? 0 : 1));
+  for (let i = 1; i < count && !even; i += 1) out.signed((order[i] as number) - (order[i - 1] as number) - spacing);
+}
+
+function readOrder(input: ByteReader, into: Uint32Array): void {
+  if (into.length === 0) return;
+  let at = input.unsigned();
+  const form = input.unsigned();
+  const spacing = Math.floor(form / 2);
+  into[0] = at;
+  for (let i = 1; i < into.length; i += 1) {
+    at += spacing + (form % 2 === 0 ? 0 : input.signed());
+    into[i] = at;
+  }
+}
+
 /**
  * Packs samples into the blob of one row: format, count, first time stamp, then the differences of the time stamps to an
- * even spacing, the four metrics, and the statuses as runs. About 6 bytes a sample at 1 Hz.
+ * even spacing, the four metrics, the statuses as runs, and the order of arrival. About 6 bytes a sample at 1 Hz, and one
+ * more where several nodes are gathered.
  */
 export function encodeChunk(columns: Columns): Uint8Array {
-  const { count, timestampMs, metrics, status } = columns;
+  const { count, timestampMs, metrics, status, order } = columns;
   const out = new ByteWriter();
   out.unsigned(FORMAT);
   out.unsigned(count);
@@ -97,13 +131,15 @@ export function encodeChunk(columns: Columns): Uint8Array {
     out.unsigned(end - i);
     i = end;
   }
+  writeOrder(out, order, count);
   return out.take();
 }
 
 /** Unpacks a blob. Throws RangeError where it is damaged. */
 export function decodeChunk(blob: Uint8Array): Columns {
   const input = new ByteReader(blob);
-  if (input.unsigned() !== FORMAT) throw new RangeError('unknown chunk format');
+  const format = input.unsigned();
+  if (format !== FORMAT && format !== FORMAT_WITHOUT_ORDER) throw new RangeError('unknown chunk format');
   const count = input.unsigned();
   // Each sample takes at least five bytes or so; a count that lies must not allocate.
   if (count > blob.length) throw new RangeError('count beyond the blob');
@@ -124,6 +160,8 @@ export function decodeChunk(blob: Uint8Array): Columns {
     status.fill(value, i, i + run);
     i += run;
   }
+  const order = Uint32Array.from({ length: count }, (_, i) => i + 1);
+  if (format === FORMAT) readOrder(input, order);
   input.end();
-  return { count, timestampMs, metrics, status };
+  return { count, timestampMs, metrics, status, order };
 }

@@ -15,6 +15,7 @@ function pick(columns: Columns, rows: Uint32Array): Columns {
     timestampMs: take(columns.timestampMs),
     metrics: columns.metrics.map(take),
     status: Uint8Array.from(rows, (row) => columns.status[row] as number),
+    order: Uint32Array.from(rows, (row) => columns.order[row] as number),
   };
 }
 
@@ -44,13 +45,15 @@ function concatenate(list: readonly Columns[]): Columns {
     return joined;
   };
   const status = new Uint8Array(count);
+  const order = new Uint32Array(count);
   let offset = 0;
   for (const columns of list) {
     status.set(columns.status.subarray(0, columns.count), offset);
+    order.set(columns.order.subarray(0, columns.count), offset);
     offset += columns.count;
   }
   const metrics = (list[0]?.metrics ?? []).map((_, m) => join((columns) => columns.metrics[m] as Float64Array));
-  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status };
+  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status, order };
 }
 
 /** Cuts where a chunk would grow too long in rows or time, where the hour changes, and where time runs backwards. */
@@ -68,6 +71,7 @@ export function* splitIntoChunks(columns: Columns): Generator<Columns> {
       timestampMs: columns.timestampMs.subarray(start, i),
       metrics: columns.metrics.map((column) => column.subarray(start, i)),
       status: columns.status.subarray(start, i),
+      order: columns.order.subarray(start, i),
     };
     start = i;
   }

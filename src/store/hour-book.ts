@@ -2,7 +2,7 @@ import { HOUR_MS } from '../core/time.ts';
 import type { Columns } from './chunk.ts';
 import { type HourRecord, hourOf } from './tiers.ts';
 
-/** Finished hours kept in memory while they cannot be written: more than a week. */
+/** Finished hours kept in memory while they cannot be written: more than a week of one node, and the last one of each. */
 const MAX_UNWRITTEN_HOURS = 200;
 
 export interface HourEntry {
@@ -55,7 +55,7 @@ export class HourBook {
   /** Keeps a finished hour until it is written. */
   keep(entry: HourEntry): void {
     this.#finished.push(entry);
-    if (this.#finished.length > MAX_UNWRITTEN_HOURS) this.#finished.shift();
+    if (this.#finished.length > MAX_UNWRITTEN_HOURS + this.#open.size) this.#finished.shift();
   }
 
   of(node: string): HourRecord[] {

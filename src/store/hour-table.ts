@@ -61,6 +61,11 @@ export class HourTable {
     return row?.summaries ?? null;
   }
 
+  /** The newest hour. */
+  last(nodeId: number): number | null {
+    return (this.#db.prepare('SELECT max(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null }).ms;
+  }
+
   /** Time of the first sample in the oldest hour. */
   first(nodeId: number): number | null {
     const row = this.#db.prepare('SELECT min(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null };

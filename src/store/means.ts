@@ -2,7 +2,7 @@ import { METRICS, toHundredths } from '../core/metrics.ts';
 import type { HistoryPage } from '../core/ports.ts';
 import { type Summary, worstOfSummary } from '../core/summary.ts';
 import { STATUSES, type Status } from '../core/thresholds.ts';
-import { emptyColumns } from './chunk.ts';
+import { emptyPage } from './chunk.ts';
 
 const WIDTH = METRICS.length;
 
@@ -60,7 +60,7 @@ export class Means {
 
   /** The averages as a page of health statuses. */
   toPage(more: boolean): HistoryPage {
-    const page = emptyColumns(this.count);
+    const page = emptyPage(this.count);
     page.timestampMs.set(this.startMs.subarray(0, this.count));
     page.status.set(this.status.subarray(0, this.count));
     for (let m = 0; m < WIDTH; m += 1) {

@@ -1,6 +1,19 @@
 import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
-import type { Aggregate, AggregateQuery, AlertPage, AlertQuery, HistoryPage, HistoryQuery } from '../core/ports.ts';
+import type { HeardNode } from '../core/node-watch.ts';
+import type {
+  Aggregate,
+  AggregateQuery,
+  AlertPage,
+  AlertQuery,
+  HistoryPage,
+  HistoryQuery,
+  Mark,
+  RecordedPage,
+  RecordedQuery,
+} from '../core/ports.ts';
+import type { ShutdownQuery } from '../core/shutdown-ports.ts';
+import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import type { Columns } from './chunk.ts';
 
 /** What the writer thread is asked, and what it answers. One thread, one queue: requests are served in order. */
@@ -9,12 +22,17 @@ export interface Operations {
   append: { request: { segment: number; node: string; columns: Columns }; answer: null };
   commit: { request: { segment: number }; answer: Written };
   forget: { request: { segment: number }; answer: null };
-  alert: { request: Alert; answer: null };
+  /** Answers whether it was news. */
+  alert: { request: { alert: Alert; mark: Mark }; answer: boolean };
+  rate: { request: { node: string; hertz: number; sinceMs: number }; answer: null };
   clockEvent: { request: ClockEvent; answer: null };
+  shutdown: { request: ShutdownRecord; answer: null };
   history: { request: HistoryQuery; answer: HistoryPage };
   aggregate: { request: AggregateQuery; answer: Aggregate[] };
   alerts: { request: AlertQuery; answer: AlertPage };
+  recorded: { request: RecordedQuery; answer: RecordedPage };
   clockEvents: { request: { limit: number }; answer: ClockEvent[] };
+  shutdowns: { request: ShutdownQuery; answer: ShutdownRecord[] };
   close: { request: null; answer: null };
 }
 
@@ -34,7 +52,9 @@ export interface Leftover {
   /** Length of its file, about. */
   readonly bytes: number;
   readonly samples: readonly { readonly node: string; readonly columns: Columns }[];
-  readonly alerts: readonly Alert[];
+  /** With the number of each line. */
+  readonly alerts: readonly { readonly order: number; readonly alert: Alert }[];
+  readonly shutdowns: readonly ShutdownRecord[];
 }
 
 export interface OpenAnswer extends Written {
@@ -47,6 +67,10 @@ export interface OpenAnswer extends Written {
   readonly recovered: number;
   /** Every node that ever had a sample. */
   readonly nodes: readonly string[];
+  /** Of these the ones whose samples came from elsewhere. */
+  readonly heard: readonly HeardNode[];
+  /** The last segment of all that is written. */
+  readonly lastSegment: number;
 }
 
 export interface Written {
@@ -54,6 +78,8 @@ export interface Written {
   readonly oldestSampleMs: number | null;
   /** Set when the database was opened only now: what it says is open and this run has not heard of. */
   readonly openAlerts?: readonly Alert[];
+  /** With them: when it says that other nodes were last heard. */
+  readonly heard?: readonly HeardNode[];
 }
 
 export interface Request<O extends Operation = Operation> {

@@ -14,7 +14,7 @@ import {
 import type { Status } from '../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
-import { emptyColumns } from './chunk.ts';
+import { emptyPage } from './chunk.ts';
 import { jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
 import { Means } from './means.ts';
 import { addRow, addStretch, hourOf } from './tiers.ts';
@@ -26,7 +26,7 @@ export function history(archive: Archive, query: HistoryQuery): HistoryPage {
 
 function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
   const { fromMs, toMs, order, limit } = query;
-  const page = emptyColumns(limit);
+  const page = emptyPage(limit);
   let count = 0;
   for (const chunk of archive.chunks(query.node, fromMs, toMs, order)) {
     for (let n = 0; n < chunk.count; n += 1) {

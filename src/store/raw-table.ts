@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Order } from '../core/ports.ts';
+import type { Order, TimeRange } from '../core/ports.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { type Columns, decodeChunk, encodeChunk } from './chunk.ts';
 import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './columns.ts';
@@ -20,11 +20,15 @@ export class RawTable {
     this.#db = db;
   }
 
-  /** Writes a node's part of a segment; doing so again with the same samples changes nothing. */
-  write(nodeId: number, segment: number, parts: readonly Columns[]): void {
+  /**
+   * Writes a node's part of a segment; doing so again with the same samples changes nothing. `noteChunk` is told when each
+   * chunk begins.
+   */
+  write(nodeId: number, segment: number, parts: readonly Columns[], noteChunk: (fromMs: number) => void): void {
     const insert = this.#db.prepare('INSERT OR IGNORE INTO raw VALUES (?, ?, ?, ?, ?)');
     for (const chunk of splitIntoChunks(joinSorted(parts))) {
       const from = chunk.timestampMs[0] as number;
+      noteChunk(from);
       insert.run(nodeId, from, segment, chunk.timestampMs[chunk.count - 1] as number, encodeChunk(chunk));
     }
   }
@@ -37,6 +41,32 @@ export class RawTable {
       .prepare('SELECT 1 FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms <= ? AND segment = ?')
       .get(nodeId, from, to, segment);
     return row !== undefined;
+  }
+
+  /** Chunks that begin in a range of time (both ends included) and belong to the segments from `from` up to but without `to`. */
+  ofSegments(nodeId: number, { fromMs, toMs }: TimeRange, from: number, to: number): { segment: number; read: () => Columns | null }[] {
+    const last = Math.min(to, Number.MAX_SAFE_INTEGER);
+    const rows = this.#db
+      .prepare('SELECT from_ms, segment FROM raw WHERE node_id = ? AND from_ms BETWEEN ? AND ? AND segment >= ? AND segment < ?')
+      .all(nodeId, fromMs, Math.min(toMs, Number.MAX_SAFE_INTEGER), from, last) as { from_ms: number; segment: number }[];
+    const select = this.#db.prepare('SELECT samples FROM raw WHERE node_id = ? AND from_ms = ? AND segment = ?');
+    return rows.map(({ from_ms, segment }) => ({
+      segment,
+      read: () => tryDecode((select.get(nodeId, from_ms, segment) as { samples: Uint8Array }).samples),
+    }));
+  }
+
+  /** The segment of the chunk that is last in time, up to one. */
+  lastSegment(nodeId: number, untilMs = Number.MAX_SAFE_INTEGER): number | null {
+    const row = this.#db
+      .prepare('SELECT segment FROM raw WHERE node_id = ? AND from_ms <= ? ORDER BY from_ms DESC LIMIT 1')
+      .get(nodeId, Math.min(untilMs, Number.MAX_SAFE_INTEGER)) as { segment: number } | undefined;
+    return row?.segment ?? null;
+  }
+
+  /** The greatest of all segments. It looks at every row. */
+  searchLastSegment(): number {
+    return (this.#db.prepare('SELECT max(segment) AS segment FROM raw').get() as { segment: number | null }).segment ?? 0;
   }
 
   firstMs(nodeId: number): number | null {

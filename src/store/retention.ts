@@ -15,6 +15,16 @@ export function pruneByAge(db: DatabaseSync, nowMs: number): void {
     db.prepare('DELETE FROM minute WHERE node_id = ? AND hour_ms < ?').run(id, before(MINUTE_DAYS));
     db.prepare('DELETE FROM hour WHERE node_id = ? AND hour_ms < ?').run(id, before(HOUR_DAYS));
   }
+  for (const [table, time, days] of [
+    ['lag', 'segment', RAW_DAYS + 2],
+    ['rate', 'since_ms', HOUR_DAYS],
+  ] as const) {
+    // What was last noted before holds on.
+    db.prepare(
+      `DELETE FROM ${table} WHERE ${time} < (SELECT max(newer.${time}) FROM ${table} AS newer
+       WHERE newer.node_id = ${table}.node_id AND newer.${time} <= ?)`,
+    ).run(before(days));
+  }
   db.prepare('DELETE FROM episode WHERE resolved = 1 AND changed_ms < ?').run(before(ALERT_DAYS));
   db.prepare('DELETE FROM alert_change WHERE changed_ms < ?').run(before(ALERT_DAYS));
   db.prepare('DELETE FROM clock_event WHERE timestamp_ms < ?').run(before(HOUR_DAYS));

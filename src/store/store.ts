@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
 import type { HealthStatus } from '../core/health-status.ts';
+import type { HeardNode } from '../core/node-watch.ts';
 import type {
   Aggregate,
   AggregateQuery,
@@ -12,8 +13,14 @@ import type {
   HistoryQuery,
   HistoryReader,
   Log,
+  Mark,
+  Position,
+  RecordedPage,
+  RecordedQuery,
   StorageState,
 } from '../core/ports.ts';
+import type { ShutdownBook, ShutdownQuery } from '../core/shutdown-ports.ts';
+import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import type { JudgingPast } from '../core/threshold-monitor.ts';
 import { isoUtc } from '../core/time.ts';
 import { Batch } from './batch.ts';
@@ -29,8 +36,8 @@ const SEGMENT_BYTES = 2 * 1024 * 1024;
 const RETRY_SECONDS = 10;
 /** What may wait in memory while the database cannot be written: two days at 1 Hz. Beyond it the oldest is given up. */
 const MAX_WAITING_BYTES = 24 * 1024 * 1024;
-/** An alert waits this long for the disk before it is published all the same; it is in the tail by then. */
-const ALERT_DEADLINE_MS = 500;
+/** An alert, or a request of a shutdown, waits this long for the disk before it goes its way all the same; it is in the tail by then. */
+const DURABLE_DEADLINE_MS = 500;
 /** Samples are handed to the thread in batches of at most this many. */
 const MAX_BATCH = 1000;
 
@@ -45,9 +52,17 @@ export interface StoreOptions {
   readonly log: Log;
   readonly monotonicSeconds: () => number;
   /** Told when a database that could not be opened at the start was opened later, with its open episodes. */
-  readonly onLateOpen: (openAlerts: readonly Alert[]) => void;
+  readonly onLateOpen: (openAlerts: readonly Alert[], heard: readonly HeardNode[]) => void;
   readonly retrySeconds?: number;
   readonly maxWaitingBytes?: number;
+}
+
+/** What the database knows of earlier runs. */
+export interface StoredPast extends JudgingPast {
+  /** Every node that ever had a sample. */
+  readonly nodes: readonly string[];
+  /** Of these the ones whose samples came from elsewhere. */
+  readonly heard: readonly HeardNode[];
 }
 
 interface WaitingSegment {
@@ -60,7 +75,7 @@ interface WaitingSegment {
  * The store as the service sees it: every sample and alert goes into the tail at once and into the database by the store's
  * thread. Nothing here waits for a disk, but an alert that asks to be durable.
  */
-export class Store implements HistoryReader {
+export class Store implements HistoryReader, ShutdownBook {
   readonly #options: StoreOptions;
   readonly #databasePath: string;
   readonly #batches = new Map<string, Batch>();
@@ -70,6 +85,10 @@ export class Store implements HistoryReader {
   #early: (() => void)[] = [];
   #segmentSamples = 0;
   #segmentStartSeconds = 0;
+  /** Number of the record within the segment that was recorded last. */
+  #order = 0;
+  #healthMark: Mark | null = null;
+  #alertMark: Mark | null = null;
   #waiting: WaitingSegment[] = [];
   #retryTimer: NodeJS.Timeout | null = null;
   #committing: Promise<void> | null = null;
@@ -93,7 +112,7 @@ export class Store implements HistoryReader {
    * Takes the data folder, opens the database and recovers what a killed run left. Rejects when the folder is in use or
    * cannot be made; a database that cannot be opened for now only degrades the store.
    */
-  async start(): Promise<JudgingPast & { readonly nodes: readonly string[] }> {
+  async start(): Promise<StoredPast> {
     mkdirSync(this.#options.dataPath, { recursive: true });
     const tail = new Tail(tailFolder(this.#options.dataPath, this.#options.environment));
     this.#tail = tail;
@@ -110,7 +129,8 @@ export class Store implements HistoryReader {
     if (answer.recovered > 0) {
       this.#options.log('notice', 'recovered what an earlier run had not written', { samples: answer.recovered });
     }
-    return { openAlerts: answer.openAlerts, readableMetrics: new Set(answer.readableMetrics), nodes: answer.nodes };
+    const { heard, nodes, openAlerts, readableMetrics } = answer;
+    return { openAlerts, readableMetrics: new Set(readableMetrics), nodes, heard };
   }
 
   /** Writes what is left and closes the database; on a failure the tail keeps it for the next start. */
@@ -140,33 +160,62 @@ export class Store implements HistoryReader {
       this.#early.push(() => this.recordHealth(status, line, timestampMs));
       return;
     }
-    this.#writeTail(line);
+    const mark = this.#writeTail(line);
+    this.#healthMark = mark;
     let batch = this.#batches.get(status.node_name);
     if (!batch) {
       batch = new Batch();
       this.#batches.set(status.node_name, batch);
     }
-    batch.add(status, timestampMs);
+    batch.add(status, timestampMs, mark.order);
     this.#segmentSamples += 1;
     if (batch.count >= MAX_BATCH) this.#sendBatches();
     const age = this.#options.monotonicSeconds() - this.#segmentStartSeconds;
     if (age >= SEGMENT_SECONDS || this.#tail.bytes >= SEGMENT_BYTES) this.#rotate();
   }
 
-  /** Records a change of an episode, before it is published: resolves once it is durable, or after a short while if the disk does not keep up. */
-  async recordAlert(alert: Alert): Promise<void> {
+  /**
+   * Records a change of an episode, before it is published: resolves once it is durable, or after a short while if the disk does
+   * not keep up; with false if it was known before. Calls resolve in the order in which they were made.
+   */
+  async recordAlert(alert: Alert): Promise<boolean> {
     if (!this.#tail) {
       this.#early.push(() => void this.recordAlert(alert));
+      return true;
+    }
+    const mark = this.#writeTail(JSON.stringify(alert));
+    const isNews = await this.#durable(this.#ask('alert', { alert, mark }));
+    this.#alertMark = mark;
+    return isNews ?? true;
+  }
+
+  /** Notes how often another node publishes from a time on, by its own clock. */
+  recordRate(node: string, hertz: number, sinceMs: number): void {
+    if (!this.#client) {
+      this.#early.push(() => this.recordRate(node, hertz, sinceMs));
       return;
     }
-    this.#writeTail(JSON.stringify(alert));
-    const saved = this.#ask('alert', alert).catch((error: Error) => this.#degrade(error.message));
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ALERT_DEADLINE_MS);
-    });
-    await Promise.race([saved, deadline]);
-    clearTimeout(timer);
+    this.#ask('rate', { node, hertz, sinceMs }).catch((error: Error) => this.#degrade(error.message));
+  }
+
+  /** As recordAlert, for a request of a safe shutdown and what became of it. */
+  async recordShutdown(record: ShutdownRecord): Promise<void> {
+    if (!this.#tail) {
+      this.#early.push(() => void this.recordShutdown(record));
+      return;
+    }
+    this.#writeTail(JSON.stringify(record));
+    await this.#durable(this.#ask('shutdown', record));
+  }
+
+  /** Writes everything recorded up to now into the database. Resolves with why that has to wait; null: it is written. */
+  async flush(): Promise<string | null> {
+    await this.#committing; // It may have begun before the last sample.
+    if (!this.#client) return this.#error ?? 'the store is not open';
+    this.#endSegment();
+    this.#beginSegment();
+    await this.#commit();
+    return this.#error;
   }
 
   recordClockEvent(event: ClockEvent): void {
@@ -191,8 +240,21 @@ export class Store implements HistoryReader {
     return this.#ask('alerts', query);
   }
 
+  recorded(query: RecordedQuery): Promise<RecordedPage> {
+    this.#sendBatches();
+    return this.#ask('recorded', query);
+  }
+
+  position(): Position | null {
+    return this.#healthMark && this.#alertMark && { health: this.#healthMark, alert: this.#alertMark };
+  }
+
   clockEvents(limit: number): Promise<ClockEvent[]> {
     return this.#ask('clockEvents', { limit });
+  }
+
+  shutdowns(query: ShutdownQuery): Promise<ShutdownRecord[]> {
+    return this.#ask('shutdowns', query);
   }
 
   state(): StorageState {
@@ -218,6 +280,9 @@ export class Store implements HistoryReader {
     this.#batches.clear();
     this.#segmentSamples = 0;
     this.#beginSegment();
+    const nothingYet = { segment: tail.segment, order: 0 };
+    this.#healthMark ??= nothingYet;
+    this.#alertMark ??= nothingYet;
     const leftovers = tail.leftovers();
     this.#waiting = leftovers.map(toWaiting);
     const client = new WorkerClient(
@@ -237,6 +302,11 @@ export class Store implements HistoryReader {
       if (answer.problem === null) this.#onWritten(answer, leftovers.at(-1)?.segment ?? 0);
       else this.#degrade(answer.problem);
       this.#written = answer;
+      if (answer.lastSegment >= tail.segment) {
+        // The clock was set back since the last run: what comes now comes after that all the same.
+        this.#endSegment();
+        this.#beginSegment(answer.lastSegment + 1);
+      }
       return answer;
     } catch (error) {
       if (this.#client === client) this.#client = null;
@@ -252,7 +322,24 @@ export class Store implements HistoryReader {
     return this.#client.request(operation, body, transfer);
   }
 
-  #writeTail(line: string): void {
+  /** Waits for a write, but not for long; null: it failed, which degrades the store, or takes longer. */
+  async #durable<T>(writing: Promise<T>): Promise<T | null> {
+    const saved = writing.catch((error: Error) => {
+      this.#degrade(error.message);
+      return null;
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), DURABLE_DEADLINE_MS);
+    });
+    const answer = await Promise.race([saved, deadline]);
+    clearTimeout(timer);
+    return answer;
+  }
+
+  /** Writes a line; its place among all that is recorded. */
+  #writeTail(line: string): Mark {
+    this.#order += 1;
     try {
       this.#tail?.write(line);
       this.#tailFailed = false;
@@ -262,6 +349,7 @@ export class Store implements HistoryReader {
         this.#options.log('error', 'cannot write the tail', { folder: this.#tail?.folder, error: (error as Error).message });
       this.#tailFailed = true;
     }
+    return { segment: this.#tail?.segment ?? 0, order: this.#order };
   }
 
   #sendBatches(): void {
@@ -277,10 +365,11 @@ export class Store implements HistoryReader {
     }
   }
 
-  #beginSegment(): void {
+  #beginSegment(atLeast = 0): void {
     this.#segmentStartSeconds = this.#options.monotonicSeconds();
+    this.#order = 0;
     try {
-      this.#tail?.begin(Date.now());
+      this.#tail?.begin(Math.max(Date.now(), atLeast));
     } catch (error) {
       this.#options.log('error', 'cannot begin a tail segment', { folder: this.#tail?.folder, error: (error as Error).message });
     }
@@ -316,7 +405,7 @@ export class Store implements HistoryReader {
       const written = await this.#ask('commit', { segment: last });
       if (this.#client !== client) return; // It died with these words; the next one sees for itself what is written.
       this.#onWritten(written, last);
-      if (written.openAlerts) this.#options.onLateOpen(written.openAlerts);
+      if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.heard ?? []);
     } catch (error) {
       this.#degrade((error as Error).message);
     }
@@ -364,14 +453,14 @@ export class Store implements HistoryReader {
     await this.#commit();
   }
 
-  /** Beyond what may wait, the oldest samples are given up; alerts never are. */
+  /** Beyond what may wait, the oldest samples are given up; alerts and requests of a shutdown never are. */
   #giveUpOldest(): void {
     const { maxWaitingBytes = MAX_WAITING_BYTES } = this.#options;
     let bytes = this.#waiting.reduce((sum, segment) => sum + segment.bytes, 0);
     for (const [i, { segment, samples, bytes: before }] of this.#waiting.entries()) {
       if (bytes <= maxWaitingBytes || i === this.#waiting.length - 1) break;
       if (samples === 0) continue;
-      const kept = this.#keepAlerts(segment);
+      const kept = this.#keepRare(segment);
       this.#waiting[i] = { segment, samples: 0, bytes: kept };
       bytes -= before - kept;
       this.#lost += samples;
@@ -380,9 +469,9 @@ export class Store implements HistoryReader {
     this.#waiting = this.#waiting.filter(({ samples, bytes: kept }) => samples > 0 || kept > 0);
   }
 
-  #keepAlerts(segment: number): number {
+  #keepRare(segment: number): number {
     try {
-      return this.#tail?.keepAlerts(segment) ?? 0;
+      return this.#tail?.keepRare(segment) ?? 0;
     } catch (error) {
       this.#options.log('error', 'cannot shorten the tail', { folder: this.#tail?.folder, error: (error as Error).message });
       return 0;

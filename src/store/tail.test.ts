@@ -48,7 +48,7 @@ t.test('what was written is read back by the next run, by segment and node', asy
     [first, second],
     'without the one just begun',
   );
-  t.same(leftovers[0]?.alerts, [alert(3)]);
+  t.same(leftovers[0]?.alerts, [{ order: 3, alert: alert(3) }], 'with the number of its line');
   t.same(
     leftovers[0]?.samples.map(({ node, columns }) => [node, toRows(columns)]),
     [
@@ -137,7 +137,10 @@ t.test('foreign and damaged lines are passed over', async (t) => {
     samples.map(({ node, columns }) => [node, toRows(columns)]),
     [['a', [row(7)]]],
   );
-  t.same(alerts, [alert(8)]);
+  t.same(
+    alerts.map((one) => one.alert),
+    [alert(8)],
+  );
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300, size: 'max' }), (garbage) => {
       const found = parseSegment(1, garbage);
@@ -161,7 +164,7 @@ t.test('what is not a segment is left alone', async (t) => {
   t.same(readdirSync(folder), before);
 });
 
-t.test('giving up a segment keeps its alerts', async (t) => {
+t.test('giving up a segment keeps its alerts, each with its number', async (t) => {
   const tail = openTail(t);
   const quiet = tail.begin(1);
   tail.write(line(row(1)));
@@ -170,11 +173,20 @@ t.test('giving up a segment keeps its alerts', async (t) => {
   tail.write(JSON.stringify(alert(2)));
   tail.write(JSON.stringify(alert(2, true)));
   tail.begin(3);
-  t.equal(tail.keepAlerts(quiet), 0);
-  t.ok(tail.keepAlerts(loud) > 0);
+  t.equal(tail.keepRare(quiet), 0);
+  t.ok(tail.keepRare(loud) > 0);
   t.same(
     tail.leftovers().map(({ segment, samples, alerts }) => ({ segment, samples, alerts })),
-    [{ segment: loud, samples: [], alerts: [alert(2), alert(2, true)] }],
+    [
+      {
+        segment: loud,
+        samples: [],
+        alerts: [
+          { order: 2, alert: alert(2) },
+          { order: 3, alert: alert(2, true) },
+        ],
+      },
+    ],
   );
 });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Alert, SEVERITIES } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
+import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../core/shutdown-record.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { type Columns, emptyColumns } from './chunk.ts';
 import type { Leftover } from './protocol.ts';
@@ -54,8 +55,8 @@ export class Tail {
   #descriptor: number | null = null;
   #segment = 0;
   #bytes = 0;
-  /** The last line was cut off by a full file system. */
-  #torn = false;
+  /** Ends of lines that are still to be written, where a full file system cut lines off: each keeps its number. */
+  #owed = 0;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -74,7 +75,7 @@ export class Tail {
   begin(nowMs: number): number {
     this.end();
     this.#bytes = 0;
-    this.#torn = false;
+    this.#owed = 0;
     this.#segment = Math.max(nowMs, this.#segment + 1);
     fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
     const last = segmentsIn(this.folder).at(-1) ?? 0;
@@ -83,15 +84,17 @@ export class Tail {
     return this.#segment;
   }
 
-  /** Writes one line; throws when the tail's file system is full. */
+  /** Writes one line; throws when the tail's file system is full. The line after it has the next number all the same. */
   write(line: string): void {
     if (this.#descriptor === null) throw new Error('the tail is not open');
-    const bytes = Buffer.from(this.#torn ? `\n${line}\n` : `${line}\n`);
-    this.#torn = true;
+    const owed = this.#owed;
+    const bytes = Buffer.from(`${'\n'.repeat(owed)}${line}\n`);
+    this.#owed = owed + 1;
     const written = fs.writeSync(this.#descriptor, bytes);
     this.#bytes += written;
+    this.#owed -= Math.min(written, owed);
     if (written < bytes.length) throw new Error('no space for a whole line');
-    this.#torn = false;
+    this.#owed = 0;
   }
 
   /** Removes a segment that is in the database, or given up. */
@@ -99,15 +102,21 @@ export class Tail {
     fs.rmSync(this.#file(segment), { force: true });
   }
 
-  /** Gives up a segment's samples; its alerts stay. Returns the bytes that are left of it. */
-  keepAlerts(segment: number): number {
+  /** Gives up a segment's samples; alerts and requests of a shutdown stay. Returns the bytes that are left of it. */
+  keepRare(segment: number): number {
     const file = this.#file(segment);
-    const { alerts } = parseSegment(segment, fs.readFileSync(file, 'utf8'));
-    if (alerts.length === 0) {
+    const lines = fs.readFileSync(file, 'utf8').split('\n').slice(0, -1);
+    // Empty lines in place of the others: the number of a line tells when it came.
+    const kept = lines.map((line) => (isRare(parseLine(line)) ? line : ''));
+    const count = kept.findLastIndex((line) => line !== '') + 1;
+    if (count === 0) {
       this.remove(segment);
       return 0;
     }
-    const text = alerts.map((alert) => `${JSON.stringify(alert)}\n`).join('');
+    const text = kept
+      .slice(0, count)
+      .map((line) => `${line}\n`)
+      .join('');
     fs.writeFileSync(`${file}.new`, text, { mode: 0o600 });
     fs.renameSync(`${file}.new`, file);
     return text.length;
@@ -131,30 +140,47 @@ export class Tail {
   }
 }
 
+/** A status with the number of its line. */
+interface Numbered {
+  readonly status: HealthStatus;
+  readonly order: number;
+}
+
 /** Turns a segment's text back into what was written. Exported for tests of torn and foreign content. */
 export function parseSegment(segment: number, text: string): Leftover {
-  const alerts: Alert[] = [];
-  const statuses = new Map<string, HealthStatus[]>();
-  for (const line of text.split('\n').slice(0, -1)) {
+  const alerts: { order: number; alert: Alert }[] = [];
+  const shutdowns: ShutdownRecord[] = [];
+  const statuses = new Map<string, Numbered[]>();
+  for (const [index, line] of text.split('\n').slice(0, -1).entries()) {
     const document = parseLine(line);
     if (document === null) continue;
+    const order = index + 1;
     if ('alert_id' in document) {
-      alerts.push(document);
+      alerts.push({ order, alert: document });
+    } else if ('request_id' in document) {
+      shutdowns.push(document);
     } else {
       const list = statuses.get(document.node_name) ?? [];
-      list.push(document);
+      list.push({ status: document, order });
       statuses.set(document.node_name, list);
     }
   }
   const samples = [...statuses].map(([node, list]) => ({ node, columns: toColumns(list) }));
-  return { segment, bytes: text.length, alerts, samples };
+  return { segment, bytes: text.length, alerts, shutdowns, samples };
 }
 
-function parseLine(line: string): Alert | HealthStatus | null {
+function isRare(document: Alert | HealthStatus | ShutdownRecord | null): boolean {
+  return document !== null && ('alert_id' in document || 'request_id' in document);
+}
+
+function parseLine(line: string): Alert | HealthStatus | ShutdownRecord | null {
   try {
-    const document = JSON.parse(line) as Partial<Alert & HealthStatus> | null;
+    const document = JSON.parse(line) as Partial<Alert & HealthStatus & ShutdownRecord> | null;
     if (typeof document !== 'object' || document === null || !isStorableTime(Date.parse(document.timestamp ?? ''))) return null;
     if (isAlert(document)) return document;
+    if (typeof document.request_id === 'string') {
+      return SHUTDOWN_OUTCOMES.includes(document.outcome as never) ? (document as ShutdownRecord) : null;
+    }
     return typeof document.node_name === 'string' && STATUSES.includes(document.status as never) ? (document as HealthStatus) : null;
   } catch {
     return null;
@@ -178,17 +204,24 @@ export function isStorableTime(timestampMs: number): boolean {
   return Math.abs(timestampMs) <= 2 ** 51;
 }
 
-function toColumns(list: readonly HealthStatus[]): Columns {
+function toColumns(list: readonly Numbered[]): Columns {
   const columns = emptyColumns(list.length);
-  for (const [row, status] of list.entries()) setRow(columns, row, status);
+  for (const [row, { status, order }] of list.entries()) setRow(columns, row, status, order);
   return { ...columns, count: list.length };
 }
 
 /** Puts a status into a row of the columns, which must have room for it. */
-export function setRow(columns: Columns, row: number, status: HealthStatus, timestampMs: number = Date.parse(status.timestamp)): void {
+export function setRow(
+  columns: Columns,
+  row: number,
+  status: HealthStatus,
+  order: number,
+  timestampMs: number = Date.parse(status.timestamp),
+): void {
   columns.timestampMs[row] = Math.trunc(timestampMs); // As the time stamp's text has it.
   METRICS.forEach((metric, m) => {
     (columns.metrics[m] as Float64Array)[row] = status[metric] ?? Number.NaN;
   });
   columns.status[row] = STATUSES.indexOf(status.status);
+  columns.order[row] = order;
 }

@@ -9,6 +9,7 @@ import { isDamage } from './database.ts';
 import { DataFolderInUse, lockDataFolder } from './lock.ts';
 import type { OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
 import { aggregate, history } from './queries.ts';
+import { recorded } from './recorded.ts';
 
 /**
  * The thread that owns the database. Whatever a slow card, a full disk or a long query costs is paid here; the sampling
@@ -46,6 +47,7 @@ function open(request: OpenRequest): OpenAnswer {
   const store = new Archive({
     path: request.path,
     maxBytes: request.maxBytes,
+    localNode: request.node,
     nowMs: Date.now,
     onSetAside: (path, reason) => post({ setAside: { path, reason } }),
   });
@@ -64,8 +66,9 @@ function open(request: OpenRequest): OpenAnswer {
   });
   archive = store;
   let recovered = 0;
-  for (const { segment, alerts, samples } of request.leftovers) {
-    for (const alert of alerts) attempt(() => store.saveAlert(alert));
+  for (const { segment, alerts, shutdowns, samples } of request.leftovers) {
+    for (const { order, alert } of alerts) attempt(() => store.saveAlert(alert, { segment, order }));
+    for (const record of shutdowns) attempt(() => store.saveShutdown(record));
     for (const { node: name, columns } of samples) {
       if (columns.count === 0 || store.hasSegment(segment, name, columns.timestampMs)) continue;
       store.append(segment, name, columns);
@@ -81,6 +84,8 @@ function open(request: OpenRequest): OpenAnswer {
     openAlerts: store.alerts.open(),
     readableMetrics: readableMetrics(store.newestChunk(node)),
     nodes: store.nodes(),
+    heard: store.heard(),
+    lastSegment: store.lastSegment(),
     recovered,
   }));
 }
@@ -132,24 +137,31 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operatio
     takeFolder();
     store.commit(segment);
     // Opened late: what it holds is news to the threshold monitor.
-    return before ? written() : { ...written(), openAlerts: store.openEpisodesFound };
+    return before ? written() : { ...written(), openAlerts: store.openEpisodesFound, heard: store.heard() };
   },
   forget: ({ segment }) => {
     opened().forget(segment);
     return null;
   },
-  alert: (alert) => {
-    opened().saveAlert(alert);
+  alert: ({ alert, mark }) => opened().saveAlert(alert, mark),
+  rate: ({ node: name, hertz, sinceMs }) => {
+    opened().setRate(name, hertz, sinceMs);
     return null;
   },
   clockEvent: (event) => {
     opened().saveClockEvent(event);
     return null;
   },
+  shutdown: (record) => {
+    opened().saveShutdown(record);
+    return null;
+  },
   history: (query) => reading((store) => history(store, query)),
   aggregate: (query) => reading((store) => aggregate(store, query, Date.now())),
   alerts: (query) => reading((store) => store.alerts.list(query)),
+  recorded: (query) => reading((store) => recorded(store, query)),
   clockEvents: ({ limit }) => opened().notes.clockEvents.slice(-limit).reverse(),
+  shutdowns: (query) => reading((store) => store.shutdowns.list(query)),
   close: () => {
     try {
       archive?.close();

@@ -58,6 +58,31 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   t.same([...new Set(requests.map((url) => new URL(url).host))], [new URL(service.url).host], 'it asks nobody but the service');
 });
 
+t.test('a safe shutdown is told of', { skip }, async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const service = await RunningService.start(folder.path, RECORDED);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const shutdown = {
+    state: 'in_progress',
+    action: 'poweroff',
+    reason: 'MANUAL',
+    requested_by: '<b>Zoë</b>',
+    seconds_left: 9,
+    message: 'x',
+  };
+  await page.route('**/status', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...((await response.json()) as object), shutdown } });
+  });
+  await page.locator('.notice', { hasText: 'safe shutdown in progress (MANUAL, asked for by <b>Zoë</b>), 9 s left' }).waitFor();
+  t.same(errors, []);
+});
+
 t.test('it fits a phone', { skip }, async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);

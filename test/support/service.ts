@@ -15,7 +15,7 @@ export function temporaryFolder(): { path: string; remove: () => void } {
 }
 
 export interface RunOptions {
-  /** Keys of the configuration over a free port and a data folder of its own. */
+  /** Keys of the configuration over a free port, a data folder of its own, and no ROS 2 graph: there it would meet the other suites. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** The data folder; one in `folder` by default. */
   readonly dataPath?: string;
@@ -42,7 +42,8 @@ export class RunningService {
     const rest = { host: '127.0.0.1', port: 0, ...((config['rest'] as object | undefined) ?? {}) };
     const storage = { path: options.dataPath ?? join(folder, 'data'), ...((config['storage'] as object | undefined) ?? {}) };
     const file = join(folder, `config-${Date.now()}-${Math.random().toString(36).slice(2)}.yaml`);
-    writeFileSync(file, stringify({ ...config, rest, storage }));
+    const ros = { transport: 'off', ...((config['ros'] as object | undefined) ?? {}) };
+    writeFileSync(file, stringify({ ...config, rest, storage, ros }));
     const child = spawn(join(ROOT, 'bin/edge-health'), ['run', '--config', file, ...(options.arguments ?? [])], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...options.environment },

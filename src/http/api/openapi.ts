@@ -11,6 +11,7 @@ import {
   type Parameter,
   parameters,
   problemSchema,
+  shutdownEventSchema,
   statusDocumentSchema,
 } from './schema.ts';
 
@@ -81,7 +82,7 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
       id: 'getEvents',
       summary: 'Server-sent events as they happen; Last-Event-ID resumes',
       success: {
-        description: 'A stream of `health` (HealthStatus), `alert` (Alert) and `shutdown` events.',
+        description: 'A stream of `health` (HealthStatus), `alert` (Alert) and `shutdown` (ShutdownProgress) events.',
         content: { 'text/event-stream': { schema: { type: 'string' } } },
       },
       problems: ['unknown_node', 'too_many_event_streams'],
@@ -166,6 +167,7 @@ export function openApiDocument(version: string): Json {
         AlertList: jsonSchema(alertListSchema),
         Aggregate: jsonSchema(aggregateSchema),
         Status: jsonSchema(statusDocumentSchema),
+        ShutdownProgress: jsonSchema(shutdownEventSchema),
         Problem: jsonSchema(problemSchema),
       },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },

@@ -1,5 +1,7 @@
 import * as v from 'valibot';
 import { SEVERITIES } from '../../core/alert.ts';
+import { SHUTDOWN_ACTIONS, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown.ts';
+import { SHUTDOWN_OUTCOMES } from '../../core/shutdown-record.ts';
 import { STATUSES } from '../../core/thresholds.ts';
 
 /**
@@ -91,12 +93,74 @@ export const aggregateSchema = v.strictObject({
   ),
 });
 
+const shutdownAction = v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('What the last step does; `dry-run`: nothing, the machine stays up.'));
+
+export const shutdownEventSchema = v.strictObject({
+  request_id: text('Of the request; the same from announcement to end.'),
+  state: v.picklist(SHUTDOWN_STATES),
+  step: v.picklist(SHUTDOWN_STEPS),
+  reason: v.picklist(SHUTDOWN_REASONS),
+  requested_by: v.string(),
+  action: shutdownAction,
+  seconds_left: seconds('Until the deadline.'),
+  message: text('What happened, for people.'),
+  timestamp: timestamp('When, UTC.'),
+});
+
+const shutdownRequestSchema = v.strictObject({
+  request_id: v.string(),
+  timestamp: timestamp('When it was called; of several calls, the first.'),
+  reason: text('As it was called, cut to 64 characters.'),
+  requested_by: text('As it was called, cut to 128 characters.'),
+  timeout: v.pipe(v.nullable(v.number()), about('Seconds; null: not a number.')),
+  address: v.pipe(v.nullable(v.string()), about('Where the call came from; null: the transport does not tell.')),
+  calls: count('How many calls this stands for: a flood of refused ones is counted in one.'),
+  action: shutdownAction,
+  outcome: v.pipe(v.picklist(SHUTDOWN_OUTCOMES), about('`interrupted`: the service or the machine ended before the procedure did.')),
+  step: v.pipe(v.nullable(v.picklist(SHUTDOWN_STEPS)), about('The last step that was begun.')),
+  message: v.string(),
+  ended: v.pipe(v.nullable(instant), about('When the outcome was known; of several calls, the last. Null: in progress.')),
+});
+
+const shutdownSchema = v.strictObject({
+  enabled: v.pipe(v.boolean(), about('Whether a safe shutdown can be asked for.')),
+  action: v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('What the last step would do if it were asked for now.')),
+  problem: v.pipe(v.nullable(v.string()), about('Why every request is refused at present; null: none is for that.')),
+  state: v.pipe(
+    v.picklist(['none', 'in_progress', 'completed', 'aborted', 'interrupted']),
+    about('Of the last accepted request, also of an earlier run of the service; `none`: there was none.'),
+  ),
+  request_id: v.nullable(v.string()),
+  reason: v.nullable(v.string()),
+  requested_by: v.nullable(v.string()),
+  step: v.nullable(v.picklist(SHUTDOWN_STEPS)),
+  seconds_left: v.pipe(v.nullable(v.number()), about('Until the deadline; null: none is in progress.')),
+  started: v.nullable(instant),
+  ended: v.nullable(instant),
+  message: v.pipe(v.nullable(v.string()), about('What happened last, for people.')),
+  accepted: count('Requests accepted since this process started.'),
+  refused: count('Requests refused since this process started.'),
+  requests: v.pipe(v.array(shutdownRequestSchema), about('The last requests, newest first, refused ones too.')),
+});
+
 const nodeSchema = v.strictObject({
   node_name: v.string(),
   local: v.pipe(v.boolean(), about('Measured by this process.')),
   status: statusSchema,
-  timestamp: v.pipe(v.nullable(instant), about('Of the last sample; null: none yet.')),
-  age_seconds: v.pipe(v.nullable(v.number()), about('Age of the last sample.')),
+  timestamp: v.pipe(v.nullable(instant), about("Of the last sample, by the node's own clock; null: none since the start.")),
+  age_seconds: v.pipe(v.nullable(v.number()), about("Since the last sample arrived, by this machine's clock.")),
+  period_seconds: v.pipe(v.nullable(v.number()), about('From one sample to the next; of another node as its time stamps tell.')),
+  silent: v.pipe(v.boolean(), about('Nothing has come for too long; of another node that is an open alert (`health_status`).')),
+});
+
+const gatheredSchema = v.strictObject({
+  statuses: count('Health statuses of other nodes that were taken.'),
+  duplicates: count('Statuses that were sent again.'),
+  late: count('Statuses that were overtaken by newer ones.'),
+  not_stored: count('Statuses that are shown but not stored: their time is impossible, or their clock jumps too often.'),
+  refused: count('Statuses beyond the limits on nodes and rates.'),
+  alerts: count('Changes of alerts of other nodes that were taken.'),
+  alerts_refused: count('Changes of alerts beyond the limits.'),
 });
 
 const sensorSchema = v.strictObject({
@@ -127,7 +191,8 @@ export const statusDocumentSchema = v.strictObject({
     ),
     about('Inventory of this machine; null until it is known, shortly after the start.'),
   ),
-  nodes: v.array(nodeSchema),
+  nodes: v.pipe(v.array(nodeSchema), about('This node, and every other that was heard lately or should be heard.')),
+  gathered: v.pipe(v.nullable(gatheredSchema), about('What came from other nodes since the start; null: nothing is gathered.')),
   open_alerts: v.strictObject({ WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number() }),
   publish: v.strictObject({
     configured_hertz: v.number(),
@@ -176,9 +241,17 @@ export const statusDocumentSchema = v.strictObject({
     evicted_connections: v.number(),
     dropped_event_streams: v.number(),
   }),
-  ros: v.strictObject({ transport: v.picklist(['rclnodejs', 'embedded', 'off']), reason: v.string() }),
+  ros: v.strictObject({
+    transport: v.picklist(['rclnodejs', 'embedded', 'off']),
+    reason: text('Why this transport, or why none.'),
+    domain_id: v.pipe(v.nullable(v.number()), about('ROS 2 domain; null: not on the graph.')),
+    peers: v.pipe(v.nullable(v.number()), about('Other participants (embedded) or nodes (rclnodejs) on the graph; null: not known.')),
+    subscribers: v.pipe(v.nullable(v.number()), about('Of /health_status; null: not known.')),
+    refused: count('Messages and datagrams that were refused since the start.'),
+    problem: v.pipe(v.nullable(v.string()), about('What is wrong just now, such as another monitor of the same name.')),
+  }),
   ops: v.strictObject({ jobs: v.pipe(v.array(v.unknown()), about('Last runs of the scheduled jobs.')) }),
-  shutdown: v.strictObject({ state: v.pipe(v.string(), about('`none`: no safe shutdown is under way.')) }),
+  shutdown: shutdownSchema,
   config: v.strictObject({
     file: v.string(),
     loaded: instant,
@@ -213,7 +286,7 @@ export interface Parameter {
 const nodeParameter: Parameter = {
   kind: 'text',
   schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
-  description: 'A monitoring node; without it the one of this machine.',
+  description: 'A monitoring node, also one that is no longer there; without it the one of this machine.',
   allowed: 'the name of a node, as /status lists them',
 };
 const anyNode: Parameter = { ...nodeParameter, description: 'Only this monitoring node.' };

@@ -24,13 +24,19 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
     out.family(`edge_health_${name}`, 'counter', help, [[{}, value]]);
   nodes(out, view);
   out.family(
+    'edge_health_node_silent',
+    'gauge',
+    'Whether nothing has come from a node for too long.',
+    status.nodes.map(({ node_name, silent }) => [{ node: node_name }, Number(silent)]),
+  );
+  out.family(
     'edge_health_open_alerts',
     'gauge',
     'Open alerts.',
     SEVERITIES.map((severity) => [{ severity }, status.open_alerts[severity]]),
   );
 
-  const { publish, storage, power, collectors } = status;
+  const { gathered, publish, storage, power, collectors } = status;
   counter('samples_total', 'Samples taken.', publish.samples);
   counter('missed_samples_total', 'Slots of the sampling grid that were missed.', publish.missed);
   gauge('publish_frequency_hertz', 'Configured publish frequency.', publish.configured_hertz);
@@ -44,6 +50,8 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
     );
   perCollector('collector_success', 'Whether a metric can be read.', ({ available }) => Number(available));
   perCollector('collector_duration_seconds', 'How long the last reading took.', ({ duration_seconds }) => duration_seconds);
+  counter('gathered_statuses_total', 'Health statuses of other nodes that were taken.', gathered && gathered.statuses);
+  counter('gathered_refused_total', 'Health statuses and alerts of other nodes beyond the limits.', gathered && gathered.refused + gathered.alerts_refused);
   gauge('undervoltage', 'Whether the power supply is too weak.', power.undervoltage === null ? null : Number(power.undervoltage));
   counter('cpu_throttle_events_total', 'Times a core was slowed for its heat.', power.throttle_events);
 

@@ -103,7 +103,8 @@ export class ServiceServer {
 
   #reply(correlation: Correlation, encoded: Buffer): void {
     const { header } = correlation;
-    const payload = header.length === 0 ? encoded : Buffer.concat([encoded.subarray(0, HEADER_OCTETS), header, encoded.subarray(HEADER_OCTETS)]);
+    const payload =
+      header.length === 0 ? encoded : Buffer.concat([encoded.subarray(0, HEADER_OCTETS), header, encoded.subarray(HEADER_OCTETS)]);
     const reader = this.replies.state.readers.find(correlation.isClient);
     if (reader) {
       this.#send(correlation, payload, reader);

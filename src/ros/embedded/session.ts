@@ -16,8 +16,17 @@ import { ServiceServer } from './service-server.ts';
 
 /** Keep last of every topic (contract). */
 const DEPTH = 10;
-/** Topics of other namespaces that are taken in. */
-const MAX_GATHERED_TOPICS = 64;
+/** Readers of topics that are taken in. */
+const MAX_GATHERING = 64;
+
+/** What a writer offers and a reader asks for. */
+type Offer = 'whole' | 'volatile' | 'best effort';
+
+/** As much as the writer promises: one that offers less than the contract asks for is read all the same. */
+function offerOf({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Offer {
+  if (!reliable) return 'best effort';
+  return transientLocal ? 'whole' : 'volatile';
+}
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
@@ -79,8 +88,8 @@ export class Session {
     };
     this.#service = this.#createService();
     if (options.gather) {
-      this.#read(topicOf(names.topics.healthStatus), HEALTH_STATUS, true);
-      this.#read(topicOf(names.topics.alerts), ALERT, true);
+      this.#read(topicOf(names.topics.healthStatus), HEALTH_STATUS, 'whole');
+      this.#read(topicOf(names.topics.alerts), ALERT, 'whole');
     }
     this.#publishGraph();
   }
@@ -149,34 +158,44 @@ export class Session {
       [ALERT, '/alerts', topics.alerts],
     ] as const) {
       if (type !== layout.ddsName || !(topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name)))) continue;
-      this.#read(topic, layout, true);
-      // One that offers less than the contract asks for is read all the same, as far as it goes.
-      if (!qos.reliable || qos.durability === 0) this.#read(topic, layout, false);
+      this.#read(topic, layout, offerOf({ reliable: qos.reliable, transientLocal: qos.durability > 0 }));
     }
   }
 
-  #read(topic: string, type: MessageType, full: boolean): void {
-    const key = `${topic} ${full ? 'full' : 'any'}`;
-    if (this.#readers.has(key) || this.#readers.size >= MAX_GATHERED_TOPICS) return;
-    const { listener } = this.#options;
-    const onSample =
+  #read(topic: string, type: MessageType, offer: Offer): void {
+    const key = `${topic} ${offer}`;
+    if (this.#readers.has(key)) return;
+    const { listener, log } = this.#options;
+    if (this.#readers.size >= MAX_GATHERING) {
+      log('warning', 'too many topics of others: one is not read', { topic, most: MAX_GATHERING });
+      return;
+    }
+    const take =
       type === HEALTH_STATUS
         ? this.#taking(topic, type, healthStatusFrom, (status) => listener.onHealthStatus(status))
         : this.#taking(topic, type, alertFrom, (alert) => listener.onAlert(alert));
     const reader = this.#participant.createReader({
       topic,
       type: type.ddsName,
-      reliable: full,
-      transientLocal: full,
+      reliable: offer !== 'best effort',
+      transientLocal: offer === 'whole',
       depth: DEPTH,
       userData: typeHashData(type),
-      onSample,
+      // A writer that offers more is matched here too, and read by the reader that asks for that.
+      onSample: (received) => {
+        if (offerOf(received.writer) === offer) take(received);
+      },
     });
     this.#readers.set(key, reader);
     this.#publishGraph();
   }
 
-  #taking<T>(topic: string, type: MessageType, check: (message: unknown) => Checked<T>, take: (value: T) => void): (received: Received) => void {
+  #taking<T>(
+    topic: string,
+    type: MessageType,
+    check: (message: unknown) => Checked<T>,
+    take: (value: T) => void,
+  ): (received: Received) => void {
     return ({ data, address }) => {
       if (!data.payload || data.isKey) return;
       const checked = check(decode(type, data.payload));

@@ -8,8 +8,8 @@ import { diagnosticArray } from '../diagnostics.ts';
 import type { GraphOptions, RosDetails, RosTransport } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
-import { addressesOf } from './static-peers.ts';
 import { Session, type SessionOptions } from './session.ts';
+import { addressesOf } from './static-peers.ts';
 
 export interface EmbeddedOptions extends GraphOptions {
   readonly wallMilliseconds: () => number;
@@ -44,6 +44,7 @@ export class EmbeddedTransport implements RosTransport {
     const network = options.network ?? (() => new UdpNetwork(localhostOnly));
     this.#sessionOptions = {
       ...options,
+      log,
       network: network(),
       localhostOnly,
       staticPeers: [],
@@ -108,7 +109,10 @@ export class EmbeddedTransport implements RosTransport {
     const now = this.#options.monotonicSeconds();
     const isNew = now - this.#conflictSeconds >= CONFLICT_SECONDS;
     this.#conflictSeconds = now;
-    if (isNew) this.#options.log('warning', 'another monitor on the graph has the same name; give each its own node_name', { node_name: this.#options.localNode });
+    if (isNew)
+      this.#options.log('warning', 'another monitor on the graph has the same name; give each its own node_name', {
+        node_name: this.#options.localNode,
+      });
   }
 
   /**

@@ -10,6 +10,8 @@ export class TestArchive {
   readonly maxBytes: number;
   readonly setAside: { readonly path: string; readonly reason: string }[] = [];
   nowMs: number;
+  /** Known from the next restart on. */
+  localNode: string | null = null;
   archive: Archive;
   #segment = 0;
 
@@ -52,6 +54,7 @@ export class TestArchive {
     return new Archive({
       path,
       maxBytes,
+      localNode: this.localNode,
       nowMs: () => this.nowMs,
       onSetAside: (aside, reason) => this.setAside.push({ path: aside, reason }),
     });

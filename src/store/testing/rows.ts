@@ -24,7 +24,8 @@ export function series(fromMs: number, count: number, periodMs = 1000): Row[] {
   });
 }
 
-export function toColumns(rows: readonly Row[]): Columns {
+/** `firstOrder`: number of the first row within its segment; the others follow. */
+export function toColumns(rows: readonly Row[], firstOrder = 1): Columns {
   const columns = emptyColumns(rows.length);
   rows.forEach(({ timestampMs, values, status }, i) => {
     columns.timestampMs[i] = timestampMs;
@@ -32,11 +33,12 @@ export function toColumns(rows: readonly Row[]): Columns {
       column[i] = values[m] ?? Number.NaN;
     });
     columns.status[i] = STATUSES.indexOf(status);
+    columns.order[i] = firstOrder + i;
   });
   return { ...columns, count: rows.length };
 }
 
-export function toRows(columns: Columns): Row[] {
+export function toRows(columns: Omit<Columns, 'order'>): Row[] {
   return Array.from({ length: columns.count }, (_, i) => ({
     timestampMs: columns.timestampMs[i] as number,
     values: columns.metrics.map((column) => (Number.isNaN(column[i]) ? null : (column[i] as number))),

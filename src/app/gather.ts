@@ -1,0 +1,300 @@
+import { monotonicFactory } from 'ulid';
+import type { Config } from '../config/schema.ts';
+import { type Alert, nodeOfAlertId } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import { type HeardNode, NodeWatch, type Stamp, stampOf } from '../core/node-watch.ts';
+import { LineLimit, TokenBucket } from '../core/node-watch-limit.ts';
+import type { Log, Publisher } from '../core/ports.ts';
+import { type Clocks, isoUtc } from '../core/time.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
+import type { GraphListener } from '../ros/graph.ts';
+import { GatheredAlerts } from './gather-alerts.ts';
+import { GatheredNode, SILENCE_METRIC, silenceAlert } from './gather-node.ts';
+import type { Live } from './live.ts';
+
+export interface GatheringRules {
+  readonly graceSeconds: number;
+  /** 0: never. */
+  readonly forgetAfterHours: number;
+}
+
+export function gatheringRules({ alerts }: Config): GatheringRules {
+  return { graceSeconds: alerts.node_grace_seconds, forgetAfterHours: alerts.forget_node_after_hours };
+}
+
+export interface GatheringOptions {
+  readonly localNode: string;
+  readonly rules: GatheringRules;
+  readonly clocks: Clocks;
+  readonly log: Log;
+  readonly live: Live;
+  readonly store: {
+    recordHealth(status: HealthStatus, line: string, timestampMs: number): void;
+    recordAlert(alert: Alert): Promise<boolean>;
+    recordRate(node: string, hertz: number, sinceMs: number): void;
+  };
+  /** What was gathered goes to the readers of /events, and never back to where it came from. */
+  readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
+  /** Takes changes of the alerts that this machine raises about other nodes: they go everywhere, like its own. */
+  readonly publishAlerts: (changes: readonly Alert[]) => void;
+}
+
+/** What earlier runs left behind. */
+export interface GatheringPast {
+  readonly openAlerts: readonly Alert[];
+  /** Every node of which anything is stored, and those of them that were heard from elsewhere. */
+  readonly nodes: readonly string[];
+  readonly heard: readonly HeardNode[];
+}
+
+export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
+
+/** Other nodes at once: whoever sends under ever new names finds an end. */
+export const MAX_NODES = 256;
+const ALL_STATUSES_PER_SECOND = 5000;
+/** A node heard so lately before the start is expected after it, */
+const EXPECTED_HOURS = 24;
+/** once the nodes had this long to find each other. */
+const DISCOVERY_SECONDS = 10;
+const SHORTEST_CHECK_SECONDS = 0.1;
+const LONGEST_CHECK_SECONDS = 5;
+/** A check that comes later than this was held up, and what should have been heard may be waiting as well. */
+const HELD_UP_SECONDS = 1;
+
+/**
+ * What arrives from other nodes: judged for silence, stored and served. A node is judged by when its statuses arrive, on the
+ * monotonic clock; its own clock only orders its history. All of it is bounded, whoever sends.
+ */
+export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAlert'> {
+  readonly #options: GatheringOptions;
+  readonly #uniqueId = monotonicFactory(Math.random);
+  readonly #nodes = new Map<string, GatheredNode>();
+  readonly #alerts: GatheredAlerts;
+  readonly #lines = new LineLimit();
+  readonly #statuses = new TokenBucket(ALL_STATUSES_PER_SECOND, ALL_STATUSES_PER_SECOND);
+  readonly #counts = { statuses: 0, duplicates: 0, late: 0, not_stored: 0, refused: 0 };
+  #rules: GatheringRules;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | null = null;
+  #plannedSeconds = 0;
+  #wasHeldUp = false;
+
+  constructor(options: GatheringOptions) {
+    this.#options = options;
+    this.#rules = options.rules;
+    this.#alerts = new GatheredAlerts({ ...options, lines: this.#lines });
+  }
+
+  /** Begins with what earlier runs left. What arrives before is dropped. */
+  start(past: GatheringPast): void {
+    this.#isRunning = true;
+    const heard = new Set(past.heard.map(({ name }) => name));
+    const former = past.nodes.filter((name) => name !== this.#options.localNode && !heard.has(name));
+    this.adopt(past.openAlerts, past.heard);
+    for (const name of former) this.#forget(name, 'this machine was called so before');
+    this.#plan();
+  }
+
+  stop(): void {
+    this.#isRunning = false;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  /** Applies what a reload may change. */
+  setRules(rules: GatheringRules): void {
+    this.#rules = rules;
+    for (const { watch } of this.#nodes.values()) watch.setGrace(rules.graceSeconds);
+    if (this.#isRunning) this.#plan();
+  }
+
+  /** Takes over what a database says that was opened only now: as `start` does, beside what was heard meanwhile. */
+  adopt(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {
+    const { clocks, live, localNode } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const nowMs = clocks.wallMilliseconds();
+    const foreign = openAlerts.filter(({ alert_id }) => nodeOfAlertId(alert_id) !== localNode);
+    const hasAlert = new Set(foreign.map(({ alert_id }) => nodeOfAlertId(alert_id)));
+    const heardMs = new Map(heard.map(({ name, lastHeardMs }) => [name, lastHeardMs]));
+    const silentSeconds = (name: string, otherwiseMs: number): number => Math.max(0, nowMs - (heardMs.get(name) ?? otherwiseMs)) / 1000;
+    live.know([...heardMs.keys(), ...hasAlert]);
+    for (const { name, recent } of heard.toSorted((a, b) => (b.lastHeardMs ?? 0) - (a.lastHeardMs ?? 0))) {
+      const silent = silentSeconds(name, 0);
+      const isExpected = silent <= EXPECTED_HOURS * 3600;
+      if (name === localNode || this.#nodes.has(name) || !(isExpected || hasAlert.has(name))) continue;
+      this.#watch(name, recent, isExpected ? now + DISCOVERY_SECONDS : null, now - silent);
+      if (isExpected) live.expect(name);
+    }
+    for (const alert of foreign) {
+      const name = nodeOfAlertId(alert.alert_id);
+      const node = this.#nodes.get(name) ?? this.#watch(name, [], null, now - silentSeconds(name, Date.parse(alert.timestamp)));
+      if (alert.metric !== SILENCE_METRIC) this.#alerts.adopt(alert);
+      else if (node) this.#adoptSilence(node, alert);
+    }
+  }
+
+  /** For /status. */
+  counts(): GatheredCounts {
+    return { ...this.#counts, ...this.#alerts.counts };
+  }
+
+  onHealthStatus(status: HealthStatus): void {
+    const { clocks, events, live, localNode } = this.#options;
+    if (!this.#isRunning || status.node_name === localNode) return;
+    const now = clocks.monotonicSeconds();
+    const node = this.#nodeOf(status.node_name, now);
+    if (!node?.mayPass(now, this.#statuses)) {
+      this.#counts.refused += 1;
+      this.#say(node ? 'statuses come too fast; some are dropped' : 'too many nodes; one is not taken', status.node_name);
+      return;
+    }
+    const stamp = stampOf(status);
+    const { arrival, change } = node.watch.hear(stamp, now);
+    if (arrival === 'duplicate') {
+      this.#counts.duplicates += 1;
+      return;
+    }
+    this.#counts.statuses += 1;
+    if (arrival === 'late') this.#counts.late += 1;
+    node.lastHeardSeconds = now;
+    const line = JSON.stringify(status);
+    this.#store(node, status, line, stamp.ms, arrival === 'jump');
+    if (arrival !== 'late') live.setStatus(status, now, node.watch.stamps.periodSeconds);
+    events.publishHealth(status, line);
+    if (change === 'resolve') this.#endSilence(node);
+    const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);
+    if (this.#timer === null || soonest < this.#plannedSeconds) this.#plan();
+  }
+
+  onAlert(alert: Alert): void {
+    const { clocks, live, localNode } = this.#options;
+    const name = nodeOfAlertId(alert.alert_id);
+    // Whether a node is silent everybody judges by what arrives there.
+    if (!this.#isRunning || name === localNode || alert.metric === SILENCE_METRIC) return;
+    const node = this.#nodeOf(name, clocks.monotonicSeconds());
+    if (!node) {
+      this.#alerts.refuse('too many nodes', alert);
+      return;
+    }
+    live.know([name]);
+    node.lastHeardSeconds = clocks.monotonicSeconds();
+    this.#alerts.take(alert, node.changes);
+  }
+
+  /** Looks for nodes that are silent for too long, and for those that are to be forgotten. */
+  check(): void {
+    const { clocks, live } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const forgetSeconds = this.#rules.forgetAfterHours * 3600;
+    for (const node of this.#nodes.values()) {
+      const silentSeconds = node.watch.check(now);
+      if (silentSeconds !== null) {
+        live.setSilent(node.name, true);
+        this.#raiseSilence(node, silentSeconds);
+      }
+      if (forgetSeconds > 0 && now - node.lastHeardSeconds >= forgetSeconds) {
+        this.#forget(node.name, `nothing was heard of it for ${this.#rules.forgetAfterHours} h`);
+      }
+    }
+    this.#plan();
+  }
+
+  /** One timer for all nodes, at the earliest time at which one of them could be too late. */
+  #plan(notBeforeSeconds = SHORTEST_CHECK_SECONDS): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (!this.#isRunning || this.#nodes.size === 0) return;
+    const now = this.#options.clocks.monotonicSeconds();
+    let wait = LONGEST_CHECK_SECONDS;
+    for (const { watch } of this.#nodes.values()) wait = Math.min(wait, watch.deadlineSeconds - now);
+    wait = Math.max(notBeforeSeconds, wait);
+    this.#plannedSeconds = now + wait;
+    this.#timer = setTimeout(() => this.#onTimer(), wait * 1000);
+  }
+
+  #onTimer(): void {
+    const late = this.#options.clocks.monotonicSeconds() - this.#plannedSeconds;
+    // Once; who is held up again and again must judge all the same.
+    this.#wasHeldUp = late > HELD_UP_SECONDS && !this.#wasHeldUp;
+    if (this.#wasHeldUp) this.#plan(HELD_UP_SECONDS);
+    else this.check();
+  }
+
+  #nodeOf(name: string, now: number): GatheredNode | null {
+    const known = this.#nodes.get(name);
+    if (known) return known;
+    const node = this.#watch(name, [], null, now);
+    if (node) this.#options.log('info', 'another node is heard', { node: name });
+    return node;
+  }
+
+  #watch(name: string, recent: readonly Stamp[], expectedSinceSeconds: number | null, lastHeardSeconds: number): GatheredNode | null {
+    if (this.#nodes.size >= MAX_NODES) return null;
+    const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), lastHeardSeconds);
+    this.#nodes.set(name, node);
+    return node;
+  }
+
+  #store(node: GatheredNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): void {
+    const { clocks, log, store } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);
+    if (notStored === null) {
+      const hertz = node.rateToNote(now);
+      if (hertz !== null) store.recordRate(node.name, hertz, timestampMs);
+      store.recordHealth(status, line, timestampMs);
+      return;
+    }
+    this.#counts.not_stored += 1;
+    if (notStored === 'too many jumps') {
+      this.#say('the clock of a node jumps too often; some of its statuses are shown but not stored', node.name);
+    } else if (!node.wasImpossible) {
+      node.wasImpossible = true;
+      const fields = { node: node.name, timestamp: status.timestamp };
+      log('warning', "another node's clock is wrong: its statuses are shown but not stored", fields);
+    }
+  }
+
+  #raiseSilence(node: GatheredNode, silentSeconds: number): void {
+    const nowMs = this.#options.clocks.wallMilliseconds();
+    node.silence = silenceAlert(node, silentSeconds, this.#uniqueId(nowMs), nowMs);
+    this.#options.publishAlerts([node.silence]);
+  }
+
+  #endSilence(node: GatheredNode): void {
+    this.#options.live.setSilent(node.name, false);
+    if (node.silence) this.#resolve(node.silence);
+    node.silence = null;
+  }
+
+  /** Goes on with an alert about its silence; where this process has raised one meanwhile, the old one is closed in its favour. */
+  #adoptSilence(node: GatheredNode, alert: Alert): void {
+    if (node.silence) {
+      if (node.silence.alert_id !== alert.alert_id) this.#resolve(alert);
+      return;
+    }
+    node.silence = alert;
+    node.watch.adoptOpen();
+    this.#options.live.expect(node.name);
+    this.#options.live.setSilent(node.name, true);
+  }
+
+  #resolve(alert: Alert): void {
+    const timestamp = isoUtc(this.#options.clocks.wallMilliseconds());
+    this.#options.publishAlerts([{ ...alert, value: 0, timestamp, resolved: true }]);
+  }
+
+  #forget(name: string, reason: string): void {
+    const node = this.#nodes.get(name);
+    this.#nodes.delete(name);
+    this.#options.live.forget(name);
+    const ended = this.#alerts.end(name) + (node?.silence ? 1 : 0);
+    if (node?.silence) this.#resolve(node.silence);
+    if (node) this.#options.log('notice', 'a node is forgotten, and its alerts are resolved', { node: name, reason, alerts: ended });
+  }
+
+  #say(message: string, node: string): void {
+    const times = this.#lines.count(message, this.#options.clocks.monotonicSeconds());
+    if (times !== null) this.#options.log('warning', message, { node, times });
+  }
+}

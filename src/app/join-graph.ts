@@ -1,0 +1,92 @@
+import { hostname } from 'node:os';
+import type { Config } from '../config/schema.ts';
+import type { Alert } from '../core/alert.ts';
+import type { Log } from '../core/ports.ts';
+import type { Thresholds } from '../core/thresholds.ts';
+import type { Clocks } from '../core/time.ts';
+import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
+import { graphPlace } from '../ros/environment.ts';
+import type { GraphListener, GraphNames, GraphOptions, GraphPlace, RosTransport } from '../ros/graph.ts';
+import { findRos } from '../ros/rclnodejs/finding.ts';
+import { probe } from '../ros/rclnodejs/probe.ts';
+import { PROGRAMS } from './programs.ts';
+import { RosGraph } from './ros-graph.ts';
+import { rosPaths } from './ros-paths.ts';
+
+export interface JoinOptions {
+  readonly config: Config;
+  readonly dataPath: string;
+  readonly names: GraphNames;
+  /** `node_name` of the statuses of this process. */
+  readonly localNode: string;
+  /** SROS2 enclave of the command line; null: as the environment says. */
+  readonly enclave: string | null;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly clocks: Clocks;
+  readonly log: Log;
+  readonly listener: GraphListener;
+  readonly thresholds: () => Thresholds;
+  readonly openAlerts: () => readonly Alert[];
+}
+
+/** The way onto the ROS 2 graph that configuration and environment ask for; `start` begins to go it. */
+export function joinGraph(options: JoinOptions): RosGraph {
+  const { config, environment, log } = options;
+  const { transport } = config.ros;
+  const found = graphPlace(config.ros, environment);
+  if (!found.ok) {
+    const off: TransportChoice = { transport: 'off', reason: found.problem, fallback: true, prepared: null };
+    return new RosGraph({ domainId: null, choose: async () => off, create: unreachable, embeddedInstead: false, log });
+  }
+  const { place } = found;
+  if (transport !== 'off') for (const note of found.notes) log('warning', note);
+  const graph = graphOptions(options, place);
+  const paths = rosPaths(options.dataPath);
+  const probing = { program: PROGRAMS.rosProbe, environment, place, names: options.names, enclave: options.enclave };
+  return new RosGraph({
+    domainId: place.domainId,
+    choose: () =>
+      chooseTransport(transport, place.discoveryRange, {
+        find: () => findRos(environment, paths),
+        probe: (prepared) => probe(prepared, probing),
+      }),
+    create: (choice) => create(choice, graph, options),
+    embeddedInstead: transport === 'auto',
+    log,
+  });
+}
+
+function graphOptions(
+  { clocks, config, listener, localNode, log, names, openAlerts, thresholds }: JoinOptions,
+  place: GraphPlace,
+): GraphOptions {
+  const host = hostname();
+  return {
+    place,
+    names,
+    listener,
+    localNode,
+    gather: config.ros.gather,
+    diagnostics: () => ({ hostname: host, thresholds: thresholds(), openAlerts: openAlerts() }),
+    log,
+    monotonicSeconds: () => clocks.monotonicSeconds(),
+  };
+}
+
+/** Each is loaded only when it is taken. */
+async function create(
+  { prepared, transport }: TransportChoice,
+  graph: GraphOptions,
+  { clocks, enclave }: JoinOptions,
+): Promise<RosTransport> {
+  if (transport === 'rclnodejs' && prepared) {
+    const { RclnodejsTransport } = await import('../ros/rclnodejs/transport.ts');
+    return new RclnodejsTransport({ ...graph, prepared, enclave });
+  }
+  const { EmbeddedTransport } = await import('../ros/embedded/transport.ts');
+  return new EmbeddedTransport({ ...graph, wallMilliseconds: () => clocks.wallMilliseconds() });
+}
+
+async function unreachable(): Promise<never> {
+  throw new Error('nothing was chosen');
+}

@@ -1,0 +1,150 @@
+import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type { Log, Publisher } from '../core/ports.ts';
+import type { ShutdownProgress } from '../core/shutdown.ts';
+import type { TransportChoice } from '../ros/choose.ts';
+import type { RosTransport } from '../ros/graph.ts';
+
+/** What /status tells of the ROS 2 side. */
+export interface RosState {
+  readonly transport: 'rclnodejs' | 'embedded' | 'off';
+  readonly reason: string;
+  readonly domain_id: number | null;
+  readonly peers: number | null;
+  readonly subscribers: number | null;
+  readonly refused: number;
+  readonly problem: string | null;
+}
+
+export interface RosGraphOptions {
+  /** The domain to be in; null: there is none, and `choose` says why. */
+  readonly domainId: number | null;
+  readonly choose: () => Promise<TransportChoice>;
+  readonly create: (choice: TransportChoice) => Promise<RosTransport>;
+  /** Whether the embedded participant takes over when rclnodejs fails after all. */
+  readonly embeddedInstead: boolean;
+  readonly log: Log;
+}
+
+/** Of each topic, so many are kept for the transport that is still being chosen: as many as a late joiner gets. */
+const KEPT = 10;
+
+interface Early {
+  readonly health: HealthStatus[];
+  readonly alerts: Alert[];
+  readonly shutdown: ShutdownProgress[];
+}
+
+/** This process's place on the ROS 2 graph. The monitor never waits for it, and goes on without it. */
+export class RosGraph implements Publisher {
+  readonly #options: RosGraphOptions;
+  #transport: RosTransport | null = null;
+  #name: RosState['transport'] = 'off';
+  #reason = 'not decided yet';
+  /** What was published while there was no transport yet; null: it has begun, or there will be none. */
+  #early: Early | null = { health: [], alerts: [], shutdown: [] };
+  #joining: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: RosGraphOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to join; what comes of it is logged and in `state`. */
+  start(): void {
+    this.#joining = this.#join();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#joining;
+    const transport = this.#transport;
+    this.#transport = null;
+    await transport?.stop();
+  }
+
+  state(): RosState {
+    const details = this.#transport?.details();
+    return {
+      transport: this.#name,
+      reason: this.#reason,
+      domain_id: this.#transport ? this.#options.domainId : null,
+      peers: details?.peers ?? null,
+      subscribers: details?.subscribers ?? null,
+      refused: details?.refused ?? 0,
+      problem: details?.problem ?? null,
+    };
+  }
+
+  publishHealth(status: HealthStatus, line: string): void {
+    if (this.#transport) this.#transport.publishHealth(status, line);
+    else keep(this.#early?.health, status);
+  }
+
+  publishAlert(alert: Alert): void {
+    if (this.#transport) this.#transport.publishAlert(alert);
+    else keep(this.#early?.alerts, alert);
+  }
+
+  publishShutdown(progress: ShutdownProgress): void {
+    if (this.#transport) this.#transport.publishShutdown(progress);
+    else keep(this.#early?.shutdown, progress);
+  }
+
+  async #join(): Promise<void> {
+    const { choose, embeddedInstead, log } = this.#options;
+    const choice = await choose();
+    if (choice.transport === 'off') {
+      this.#stayOff(choice.reason, choice.fallback);
+      return;
+    }
+    const problem = await this.#startAs(choice);
+    if (problem === null) return;
+    const failed = `${choice.transport} could not be started: ${problem}`;
+    if (choice.transport === 'rclnodejs' && embeddedInstead) {
+      log('warning', failed);
+      const second = await this.#startAs({ ...choice, transport: 'embedded', reason: `${failed}; embedded instead`, fallback: true });
+      if (second === null) return;
+    }
+    this.#stayOff(failed, true);
+  }
+
+  /** Null: it is running; else why not. */
+  async #startAs(choice: TransportChoice): Promise<string | null> {
+    if (this.#stopped) return null;
+    let transport: RosTransport;
+    try {
+      transport = await this.#options.create(choice);
+      await transport.start();
+    } catch (error) {
+      return (error as Error).message.split('\n')[0] ?? 'unknown';
+    }
+    this.#transport = transport;
+    this.#name = choice.transport as RosState['transport'];
+    this.#reason = choice.reason;
+    const fields = { transport: choice.transport, reason: choice.reason, domain_id: this.#options.domainId };
+    this.#options.log(choice.fallback ? 'warning' : 'notice', 'on the ROS 2 graph', fields);
+    this.#publishEarly(transport);
+    return null;
+  }
+
+  #publishEarly(transport: RosTransport): void {
+    const early = this.#early;
+    this.#early = null;
+    for (const status of early?.health ?? []) transport.publishHealth(status, JSON.stringify(status));
+    for (const alert of early?.alerts ?? []) transport.publishAlert(alert);
+    for (const progress of early?.shutdown ?? []) transport.publishShutdown(progress);
+  }
+
+  #stayOff(reason: string, unmeant: boolean): void {
+    this.#early = null;
+    this.#reason = reason;
+    this.#options.log(unmeant ? 'error' : 'notice', 'not on the ROS 2 graph', { reason });
+  }
+}
+
+function keep<T>(kept: T[] | undefined, item: T): void {
+  if (!kept) return;
+  kept.push(item);
+  if (kept.length > KEPT) kept.shift();
+}

@@ -1,0 +1,24 @@
+import type { Config } from '../config/schema.ts';
+import { STALE_AFTER_PERIODS } from '../core/health-status.ts';
+import type { JudgingRules } from '../core/threshold-monitor.ts';
+
+/** How this machine's own samples are judged. `nodeName`: as health statuses and alert ids carry it. */
+export function judgingRules(config: Config, nodeName: string): JudgingRules {
+  const { thresholds, alerts } = config;
+  return {
+    nodeName,
+    thresholds: {
+      cpu_percent: thresholds.cpu,
+      memory_percent: thresholds.memory,
+      disk_percent: thresholds.disk,
+      temperature: thresholds.temperature,
+    },
+    timing: {
+      hysteresisPercent: alerts.hysteresis_percent,
+      raiseAfterSeconds: alerts.raise_after_seconds,
+      clearAfterSeconds: alerts.clear_after_seconds,
+      sensorTimeoutSeconds: alerts.sensor_timeout_seconds,
+      longestIntervalSeconds: STALE_AFTER_PERIODS / config.publish_frequency,
+    },
+  };
+}

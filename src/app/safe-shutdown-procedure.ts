@@ -1,0 +1,206 @@
+import type { ShutdownState, ShutdownStep } from '../core/shutdown.ts';
+import type { PowerControl, ShutdownContext, StepItem, StepRunner } from '../core/shutdown-ports.ts';
+import {
+  nextPhase,
+  ON_FAILURE,
+  type ShutdownPhase,
+  type ShutdownTimes,
+  type StepOutcome,
+  shutdownTimes,
+} from '../core/shutdown-sequence.ts';
+
+/** How bad what is told is, for the log. */
+export type ReportLevel = 'notice' | 'warning' | 'error';
+export type Report = (state: ShutdownState, step: ShutdownStep, level: ReportLevel, message: string) => void;
+
+export interface ProcedureOptions {
+  readonly context: ShutdownContext;
+  readonly timeoutSeconds: number;
+  readonly hooks: StepRunner;
+  readonly units: StepRunner;
+  /** Resolves when the request is recorded, or soon after. */
+  readonly recorded: Promise<void>;
+  /** Writes what the store has in memory; resolves with why that failed, or null. */
+  readonly flushStore: () => Promise<string | null>;
+  /** Notes that the last step is next, for whoever starts after it, and closes the store. Nothing can be recorded after that. */
+  readonly closeStore: () => Promise<string | null>;
+  readonly power: PowerControl;
+  readonly report: Report;
+}
+
+/** What a step came to, and why where it went wrong. */
+interface StepResult {
+  readonly outcome: StepOutcome;
+  readonly problem: string | null;
+}
+
+/** How long stopping the service waits for a hook to end when asked. */
+const STOP_GRACE_SECONDS = 1;
+/** The last step gets an answer within this, also where the deadline is near. */
+const LEAST_POWER_SECONDS = 5;
+
+/**
+ * One run of the safe shutdown, from the announcement to the last step: does what the table of core/shutdown-sequence.ts says, within the
+ * times that it gives, and tells of each step.
+ */
+export class Procedure {
+  readonly #options: ProcedureOptions;
+  readonly #times: ShutdownTimes;
+  readonly #stopping: Promise<'stopped'>;
+  #stop: () => void = () => undefined;
+  #step: ShutdownStep = 'announce';
+  #hasStopped: readonly string[] = [];
+
+  constructor(options: ProcedureOptions) {
+    this.#options = options;
+    this.#times = shutdownTimes(options.timeoutSeconds);
+    this.#stopping = new Promise((resolve) => {
+      this.#stop = () => resolve('stopped');
+    });
+  }
+
+  /** The last step that was begun. */
+  get step(): ShutdownStep {
+    return this.#step;
+  }
+
+  /** Runs every step; resolves with how it ended. Never rejects. */
+  async run(): Promise<'completed' | 'aborted'> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeUp = new Promise<'out_of_time'>((resolve) => {
+      timer = setTimeout(() => resolve('out_of_time'), this.#times.terminateAt * 1000);
+    });
+    let phase: ShutdownPhase = 'announce';
+    while (phase !== 'completed' && phase !== 'aborted') {
+      this.#step = phase;
+      const result: StepResult = await this.#run(phase, timeUp).catch((error: Error) => failed(error.message));
+      phase = nextPhase(phase, result.outcome, this.#options.context.reason);
+      this.#tell(result, phase);
+    }
+    clearTimeout(timer);
+    return phase;
+  }
+
+  /** Ends what is running, and the procedure with it. run() resolves when that is done. */
+  stop(): void {
+    this.#stop();
+  }
+
+  #run(step: ShutdownStep, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+    switch (step) {
+      case 'announce':
+        return this.#announce(timeUp);
+      case 'hooks':
+        return this.#all(this.#options.hooks, timeUp);
+      case 'stop_units':
+        return this.#all(this.#options.units, timeUp);
+      case 'store':
+        return this.#store();
+      case 'power':
+        return this.#power();
+    }
+  }
+
+  async #announce(timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+    const { context, recorded, timeoutSeconds } = this.#options;
+    const { action, reason, requestedBy } = context;
+    this.#begin(`safe shutdown for ${reason}, asked for by ${requestedBy}: ${action} within ${timeoutSeconds} s`);
+    const outcome = await Promise.race([recorded.then(() => 'done' as const), timeUp, this.#stopping]);
+    return { outcome, problem: null };
+  }
+
+  async #all(runner: StepRunner, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+    const listed = await Promise.race([runner.list(), timeUp, this.#stopping]);
+    if (typeof listed === 'string') return { outcome: listed, problem: null };
+    this.#begin(listed.length === 0 ? this.#words.none : `${this.#words.doing}: ${listed.map(({ name }) => name).join(', ')}`);
+    let first: string | null = null;
+    for (const item of listed) {
+      const { outcome, problem } = await this.#one(item, timeUp);
+      if (outcome === 'failed') first ??= problem;
+      else if (outcome !== 'done') return { outcome, problem };
+      if (outcome === 'failed' && ON_FAILURE[this.#options.context.reason] === 'abort') break;
+    }
+    return { outcome: first === null ? 'done' : 'failed', problem: first };
+  }
+
+  async #one(item: StepItem, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+    // Both may have come true while the one before this ended: then this one is not begun.
+    const early = await Promise.race([timeUp, this.#stopping, Promise.resolve(null)]);
+    if (early !== null) return { outcome: early, problem: null };
+    const running = item.start(this.#options.context);
+    const end = await Promise.race([running.ended.then((problem) => ({ problem })), timeUp, this.#stopping]);
+    const grace = end === 'stopped' ? STOP_GRACE_SECONDS : this.#times.graceSeconds;
+    const how = await running.end(grace);
+    if (typeof end === 'string') return { outcome: end, problem: `${item.name} was ${how === 'killed' ? 'killed' : 'terminated'}` };
+    if (end.problem !== null) {
+      this.#options.report('in_progress', this.#step, 'warning', `${item.name} failed: ${end.problem}`);
+      return failed(`${item.name}: ${end.problem}`);
+    }
+    if (this.#step === 'stop_units') this.#hasStopped = [...this.#hasStopped, item.name];
+    const left = how === 'ended' ? '' : '; what it left running was ended';
+    this.#options.report('in_progress', this.#step, 'notice', `${item.name} ${this.#words.done}${left}`);
+    return { outcome: 'done', problem: null };
+  }
+
+  async #store(): Promise<StepResult> {
+    const { closeStore, context, flushStore } = this.#options;
+    const isDry = context.action === 'dry-run';
+    this.#begin(isDry ? 'writing what the store has in memory' : 'writing what the store has in memory, and closing it');
+    const seconds = Math.max(context.secondsLeft(), this.#times.storeSeconds);
+    const problem = await within(seconds, isDry ? flushStore() : closeStore());
+    return problem === null ? { outcome: 'done', problem } : failed(problem);
+  }
+
+  async #power(): Promise<StepResult> {
+    const { context, power } = this.#options;
+    const { action } = context;
+    this.#begin(action === 'dry-run' ? 'a dry run ends here: the machine stays up' : `the machine is told to ${action}`);
+    await within(Math.max(context.secondsLeft(), LEAST_POWER_SECONDS), power.perform(context));
+    return { outcome: 'done', problem: null };
+  }
+
+  #begin(message: string): void {
+    this.#options.report('in_progress', this.#step, 'notice', message);
+  }
+
+  /** Tells how a step ended, and what follows from it. */
+  #tell({ outcome, problem }: StepResult, phase: ShutdownPhase): void {
+    const { context, report } = this.#options;
+    const { action, reason } = context;
+    const step = this.#step;
+    const why = problem === null ? '' : `: ${problem}`;
+    if (phase === 'completed') {
+      report('completed', step, 'notice', action === 'dry-run' ? 'completed; this was a dry run' : `completed: ${action} is under way`);
+    } else if (phase === 'aborted') {
+      const cause = outcome === 'stopped' ? `the service was stopped during the step ${step}` : `the step ${step} failed`;
+      const stopped = this.#hasStopped.length > 0 ? `; units that were stopped stay so: ${this.#hasStopped.join(', ')}` : '';
+      report('aborted', step, 'error', `aborted, the machine stays up: ${cause}${why}${stopped}`);
+    } else if (outcome === 'out_of_time') {
+      report('in_progress', step, 'warning', `out of time in the step ${step}${why}; going on without what is left of it`);
+    } else if (outcome === 'failed') {
+      const reasonToGoOn = step === 'store' ? 'it holds up no shutdown' : `${reason} does not wait for it`;
+      report('in_progress', step, 'warning', `the step ${step} failed${why}; going on, ${reasonToGoOn}`);
+    } else {
+      report('in_progress', step, 'notice', `the step ${step} is done`);
+    }
+  }
+
+  get #words(): { readonly none: string; readonly doing: string; readonly done: string } {
+    return this.#step === 'hooks'
+      ? { none: 'there are no hooks to run', doing: 'running', done: 'is done' }
+      : { none: 'there are no units to stop', doing: 'stopping', done: 'is stopped' };
+  }
+}
+
+/** Rejects when it takes longer. */
+async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done within ${seconds.toFixed(1)} s`)), seconds * 1000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+function failed(problem: string): StepResult {
+  return { outcome: 'failed', problem };
+}

@@ -1,0 +1,40 @@
+import type { Log } from '../core/ports.ts';
+import type { ShutdownBook } from '../core/shutdown-ports.ts';
+import type { ShutdownRecord } from '../core/shutdown-record.ts';
+import { RefusalTally } from '../core/shutdown-tally.ts';
+
+/** Refusals that are counted together are saved this often. */
+const SAVE_SECONDS = 60;
+
+/** Writes every refusal into the log and the record, one by one or, in a flood, counted together. */
+export class RefusalRegister {
+  readonly #book: ShutdownBook;
+  readonly #log: Log;
+  readonly #tally = new RefusalTally();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(book: ShutdownBook, log: Log) {
+    this.#book = book;
+    this.#log = log;
+  }
+
+  add(refusal: ShutdownRecord, nowSeconds: number): void {
+    const alone = this.#tally.add(refusal, nowSeconds);
+    if (alone) void this.#save(alone);
+    else this.#timer ??= setTimeout(() => void this.flush(), SAVE_SECONDS * 1000).unref();
+  }
+
+  /** Saves what was counted together up to now. */
+  async flush(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    const together = this.#tally.due();
+    if (together) await this.#save(together);
+  }
+
+  async #save(record: ShutdownRecord): Promise<void> {
+    const { address, calls, message, reason, requested_by, timeout } = record;
+    this.#log('warning', 'safe shutdown refused', { why: message, reason, requested_by, timeout, address, calls });
+    await this.#book.recordShutdown(record);
+  }
+}

@@ -1,0 +1,61 @@
+import { BlockList, isIP } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import type { Config } from '../config/schema.ts';
+import type { ShutdownAction, ShutdownCaller } from '../core/shutdown.ts';
+
+/** What of the configuration a safe shutdown keeps to. */
+export interface ShutdownSettings {
+  readonly enabled: boolean;
+  readonly action: ShutdownAction;
+  readonly allowFrom: readonly string[];
+  readonly maxRequestsPerMinute: number;
+  readonly hooksFolder: string;
+  /** Whether the folder was named in the configuration: it must be there then. */
+  readonly hooksRequired: boolean;
+  readonly stopUnits: readonly string[];
+}
+
+/** `standardAction`: what the last step does where the configuration leaves that open. */
+export function shutdownSettings(config: Config, configFile: string, standardAction: ShutdownAction): ShutdownSettings {
+  const { action, allow_from, enabled, hooks_path, max_requests_per_minute, stop_units } = config.safe_shutdown;
+  return {
+    enabled,
+    action: action ?? standardAction,
+    allowFrom: allow_from,
+    maxRequestsPerMinute: max_requests_per_minute,
+    hooksFolder: hooks_path === null ? join(dirname(resolve(configFile)), 'shutdown.d') : resolve(hooks_path),
+    hooksRequired: hooks_path !== null,
+    stopUnits: stop_units,
+  };
+}
+
+type Family = 'ipv4' | 'ipv6';
+
+const familyOf = (address: string): Family | null => {
+  const version = isIP(address);
+  return version === 0 ? null : version === 4 ? 'ipv4' : 'ipv6';
+};
+
+/** The addresses and networks of safe_shutdown.allow_from. */
+export class AllowList {
+  readonly #list = new BlockList();
+
+  constructor(entries: readonly string[]) {
+    for (const entry of entries) {
+      const [address = '', prefix] = entry.split('/');
+      const family = familyOf(address);
+      if (family === null) continue; // The configuration's own check has refused it.
+      if (prefix === undefined) this.#list.addAddress(address, family);
+      else this.#list.addSubnet(address, Number(prefix), family);
+    }
+  }
+
+  /** Why a caller may not ask; null: it may. This machine always may, and so may whom the transport vouches for. */
+  refusal({ address, local }: ShutdownCaller): string | null {
+    if (local === true || (local === null && address === null)) return null;
+    const host = address?.replace(/%.*$/, '') ?? ''; // A link-local address carries its interface.
+    const family = familyOf(host);
+    if (family !== null && this.#list.check(host, family)) return null;
+    return `requests from ${address ?? 'other machines'} are not accepted; this machine's safe_shutdown.allow_from would have to list the address`;
+  }
+}

@@ -1,0 +1,266 @@
+import { monotonicFactory } from 'ulid';
+import type { Log, Publisher } from '../core/ports.ts';
+import type { ShutdownCall, ShutdownCaller, ShutdownHandler, ShutdownProgress, ShutdownReply } from '../core/shutdown.ts';
+import { RequestLimit } from '../core/shutdown-limit.ts';
+import type { PowerControl, ShutdownBook, ShutdownContext } from '../core/shutdown-ports.ts';
+import { cutMessage, recordOf, type ShutdownOutcome, type ShutdownRecord, settled } from '../core/shutdown-record.ts';
+import { checkCall, MAX_REQUESTED_BY, type ShutdownRequest } from '../core/shutdown-request.ts';
+import { type Clocks, isoUtc } from '../core/time.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
+import { Procedure, type Report } from './safe-shutdown-procedure.ts';
+import { RefusalRegister } from './safe-shutdown-register.ts';
+import type { ShutdownRunners } from './safe-shutdown-runners.ts';
+import { AllowList, type ShutdownSettings } from './safe-shutdown-settings.ts';
+import { REQUESTS_SHOWN, shutdownStatus } from './safe-shutdown-status.ts';
+
+export interface SafeShutdownOptions {
+  readonly settings: ShutdownSettings;
+  readonly clocks: Clocks;
+  readonly log: Log;
+  readonly book: ShutdownBook;
+  /** Writes what the store has in memory; resolves with why that failed, or null. */
+  readonly flushStore: () => Promise<string | null>;
+  /** Closes the store for good, before the machine goes down. */
+  readonly closeStore: () => Promise<void>;
+  readonly runners: (settings: ShutdownSettings) => ShutdownRunners;
+  readonly power: PowerControl;
+  /** Of this boot of the machine; null: not known. */
+  readonly bootId: string | null;
+  readonly publish: Publisher['publishShutdown'];
+}
+
+/** A shutdown that is under way. */
+interface Running {
+  readonly procedure: Procedure;
+  readonly request: ShutdownRequest;
+  readonly context: ShutdownContext;
+  record: ShutdownRecord;
+}
+
+/**
+ * The safe shutdown: decides on calls, keeps a record of each, runs one procedure at a time and tells of it. It never rejects and never
+ * throws for what a call contains.
+ */
+export class SafeShutdown {
+  readonly #options: SafeShutdownOptions;
+  readonly #limit: RequestLimit;
+  readonly #register: RefusalRegister;
+  /** Unique is enough, secret is not needed: no need to load OpenSSL for it. */
+  readonly #uniqueId = monotonicFactory(Math.random);
+  readonly #counts = { accepted: 0, refused: 0 };
+  #settings: ShutdownSettings;
+  #allowed: AllowList;
+  #running: Running | null = null;
+  #ended: Promise<void> = Promise.resolve();
+  /** The last accepted request, once it has ended. */
+  #last: ShutdownRecord | null = null;
+  #isStopping = false;
+  #isStoreClosed = false;
+
+  constructor(options: SafeShutdownOptions) {
+    const { book, log, settings } = options;
+    this.#options = options;
+    this.#settings = settings;
+    this.#allowed = new AllowList(settings.allowFrom);
+    this.#limit = new RequestLimit(settings.maxRequestsPerMinute);
+    this.#register = new RefusalRegister(book, log);
+  }
+
+  /** Answers a call at once; an accepted procedure goes on by itself. */
+  readonly handler: ShutdownHandler = async (call, caller) => {
+    const settings = this.#settings;
+    try {
+      const decided = await this.#decide(call, caller, settings);
+      if (typeof decided === 'string') return this.#refuse(call, caller, decided);
+      // Looked at again, and nothing is waited for after it: of two calls at once only one can get through.
+      const obstacle = this.#obstacle();
+      return obstacle === null ? this.#accept(call, caller, decided, settings) : this.#refuse(call, caller, obstacle);
+    } catch (error) {
+      this.#options.log('error', 'a call of safe shutdown failed', { error: (error as Error).message });
+      return { success: false, message: `refused: ${(error as Error).message}` };
+    }
+  };
+
+  /** Looks at how the last request of an earlier run ended, once the store is open, and says what would be in the way of the next one. */
+  async start(): Promise<void> {
+    const { bootId, book, log } = this.#options;
+    const [last] = await book.shutdowns({ accepted: true, limit: 1 }).catch(() => []); // The store says itself what is wrong with it.
+    if (last) {
+      this.#last = settled(last, bootId, this.#now());
+      if (last.outcome === 'in_progress') {
+        const { outcome, message, reason, requested_by, request_id } = this.#last;
+        log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
+        await book.recordShutdown(this.#last);
+      }
+    }
+    await this.#lookAhead();
+  }
+
+  /** Takes over settings that were changed; a procedure under way keeps to those that it began with. */
+  async configure(settings: ShutdownSettings): Promise<void> {
+    this.#settings = settings;
+    this.#allowed = new AllowList(settings.allowFrom);
+    this.#limit.setPerMinute(settings.maxRequestsPerMinute);
+    await this.#lookAhead();
+  }
+
+  /** Ends a procedure under way (unless the machine is going down already) and saves what is left to be recorded. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#running?.procedure.stop();
+    await this.#ended;
+    if (!this.#isStoreClosed) await this.#register.flush();
+  }
+
+  /** For /status. */
+  async status(): Promise<StatusDocument['shutdown']> {
+    const { bootId, book } = this.#options;
+    const records = await book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
+    const current = this.#running;
+    const requests = records.map((record) =>
+      record.request_id === current?.record.request_id ? current.record : settled(record, bootId, this.#now()),
+    );
+    return shutdownStatus({
+      settings: this.#settings,
+      problem: await this.#actionProblem(this.#settings),
+      last: current?.record ?? this.#last ?? requests.find(({ outcome }) => outcome !== 'refused') ?? null,
+      secondsLeft: current?.context.secondsLeft() ?? null,
+      counts: this.#counts,
+      requests,
+    });
+  }
+
+  /** What a call asks for where it may be granted; else why not. */
+  async #decide(call: ShutdownCall, caller: ShutdownCaller, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
+    if (!settings.enabled) return 'safe_shutdown.enabled is false on this machine';
+    const foreign = this.#allowed.refusal(caller);
+    if (foreign !== null) return foreign; // It is no use to wait: nor does it use up what others may call.
+    const requestedBy = String(call.requested_by).slice(0, 2 * MAX_REQUESTED_BY);
+    const waitSeconds = this.#limit.take(`${caller.address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
+    if (waitSeconds > 0) {
+      return `too many requests: at most ${settings.maxRequestsPerMinute} a minute from one caller; try again in ${Math.ceil(waitSeconds)} s`;
+    }
+    const checked = checkCall(call);
+    if (!checked.ok) return checked.message;
+    return this.#obstacle() ?? (await this.#actionProblem(settings)) ?? checked.request;
+  }
+
+  /** What stands in the way of any request just now. */
+  #obstacle(): string | null {
+    if (this.#isStopping) return 'the service is being stopped';
+    if (!this.#running) return null;
+    const { context, request } = this.#running;
+    return `already in progress: ${request.reason}, asked for by ${request.requestedBy}, ${context.secondsLeft().toFixed(1)} s left`;
+  }
+
+  async #actionProblem({ action }: ShutdownSettings): Promise<string | null> {
+    const why = await this.#options.power.refusal(action);
+    return why === null ? null : `safe_shutdown.action is ${action}, ${why}`;
+  }
+
+  #refuse(call: ShutdownCall, caller: ShutdownCaller, why: string): ShutdownReply {
+    const { monotonicSeconds } = this.#options.clocks;
+    this.#counts.refused += 1;
+    this.#register.add(this.#record(call, caller, 'refused', why), monotonicSeconds());
+    return { success: false, message: `refused: ${why}` };
+  }
+
+  #record(call: ShutdownCall, caller: ShutdownCaller, outcome: ShutdownOutcome, message: string): ShutdownRecord {
+    const { bootId, clocks } = this.#options;
+    const nowMs = clocks.wallMilliseconds();
+    const { action } = this.#settings;
+    return recordOf(call, caller, {
+      request_id: this.#uniqueId(nowMs),
+      timestamp: isoUtc(nowMs),
+      action,
+      outcome,
+      message,
+      boot_id: bootId,
+    });
+  }
+
+  #accept(call: ShutdownCall, caller: ShutdownCaller, request: ShutdownRequest, settings: ShutdownSettings): ShutdownReply {
+    const { book, clocks, flushStore, log, power, runners } = this.#options;
+    const { action } = settings;
+    const { reason, requestedBy, timeoutSeconds } = request;
+    const record = this.#record(call, caller, 'in_progress', 'accepted');
+    const deadline = clocks.monotonicSeconds() + timeoutSeconds;
+    const secondsLeft = (): number => Math.max(0, deadline - clocks.monotonicSeconds());
+    const context: ShutdownContext = { requestId: record.request_id, reason, requestedBy, action, secondsLeft };
+    const steps = runners(settings);
+    const recorded = book.recordShutdown(record);
+    const closeStore = (): Promise<string | null> => this.#closeStore();
+    const report: Report = (...parts) => this.#report(...parts);
+    const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, closeStore, power, report });
+    this.#counts.accepted += 1;
+    this.#running = { procedure, request, context, record };
+    log('notice', 'safe shutdown accepted', { reason, requested_by: requestedBy, timeout: timeoutSeconds, address: caller.address });
+    this.#ended = procedure.run().then((outcome) => this.#end(outcome));
+    const message = `accepted: ${action} for ${reason} within ${timeoutSeconds} s; request ${record.request_id}`;
+    return { success: true, message };
+  }
+
+  /** What a step tells goes to the log, to everybody who listens, and into the record. */
+  #report(...[state, step, level, text]: Parameters<Report>): void {
+    const running = this.#running as Running;
+    const { context, request } = running;
+    const { log, publish } = this.#options;
+    const message = cutMessage(text);
+    log(level, `safe shutdown, ${step}: ${message}`, { request_id: context.requestId });
+    const isNewStep = running.record.step !== step;
+    running.record = { ...running.record, step, message };
+    if (isNewStep) void this.#save(running.record);
+    const progress: ShutdownProgress = {
+      request_id: context.requestId,
+      state,
+      step,
+      reason: request.reason,
+      requested_by: request.requestedBy,
+      action: context.action,
+      seconds_left: Math.round(context.secondsLeft() * 1000) / 1000,
+      message,
+      timestamp: this.#now(),
+    };
+    try {
+      publish(progress);
+    } catch (error) {
+      log('error', 'the progress of a safe shutdown could not be published', { error: (error as Error).message });
+    }
+  }
+
+  /** Says in the record that the last step is next: after that nothing can be written, and the next start tells how it went. */
+  async #closeStore(): Promise<string | null> {
+    const running = this.#running as Running;
+    await this.#register.flush();
+    await this.#save({ ...running.record, step: 'power' });
+    this.#isStoreClosed = true;
+    await this.#options.closeStore();
+    return null;
+  }
+
+  async #end(outcome: 'completed' | 'aborted'): Promise<void> {
+    const { record } = this.#running as Running;
+    this.#last = { ...record, outcome, ended: this.#now() };
+    this.#running = null;
+    await this.#save(this.#last);
+  }
+
+  async #save(record: ShutdownRecord): Promise<void> {
+    if (!this.#isStoreClosed) await this.#options.book.recordShutdown(record);
+  }
+
+  /** Says in the log what a request would fail for, before there is one. */
+  async #lookAhead(): Promise<void> {
+    const { log, runners } = this.#options;
+    if (!this.#settings.enabled) return;
+    const problem = await this.#actionProblem(this.#settings);
+    if (problem !== null) log('warning', `safe shutdown is not possible: ${problem}`);
+    await runners(this.#settings)
+      .hooks.list()
+      .catch((error: Error) => log('warning', 'safe shutdown: the hooks cannot be run', { error: error.message }));
+  }
+
+  #now(): string {
+    return isoUtc(this.#options.clocks.wallMilliseconds());
+  }
+}

@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+
+export class UnusableToken extends Error {
+  override readonly name = 'UnusableToken';
+}
+
+/** The bearer token that `rest.token_file` holds; null: none is asked for. Throws UnusableToken when the file is not as it should be. */
+export function readToken(file: string | null): string | null {
+  if (file === null) return null;
+  let token: string;
+  try {
+    token = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new UnusableToken(`rest.token_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`);
+  }
+  if (!/^\S{16,512}$/.test(token)) throw new UnusableToken(`rest.token_file ${file} must hold one word of 16 to 512 characters`);
+  return token;
+}

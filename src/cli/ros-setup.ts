@@ -1,0 +1,118 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { dataPath } from '../app/data-path.ts';
+import { PROGRAMS } from '../app/programs.ts';
+import { rosPaths } from '../app/ros-paths.ts';
+import { configPath, loadConfig } from '../config/load.ts';
+import { formatConfigError } from '../config/parse.ts';
+import { graphPlace } from '../ros/environment.ts';
+import { graphNames } from '../ros/names.ts';
+import type { Prepared } from '../ros/rclnodejs/prepared.ts';
+import { probe } from '../ros/rclnodejs/probe.ts';
+import { abandon } from '../ros/rclnodejs/setup/folders.ts';
+import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
+import { SetupFailed } from '../ros/rclnodejs/setup/step.ts';
+import { lookForRos } from '../ros/rclnodejs/sourced.ts';
+import type { Command } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+
+const DISTRIBUTIONS = '/opt/ros';
+
+export const rosSetup: Command = {
+  summary: 'Prepare what edge-health needs to use the ROS 2 that is sourced',
+  usage: 'ros-setup [--config FILE] [--data DIR] [--force] [--json]',
+  help: `Makes, in the data folder, a private copy of rclnodejs for the sourced distribution, compiles edge_health_interfaces,
+generates the message code, and tries it. A second time it finds all of it there; another distribution, another
+rclnodejs or changed interfaces are prepared anew. Without it, edge-health speaks to ROS 2 by itself (ros.transport: auto).
+
+  --config FILE   configuration that names the data folder, as for run
+  --data DIR      data folder, whatever the configuration says
+  --force         prepare anew even if all is there
+  --json          the result as JSON on standard output
+
+Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced or something is not installed,
+78 configuration invalid.`,
+  options: { config: { type: 'string' }, data: { type: 'string' }, force: { type: 'boolean' }, json: { type: 'boolean' } },
+  positionals: 0,
+  run: async ({ options }) => {
+    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const loaded = loadConfig(file);
+    if (!loaded.ok) {
+      for (const error of loaded.errors) process.stderr.write(`${formatConfigError(error)}\n`);
+      return EXIT.config;
+    }
+    const { config } = loaded;
+    const data = (options['data'] as string | undefined) ?? null;
+    const paths = rosPaths(data === null ? dataPath(config, process.env) : resolve(data));
+    const asJson = options['json'] === true;
+    const fail = (code: number, problem: string): number => {
+      if (asJson) process.stdout.write(`${JSON.stringify({ state: 'failed', problem })}\n`);
+      process.stderr.write(`${problem}\n`);
+      return code;
+    };
+    const ros = lookForRos(process.env);
+    if (ros.state !== 'sourced') return fail(EXIT.unavailable, `${ros.reason}.\n${howToSource()}`);
+    const located = graphPlace(config.ros, process.env);
+    if (!located.ok) return fail(EXIT.config, located.problem);
+    const names = graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, []);
+    const tryOut = (prepared: Prepared): Promise<string | null> =>
+      probe(prepared, { program: PROGRAMS.rosProbe, environment: process.env, place: located.place, names, enclave: null });
+    // Readable by the service, which may be another user.
+    process.umask(0o022);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(signal, () => {
+        abandon(paths.preparedRoot);
+        process.exit(EXIT.failure);
+      });
+    }
+    const { distro } = ros;
+    try {
+      const result = await prepare({
+        ros,
+        paths,
+        environment: process.env,
+        force: options['force'] === true,
+        probe: tryOut,
+        onProgress: (line) => process.stderr.write(`${line}\n`),
+      });
+      if (result.state === 'missing') return fail(EXIT.unavailable, missingText(distro, result.missing));
+      process.stdout.write(asJson ? `${JSON.stringify(result)}\n` : summary(distro, result));
+      return EXIT.ok;
+    } catch (error) {
+      if (error instanceof SetupFailed) return fail(EXIT.failure, error.message);
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === undefined) throw error;
+      const hint = code === 'EACCES' ? ` Run it as the user whom ${paths.preparedRoot} belongs to, or as root.` : '';
+      return fail(EXIT.failure, `${message}.${hint}`);
+    }
+  },
+};
+
+function summary(distro: string, result: Extract<PrepareResult, { state: 'already' | 'prepared' }>): string {
+  const { prepared, removed, state } = result;
+  const gone = removed.map((key) => `removed ${key}, which nothing uses any more\n`).join('');
+  const done = state === 'already' ? 'is already prepared' : 'is prepared';
+  const next = state === 'already' ? '' : 'edge-health uses it from its next start on, where ROS 2 is sourced.\n';
+  return `${gone}ROS 2 ${distro} ${done}: ${prepared.folder}\n${next}`;
+}
+
+function missingText(distro: string, missing: Extract<PrepareResult, { state: 'missing' }>['missing']): string {
+  const width = Math.max(...missing.map(({ what }) => what.length));
+  const lines = missing.map(({ what, remedy }) => `  ${what.padEnd(width)}  ${remedy}`);
+  return `To prepare for ROS 2 ${distro} these are missing:\n${lines.join('\n')}`;
+}
+
+function howToSource(): string {
+  const installed = existsSync(DISTRIBUTIONS)
+    ? readdirSync(DISTRIBUTIONS).filter((name) => existsSync(`${DISTRIBUTIONS}/${name}/setup.bash`))
+    : [];
+  const sudo =
+    process.env['SUDO_USER'] === undefined
+      ? ''
+      : '\nsudo does not pass a sourced ROS 2 on: sudo bash -c "source <setup file> && edge-health ros-setup"';
+  if (installed.length === 0) {
+    return `There is none in ${DISTRIBUTIONS}: install one (https://docs.ros.org), or source the setup.bash of a workspace.${sudo}`;
+  }
+  return `Installed: ${installed.join(', ')}. Run: source ${DISTRIBUTIONS}/${installed[0]}/setup.bash${sudo}`;
+}

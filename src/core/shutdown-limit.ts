@@ -1,0 +1,65 @@
+import { EPSILON_SECONDS } from './time.ts';
+
+/** All callers together may ask this many times as often as one of them, so that one gone wild does not keep the others out. */
+const CALLERS = 3;
+
+interface Bucket {
+  readonly level: number;
+  readonly atSeconds: number;
+}
+
+/**
+ * How often a safe shutdown may be asked for: a token bucket for each caller and one for all of them. It holds a minute's
+ * calls and fills up within a minute. A call that is refused here takes nothing out, so that waiting always helps.
+ */
+export class RequestLimit {
+  #perMinute: number;
+  #all: Bucket | null = null;
+  readonly #callers = new Map<string, Bucket>();
+
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+  }
+
+  /** Callers that are remembered; those whose bucket is full again are not. */
+  get size(): number {
+    return this.#callers.size;
+  }
+
+  setPerMinute(perMinute: number): void {
+    this.#perMinute = perMinute;
+  }
+
+  /** Counts a call. 0: it may pass; else the seconds after which the next one may. */
+  take(caller: string, nowSeconds: number): number {
+    const all = this.#filled(this.#all, this.#perMinute * CALLERS, nowSeconds);
+    // Looked at first: beyond it no caller is remembered, which bounds their number.
+    if (!hasToken(all)) return this.#wait(all, this.#perMinute * CALLERS);
+    this.#forgetFull(nowSeconds);
+    const own = this.#filled(this.#callers.get(caller) ?? null, this.#perMinute, nowSeconds);
+    if (!hasToken(own)) return this.#wait(own, this.#perMinute);
+    this.#callers.set(caller, { ...own, level: own.level - 1 });
+    this.#all = { ...all, level: all.level - 1 };
+    return 0;
+  }
+
+  #filled(bucket: Bucket | null, capacity: number, nowSeconds: number): Bucket {
+    if (!bucket) return { level: capacity, atSeconds: nowSeconds };
+    const gained = ((nowSeconds - bucket.atSeconds) * capacity) / 60;
+    return { level: Math.min(capacity, bucket.level + gained), atSeconds: nowSeconds };
+  }
+
+  #wait({ level }: Bucket, capacity: number): number {
+    return ((1 - level) * 60) / capacity;
+  }
+
+  #forgetFull(nowSeconds: number): void {
+    for (const [caller, bucket] of this.#callers) {
+      if (this.#filled(bucket, this.#perMinute, nowSeconds).level >= this.#perMinute) this.#callers.delete(caller);
+    }
+  }
+}
+
+function hasToken({ level }: Bucket): boolean {
+  return level + EPSILON_SECONDS >= 1;
+}

@@ -1,0 +1,17 @@
+import { findPrepared, type Prepared, type RosPaths } from './prepared.ts';
+import { lookForRos, type SourcedRos } from './sourced.ts';
+
+/** What there is of ROS 2 for rclnodejs, short of trying it. */
+export type RosFinding =
+  | { readonly state: 'none'; readonly reason: string }
+  | { readonly state: 'broken'; readonly reason: string }
+  | { readonly state: 'unprepared'; readonly ros: SourcedRos; readonly reason: string }
+  | { readonly state: 'prepared'; readonly ros: SourcedRos; readonly prepared: Prepared };
+
+/** Looks at the environment and at what was prepared. Reads some small files; loads nothing and starts nothing. */
+export function findRos(environment: NodeJS.ProcessEnv, paths: RosPaths): RosFinding {
+  const ros = lookForRos(environment);
+  if (ros.state !== 'sourced') return ros;
+  const prepared = findPrepared(ros.distro, paths);
+  return 'reason' in prepared ? { state: 'unprepared', ros, reason: prepared.reason } : { state: 'prepared', ros, prepared };
+}

@@ -1,0 +1,45 @@
+import type { GraphNames } from '../graph.ts';
+import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
+
+export interface FollowedTopic {
+  readonly topic: string;
+  readonly kind: 'health' | 'alert';
+}
+
+/** How a publisher's offer is numbered in rmw/types.h. */
+export interface Offer {
+  readonly reliability: number;
+  readonly durability: number;
+}
+
+/** Topics of other namespaces that are taken in. */
+export const MAX_FOLLOWED_TOPICS = 64;
+
+const RELIABLE = 1;
+const TRANSIENT_LOCAL = 1;
+
+/**
+ * The topics to listen to: the own ones, and whatever else on the graph ends in /health_status or /alerts and has our type. The
+ * own ones come first, the others in the order of their names.
+ */
+export function topicsToFollow(
+  graph: readonly { readonly name: string; readonly types: readonly string[] }[],
+  names: GraphNames,
+): FollowedTopic[] {
+  const own: FollowedTopic[] = [
+    { topic: names.topics.healthStatus, kind: 'health' },
+    { topic: names.topics.alerts, kind: 'alert' },
+  ];
+  const others: FollowedTopic[] = [];
+  for (const { name, types } of [...graph].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (own.some(({ topic }) => topic === name)) continue;
+    if (name.endsWith('/health_status') && types.includes(HEALTH_STATUS.rosName)) others.push({ topic: name, kind: 'health' });
+    if (name.endsWith('/alerts') && types.includes(ALERT.rosName)) others.push({ topic: name, kind: 'alert' });
+  }
+  return [...own, ...others].slice(0, MAX_FOLLOWED_TOPICS);
+}
+
+/** Whether a publisher offers less than the contract asks for, so that a subscription which asks for all of it hears nothing. */
+export function offersLess({ reliability, durability }: Offer): boolean {
+  return reliability !== RELIABLE || durability !== TRANSIENT_LOCAL;
+}

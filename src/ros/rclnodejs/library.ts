@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import { addonFile } from './prepared.ts';
+
+/**
+ * The part of rclnodejs 2 that is used here. Messages go through it serialized: their bytes are made and read by this product's
+ * own CDR code, as with the embedded transport, which takes a third of the CPU time of rclnodejs' message objects.
+ */
+export interface Rclnodejs {
+  readonly Context: new () => RclContext;
+  readonly Node: new (
+    name: string,
+    namespace: string,
+    context: RclContext,
+    options: NodeOptions,
+    rosArguments: readonly string[],
+    useGlobalArguments: boolean,
+  ) => RclNode;
+  readonly QoS: (new (
+    history: number,
+    depth: number,
+    reliability: number,
+    durability: number,
+  ) => RclQos) & {
+    readonly profileServicesDefault: string;
+  };
+  init(context: RclContext, argv: readonly string[]): Promise<void>;
+  /** Takes away its SIGINT handler, which would end the nodes behind the service's back. */
+  removeSignalHandlers(): void;
+}
+
+export interface RclContext {
+  /** Destroys every node; blocks until their executors' waits are over. */
+  shutdown(): void;
+  isShutdown(): boolean;
+}
+
+export interface NodeOptions {
+  readonly startParameterServices: boolean;
+  readonly startTypeDescriptionService: boolean;
+  readonly enableRosout: boolean;
+}
+
+export interface RclQos {
+  readonly depth: number;
+}
+
+/** What rclnodejs asks of a message class when only serialized messages pass. */
+export interface RawType {
+  type(): { readonly pkgName: string; readonly subFolder: string; readonly interfaceName: string };
+}
+
+export interface RclPublisher {
+  publish(serialized: Buffer): void;
+  /** Matched subscriptions, those of this process too. */
+  readonly subscriptionCount: number;
+  /** Blocks at most this long; throws where the middleware cannot tell. */
+  waitForAllAcked(nanoseconds: bigint): boolean;
+}
+
+export type RclSubscription = object;
+
+export interface GuardCondition {
+  trigger(): void;
+}
+
+export interface RclNode {
+  /** Waits in a thread of its own, at most this long at a time; callbacks run in the event loop. */
+  spin(timeoutMilliseconds: number): void;
+  createPublisher(type: RawType, topic: string, options: { readonly qos: RclQos }): RclPublisher;
+  createSubscription(
+    type: RawType,
+    topic: string,
+    options: { readonly qos: RclQos; readonly isRaw: true },
+    onMessage: (serialized: Buffer) => void,
+  ): RclSubscription;
+  destroySubscription(subscription: RclSubscription): void;
+  createService(
+    type: string,
+    name: string,
+    options: { readonly qos: string },
+    onRequest: (request: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>,
+  ): object;
+  createGuardCondition(onTrigger: () => void): GuardCondition;
+  getPublishersInfoByTopic(
+    topic: string,
+  ): readonly { readonly qos_profile: { readonly reliability: number; readonly durability: number } }[];
+  getTopicNamesAndTypes(): readonly { readonly name: string; readonly types: readonly string[] }[];
+  getNodeNamesAndNamespaces(): readonly { readonly name: string; readonly namespace: string }[];
+}
+
+/** As numbered in rmw/types.h. */
+const KEEP_LAST = 1;
+const RELIABLE = 1;
+const BEST_EFFORT = 2;
+const TRANSIENT_LOCAL = 1;
+const VOLATILE = 2;
+
+export function reliableQos(library: Rclnodejs, durability: 'transient local' | 'volatile', depth: number): RclQos {
+  return new library.QoS(KEEP_LAST, depth, RELIABLE, durability === 'volatile' ? VOLATILE : TRANSIENT_LOCAL);
+}
+
+/** What every publisher satisfies. */
+export function anyQos(library: Rclnodejs, depth: number): RclQos {
+  return new library.QoS(KEEP_LAST, depth, BEST_EFFORT, VOLATILE);
+}
+
+/** What rclnodejs takes for the class of a type such as `edge_health_interfaces/msg/Alert`. */
+export function rawType(rosName: string): RawType {
+  const [pkgName = '', subFolder = '', interfaceName = ''] = rosName.split('/');
+  return Object.assign(() => undefined, { type: () => ({ pkgName, subFolder, interfaceName }) });
+}
+
+/**
+ * Loads the private copy in a prepared folder. Throws what the dynamic linker says when its addon cannot be loaded; rclnodejs
+ * itself would start to compile then, so the addon goes first.
+ */
+export function loadRclnodejs(folder: string): Rclnodejs {
+  delete process.env['RCLNODEJS_FORCE_BUILD'];
+  const require = process.getBuiltinModule('node:module').createRequire(join(folder, 'prepared.cjs'));
+  require(addonFile(folder));
+  const loaded = require('rclnodejs') as Rclnodejs & { default?: Rclnodejs };
+  const library = loaded.default ?? loaded;
+  library.removeSignalHandlers();
+  return library;
+}

@@ -1,0 +1,129 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where the product keeps what preparing needs, and where it puts the result. */
+export interface RosPaths {
+  /** In the data folder: one folder a key. */
+  readonly preparedRoot: string;
+  /** The package edge_health_interfaces: .msg and .srv files, CMakeLists.txt. */
+  readonly interfaces: string;
+  /** rclnodejs as it was installed with the product. Never imported: it would try to compile itself where it cannot load. */
+  readonly rclnodejs: string;
+}
+
+/** What `edge-health ros-setup` made for one ROS distribution, one rclnodejs and one set of interfaces. */
+export interface Prepared {
+  readonly key: string;
+  readonly distro: string;
+  readonly folder: string;
+}
+
+/** `prepared.json` of a prepared folder: written last, so that a folder that has it is whole. */
+export interface PreparedManifest {
+  readonly key: string;
+  readonly architecture: string;
+  /** `prebuilt` or `compiled`. */
+  readonly addon: string;
+  readonly made: string;
+}
+
+export const MANIFEST = 'prepared.json';
+
+/** The compiled typesupport libraries of edge_health_interfaces: rcl finds them by LD_LIBRARY_PATH alone. */
+export function libraryFolder(prepared: Prepared): string {
+  return join(prepared.folder, 'interfaces/lib');
+}
+
+export function addonFile(folder: string): string {
+  return join(folder, 'node_modules/rclnodejs/build/Release/rclnodejs.node');
+}
+
+/** Version of the rclnodejs that came with the product; null: it is not installed. */
+export function rclnodejsVersion(paths: RosPaths): string | null {
+  try {
+    const { version } = JSON.parse(readFileSync(join(paths.rclnodejs, 'package.json'), 'utf8')) as { version?: unknown };
+    return typeof version === 'string' && /^[\w.+-]+$/.test(version) ? version : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Eight hexadecimal digits that change with any file that decides the generated code. Throws when the files cannot be read. */
+export function interfaceHash(folder: string): string {
+  const files = ['CMakeLists.txt'];
+  for (const kind of ['msg', 'srv']) {
+    for (const name of readdirSync(join(folder, kind)).sort()) if (name.endsWith(`.${kind}`)) files.push(`${kind}/${name}`);
+  }
+  // FNV-1a: node:crypto would cost the service 3 MB, and nobody is to be kept out by this.
+  let hash = 0x811c9dc5;
+  for (const file of files) {
+    for (const octet of Buffer.concat([Buffer.from(`${file}\0`), readFileSync(join(folder, file)), Buffer.from([0])])) {
+      hash = Math.imul(hash ^ octet, 0x01000193);
+    }
+  }
+  return (hash >>> 0).toString(16).padStart(8, '0');
+}
+
+/** The name of the folder for this distribution and what the product has now; null: rclnodejs is not installed. */
+export function preparedKey(distro: string, paths: RosPaths): string | null {
+  const version = rclnodejsVersion(paths);
+  return version === null ? null : `${distro}-${version}-${interfaceHash(paths.interfaces)}`;
+}
+
+/** What is prepared for a distribution, or why nothing can be used. */
+export function findPrepared(distro: string, paths: RosPaths): Prepared | { readonly reason: string } {
+  let key: string | null;
+  try {
+    key = preparedKey(distro, paths);
+  } catch (error) {
+    return { reason: `the interface package ${paths.interfaces} cannot be read: ${(error as Error).message}` };
+  }
+  if (key === null) return { reason: `the npm package rclnodejs is not installed in ${paths.rclnodejs}: install edge-health again` };
+  const folder = join(paths.preparedRoot, key);
+  const manifest = readManifest(folder);
+  if (manifest !== null) {
+    const whole = manifest.key === key && existsSync(addonFile(folder)) && existsSync(join(folder, 'interfaces/lib'));
+    if (!whole) return { reason: `what was prepared in ${folder} is not whole: run edge-health ros-setup --force` };
+    if (manifest.architecture === process.arch) return { key, distro, folder };
+    return { reason: `what was prepared in ${folder} is for ${manifest.architecture}: run edge-health ros-setup --force` };
+  }
+  if (preparedKeys(paths.preparedRoot).some((other) => other.startsWith(`${distro}-`))) {
+    return { reason: 'prepared for another version of rclnodejs or of the interfaces: run edge-health ros-setup again' };
+  }
+  return { reason: 'not prepared: run edge-health ros-setup' };
+}
+
+/** Names of the folders in which something whole was prepared. */
+export function preparedKeys(preparedRoot: string): string[] {
+  try {
+    return readdirSync(preparedRoot).filter((name) => existsSync(join(preparedRoot, name, MANIFEST)));
+  } catch {
+    return [];
+  }
+}
+
+export function readManifest(folder: string): PreparedManifest | null {
+  try {
+    const manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')) as Partial<PreparedManifest>;
+    const { key, architecture, addon = '', made = '' } = manifest;
+    return typeof key === 'string' && typeof architecture === 'string' ? { key, architecture, addon, made } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Holds the process id of a process that was restarted: it is not restarted again, whatever became of LD_LIBRARY_PATH on the way. */
+const RESTARTED = 'EDGE_HEALTH_ROS_RESTARTED';
+
+/**
+ * The environment in which a process can load what was prepared; null: this one will do. The dynamic linker reads
+ * LD_LIBRARY_PATH when a process starts, so a change takes a restart (`process.execve`).
+ */
+export function environmentFor(prepared: Prepared, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv | null {
+  const libraries = libraryFolder(prepared);
+  const path = (environment['LD_LIBRARY_PATH'] ?? '').split(':').filter((folder) => folder !== '');
+  if (path[0] === libraries || environment[RESTARTED] === String(process.pid)) return null;
+  // In front: a workspace that is sourced may hold another version of the same package.
+  const joined = [libraries, ...path.filter((folder) => folder !== libraries)].join(':');
+  return { ...environment, LD_LIBRARY_PATH: joined, [RESTARTED]: String(process.pid) };
+}

@@ -1,0 +1,77 @@
+import type { HealthStatus } from '../../core/health-status.ts';
+import { isoUtc } from '../../core/time.ts';
+import type { ProbeAnswer, ProbeRequest } from './probe.ts';
+import { RclnodejsTransport } from './transport.ts';
+
+const RETURN_WITHIN_MS = 5000;
+/** Short, so that the process ends soon. */
+const SPIN_MS = 20;
+
+/** Does all that the service would do with rclnodejs, once. */
+async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest): Promise<void> {
+  let returned: () => void = () => undefined;
+  const cameBack = new Promise<void>((resolve) => {
+    returned = resolve;
+  });
+  const status: HealthStatus = {
+    cpu_percent: 1.5,
+    memory_percent: null,
+    disk_percent: null,
+    temperature: null,
+    status: 'UNKNOWN',
+    node_name: 'probe',
+    timestamp: isoUtc(Date.now()),
+  };
+  const transport = new RclnodejsTransport({
+    prepared,
+    place,
+    names,
+    enclave,
+    spinMilliseconds: SPIN_MS,
+    localNode: '',
+    gather: true,
+    diagnostics: () => {
+      throw new Error('nobody listens to the diagnostics of a probe');
+    },
+    log: (_level, message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
+    monotonicSeconds: () => performance.now() / 1000,
+    listener: {
+      onHealthStatus: (arrived) => {
+        if (arrived.timestamp === status.timestamp) returned();
+      },
+      onAlert: () => undefined,
+      onSafeShutdown: async () => ({ success: false, message: 'edge-health is starting; ask again' }),
+    },
+  });
+  await transport.start();
+  try {
+    if (publish) {
+      transport.publishHealth(status);
+      await within(cameBack, RETURN_WITHIN_MS, 'a published message did not come back within 5 s');
+    }
+  } finally {
+    await transport.stop();
+  }
+}
+
+function within(promise: Promise<void>, milliseconds: number, message: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(message)), milliseconds);
+    promise.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function answer(found: ProbeAnswer): void {
+  process.stdout.write(`${JSON.stringify(found)}\n`);
+}
+
+tryOut(JSON.parse(process.argv[2] ?? '') as ProbeRequest).then(
+  () => answer({ ok: true }),
+  (error: Error) => {
+    answer({ ok: false, error: error.message });
+    process.exitCode = 1;
+  },
+);

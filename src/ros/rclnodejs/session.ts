@@ -1,0 +1,116 @@
+import type { GraphOptions } from '../graph.ts';
+import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import type { Arrivals } from './arrivals.ts';
+import { Follower } from './follower.ts';
+import { type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
+
+export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
+
+export interface SessionOptions extends GraphOptions {
+  readonly arrivals: Arrivals;
+  /** How long an executor waits at most. Stopping takes as long, for each of the nodes that spin. */
+  readonly spinMilliseconds: number;
+}
+
+/** Keep last of every topic (contract). */
+const DEPTH = 10;
+/** Neither parameters nor rosout: the product has its own configuration and log, and each costs endpoints and memory. */
+const BARE = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
+/** How long stopping waits for subscribers that have not confirmed the last alerts and shutdown steps. */
+const ACKNOWLEDGED_WITHIN_NS = 250_000_000n;
+
+/** The four nodes in one context: publishers, what is listened to, and the service. */
+export class Session {
+  readonly #context: RclContext;
+  readonly #nodes: readonly RclNode[];
+  readonly #publishers: Readonly<Record<TopicName, RclPublisher>>;
+  readonly #follower: Follower | null;
+  readonly #options: SessionOptions;
+
+  /** `context` is initialised; whatever throws here, shutting it down ends all of it. */
+  constructor(library: Rclnodejs, context: RclContext, options: SessionOptions) {
+    this.#context = context;
+    this.#options = options;
+    const { names, listener, spinMilliseconds } = options;
+    const node = (name: string): RclNode => new library.Node(name, names.namespace, context, BARE, [], false);
+    const healthMonitor = node(names.nodes.healthMonitor);
+    const thresholdMonitor = node(names.nodes.thresholdMonitor);
+    const alertPublisher = node(names.nodes.alertPublisher);
+    const safeShutdown = node(names.nodes.safeShutdown);
+    this.#nodes = [healthMonitor, thresholdMonitor, alertPublisher, safeShutdown];
+    const transientLocal = { qos: reliableQos(library, 'transient local', DEPTH) };
+    const { topics } = names;
+    this.#publishers = {
+      healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal),
+      alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal),
+      shutdownStatus: safeShutdown.createPublisher(rawType(SHUTDOWN_STATUS.rosName), topics.shutdownStatus, transientLocal),
+      // As diagnostic_updater publishes it.
+      diagnostics: healthMonitor.createPublisher(rawType(DIAGNOSTIC_ARRAY.rosName), topics.diagnostics, {
+        qos: reliableQos(library, 'volatile', DEPTH),
+      }),
+    };
+    const { arrivals, gather, log } = options;
+    this.#follower = gather ? new Follower({ library, node: thresholdMonitor, names, arrivals, log }) : null;
+    const handler = listener.onSafeShutdown;
+    if (handler) {
+      const options = { qos: library.QoS.profileServicesDefault };
+      safeShutdown.createService(SAFE_SHUTDOWN.rosName, names.services.safeShutdown, options, async (request) => {
+        const call = {
+          reason: String(request['reason']),
+          requested_by: String(request['requested_by']),
+          timeout: Number(request['timeout']),
+        };
+        // Who may call is SROS2's business here: rcl does not tell where a request came from.
+        return { ...(await handler(call, { address: null, local: null })) };
+      });
+    }
+    // Nodes without subscription and service have nothing to wait for.
+    if (this.#follower) thresholdMonitor.spin(spinMilliseconds);
+    if (handler) safeShutdown.spin(spinMilliseconds);
+  }
+
+  publish(topic: TopicName, serialized: Buffer): void {
+    this.#publishers[topic].publish(serialized);
+  }
+
+  /** Matched subscriptions of others. */
+  subscriberCount(topic: TopicName): number {
+    const own = this.#follower && (topic === 'healthStatus' || topic === 'alerts') ? 1 : 0;
+    return Math.max(0, this.#publishers[topic].subscriptionCount - own);
+  }
+
+  /** Fully qualified names of the nodes of others; `twins`: those of them that are called like one of this process. */
+  otherNodes(): { readonly count: number; readonly twins: readonly string[] } {
+    const { namespace, nodes } = this.#options.names;
+    const own = new Set(Object.values(nodes).map((name) => qualified(namespace, name)));
+    const all = (this.#nodes[0] as RclNode).getNodeNamesAndNamespaces().map((node) => qualified(node.namespace, node.name));
+    const seen = new Set<string>();
+    const others = all.filter((name) => {
+      const first = !seen.has(name);
+      seen.add(name);
+      return !(own.has(name) && first);
+    });
+    return { count: others.length, twins: others.filter((name) => own.has(name)) };
+  }
+
+  /** Looks for what came to the graph or left it. */
+  look(): void {
+    this.#follower?.look();
+  }
+
+  /** Ends the nodes; blocks for as long as the executors wait. Publishing throws afterwards. */
+  stop(): void {
+    for (const topic of ['alerts', 'shutdownStatus'] as const) {
+      try {
+        this.#publishers[topic].waitForAllAcked(ACKNOWLEDGED_WITHIN_NS);
+      } catch {
+        // Not every middleware can tell.
+      }
+    }
+    this.#context.shutdown();
+  }
+}
+
+function qualified(namespace: string, name: string): string {
+  return namespace === '/' ? `/${name}` : `${namespace}/${name}`;
+}

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism, freemem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { addonFile } from '../prepared.ts';
+import type { SourcedRos } from '../sourced.ts';
+import { copyParts, resolvePackage, SOURCE_PARTS } from './private-copy.ts';
+import { runCommand, SetupFailed } from './step.ts';
+import { nodeHeaders } from './toolchain.ts';
+
+export interface AddonOptions {
+  readonly ros: SourcedRos;
+  /** rclnodejs as installed. */
+  readonly rclnodejs: string;
+  /** Where the private copy is. */
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly logFile: string;
+  readonly onProgress: (line: string) => void;
+}
+
+/** Of one compiler at work on a file of rclnodejs. */
+const BYTES_A_JOB = 700e6;
+/** dlopen(3): every symbol is looked for at once. */
+const TRY = "process.dlopen({ exports: {} }, process.argv[1], require('node:os').constants.dlopen.RTLD_NOW)";
+
+/** Puts an addon that loads into the private copy: one that came with rclnodejs, else one compiled here. */
+export async function provideAddon(options: AddonOptions): Promise<'prebuilt' | 'compiled'> {
+  const target = addonFile(options.folder);
+  mkdirSync(dirname(target), { recursive: true });
+  for (const prebuilt of prebuiltAddons(options)) {
+    if (loadProblem(prebuilt, options.environment) !== null) continue;
+    copyFileSync(prebuilt, target);
+    return 'prebuilt';
+  }
+  options.onProgress('no prebuilt addon of rclnodejs fits this system: compiling one (half a minute to several minutes)');
+  await compile(options, target);
+  const problem = loadProblem(target, options.environment);
+  if (problem !== null) throw new SetupFailed(`the compiled addon of rclnodejs does not load: ${problem}`);
+  return 'compiled';
+}
+
+/** `prebuilds/linux-x64/jazzy-noble-x64-node-rclnodejs.node`: made for one Ubuntu release each; others may do as well. */
+function prebuiltAddons({ rclnodejs, ros }: AddonOptions): string[] {
+  const folder = join(rclnodejs, 'prebuilds', `${process.platform}-${process.arch}`);
+  if (!existsSync(folder)) return [];
+  const name = new RegExp(`^${ros.distro}-[a-z]+-${process.arch}-node-rclnodejs\\.node$`);
+  return readdirSync(folder)
+    .filter((file) => name.test(file))
+    .map((file) => join(folder, file));
+}
+
+/** Tries to load an addon, in a process of its own. Null: it loads. */
+function loadProblem(file: string, environment: NodeJS.ProcessEnv): string | null {
+  const { status, signal, stderr } = spawnSync(process.execPath, ['-e', TRY, file], {
+    env: environment,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  if (status === 0) return null;
+  return /Error: (.*)/.exec(stderr)?.[1] ?? signal ?? `exit code ${status}`;
+}
+
+async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOptions, target: string): Promise<void> {
+  const gyp = resolvePackage('node-gyp', rclnodejs, dirname(rclnodejs));
+  const headers = nodeHeaders(process.execPath);
+  if (gyp === null)
+    throw new SetupFailed('compiling the addon needs the npm package node-gyp, which is missing: install edge-health again');
+  if (headers === null)
+    throw new SetupFailed(
+      `compiling the addon needs the headers of Node ${process.versions.node}, which are missing beside ${process.execPath}`,
+    );
+  const copy = join(folder, 'node_modules/rclnodejs');
+  const tools = join(folder, 'build-ros');
+  copyParts(rclnodejs, copy, SOURCE_PARTS);
+  oneTree(ros, tools);
+  await runCommand('compiling rclnodejs', {
+    program: process.execPath,
+    arguments: [join(gyp, 'bin/node-gyp.js'), 'rebuild', '-j', String(jobs()), '--nodedir', headers],
+    folder: copy,
+    // Its build description asks the PATH for `node` and for `ros2`.
+    environment: { ...environment, PATH: [join(tools, 'bin'), dirname(process.execPath), environment['PATH']].join(':') },
+    logFile,
+  });
+  const kept = join(folder, 'rclnodejs.node');
+  copyFileSync(target, kept);
+  rmSync(join(copy, 'build'), { recursive: true });
+  for (const part of [...SOURCE_PARTS.map((name) => join(copy, name)), tools]) rmSync(part, { recursive: true });
+  mkdirSync(dirname(target), { recursive: true });
+  renameSync(kept, target);
+}
+
+/**
+ * rclnodejs compiles against <root>/include/<package> and <root>/lib, where <root>/bin/ros2 is the first `ros2` on the PATH. This
+ * makes such a root of links to all prefixes, so that neither ros2cli nor a single merged prefix is needed.
+ */
+function oneTree(ros: SourcedRos, root: string): void {
+  for (const part of ['bin', 'include', 'lib']) mkdirSync(join(root, part), { recursive: true });
+  writeFileSync(join(root, 'bin/ros2'), '#!/bin/sh\nexit 1\n');
+  chmodSync(join(root, 'bin/ros2'), 0o755);
+  for (const prefix of ros.prefixes) {
+    for (const part of ['include', 'lib']) {
+      const folder = join(prefix, part);
+      for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+        const link = join(root, part, name);
+        if ((part === 'include' || name.endsWith('.so')) && !existsSync(link)) symlinkSync(join(folder, name), link);
+      }
+    }
+  }
+}
+
+function jobs(): number {
+  return Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / BYTES_A_JOB)));
+}

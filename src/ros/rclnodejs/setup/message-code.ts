@@ -1,0 +1,72 @@
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { inPrefixes, type SourcedRos } from '../sourced.ts';
+import { runCommand, SetupFailed } from './step.ts';
+
+export interface MessageCodeOptions {
+  readonly ros: SourcedRos;
+  readonly interfaces: string;
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly logFile: string;
+}
+
+/** What rclnodejs loads for the nodes and the service of this product. Wrappers of arrays need the messages of primitive types. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  edge_health_interfaces: ['msg/Alert.msg', 'msg/HealthStatus.msg', 'msg/ShutdownStatus.msg', 'srv/SafeShutdown.srv'],
+  builtin_interfaces: ['msg/Time.msg'],
+  diagnostic_msgs: ['msg/DiagnosticArray.msg', 'msg/DiagnosticStatus.msg', 'msg/KeyValue.msg'],
+  rcl_interfaces: ['msg/Parameter.msg', 'msg/ParameterEvent.msg', 'msg/ParameterValue.msg'],
+  service_msgs: ['msg/ServiceEventInfo.msg'],
+  std_msgs: [
+    ...['Bool', 'Byte', 'Char', 'Float32', 'Float64', 'Int8', 'Int16', 'Int32', 'Int64', 'String'],
+    ...['UInt8', 'UInt16', 'UInt32', 'UInt64', 'Header'],
+  ].map((name) => `msg/${name}.msg`),
+};
+/** Not in Humble, where services have no events. */
+const OPTIONAL = ['service_msgs'];
+/** The generator finds a package's name behind the first `/share/` of a path: a relative prefix keeps it from finding it elsewhere. */
+const VIEW = 'prefix';
+const GENERATE = "require('./node_modules/rclnodejs/rosidl_gen/index.cjs').generateAll(true)";
+
+/**
+ * Has rclnodejs generate its message code, from a prefix that holds what is needed and nothing else: a whole distribution has a
+ * thousand messages, and the generator starts a Python for each of them, all at once.
+ */
+export async function generateMessageCode({ ros, interfaces, folder, environment, logFile }: MessageCodeOptions): Promise<void> {
+  const view = join(folder, VIEW);
+  const index = join(view, 'share/ament_index/resource_index/rosidl_interfaces');
+  mkdirSync(index, { recursive: true });
+  const packages = Object.entries(NEEDED).filter(
+    ([name]) => !OPTIONAL.includes(name) || inPrefixes(ros.prefixes, `share/${name}`) !== null,
+  );
+  for (const [name, files] of packages) {
+    for (const file of files) {
+      const source = name === 'edge_health_interfaces' ? join(interfaces, file) : inPrefixes(ros.prefixes, `share/${name}/${file}`);
+      if (source === null)
+        throw new SetupFailed(
+          `${name}/${file} is in none of ${ros.prefixes.join(', ')}: install ros-${ros.distro}-${name.replaceAll('_', '-')}`,
+        );
+      const target = join(view, 'share', name, file);
+      mkdirSync(dirname(target), { recursive: true });
+      copyFileSync(source, target);
+    }
+    writeFileSync(join(index, name), files.map((file) => `${file}\n`).join(''));
+  }
+  await runCommand('generating message code', {
+    program: process.execPath,
+    arguments: ['-e', GENERATE],
+    folder,
+    environment: { ...environment, AMENT_PREFIX_PATH: VIEW },
+    logFile,
+  });
+  rmSync(view, { recursive: true });
+  const generated = join(folder, 'node_modules/rclnodejs/generated');
+  for (const [name, files] of packages) {
+    for (const file of files) {
+      const [kind = '', base = ''] = file.split('/');
+      const made = join(generated, name, `${name}__${kind}__${base.replace(/\.\w+$/, '')}.js`);
+      if (!existsSync(made)) throw new SetupFailed(`rclnodejs did not generate ${made}; what it said: ${logFile}`);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findPrepared, MANIFEST, type Prepared, type PreparedManifest, preparedKey, type RosPaths } from '../prepared.ts';
+import type { SourcedRos } from '../sourced.ts';
+import { provideAddon } from './addon.ts';
+import { beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
+import { buildInterfaces } from './interfaces.ts';
+import { generateMessageCode } from './message-code.ts';
+import { copyRclnodejs } from './private-copy.ts';
+import { SetupFailed } from './step.ts';
+import { type Missing, missingTools } from './toolchain.ts';
+
+export interface PrepareOptions {
+  readonly ros: SourcedRos;
+  readonly paths: RosPaths;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Prepare anew even if all is there. */
+  readonly force: boolean;
+  /** Tries what was prepared; null: it works. */
+  readonly probe: (prepared: Prepared) => Promise<string | null>;
+  /** A line for whoever waits. */
+  readonly onProgress: (line: string) => void;
+}
+
+export type PrepareResult =
+  | { readonly state: 'already' | 'prepared'; readonly prepared: Prepared; readonly removed: readonly string[] }
+  | { readonly state: 'missing'; readonly missing: readonly Missing[] };
+
+/**
+ * Prepares a private copy of rclnodejs for the sourced ROS 2, the compiled interfaces and the message code, tries it, and puts it
+ * in its place in one step; a run that is killed leaves nothing that could be taken for whole. Rejects with SetupFailed.
+ */
+export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
+  const { ros, paths, force, probe, onProgress } = options;
+  removeUnfinished(paths.preparedRoot);
+  const there = findPrepared(ros.distro, paths);
+  if (!('reason' in there) && !force) {
+    const problem = await probe(there);
+    if (problem === null) return { state: 'already', prepared: there, removed: removeOutdated(paths.preparedRoot, there.key) };
+    onProgress(`what is prepared in ${there.folder} does not work (${problem}): preparing it anew`);
+  }
+  const key = preparedKey(ros.distro, paths);
+  if (key === null) throw new SetupFailed(`the npm package rclnodejs is not installed in ${paths.rclnodejs}: install edge-health again`);
+  const missing = missingTools(ros, options.environment);
+  if (missing.length > 0) return { state: 'missing', missing };
+  const prepared = await prepareFolder(options, key);
+  return { state: 'prepared', prepared, removed: removeOutdated(paths.preparedRoot, key) };
+}
+
+async function prepareFolder({ ros, paths, environment, probe, onProgress }: PrepareOptions, key: string): Promise<Prepared> {
+  const { preparedRoot, interfaces, rclnodejs } = paths;
+  const folder = beginFolder(preparedRoot);
+  const logFile = join(preparedRoot, 'setup.log');
+  // The service may run as another user than whoever prepares.
+  chmodSync(folder, 0o755);
+  writeFileSync(logFile, `preparing ${key}\n`);
+  try {
+    onProgress(`1/5 copying rclnodejs to ${join(preparedRoot, key)}`);
+    copyRclnodejs(rclnodejs, folder);
+    onProgress('2/5 finding an addon of rclnodejs that loads');
+    const addon = await provideAddon({ ros, rclnodejs, folder, environment, logFile, onProgress: (line) => onProgress(`    ${line}`) });
+    onProgress('3/5 compiling edge_health_interfaces');
+    await buildInterfaces({ interfaces, folder, environment, logFile });
+    onProgress('4/5 generating message code');
+    await generateMessageCode({ ros, interfaces, folder, environment, logFile });
+    onProgress('5/5 trying it: nodes, a message, the service');
+    const trial: Prepared = { key, distro: ros.distro, folder };
+    const problem = await probe(trial);
+    if (problem !== null) throw new SetupFailed(`what was prepared does not work: ${problem}`);
+    const manifest: PreparedManifest = { key, architecture: process.arch, addon, made: new Date().toISOString() };
+    writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+    publishFolder(folder, preparedRoot, key);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return { key, distro: ros.distro, folder: join(preparedRoot, key) };
+}

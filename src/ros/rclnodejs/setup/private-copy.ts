@@ -1,0 +1,68 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { SetupFailed } from './step.ts';
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly [key: string]: unknown;
+}
+
+/** What rclnodejs is at run time and while message code is generated. */
+const RUNTIME_PARTS = ['dist/index.cjs', 'lib', 'rosidl_gen', 'rosidl_parser', 'rostsd_gen', 'third_party', 'LICENSE', 'README.md'];
+/** What its addon is compiled from. */
+export const SOURCE_PARTS = ['src', 'scripts', 'binding.gyp'];
+/** Only for compiling: it stays where it is. */
+const NOT_COPIED = 'node-gyp';
+
+/** Copies rclnodejs and what it depends on, in the same arrangement, into `<folder>/node_modules`. */
+export function copyRclnodejs(rclnodejs: string, folder: string): void {
+  const modules = dirname(rclnodejs);
+  const target = join(folder, 'node_modules');
+  for (const source of dependencies(rclnodejs, modules)) {
+    if (source !== rclnodejs) copy(source, join(target, relative(modules, source)));
+  }
+  for (const part of RUNTIME_PARTS) copy(join(rclnodejs, part), join(target, 'rclnodejs', part));
+  // Where it cannot load its addon, rclnodejs runs its own clean and rebuild scripts; here there are none.
+  const { scripts: _scripts, ...manifest } = manifestOf(rclnodejs);
+  writeFileSync(join(target, 'rclnodejs/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Folders of a package and of all that it depends on, itself first, found as Node finds them from within `modules`. */
+function dependencies(root: string, modules: string): string[] {
+  const found = [root];
+  for (let i = 0; i < found.length; i += 1) {
+    const from = found[i] as string;
+    for (const name of Object.keys(manifestOf(from).dependencies ?? {})) {
+      if (name === NOT_COPIED) continue;
+      const folder = resolvePackage(name, from, modules);
+      if (folder === null)
+        throw new SetupFailed(`the npm package ${name}, which rclnodejs needs, is missing in ${modules}: install edge-health again`);
+      if (!found.includes(folder)) found.push(folder);
+    }
+  }
+  return found;
+}
+
+/** `node_modules/<name>` of the package, or of the nearest folder above it up to `modules`. */
+export function resolvePackage(name: string, from: string, modules: string): string | null {
+  for (let folder = from; folder.length > dirname(modules).length; folder = dirname(folder)) {
+    const candidate = folder === modules ? join(modules, name) : join(folder, 'node_modules', name);
+    if (existsSync(join(candidate, 'package.json'))) return candidate;
+  }
+  return null;
+}
+
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+function copy(source: string, target: string): void {
+  mkdirSync(dirname(target), { recursive: true });
+  // A package's own packages are copied as the packages they are; maps and types are of no use at run time.
+  const filter = (path: string): boolean => path === source || !/\/node_modules$|\.map$|\.d\.[cm]?ts$/.test(path);
+  cpSync(source, target, { recursive: true, filter });
+}
+
+export function copyParts(source: string, target: string, parts: readonly string[]): void {
+  for (const part of parts) copy(join(source, part), join(target, part));
+}

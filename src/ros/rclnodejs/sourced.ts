@@ -1,0 +1,100 @@
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A ROS 2 installation that the environment points to; whether it works is found out by trying. */
+export interface SourcedRos {
+  readonly state: 'sourced';
+  /** `jazzy`. */
+  readonly distro: string;
+  /** Install prefixes, the first wins. */
+  readonly prefixes: readonly string[];
+  /** The librcl.so that would be loaded. */
+  readonly librcl: string;
+}
+
+/** `none`: nobody meant to use ROS 2 here. `broken`: somebody did, and it cannot work; the reason says what to do. */
+export type RosLook =
+  | SourcedRos
+  | { readonly state: 'none'; readonly reason: string }
+  | { readonly state: 'broken'; readonly reason: string };
+
+const TOO_OLD = ['ardent', 'bouncy', 'crystal', 'dashing', 'eloquent', 'foxy', 'galactic'];
+/** Major version of the package rcl, where it tells distributions apart. */
+const RCL_MAJOR: Readonly<Record<string, number>> = { humble: 5, jazzy: 9, kilted: 10 };
+const ELF_MACHINE: Readonly<Record<string, number>> = { x64: 62, arm64: 183 };
+/** Where the dynamic linker looks besides LD_LIBRARY_PATH. */
+const SYSTEM_LIBRARIES = ['/lib', '/usr/lib', '/usr/local/lib', '/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu'];
+
+/** Looks at the environment variables that a setup file of ROS 2 sets, and at the files they point to. Loads nothing. */
+export function lookForRos(environment: NodeJS.ProcessEnv, systemLibraries: readonly string[] = SYSTEM_LIBRARIES): RosLook {
+  const distro = environment['ROS_DISTRO'] ?? '';
+  const prefixes = list(environment['AMENT_PREFIX_PATH']);
+  if (distro === '' && prefixes.length === 0) return { state: 'none', reason: 'no ROS 2 is sourced' };
+  if (environment['ROS_VERSION'] === '1') return { state: 'none', reason: `ROS 1 ${distro} is sourced, no ROS 2` };
+  const again = `source the setup file of the distribution again, such as /opt/ros/${/^[a-z]+$/.test(distro) ? distro : 'jazzy'}/setup.bash`;
+  if (distro === '') return broken(`AMENT_PREFIX_PATH is set but ROS_DISTRO is not: ${again}`);
+  if (!/^[a-z]{1,32}$/.test(distro)) return broken(`ROS_DISTRO is ${JSON.stringify(distro)}, which is no distribution's name: ${again}`);
+  if (TOO_OLD.includes(distro)) return broken(`ROS 2 ${distro} is too old: Humble or a later one is needed`);
+  if (prefixes.length === 0) return broken(`ROS_DISTRO is ${distro} but AMENT_PREFIX_PATH is empty: ${again}`);
+  const present = prefixes.filter((prefix) => existsSync(prefix));
+  if (present.length === 0) return broken(`ROS 2 ${distro} is sourced, but ${prefixes.join(' and ')} does not exist: ${again}`);
+  const libraryPath = list(environment['LD_LIBRARY_PATH']);
+  const librcl = [...libraryPath, ...systemLibraries].map((folder) => join(folder, 'librcl.so')).find(isFile);
+  if (librcl === undefined) {
+    const looked = libraryPath.length === 0 ? 'LD_LIBRARY_PATH is empty' : `it is in none of ${libraryPath.join(', ')}`;
+    return broken(`ROS 2 ${distro} is sourced, but librcl.so is not found (${looked}): ${again}, or install ros-${distro}-ros-core`);
+  }
+  const problem = libraryProblem(librcl);
+  if (problem !== null) return broken(`ROS 2 ${distro} is sourced, but ${librcl} ${problem}: install ros-${distro}-ros-core again`);
+  const found = rclMajor(present);
+  const wanted = RCL_MAJOR[distro];
+  if (found !== null && wanted !== undefined && found !== wanted) {
+    const really = Object.keys(RCL_MAJOR).find((name) => RCL_MAJOR[name] === found) ?? `the distribution with rcl ${found}`;
+    return broken(`ROS_DISTRO is ${distro}, but what is installed in ${present.join(', ')} is ${really}: source one distribution alone`);
+  }
+  return { state: 'sourced', distro, prefixes: present, librcl };
+}
+
+/** The first prefix that has this file or folder below it, joined with it; null: none has. */
+export function inPrefixes(prefixes: readonly string[], path: string): string | null {
+  return prefixes.map((prefix) => join(prefix, path)).find((full) => existsSync(full)) ?? null;
+}
+
+function broken(reason: string): RosLook {
+  return { state: 'broken', reason };
+}
+
+function list(path: string | undefined): string[] {
+  return (path ?? '').split(':').filter((entry) => entry !== '');
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+/** ELF header (System V ABI): magic, class 2 for 64 bits, and the machine in octets 18 and 19. Null: good. */
+function libraryProblem(file: string): string | null {
+  const head = Buffer.alloc(20);
+  let length = 0;
+  try {
+    const handle = openSync(file, 'r');
+    try {
+      length = readSync(handle, head, 0, head.length, 0);
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    return `cannot be read (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`;
+  }
+  if (length < head.length || head.readUInt32BE(0) !== 0x7f454c46) return 'is no library';
+  const machine = ELF_MACHINE[process.arch];
+  const wrong = head[4] !== 2 || (machine !== undefined && head.readUInt16LE(18) !== machine);
+  return wrong ? `is for another kind of machine than this one (${process.arch})` : null;
+}
+
+function rclMajor(prefixes: readonly string[]): number | null {
+  const manifest = inPrefixes(prefixes, 'share/rcl/package.xml');
+  if (manifest === null) return null;
+  const version = /<version>\s*(\d+)\./.exec(readFileSync(manifest, 'utf8'));
+  return version ? Number(version[1]) : null;
+}

@@ -1,0 +1,153 @@
+import type { Alert } from '../../core/alert.ts';
+import type { HealthStatus } from '../../core/health-status.ts';
+import type { Log } from '../../core/ports.ts';
+import type { ShutdownProgress } from '../../core/shutdown.ts';
+import { encode } from '../../rtps/cdr.ts';
+import { rarely } from '../../rtps/log.ts';
+import { diagnosticArray } from '../diagnostics.ts';
+import type { GraphOptions, RosDetails, RosTransport } from '../graph.ts';
+import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
+import { Arrivals } from './arrivals.ts';
+import { loadRclnodejs } from './library.ts';
+import { applyVariables, placeVariables } from './place.ts';
+import type { Prepared } from './prepared.ts';
+import { Session, type TopicName } from './session.ts';
+
+export interface RclnodejsOptions extends GraphOptions {
+  readonly prepared: Prepared;
+  /** SROS2 enclave; null: as the environment says. */
+  readonly enclave: string | null;
+  readonly spinMilliseconds?: number;
+}
+
+/** The executor wakes up twice a second when nothing happens; a message or a request wakes it at once. */
+const SPIN_MS = 500;
+/** /diagnostics goes out at most this often, whatever the publish frequency: people and aggregators look at it. */
+const DIAGNOSTICS_SECONDS = 1;
+/** How often the graph is looked at for topics and nodes that came or went. */
+const LOOK_MS = 5000;
+const LOG_PERIOD_SECONDS = 60;
+/** A node that was killed stays on the graph until its lease ends: only a twin that stays longer is one. */
+const TWIN_LOOKS = 8;
+
+/** Takes part in the ROS 2 graph through rcl and whatever middleware is set up, by way of rclnodejs. */
+export class RclnodejsTransport implements RosTransport {
+  readonly #options: RclnodejsOptions;
+  readonly #log: Log;
+  readonly #arrivals: Arrivals;
+  #session: Session | null = null;
+  #lookTimer: NodeJS.Timeout | null = null;
+  #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
+  #problem: string | null = null;
+  #peers: number | null = null;
+  #twinLooks = 0;
+
+  constructor(options: RclnodejsOptions) {
+    this.#options = options;
+    this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
+    this.#arrivals = new Arrivals(options);
+  }
+
+  /** Loads rclnodejs and initialises rcl: to be called in a process whose environment is that of `environmentFor`. */
+  async start(): Promise<void> {
+    const { prepared, place, enclave } = this.#options;
+    applyVariables(process.env, placeVariables(prepared.distro, place));
+    const library = loadRclnodejs(prepared.folder);
+    const context = new library.Context();
+    try {
+      // Without rcl's own log files: the product logs elsewhere, and a home folder need not be writable then.
+      const named = enclave === null ? [] : ['--enclave', enclave];
+      await library.init(context, ['--ros-args', '--disable-external-lib-logs', ...named]);
+      this.#session = new Session(library, context, {
+        ...this.#options,
+        arrivals: this.#arrivals,
+        spinMilliseconds: this.#options.spinMilliseconds ?? SPIN_MS,
+      });
+    } catch (error) {
+      if (!context.isShutdown()) context.shutdown();
+      throw error;
+    }
+    this.#lookTimer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    const session = this.#session;
+    this.#session = null;
+    if (this.#lookTimer) clearInterval(this.#lookTimer);
+    try {
+      session?.stop();
+    } catch (error) {
+      this.#options.log('warning', 'rclnodejs did not stop cleanly', { error: (error as Error).message });
+    }
+  }
+
+  publishHealth(status: HealthStatus): void {
+    this.#arrivals.willReturnHealth(status);
+    this.#publish('healthStatus', () => encode(HEALTH_STATUS, { ...healthStatusMessage(status) }));
+    const now = this.#options.monotonicSeconds();
+    if (now - this.#diagnosticsSeconds < DIAGNOSTICS_SECONDS * 0.99 || !this.#isHeard('diagnostics')) return;
+    this.#diagnosticsSeconds = now;
+    this.#publish('diagnostics', () => encode(DIAGNOSTIC_ARRAY, { ...diagnosticArray(status, this.#options.diagnostics()) }));
+  }
+
+  publishAlert(alert: Alert): void {
+    this.#arrivals.willReturnAlert(alert);
+    this.#publish('alerts', () => encode(ALERT, { ...alertMessage(alert) }));
+  }
+
+  publishShutdown(progress: ShutdownProgress): void {
+    this.#publish('shutdownStatus', () => encode(SHUTDOWN_STATUS, { ...shutdownStatusMessage(progress) }));
+  }
+
+  details(): RosDetails {
+    let subscribers: number | null = null;
+    try {
+      subscribers = this.#session?.subscriberCount('healthStatus') ?? null;
+    } catch {
+      // Not known.
+    }
+    const { refused, problem } = this.#arrivals;
+    return { peers: this.#peers, subscribers, refused, problem: this.#problem ?? problem };
+  }
+
+  #isHeard(topic: TopicName): boolean {
+    try {
+      return (this.#session?.subscriberCount(topic) ?? 0) > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The service goes on whatever the middleware says. */
+  #publish(topic: TopicName, serialize: () => Buffer): void {
+    if (!this.#session) return;
+    try {
+      this.#session.publish(topic, serialize());
+    } catch (error) {
+      this.#log('error', 'cannot publish through rclnodejs', { topic: this.#options.names.topics[topic], error: (error as Error).message });
+    }
+  }
+
+  #look(): void {
+    const session = this.#session;
+    if (!session) return;
+    try {
+      session.look();
+      const { count, twins } = session.otherNodes();
+      this.#peers = count;
+      this.#noteTwins(twins);
+    } catch (error) {
+      this.#log('warning', 'cannot look at the ROS 2 graph', { error: (error as Error).message });
+    }
+  }
+
+  #noteTwins([twin]: readonly string[]): void {
+    this.#twinLooks = twin === undefined ? 0 : this.#twinLooks + 1;
+    if (twin === undefined || this.#twinLooks < TWIN_LOOKS) this.#problem = null;
+    else if (this.#problem === null) {
+      this.#problem = `another node on the graph is named ${twin} too; set node_name or ros.namespace`;
+      this.#options.log('warning', 'another node on the graph has the same name', { node: twin });
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { fingerprint, type HeardNode, type Stamp } from '../core/node-watch.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
+import type { HourTable } from './hour-table.ts';
+import { compareMarks } from './recorded.ts';
+import { type SegmentSource, segmentParts } from './segments.ts';
+
+/** As many of a node's last statuses are told, to know them again when its writer sends them once more. */
+const RECENT = 64;
+/** They are sought in so much time before the last segment. */
+const RECENT_MS = 5 * MINUTE_MS;
+
+/** When each gathered node was last heard, as what is stored of it tells. */
+export function heardNodes(source: SegmentSource, hours: HourTable, gathered: Iterable<string>): HeardNode[] {
+  return [...gathered].map((name) => {
+    const segment = lastSegment(source, name);
+    const id = source.nodes.get(name);
+    const lastHourMs = id === undefined ? null : hours.last(id);
+    const lastHeardMs = segment ?? (lastHourMs === null ? null : lastHourMs + HOUR_MS);
+    return { name, lastHeardMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
+  });
+}
+
+function lastSegment({ nodes, raw, lags, pending, nowMs }: SegmentSource, name: string): number | null {
+  const waiting = pending.filter(({ parts }) => parts.some(({ node }) => node === name)).map(({ segment }) => segment);
+  const id = nodes.get(name);
+  if (id === undefined) return waiting.length === 0 ? null : Math.max(...waiting);
+  // The last in time is not the last that came where a clock was set back.
+  const lately = lags.ranges(id, nowMs - DAY_MS, Number.POSITIVE_INFINITY).map(({ toMs }) => raw.lastSegment(id, toMs));
+  const segments = [...waiting, ...lately, raw.lastSegment(id)].filter((segment) => segment !== null);
+  return segments.length === 0 ? null : Math.max(...segments);
+}
+
+function recentStamps(source: SegmentSource, name: string, segment: number): Stamp[] {
+  const rows: { segment: number; order: number; stamp: Stamp }[] = [];
+  for (const { segment: at, columns } of segmentParts(source, segment - RECENT_MS, name)) {
+    for (let row = 0; row < columns.count; row += 1) {
+      const values = columns.metrics.map((column) => column[row] as number);
+      const stamp = { ms: columns.timestampMs[row] as number, print: fingerprint(values, columns.status[row] as number) };
+      rows.push({ segment: at, order: columns.order[row] as number, stamp });
+    }
+  }
+  return rows
+    .sort(compareMarks)
+    .slice(-RECENT)
+    .map(({ stamp }) => stamp);
+}

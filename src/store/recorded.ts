@@ -1,0 +1,80 @@
+import { nodeOfAlertId } from '../core/alert.ts';
+import { METRICS } from '../core/metrics.ts';
+import type { Mark, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
+import { STATUSES } from '../core/thresholds.ts';
+import { isoUtc } from '../core/time.ts';
+import type { RecordedChange } from './alert-table.ts';
+import type { Columns } from './chunk.ts';
+
+export function compareMarks(a: Mark, b: Mark): number {
+  return a.segment - b.segment || a.order - b.order;
+}
+
+/** A part of a segment: samples of one node. */
+export interface SegmentPart {
+  readonly segment: number;
+  readonly node: string;
+  readonly columns: Columns;
+}
+
+/** What the archive tells about the order in which things came. */
+export interface Recordings {
+  /** Parts of the segments from this one on, by segment ascending; those of one segment in any order. */
+  segmentParts(fromSegment: number, node: string | null): Iterable<SegmentPart>;
+  changesAfter(after: Mark, node: string | null, limit: number): readonly RecordedChange[];
+}
+
+/** What was recorded after a place, in that order, at most `limit` of it. */
+export function recorded(recordings: Recordings, { healthAfter, alertAfter, node, limit }: RecordedQuery): RecordedPage {
+  const changes = alertAfter === null ? [] : recordings.changesAfter(alertAfter, node, limit + 1).map(toEvent);
+  const statuses = healthAfter === null ? [] : statusesAfter(recordings, healthAfter, node, limit + 1);
+  // Of each kind the first ones are here: together the first `limit` of both.
+  const events = [...statuses, ...changes].sort((a, b) => compareMarks(a.mark, b.mark));
+  return { events: events.slice(0, limit), more: events.length > limit };
+}
+
+function statusesAfter(recordings: Recordings, after: Mark, node: string | null, limit: number): RecordedEvent[] {
+  const found: RecordedEvent[] = [];
+  let rows: Row[] = [];
+  let segment = -1;
+  const take = (): void => {
+    rows.sort((a, b) => a.order - b.order);
+    for (const row of rows.slice(0, limit - found.length)) found.push(statusEvent(row));
+    rows = [];
+  };
+  for (const part of recordings.segmentParts(after.segment, node)) {
+    if (part.segment !== segment) {
+      take();
+      if (found.length >= limit) return found;
+      segment = part.segment;
+    }
+    const beyond = segment === after.segment ? after.order : 0;
+    for (let row = 0; row < part.columns.count; row += 1) {
+      const order = part.columns.order[row] as number;
+      if (order > beyond) rows.push({ part, row, order });
+    }
+  }
+  take();
+  return found;
+}
+
+interface Row {
+  readonly part: SegmentPart;
+  readonly row: number;
+  readonly order: number;
+}
+
+function statusEvent({ part: { segment, node, columns }, row, order }: Row): RecordedEvent {
+  const readings = METRICS.map((metric, m) => {
+    const value = (columns.metrics[m] as Float64Array)[row];
+    return [metric, Number.isFinite(value) ? value : null];
+  });
+  const status = STATUSES[columns.status[row] as number];
+  const timestamp = isoUtc(columns.timestampMs[row] as number);
+  const json = JSON.stringify({ ...Object.fromEntries(readings), status, node_name: node, timestamp });
+  return { kind: 'health', node, mark: { segment, order }, json };
+}
+
+function toEvent({ alert, mark }: RecordedChange): RecordedEvent {
+  return { kind: 'alert', node: nodeOfAlertId(alert.alert_id), mark, json: JSON.stringify(alert) };
+}

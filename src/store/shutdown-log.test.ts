@@ -1,0 +1,139 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import t from 'tap';
+import { recordOf, type ShutdownRecord } from '../core/shutdown-record.ts';
+import { isoUtc } from '../core/time.ts';
+import { standInDatabase } from './database.ts';
+import { KEPT_OF_EACH, ShutdownLog } from './shutdown-log.ts';
+import { parseSegment, Tail } from './tail.ts';
+import { ALL, EVER } from './testing/alerts.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { startStore } from './testing/store.ts';
+
+const NOW = Date.parse('2026-03-04T12:00:00Z');
+
+function record(n: number, more: Partial<ShutdownRecord> = {}): ShutdownRecord {
+  const decided = { action: 'dry-run', outcome: 'refused', message: `number ${n}`, boot_id: 'b' } as const;
+  const call = { reason: 'MANUAL', requested_by: 'Zoë', timeout: 1.5 };
+  const request_id = `01J${String(n).padStart(9, '0')}`;
+  return { ...recordOf(call, { address: '::1', local: true }, { ...decided, request_id, timestamp: isoUtc(NOW + n) }), ...more };
+}
+
+const accepted = (n: number, more: Partial<ShutdownRecord> = {}): ShutdownRecord =>
+  record(n, { outcome: 'in_progress', ended: null, ...more });
+
+t.test('newest first, all or only some, and the last word on each', async (t) => {
+  const log = new ShutdownLog(standInDatabase());
+  for (const saved of [record(1), accepted(2), record(3), accepted(2, { step: 'hooks' }), accepted(2, { outcome: 'completed' })])
+    log.save(saved);
+  t.same(log.list({ accepted: null, limit: 9 }), [record(3), accepted(2, { outcome: 'completed' }), record(1)]);
+  t.same(log.list({ accepted: true, limit: 9 }), [accepted(2, { outcome: 'completed' })]);
+  t.same(log.list({ accepted: false, limit: 1 }), [record(3)]);
+});
+
+t.test('an outcome is not taken back by an older record of the same request', async (t) => {
+  const log = new ShutdownLog(standInDatabase());
+  log.save(accepted(1, { outcome: 'aborted' }));
+  log.save(accepted(1));
+  t.match(log.list({ accepted: true, limit: 9 }), [{ outcome: 'aborted' }]);
+  log.hold(accepted(2, { outcome: 'aborted' }));
+  log.hold(accepted(2));
+  t.match(log.list({ accepted: true, limit: 1 }), [{ outcome: 'aborted' }]);
+});
+
+t.test('refused ones cannot drive out what was accepted', async (t) => {
+  const db = standInDatabase();
+  const log = new ShutdownLog(db);
+  log.save(accepted(0));
+  for (let n = 1; n <= KEPT_OF_EACH + 100; n += 1) log.save(record(n));
+  const all = log.list({ accepted: null, limit: 1e6 });
+  t.equal(all.length, KEPT_OF_EACH + 1);
+  t.same(all[0], record(KEPT_OF_EACH + 100));
+  t.same(all.at(-1), accepted(0));
+});
+
+t.test('what cannot be written waits, is seen, and does not pile up', async (t) => {
+  const closed = new DatabaseSync(':memory:'); // Has no tables: nothing can be written.
+  const log = new ShutdownLog(closed);
+  t.throws(() => log.save(accepted(0)), /no such table/);
+  for (let n = 1; n < 2000; n += 1) log.hold(record(n));
+  log.replace(standInDatabase());
+  const waiting = log.list({ accepted: null, limit: 1e6 });
+  t.ok(waiting.length <= 500, `${waiting.length} wait`);
+  t.same(waiting[0], record(1999));
+  t.same(waiting.at(-1), accepted(0), 'of which the refused ones are given up first');
+  log.flush();
+  const next = standInDatabase();
+  log.replace(next);
+  t.same(log.list({ accepted: null, limit: 9 }), [], 'nothing waits any longer');
+});
+
+t.test('a record is in the tail before it is in the database, and found there by the next run', async (t) => {
+  const folder = temporaryFolder(t);
+  const tail = new Tail(join(folder, 'run', 'tail'));
+  tail.begin(1);
+  tail.write(JSON.stringify(accepted(1)));
+  tail.write(JSON.stringify(record(2)));
+  tail.write(JSON.stringify(accepted(1, { step: 'hooks', outcome: 'aborted' })));
+  tail.end();
+  const { store } = await startStore(t, folder);
+  t.same(await store.shutdowns({ accepted: null, limit: 9 }), [record(2), accepted(1, { step: 'hooks', outcome: 'aborted' })]);
+});
+
+t.test('giving up the samples of a segment keeps the records', async (t) => {
+  const tail = new Tail(temporaryFolder(t));
+  const segment = tail.begin(1);
+  tail.write(JSON.stringify(record(1)));
+  tail.begin(2);
+  t.ok(tail.keepRare(segment) > 0);
+  t.same(tail.leftovers()[0]?.shutdowns, [record(1)]);
+  tail.end();
+});
+
+t.test('lines that merely look like one are passed over', async (t) => {
+  const lines = [{ ...record(1), outcome: 'won' }, { ...record(1), request_id: 7 }, { ...record(1), timestamp: 'then' }, record(2)];
+  t.same(parseSegment(1, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`).shutdowns, [record(2)]);
+});
+
+/** As the first version made its databases. */
+const FIRST_SCHEMA = `
+CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE rate (node_id INTEGER NOT NULL, since_ms INTEGER NOT NULL, hertz REAL NOT NULL, PRIMARY KEY (node_id, since_ms)) WITHOUT ROWID;
+CREATE TABLE raw (
+  node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, segment INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
+  PRIMARY KEY (node_id, from_ms, segment)
+) WITHOUT ROWID;
+CREATE TABLE minute (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summaries BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
+CREATE TABLE hour (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summary BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
+CREATE TABLE episode (
+  alert_id TEXT PRIMARY KEY, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL, value REAL, threshold REAL,
+  raised_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL, resolved INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX episode_by_change ON episode (changed_ms DESC, alert_id);
+CREATE INDEX episode_open ON episode (resolved) WHERE resolved = 0;
+CREATE TABLE alert_change (
+  alert_id TEXT NOT NULL, changed_ms INTEGER NOT NULL, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL,
+  value REAL, threshold REAL, resolved INTEGER NOT NULL,
+  PRIMARY KEY (changed_ms, alert_id, severity, resolved)
+) WITHOUT ROWID;
+CREATE TABLE clock_event (timestamp_ms INTEGER NOT NULL, kind TEXT NOT NULL, delta_seconds REAL NOT NULL, PRIMARY KEY (timestamp_ms, kind)) WITHOUT ROWID;
+INSERT INTO episode VALUES ('health_monitor/cpu_percent/1', 'health_monitor', 'cpu_percent', 'WARNING', 85, 80, ${NOW}, ${NOW}, 0);
+INSERT INTO alert_change VALUES ('health_monitor/cpu_percent/1', ${NOW}, 'health_monitor', 'cpu_percent', 'WARNING', 85, 80, 0);
+PRAGMA application_id = ${0x45646748}; PRAGMA user_version = 1;`;
+
+t.test('a database of the first version is brought up to date, with what it holds', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  const first = new DatabaseSync(join(folder, 'data', 'edge-health.db'));
+  first.exec(`PRAGMA page_size = 2048; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; ${FIRST_SCHEMA}`);
+  first.close();
+  for (const run of ['first', 'second']) {
+    const started = await startStore(t, folder);
+    t.match(started.store.state(), { state: 'ok', set_aside: [] }, `${run} run`);
+    t.match((await started.store.alerts({ ...ALL, range: EVER })).alerts, [{ alert_id: 'health_monitor/cpu_percent/1' }]);
+    t.equal((await started.store.shutdowns({ accepted: null, limit: 9 })).length, run === 'first' ? 0 : 1);
+    await started.store.recordShutdown(record(1));
+    await started.stop();
+  }
+});

@@ -1,0 +1,106 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import t from 'tap';
+import type { Position, RecordedEvent } from '../core/ports.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import { change } from './testing/alerts.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { row, series, toStatus } from './testing/rows.ts';
+import { NODE, START, startStore, type TestStore } from './testing/store.ts';
+
+async function after(started: TestStore, { health, alert }: Position): Promise<readonly RecordedEvent[]> {
+  return (await started.store.recorded({ healthAfter: health, alertAfter: alert, node: null, limit: 10_000 })).events;
+}
+
+/** Records what a robot and this machine say in turn, with an alert now and then; returns it in that order, with the place after each. */
+async function converse(started: TestStore, fromMs: number, count: number): Promise<{ json: string; position: Position }[]> {
+  const said: { json: string; position: Position }[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const node = i % 3 === 0 ? 'robot' : NODE;
+    // The robot's clock is two hours behind, and stands still now and then.
+    const sample = row(fromMs + i * 1000 - (node === 'robot' ? 2 * HOUR_MS + (i % 4) * 5000 : 0), i);
+    if (i % 20 === 10) started.recordNextMinute([sample], node);
+    else started.record([sample], node);
+    said.push({ json: JSON.stringify(toStatus(sample, node)), position: started.store.position() as Position });
+    if (i % 7 !== 3) continue;
+    const alert = change(`${node}/cpu_percent/${fromMs + i}`, fromMs + i);
+    t.equal(await started.store.recordAlert(alert), true);
+    said.push({ json: JSON.stringify(alert), position: started.store.position() as Position });
+  }
+  return said;
+}
+
+t.test('what came after any event is known, also to the run after a kill, and whatever the clocks say', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await startStore(t, folder);
+  const said = await converse(first, START, 90);
+  const check = async (started: TestStore, more: readonly string[]): Promise<void> => {
+    for (const at of [0, 1, 17, 50, said.length - 2, said.length - 1]) {
+      const wanted = [...said.slice(at + 1).map(({ json }) => json), ...more];
+      t.same(
+        (await after(started, said[at]?.position as Position)).map(({ json }) => json),
+        wanted,
+        `after ${at}`,
+      );
+    }
+  };
+  await check(first, []);
+  // A kill at this moment leaves the files as they are.
+  const killed = temporaryFolder(t);
+  cpSync(folder, killed, { recursive: true });
+  const second = await startStore(t, killed);
+  await check(second, []);
+  const later = await converse(second, START + HOUR_MS, 30);
+  await check(
+    second,
+    later.map(({ json }) => json),
+  );
+  await second.stop();
+  const third = await startStore(t, killed);
+  await check(
+    third,
+    later.map(({ json }) => json),
+  );
+});
+
+t.test('a change that was known before is told, also after a restart; so is one about an episode that is over', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await startStore(t, folder);
+  const raised = change('robot/cpu_percent/1', START);
+  const over = change('robot/cpu_percent/1', START + 1000, { resolved: true });
+  t.equal(await first.store.recordAlert(raised), true);
+  t.equal(await first.store.recordAlert(raised), false);
+  t.equal(await first.store.recordAlert(over), true);
+  t.equal(await first.store.recordAlert(change('robot/cpu_percent/1', START + 500)), false);
+  await first.stop();
+  const second = await startStore(t, folder);
+  t.equal(await second.store.recordAlert(raised), false);
+  t.equal(await second.store.recordAlert(over), false);
+});
+
+t.test('how often another node publishes counts for what is expected of it', async (t) => {
+  const started = await startStore(t, temporaryFolder(t));
+  started.store.recordRate('robot', 10, START);
+  started.record(series(START, 600, 100), 'robot');
+  const [minute] = await started.store.aggregate({ node: 'robot', fromMs: START, toMs: START + 60_000, by: null });
+  t.equal(minute?.samples_expected, 600);
+  t.equal(Math.round(Object.values(minute?.status_seconds ?? {}).reduce((sum, seconds) => sum + seconds, 0)), 60);
+});
+
+t.test('a database of version 1 is brought up to date: its alerts and samples are there, and can be resumed from', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await startStore(t, folder);
+  first.record(series(START, 5));
+  await first.store.recordAlert(change(`${NODE}/cpu_percent/1`, START));
+  await first.stop();
+  const db = new DatabaseSync(join(folder, 'data', 'edge-health.db'));
+  db.exec(`DROP INDEX alert_change_by_record; ALTER TABLE alert_change DROP COLUMN segment; ALTER TABLE alert_change DROP COLUMN ordinal;
+    ALTER TABLE node DROP COLUMN gathered; DROP TABLE lag; DROP TABLE shutdown_request; PRAGMA user_version = 1`);
+  db.close();
+  const second = await startStore(t, folder);
+  t.same(second.store.state().set_aside, []);
+  const ages = { health: { segment: START - DAY_MS, order: 0 }, alert: { segment: START - 1, order: 0 } };
+  const events = await after(second, ages);
+  t.same(events.map(({ kind }) => kind).sort(), ['alert', ...Array.from({ length: 5 }, () => 'health')]);
+});

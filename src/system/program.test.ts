@@ -1,0 +1,150 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { startProgram } from './program.ts';
+
+function folder(t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'edge-health-program-'));
+  t.teardown(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+function shell(t: Test, script: string, lines: string[] = []): ReturnType<typeof startProgram> {
+  const running = startProgram({
+    file: '/bin/sh',
+    parameters: ['-c', script],
+    environment: { PATH: process.env['PATH'], GREETING: 'hello' },
+    onLine: (line) => lines.push(line),
+  });
+  t.teardown(() => running.end(0));
+  return running;
+}
+
+/** Whether there is a process with a mark on its command line; zombies have none. */
+function alive(mark: string): boolean {
+  return readdirSync('/proc').some((pid) => {
+    try {
+      return /^\d+$/.test(pid) && pid !== String(process.pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark);
+    } catch {
+      return false; // Gone meanwhile.
+    }
+  });
+}
+
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries += 1) {
+    if (tries > 2000) throw new Error(`it never came true that ${what}`);
+    await sleep(5);
+  }
+}
+
+t.test('a program that ends well, and what it says on both streams', async (t) => {
+  const lines: string[] = [];
+  t.equal(await shell(t, 'echo "$GREETING"; echo there >&2; printf "no newline"', lines).ended, null);
+  t.same(lines.sort(), ['hello', 'no newline', 'there']);
+});
+
+t.test('what goes wrong is told, with its last words', async (t) => {
+  t.equal(await shell(t, 'exit 3').ended, 'exit code 3');
+  t.equal(await shell(t, 'echo disk is busy >&2; exit 1').ended, 'exit code 1; its last words: disk is busy');
+  t.equal(await shell(t, 'kill -9 $$').ended, 'ended by SIGKILL');
+});
+
+t.test('what cannot be started is told as well', async (t) => {
+  const path = join(folder(t), 'plain');
+  const start = (file: string): Promise<string | null> =>
+    startProgram({ file, parameters: [], environment: {}, onLine: () => undefined }).ended;
+  t.match(await start('/no/such/file'), /cannot be started: ENOENT/);
+  writeFileSync(path, 'text');
+  t.match(await start(path), /cannot be started: EACCES/);
+  t.match(await start('with\0nul'), /cannot be started/);
+});
+
+t.test('it has a process group of its own, no input, and / to stand in', async (t) => {
+  const lines: string[] = [];
+  await shell(t, 'echo "$(ps -o pgid= -p $$ | tr -d " ") $$"; pwd; cat; echo end', lines).ended;
+  const [group, pid] = lines[0]?.split(' ') ?? [];
+  t.equal(group, pid);
+  t.same(lines.slice(1), ['/', 'end']);
+});
+
+t.test('one that hangs ends when it is asked to', async (t) => {
+  const running = shell(t, 'exec sleep 1000.125');
+  await until('it runs', () => alive('1000.125'));
+  t.equal(await running.end(10), 'terminated');
+  t.equal(await running.ended, 'ended by SIGTERM');
+  t.equal(await running.end(10), 'ended', 'and then there is nothing left to end');
+});
+
+t.test('one that does not listen is killed after the grace, and its children and their children with it', async (t) => {
+  const lines: string[] = [];
+  // Every shell in the chain ignores SIGTERM, which what it starts inherits.
+  const deep = `trap '' TERM; (trap '' TERM; sh -c "trap '' TERM; echo ready; sleep 1001.25; sleep 1001.25" & wait; sleep 1001.25) & wait; sleep 1001.25`;
+  const running = shell(t, deep, lines);
+  await until('it is ready', () => lines.includes('ready'));
+  const start = performance.now();
+  t.equal(await running.end(0.3), 'killed');
+  t.ok(performance.now() - start >= 290, 'after the grace');
+  t.match(await running.ended, /^ended by SIGKILL/);
+  await until('all of them are gone', () => !alive('1001.25'));
+});
+
+t.test('a stopped process is killed as well', async (t) => {
+  const lines: string[] = [];
+  const running = shell(t, 'echo $$; kill -STOP $$; sleep 1', lines);
+  await until('it is stopped', () => lines.length > 0 && / T /.test(readFileSync(`/proc/${lines[0]}/stat`, 'utf8')));
+  t.equal(await running.end(0.1), 'killed');
+  t.match(await running.ended, /^ended by SIGKILL/);
+});
+
+t.test('it has ended when its first process has; what it leaves behind is ended with it', async (t) => {
+  const running = shell(t, 'sleep 1002.5 & exit 0');
+  t.equal(await running.ended, null, 'though somebody still holds its output');
+  t.ok(alive('1002.5'));
+  t.not(await running.end(5), 'ended');
+  await until('it is gone', () => !alive('1002.5'));
+});
+
+t.test('a flood of output is cut and holds up neither side', async (t) => {
+  const lines: string[] = [];
+  t.equal(await shell(t, 'seq 1 20000; exit 0', lines).ended, null);
+  t.equal(lines.length, 201);
+  t.equal(lines[199], '200');
+  t.match(lines[200], /200 lines: what follows is dropped/);
+
+  const before = process.memoryUsage().rss;
+  const running = shell(t, 'yes no | tr -d "\\n"', lines);
+  let ticks = 0;
+  const timer = setInterval(() => {
+    ticks += 1;
+  }, 10);
+  await sleep(1000);
+  clearInterval(timer);
+  t.ok(ticks > 5, `everything else goes on: ${ticks} ticks in a second`);
+  t.ok(process.memoryUsage().rss - before < 50e6, 'nothing piles up');
+  t.not(await running.end(1), 'ended');
+  t.ok(lines.at(-1) !== undefined && (lines.at(-1) as string).length <= 400, 'a line without an end is cut');
+});
+
+t.test('what it says cannot garble a terminal or a log', async (t) => {
+  const lines: string[] = [];
+  await shell(t, `printf 'a\\tb\\033[31m\\007c\\r\\n\\n\\377\\n'`, lines).ended;
+  t.equal(lines.length, 2);
+  for (const line of lines) t.notMatch(line, /\p{C}/u);
+});
+
+t.test('a big output that ends is read to its end', async (t) => {
+  const path = join(folder(t), 'after');
+  t.equal(await shell(t, `seq 1 200000; echo done > ${path}`).ended, null);
+  t.ok(existsSync(path));
+});
+
+t.test('scripts without an interpreter line run as execvp has it', async (t) => {
+  const path = join(folder(t), 'bare');
+  writeFileSync(path, 'exit 4\n');
+  chmodSync(path, 0o755);
+  const { ended } = startProgram({ file: path, parameters: [], environment: {}, onLine: () => undefined });
+  t.match(await ended, /exit code 4|ENOEXEC/);
+});

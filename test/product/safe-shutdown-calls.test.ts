@@ -1,0 +1,184 @@
+import t from 'tap';
+import { AllowList, shutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
+import { parseConfig } from '../../src/config/parse.ts';
+import type { ShutdownCaller } from '../../src/core/shutdown.ts';
+import type { PowerControl } from '../../src/core/shutdown-ports.ts';
+import { LOCAL, Scene } from '../support/safe-shutdown.ts';
+
+// Which calls are accepted.
+
+const REMOTE: ShutdownCaller = { address: '192.0.2.7', local: false };
+
+t.test('wrong fields are refused, all named at once, and nothing is run', async (t) => {
+  const scene = await Scene.start(t);
+  scene.hook('10-never');
+  const { message, success } = await scene.call({ reason: 'BORED', requested_by: '', timeout: Number.NaN });
+  t.equal(success, false);
+  t.match(message, /^refused: reason: found "BORED", allowed: one of OVERTEMP.*requested_by: .*timeout: found NaN/);
+  t.equal((await scene.shutdown.status()).state, 'none');
+  t.same(scene.progress, []);
+  t.same(scene.order(), []);
+});
+
+t.test('one at a time: the second is told who asked for the first and how long is left', async (t) => {
+  const scene = await Scene.start(t);
+  scene.hook('10-waits', 'sleep 0.5');
+  t.equal((await scene.call({ requested_by: 'Jörg' })).success, true);
+  const second = await scene.call({ reason: 'EMERGENCY', requested_by: 'eve', timeout: 1 });
+  t.equal(second.success, false);
+  t.match(second.message, /^refused: already in progress: MAINTENANCE, asked for by Jörg, (29|30)\.\d s left$/);
+  t.match(await scene.shutdown.status(), { state: 'in_progress', requested_by: 'Jörg', seconds_left: Number, accepted: 1, refused: 1 });
+  t.match(await scene.ended(), { requested_by: 'Jörg', state: 'completed' });
+});
+
+t.test('of many calls at the same moment one gets through', async (t) => {
+  const slow: PowerControl = {
+    refusal: () => new Promise((resolve) => setTimeout(resolve, 20, null)),
+    perform: async () => undefined,
+  };
+  const scene = await Scene.start(t, { power: slow });
+  scene.hook('10-once');
+  const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => scene.call({ requested_by: `caller ${n}` })));
+  t.equal(replies.filter(({ success }) => success).length, 1);
+  for (const { message } of replies.filter(({ success }) => !success)) t.match(message, /already in progress/);
+  await scene.ended();
+  t.same(scene.order(), ['hook 10-once']);
+});
+
+t.test('a caller that asks too often is told when to ask again, and keeps nobody else out', async (t) => {
+  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 5 } });
+  for (let n = 0; n < 5; n += 1) t.match((await scene.call({ timeout: -1 })).message, /timeout/);
+  const { message, success } = await scene.call();
+  t.equal(success, false);
+  t.match(message, /^refused: too many requests: at most 5 a minute from one caller; try again in (1[0-2]|[1-9]) s$/);
+  t.equal((await scene.call({ requested_by: 'somebody else' })).success, true);
+  await scene.ended();
+});
+
+t.test('another host is refused unless it is on the list; callers the transport vouches for are not', async (t) => {
+  const scene = await Scene.start(t, { settings: { allowFrom: ['192.0.2.8', '2001:db8::/32', '10.1.0.0/16'] } });
+  const ask = async (caller: ShutdownCaller): Promise<string> => {
+    const { message, success } = await scene.call({}, caller);
+    if (success) await scene.ended();
+    return success ? 'accepted' : message;
+  };
+  t.match(await ask(REMOTE), /^refused: requests from 192\.0\.2\.7 are not accepted; .*safe_shutdown\.allow_from/);
+  for (const address of ['192.0.2.8', '::ffff:192.0.2.8', '2001:db8::1', '10.1.255.255']) {
+    t.equal(await ask({ address, local: false }), 'accepted', address);
+  }
+  for (const address of ['10.2.0.0', '2001:db9::1', 'localhost', '', '127.0.0.1']) {
+    t.match(await ask({ address, local: false }), /not accepted/, address);
+  }
+  t.equal(await ask(LOCAL), 'accepted');
+  t.equal(await ask({ address: null, local: null }), 'accepted', 'where the transport does not tell, it decides');
+  t.match(await ask({ address: null, local: false }), /from other machines are not accepted/);
+  t.match(await ask({ address: '192.0.2.7', local: null }), /not accepted/);
+});
+
+t.test('a flood from a host that may not ask keeps nobody out who may', async (t) => {
+  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
+  for (let n = 0; n < 1000; n += 1) await scene.call({}, REMOTE);
+  t.equal((await scene.call()).success, true);
+  await scene.ended();
+});
+
+t.test('link-local addresses come with their interface', async (t) => {
+  const list = new AllowList(['fe80::1', '192.168.0.0/16']);
+  t.equal(list.refusal({ address: 'fe80::1%eth0', local: false }), null);
+  t.match(list.refusal({ address: 'fe80::2%eth0', local: false }), /fe80::2%eth0 are not accepted/);
+});
+
+t.test('an action that cannot be done is refused before anything is run, and told before it is asked for', async (t) => {
+  for (const action of ['poweroff', 'reboot', 'halt'] as const) {
+    const scene = await Scene.start(t, { settings: { action, stopUnits: ['camera.service'] } });
+    scene.hook('10-never');
+    t.ok(scene.logged.some(({ level, message }) => level === 'warning' && message.includes(`safe_shutdown.action is ${action}`)));
+    const { message, success } = await scene.call({ reason: 'EMERGENCY' });
+    t.equal(success, false);
+    t.match(message, `refused: safe_shutdown.action is ${action}, which this version cannot do; set it to dry-run`);
+    t.same(scene.order(), []);
+    t.match(await scene.shutdown.status(), { state: 'none', action, problem: /cannot do/ });
+    await scene.stop();
+  }
+});
+
+t.test('a control that can power off does so last, after the store is closed', async (t) => {
+  const done: string[] = [];
+  const power: PowerControl = {
+    refusal: async () => null,
+    perform: async ({ action }) => {
+      done.push(`${action}, store closed: ${scene.isStoreClosed}`);
+    },
+  };
+  const scene = await Scene.start(t, { power, settings: { action: 'poweroff' }, bootId: 'boot 1' });
+  t.match((await scene.call({ reason: 'OVERTEMP' })).message, /^accepted: poweroff for OVERTEMP/);
+  t.match(await scene.ended(), { state: 'completed', step: 'power', message: /poweroff is under way/ });
+  t.same(done, ['poweroff, store closed: true']);
+  await scene.stop();
+  const next = await Scene.start(t, { folder: scene.folder, bootId: 'boot 2' });
+  t.match(await next.shutdown.status(), { state: 'completed', reason: 'OVERTEMP', message: 'the machine went down and was started again' });
+  await next.stop();
+});
+
+t.test('a control that fails: the machine stays up, and nobody is told otherwise', async (t) => {
+  const power: PowerControl = { refusal: async () => null, perform: () => Promise.reject(new Error('access denied')) };
+  const scene = await Scene.start(t, { power, settings: { action: 'reboot' }, bootId: 'boot 1' });
+  await scene.call({ reason: 'OVERTEMP' });
+  t.match(await scene.ended(), { state: 'aborted', step: 'power', message: /the step power failed: access denied/ });
+  await scene.stop();
+  const next = await Scene.start(t, { folder: scene.folder, bootId: 'boot 1' });
+  t.match(await next.shutdown.status(), { state: 'interrupted', step: 'power' });
+});
+
+t.test('switched off it refuses; other settings are taken over while it runs', async (t) => {
+  const scene = await Scene.start(t);
+  await scene.shutdown.configure({ ...scene.settings, enabled: false });
+  t.match((await scene.call()).message, /safe_shutdown\.enabled is false/);
+  t.match(await scene.shutdown.status(), { enabled: false });
+  await scene.shutdown.configure({ ...scene.settings, allowFrom: ['192.0.2.7'], stopUnits: ['new.service'] });
+  t.equal((await scene.call({}, REMOTE)).success, true);
+  await scene.ended();
+  t.same(scene.order(), ['stop new.service']);
+});
+
+t.test('settings come from the configuration; the hooks lie beside its file', async (t) => {
+  const settingsOf = (yaml: string): ReturnType<typeof shutdownSettings> => {
+    const parsed = parseConfig(yaml, 'x.yaml');
+    if (!parsed.ok) throw new Error('not a configuration');
+    return shutdownSettings(parsed.config, '/etc/edge-health/edge_health_config.yaml', 'dry-run');
+  };
+  t.same(settingsOf(''), {
+    enabled: true,
+    action: 'dry-run',
+    allowFrom: [],
+    maxRequestsPerMinute: 10,
+    hooksFolder: '/etc/edge-health/shutdown.d',
+    hooksRequired: false,
+    stopUnits: [],
+  });
+  t.match(settingsOf('safe_shutdown: {hooks_path: /opt/hooks, action: reboot}'), {
+    hooksFolder: '/opt/hooks',
+    hooksRequired: true,
+    action: 'reboot',
+  });
+});
+
+t.test('the configuration refuses what could not be kept to', async (t) => {
+  const refused = (yaml: string): string => {
+    const parsed = parseConfig(`safe_shutdown: ${yaml}`, 'x.yaml');
+    return parsed.ok ? 'accepted' : parsed.errors.map(({ key, allowed }) => `${key}: ${allowed}`).join();
+  };
+  for (const entry of ['10.0.0.1', '::1', 'fe80::1', '10.0.0.0/8', '2001:db8::/128', '0.0.0.0/0']) {
+    t.equal(refused(`{allow_from: ["${entry}"]}`), 'accepted', entry);
+  }
+  for (const entry of ['robot.local', '10.0.0', '10.0.0.1/33', '::/129', '10.0.0.1/', '10.0.0.1/8/8', '', '999.1.1.1', ':::']) {
+    t.match(refused(`{allow_from: ["${entry}"]}`), /^safe_shutdown\.allow_from\.0: IP addresses such as/, entry);
+  }
+  for (const unit of ['camera.service', 'arm@left.service', 'edge-health@sensor_node.service', 'dev-sda\\\\x2d1.device']) {
+    t.equal(refused(`{stop_units: ["${unit}"]}`), 'accepted', unit);
+  }
+  for (const unit of ['--force', 'a b', '', 'edge-health', 'edge-health.service', 'a;b', '../x', 'a/b']) {
+    t.match(refused(`{stop_units: ["${unit}"]}`), /^safe_shutdown\.stop_units\.0: names of systemd units/, unit);
+  }
+  t.match(refused('{max_requests_per_minute: 0}'), /whole number from 1 to 600/);
+});

@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import t from 'tap';
+import { isoUtc } from '../../src/core/time.ts';
+import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { until } from '../../src/store/testing/store.ts';
+import { executable, Scene } from '../support/safe-shutdown.ts';
+import { ROOT } from '../support/service.ts';
+
+// What is kept of each call, and that nothing of it can fill the disk or hold anything up.
+
+t.test('every call is kept, refused ones too, and is known after a restart', async (t) => {
+  const scene = await Scene.start(t);
+  await scene.call({ timeout: Number.POSITIVE_INFINITY, requested_by: 'x'.repeat(10_000) });
+  scene.hook('10-fails', 'exit 1');
+  await scene.call({ reason: 'MANUAL', requested_by: 'Zoë' });
+  await scene.ended();
+  await scene.call({ reason: 'nonsense' }, { address: '192.0.2.7', local: false });
+  await scene.stop();
+  const next = await Scene.start(t, { folder: scene.folder });
+  const records = await next.records();
+  t.match(records, [
+    { outcome: 'refused', reason: 'nonsense', address: '192.0.2.7', message: /not accepted/, calls: 1 },
+    { outcome: 'aborted', reason: 'MANUAL', requested_by: 'Zoë', timeout: 30, address: '127.0.0.1', step: 'hooks', ended: /^2/ },
+    { outcome: 'refused', timeout: null, message: /timeout: found Infinity/ },
+  ]);
+  t.equal(records[2]?.requested_by.length, 128);
+  const status = await next.shutdown.status();
+  t.match(status, { state: 'aborted', reason: 'MANUAL', requested_by: 'Zoë', message: /10-fails/, accepted: 0, refused: 0 });
+  t.match(
+    status.requests,
+    records.map(({ boot_id: _, ...request }) => request),
+  );
+  t.notOk('boot_id' in (status.requests[0] ?? {}));
+});
+
+t.test('a service that is killed in the middle: the next one tells that it was interrupted', async (t) => {
+  const scene = await Scene.start(t);
+  await scene.stop();
+  executable(`${scene.hooks}/10-waits`, 'echo $$ > "$0.pid"; exec sleep 60');
+  const program = `${ROOT}/test/support/shutdown-program.ts`;
+  const child = spawn(process.execPath, [program, scene.folder], { stdio: ['ignore', 'ignore', 'inherit'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  const pidFile = `${scene.hooks}/10-waits.pid`;
+  await until('its hook runs', () => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'));
+  child.kill('SIGKILL');
+  await exited;
+  process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL'); // As systemd ends all of a service.
+  rmSync(`${scene.hooks}/10-waits`);
+  const next = await Scene.start(t, { folder: scene.folder });
+  const interrupted = { state: 'interrupted', reason: 'EMERGENCY', requested_by: 'killed', step: 'hooks' };
+  t.match(await next.shutdown.status(), { ...interrupted, message: 'interrupted: the service ended during the step hooks' });
+  t.ok(next.logged.some(({ level, message }) => level === 'warning' && message.includes('interrupted')));
+  t.equal((await next.call({ reason: 'EMERGENCY' })).success, true, 'and it stands in nobody’s way');
+  await next.ended();
+  await next.stop();
+  const third = await Scene.start(t, { folder: scene.folder });
+  t.match(await third.records(), [{ outcome: 'completed' }, { outcome: 'interrupted', requested_by: 'killed' }], 'told once and for all');
+});
+
+t.test('a flood of calls: each is counted, none piles up', async (t) => {
+  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 10 } });
+  const CALLS = 10_000;
+  const long = 'y'.repeat(100_000);
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  for (let n = 0; n < CALLS; n += 1) {
+    const reply = await scene.call(
+      { reason: long, requested_by: `caller ${n} ${long}`, timeout: n },
+      { address: `10.0.${n % 256}.1`, local: n % 2 === 0 },
+    );
+    if (reply.success || reply.message.length > 1000) t.fail(`call ${n}: ${JSON.stringify(reply).slice(0, 200)}`);
+  }
+  t.ok(process.memoryUsage().heapUsed - before < 60e6);
+  t.ok(scene.logged.length < 100, `${scene.logged.length} lines in the log`);
+  await scene.shutdown.stop();
+  const records = await scene.records();
+  t.ok(records.length <= 62, `${records.length} records`);
+  t.equal(
+    records.reduce((sum, { calls }) => sum + calls, 0),
+    CALLS,
+  );
+  t.ok(Math.max(...records.map((record) => JSON.stringify(record).length)) < 1500);
+  t.match(await scene.shutdown.status(), { refused: CALLS, accepted: 0 });
+  t.match(records[0]?.message, /calls in a flood, all refused; the last: /);
+});
+
+t.test('a full disk holds up no shutdown, and its record is kept all the same', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  const scene = await Scene.start(t, { dataPath: disk.folder });
+  const record = (n: number): void => {
+    const timestampMs = Date.now() - 60_000 + n;
+    const status = {
+      cpu_percent: 1,
+      memory_percent: 2,
+      disk_percent: 100,
+      temperature: null,
+      status: 'CRITICAL' as const,
+      node_name: 'health_monitor',
+      timestamp: isoUtc(timestampMs),
+    };
+    scene.store.store.recordHealth(status, JSON.stringify(status), timestampMs);
+  };
+  disk.fill();
+  for (let n = 0; n < 5000; n += 1) record(n);
+  scene.hook('10-well');
+  const start = performance.now();
+  const reply = await scene.call({ reason: 'MAINTENANCE' });
+  t.ok(performance.now() - start < 900, 'the answer does not wait for the disk');
+  t.equal(reply.success, true);
+  t.equal((await scene.ended()).state, 'completed');
+  t.match(scene.progress.map(({ message }) => message).join('\n'), /the step store failed: .*full; going on, it holds up no shutdown/);
+  t.match(await scene.records(), [{ outcome: 'completed' }], 'readers see it though it is not written');
+  await scene.stop();
+  disk.free();
+  const next = await Scene.start(t, { folder: scene.folder, dataPath: disk.folder });
+  t.match(await next.records(), [{ outcome: 'completed', reason: 'MAINTENANCE' }], 'and the next run writes it');
+});
+
+t.test('a store that cannot be asked: requests are decided all the same', async (t) => {
+  const scene = new Scene(t); // Its store is never started.
+  await scene.shutdown.start();
+  scene.hook('10-well');
+  t.equal((await scene.call({ reason: 'OVERTEMP' })).success, true);
+  t.equal((await scene.ended()).state, 'completed');
+  t.match(await scene.shutdown.status(), { state: 'completed', requests: [] });
+});

@@ -1,0 +1,159 @@
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import * as v from 'valibot';
+import { NO_SHUTDOWN } from '../../src/app/safe-shutdown-status.ts';
+import type { ShutdownProgress } from '../../src/core/shutdown.ts';
+import { type StatusDocument, shutdownEventSchema, statusDocumentSchema } from '../../src/http/api/schema.ts';
+import { RestServer } from '../../src/http/server.ts';
+import type { ServiceView } from '../../src/http/view.ts';
+import { EventReader } from '../support/events.ts';
+import { Scene } from '../support/safe-shutdown.ts';
+import { ROOT } from '../support/service.ts';
+
+// What is told of a safe shutdown: /events, /status and the command line.
+
+const shutdownSchema = statusDocumentSchema.entries.shutdown;
+
+t.test('/status and every event keep to the API’s description, at every moment', async (t) => {
+  const scene = await Scene.start(t, { settings: { stopUnits: ['broken.service'] } });
+  scene.hook('10-well', 'sleep 0.6').hook('20-fails', 'exit 1');
+  const seen = new Set<string>();
+  const check = async (): Promise<void> => {
+    const status = await scene.shutdown.status();
+    v.parse(shutdownSchema, status);
+    seen.add(`${status.state} ${status.seconds_left === null ? '' : 'left'}`);
+  };
+  await check();
+  await scene.call({ reason: 'x'.repeat(500), timeout: Number.NEGATIVE_INFINITY });
+  await check();
+  for (const reason of ['EMERGENCY', 'MANUAL']) {
+    await scene.call({ reason });
+    await check();
+    await scene.ended();
+    await check();
+  }
+  v.parse(shutdownSchema, NO_SHUTDOWN);
+  t.same([...seen], ['none ', 'in_progress left', 'completed ', 'aborted ']);
+  for (const progress of scene.progress) v.parse(shutdownEventSchema, progress);
+  t.ok(scene.progress.length > 10);
+});
+
+function progress(n: number): ShutdownProgress {
+  return {
+    request_id: `01J${n}`,
+    state: 'in_progress',
+    step: 'hooks',
+    reason: 'MANUAL',
+    requested_by: 'Zoë\u2028"x"',
+    action: 'dry-run',
+    seconds_left: 12.345,
+    message: `number ${n}`,
+    timestamp: '2026-03-04T05:06:07.089Z',
+  };
+}
+
+async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
+  const scene = await Scene.start(t);
+  const view: ServiceView = {
+    localNode: 'health_monitor',
+    nodes: () => ['health_monitor', 'robot'],
+    knows: (node) => node === 'health_monitor' || node === 'robot',
+    current: () => null,
+    openAlerts: () => [],
+    status: () => Promise.reject(new Error('not asked for here')),
+    history: scene.store.store,
+  };
+  const server = new RestServer({
+    host: '127.0.0.1',
+    port: 0,
+    token: null,
+    allowedOrigins: [],
+    maxConnections: 64,
+    maxEventStreams: 8,
+    dashboardFolder: `${ROOT}/docs`,
+    openapiFile: `${ROOT}/docs/openapi.json`,
+    view,
+    log: () => undefined,
+  });
+  const { port } = await server.start();
+  t.teardown(() => server.stop());
+  return { server, url: `http://127.0.0.1:${port}` };
+}
+
+t.test('events go to whoever asked for them, whichever node they follow, and are resumed', async (t) => {
+  const { server, url } = await rest(t);
+  const readers = {
+    all: await EventReader.open(url),
+    shutdown: await EventReader.open(url, '/events?events=shutdown'),
+    other: await EventReader.open(url, '/events?node=robot'),
+    health: await EventReader.open(url, '/events?events=health,alert'),
+  };
+  t.teardown(() => {
+    for (const reader of Object.values(readers)) reader.close();
+  });
+  const received = (reader: EventReader): unknown[] =>
+    reader.received.filter(({ event }) => event === 'shutdown').map(({ data }) => JSON.parse(data));
+  const until = async (reader: EventReader, count: number): Promise<void> => {
+    for (let tries = 0; received(reader).length < count && tries < 500; tries += 1) await new Promise((later) => setTimeout(later, 10));
+  };
+  for (const n of [1, 2, 3]) server.publishShutdown(progress(n));
+  for (const reader of [readers.all, readers.shutdown, readers.other]) {
+    await until(reader, 3);
+    t.same(received(reader), [1, 2, 3].map(progress));
+  }
+  t.same(received(readers.health), []);
+  const resumed = await EventReader.open(url, '/events', { 'Last-Event-ID': readers.all.received[0]?.id ?? '' });
+  t.teardown(() => resumed.close());
+  await until(resumed, 2);
+  t.same(received(resumed), [2, 3].map(progress), 'after the last one that was seen');
+});
+
+/** Of /status what the page prints besides. */
+const DOCUMENT = {
+  status: 'OK',
+  version: '0',
+  uptime_seconds: 5,
+  host: null,
+  nodes: [],
+  publish: { configured_hertz: 1, measured_hertz: null, samples: 1, missed: 0 },
+  power: { undervoltage: null },
+  storage: { state: 'ok', error: null, size_bytes: 1, max_bytes: 2, set_aside: [] },
+  ros: { transport: 'off', reason: 'switched off' },
+};
+
+/** What `edge-health status` prints of a service that answers so. */
+async function printed(t: Test, shutdown: StatusDocument['shutdown']): Promise<string> {
+  const server = createServer((request, response) => {
+    const answers: Record<string, unknown> = { '/status': { ...DOCUMENT, shutdown }, '/health': { cpu_percent: 1 } };
+    response.end(JSON.stringify(answers[request.url ?? ''] ?? { data: [], count: 0 }));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { stdout } = await promisify(execFile)(process.execPath, [`${ROOT}/src/main.ts`, 'status', '--url', url]);
+  return stdout;
+}
+
+t.test('the command line tells of a shutdown in progress, of how the last one ended, and what is in the way of one', async (t) => {
+  const idle = { ...NO_SHUTDOWN, enabled: true };
+  const known = { ...idle, reason: 'MANUAL', requested_by: 'Zoë', message: 'running: 10-park', started: '2026-03-04T05:06:07.089Z' };
+  t.match(await printed(t, idle), /Shutdown +ready: dry-run/);
+  t.notMatch(await printed(t, NO_SHUTDOWN), /Shutdown/);
+  t.match(
+    await printed(t, { ...known, state: 'in_progress', seconds_left: 11.2 }),
+    /Shutdown +IN PROGRESS, 12 s left: MANUAL, asked for by Zoë: running: 10-park/,
+  );
+  const ended = await printed(t, {
+    ...known,
+    state: 'aborted',
+    ended: '2026-03-04T05:07:00.000Z',
+    problem: 'safe_shutdown.action is poweroff, which …',
+  });
+  t.match(ended, /the last one \(MANUAL, asked for by Zoë\), 2026-03-04T05:07:00\.000Z: running: 10-park/);
+  t.match(ended, /not possible: safe_shutdown\.action is poweroff/);
+});

@@ -1,0 +1,179 @@
+import t from 'tap';
+import { isAlive, LOCAL, Scene } from '../support/safe-shutdown.ts';
+
+// The sequence, with real executables and the real store.
+
+const steps = ({ progress }: Scene): string[] => [...new Set(progress.map(({ step }) => step))];
+const told = ({ progress }: Scene): string => progress.map(({ message }) => message).join('\n');
+
+t.test('a dry run does everything but the last step, in order, and the service goes on', async (t) => {
+  const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'arm.service'] } });
+  scene.hook('20-say', 'echo "parked"').hook('10-park');
+  const before = performance.now();
+  const reply = await scene.call();
+  t.ok(performance.now() - before < 900, 'the answer comes at once');
+  t.equal(reply.success, true);
+  t.match(reply.message, /^accepted: dry-run for MAINTENANCE within 30 s; request 0/);
+  const end = await scene.ended();
+  t.match(end, { state: 'completed', step: 'power', message: /dry run/ });
+  t.same(scene.order(), ['hook 10-park', 'hook 20-say', 'stop camera.service', 'stop arm.service']);
+  t.same(steps(scene), ['announce', 'hooks', 'stop_units', 'store', 'power']);
+  const ids = new Set(scene.progress.map(({ request_id }) => request_id));
+  t.equal(ids.size, 1);
+  t.ok(reply.message.includes([...ids][0] as string));
+  for (const progress of scene.progress) {
+    t.match(progress, { reason: 'MAINTENANCE', requested_by: 'operator', action: 'dry-run', timestamp: /^2.*Z$/ });
+    t.ok(progress.seconds_left > 20 && progress.seconds_left <= 30);
+  }
+  t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook' && fields['says'] === 'parked'));
+  t.notOk(scene.isStoreClosed, 'the store goes on');
+  t.equal((await scene.call()).success, true, 'and the next one is accepted');
+  await scene.ended();
+});
+
+t.test('the store is flushed: what was recorded is in the database, and the tail is done with', async (t) => {
+  const scene = await Scene.start(t);
+  const timestampMs = Date.now();
+  const status = {
+    cpu_percent: 1,
+    memory_percent: 2,
+    disk_percent: 3,
+    temperature: null,
+    status: 'OK' as const,
+    node_name: 'health_monitor',
+    timestamp: new Date(timestampMs).toISOString(),
+  };
+  scene.store.store.recordHealth(status, JSON.stringify(status), timestampMs);
+  t.equal(scene.store.store.state().samples_pending, 1);
+  await scene.call();
+  await scene.ended();
+  t.match(scene.store.store.state(), { samples_pending: 0, state: 'ok' });
+  t.equal((await scene.store.rows()).length, 1);
+});
+
+t.test('a failing hook aborts where somebody wants the machine off, and the message says which', async (t) => {
+  for (const reason of ['MAINTENANCE', 'MANUAL', 'USER_REQUEST']) {
+    const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+    scene.hook('10-well').hook('20-fails', 'echo "arm is not parked" >&2; exit 7').hook('30-never');
+    t.equal((await scene.call({ reason })).success, true);
+    const end = await scene.ended();
+    t.match(end, { state: 'aborted', step: 'hooks', reason });
+    t.match(end.message, /aborted, the machine stays up: the step hooks failed: 20-fails: exit code 7; its last words: arm is not parked/);
+    t.same(scene.order(), ['hook 10-well', 'hook 20-fails'], reason);
+    t.match(await scene.shutdown.status(), { state: 'aborted', reason, step: 'hooks', message: /20-fails/ });
+    t.equal((await scene.call()).success, true, 'after that the next one is accepted');
+    await scene.ended();
+    await scene.stop();
+  }
+});
+
+t.test('where the machine is in danger what fails is passed over', async (t) => {
+  for (const reason of ['OVERTEMP', 'EMERGENCY', 'CRITICAL_ALERT', 'POWER_LOW']) {
+    const scene = await Scene.start(t, { settings: { stopUnits: ['broken.service', 'camera.service'] } });
+    scene.hook('10-fails', 'exit 1').hook('20-well');
+    await scene.call({ reason });
+    t.match(await scene.ended(), { state: 'completed', step: 'power' }, reason);
+    t.same(scene.order(), ['hook 10-fails', 'hook 20-well', 'stop broken.service', 'stop camera.service']);
+    t.match(told(scene), /10-fails failed: exit code 1.*going on, .* does not wait for it.*broken\.service failed/s);
+    await scene.stop();
+  }
+});
+
+t.test('a unit that does not stop aborts as well, and those that were stopped are named', async (t) => {
+  const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'broken.service', 'arm.service'] } });
+  await scene.call();
+  const { message, state, step } = await scene.ended();
+  t.match({ state, step }, { state: 'aborted', step: 'stop_units' });
+  t.match(message, /broken\.service: exit code 1; units that were stopped stay so: camera\.service$/);
+  t.same(scene.order(), ['stop camera.service', 'stop broken.service']);
+});
+
+t.test('a hook that must not be run is a failed step, not one that is passed over in silence', async (t) => {
+  const scene = await Scene.start(t);
+  scene.hook('10-open', '', 0o777).hook('05-notes', '', 0o644);
+  await scene.call();
+  t.match((await scene.ended()).message, /10-open: not run: others may write/);
+  t.same(scene.order(), []);
+});
+
+t.test('a folder of hooks that was asked for and is not there: told at the start, and a failed step', async (t) => {
+  const scene = await Scene.start(t, { settings: { hooksFolder: '/no/such/folder' } });
+  t.ok(
+    scene.logged.some(
+      ({ level, message, fields }) => level === 'warning' && /hooks/.test(message) && /no\/such/.test(String(fields['error'])),
+    ),
+  );
+  await scene.call();
+  t.match(await scene.ended(), { state: 'aborted', step: 'hooks', message: /no\/such\/folder cannot be read: ENOENT/ });
+});
+
+t.test('the deadline: what hangs is terminated, then killed with all it started, and it goes on to the end', async (t) => {
+  for (const reason of ['MAINTENANCE', 'EMERGENCY']) {
+    const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+    const mark = reason === 'MAINTENANCE' ? '2001.5' : '2002.5';
+    scene.hook('10-well');
+    scene
+      .hook('20-hangs', `trap '' TERM; sh -c "trap '' TERM; sleep ${mark} & sleep ${mark}" & sleep ${mark}; sleep ${mark}`)
+      .hook('30-never');
+    const start = performance.now();
+    await scene.call({ reason, timeout: 2 });
+    const end = await scene.ended();
+    const took = (performance.now() - start) / 1000;
+    t.match(end, { state: 'completed', step: 'power' }, reason);
+    t.ok(took >= 1.6 && took < 5, `${took.toFixed(2)} s`);
+    t.match(told(scene), /out of time in the step hooks: 20-hangs was killed; going on/);
+    t.same(scene.order(), ['hook 10-well', 'hook 20-hangs'], 'what was left is passed over');
+    t.same(steps(scene), ['announce', 'hooks', 'store', 'power']);
+    t.notOk(isAlive(mark), 'nothing of it is left');
+    await scene.stop();
+  }
+});
+
+t.test('a hook that ends when it is told to is terminated only', async (t) => {
+  const scene = await Scene.start(t);
+  scene.hook('10-hangs', `trap 'echo "saved in time" >> ${scene.folder}/order; exit 0' TERM; while :; do sleep 0.05; done`);
+  await scene.call({ timeout: 1.5 });
+  t.equal((await scene.ended()).state, 'completed');
+  t.match(told(scene), /10-hangs was terminated/);
+  t.same(scene.order(), ['hook 10-hangs', 'saved in time']);
+});
+
+t.test('a timeout too short for anything still comes to the end', async (t) => {
+  const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+  scene.hook('10-sleeps', 'sleep 5');
+  const start = performance.now();
+  await scene.call({ timeout: 0.001 });
+  t.equal((await scene.ended()).state, 'completed');
+  t.ok(performance.now() - start < 4000);
+});
+
+t.test('a hook that floods its output neither stops the shutdown nor fills the log', async (t) => {
+  const scene = await Scene.start(t);
+  scene.hook('10-floods', 'yes "all work and no play" | head -c 20000000');
+  await scene.call({ timeout: 60 });
+  t.equal((await scene.ended()).state, 'completed');
+  t.ok(scene.logged.filter(({ message }) => message === 'shutdown hook').length <= 201);
+});
+
+t.test('the service is stopped meanwhile: what runs is ended, and it is told', async (t) => {
+  const scene = await Scene.start(t);
+  scene.hook('10-long', 'exec sleep 2003.5');
+  await scene.call();
+  while (!isAlive('2003.5')) await new Promise((later) => setTimeout(later, 10));
+  await scene.shutdown.stop();
+  t.match(scene.progress.at(-1), { state: 'aborted', message: /the service was stopped during the step hooks/ });
+  t.notOk(isAlive('2003.5'));
+  t.match((await scene.call()).message, /being stopped/);
+  t.match(await scene.records(2), [{ outcome: 'refused' }, { outcome: 'aborted', step: 'hooks' }]);
+});
+
+t.test('whoever is told and throws does not stop it', async (t) => {
+  const scene = await Scene.start(t);
+  const push = scene.progress.push.bind(scene.progress);
+  scene.progress.push = (...progress) => {
+    push(...progress);
+    throw new Error('nobody listens');
+  };
+  await scene.call({}, LOCAL);
+  t.equal((await scene.ended()).state, 'completed');
+});

@@ -1,0 +1,223 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../src/core/shutdown.ts';
+import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
+import type { Host } from './network.ts';
+import { ROOT } from './service.ts';
+
+/** How a node takes part; what is not said is as a service on its own has it. */
+export interface NodeOptions {
+  readonly domainId?: number;
+  readonly discoveryRange?: DiscoveryRange;
+  readonly staticPeers?: readonly string[];
+  /** Of its ROS nodes and topics. */
+  readonly namespace?: string;
+  /** `node_name` of its own statuses. */
+  readonly localNode?: string;
+  readonly gather?: boolean;
+  /** How long it thinks about a call of /safe_shutdown. */
+  readonly answerAfterMs?: number;
+}
+
+/** What the node does when told; see test/ros/support/graph-node-program.ts. */
+export type NodeCommand =
+  | { readonly do: 'health'; readonly status: HealthStatus }
+  | { readonly do: 'alert'; readonly alert: Alert }
+  | { readonly do: 'shutdown'; readonly progress: ShutdownProgress }
+  | { readonly do: 'stream'; readonly stream: NodeStream }
+  | { readonly do: 'details' }
+  | { readonly do: 'stop' };
+
+/** Health statuses whose `cpu_percent` counts from 1. */
+export interface NodeStream {
+  readonly hz: number;
+  readonly count: number;
+  /** Says which stream of this node it is: `temperature` of its statuses. */
+  readonly id?: number;
+  readonly nodeName?: string;
+}
+
+/** What the node tells, by `event`. */
+export interface NodeEvents {
+  ready: object;
+  /** What arrived from others. */
+  health: { readonly status: HealthStatus };
+  alert: { readonly alert: Alert };
+  call: { readonly call: ShutdownCall; readonly caller: ShutdownCaller };
+  log: { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
+  published: { readonly id: number; readonly number: number };
+  details: RosDetails & { readonly rss_bytes: number; readonly heap_bytes: number; readonly cpu_seconds: number };
+  failed: { readonly error: string };
+}
+
+export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = {
+  [K in Kind]: { readonly event: K; readonly wall_ms: number } & NodeEvents[K];
+}[Kind];
+
+/** A process of its own in a host, with the embedded transport in it and nothing else. It ends when this process does. */
+export class GraphNode {
+  readonly events: NodeEvent[] = [];
+  /** The exit code, or the signal's name. */
+  readonly ended: Promise<number | string>;
+  readonly #process: ChildProcess;
+  readonly #watchers = new Set<() => void>();
+  #end: number | string | null = null;
+  #stderr = '';
+
+  private constructor(process: ChildProcess) {
+    this.#process = process;
+    process.stdin?.on('error', () => {});
+    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr += text;
+    });
+    let rest = '';
+    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.events.push(JSON.parse(line) as NodeEvent);
+      this.#notify();
+    });
+    this.ended = new Promise((resolve) => {
+      process.once('close', (code, signal) => {
+        this.#end = code ?? signal ?? -1;
+        this.#notify();
+        resolve(this.#end);
+      });
+    });
+  }
+
+  /** Resolves when it takes part in the graph. */
+  static async start(host: Host, options: NodeOptions = {}): Promise<GraphNode> {
+    const program = join(ROOT, 'test/ros/support/graph-node-program.ts');
+    const child = host.spawn(process.execPath, ['--expose-gc', program, JSON.stringify(options)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    const node = new GraphNode(child);
+    await node.waitFor('ready', () => true, 60);
+    return node;
+  }
+
+  get pid(): number {
+    return this.#process.pid as number;
+  }
+
+  tell(command: NodeCommand): void {
+    this.#process.stdin?.write(`${JSON.stringify(command)}\n`);
+  }
+
+  publishHealth(status: HealthStatus): void {
+    this.tell({ do: 'health', status });
+  }
+
+  publishAlert(alert: Alert): void {
+    this.tell({ do: 'alert', alert });
+  }
+
+  publishShutdown(progress: ShutdownProgress): void {
+    this.tell({ do: 'shutdown', progress });
+  }
+
+  /** Begins to publish; several streams may run at once. */
+  stream(stream: NodeStream): void {
+    this.tell({ do: 'stream', stream });
+  }
+
+  /** As they are now, after a garbage collection. */
+  async details(): Promise<NodeEvent<'details'>> {
+    const before = this.all('details').length;
+    this.tell({ do: 'details' });
+    const found = await this.waitForCount('details', before + 1, () => true, 60);
+    return found[before] as NodeEvent<'details'>;
+  }
+
+  /** Waits until the details are as wanted; throws with the last ones when they are not in time. */
+  async detailsUntil(satisfied: (details: NodeEvent<'details'>) => boolean, seconds = 30): Promise<NodeEvent<'details'>> {
+    const deadline = Date.now() + seconds * 1000;
+    for (;;) {
+      const details = await this.details();
+      if (satisfied(details)) return details;
+      if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.#account()}`);
+      await new Promise((later) => setTimeout(later, 50));
+    }
+  }
+
+  /** The events of a kind so far. */
+  all<Kind extends keyof NodeEvents>(kind: Kind): NodeEvent<Kind>[] {
+    return this.events.filter(({ event }) => event === kind) as unknown as NodeEvent<Kind>[];
+  }
+
+  /** The first event of the kind that satisfies, of those that were and those to come; throws when there is none in time. */
+  async waitFor<Kind extends keyof NodeEvents>(
+    kind: Kind,
+    satisfied: (event: NodeEvent<Kind>) => boolean = () => true,
+    seconds = 30,
+  ): Promise<NodeEvent<Kind>> {
+    const [found] = await this.waitForCount(kind, 1, satisfied, seconds);
+    return found as NodeEvent<Kind>;
+  }
+
+  /** The same for the first `count` such events. */
+  async waitForCount<Kind extends keyof NodeEvents>(
+    kind: Kind,
+    count: number,
+    satisfied: (event: NodeEvent<Kind>) => boolean = () => true,
+    seconds = 30,
+  ): Promise<NodeEvent<Kind>[]> {
+    const deadline = Date.now() + seconds * 1000;
+    const found: NodeEvent<Kind>[] = [];
+    for (let seen = 0; ; ) {
+      for (; seen < this.events.length && found.length < count; seen += 1) {
+        const event = this.events[seen] as unknown as NodeEvent<Kind>;
+        if (event.event === kind && satisfied(event)) found.push(event);
+      }
+      if (found.length >= count) return found;
+      const left = deadline - Date.now();
+      if (left <= 0 || this.#end !== null) {
+        const why = this.#end === null ? `in ${seconds} s` : `before it ended (${this.#end})`;
+        throw new Error(`${found.length} of ${count} "${kind}" events that satisfy ${why}\n${this.#account()}`);
+      }
+      await this.#change(left);
+    }
+  }
+
+  /** Sends a signal, and waits for nothing: SIGSTOP and SIGCONT freeze and thaw it. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** It takes its leave of the others and ends. */
+  stop(): Promise<number | string> {
+    if (this.#end === null) this.tell({ do: 'stop' });
+    return this.ended;
+  }
+
+  /** It leaves without a word. */
+  kill(): Promise<number | string> {
+    if (this.#end === null) this.#process.kill('SIGKILL');
+    return this.ended;
+  }
+
+  #change(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#watchers.add(done);
+    });
+  }
+
+  #notify(): void {
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+
+  #account(): string {
+    const last = this.events.slice(-10).map((event) => JSON.stringify(event).slice(0, 300));
+    return [...last, this.#stderr.slice(-2000)].join('\n');
+  }
+}

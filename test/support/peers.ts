@@ -1,0 +1,227 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { build, buildUnavailable } from './native.ts';
+import { type Host, networkUnavailable } from './network.ts';
+
+/** The DDS implementations whose peers there are; both take the same options and tell the same events. */
+export const VENDORS = ['cyclone', 'fastdds'] as const;
+export type Vendor = (typeof VENDORS)[number];
+
+export type PeerMode = 'subscribe' | 'publish' | 'call' | 'graph' | 'discovery';
+
+/** Why peers cannot run here; false when they can. Made for tap's `skip`. */
+export function peersUnavailable(): string | false {
+  return networkUnavailable() || buildUnavailable('peers');
+}
+
+/** Guids and gids are lower-case hexadecimal; `null` where the other side had gone before it could be asked. */
+interface Matched {
+  readonly topic: string;
+  /** How many matches there are now. */
+  readonly current: number;
+  readonly peer: string | null;
+}
+
+interface Endpoint {
+  readonly kind: 'reader' | 'writer';
+  readonly guid: string;
+  readonly participant: string;
+  /** As DDS names them: rt/health_status, edge_health_interfaces::msg::dds_::HealthStatus_. */
+  readonly topic: string;
+  readonly type: string;
+  readonly reliability: 'reliable' | 'best-effort';
+  readonly durability: 'transient-local' | 'volatile';
+  readonly user_data: string;
+  /** Fast DDS alone. */
+  readonly locators?: readonly string[];
+}
+
+/** What the peers tell, by `event`. */
+export interface PeerEvents {
+  /** subscribe, graph, discovery: it is listening now; publish: it can be found now. */
+  reader: { readonly topic?: string; readonly guid: string };
+  writer: { readonly topic: string; readonly guid: string };
+  matched: Matched;
+  unmatched: Matched;
+  incompatible: { readonly topic: string; readonly policy: number };
+  /** `data` holds the fields of the message; numbers that JSON has not are "NaN", "Infinity", "-Infinity". */
+  sample: {
+    readonly topic: string;
+    readonly writer: string | null;
+    readonly source_ms: number;
+    readonly latency_ms: number;
+    /** Of the writer; Fast DDS alone. */
+    readonly sequence_number?: number;
+    readonly data: Readonly<Record<string, unknown>>;
+  };
+  /** A writer left, or disposed of what it wrote. */
+  instance: { readonly topic: string; readonly writer: string | null; readonly state: 'disposed' | 'no_writers' };
+  /** Samples that the reader knows it missed. */
+  lost: { readonly topic: string; readonly total: number };
+  written: { readonly topic: string; readonly number: number };
+  /** call: the server was found, or not in time. `service_id` is what a Cyclone DDS server calls itself. */
+  service_matched: { readonly client: number; readonly match_ms: number; readonly guid: string; readonly service_id?: string };
+  service_missing: { readonly client: number; readonly match_ms: number; readonly guid: string };
+  reply: {
+    readonly client: number;
+    readonly request: number;
+    /** Whether it answers a request of this client; if not, it should not have come here. */
+    readonly own: boolean;
+    /** Whether that request had been answered before. */
+    readonly repeated: boolean;
+    readonly round_trip_ms: number;
+    readonly data: { readonly success: boolean; readonly message: string };
+  };
+  timeout: { readonly client: number; readonly request: number };
+  /** graph: one message of ros_discovery_info. */
+  entities: {
+    readonly writer: string | null;
+    readonly gid: string;
+    readonly nodes: readonly {
+      readonly namespace: string;
+      readonly name: string;
+      readonly readers: readonly string[];
+      readonly writers: readonly string[];
+    }[];
+  };
+  participant: {
+    readonly guid: string;
+    readonly user_data: string;
+    /** These by Fast DDS alone. */
+    readonly changed?: boolean;
+    readonly vendor?: string;
+    readonly lease_seconds?: number;
+    readonly name?: string;
+    readonly metatraffic?: readonly string[];
+    readonly default?: readonly string[];
+  };
+  /** `how` by Fast DDS alone. */
+  participant_gone: { readonly guid: string; readonly how?: 'goodbye' | 'lease' };
+  endpoint: Endpoint;
+  endpoint_gone: { readonly kind: 'reader' | 'writer'; readonly guid: string };
+}
+
+export type PeerEvent<Kind extends keyof PeerEvents = keyof PeerEvents> = {
+  [K in Kind]: { readonly event: K; readonly wall_ms: number } & PeerEvents[K];
+}[Kind];
+
+/** A program on a DDS implementation that is not ours, running in a host. See `peer-cyclone --help` for the options. */
+export class Peer {
+  readonly events: PeerEvent[] = [];
+  /** The exit code, or the signal's name. */
+  readonly ended: Promise<number | string>;
+  readonly #process: ChildProcess;
+  readonly #title: string;
+  readonly #watchers = new Set<() => void>();
+  #stderr = '';
+  #end: number | string | null = null;
+
+  private constructor(process: ChildProcess, title: string) {
+    this.#process = process;
+    this.#title = title;
+    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr += text;
+    });
+    let rest = '';
+    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.events.push(JSON.parse(line) as PeerEvent);
+      this.#notify();
+    });
+    this.ended = new Promise((resolve) => {
+      process.once('close', (code, signal) => {
+        this.#end = code ?? signal ?? -1;
+        this.#notify();
+        resolve(this.#end);
+      });
+    });
+  }
+
+  /** Builds the peers if need be, and starts one on the host's addresses, unless the options name one. */
+  static async start(host: Host, vendor: Vendor, mode: PeerMode, options: readonly string[] = []): Promise<Peer> {
+    const program = join(await build('peers'), `peer-${vendor}`);
+    const addresses = options.includes('--address') ? [] : host.addresses.flatMap((address) => ['--address', address]);
+    const child = host.spawn(program, [mode, ...addresses, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+    return new Peer(child, `peer-${vendor} ${mode} ${options.join(' ')}`);
+  }
+
+  get pid(): number {
+    return this.#process.pid as number;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** The events of a kind so far. */
+  all<Kind extends keyof PeerEvents>(kind: Kind): PeerEvent<Kind>[] {
+    return this.events.filter(({ event }) => event === kind) as unknown as PeerEvent<Kind>[];
+  }
+
+  /** The first event of the kind that satisfies, of those that were and those to come; throws when there is none in time. */
+  async waitFor<Kind extends keyof PeerEvents>(
+    kind: Kind,
+    satisfied: (event: PeerEvent<Kind>) => boolean = () => true,
+    seconds = 10,
+  ): Promise<PeerEvent<Kind>> {
+    const [found] = await this.waitForCount(kind, 1, satisfied, seconds);
+    return found as PeerEvent<Kind>;
+  }
+
+  /** The same for the first `count` such events. */
+  async waitForCount<Kind extends keyof PeerEvents>(
+    kind: Kind,
+    count: number,
+    satisfied: (event: PeerEvent<Kind>) => boolean = () => true,
+    seconds = 10,
+  ): Promise<PeerEvent<Kind>[]> {
+    const deadline = Date.now() + seconds * 1000;
+    const found: PeerEvent<Kind>[] = [];
+    for (let seen = 0; ; ) {
+      for (; seen < this.events.length && found.length < count; seen += 1) {
+        const event = this.events[seen] as unknown as PeerEvent<Kind>;
+        if (event.event === kind && satisfied(event)) found.push(event);
+      }
+      if (found.length >= count) return found;
+      const left = deadline - Date.now();
+      if (left <= 0 || this.#end !== null) {
+        const why = this.#end === null ? `in ${seconds} s` : `before it ended (${this.#end})`;
+        throw new Error(`${found.length} of ${count} "${kind}" events that satisfy ${why}\n${this.#account()}`);
+      }
+      await this.#change(left);
+    }
+  }
+
+  /** Sends a signal, and waits for nothing: SIGSTOP and SIGCONT freeze and thaw it. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** Sends a signal and waits for the end: on SIGTERM it says goodbye to the others, on SIGKILL it leaves without a word. */
+  kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
+    if (this.#end === null) this.#process.kill(signal);
+    return this.ended;
+  }
+
+  #change(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#watchers.add(done);
+    });
+  }
+
+  #notify(): void {
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+
+  #account(): string {
+    const last = this.events.slice(-10).map((event) => JSON.stringify(event).slice(0, 300));
+    return [this.#title, ...last, this.#stderr.slice(-2000)].join('\n');
+  }
+}
