@@ -80,6 +80,7 @@ export class GatheredAlerts {
 
   async #pass(alert: Alert, before: Alert | null): Promise<void> {
     const { events, live, log, store } = this.#options;
+    const superseded = alert.resolved || before ? [] : this.#othersLike(alert);
     if (alert.resolved) this.#open.delete(alert.alert_id);
     else this.#open.set(alert.alert_id, alert);
     if (!(await store.recordAlert(alert))) {
@@ -94,17 +95,19 @@ export class GatheredAlerts {
     const what = alert.resolved ? 'alert of another node resolved' : `alert ${severity} of another node`;
     log('notice', what, { metric, value, threshold, alert_id });
     events.publishAlert(alert);
-    if (!alert.resolved && before === null) this.#supersede(alert);
+    for (const other of superseded) if (this.#open.has(other.alert_id)) this.#end(other);
   }
 
-  /** A node has one episode of a metric and kind at a time: where another one is open, its end was missed. */
-  #supersede(alert: Alert): void {
-    if (!(METRICS as readonly string[]).includes(alert.metric)) return;
+  /** A node has one episode of a metric and kind at a time: where another one begins, the end of the one before was missed. */
+  #othersLike(alert: Alert): Alert[] {
+    if (!(METRICS as readonly string[]).includes(alert.metric)) return [];
     const node = nodeOfAlertId(alert.alert_id);
-    for (const other of [...this.#open.values()]) {
-      const isSame = other.metric === alert.metric && (other.severity === 'ERROR') === (alert.severity === 'ERROR');
-      if (isSame && other.alert_id !== alert.alert_id && nodeOfAlertId(other.alert_id) === node) this.#end(other);
-    }
+    return [...this.#open.values()].filter(
+      (other) =>
+        other.metric === alert.metric &&
+        (other.severity === 'ERROR') === (alert.severity === 'ERROR') &&
+        nodeOfAlertId(other.alert_id) === node,
+    );
   }
 
   #end(alert: Alert): void {

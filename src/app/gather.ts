@@ -24,6 +24,8 @@ export function gatheringRules({ alerts }: Config): GatheringRules {
 
 export interface GatheringOptions {
   readonly localNode: string;
+  /** False: nothing will come, so that nothing is missed either. */
+  readonly isOn?: boolean;
   readonly rules: GatheringRules;
   readonly clocks: Clocks;
   readonly log: Log;
@@ -92,6 +94,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     const former = past.nodes.filter((name) => name !== this.#options.localNode && !heard.has(name));
     this.adopt(past.openAlerts, past.heard);
     for (const name of former) this.#forget(name, 'this machine was called so before');
+    if (this.#options.isOn === false) for (const name of [...this.#nodes.keys()]) this.#forget(name, 'other nodes are not listened to');
     this.#plan();
   }
 

@@ -84,13 +84,16 @@ export class SafeShutdown {
   /** Looks at how the last request of an earlier run ended, once the store is open, and says what would be in the way of the next one. */
   async start(): Promise<void> {
     const { bootId, book, log } = this.#options;
-    const [last] = await book.shutdowns({ accepted: true, limit: 1 }).catch(() => []); // The store says itself what is wrong with it.
+    const records = await book.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store says itself what is wrong with it.
+    // A call may have come before the store was open.
+    const last = records.find((record) => this.#known(record) === null);
     if (last) {
-      this.#last = settled(last, bootId, this.#now());
+      const past = settled(last, bootId, this.#now());
+      this.#last ??= past;
       if (last.outcome === 'in_progress') {
-        const { outcome, message, reason, requested_by, request_id } = this.#last;
+        const { outcome, message, reason, requested_by, request_id } = past;
         log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
-        await book.recordShutdown(this.#last);
+        await book.recordShutdown(past);
       }
     }
     await this.#lookAhead();
@@ -117,9 +120,7 @@ export class SafeShutdown {
     const { bootId, book } = this.#options;
     const records = await book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
     const current = this.#running;
-    const requests = records.map((record) =>
-      record.request_id === current?.record.request_id ? current.record : settled(record, bootId, this.#now()),
-    );
+    const requests = records.map((record) => this.#known(record) ?? settled(record, bootId, this.#now()));
     return shutdownStatus({
       settings: this.#settings,
       problem: await this.#actionProblem(this.#settings),
@@ -130,6 +131,11 @@ export class SafeShutdown {
     });
   }
 
+  /** What is in memory of a request that is recorded: it is newer. */
+  #known({ request_id }: ShutdownRecord): ShutdownRecord | null {
+    return [this.#running?.record, this.#last].find((record) => record?.request_id === request_id) ?? null;
+  }
+
   /** What a call asks for where it may be granted; else why not. */
   async #decide(call: ShutdownCall, caller: ShutdownCaller, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
     if (!settings.enabled) return 'safe_shutdown.enabled is false on this machine';
@@ -137,11 +143,12 @@ export class SafeShutdown {
     if (foreign !== null) return foreign; // It is no use to wait: nor does it use up what others may call.
     const requestedBy = String(call.requested_by).slice(0, 2 * MAX_REQUESTED_BY);
     const waitSeconds = this.#limit.take(`${caller.address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
+    const checked = checkCall(call);
+    // Before the limit, which counts it all the same: who makes mistakes wants to know which, also at the eleventh try.
+    if (!checked.ok) return checked.message;
     if (waitSeconds > 0) {
       return `too many requests: at most ${settings.maxRequestsPerMinute} a minute from one caller; try again in ${Math.ceil(waitSeconds)} s`;
     }
-    const checked = checkCall(call);
-    if (!checked.ok) return checked.message;
     return this.#obstacle() ?? (await this.#actionProblem(settings)) ?? checked.request;
   }
 

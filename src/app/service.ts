@@ -189,8 +189,8 @@ export class Service {
       this.#tellGraph(past.openAlerts);
       this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#gathering.start(past);
-      this.#ros.start();
       await this.#shutdown.start();
+      this.#ros.start();
       await sensors;
       void this.#view.readInventory();
       return address;

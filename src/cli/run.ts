@@ -25,7 +25,7 @@ export const run: Command = {
   --sys DIR       read DIR instead of /sys
   --ros-args …    as ROS 2 programs take them: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
 
-SIGHUP reloads thresholds, alert timing and the log level. SIGTERM and SIGINT end the service.
+SIGHUP reloads thresholds, alert timing, what a safe shutdown may do and does, and the log level. SIGTERM and SIGINT end the service.
 Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
   options: { config: { type: 'string' }, proc: { type: 'string' }, sys: { type: 'string' } },
   positionals: 0,
@@ -118,7 +118,7 @@ function reload(service: Service, file: string, logger: Logger): void {
   if (loaded.ok) {
     service.reload(loaded.config);
     logger.setLevel(loaded.config.log.level);
-    logger.log('notice', 'configuration reloaded: thresholds, alert timing and log level', { file });
+    logger.log('notice', 'configuration reloaded: thresholds, alert timing, safe shutdown and log level', { file });
     return;
   }
   const lines = loaded.errors.map(formatConfigError);

@@ -1,9 +1,9 @@
 import { endOfInstance, participantKey, participantPayload } from './discovery-data.ts';
 import type { Logger } from './log.ts';
-import type { Channel, Interface, Network } from './network.ts';
+import { type Channel, type Interface, isInNetwork, type Network } from './network.ts';
 import type { Packer } from './packer.ts';
 import type { Peer, Peers } from './peers.ts';
-import { ENTITY, type GuidPrefix, MULTICAST_GROUP, ports, VENDOR } from './protocol.ts';
+import { ENTITY, type GuidPrefix, guidOf, type Locator, MULTICAST_GROUP, ports, VENDOR } from './protocol.ts';
 import type { Change } from './writer.ts';
 
 export interface AnnouncerOptions {
@@ -40,7 +40,10 @@ export class Announcer {
   readonly #missing = new Map<string, number>();
   #dueSeconds = Number.POSITIVE_INFINITY;
   #announcements = 0;
-  #payload: Buffer | null = null;
+  /** By the address of the interface they go out of. */
+  readonly #payloads = new Map<string, Buffer>();
+  /** Goes up with every change of what is announced. */
+  #revision = 0;
 
   constructor(options: AnnouncerOptions) {
     this.#options = options;
@@ -66,10 +69,10 @@ export class Announcer {
   announce(nowSeconds: number): boolean {
     const isLost = this.#look();
     const { domain, network, peers, staticPeers } = this.#options;
-    const datagram = this.#datagram(this.#current(), null);
-    for (const out of this.#interfaces) network.multicast(datagram, out);
+    for (const out of this.#interfaces) network.multicast(this.#datagram(this.#announcement(out), null), out);
     const indexes = staticPeers.length > MANY_PEERS ? PEER_INDEXES_OF_MANY : PEER_INDEXES;
     for (const address of staticPeers) {
+      const datagram = this.#datagram(this.#announcement(this.#towards(address)), null);
       for (let index = 0; index < indexes; index += 1) {
         const port = ports.metaUnicast(domain, index);
         if (port < 65536 && !(port === this.#ports.meta && network.isOwn(address))) network.send('meta', datagram, address, port);
@@ -84,13 +87,20 @@ export class Announcer {
   }
 
   announceTo({ data, meta }: Peer): void {
-    if (meta) this.#options.network.send('meta', this.#datagram(this.#current(), data.prefix), meta.address, meta.port);
+    if (!meta) return;
+    const change = this.#announcement(this.#towards(meta.address));
+    this.#options.network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port);
   }
 
   /** Says that this participant leaves (8.5.3.3.2: dispose), so that nobody waits for its lease to end. */
   leave(): void {
     const { network, peers, prefix } = this.#options;
-    const change = { ...this.#change(participantKey(prefix)), sequenceNumber: 2, isKey: true, inlineQos: endOfInstance() };
+    const change = {
+      ...this.#change(participantKey(prefix)),
+      sequenceNumber: this.#revision + 1,
+      isKey: true,
+      inlineQos: endOfInstance(guidOf(prefix, ENTITY.PARTICIPANT)),
+    };
     const datagram = this.#datagram(change, null);
     for (const out of this.#interfaces) network.multicast(datagram, out);
     for (const { meta } of peers.all()) if (meta) network.send('meta', datagram, meta.address, meta.port);
@@ -119,15 +129,36 @@ export class Announcer {
     }
     if (now.length !== before.length || now.some(({ address }, i) => address !== before[i]?.address)) {
       this.#interfaces = now;
-      this.#payload = null;
+      this.#payloads.clear();
+      // Some read an announcement again only under a new number (Fast DDS).
+      this.#revision += 1;
     }
     return isLost;
   }
 
-  #current(): Change {
+  /** The interface that leads to an address; null: none in particular. */
+  #towards(address: string): Interface | null {
+    return this.#interfaces.find((own) => isInNetwork(address, own)) ?? null;
+  }
+
+  /**
+   * What goes out of an interface names the address there and no other: whoever hears it can reach that one, while some of those who are
+   * told of several choose one that they cannot reach, and stay with it (Cyclone DDS). Null: all of them.
+   */
+  #announcement(out: Interface | null): Change {
+    const key = out?.address ?? '';
+    let payload = this.#payloads.get(key);
+    if (!payload) {
+      payload = this.#payloadOf(out ? [out] : this.#interfaces);
+      this.#payloads.set(key, payload);
+    }
+    return this.#change(payload);
+  }
+
+  #payloadOf(interfaces: readonly Interface[]): Buffer {
     const { domain, name, prefix, userData, leaseSeconds } = this.#options;
-    const at = (port: number) => this.#interfaces.map(({ address }) => ({ address, port }));
-    this.#payload ??= participantPayload(
+    const at = (port: number): Locator[] => interfaces.map(({ address }) => ({ address, port }));
+    return participantPayload(
       {
         prefix,
         vendor: VENDOR.UNKNOWN,
@@ -140,12 +171,11 @@ export class Announcer {
       },
       { address: MULTICAST_GROUP, port: ports.metaMulticast(domain) },
     );
-    return this.#change(this.#payload);
   }
 
   #change(payload: Buffer): Change {
     const timestampMs = this.#options.wallMilliseconds();
-    return { sequenceNumber: 1, payload, isKey: false, inlineQos: null, timestampMs, only: null, instance: null };
+    return { sequenceNumber: this.#revision, payload, isKey: false, inlineQos: null, timestampMs, only: null, instance: null };
   }
 
   #datagram(change: Change, destination: GuidPrefix | null): Buffer {

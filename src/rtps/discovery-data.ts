@@ -66,8 +66,9 @@ export function participantKey(prefix: GuidPrefix): Buffer {
   return new ParameterWriter().guid(PID.PARTICIPANT_GUID, guidOf(prefix, ENTITY.PARTICIPANT)).payload();
 }
 
-/** Throws Malformed when the guid is missing; null when it announces another domain. */
+/** Throws Malformed when the guid is missing; null when it is in another domain, or asks for more than is understood, such as a domain tag. */
 export function readParticipant(list: ParameterList, domain: number): ParticipantData | null {
+  if (!list.isUnderstood) return null;
   const guid = list.guid(PID.PARTICIPANT_GUID);
   if (!guid) throw new Malformed('a participant without guid');
   const announced = list.uint32(PID.DOMAIN_ID);
@@ -126,7 +127,7 @@ export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointDa
   };
 }
 
-/** 9.6.3.9: bits of STATUS_INFO. */
+/** 9.6.3.4 (9.6.3.9 from 2.3 on): bits of STATUS_INFO. */
 export const STATUS = { DISPOSED: 0x1, UNREGISTERED: 0x2 } as const;
 
 /** Whether inline QoS says that an instance has ended. */
@@ -135,9 +136,12 @@ export function isEnd(inlineQos: ParameterList | null): boolean {
   return (status & (STATUS.DISPOSED | STATUS.UNREGISTERED)) !== 0;
 }
 
-/** Inline QoS that ends an instance. */
-export function endOfInstance(): Buffer {
-  return new ParameterWriter().bytes(PID.STATUS_INFO, Buffer.from([0, 0, 0, STATUS.DISPOSED | STATUS.UNREGISTERED])).list();
+/** Inline QoS that ends the instance of a guid. Fast DDS looks for the key here, and passes over the one in the payload. */
+export function endOfInstance(guid: Guid): Buffer {
+  return new ParameterWriter()
+    .guid(PID.KEY_HASH, guid)
+    .bytes(PID.STATUS_INFO, Buffer.from([0, 0, 0, STATUS.DISPOSED | STATUS.UNREGISTERED]))
+    .list();
 }
 
 function vendorOctets(vendor: number): Buffer {

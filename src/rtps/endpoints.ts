@@ -89,7 +89,9 @@ export class Endpoints {
 
   createReader(options: TopicReaderOptions): LocalReader {
     const entity = this.#newEntity(ENTITY_KIND.READER_NO_KEY);
-    const deliver = (received: Received): void => this.#guarded(() => options.onSample(received));
+    const deliver = (received: Received): void => {
+      if (received.data.inlineQos?.isUnderstood !== false) this.#guarded(() => options.onSample(received));
+    };
     const state = new StatefulReader({ entity, reliable: options.reliable, budget: this.#options.budget, deliver });
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
@@ -163,7 +165,7 @@ export class Endpoints {
       this.#unmatch(guid);
       return;
     }
-    if (!list) return;
+    if (!list?.isUnderstood) return;
     const endpoint = readEndpoint(list, isWriter);
     if (isWriter) {
       this.#options.onRemoteWriter(endpoint);

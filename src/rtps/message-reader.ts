@@ -110,8 +110,9 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     } else if (kind === SUBMESSAGE.INFO_TS) {
       sourceTimestampMs = (flags & 0x02) !== 0 ? null : timestampMs(body, little);
     } else if (kind === SUBMESSAGE.INFO_SRC) {
-      // Forwarded for another participant.
+      // Forwarded for another participant (8.3.7.9): no time of the one before is its.
       sender = prefixAt(body, 8);
+      sourceTimestampMs = null;
       if (sender === own) return;
     } else if (isForUs) {
       readSubmessage(kind, flags, body, little, sender, sourceTimestampMs, handler);
