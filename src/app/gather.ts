@@ -100,15 +100,14 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
 
   stop(): void {
     this.#isRunning = false;
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#plan();
   }
 
   /** Applies what a reload may change. */
   setRules(rules: GatheringRules): void {
     this.#rules = rules;
     for (const { watch } of this.#nodes.values()) watch.setGrace(rules.graceSeconds);
-    if (this.#isRunning) this.#plan();
+    this.#plan();
   }
 
   /** Takes over what a database says that was opened only now: as `start` does, beside what was heard meanwhile. */
@@ -253,8 +252,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
       this.#say('the clock of a node jumps too often; some of its statuses are shown but not stored', node.name);
     } else if (!node.wasImpossible) {
       node.wasImpossible = true;
-      const fields = { node: node.name, timestamp: status.timestamp };
-      log('warning', "another node's clock is wrong: its statuses are shown but not stored", fields);
+      log('warning', "another node's clock is wrong: its statuses are shown but not stored", { node: node.name, timestamp: status.timestamp });
     }
   }
 
@@ -283,8 +281,8 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
   }
 
   #resolve(alert: Alert): void {
-    const timestamp = isoUtc(this.#options.clocks.wallMilliseconds());
-    this.#options.publishAlerts([{ ...alert, value: 0, timestamp, resolved: true }]);
+    const { clocks, publishAlerts } = this.#options;
+    publishAlerts([{ ...alert, value: 0, timestamp: isoUtc(clocks.wallMilliseconds()), resolved: true }]);
   }
 
   #forget(name: string, reason: string): void {

@@ -8,6 +8,7 @@ import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
 import { graphPlace } from '../ros/environment.ts';
 import type { GraphListener, GraphNames, GraphOptions, GraphPlace, RosTransport } from '../ros/graph.ts';
 import { findRos } from '../ros/rclnodejs/finding.ts';
+import { isSecurityEnforced } from '../ros/rclnodejs/place.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { PROGRAMS } from './programs.ts';
 import { RosGraph } from './ros-graph.ts';
@@ -42,16 +43,17 @@ export function joinGraph(options: JoinOptions): RosGraph {
   if (transport !== 'off') for (const note of found.notes) log('warning', note);
   const graph = graphOptions(options, place);
   const paths = rosPaths(options.dataPath);
+  const circumstances = { discoveryRange: place.discoveryRange, securityEnforced: isSecurityEnforced(environment) };
   const probing = { program: PROGRAMS.rosProbe, environment, place, names: options.names, enclave: options.enclave };
   return new RosGraph({
     domainId: place.domainId,
     choose: () =>
-      chooseTransport(transport, place.discoveryRange, {
+      chooseTransport(transport, circumstances, {
         find: () => findRos(environment, paths),
         probe: (prepared) => probe(prepared, probing),
       }),
     create: (choice) => create(choice, graph, options),
-    embeddedInstead: transport === 'auto',
+    embeddedInstead: transport === 'auto' && !circumstances.securityEnforced,
     log,
   });
 }

@@ -38,7 +38,13 @@ export class Follower {
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#guard = options.node.createGuardCondition(() => this.#change());
-    for (const wanted of topicsToFollow([], options.names)) this.#follow(wanted);
+    for (const wanted of topicsToFollow([], options.names)) this.#follow(wanted, false);
+  }
+
+  /** How many subscriptions of this process there are to a topic. */
+  subscriptionCount(topic: string): number {
+    const following = this.#following.get(topic);
+    return following ? 1 + (following.any === null ? 0 : 1) : 0;
   }
 
   /** Looks at the graph for topics that came or went, or whose publishers offer less than the contract asks for. */
@@ -47,18 +53,11 @@ export class Follower {
     const wanted = topicsToFollow(node.getTopicNamesAndTypes(), names);
     const changes: (() => void)[] = [];
     for (const one of wanted) {
-      const following = this.#following.get(one.topic);
-      if (!following) {
-        changes.push(() => this.#follow(one));
-        continue;
-      }
       const publishers = node.getPublishersInfoByTopic(one.topic);
-      following.silentLooks = publishers.length === 0 ? following.silentLooks + 1 : 0;
-      if (following.any === null && publishers.some(({ qos_profile }) => offersLess(qos_profile))) {
-        changes.push(() => {
-          following.any = this.#subscribe(one, false);
-        });
-      }
+      const following = this.#following.get(one.topic);
+      if (following) following.silentLooks = publishers.length === 0 ? following.silentLooks + 1 : 0;
+      const less = publishers.some(({ qos_profile }) => offersLess(qos_profile));
+      if (!following || (less && following.any === null)) changes.push(() => this.#follow(one, less));
     }
     const kept = new Set(topicsToFollow([], names).map(({ topic }) => topic));
     for (const [topic, { silentLooks }] of this.#following) {
@@ -82,9 +81,11 @@ export class Follower {
     }
   }
 
-  #follow(wanted: FollowedTopic): void {
-    if (this.#following.has(wanted.topic)) return;
-    this.#following.set(wanted.topic, { full: this.#subscribe(wanted, true), any: null, silentLooks: 0 });
+  /** `less`: also to publishers that offer less. */
+  #follow(wanted: FollowedTopic, less: boolean): void {
+    const following = this.#following.get(wanted.topic) ?? { full: this.#subscribe(wanted, true), any: null, silentLooks: 0 };
+    this.#following.set(wanted.topic, following);
+    if (less) following.any ??= this.#subscribe(wanted, false);
   }
 
   #leave(topic: string): void {
@@ -100,9 +101,12 @@ export class Follower {
     const qos = full ? reliableQos(library, 'transient local', DEPTH) : anyQos(library, DEPTH);
     const type = rawType((kind === 'health' ? HEALTH_STATUS : ALERT).rosName);
     const twice = (): boolean => (this.#following.get(topic)?.any ?? null) !== null;
+    // Out of native code's callback, as `later` says.
     return node.createSubscription(type, topic, { qos, isRaw: true }, (serialized) => {
-      if (kind === 'health') arrivals.onHealth(serialized, topic, twice());
-      else arrivals.onAlert(serialized, topic, twice());
+      setImmediate(() => {
+        if (kind === 'health') arrivals.onHealth(serialized, topic, twice());
+        else arrivals.onAlert(serialized, topic, twice());
+      });
     });
   }
 }

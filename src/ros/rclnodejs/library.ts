@@ -64,6 +64,8 @@ export interface GuardCondition {
 }
 
 export interface RclNode {
+  /** Called by native code with what is ready. */
+  execute(handles: unknown): void;
   /** Waits in a thread of its own, at most this long at a time; callbacks run in the event loop. */
   spin(timeoutMilliseconds: number): void;
   createPublisher(type: RawType, topic: string, options: { readonly qos: RclQos }): RclPublisher;
@@ -108,6 +110,37 @@ export function anyQos(library: Rclnodejs, depth: number): RclQos {
 export function rawType(rosName: string): RawType {
   const [pkgName = '', subFolder = '', interfaceName = ''] = rosName.split('/');
   return Object.assign(() => undefined, { type: () => ({ pkgName, subFolder, interfaceName }) });
+}
+
+/**
+ * Keeps what is thrown while a node handles what is ready (a request that cannot be read, for one) from going back to native
+ * code, which would end the process.
+ */
+export function keepErrors(node: RclNode, onError: (error: Error) => void): void {
+  const execute = node.execute.bind(node);
+  node.execute = (handles) => {
+    try {
+      execute(handles);
+    } catch (error) {
+      onError(error as Error);
+    }
+  };
+}
+
+/**
+ * Leaves a callback of rclnodejs, which native code runs outside of Node's own callbacks: promises that are settled there would
+ * not go on before something else happens in the process.
+ */
+export function later<T>(work: () => T | Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    setImmediate(() => {
+      try {
+        resolve(work());
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+  });
 }
 
 /**

@@ -26,3 +26,8 @@ export function applyVariables(environment: NodeJS.ProcessEnv, variables: Readon
 export function isSecured(environment: NodeJS.ProcessEnv): boolean {
   return environment['ROS_SECURITY_ENABLE'] === 'true';
 }
+
+/** Whether unsecured nodes are forbidden as well (SROS2: anything else falls back to them where the files are missing). */
+export function isSecurityEnforced(environment: NodeJS.ProcessEnv): boolean {
+  return isSecured(environment) && environment['ROS_SECURITY_STRATEGY'] === 'Enforce';
+}

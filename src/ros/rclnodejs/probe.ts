@@ -70,7 +70,9 @@ export function probe(prepared: Prepared, options: ProbeOptions): Promise<string
         if (error?.signal) return resolve(`it crashed (${error.signal})${lastLine(errors)}`);
         const answer = answerOf(output);
         if (answer?.ok) return resolve(null);
-        resolve(answer ? shortened(answer.error) : `it ended with exit code ${error?.code ?? 0}${lastLine(errors)}`);
+        if (!answer) return resolve(`it ended with exit code ${error?.code ?? 0}${lastLine(errors)}`);
+        // What rcl says when only the middleware knows why; that wrote it to standard error.
+        resolve(answer.error.includes('error not set') ? `${shortened(answer.error)}${lastLine(errors)}` : shortened(answer.error));
       },
     );
   });

@@ -2,7 +2,7 @@ import type { GraphOptions } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { Arrivals } from './arrivals.ts';
 import { Follower } from './follower.ts';
-import { type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
+import { keepErrors, later, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
@@ -32,7 +32,11 @@ export class Session {
     this.#context = context;
     this.#options = options;
     const { names, listener, spinMilliseconds } = options;
-    const node = (name: string): RclNode => new library.Node(name, names.namespace, context, BARE, [], false);
+    const node = (name: string): RclNode => {
+      const made = new library.Node(name, names.namespace, context, BARE, [], false);
+      keepErrors(made, (error) => options.log('warning', 'rclnodejs could not take what arrived', { node: name, error: error.message }));
+      return made;
+    };
     const healthMonitor = node(names.nodes.healthMonitor);
     const thresholdMonitor = node(names.nodes.thresholdMonitor);
     const alertPublisher = node(names.nodes.alertPublisher);
@@ -54,14 +58,14 @@ export class Session {
     const handler = listener.onSafeShutdown;
     if (handler) {
       const options = { qos: library.QoS.profileServicesDefault };
-      safeShutdown.createService(SAFE_SHUTDOWN.rosName, names.services.safeShutdown, options, async (request) => {
+      safeShutdown.createService(SAFE_SHUTDOWN.rosName, names.services.safeShutdown, options, (request) => {
         const call = {
           reason: String(request['reason']),
           requested_by: String(request['requested_by']),
           timeout: Number(request['timeout']),
         };
         // Who may call is SROS2's business here: rcl does not tell where a request came from.
-        return { ...(await handler(call, { address: null, local: null })) };
+        return later(async () => ({ ...(await handler(call, { address: null, local: null })) }));
       });
     }
     // Nodes without subscription and service have nothing to wait for.
@@ -75,7 +79,7 @@ export class Session {
 
   /** Matched subscriptions of others. */
   subscriberCount(topic: TopicName): number {
-    const own = this.#follower && (topic === 'healthStatus' || topic === 'alerts') ? 1 : 0;
+    const own = this.#follower?.subscriptionCount(this.#options.names.topics[topic]) ?? 0;
     return Math.max(0, this.#publishers[topic].subscriptionCount - own);
   }
 

@@ -9,7 +9,7 @@ import type { GraphOptions, RosDetails, RosTransport } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
 import { Arrivals } from './arrivals.ts';
-import { loadRclnodejs } from './library.ts';
+import { loadRclnodejs, type Rclnodejs } from './library.ts';
 import { applyVariables, placeVariables } from './place.ts';
 import type { Prepared } from './prepared.ts';
 import { Session, type TopicName } from './session.ts';
@@ -19,6 +19,8 @@ export interface RclnodejsOptions extends GraphOptions {
   /** SROS2 enclave; null: as the environment says. */
   readonly enclave: string | null;
   readonly spinMilliseconds?: number;
+  /** For tests; otherwise the prepared copy. */
+  readonly load?: (folder: string) => Rclnodejs;
 }
 
 /** The executor wakes up twice a second when nothing happens; a message or a request wakes it at once. */
@@ -27,6 +29,8 @@ const SPIN_MS = 500;
 const DIAGNOSTICS_SECONDS = 1;
 /** How often the graph is looked at for topics and nodes that came or went. */
 const LOOK_MS = 5000;
+/** By then discovery has found who was there before. */
+const FIRST_LOOK_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
 /** A node that was killed stays on the graph until its lease ends: only a twin that stays longer is one. */
 const TWIN_LOOKS = 8;
@@ -53,7 +57,7 @@ export class RclnodejsTransport implements RosTransport {
   async start(): Promise<void> {
     const { prepared, place, enclave } = this.#options;
     applyVariables(process.env, placeVariables(prepared.distro, place));
-    const library = loadRclnodejs(prepared.folder);
+    const library = (this.#options.load ?? loadRclnodejs)(prepared.folder);
     const context = new library.Context();
     try {
       // Without rcl's own log files: the product logs elsewhere, and a home folder need not be writable then.
@@ -61,6 +65,7 @@ export class RclnodejsTransport implements RosTransport {
       await library.init(context, ['--ros-args', '--disable-external-lib-logs', ...named]);
       this.#session = new Session(library, context, {
         ...this.#options,
+        log: this.#log,
         arrivals: this.#arrivals,
         spinMilliseconds: this.#options.spinMilliseconds ?? SPIN_MS,
       });
@@ -68,13 +73,13 @@ export class RclnodejsTransport implements RosTransport {
       if (!context.isShutdown()) context.shutdown();
       throw error;
     }
-    this.#lookTimer = setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#lookAfter(FIRST_LOOK_MS);
   }
 
   async stop(): Promise<void> {
     const session = this.#session;
     this.#session = null;
-    if (this.#lookTimer) clearInterval(this.#lookTimer);
+    if (this.#lookTimer) clearTimeout(this.#lookTimer);
     try {
       session?.stop();
     } catch (error) {
@@ -127,6 +132,13 @@ export class RclnodejsTransport implements RosTransport {
     } catch (error) {
       this.#log('error', 'cannot publish through rclnodejs', { topic: this.#options.names.topics[topic], error: (error as Error).message });
     }
+  }
+
+  #lookAfter(milliseconds: number): void {
+    this.#lookTimer = setTimeout(() => {
+      this.#look();
+      this.#lookAfter(LOOK_MS);
+    }, milliseconds).unref();
   }
 
   #look(): void {

@@ -1,0 +1,126 @@
+import t from 'tap';
+import type { Alert } from '../../core/alert.ts';
+import type { HealthStatus } from '../../core/health-status.ts';
+import { encode } from '../../rtps/cdr.ts';
+import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
+import { alertMessage, healthStatusMessage } from '../messages.ts';
+import { Arrivals } from './arrivals.ts';
+
+const STATUS: HealthStatus = {
+  cpu_percent: 12.5,
+  memory_percent: null,
+  disk_percent: 78.9,
+  temperature: 51,
+  status: 'OK',
+  node_name: 'robot2',
+  timestamp: '2026-03-04T05:06:07.089Z',
+};
+const ALERT_CHANGE: Alert = {
+  alert_id: 'robot2/cpu_percent/01J',
+  severity: 'WARNING',
+  metric: 'cpu_percent',
+  value: 85,
+  threshold: 80,
+  timestamp: '2026-03-04T05:06:07.089Z',
+  resolved: false,
+};
+const serializedStatus = (status: HealthStatus): Buffer => encode(HEALTH_STATUS, { ...healthStatusMessage(status) });
+const serializedAlert = (alert: Alert): Buffer => encode(ALERT, { ...alertMessage(alert) });
+
+function setUp() {
+  const statuses: HealthStatus[] = [];
+  const alerts: Alert[] = [];
+  const lines: string[] = [];
+  const clock = { seconds: 1000 };
+  const arrivals = new Arrivals({
+    localNode: 'health_monitor',
+    log: (level, message, fields) => lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    monotonicSeconds: () => clock.seconds,
+    listener: {
+      onHealthStatus: (status) => statuses.push(status),
+      onAlert: (alert) => alerts.push(alert),
+      onSafeShutdown: null,
+    },
+  });
+  return { arrivals, statuses, alerts, lines, clock };
+}
+
+t.test('what others publish arrives unchanged', async (t) => {
+  const { arrivals, statuses, alerts, lines } = setUp();
+  arrivals.onHealth(serializedStatus(STATUS), '/health_status', false);
+  arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', false);
+  t.same(statuses, [STATUS]);
+  t.same(alerts, [ALERT_CHANGE]);
+  t.same([arrivals.refused, arrivals.problem, lines], [0, null, []]);
+});
+
+t.test('what this process published itself is not taken for news', async (t) => {
+  const { arrivals, statuses, alerts } = setUp();
+  const own = { ...STATUS, node_name: 'health_monitor' };
+  const ownAlert = { ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' };
+  arrivals.willReturnHealth(own);
+  arrivals.willReturnAlert(ownAlert);
+  arrivals.onHealth(serializedStatus(own), '/health_status', false);
+  arrivals.onAlert(serializedAlert(ownAlert), '/alerts', false);
+  t.same([statuses, alerts], [[], []]);
+  t.equal(arrivals.problem, null);
+});
+
+t.test('an alert about another node that this process published comes back as its own', async (t) => {
+  const { arrivals, alerts } = setUp();
+  arrivals.willReturnAlert(ALERT_CHANGE);
+  arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', false);
+  t.same(alerts, []);
+  arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, resolved: true }), '/alerts', false);
+  t.equal(alerts.length, 1, 'its next change comes from elsewhere');
+});
+
+t.test('another monitor of the same name is noticed, not mixed in, and forgotten when it is gone', async (t) => {
+  const { arrivals, statuses, alerts, lines, clock } = setUp();
+  arrivals.onHealth(serializedStatus({ ...STATUS, node_name: 'health_monitor' }), '/health_status', false);
+  t.same(statuses, []);
+  t.match(arrivals.problem, /named health_monitor too; set node_name/);
+  t.match(lines, [/^warning another monitor on the graph has the same name/]);
+  clock.seconds += 61;
+  t.equal(arrivals.problem, null);
+  arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' }), '/alerts', false);
+  t.same(alerts, []);
+  t.match(arrivals.problem, /health_monitor/);
+});
+
+t.test('what cannot be read or is not what it should be is refused, counted, and logged once a minute', async (t) => {
+  const { arrivals, statuses, alerts, lines, clock } = setUp();
+  const good = serializedStatus(STATUS);
+  const lying = Buffer.from(good);
+  lying.writeUInt32LE(0xfffffff0, 36);
+  const bad = [good.subarray(0, 20), Buffer.alloc(0), Buffer.from([9, 9, 9, 9]), lying, serializedStatus({ ...STATUS, node_name: '' })];
+  for (const bytes of bad) arrivals.onHealth(bytes, '/health_status', false);
+  arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, metric: '' }), '/alerts', false);
+  t.same([statuses, alerts], [[], []]);
+  t.equal(arrivals.refused, bad.length + 1);
+  t.equal(lines.length, 1);
+  clock.seconds += 61;
+  arrivals.onHealth(Buffer.alloc(3), '/health_status', false);
+  t.match(lines.at(-1), /refused a message .*"more_like_it":5/);
+});
+
+t.test('where two subscriptions bring each message, it counts once', async (t) => {
+  const { arrivals, statuses, alerts } = setUp();
+  for (let i = 0; i < 2; i += 1) {
+    arrivals.onHealth(serializedStatus(STATUS), '/health_status', true);
+    arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', true);
+  }
+  arrivals.onHealth(serializedStatus({ ...STATUS, cpu_percent: 13 }), '/health_status', true);
+  t.same([statuses.length, alerts.length], [2, 1]);
+});
+
+t.test('what is remembered is bounded', async (t) => {
+  const { arrivals, statuses } = setUp();
+  const at = (i: number): HealthStatus => ({ ...STATUS, cpu_percent: i });
+  for (let i = 0; i < 3000; i += 1) arrivals.onHealth(serializedStatus(at(i)), '/health_status', true);
+  t.equal(statuses.length, 3000);
+  arrivals.onHealth(serializedStatus(at(2999)), '/health_status', true);
+  t.equal(statuses.length, 3000, 'the last one is remembered');
+  arrivals.onHealth(serializedStatus(at(0)), '/health_status', true);
+  t.equal(statuses.length, 3001, 'the first one is not');
+});

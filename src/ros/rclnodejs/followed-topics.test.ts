@@ -1,0 +1,53 @@
+import t from 'tap';
+import { graphNames } from '../names.ts';
+import { MAX_FOLLOWED_TOPICS, offersLess, topicsToFollow } from './followed-topics.ts';
+
+const HEALTH = 'edge_health_interfaces/msg/HealthStatus';
+const ALERT = 'edge_health_interfaces/msg/Alert';
+const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
+const own = [
+  { topic: '/health_status', kind: 'health' },
+  { topic: '/alerts', kind: 'alert' },
+];
+
+t.test('the own topics, before anything is known of the graph', async (t) => {
+  t.same(topicsToFollow([], names), own);
+  const brain = graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []);
+  t.same(
+    topicsToFollow([], brain).map(({ topic }) => topic),
+    ['/brain/health_status', '/brain/alerts'],
+  );
+});
+
+t.test('others by the end of their name and our type', async (t) => {
+  const graph = [
+    { name: '/robot2/health_status', types: [HEALTH] },
+    { name: '/robot1/alerts', types: [ALERT] },
+    { name: '/robot1/health_status', types: ['std_msgs/msg/String', HEALTH] },
+    { name: '/health_status', types: [HEALTH] },
+    { name: '/robot3/health_status', types: ['std_msgs/msg/String'] },
+    { name: '/robot3/my_health_status', types: [HEALTH] },
+    { name: '/robot3/alerts', types: [HEALTH] },
+    { name: '/rosout', types: ['rcl_interfaces/msg/Log'] },
+  ];
+  t.same(topicsToFollow(graph, names), [
+    ...own,
+    { topic: '/robot1/alerts', kind: 'alert' },
+    { topic: '/robot1/health_status', kind: 'health' },
+    { topic: '/robot2/health_status', kind: 'health' },
+  ]);
+});
+
+t.test('bounded, and the same ones each time', async (t) => {
+  const graph = Array.from({ length: 500 }, (_, i) => ({ name: `/r${String(i).padStart(3, '0')}/health_status`, types: [HEALTH] }));
+  const followed = topicsToFollow(graph, names);
+  t.equal(followed.length, MAX_FOLLOWED_TOPICS);
+  t.same(topicsToFollow(graph.toReversed(), names), followed);
+  t.same(followed.slice(0, 2), own);
+});
+
+t.test('publishers that offer less', async (t) => {
+  t.equal(offersLess({ reliability: 1, durability: 1 }), false);
+  t.equal(offersLess({ reliability: 2, durability: 1 }), true, 'best effort');
+  t.equal(offersLess({ reliability: 1, durability: 2 }), true, 'volatile');
+});

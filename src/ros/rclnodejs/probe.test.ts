@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import { graphNames } from '../names.ts';
+import type { Prepared } from './prepared.ts';
+import { type ProbeOptions, type ProbeRequest, probe } from './probe.ts';
+import { folder, write } from './testing/trees.ts';
+
+const prepared: Prepared = { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/data/ros/jazzy-2.2.0-1a2b3c4d' };
+
+/** Probes with a program of these lines. */
+function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {}): Promise<string | null> {
+  const root = folder(t);
+  write(root, { 'program.cjs': source });
+  return probe(prepared, {
+    program: pathToFileURL(join(root, 'program.cjs')),
+    environment: process.env,
+    place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
+    names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
+    enclave: null,
+    ...changes,
+  });
+}
+
+const says = (expression: string): string => `process.stdout.write(JSON.stringify({ ok: false, error: ${expression} }) + '\\n')`;
+
+t.test('it works', async (t) => {
+  t.equal(await probeWith(t, `process.stdout.write('some library says hello\\n{"ok":true}\\n')`), null);
+});
+
+t.test('it says what is wrong, on one line of bounded length', async (t) => {
+  t.equal(await probeWith(t, `${says("'librcl_action.so: cannot\\n open'")}; process.exitCode = 1`), 'librcl_action.so: cannot open');
+  const long = await probeWith(t, says("'x'.repeat(100000)"));
+  t.ok((long?.length ?? 0) < 400);
+});
+
+t.test('what only the middleware knows is taken from standard error', async (t) => {
+  const problem = await probeWith(t, `process.stderr.write('nope0: no such interface\\n'); ${says("'error not set, at node.c:252'")}`);
+  t.equal(problem, 'error not set, at node.c:252: nope0: no such interface');
+});
+
+t.test('a crash costs the probe alone', async (t) => {
+  t.equal(await probeWith(t, "process.kill(process.pid, 'SIGSEGV')"), 'it crashed (SIGSEGV)');
+  t.match(await probeWith(t, "process.stderr.write('bad RMW\\n'); process.abort()"), /^it crashed \(SIGABRT\)/);
+});
+
+t.test('a hang ends at the deadline', async (t) => {
+  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { deadlineSeconds: 1 }), 'it did not answer within 1 s');
+});
+
+t.test('an end without an answer', async (t) => {
+  t.equal(
+    await probeWith(t, "process.stderr.write('cannot find module x\\n'); process.exitCode = 3"),
+    'it ended with exit code 3: cannot find module x',
+  );
+  t.match(await probeWith(t, "process.stdout.write('{\\n')"), /it ended with exit code 0/);
+  t.match(await probeWith(t, 'throw new Error("boom")'), /it ended with exit code 1/);
+});
+
+t.test('it can load what is prepared, and goes where the service will go', async (t) => {
+  const environment = { ...process.env, LD_LIBRARY_PATH: '/opt/ros/jazzy/lib', ROS_LOCALHOST_ONLY: '1', ROS_DOMAIN_ID: '1' };
+  const told = await probeWith(
+    t,
+    says("['LD_LIBRARY_PATH', 'ROS_DOMAIN_ID', 'ROS_LOCALHOST_ONLY'].map((name) => process.env[name]).join(' ')"),
+    { environment },
+  );
+  t.equal(told, '/data/ros/jazzy-2.2.0-1a2b3c4d/interfaces/lib:/opt/ros/jazzy/lib 5');
+});
+
+t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes nothing', async (t) => {
+  const asked = async (environment: NodeJS.ProcessEnv): Promise<ProbeRequest> => {
+    const root = folder(t);
+    const file = join(root, 'asked.json');
+    write(root, { 'program.cjs': `require('node:fs').writeFileSync(${JSON.stringify(file)}, process.argv[2])` });
+    await probe(prepared, {
+      program: pathToFileURL(join(root, 'program.cjs')),
+      environment,
+      place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
+      names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
+      enclave: '/edge_health',
+    });
+    return JSON.parse(readFileSync(file, 'utf8')) as ProbeRequest;
+  };
+  const open = await asked(process.env);
+  t.equal(open.publish, true);
+  t.ok([...Object.values(open.names.topics), ...Object.values(open.names.services)].every((name) => name.startsWith('/_')));
+  t.ok(Object.values(open.names.nodes).every((name) => name.startsWith('_')));
+  const secured = await asked({ ...process.env, ROS_SECURITY_ENABLE: 'true' });
+  t.match(secured, { publish: false, enclave: '/edge_health', names: { topics: { healthStatus: '/health_status' } } });
+});

@@ -1,0 +1,93 @@
+import { chmodSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { inPrefixes, lookForRos, type RosLook } from './sourced.ts';
+import { elfHead, fakePrefix, folder, sourcedEnvironment, write } from './testing/trees.ts';
+
+const look = (environment: NodeJS.ProcessEnv): RosLook => lookForRos(environment, []);
+
+t.test('nothing is sourced', async (t) => {
+  t.same(look({}), { state: 'none', reason: 'no ROS 2 is sourced' });
+  t.same(look({ ROS_DISTRO: '', AMENT_PREFIX_PATH: '' }), { state: 'none', reason: 'no ROS 2 is sourced' });
+  t.match(look({ ROS_DISTRO: 'noetic', ROS_VERSION: '1' }), { state: 'none', reason: /ROS 1 noetic/ });
+});
+
+t.test('a distribution is sourced', async (t) => {
+  const prefix = fakePrefix(t);
+  const librcl = join(prefix, 'lib/librcl.so');
+  t.same(look(sourcedEnvironment(prefix)), { state: 'sourced', distro: 'jazzy', prefixes: [prefix], librcl });
+});
+
+t.test('a workspace over a distribution, and prefixes that are gone', async (t) => {
+  const prefix = fakePrefix(t);
+  const workspace = folder(t);
+  const environment = { ...sourcedEnvironment(prefix), AMENT_PREFIX_PATH: `${workspace}:/nonexistent:${prefix}` };
+  t.match(look(environment), { state: 'sourced', prefixes: [workspace, prefix] });
+});
+
+t.test('every supported distribution is told by its own rcl; one that is not known is taken at its word', async (t) => {
+  for (const [distro, version] of [
+    ['humble', '5.3.11'],
+    ['jazzy', '9.2.8'],
+    ['kilted', '10.1.5'],
+    ['lyrical', '10.4.0'],
+    ['rolling', '99.0.0'],
+  ] as const) {
+    t.equal(look(sourcedEnvironment(fakePrefix(t, version), distro)).state, 'sourced', distro);
+  }
+});
+
+t.test('broken, and why', async (t) => {
+  const prefix = fakePrefix(t);
+  const good = sourcedEnvironment(prefix);
+  const cases: readonly (readonly [what: string, environment: NodeJS.ProcessEnv, reason: RegExp])[] = [
+    ['no ROS_DISTRO', { ...good, ROS_DISTRO: '' }, /ROS_DISTRO is not: source the setup file/],
+    ['a strange ROS_DISTRO', { ...good, ROS_DISTRO: '../../etc' }, /no distribution's name/],
+    ['too old', { ...good, ROS_DISTRO: 'foxy' }, /foxy is too old: Humble or a later one/],
+    ['no AMENT_PREFIX_PATH', { ...good, AMENT_PREFIX_PATH: '' }, /AMENT_PREFIX_PATH is empty/],
+    ['a prefix that is gone', { ...good, AMENT_PREFIX_PATH: '/nonexistent/jazzy' }, /\/nonexistent\/jazzy does not exist/],
+    ['no LD_LIBRARY_PATH', { ...good, LD_LIBRARY_PATH: '' }, /librcl\.so is not found \(LD_LIBRARY_PATH is empty\).*ros-jazzy-ros-core/],
+    ['LD_LIBRARY_PATH elsewhere', { ...good, LD_LIBRARY_PATH: '/nonexistent/lib' }, /it is in none of \/nonexistent\/lib/],
+    ['another distribution', { ...good, ROS_DISTRO: 'humble' }, /ROS_DISTRO is humble, but .* is jazzy/],
+  ];
+  for (const [what, environment, reason] of cases) t.match(look(environment), { state: 'broken', reason }, what);
+});
+
+t.test('a librcl that is none', async (t) => {
+  for (const [what, content, reason] of [
+    ['text', 'not a library at all, but long enough', /librcl\.so is no library/],
+    ['empty', '', /is no library/],
+    ['cut short', elfHead().subarray(0, 10), /is no library/],
+    ['of another machine', elfHead(20), /another kind of machine than this one/],
+  ] as const) {
+    const prefix = fakePrefix(t);
+    write(prefix, { 'lib/librcl.so': content });
+    t.match(look(sourcedEnvironment(prefix)), { state: 'broken', reason }, what);
+  }
+  const prefix = fakePrefix(t);
+  rmSync(join(prefix, 'lib/librcl.so'));
+  write(prefix, { 'lib/librcl.so/a-file-in-a-folder': '' });
+  t.match(look(sourcedEnvironment(prefix)), { state: 'broken', reason: /not found/ }, 'a folder of that name');
+});
+
+t.test('a librcl that may not be read', async (t) => {
+  const prefix = fakePrefix(t);
+  chmodSync(join(prefix, 'lib/librcl.so'), 0o000);
+  const found = look(sourcedEnvironment(prefix));
+  // root reads it all the same
+  if (process.getuid?.() === 0) t.equal(found.state, 'sourced');
+  else t.match(found, { state: 'broken', reason: /cannot be read \(EACCES\)/ });
+});
+
+t.test('librcl in a folder of the system counts', async (t) => {
+  const prefix = fakePrefix(t);
+  const environment = { ...sourcedEnvironment(prefix), LD_LIBRARY_PATH: '' };
+  t.match(lookForRos(environment, [join(prefix, 'lib')]), { state: 'sourced', librcl: join(prefix, 'lib/librcl.so') });
+});
+
+t.test('the first prefix that has a file', async (t) => {
+  const [one, two] = [folder(t), folder(t)];
+  write(two, { 'share/std_msgs/msg/String.msg': 'string data\n' });
+  t.equal(inPrefixes([one, two], 'share/std_msgs/msg/String.msg'), join(two, 'share/std_msgs/msg/String.msg'));
+  t.equal(inPrefixes([one, two], 'share/other'), null);
+});

@@ -1,0 +1,258 @@
+import { mock } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { Alert } from '../../core/alert.ts';
+import type { HealthStatus } from '../../core/health-status.ts';
+import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../core/shutdown.ts';
+import { decode } from '../../rtps/cdr.ts';
+import type { DiagnosticContext } from '../diagnostics.ts';
+import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { graphNames } from '../names.ts';
+import { FakeLibrary, type FakePublisher } from './testing/fake-library.ts';
+import { RclnodejsTransport } from './transport.ts';
+
+const STATUS: HealthStatus = {
+  cpu_percent: 12.5,
+  memory_percent: null,
+  disk_percent: 78.9,
+  temperature: 51,
+  status: 'OK',
+  node_name: 'brain/health_monitor',
+  timestamp: '2026-03-04T05:06:07.089Z',
+};
+const LIMIT = { warning: 80, critical: 90 };
+const DIAGNOSTICS: DiagnosticContext = {
+  hostname: 'box',
+  thresholds: { cpu_percent: LIMIT, memory_percent: LIMIT, disk_percent: LIMIT, temperature: LIMIT },
+  openAlerts: [],
+};
+
+interface Changes {
+  readonly gather?: boolean;
+  readonly offerShutdown?: boolean;
+  readonly enclave?: string;
+}
+
+function setUp(t: Test, { gather = true, offerShutdown = true, enclave }: Changes = {}) {
+  const before = { ...process.env };
+  t.teardown(() => {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    Object.assign(process.env, before);
+  });
+  const library = new FakeLibrary();
+  const calls: { call: ShutdownCall; caller: ShutdownCaller }[] = [];
+  const statuses: HealthStatus[] = [];
+  const lines: string[] = [];
+  const clock = { seconds: 1000 };
+  const transport = new RclnodejsTransport({
+    load: () => library.asRclnodejs(),
+    prepared: { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/nonexistent' },
+    enclave: enclave ?? null,
+    place: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] },
+    names: graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []),
+    localNode: 'brain/health_monitor',
+    gather,
+    diagnostics: () => DIAGNOSTICS,
+    log: (level, message, fields) => lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
+    monotonicSeconds: () => clock.seconds,
+    listener: {
+      onHealthStatus: (status) => statuses.push(status),
+      onAlert: () => undefined,
+      onSafeShutdown: offerShutdown
+        ? async (call, caller) => {
+            calls.push({ call, caller });
+            return { success: true, message: 'started' };
+          }
+        : null,
+    },
+  });
+  const publisher = (node: string, topic: string): FakePublisher => library.node(node).publishers.get(topic) as FakePublisher;
+  return { transport, library, calls, statuses, lines, clock, publisher };
+}
+
+t.test('four nodes, their topics and types, and the place', async (t) => {
+  const { transport, library, publisher } = setUp(t, { enclave: '/edge_health' });
+  await transport.start();
+  t.same(
+    library.nodes.map(({ name, namespace }) => `${namespace}/${name}`),
+    ['/brain/health_monitor', '/brain/threshold_monitor', '/brain/alert_publisher', '/brain/safe_shutdown'],
+  );
+  t.ok(library.nodes.every(({ options }) => !options.enableRosout && !options.startParameterServices));
+  const offered = library.nodes.flatMap(({ publishers }) =>
+    [...publishers].map(([topic, { type, qos }]) => [topic, type, qos.reliability, qos.durability, qos.depth]),
+  );
+  t.same(offered, [
+    ['/brain/health_status', 'edge_health_interfaces/msg/HealthStatus', 1, 1, 10],
+    ['/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', 1, 2, 10],
+    ['/brain/alerts', 'edge_health_interfaces/msg/Alert', 1, 1, 10],
+    ['/brain/shutdown_status', 'edge_health_interfaces/msg/ShutdownStatus', 1, 1, 10],
+  ]);
+  t.same(
+    [...library.node('safe_shutdown').services].map(([name, { type }]) => [name, type]),
+    [['/brain/safe_shutdown', 'edge_health_interfaces/srv/SafeShutdown']],
+  );
+  t.same(library.argv, ['--ros-args', '--disable-external-lib-logs', '--enclave', '/edge_health']);
+  t.match(process.env, { ROS_DOMAIN_ID: '42', ROS_AUTOMATIC_DISCOVERY_RANGE: 'LOCALHOST', ROS_STATIC_PEERS: '10.0.0.1' });
+  t.same(
+    library.nodes.map(({ spunWith }) => spunWith),
+    [null, 500, null, 500],
+    'only nodes that wait for something spin',
+  );
+  t.ok(publisher('health_monitor', '/brain/health_status'));
+  await transport.stop();
+  t.equal(library.contexts[0]?.shutdowns, 1);
+});
+
+t.test('every message goes out as it is', async (t) => {
+  const { transport, publisher } = setUp(t);
+  await transport.start();
+  const alert: Alert = {
+    alert_id: 'brain/health_monitor/cpu_percent/1',
+    severity: 'CRITICAL',
+    metric: 'cpu_percent',
+    value: 97,
+    threshold: 95,
+    timestamp: STATUS.timestamp,
+    resolved: false,
+  };
+  const progress: ShutdownProgress = {
+    request_id: '01J',
+    state: 'in_progress',
+    step: 'announce',
+    reason: 'MANUAL',
+    requested_by: 'Größe ✓',
+    action: 'dry-run',
+    seconds_left: 29.5,
+    message: '',
+    timestamp: STATUS.timestamp,
+  };
+  transport.publishHealth(STATUS);
+  transport.publishAlert(alert);
+  transport.publishShutdown(progress);
+  const [health] = publisher('health_monitor', '/brain/health_status').sent;
+  t.match(decode(HEALTH_STATUS, health as Buffer), { ...STATUS, memory_percent: Number.NaN });
+  t.same(decode(ALERT, publisher('alert_publisher', '/brain/alerts').sent[0] as Buffer), alert);
+  t.same(decode(SHUTDOWN_STATUS, publisher('safe_shutdown', '/brain/shutdown_status').sent[0] as Buffer), progress);
+  await transport.stop();
+});
+
+t.test('diagnostics at most once a second, and only while somebody listens', async (t) => {
+  const { transport, publisher, clock } = setUp(t);
+  await transport.start();
+  const diagnostics = publisher('health_monitor', '/diagnostics');
+  transport.publishHealth(STATUS);
+  t.equal(diagnostics.sent.length, 0, 'nobody listens');
+  diagnostics.subscriptionCount = 1;
+  for (let i = 0; i < 30; i += 1) {
+    transport.publishHealth(STATUS);
+    clock.seconds += 0.1;
+  }
+  t.equal(diagnostics.sent.length, 3, 'three seconds at 10 Hz');
+  t.match(decode(DIAGNOSTIC_ARRAY, diagnostics.sent[0] as Buffer), { status: [{ hardware_id: 'box', message: 'OK' }] });
+  await transport.stop();
+});
+
+t.test('a request is handed on and answered', async (t) => {
+  const { transport, library, calls } = setUp(t);
+  await transport.start();
+  const service = library.node('safe_shutdown').services.get('/brain/safe_shutdown');
+  t.same(await service?.answer({ reason: 'MANUAL', requested_by: 'ops', timeout: 30 }), { success: true, message: 'started' });
+  t.same(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { address: null, local: null } }]);
+  await transport.stop();
+});
+
+t.test('without safe shutdown and without gathering nothing spins', async (t) => {
+  const { transport, library } = setUp(t, { gather: false, offerShutdown: false });
+  await transport.start();
+  t.ok(
+    library.nodes.every(({ services, subscriptions, spunWith }) => services.size === 0 && subscriptions.length === 0 && spunWith === null),
+  );
+  await transport.stop();
+});
+
+t.test('what is published before the start and after the stop is dropped', async (t) => {
+  const { transport, publisher } = setUp(t);
+  transport.publishHealth(STATUS);
+  await transport.start();
+  const { sent } = publisher('health_monitor', '/brain/health_status');
+  await transport.stop();
+  transport.publishHealth(STATUS);
+  t.equal(sent.length, 0);
+  await transport.stop();
+});
+
+t.test('middleware that refuses does not get through to the service, and is logged', async (t) => {
+  const { transport, publisher, lines, clock } = setUp(t);
+  await transport.start();
+  publisher('health_monitor', '/brain/health_status').failure = new Error('out of resources');
+  for (let i = 0; i < 5; i += 1) transport.publishHealth(STATUS);
+  t.match(lines, [/^error cannot publish through rclnodejs .*\/brain\/health_status.*out of resources/]);
+  t.equal(lines.length, 1, 'once a minute');
+  clock.seconds += 61;
+  transport.publishHealth(STATUS);
+  t.match(lines.at(-1), /more_like_it/);
+  await transport.stop();
+});
+
+t.test('an error while something is taken stays out of native code', async (t) => {
+  const { transport, library, lines } = setUp(t);
+  await transport.start();
+  const node = library.node('safe_shutdown');
+  node.onExecute = () => {
+    throw new Error('deserialization failed');
+  };
+  t.doesNotThrow(() => node.execute([]));
+  t.match(lines, [/^warning rclnodejs could not take what arrived .*safe_shutdown.*deserialization failed/]);
+  await transport.stop();
+});
+
+t.test('a start that fails leaves nothing running', async (t) => {
+  const { transport, library } = setUp(t);
+  library.refusedNode = 'alert_publisher';
+  await t.rejects(transport.start(), /no node alert_publisher here/);
+  t.equal(library.contexts[0]?.shutdowns, 1);
+  t.doesNotThrow(() => transport.publishHealth(STATUS));
+});
+
+t.test('subscribers are those of others', async (t) => {
+  const { transport, library, publisher, statuses } = setUp(t);
+  t.equal(transport.details().subscribers, null, 'not known yet');
+  await transport.start();
+  const health = publisher('health_monitor', '/brain/health_status');
+  health.subscriptionCount = 3;
+  t.equal(transport.details().subscribers, 2, 'without the own one');
+  health.subscriptionCount = 0;
+  t.equal(transport.details().subscribers, 0, 'not matched with itself yet');
+  transport.publishHealth(STATUS);
+  library.node('threshold_monitor').subscriptions[0]?.deliver(health.sent[0] as Buffer);
+  await setImmediate();
+  t.same(
+    [statuses, transport.details()],
+    [[], { peers: null, subscribers: 0, refused: 0, problem: null }],
+    'its own comes back and is nothing new',
+  );
+  library.node('threshold_monitor').subscriptions[0]?.deliver(Buffer.from('?'));
+  await setImmediate();
+  t.equal(transport.details().refused, 1);
+  await transport.stop();
+});
+
+t.test('the graph is looked at: other nodes, and a twin that stays', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library, lines } = setUp(t);
+  const own = ['health_monitor', 'threshold_monitor', 'alert_publisher', 'safe_shutdown'].map((name) => ({ name, namespace: '/brain' }));
+  library.graph.nodes = [...own, { name: 'talker', namespace: '/' }, { name: 'health_monitor', namespace: '/brain' }];
+  await transport.start();
+  t.equal(transport.details().peers, null, 'not looked yet');
+  mock.timers.tick(1000);
+  for (let i = 0; i < 6; i += 1) mock.timers.tick(5000);
+  t.match(transport.details(), { peers: 2, problem: null }, 'one that was killed stays until its lease ends');
+  mock.timers.tick(5000);
+  t.match(transport.details().problem, /another node on the graph is named \/brain\/health_monitor too/);
+  t.equal(lines.length, 1);
+  library.graph.nodes = own;
+  mock.timers.tick(5000);
+  t.match(transport.details(), { peers: 0, problem: null });
+  await transport.stop();
+});
