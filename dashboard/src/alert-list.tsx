@@ -14,8 +14,10 @@ interface AlertListProps {
 
 /** Open alerts, newest first. It is read out loud as they come and go. */
 export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
-  const { alerts, book, node, status } = state;
-  const { open } = book;
+  const { alerts, book, local, node, status } = state;
+  // Of the machine itself everything is told; of another node its own.
+  const open = node === local ? book.open : book.open.filter((entry) => entry.node === node);
+  const elsewhere = book.open.length - open.length;
   return (
     <section class="card alerts" aria-labelledby="alerts-title">
       <div class="bar">
@@ -29,7 +31,7 @@ export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
         {alerts === 'ready' && open.length === 0 && !isLast && (
           <p class="calm">
             <STATUS_ICONS.OK />
-            No open alerts
+            No open alerts{node === local ? '' : ` of ${node}`}
           </p>
         )}
         {open.length > 0 && (
@@ -53,6 +55,7 @@ export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
             })}
           </ul>
         )}
+        {elsewhere > 0 && <p class="muted">Other nodes: {plural(elsewhere, 'open alert')}.</p>}
       </div>
     </section>
   );

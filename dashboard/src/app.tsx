@@ -1,72 +1,82 @@
 import { Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { AlertList, ResolvedList } from './alert-list.tsx';
+import type { Tile } from './fleet.ts';
 import { Footer } from './footer.tsx';
 import { Ring, STATUS_ICONS } from './icons.tsx';
 import { Metrics } from './metrics.tsx';
 import type { PageState } from './monitor.ts';
 import { Nodes } from './nodes.tsx';
 import { TokenForm } from './token-form.tsx';
-import type { StatusDocument } from './types.ts';
 import type { WindowName } from './windows.ts';
-import { type Headline, headline, type LinkWords, linkWords, notices } from './words.ts';
+import { clockNotices, type Headline, headline, type LinkWords, linkWords, missed, notices } from './words.ts';
 
 export interface AppProps {
   readonly state: PageState;
   /** The machine's wall clock. */
   readonly nowMs: number;
+  /** That of the node that is shown. */
+  readonly shownNowMs: number;
+  /** All nodes, the one of the machine itself among them. */
+  readonly tiles: readonly Tile[];
   /** How old /status is. */
   readonly sinceStatusSeconds: number;
   readonly clockDifferenceMs: number | null;
   /** Whether a token was sent. */
   readonly hadToken: boolean;
   readonly onWindow: (window: WindowName) => void;
+  readonly onNode: (node: string) => void;
   readonly onToken: (token: string) => void;
 }
 
 export function App(props: AppProps): VNode {
-  const { state, nowMs } = props;
-  const { book, health, node, status } = state;
-  const link = linkWords(state.connection, health ? Date.parse(health.timestamp) : null, nowMs);
-  const head = headline(link, health, book, node);
+  const { state, nowMs, shownNowMs, tiles } = props;
+  const { book, health, local, node, status } = state;
+  const measuredMs = health ? Date.parse(health.timestamp) : null;
+  const link = linkWords(state.connection, measuredMs, shownNowMs);
+  const shown = node === local ? null : (tiles.find((tile) => tile.node === node) ?? null);
+  const missing = shown?.isStale ? shown : null;
+  const head = missing ? missed(link, missing.node, measuredMs, shownNowMs) : headline(link, health, book, node);
   const isLocked = state.connection.phase === 'locked';
-  const name = status?.host?.hostname ?? location.hostname;
+  const host = status?.host?.hostname ?? location.hostname;
+  const name = node === local || node === null ? host : node;
   const title = `${isLocked ? 'Locked' : (head.status ?? '…')} · ${name} · edge-health`;
   useEffect(() => {
     document.title = title;
   }, [title]);
   // A new form for every refusal: what was entered before is gone, and it is said that it was wrong.
   if (isLocked) return <TokenForm key={state.connection.sinceMs} rejected={props.hadToken} onToken={props.onToken} />;
-  const isLast = link.state === 'gone';
+  const isGone = link.state === 'gone';
+  const isLast = isGone || missing !== null;
+  const about = node === local ? [status?.host?.model, node] : [`seen from ${host}`];
   return (
     <Fragment>
-      <Header name={name} status={status} node={node} link={link} />
-      <main class={isLast ? 'page last' : 'page'}>
+      <Header name={name} about={about} link={link} />
+      <Nodes tiles={tiles} shown={node} isLast={isGone} onNode={props.onNode} />
+      <main class={`page${isLast ? ' last' : ''}${isGone ? ' lost' : ''}`}>
         <div class="lead">
           <Hero head={head} />
-          <Notices lines={notices(status, props.clockDifferenceMs, nowMs)} />
+          <Notices lines={[...notices(status, props.clockDifferenceMs, nowMs), ...clockNotices(shown?.node ?? null, shownNowMs - nowMs)]} />
         </div>
         <div class="side">
-          <AlertList state={state} isLast={isLast} nowMs={nowMs} />
+          <AlertList state={state} isLast={isGone} nowMs={nowMs} />
           <ResolvedList entries={book.resolved} node={node} nowMs={nowMs} />
-          <Nodes nodes={status?.nodes ?? []} laterSeconds={props.sinceStatusSeconds} isLast={isLast} />
         </div>
-        <Metrics state={state} isLast={isLast} nowMs={nowMs} onWindow={props.onWindow} />
+        <Metrics state={state} isLast={isLast} nowMs={shownNowMs} onWindow={props.onWindow} />
       </main>
-      <Footer status={status} laterSeconds={isLast ? 0 : props.sinceStatusSeconds} />
+      <Footer status={status} laterSeconds={isGone ? 0 : props.sinceStatusSeconds} />
     </Fragment>
   );
 }
 
 interface HeaderProps {
   readonly name: string;
-  readonly status: StatusDocument | null;
-  readonly node: string | null;
+  readonly about: readonly (string | null | undefined)[];
   readonly link: LinkWords;
 }
 
-function Header({ name, status, node, link }: HeaderProps): VNode {
-  const model = [status?.host?.model, node].filter(Boolean).join(' · ');
+function Header({ name, about, link }: HeaderProps): VNode {
+  const model = about.filter(Boolean).join(' · ');
   return (
     <header class={`top ${link.state}`}>
       <div class="who">

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { Api, type TokenStore } from './api.ts';
 import { App } from './app.tsx';
-import { Monitor } from './monitor.ts';
+import { Monitor, TIMING } from './monitor.ts';
 
 const TOKEN_KEY = 'edge-health-token';
 
@@ -24,18 +24,22 @@ function tokenStore(): TokenStore {
 
 const root = document.getElementById('app') as HTMLElement;
 const tokens = tokenStore();
-const monitor = new Monitor(new Api(document.baseURI, tokens), draw);
+const monitor = new Monitor(new Api(document.baseURI, tokens), draw, TIMING, nodeOfAddress());
 
 function draw(): void {
-  const { clockDifferenceMs, machineNowMs, state } = monitor;
+  const { clockDifferenceMs, machineNowMs, shownNowMs, state } = monitor;
+  const now = performance.now();
   render(
     <App
       state={state}
       nowMs={machineNowMs}
-      sinceStatusSeconds={(performance.now() - state.statusAtMs) / 1000}
+      shownNowMs={shownNowMs}
+      tiles={state.fleet.tiles(state.status?.nodes ?? [], state.statusAtMs, now)}
+      sinceStatusSeconds={(now - state.statusAtMs) / 1000}
       clockDifferenceMs={clockDifferenceMs}
       hadToken={tokens.get() !== null}
       onWindow={(window) => monitor.show(window)}
+      onNode={choose}
       onToken={(token) => {
         tokens.set(token);
         monitor.unlock();
@@ -45,7 +49,22 @@ function draw(): void {
   );
 }
 
+/** The address names the node that is shown, so that it is shown again after a reload, and can be told to others. */
+function nodeOfAddress(): string | null {
+  return new URLSearchParams(location.hash.slice(1)).get('node');
+}
+
+function choose(node: string): void {
+  const { local } = monitor.state;
+  history.replaceState(null, '', node === local ? location.pathname + location.search : `#${new URLSearchParams({ node })}`);
+  monitor.choose(node);
+}
+
 monitor.start();
+addEventListener('hashchange', () => {
+  const node = nodeOfAddress() ?? monitor.state.local;
+  if (node !== null) monitor.choose(node);
+});
 addEventListener('online', () => monitor.hurry());
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible') monitor.hurry();

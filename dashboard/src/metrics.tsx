@@ -49,7 +49,7 @@ interface CardProps {
 }
 
 function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
-  const { book, health, history, node, series, status, window } = state;
+  const { book, health, history, local, node, series, status, window } = state;
   const { name, unit } = METRIC_WORDS[metric];
   const [hovered, setHovered] = useState<number | null>(null);
   const { seconds } = columns;
@@ -64,7 +64,8 @@ function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
   const reading = health?.[metric] ?? null;
   const thresholds = thresholdsOf(book, node, metric);
   const bad = health === null ? 'normal' : metricState(reading, openAbout(book, node, metric));
-  const problem = status?.collectors.find((collector) => collector.metric === metric)?.problem;
+  const collectors = node === local ? status?.collectors : undefined;
+  const problem = collectors?.find((collector) => collector.metric === metric)?.problem;
   const words = WINDOW_WORDS[window].long;
   const past = history === 'failed' ? 'no history right now' : range;
   const note = reading === null && health !== null ? (problem ?? past) : past;

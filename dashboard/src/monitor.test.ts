@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Api } from './api.ts';
+import type { Tile } from './fleet.ts';
 import { Monitor } from './monitor.ts';
-import type { Alert, HealthStatus } from './types.ts';
+import type { Alert, HealthStatus, NodeState } from './types.ts';
 
 const NODE = 'health_monitor';
 const FAST = { tickMs: 10, pollMs: 50, renderMs: 5 };
@@ -49,6 +50,7 @@ class FakeService {
   history: HealthStatus[] = [];
   open: Alert[] = [];
   latest: HealthStatus | null = health(Date.now());
+  others: NodeState[] = [];
   readonly asked: string[] = [];
   readonly lastEventIds: (string | undefined)[] = [];
   readonly streams = new Set<ServerResponse>();
@@ -81,8 +83,15 @@ class FakeService {
 
   #status(): unknown {
     const age = this.latest ? (Date.now() - Date.parse(this.latest.timestamp)) / 1000 : null;
-    const node = { node_name: NODE, local: true, status: 'OK', timestamp: this.latest?.timestamp ?? null, age_seconds: age };
-    return { ...WELL, nodes: [node], open_alerts: { ...WELL.open_alerts, WARNING: this.open.length } };
+    const node = {
+      node_name: NODE,
+      local: true,
+      status: 'OK',
+      timestamp: this.latest?.timestamp ?? null,
+      age_seconds: age,
+      period_seconds: 1,
+    };
+    return { ...WELL, nodes: [node, ...this.others], open_alerts: { ...WELL.open_alerts, WARNING: this.open.length } };
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -100,6 +109,13 @@ class FakeService {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   }
 
+  #other(query: string): [number, unknown] {
+    const name = new URLSearchParams(query).get('node');
+    const node = this.others.find(({ node_name }) => node_name === name);
+    if (!node?.timestamp) return [404, { code: 'unknown_node' }];
+    return [200, health(Date.parse(node.timestamp), { node_name: node.node_name, cpu_percent: 77 })];
+  }
+
   #answer(path: string, query: string): [number, unknown] {
     const answer = this.answers[path];
     if (typeof answer === 'number') return [answer, { code: 'storage_unavailable' }];
@@ -108,9 +124,13 @@ class FakeService {
       case '/status':
         return [200, this.#status()];
       case '/health':
+        if (query !== '') return this.#other(query);
         return this.latest ? [200, this.latest] : [503, { code: 'no_sample_yet' }];
-      case '/health/history':
-        return [200, { data: this.history, count: this.history.length }];
+      case '/health/history': {
+        const of = new URLSearchParams(query).get('node') ?? NODE;
+        const data = this.history.filter(({ node_name }) => node_name === of);
+        return [200, { data, count: data.length }];
+      }
       case '/alerts':
         return [200, { data: query.includes('resolved=true') ? [] : this.open, count: 0 }];
       default:
@@ -118,6 +138,16 @@ class FakeService {
     }
   }
 }
+
+/** A node with its clock so far off, and its age. */
+const other = (name: string, offsetMs = 0, age = 0): NodeState => ({
+  node_name: name,
+  local: false,
+  status: 'OK',
+  timestamp: new Date(Date.now() + offsetMs - age * 1000).toISOString(),
+  age_seconds: age,
+  period_seconds: 1,
+});
 
 async function until(condition: () => boolean, what: string): Promise<void> {
   for (let i = 0; i < 600; i += 1) {
@@ -329,4 +359,53 @@ t.test('a thousand samples in a moment are drawn a few times', async (t) => {
   await until(() => s.monitor.state.health?.cpu_percent === 99.9, 'the last came');
   t.ok(s.draws() - before < 100, `${s.draws() - before} draws`);
   t.ok(s.monitor.state.series.length <= 3);
+});
+
+t.test('another node is chosen: its values, its history by its own clock; and back again', async (t) => {
+  const behindMs = -2 * 3_600_000;
+  const now = Date.now();
+  const s = await scene(t, (service) => {
+    service.others = [other('arm', behindMs), other('/fleet/cart', 0, 40)];
+    service.history = [health(now - 1000), health(now + behindMs - 1000, { node_name: 'arm', cpu_percent: 5 })];
+  });
+  await until(isLive(s), 'it is live');
+  const tile = (name: string): Tile | undefined => {
+    const { fleet, status, statusAtMs } = s.monitor.state;
+    return fleet.tiles(status?.nodes ?? [], statusAtMs, performance.now()).find(({ node }) => node === name);
+  };
+  await until(() => tile('/fleet/cart')?.readings?.cpu_percent === 77, 'what is silent was asked for');
+  t.equal(tile('/fleet/cart')?.isStale, true);
+  s.monitor.choose('arm');
+  t.equal(s.monitor.state.node, 'arm');
+  await until(() => s.monitor.state.history === 'ready', 'its history came');
+  t.same(s.monitor.state.series.columns(3000).metrics[0], [5]);
+  const asked = s.service.asked.findLast((url) => url.startsWith('/health/history')) ?? '';
+  const query = new URLSearchParams(asked.split('?')[1]);
+  t.equal(query.get('node'), 'arm');
+  t.ok(Math.abs(Date.parse(query.get('to') ?? '') - (Date.now() + behindMs)) < 60_000, 'up to its own now');
+  t.ok(Math.abs(s.monitor.shownNowMs - (Date.now() + behindMs)) < 60_000);
+  s.service.send('health', health(Date.now() + behindMs, { node_name: 'arm', cpu_percent: 6 }));
+  await until(() => s.monitor.state.health?.cpu_percent === 6, 'it is followed');
+  s.service.measure(Date.now(), { cpu_percent: 50 });
+  s.service.send('health', health(Date.now() + behindMs - 5000, { node_name: 'arm', cpu_percent: 99 }));
+  await until(() => tile(NODE)?.readings?.cpu_percent === 50, 'this machine is heard as well');
+  t.equal(s.monitor.state.health?.cpu_percent, 6, 'neither another node nor what was overtaken is shown');
+  t.equal(tile('arm')?.readings?.cpu_percent, 6);
+  s.monitor.choose(NODE);
+  t.equal(s.monitor.state.health?.cpu_percent, 50);
+  await until(() => s.service.asked.findLast((url) => url.startsWith('/health/history')) === '/health/history?hours=0.083333', 'as before');
+  t.ok(isLive(s)(), 'the connection did not mind');
+});
+
+t.test('a node of the address that nobody knows is shown without data', async (t) => {
+  const service = new FakeService();
+  const base = await service.start();
+  const monitor = new Monitor(new Api(base, { get: () => null, set: () => {} }), () => {}, FAST, 'nobody');
+  t.teardown(async () => {
+    monitor.stop();
+    await service.stop();
+  });
+  monitor.start();
+  await until(() => monitor.state.connection.phase === 'live', 'it is live');
+  t.match(monitor.state, { node: 'nobody', local: NODE, health: null });
 });

@@ -1,6 +1,7 @@
 import { type AlertBook, bookOf, EMPTY_BOOK, withAlert } from './alert-book.ts';
 import { type Api, ApiError } from './api.ts';
 import { type Connection, type ConnectionEvent, firstConnection, staleAfterMs, stepConnection } from './connection.ts';
+import { clockOffsetMs, Fleet, hertzOf } from './fleet.ts';
 import { Pace } from './pace.ts';
 import { type Point, Series } from './series.ts';
 import { type ServerEvent, SseParser } from './sse.ts';
@@ -26,15 +27,25 @@ export interface PageState {
   /** When `status` was told, on the clock of performance.now(). */
   readonly statusAtMs: number;
   /** The monitoring node of the machine that serves this page. */
+  readonly local: string | null;
+  /** The one whose measurements are shown: that, unless another was chosen. */
   readonly node: string | null;
+  /** Of that node. */
   readonly health: HealthStatus | null;
+  readonly fleet: Fleet;
   readonly book: AlertBook;
   readonly alerts: Loaded;
   readonly window: WindowName;
   readonly series: Series;
   readonly history: Loaded;
+  /** How often the node publishes that is shown. */
   readonly hertz: number;
 }
+
+/** Nodes whose last status is asked for one by one when the page is opened; the others are shown once they publish. */
+const ASKED_AT_FIRST = 40;
+/** A status that is so much older than the one before was overtaken on its way; beyond it the clock was set back. */
+const OVERTAKEN_MS = 60_000;
 
 const DEFAULT_HERTZ = 1;
 
@@ -58,8 +69,13 @@ export class Monitor {
   #askedMs = 0;
   /** The machine's wall clock minus performance.now(). */
   #clockOffsetMs: number | null = null;
+  /** The same of the node that is shown. */
+  #shownOffsetMs: number | null = null;
+  /** Null: the machine itself. */
+  #chosen: string | null;
 
-  constructor(api: Api, onChange: () => void, timing: Timing = TIMING) {
+  constructor(api: Api, onChange: () => void, timing: Timing = TIMING, chosen: string | null = null) {
+    this.#chosen = chosen;
     this.#api = api;
     this.#timing = timing;
     this.#pace = new Pace(onChange, timing.renderMs);
@@ -68,8 +84,10 @@ export class Monitor {
       connection: firstConnection(performance.now()),
       status: null,
       statusAtMs: 0,
+      local: null,
       node: null,
       health: null,
+      fleet: new Fleet(),
       book: EMPTY_BOOK,
       alerts: 'loading',
       window: '5min',
@@ -86,6 +104,11 @@ export class Monitor {
   /** The machine's wall clock now; this device's as long as it is not known. */
   get machineNowMs(): number {
     return this.#clockOffsetMs === null ? Date.now() : performance.now() + this.#clockOffsetMs;
+  }
+
+  /** The wall clock of the node that is shown; the machine's as long as it is not known. */
+  get shownNowMs(): number {
+    return this.#shownOffsetMs === null ? this.machineNowMs : performance.now() + this.#shownOffsetMs;
   }
 
   /** The machine's wall clock minus this device's; null: not known. */
@@ -120,8 +143,26 @@ export class Monitor {
     if (window === this.#state.window) return;
     this.#set({ window, history: 'loading' });
     this.#freshSeries(true);
+    this.#reload(false);
+  }
+
+  /** Shows another node's measurements. */
+  choose(node: string): void {
+    const { local, status } = this.#state;
+    if (node === this.#state.node) return;
+    this.#chosen = node === local ? null : node;
+    this.#set({ health: this.#state.fleet.of(node)?.health ?? null, history: 'loading' });
+    if (status) this.#takeNodes(status, this.#state.statusAtMs);
+    this.#freshSeries(true);
+    this.#reload(true);
+  }
+
+  #reload(health: boolean): void {
     const { phase } = this.#state.connection;
-    if (phase === 'live' || phase === 'silent') void this.#loadHistory(this.#attempt.signal).catch((error) => this.#lost(error));
+    if (phase !== 'live' && phase !== 'silent') return;
+    const { signal } = this.#attempt;
+    const loads = [this.#loadHistory(signal), ...(health ? [this.#loadHealth(signal)] : [])];
+    void Promise.all(loads).catch((error) => this.#lost(error));
   }
 
   #set(change: Partial<PageState>): void {
@@ -131,7 +172,8 @@ export class Monitor {
 
   #dispatch(event: ConnectionEvent): void {
     const before = this.#state.connection;
-    const connection = stepConnection(before, event, performance.now(), staleAfterMs(this.#state.hertz));
+    const hertz = this.#state.status?.publish.configured_hertz ?? DEFAULT_HERTZ;
+    const connection = stepConnection(before, event, performance.now(), staleAfterMs(hertz));
     if (connection === before) return;
     // Hearing something changes nothing that is shown.
     if (connection.phase === before.phase) this.#state = { ...this.#state, connection };
@@ -203,11 +245,20 @@ export class Monitor {
   }
 
   #takeHealth(health: HealthStatus): void {
-    if (health.node_name !== this.#state.node) return;
+    const { fleet, health: before, local, node, series } = this.#state;
     const timestampMs = Date.parse(health.timestamp);
-    this.#state.series.add(timestampMs, health);
+    const behindMs = node === health.node_name && before ? Date.parse(before.timestamp) - timestampMs : 0;
+    const isOvertaken = behindMs > 0 && behindMs < OVERTAKEN_MS && node !== local;
+    if (!isOvertaken) fleet.hear(health, performance.now());
+    if (health.node_name === node && !isOvertaken) {
+      series.add(timestampMs, health);
+      if (timestampMs > this.shownNowMs) this.#shownOffsetMs = timestampMs - performance.now();
+      this.#set({ health });
+    } else {
+      this.#pace.ask();
+    }
+    if (health.node_name !== local) return;
     if (timestampMs > this.machineNowMs) this.#clockOffsetMs = timestampMs - performance.now();
-    this.#set({ health });
     this.#dispatch({ kind: 'measured' });
   }
 
@@ -235,28 +286,60 @@ export class Monitor {
     this.#freshSeries(isOther);
     await Promise.all([this.#loadHealth(signal), this.#loadAlerts(signal), this.#loadHistory(signal)]);
     if (signal.aborted) return;
+    void this.#loadOthers(status, signal);
     const age = status.nodes.find((node) => node.local)?.age_seconds ?? null;
     this.#polledMs = performance.now();
     this.#dispatch({ kind: 'loaded', ageMs: age === null ? null : age * 1000 });
   }
 
   #takeStatus(status: StatusDocument): void {
-    const local = status.nodes.find((node) => node.local);
     const now = performance.now();
-    if (local?.timestamp && local.age_seconds !== null) {
-      this.#clockOffsetMs = Date.parse(local.timestamp) + local.age_seconds * 1000 - now;
-    }
-    this.#set({ status, statusAtMs: now, node: local?.node_name ?? null, hertz: status.publish.configured_hertz });
+    this.#set({ status, statusAtMs: now });
+    this.#state.fleet.keep(status.nodes);
+    this.#takeNodes(status, now);
+  }
+
+  /** Which node is shown, and by which clock. */
+  #takeNodes(status: StatusDocument, toldMs: number): void {
+    const local = status.nodes.find((node) => node.local) ?? null;
+    this.#clockOffsetMs = (local && clockOffsetMs(local, toldMs)) ?? this.#clockOffsetMs;
+    const chosen = this.#chosen === null ? local : (status.nodes.find(({ node_name }) => node_name === this.#chosen) ?? null);
+    this.#shownOffsetMs = chosen && clockOffsetMs(chosen, toldMs);
+    const hertz = chosen === local ? status.publish.configured_hertz : hertzOf(chosen);
+    this.#set({ local: local?.node_name ?? null, node: this.#chosen ?? local?.node_name ?? null, hertz });
+  }
+
+  /** For what is asked about the node that is shown. */
+  #query(name: string): string {
+    return this.#chosen === null ? '' : `${name}=${encodeURIComponent(this.#chosen)}`;
   }
 
   async #loadHealth(signal: AbortSignal): Promise<void> {
-    const { health: before } = this.#state;
-    const health = await this.#api.json<HealthStatus>('health', signal).catch((error) => {
-      if (error instanceof ApiError && error.code === 'no_sample_yet') return null;
+    const { health: before, node } = this.#state;
+    const query = this.#query('node');
+    const health = await this.#healthOf(query === '' ? 'health' : `health?${query}`, signal);
+    // One that came on the stream meanwhile is newer.
+    if (health !== null && this.#state.health === before && this.#state.node === node) this.#set({ health });
+  }
+
+  async #healthOf(path: string, signal: AbortSignal): Promise<HealthStatus | null> {
+    return this.#api.json<HealthStatus>(path, signal).catch((error) => {
+      if (error instanceof ApiError && (error.code === 'no_sample_yet' || error.code === 'unknown_node')) return null;
       throw error;
     });
-    // One that came on the stream meanwhile is newer.
-    if (health !== null && this.#state.health === before) this.#set({ health });
+  }
+
+  /** What nodes said last that say nothing now. */
+  async #loadOthers({ nodes }: StatusDocument, signal: AbortSignal): Promise<void> {
+    const { fleet } = this.#state;
+    const toldMs = performance.now();
+    for (const { age_seconds, node_name } of nodes.filter((node) => !node.local && node.timestamp !== null).slice(0, ASKED_AT_FIRST)) {
+      if (signal.aborted) return;
+      if (fleet.of(node_name)) continue;
+      const health = await this.#healthOf(`health?node=${encodeURIComponent(node_name)}`, signal).catch(() => null);
+      if (health && !fleet.of(node_name)) fleet.hear(health, toldMs - (age_seconds ?? 0) * 1000);
+    }
+    this.#pace.ask();
   }
 
   async #loadAlerts(signal: AbortSignal): Promise<void> {
@@ -291,10 +374,11 @@ export class Monitor {
     const hours = (windowMs / 3_600_000).toFixed(6);
     try {
       // Counted back from the machine's clock, which need not agree with the one here.
-      const path = `health/history?hours=${hours}${step === null ? '' : `&step=${step}`}`;
+      const range = this.#shownRange(windowMs) ?? `hours=${hours}`;
+      const path = `health/history?${range}${step === null ? '' : `&step=${step}`}`;
       const { data } = await this.#api.json<List<HealthStatus>>(path, signal);
       if (signal.aborted) return;
-      const nowMs = this.machineNowMs;
+      const nowMs = this.shownNowMs;
       const points = data.map((row): Point => {
         const timestampMs = Date.parse(row.timestamp);
         return { timestampMs, readings: row, samples: step === null ? 1 : samplesOfStep(timestampMs, nowMs, bucketMs, hertz) };
@@ -306,6 +390,13 @@ export class Monitor {
       if (isFatal(error)) throw error;
       this.#set({ history: 'failed' });
     }
+  }
+
+  /** Another node's history has the times of its own clock. */
+  #shownRange(windowMs: number): string | null {
+    if (this.#chosen === null) return null;
+    const to = this.shownNowMs + 1000;
+    return `${this.#query('node')}&from=${new Date(to - windowMs).toISOString()}&to=${new Date(to).toISOString()}`;
   }
 
   #tick(): void {

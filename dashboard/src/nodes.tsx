@@ -1,38 +1,85 @@
 import type { VNode } from 'preact';
+import { fleetWords, type Tile } from './fleet.ts';
 import { duration } from './format.ts';
 import { STATUS_ICONS } from './icons.tsx';
-import type { NodeState } from './types.ts';
+import { METRICS, type Metric } from './types.ts';
 
 interface NodesProps {
-  readonly nodes: readonly NodeState[];
-  /** Seconds since this was told. */
-  readonly laterSeconds: number;
+  readonly tiles: readonly Tile[];
+  /** The one whose measurements are shown. */
+  readonly shown: string | null;
+  /** What is shown is the last that was known. */
   readonly isLast: boolean;
+  readonly onNode: (node: string) => void;
 }
 
-/** The other monitoring nodes that this machine hears of. */
-export function Nodes({ nodes, laterSeconds, isLast }: NodesProps): VNode | null {
-  const others = nodes.filter((node) => !node.local);
-  if (others.length === 0) return null;
+const SHORT: Readonly<Record<Metric, { name: string; unit: string }>> = {
+  cpu_percent: { name: 'CPU', unit: '%' },
+  memory_percent: { name: 'Mem', unit: '%' },
+  disk_percent: { name: 'Disk', unit: '%' },
+  temperature: { name: 'Temp', unit: '°C' },
+};
+
+/** Every node that this machine hears, at a glance; one is chosen. A machine that is alone has none of it. */
+export function Nodes({ tiles, shown, isLast, onNode }: NodesProps): VNode | null {
+  if (tiles.length < 2) return null;
   return (
-    <section class="card nodes" aria-labelledby="nodes-title">
-      <h2 id="nodes-title">Other nodes</h2>
+    <nav class="nodes" aria-labelledby="nodes-title">
+      <h2 id="nodes-title">{fleetWords(isLast ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles)}</h2>
       <ul>
-        {others.map(({ age_seconds, node_name, status }) => {
-          const shown = isLast ? 'UNKNOWN' : status;
-          const Icon = STATUS_ICONS[shown];
-          return (
-            <li key={node_name}>
-              <span class={`state ${shown.toLowerCase()}`}>
-                <Icon />
-                {shown}
-              </span>
-              <span class="name">{node_name}</span>
-              <span class="age">{age_seconds === null ? 'never heard' : `${duration(age_seconds + laterSeconds)} ago`}</span>
-            </li>
-          );
-        })}
+        {tiles.map((tile) => (
+          <li key={tile.node}>
+            <NodeTile tile={tile} isShown={tile.node === shown} isLast={isLast} onNode={onNode} />
+          </li>
+        ))}
       </ul>
-    </section>
+    </nav>
   );
+}
+
+interface NodeTileProps {
+  readonly tile: Tile;
+  readonly isShown: boolean;
+  readonly isLast: boolean;
+  readonly onNode: (node: string) => void;
+}
+
+function NodeTile({ tile, isShown, isLast, onNode }: NodeTileProps): VNode {
+  const { ageSeconds, isLocal, isStale, node, readings } = tile;
+  const status = isLast ? 'UNKNOWN' : tile.status;
+  const Icon = STATUS_ICONS[status];
+  return (
+    <button
+      type="button"
+      class={isStale || isLast ? 'tile stale' : 'tile'}
+      aria-current={isShown ? 'true' : undefined}
+      onClick={() => onNode(node)}
+    >
+      <span class="name" title={node}>
+        {node}
+      </span>
+      <span class={`state ${status.toLowerCase()}`}>
+        <Icon />
+        {status}
+      </span>
+      <span class="readings">
+        {METRICS.map((metric) => (
+          <span key={metric} class="reading">
+            <span class="what">{SHORT[metric].name}</span> {figure(readings?.[metric] ?? null, SHORT[metric].unit)}
+          </span>
+        ))}
+      </span>
+      <span class="age">{isLocal && !isStale ? 'here' : age(ageSeconds, isStale)}</span>
+    </button>
+  );
+}
+
+function figure(reading: number | null, unit: string): string {
+  return reading === null ? '–' : `${reading.toFixed(0)} ${unit}`;
+}
+
+/** Seconds that tick tell nothing as long as all is well. */
+function age(seconds: number | null, isStale: boolean): string {
+  if (seconds === null) return 'not heard yet';
+  return isStale ? `${duration(seconds)} ago` : 'live';
 }

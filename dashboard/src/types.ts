@@ -37,6 +37,7 @@ export interface NodeState {
   readonly status: Status;
   readonly timestamp: string | null;
   readonly age_seconds: number | null;
+  readonly period_seconds: number | null;
 }
 
 /** The part of /status that the page shows. */

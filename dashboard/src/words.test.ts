@@ -2,7 +2,7 @@ import t from 'tap';
 import { bookOf } from './alert-book.ts';
 import { type Connection, firstConnection } from './connection.ts';
 import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
-import { alertFigures, alertTitle, headline, linkWords, metricState, notices, thresholdsOf } from './words.ts';
+import { alertFigures, alertTitle, clockNotices, headline, linkWords, metricState, missed, notices, thresholdsOf } from './words.ts';
 
 const NODE = 'health_monitor';
 const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
@@ -163,4 +163,20 @@ t.test('a safe shutdown is told of while it is under way, and for an hour where 
     t.same(told({ state, ended: new Date(NOW - 3_600_001).toISOString() }), []);
     t.same(told({ state }), [], 'nobody knows when');
   }
+});
+
+t.test('another node from which nothing comes: since when; unless the service itself is gone', async (t) => {
+  const { status, sentence: why } = missed(live, 'arm', LAST, NOW);
+  t.equal(status, 'UNKNOWN');
+  t.equal(why, 'No data from arm since 12:03:05. The numbers below are the last known ones.');
+  t.equal(missed(live, 'arm', null, NOW).sentence, 'No data from arm since the service started.');
+  const gone = linkWords(connection({ phase: 'waiting' }), LAST, NOW);
+  t.match(missed(gone, 'arm', LAST, NOW).sentence, /^No data since/);
+});
+
+t.test("a clock of another node that disagrees with the machine's is worth a word", async (t) => {
+  t.same(clockNotices('arm', 30_000), []);
+  t.same(clockNotices(null, 9e9), []);
+  t.match(clockNotices('arm', -7_200_000), [/^The clock of arm is 2 h behind this machine's\./]);
+  t.match(clockNotices('arm', 3_600_000), [/1 h ahead of/]);
 });

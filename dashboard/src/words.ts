@@ -85,6 +85,16 @@ export function headline(link: LinkWords, health: HealthStatus | null, book: Ale
   return { status: health.status, sentence: `${why(health, book, node)}${elsewhere(book, node)}` };
 }
 
+/** As headline, of another node from which nothing comes although the service is there. `lastMs` and `nowMs` by its own clock. */
+export function missed(link: LinkWords, node: string, lastMs: number | null, nowMs: number): Headline {
+  if (link.state !== 'live') return headline(link, null, null, node);
+  if (lastMs === null) return { status: 'UNKNOWN', sentence: `No data from ${node} since the service started.` };
+  return {
+    status: 'UNKNOWN',
+    sentence: `No data from ${node} since ${timeOfDay(lastMs, nowMs)}. The numbers below are the last known ones.`,
+  };
+}
+
 function why(health: HealthStatus, book: AlertBook | null, node: string | null): string {
   const mine = (book?.open ?? []).filter((entry) => entry.node === node);
   const unread = METRICS.filter((metric) => health[metric] === null);
@@ -138,6 +148,15 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
     );
   }
   return lines;
+}
+
+/** That another node's clock disagrees with that of the machine; null: none is shown. */
+export function clockNotices(node: string | null, differenceMs: number): string[] {
+  if (node === null || Math.abs(differenceMs) <= CLOCKS_APART_MS) return [];
+  const by = duration(Math.abs(differenceMs) / 1000);
+  return [
+    `The clock of ${node} is ${by} ${differenceMs > 0 ? 'ahead of' : 'behind'} this machine's. The times of its measurements are its own.`,
+  ];
 }
 
 /** A shutdown that did not come to its end is told of for this long. */

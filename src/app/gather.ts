@@ -1,53 +1,16 @@
 import { monotonicFactory } from 'ulid';
-import type { Config } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { type HeardNode, NodeWatch, type Stamp, stampOf } from '../core/node-watch.ts';
 import { LineLimit, TokenBucket } from '../core/node-watch-limit.ts';
-import type { Log, Publisher } from '../core/ports.ts';
-import { type Clocks, isoUtc } from '../core/time.ts';
+import { isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { GraphListener } from '../ros/graph.ts';
 import { GatheredAlerts } from './gather-alerts.ts';
 import { GatheredNode, SILENCE_METRIC, silenceAlert } from './gather-node.ts';
-import type { Live } from './live.ts';
+import type { GatheringOptions, GatheringPast, GatheringRules } from './gather-options.ts';
 
-export interface GatheringRules {
-  readonly graceSeconds: number;
-  /** 0: never. */
-  readonly forgetAfterHours: number;
-}
-
-export function gatheringRules({ alerts }: Config): GatheringRules {
-  return { graceSeconds: alerts.node_grace_seconds, forgetAfterHours: alerts.forget_node_after_hours };
-}
-
-export interface GatheringOptions {
-  readonly localNode: string;
-  /** False: nothing will come, so that nothing is missed either. */
-  readonly isOn?: boolean;
-  readonly rules: GatheringRules;
-  readonly clocks: Clocks;
-  readonly log: Log;
-  readonly live: Live;
-  readonly store: {
-    recordHealth(status: HealthStatus, line: string, timestampMs: number): void;
-    recordAlert(alert: Alert): Promise<boolean>;
-    recordRate(node: string, hertz: number, sinceMs: number): void;
-  };
-  /** What was gathered goes to the readers of /events, and never back to where it came from. */
-  readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
-  /** Takes changes of the alerts that this machine raises about other nodes: they go everywhere, like its own. */
-  readonly publishAlerts: (changes: readonly Alert[]) => void;
-}
-
-/** What earlier runs left behind. */
-export interface GatheringPast {
-  readonly openAlerts: readonly Alert[];
-  /** Every node of which anything is stored, and those of them that were heard from elsewhere. */
-  readonly nodes: readonly string[];
-  readonly heard: readonly HeardNode[];
-}
+export { gatheringRules } from './gather-options.ts';
 
 export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
 
@@ -252,7 +215,10 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
       this.#say('the clock of a node jumps too often; some of its statuses are shown but not stored', node.name);
     } else if (!node.wasImpossible) {
       node.wasImpossible = true;
-      log('warning', "another node's clock is wrong: its statuses are shown but not stored", { node: node.name, timestamp: status.timestamp });
+      log('warning', "another node's clock is wrong: its statuses are shown but not stored", {
+        node: node.name,
+        timestamp: status.timestamp,
+      });
     }
   }
 

@@ -133,6 +133,7 @@ export class Service {
       log,
     });
     this.#gathering = new Gathering({
+      isOn: config.ros.transport !== 'off' && config.ros.gather,
       localNode,
       rules: gatheringRules(config),
       clocks,
@@ -266,9 +267,9 @@ export class Service {
   }
 
   #onLateOpen(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {
-    this.#gathering.adopt(openAlerts, heard);
     const mine = `${this.#rules.nodeName}/`;
     for (const alert of openAlerts) if (!alert.alert_id.startsWith(mine)) this.#live.setAlert(alert);
+    this.#gathering.adopt(openAlerts, heard);
     this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
     for (const alert of this.#judge.openAlerts()) this.#live.setAlert(alert);
   }

@@ -172,6 +172,16 @@ t.test('who was never heard cannot fall silent; who is expected can, without a w
   t.match(run(known, repeat(false, 40)), [/^raise 32 32/], 'by the period it is known for');
 });
 
+t.test('after a single status it is waited for longer: nobody knows when the next is due', async (t) => {
+  t.same(run(new NodeWatch([], null, 2), [true, ...repeat(false, 40)]), ['raise 32 32.25']);
+  const slow = new NodeWatch([], null, 2);
+  const told = [0, 10, 20, 30].flatMap((second) => {
+    slow.hear(stamp(START + second * 1000), second);
+    return Array.from({ length: 10 }, (_, i) => slow.check(second + i + 0.5)).filter((seconds) => seconds !== null);
+  });
+  t.same(told, [], 'as a node at 0.1 Hz needs');
+});
+
 t.test('an episode from before goes on and is resolved when the node is heard', async (t) => {
   const watch = new NodeWatch([], null, 2);
   watch.adoptOpen();

@@ -83,6 +83,11 @@ export class NodeStamps {
     return this.#periodMs / 1000;
   }
 
+  /** Whether it was measured at all. */
+  get isPeriodMeasured(): boolean {
+    return this.#differences.length > 0;
+  }
+
   /** Whether enough was measured to rely on the period for long. */
   get isPeriodKnown(): boolean {
     return this.#differences.length > DIFFERENCES / 2;
@@ -121,6 +126,8 @@ export class NodeStamps {
 
 /** Periods of silence that are allowed, before the grace. */
 const ALLOWED_PERIODS = 3;
+/** As long as a single status came nobody knows when the next is due: three periods of a node at 0.1 Hz. */
+const FIRST_ALLOWED_SECONDS = 30;
 
 /**
  * Watches whether a node's statuses keep arriving, on this machine's monotonic clock; the node's own clock has no say in it.
@@ -145,7 +152,8 @@ export class NodeWatch {
 
   /** How long it may be silent. */
   get allowedSeconds(): number {
-    return ALLOWED_PERIODS * this.stamps.periodSeconds + this.#graceSeconds;
+    const { isPeriodMeasured, periodSeconds } = this.stamps;
+    return (isPeriodMeasured ? ALLOWED_PERIODS * periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
   }
 
   /** When silence becomes an alert unless it is heard before; infinite: it is one, or there was nothing to hear. */

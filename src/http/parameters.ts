@@ -7,7 +7,8 @@ import { Problem } from './problem.ts';
 /** Validated parameters by name; absent ones are undefined unless they have a default. */
 export type Query = Readonly<Record<string, unknown>>;
 
-const MAX_VALUE_LENGTH = 1024;
+/** As long as the longest cursor. */
+const MAX_VALUE_LENGTH = 2200;
 
 function decode(text: string): string {
   try {
@@ -98,7 +99,7 @@ export function encodeCursor(timestampMs: number, key: string): string {
 
 export function decodeCursor(cursor: string): { timestampMs: number; key: string } {
   const text = Buffer.from(cursor, 'base64url').toString();
-  const match = /^(-?\d{1,16}) (.{0,400})$/s.exec(text);
+  const match = /^(-?\d{1,16}) (.{0,600})$/s.exec(text);
   if (!match) throw invalid('cursor', cursor, 'the cursor of a Link header');
   return { timestampMs: Number(match[1]), key: match[2] ?? '' };
 }

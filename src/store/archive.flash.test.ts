@@ -1,13 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import { change } from './testing/alerts.ts';
 import { testArchive } from './testing/archive.ts';
-import type { Row } from './testing/rows.ts';
+import { type Row, toColumns } from './testing/rows.ts';
 
 // What a day costs the flash it is written to, told from SQLite's log: each commit appends its pages to it, and the device
 // writes every block of 4096 bytes that they touch; each checkpoint writes the pages of the log to the database.
 
-const NODE = 'a';
 const START = Math.floor(Date.now() / DAY_MS - 2) * DAY_MS;
 const BLOCK = 4096;
 /** SQLite's default for wal_autocheckpoint. */
@@ -19,41 +19,46 @@ function random(): number {
   return seed / 2 ** 31;
 }
 
-let cpu = 10;
-let temperature = 48;
-function minute(fromMs: number): Row[] {
-  return Array.from({ length: 60 }, (_, i) => {
-    cpu = random() < 0.02 ? random() * 100 : cpu * 0.8 + random() * 4;
-    temperature += random() - 0.5;
-    const values = [cpu, 42 + random() * 0.3, 61 + fromMs / 1e15, temperature].map((value) => Math.round(value * 100) / 100);
-    return { timestampMs: fromMs + i * 1000 + Math.round(random() * 3), values, status: 'OK' };
-  });
+/** A machine that idles with bursts. */
+class Machine {
+  #cpu = 10;
+  #temperature = 48;
+
+  /** `phaseMs`: when in each second it measures. */
+  minute(fromMs: number, phaseMs: number): Row[] {
+    return Array.from({ length: 60 }, (_, i) => {
+      this.#cpu = random() < 0.02 ? random() * 100 : this.#cpu * 0.8 + random() * 4;
+      this.#temperature += random() - 0.5;
+      const values = [this.#cpu, 42 + random() * 0.3, 61 + fromMs / 1e15, this.#temperature].map((value) => Math.round(value * 100) / 100);
+      return { timestampMs: fromMs + i * 1000 + phaseMs + Math.round(random() * 3), values, status: 'OK' };
+    });
+  }
 }
 
-t.test('a day at 1 Hz, with an alert an hour, writes less than 20 MB', async (t) => {
+/** A day of so many nodes at 1 Hz, with an alert an hour of each. */
+function megabytesADay(t: Test, nodes: readonly string[]): number {
   const opened = testArchive(t, START);
   const { archive } = opened;
-  archive.setRate(NODE, 1);
+  for (const node of nodes) archive.setRate(node, 1);
   archive.db.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+  const machines = nodes.map((node, i) => ({ node, machine: new Machine(), phaseMs: Math.floor((i * 997) / nodes.length) }));
   const log = `${opened.path}-wal`;
   const ends: number[] = [];
   for (let at = START; at < START + DAY_MS; at += 60_000) {
-    opened.add(NODE, minute(at));
+    for (const [i, { node, machine, phaseMs }] of machines.entries()) {
+      const columns = toColumns(machine.minute(at, phaseMs));
+      // They come in turn, now and then one before another.
+      for (let row = 0; row < 60; row += 1) columns.order[row] = row * nodes.length + i + 1 + (nodes.length > 1 && random() < 0.1 ? 1 : 0);
+      archive.append(at, node, columns);
+    }
     opened.nowMs = at + 60_000;
-    opened.commit();
+    archive.commit(at);
     ends.push(statSync(log).size);
     if (at % HOUR_MS !== 0) continue;
-    const timestamp = new Date(at).toISOString();
-    archive.saveAlert({
-      alert_id: `a/cpu_percent/${at}`,
-      severity: 'WARNING',
-      metric: 'cpu_percent',
-      value: 85,
-      threshold: 80,
-      timestamp,
-      resolved: false,
-    });
-    ends.push(statSync(log).size);
+    for (const node of nodes) {
+      archive.saveAlert(change(`${node}/cpu_percent/${at}`, at), { segment: at, order: 10_000 });
+      ends.push(statSync(log).size);
+    }
   }
   const { page_size: pageSize } = archive.db.prepare('PRAGMA page_size').get() as { page_size: number };
   let blocks = 0;
@@ -73,8 +78,19 @@ t.test('a day at 1 Hz, with an alert an hour, writes less than 20 MB', async (t)
     pages = new Set();
   }
   blocks += pages.size;
-  const megabytes = (blocks * BLOCK) / 1e6;
-  t.ok(frames > 1440, 'every minute was written');
+  t.ok(frames > 1440 * nodes.length, 'every minute was written');
+  return (blocks * BLOCK) / 1e6;
+}
+
+t.test('a day at 1 Hz, with an alert an hour, writes less than 20 MB', async (t) => {
+  const megabytes = megabytesADay(t, ['a']);
   t.ok(megabytes < 20, `${megabytes.toFixed(1)} MB`);
   t.comment(`${megabytes.toFixed(1)} MB a day`);
+});
+
+t.test('each further node that is gathered writes as much', async (t) => {
+  const nodes = ['a', ...Array.from({ length: 10 }, (_, i) => `/robot_${i}/health_monitor`)];
+  const megabytes = megabytesADay(t, nodes);
+  t.ok(megabytes < 20 * nodes.length, `${megabytes.toFixed(1)} MB`);
+  t.comment(`${megabytes.toFixed(1)} MB a day with ten more`);
 });

@@ -7,7 +7,7 @@ import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, RAW_DAYS } from './retention.ts';
 import { ALL, change, EVER } from './testing/alerts.ts';
 import { TestArchive, testArchive } from './testing/archive.ts';
 import { temporaryFolder } from './testing/folder.ts';
-import { type Row, row, series } from './testing/rows.ts';
+import { type Row, row, series, toColumns } from './testing/rows.ts';
 
 const NODE = 'a';
 const NOW = Date.parse('2026-03-04T10:00:00Z');
@@ -82,6 +82,40 @@ t.test('each tier is kept as long as it should, and no longer', async (t) => {
   t.same(
     opened.archive.notes.clockEvents.map(({ timestamp_ms }) => timestamp_ms),
     [NOW - (HOUR_DAYS - 1) * DAY_MS],
+  );
+});
+
+t.test('of rates and of clocks that were set what was noted last is kept, however old', async (t) => {
+  const opened = testArchive(t, NOW - 900 * DAY_MS);
+  const { archive } = opened;
+  for (const [days, hertz] of [
+    [900, 1],
+    [800, 2],
+    [10, 5],
+  ] as const)
+    archive.setRate('robot', hertz, NOW - days * DAY_MS);
+  for (const days of [60, 40, 20, 5]) {
+    opened.nowMs = NOW - days * DAY_MS;
+    archive.append(opened.nowMs, 'robot', toColumns([row(opened.nowMs - days * HOUR_MS)]));
+    archive.commit(opened.nowMs);
+  }
+  const noted = (table: string, time: string): number[] =>
+    (archive.db.prepare(`SELECT DISTINCT ${time} AS ms FROM ${table} ORDER BY 1`).all() as { ms: number }[]).map(
+      ({ ms }) => (NOW - ms) / DAY_MS,
+    );
+  opened.nowMs = NOW;
+  opened.add(NODE, series(NOW - 2 * HOUR_MS, 2));
+  opened.add(NODE, series(NOW, 2));
+  opened.commit();
+  t.same(noted('rate', 'since_ms'), [800, 10]);
+  t.same(
+    noted('lag', 'segment').filter((days) => days < 100),
+    [20, 5],
+  );
+  const part = [...archive.segmentParts(NOW - 6 * DAY_MS, 'robot')];
+  t.same(
+    part.map(({ segment }) => (NOW - segment) / DAY_MS),
+    [5],
   );
 });
 

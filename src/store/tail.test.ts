@@ -5,9 +5,11 @@ import t, { type Test } from 'tap';
 import type { Alert } from '../core/alert.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { isoUtc } from '../core/time.ts';
+import type { Columns } from './chunk.ts';
 import { parseSegment, Tail, tailFolder } from './tail.ts';
 import { temporaryFolder } from './testing/folder.ts';
 import { type Row, row, toRows, toStatus } from './testing/rows.ts';
+import { SmallDisk, whyNotMountable } from './testing/small-disk.ts';
 
 const alert = (timestampMs: number, resolved = false): Alert => ({
   alert_id: `robots/arm/cpu_percent/${timestampMs}`,
@@ -162,6 +164,32 @@ t.test('what is not a segment is left alone', async (t) => {
   tail.end();
   tail.remove(segment);
   t.same(readdirSync(folder), before);
+});
+
+t.test('a line has the number of its writing, also after a full file system', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  const tail = openTail(t, disk.folder);
+  const segment = tail.begin(1);
+  const written: number[] = [];
+  const write = (order: number): void => {
+    try {
+      tail.write(line(row(order)));
+      written.push(order);
+    } catch {
+      // Full.
+    }
+  };
+  for (let order = 1; order <= 400; order += 1) {
+    if (order === 100 || order === 250) disk.fill();
+    if (order === 200 || order === 350) disk.free();
+    write(order);
+  }
+  tail.end();
+  t.ok(written.length >= 200 && written.length < 350, `${written.length} were written`);
+  const { samples } = parseSegment(segment, readFileSync(join(disk.folder, `${segment}.ndjson`), 'utf8'));
+  const columns = samples[0]?.columns as Columns;
+  t.same([...columns.order], written);
+  t.same([...columns.timestampMs], written);
 });
 
 t.test('giving up a segment keeps its alerts, each with its number', async (t) => {

@@ -60,6 +60,18 @@ t.test('a service that is killed in the middle: the next one tells that it was i
   t.match(await third.records(), [{ outcome: 'completed' }, { outcome: 'interrupted', requested_by: 'killed' }], 'told once and for all');
 });
 
+t.test('a call that comes while the service still starts is not taken for one of an earlier run', async (t) => {
+  const scene = new Scene(t);
+  await scene.store.store.start();
+  scene.hook('10-waits', 'sleep 0.5');
+  t.equal((await scene.call()).success, true);
+  await scene.shutdown.start();
+  t.match(await scene.shutdown.status(), { state: 'in_progress', requests: [{ outcome: 'in_progress' }] });
+  t.equal((await scene.ended()).state, 'completed');
+  await scene.stop();
+  t.notOk(scene.logged.some(({ message }) => message.includes('interrupted')));
+});
+
 t.test('a flood of calls: each is counted, none piles up', async (t) => {
   const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 10 } });
   const CALLS = 10_000;

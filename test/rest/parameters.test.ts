@@ -166,9 +166,9 @@ t.test('every other parameter tells what it allows', async (t) => {
 
 t.test('a cursor is one of a Link header, and never more than a 400', async (t) => {
   for (const path of ['/health/history', '/alerts']) {
-    for (const cursor of ['', '!', 'a b', 'x'.repeat(513)])
+    for (const cursor of ['', '!', 'a b', 'x'.repeat(2201)])
       await refused(t, `${path}?cursor=${encodeURIComponent(cursor)}`, 'cursor', cursor.slice(0, 60), /Link/);
-    for (const text of ['', 'abc', '1', '1.5 x', '99999999999999999 x', `1 ${'x'.repeat(401)}`]) {
+    for (const text of ['', 'abc', '1', '1.5 x', '99999999999999999 x', `1 ${'x'.repeat(601)}`]) {
       const cursor = Buffer.from(text).toString('base64url');
       await refused(t, `${path}?cursor=${cursor}`, 'cursor', cursor.slice(0, 60), /Link/);
     }

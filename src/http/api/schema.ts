@@ -329,9 +329,10 @@ const limit = (standard: number): Parameter => ({
   description: 'Elements of a page; the next page is in the Link header.',
   allowed: `a whole number from 1 to ${MAX_PAGE}`,
 });
+/** It holds an alert's id, of other nodes up to 512 characters of up to three bytes. */
 const cursor: Parameter = {
   kind: 'text',
-  schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,512}$/)),
+  schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,2200}$/)),
   description: 'Continues a listing; taken from the Link header of the page before.',
   allowed: 'the cursor of a Link header',
 };

@@ -50,8 +50,12 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
     );
   perCollector('collector_success', 'Whether a metric can be read.', ({ available }) => Number(available));
   perCollector('collector_duration_seconds', 'How long the last reading took.', ({ duration_seconds }) => duration_seconds);
-  counter('gathered_statuses_total', 'Health statuses of other nodes that were taken.', gathered && gathered.statuses);
-  counter('gathered_refused_total', 'Health statuses and alerts of other nodes beyond the limits.', gathered && gathered.refused + gathered.alerts_refused);
+  counter('gathered_statuses_total', 'Health statuses of other nodes that were taken.', gathered?.statuses ?? null);
+  counter(
+    'gathered_refused_total',
+    'Health statuses and alerts of other nodes beyond the limits.',
+    gathered && gathered.refused + gathered.alerts_refused,
+  );
   gauge('undervoltage', 'Whether the power supply is too weak.', power.undervoltage === null ? null : Number(power.undervoltage));
   counter('cpu_throttle_events_total', 'Times a core was slowed for its heat.', power.throttle_events);
 

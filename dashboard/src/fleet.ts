@@ -1,0 +1,93 @@
+import { staleAfterMs } from './connection.ts';
+import { plural } from './format.ts';
+import type { HealthStatus, NodeState, Readings, Status } from './types.ts';
+
+/** The last health status of a node, and when it came, on the clock of performance.now(). */
+export interface Heard {
+  readonly health: HealthStatus;
+  readonly atMs: number;
+}
+
+/** A node as the overview shows it. */
+export interface Tile {
+  readonly node: string;
+  readonly isLocal: boolean;
+  /** UNKNOWN when nothing has come for too long. */
+  readonly status: Status;
+  /** The last known; null: none since the service started. */
+  readonly readings: Readings | null;
+  readonly ageSeconds: number | null;
+  readonly isStale: boolean;
+}
+
+const DEFAULT_PERIOD_SECONDS = 1;
+
+export function hertzOf(node: NodeState | null): number {
+  return 1 / (node?.period_seconds ?? DEFAULT_PERIOD_SECONDS);
+}
+
+/** A node's wall clock minus performance.now(), as /status told at `toldMs`; null: it has not been heard. */
+export function clockOffsetMs({ age_seconds, timestamp }: NodeState, toldMs: number): number | null {
+  return timestamp === null || age_seconds === null ? null : Date.parse(timestamp) + age_seconds * 1000 - toldMs;
+}
+
+/** All nodes that the service hears, by what came on the event stream. */
+export class Fleet {
+  readonly #heard = new Map<string, Heard>();
+
+  hear(health: HealthStatus, atMs: number): void {
+    this.#heard.set(health.node_name, { health, atMs });
+  }
+
+  of(node: string): Heard | null {
+    return this.#heard.get(node) ?? null;
+  }
+
+  /** Forgets every other node. */
+  keep(nodes: readonly NodeState[]): void {
+    const names = new Set(nodes.map(({ node_name }) => node_name));
+    for (const name of this.#heard.keys()) if (!names.has(name)) this.#heard.delete(name);
+  }
+
+  /** The overview: this machine first, then those that are not well, then the others; by name. `toldMs`: when /status told of `nodes`. */
+  tiles(nodes: readonly NodeState[], toldMs: number, nowMs: number): Tile[] {
+    return nodes
+      .map((node) => this.#tile(node, toldMs, nowMs))
+      .sort((a, b) => rank(a) - rank(b) || a.node.localeCompare(b.node, undefined, { numeric: true }));
+  }
+
+  #tile(told: NodeState, toldMs: number, nowMs: number): Tile {
+    const heard = this.of(told.node_name);
+    const toldAgeMs = told.age_seconds === null ? null : told.age_seconds * 1000 + nowMs - toldMs;
+    const ageMs = heard ? nowMs - heard.atMs : toldAgeMs;
+    const isStale = ageMs === null || ageMs > staleAfterMs(hertzOf(told));
+    const status = heard?.health.status ?? told.status;
+    return {
+      node: told.node_name,
+      isLocal: told.local,
+      status: isStale ? 'UNKNOWN' : status,
+      readings: heard?.health ?? null,
+      ageSeconds: ageMs === null ? null : ageMs / 1000,
+      isStale,
+    };
+  }
+}
+
+function rank({ isLocal, status }: Tile): number {
+  if (isLocal) return 0;
+  return status === 'OK' ? 2 : 1;
+}
+
+const SUMMARY = [
+  ['CRITICAL', 'CRITICAL'],
+  ['WARNING', 'WARNING'],
+  ['UNKNOWN', 'without data'],
+  ['OK', 'OK'],
+] as const;
+
+/** How many nodes there are and how they are, worst first. */
+export function fleetWords(tiles: readonly Tile[]): string {
+  const parts = SUMMARY.map(([status, word]) => [tiles.filter((tile) => tile.status === status).length, word] as const);
+  const told = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
+  return `${plural(tiles.length, 'node')}: ${told.join(', ')}`;
+}

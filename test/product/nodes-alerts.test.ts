@@ -1,0 +1,154 @@
+import t, { type Test } from 'tap';
+import type { Alert } from '../../src/core/alert.ts';
+import { DAY_MS } from '../../src/core/time.ts';
+import type { EventReader } from '../support/events.ts';
+import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
+import { temporaryFolder } from '../support/service.ts';
+
+type List = { data: Alert[]; count: number };
+
+function folderOf(t: Test): string {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  return folder.path;
+}
+
+async function take(service: GatheringService, ...alerts: Alert[]): Promise<void> {
+  for (const alert of alerts) service.gathering.onAlert(alert);
+  await service.settled();
+}
+
+/** Waits until a reader has so many alerts. */
+async function received(reader: EventReader, count: number): Promise<Alert[]> {
+  for (let tries = 0; reader.alerts().length < count && tries < 500; tries += 1) await new Promise((later) => setTimeout(later, 10));
+  return reader.alerts();
+}
+
+const openIds = async (service: GatheringService): Promise<string[]> =>
+  (await service.json<List>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id).sort();
+
+t.test('alerts of other nodes are stored and served, each change once, and do not go out again', async (t) => {
+  const folder = folderOf(t);
+  const clocks = new TestClocks();
+  const first = await startGathering(t, folder, clocks);
+  const reader = await first.events('/events?events=alert');
+  const now = clocks.wallMs;
+  // The robot's clock is half an hour behind.
+  const raised = alertOf('arm', '1', now - 1_800_000);
+  const worse = alertOf('arm', '1', now - 1_799_000, { severity: 'CRITICAL', value: 95, threshold: 90 });
+  const over = alertOf('arm', '2', now - 1_700_000, { metric: 'temperature', alert_id: 'arm/temperature/2', resolved: true });
+  await take(first, raised, raised, worse, worse, raised, over);
+  t.same((await first.json<List>('/alerts?node=arm&changes=true')).data, [over, worse, raised]);
+  t.same(await first.json('/alerts?node=arm&resolved=false'), { data: [worse], count: 1 });
+  t.same(await received(reader, 3), [raised, worse, over]);
+  t.same(first.published, []);
+  t.match(first.gathering.counts(), { alerts: 3, alerts_refused: 0 });
+  await first.stop();
+
+  clocks.pass(60);
+  const second = await startGathering(t, folder, clocks);
+  const again = await second.events('/events?events=alert');
+  const end = alertOf('arm', '1', now, { severity: 'CRITICAL', value: 70, threshold: 90, resolved: true });
+  // The writer's history, for it takes this one for a new reader.
+  await take(second, raised, worse, over, end);
+  t.same(await received(again, 1), [end], 'what was known is not told again');
+  t.same(await openIds(second), []);
+  await take(second, raised, worse);
+  t.same(await openIds(second), [], 'and what is over stays over');
+  t.equal((await second.json<List>('/alerts?node=arm&changes=true')).count, 4);
+});
+
+t.test('what another node says about silence, or about this one, is not taken', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const now = service.clocks.wallMs;
+  await take(
+    service,
+    alertOf('leg', '1', now, { metric: 'health_status', severity: 'ERROR', alert_id: 'leg/health_status/1' }),
+    alertOf(LOCAL, '2', now),
+  );
+  t.equal((await service.json<List>('/alerts')).count, 0);
+});
+
+t.test('an end that was missed is made up for by the next beginning; what is of another kind or node stays', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const now = service.clocks.wallMs;
+  const unread = alertOf('arm', 'e', now, { severity: 'ERROR' });
+  const battery = ['cell_1', 'cell_2'].map((id) => alertOf('arm', id, now, { metric: 'battery', alert_id: `arm/battery/${id}` }));
+  await take(service, alertOf('arm', '1', now), unread, alertOf('leg', '1', now), ...battery, alertOf('arm', '2', now + 60_000));
+  t.same(await openIds(service), [
+    'arm/battery/cell_1',
+    'arm/battery/cell_2',
+    'arm/cpu_percent/2',
+    'arm/cpu_percent/e',
+    'leg/cpu_percent/1',
+  ]);
+  t.match((await service.json<List>('/alerts?node=arm&resolved=true')).data, [{ alert_id: 'arm/cpu_percent/1', severity: 'WARNING' }]);
+});
+
+t.test('an alert with an impossible time has the time at which it came', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const reader = await service.events('/events?events=alert');
+  await take(service, alertOf('arm', '1', service.clocks.wallMs + 400 * DAY_MS), alertOf('arm', '1', 0, { resolved: true }));
+  t.match(
+    (await received(reader, 2)).map(({ timestamp, resolved }) => [Date.parse(timestamp), resolved]),
+    [
+      [service.clocks.wallMs, false],
+      [service.clocks.wallMs, true],
+    ],
+  );
+  t.same(await openIds(service), []);
+});
+
+t.test('the longest names there can be are listed page by page', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const node = `/${'機'.repeat(255)}`;
+  const ids = Array.from({ length: 3 }, (_, i) => `${node}/battery/${'x'.repeat(200)}${i}`);
+  await take(service, ...ids.map((alert_id) => alertOf(node, '', service.clocks.wallMs, { metric: 'battery', alert_id })));
+  const found: string[] = [];
+  for (let path: string | undefined = `/alerts?limit=1&node=${encodeURIComponent(node)}`; path; ) {
+    const response: Response = await fetch(service.url + path);
+    t.equal(response.status, 200);
+    found.push(...((await response.json()) as List).data.map(({ alert_id }) => alert_id));
+    path = /<(.*?)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+  }
+  t.same(found.sort(), ids);
+});
+
+t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, lines in the log', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const { clocks, gathering } = service;
+  const good = (): void => gathering.onHealthStatus(statusOf('good', clocks.wallMs, { cpu_percent: clocks.seconds % 10 }));
+  const before = process.memoryUsage().heapUsed;
+  let n = 0;
+  good();
+  await service.run(30, (second) => {
+    for (let i = 0; i < 3000; i += 1) {
+      n += 1;
+      // Ten names beyond all limits, and ever new ones.
+      gathering.onHealthStatus(statusOf(`flood_${i % 10}`, clocks.wallMs + (i % 900), { cpu_percent: n % 1e6, memory_percent: n * 7919 }));
+      if (second < 2) gathering.onHealthStatus(statusOf(`name_${n}`, clocks.wallMs));
+      gathering.onAlert(
+        alertOf(`flood_${i % 10}`, String(n), clocks.wallMs, { metric: 'battery', alert_id: `flood_${i % 10}/battery/${n}` }),
+      );
+    }
+    for (let i = 0; i < 3000; i += 1) gathering.onHealthStatus(statusOf('one', clocks.wallMs + (i % 1000), { cpu_percent: i }));
+    if (second < 28) good();
+  });
+  const status = await service.json<{ nodes: unknown[]; gathered: Record<string, number> }>('/status');
+  t.equal(status.nodes.length, 257, 'this node and 256 others');
+  const { gathered } = status;
+  t.ok((gathered['statuses'] as number) <= 30 * 5000 + 5000 + 257 * 20 * 31, `${gathered['statuses']} taken`);
+  t.ok((gathered['refused'] as number) > 30_000, `${gathered['refused']} refused`);
+  t.ok((await service.json<List>('/alerts?resolved=false&limit=10000')).count <= 1024 + 2);
+  t.ok((gathered['alerts'] as number) <= 500 + 30 * 5 + 30, `${gathered['alerts']} changes`);
+  t.ok(service.logged.length < 256 + 500 + 200 + 10, `${service.logged.length} lines`);
+  t.ok((process.memoryUsage().heapUsed - before) / 1e6 < 150, 'memory');
+  const own = service.published.filter(({ alert_id }) => alert_id.startsWith('good/'));
+  t.equal(own.length, 0, 'the flood silenced nobody');
+  await service.run(10);
+  t.match(
+    service.published.filter(({ alert_id }) => alert_id.startsWith('good/')),
+    [{ severity: 'ERROR' }],
+    'who falls silent is noticed in it',
+  );
+});

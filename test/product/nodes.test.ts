@@ -1,0 +1,261 @@
+import t, { type Test } from 'tap';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { Aggregate } from '../../src/core/ports.ts';
+import { HOUR_MS, isoUtc } from '../../src/core/time.ts';
+import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
+import type { StatusDocument } from '../support/rest.ts';
+import { temporaryFolder } from '../support/service.ts';
+
+type List<T> = { data: T[]; count: number };
+
+function folderOf(t: Test): string {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  return folder.path;
+}
+
+/** The other robot's clock: so far off. */
+const hear = (service: GatheringService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
+  const status = statusOf(node, service.clocks.wallMs + offsetMs, more);
+  service.gathering.onHealthStatus(status);
+  return status;
+};
+
+const nodeIn = (document: StatusDocument, name: string): StatusDocument['nodes'][number] | undefined =>
+  document.nodes.find(({ node_name }) => node_name === name);
+
+t.test('one appliance shows every robot: current, history, aggregates, alerts, metrics, by its own clock', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const sent: HealthStatus[] = [];
+  await service.run(30, (second) => {
+    service.measure();
+    sent.push(hear(service, 'arm', -3 * HOUR_MS, { cpu_percent: second, temperature: 50.25 }));
+    if (second % 10 === 0) hear(service, '/fleet/cart', 2 * HOUR_MS, { status: 'CRITICAL', cpu_percent: 99 });
+  });
+  const status = await service.json<StatusDocument>('/status');
+  t.same(
+    status.nodes.map(({ node_name }) => node_name),
+    [LOCAL, 'arm', '/fleet/cart'],
+  );
+  t.match(nodeIn(status, 'arm'), {
+    local: false,
+    status: 'OK',
+    age_seconds: 1,
+    period_seconds: 1,
+    silent: false,
+    timestamp: sent.at(-1)?.timestamp,
+  });
+  t.match(nodeIn(status, '/fleet/cart'), { status: 'CRITICAL', period_seconds: 10, silent: false, age_seconds: 10 });
+  t.match(nodeIn(status, LOCAL), { local: true, silent: false, period_seconds: 1 });
+  t.match(status.gathered, { statuses: 33, duplicates: 0, refused: 0 });
+
+  t.same(await service.json('/health?node=arm'), sent.at(-1), 'its current status');
+  t.match(await service.json('/health'), { node_name: LOCAL }, 'without a name this machine’s');
+  const first = sent[0]?.timestamp as string;
+  const history = await service.json<List<HealthStatus>>(`/health/history?node=arm&from=${first}`);
+  t.same(history.data, sent, 'its history under its own time stamps');
+  const to = isoUtc(Date.parse(sent.at(-1)?.timestamp as string) + 1000);
+  const aggregate = await service.json<Aggregate>(`/health/aggregate?node=arm&from=${first}&to=${to}`);
+  t.match(aggregate, { samples_received: 30, samples_expected: 30, longest_gap_seconds: 1, metrics: { cpu_percent: { min: 0, max: 29 } } });
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  t.match(metrics, 'edge_health_temperature_celsius{node="arm"} 50.25');
+  t.match(metrics, 'edge_health_status{node="/fleet/cart",status="CRITICAL"} 1');
+  t.match(metrics, 'edge_health_node_silent{node="arm"} 0');
+  t.equal((await fetch(`${service.url}/health?node=nobody`)).status, 404);
+  t.same(service.published, [], 'nothing of it goes out again');
+});
+
+t.test('statuses that come again are stored once, also after a restart; those overtaken are put in their place', async (t) => {
+  const folder = folderOf(t);
+  const clocks = new TestClocks();
+  const first = await startGathering(t, folder, clocks);
+  const start = clocks.wallMs;
+  const all = Array.from({ length: 40 }, (_, i) => statusOf('arm', start + i * 1000));
+  const order = [0, 1, 2, 4, 3, 5, 6, 6, 5, 7, 8, 9];
+  for (const at of order) first.gathering.onHealthStatus(all[at] as HealthStatus);
+  t.match(first.gathering.counts(), { statuses: 10, duplicates: 2, late: 1 });
+  await first.stop();
+  clocks.pass(10);
+
+  const second = await startGathering(t, folder, clocks);
+  const history = async (): Promise<HealthStatus[]> =>
+    (await second.json<List<HealthStatus>>(`/health/history?node=arm&from=${isoUtc(start)}`)).data;
+  // The writer's last ten, and what it published while this one was away.
+  for (const status of all.slice(0, 20)) second.gathering.onHealthStatus(status);
+  t.same(await history(), all.slice(0, 20));
+  t.match(second.gathering.counts(), { statuses: 10, duplicates: 10 });
+  t.equal((await second.json<StatusDocument>('/status')).nodes.find(({ node_name }) => node_name === 'arm')?.period_seconds, 1);
+});
+
+t.test('a node that stops is an ERROR within three periods and the grace, and resolves when it returns', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const reader = await service.events('/events?events=alert');
+  await service.run(20, () => hear(service, 'arm', -HOUR_MS));
+  t.same(service.published, []);
+  await service.run(10);
+  const open = await service.json<List<Alert>>('/alerts?node=arm&resolved=false');
+  t.equal(open.count, 1);
+  const alert = open.data[0] as Alert;
+  t.match(alert, { severity: 'ERROR', metric: 'health_status', threshold: 5, resolved: false });
+  t.match(alert.alert_id, /^arm\/health_status\/[0-9A-Z]{26}$/);
+  t.ok(alert.value > 5 && alert.value <= 6.5, `${alert.value} s`);
+  t.same(service.published, open.data, 'it goes out like the alerts of this machine');
+  const silent = await service.json<StatusDocument>('/status');
+  t.match(nodeIn(silent, 'arm'), { silent: true, status: 'UNKNOWN', age_seconds: 11 });
+  t.equal(silent.open_alerts.ERROR, 1);
+
+  await service.run(1, () => hear(service, 'arm', -HOUR_MS));
+  t.equal(service.published.length, 1, 'one status may be a last one');
+  await service.run(1, () => hear(service, 'arm', -HOUR_MS));
+  t.match(service.published.slice(1), [{ alert_id: alert.alert_id, resolved: true, value: 0 }]);
+  await service.run(3, () => hear(service, 'arm', -HOUR_MS));
+  const back = await service.json<StatusDocument>('/status');
+  t.match(nodeIn(back, 'arm'), { silent: false, status: 'OK' });
+  t.equal(back.open_alerts.ERROR, 0);
+  t.same(reader.alerts(), service.published, 'readers saw both');
+  reader.close();
+});
+
+t.test('a restart neither loses, duplicates nor silently clears it; who was there before is expected', async (t) => {
+  const folder = folderOf(t);
+  const clocks = new TestClocks();
+  const first = await startGathering(t, folder, clocks);
+  await first.run(30, (second) => {
+    hear(first, 'arm');
+    hear(first, 'leg');
+    if (second < 10) hear(first, 'eye');
+  });
+  const raised = first.published[0] as Alert;
+  t.match(raised, { alert_id: /^eye\// });
+  await first.stop();
+  clocks.pass(60);
+
+  const second = await startGathering(t, folder, clocks);
+  t.same((await second.json<List<Alert>>('/alerts?resolved=false')).data, [raised], 'still open');
+  t.match(
+    (await second.json<StatusDocument>('/status')).nodes.map(({ node_name, silent, timestamp }) => [node_name, silent, timestamp]),
+    [
+      [LOCAL, false, null],
+      ['arm', false, null],
+      ['leg', false, null],
+      ['eye', true, null],
+    ],
+  );
+  await second.run(30, () => hear(second, 'arm'));
+  t.match(second.published, [{ alert_id: /^leg\/health_status\//, threshold: 5 }], 'leg never came back; eye is not raised anew');
+  await second.run(5, () => {
+    hear(second, 'arm');
+    hear(second, 'eye');
+  });
+  t.match(second.published.slice(1), [{ alert_id: raised.alert_id, resolved: true }]);
+  await second.stop();
+
+  const third = await startGathering(t, folder, clocks);
+  t.match((await third.json<List<Alert>>('/alerts?resolved=false')).data, [{ alert_id: /^leg\// }]);
+});
+
+t.test('a node silent for long is forgotten: its alerts are resolved, and its history stays', async (t) => {
+  const folder = folderOf(t);
+  const rules = { graceSeconds: 2, forgetAfterHours: 0.1 };
+  const service = await startGathering(t, folder, new TestClocks(), { rules });
+  await service.run(10, () => hear(service, 'arm'));
+  service.gathering.onAlert(alertOf('arm', '1', service.clocks.wallMs));
+  await service.run(30);
+  t.equal((await service.json<List<Alert>>('/alerts?node=arm&resolved=false')).count, 2);
+  await service.run(400);
+  t.equal((await service.json<List<Alert>>('/alerts?node=arm&resolved=false')).count, 0);
+  const status = await service.json<StatusDocument>('/status');
+  t.same(status.open_alerts, { WARNING: 0, ERROR: 0, CRITICAL: 0 });
+  t.equal(nodeIn(status, 'arm'), undefined, 'no longer one of the nodes');
+  t.equal((await service.json<List<HealthStatus>>('/health/history?node=arm&hours=24')).count, 10);
+  t.ok(service.logged.some(({ message, fields }) => message.startsWith('a node is forgotten') && fields['node'] === 'arm'));
+  await service.run(3, () => hear(service, 'arm'));
+  t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { silent: false, status: 'OK' }, 'and it may come back');
+});
+
+t.test('this machine under a new name is not missed under its old one; nor is anybody when nothing is listened to', async (t) => {
+  const folder = folderOf(t);
+  const clocks = new TestClocks();
+  const first = await startGathering(t, folder, clocks);
+  await first.run(10, () => {
+    first.measure();
+    hear(first, 'arm');
+  });
+  await first.store.recordAlert(alertOf(LOCAL, '1', clocks.wallMs));
+  await first.stop();
+  const renamed = await startGathering(t, folder, clocks, { localNode: 'pi_7' });
+  t.same((await renamed.json<List<Alert>>('/alerts?resolved=false')).data, [], 'what was open under the old name is over');
+  await renamed.run(60, () => renamed.measure());
+  t.match(renamed.published, [{ alert_id: /^arm\// }], 'but another node is missed');
+  t.equal((await renamed.json<List<HealthStatus>>(`/health/history?node=${LOCAL}&hours=24`)).count, 10);
+  await renamed.stop();
+  const off = await startGathering(t, folder, clocks, { localNode: 'pi_7', isOn: false });
+  await off.run(60);
+  t.equal((await off.json<List<Alert>>('/alerts?resolved=false')).count, 0);
+  t.same(
+    (await off.json<StatusDocument>('/status')).nodes.map(({ node_name }) => node_name),
+    ['pi_7'],
+  );
+});
+
+t.test('a clock that is wrong beyond reason is shown and not stored, and said once; one that is set is followed', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  const { wallMs: start } = service.clocks;
+  await service.run(5, () => {
+    hear(service, 'future', 26 * HOUR_MS);
+    hear(service, 'past', Date.UTC(1970, 0, 2) - start);
+    hear(service, 'set', service.clocks.wallMs < start + 3000 ? 0 : -5 * HOUR_MS);
+  });
+  const status = await service.json<StatusDocument>('/status');
+  for (const node of ['future', 'past', 'set']) t.match(nodeIn(status, node), { status: 'OK', silent: false, period_seconds: 1 }, node);
+  t.equal(status.gathered?.not_stored, 10);
+  const count = async (node: string): Promise<number> =>
+    (await service.json<List<HealthStatus>>(`/health/history?node=${node}&hours=100`)).count;
+  t.equal(await count('future'), 0);
+  t.equal(await count('set'), 5);
+  t.equal(service.logged.filter(({ message }) => message.includes('clock is wrong')).length, 2);
+  await service.run(10);
+  t.equal(service.published.length, 3, 'their silence is noticed all the same');
+});
+
+t.test('a database that is opened late: what it says is open goes on, unless it was raised meanwhile', async (t) => {
+  const service = await startGathering(t, folderOf(t));
+  await service.run(10, () => hear(service, 'arm'));
+  await service.run(10);
+  const mine = service.published[0] as Alert;
+  const old = (node: string): Alert =>
+    alertOf(node, '', service.clocks.wallMs - HOUR_MS, {
+      alert_id: `${node}/health_status/01`,
+      metric: 'health_status',
+      severity: 'ERROR',
+      value: 6,
+      threshold: 5,
+    });
+  const cpu = alertOf('leg', '1', service.clocks.wallMs - HOUR_MS);
+  const found = [old('arm'), old('leg'), cpu, alertOf(LOCAL, '1', service.clocks.wallMs)];
+  const recent = [{ ms: service.clocks.wallMs - 60_000, print: 0 }];
+  for (const alert of found) {
+    await service.store.recordAlert(alert);
+    service.live.setAlert(alert);
+  }
+  service.gathering.adopt(found, [
+    { name: 'leg', lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
+    { name: 'eye', lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
+  ]);
+  await service.settled();
+  t.match(service.published.slice(1), [{ alert_id: 'arm/health_status/01', resolved: true }], 'the one that doubled is closed');
+  await service.run(60, () => hear(service, 'leg'));
+  t.match(
+    service.published.slice(2).map(({ alert_id, resolved }) => [alert_id.split('/').slice(0, 2).join('/'), resolved]),
+    [
+      ['leg/health_status', true],
+      ['eye/health_status', false],
+    ],
+    'one goes on until its node is heard; who was heard lately is expected',
+  );
+  const open = (await service.json<List<Alert>>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id);
+  t.ok(open.includes(mine.alert_id) && open.includes(cpu.alert_id));
+  await service.run(1, () => service.gathering.onAlert({ ...cpu, timestamp: isoUtc(service.clocks.wallMs), resolved: true }));
+  t.notOk((await service.json<List<Alert>>('/alerts?resolved=false')).data.some(({ alert_id }) => alert_id === cpu.alert_id));
+});
