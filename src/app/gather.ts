@@ -114,9 +114,14 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
       return;
     }
     const stamp = stampOf(status);
-    const { arrival, change } = node.watch.hear(stamp, now);
+    const { arrival, change, isAlive } = node.watch.hear(stamp, now);
     if (arrival === 'duplicate') {
       this.#counts.duplicates += 1;
+      if (!isAlive) return;
+      // Nothing new to store or to tell, but it is there.
+      node.lastHeardSeconds = now;
+      if (!live.heardAgain(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
+      if (change === 'resolve') this.#endSilence(node);
       return;
     }
     this.#counts.statuses += 1;
@@ -124,7 +129,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     node.lastHeardSeconds = now;
     const line = JSON.stringify(status);
     this.#store(node, status, line, stamp.ms, arrival === 'jump');
-    if (arrival !== 'late') live.setStatus(status, now, node.watch.stamps.periodSeconds);
+    if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
     events.publishHealth(status, line);
     if (change === 'resolve') this.#endSilence(node);
     const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);

@@ -44,6 +44,13 @@ export class Live {
     this.#nodes.set(name, { status, receivedSeconds, periodSeconds });
   }
 
+  /** A node said once more what it had said before; false: nothing of it is shown yet. */
+  heardAgain(name: string, receivedSeconds: number): boolean {
+    const live = this.#nodes.get(name);
+    if (live) this.#nodes.set(name, { ...live, receivedSeconds });
+    return live !== undefined;
+  }
+
   /** A node belongs to those that are there although it was not heard since the start. */
   expect(name: string): void {
     this.#known.add(name);

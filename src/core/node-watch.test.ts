@@ -188,17 +188,31 @@ t.test('an episode from before goes on and is resolved when the node is heard', 
   t.same(run(watch, [...repeat(false, 50), true, true]), ['resolve 51']);
 });
 
-t.test('what is only sent once more is no sign of life, and ten at once are one', async (t) => {
+t.test('what is sent once more all at once is one sign of life, and resolves nothing', async (t) => {
   const last = steady(1000, 10);
   const watch = new NodeWatch(last, 0, 2);
-  for (let second = 1; second < 20; second += 1) {
-    for (const one of last) t.same(watch.hear(one, second), { arrival: 'duplicate', change: null });
-    watch.check(second);
-  }
+  const alive = last.map((one) => watch.hear(one, 3).isAlive);
+  t.same(alive, [true, ...repeat(false, 9)]);
+  for (let second = 4; second < 20; second += 1) watch.check(second);
   t.equal(watch.isSilent, true, 'it fell silent all the same');
-  const missed = steady(1000, 10, START + 60_000).map((one) => watch.hear(one, 20).change);
-  t.notOk(missed.includes('resolve'), 'all at one moment');
+  t.notOk(last.map((one) => watch.hear(one, 20).change).includes('resolve'), 'again at one moment');
+  const missed = steady(1000, 10, START + 60_000).map((one) => watch.hear(one, 20.1).change);
+  t.notOk(missed.includes('resolve'), 'nor what was missed');
   t.equal(watch.hear(stamp(START + 71_000), 21).change, 'resolve');
+});
+
+t.test('a node whose clock stands still is there as long as it speaks, and is missed by when it spoke', async (t) => {
+  const watch = new NodeWatch([], null, 2);
+  for (let second = 1; second <= 60; second += 1) {
+    t.equal(watch.hear(stamp(START), second).isAlive, true);
+    t.equal(watch.check(second + 0.9), null);
+  }
+  t.equal(watch.periodSeconds, 1);
+  t.equal(watch.allowedSeconds, 5);
+  t.equal(watch.check(64.9), null);
+  t.equal(watch.check(65.1)?.toFixed(1), '5.1');
+  t.equal(watch.hear(stamp(START), 70).change, null);
+  t.equal(watch.hear(stamp(START), 71).change, 'resolve');
 });
 
 t.test('whatever comes when: at most one episode at a time, raised only by silence, resolved only by being heard', async (t) => {

@@ -129,6 +129,11 @@ const ALLOWED_PERIODS = 3;
 /** As long as a single status came nobody knows when the next is due: three periods of a node at 0.1 Hz. */
 const FIRST_ALLOWED_SECONDS = 30;
 
+/** Duplicates that come closer than this came at once. */
+const AT_ONCE_SECONDS = 0.05;
+/** After a longer pause it is not a beat. */
+const LONGEST_BEAT_SECONDS = 60;
+
 /**
  * Watches whether a node's statuses keep arriving, on this machine's monotonic clock; the node's own clock has no say in it.
  * It resolves at the second status in a row, counted a half period apart, so that what was sent once more does not.
@@ -137,6 +142,9 @@ export class NodeWatch {
   readonly stamps: NodeStamps;
   #silence: SilenceState;
   #graceSeconds: number;
+  #arrivedSeconds = Number.NaN;
+  /** Seconds between arrivals of a node that always says the same; NaN: it does not. */
+  #beatSeconds = Number.NaN;
 
   /** `expectedSinceSeconds`: from when on silence counts; null: not before it is heard. */
   constructor(recent: readonly Stamp[], expectedSinceSeconds: number | null, graceSeconds: number) {
@@ -150,10 +158,16 @@ export class NodeWatch {
     return this.#silence.open;
   }
 
+  /** Seconds from one status to the next: by the node's time stamps, and where these stand still by when statuses arrive. */
+  get periodSeconds(): number {
+    const { isPeriodMeasured, periodSeconds } = this.stamps;
+    return isPeriodMeasured || Number.isNaN(this.#beatSeconds) ? periodSeconds : this.#beatSeconds;
+  }
+
   /** How long it may be silent. */
   get allowedSeconds(): number {
-    const { isPeriodMeasured, periodSeconds } = this.stamps;
-    return (isPeriodMeasured ? ALLOWED_PERIODS * periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
+    const isKnown = this.stamps.isPeriodMeasured || !Number.isNaN(this.#beatSeconds);
+    return (isKnown ? ALLOWED_PERIODS * this.periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
   }
 
   /** When silence becomes an alert unless it is heard before; infinite: it is one, or there was nothing to hear. */
@@ -171,16 +185,24 @@ export class NodeWatch {
     this.#silence = { ...this.#silence, open: true, goodSinceSeconds: null };
   }
 
-  /** Takes a status that arrived now. A duplicate is not a sign of life: its writer may only have found us again. */
-  hear(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly change: SilenceChange } {
+  /**
+   * Takes a status that arrived now. Duplicates are a sign of life as far as they come one by one, as from a node whose clock stands
+   * still: several at once are only sent once more, because their writer has found us again, and count as one.
+   */
+  hear(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: SilenceChange } {
     const arrival = this.stamps.take(stamp);
-    if (arrival === 'duplicate') return { arrival, change: null };
+    const sinceSeconds = atSeconds - this.#arrivedSeconds;
+    this.#arrivedSeconds = atSeconds;
+    if (arrival === 'duplicate') {
+      if (sinceSeconds < AT_ONCE_SECONDS) return { arrival, isAlive: false, change: null };
+      if (sinceSeconds <= LONGEST_BEAT_SECONDS) this.#beatSeconds = sinceSeconds;
+    }
     const { lastGoodSeconds, open } = this.#silence;
     // A second silence after the first sign of life begins anew.
     if (open && lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
-    const { state, change } = stepSilence(this.#silence, true, atSeconds, this.allowedSeconds, this.stamps.periodSeconds / 2);
+    const { state, change } = stepSilence(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#silence = state;
-    return { arrival, change };
+    return { arrival, isAlive: true, change };
   }
 
   /** Looks whether it has been silent for too long; the seconds of silence when that just became an alert, else null. */

@@ -86,7 +86,8 @@ t.test('a robot that always says the same, as `ros2 topic pub` does, is not sile
   t.equal(named('stuck', await service.get<StatusDocument>('/status'))?.silent, false);
   t.same((await service.get<Alerts>('/alerts?node=stuck')).data, []);
   await robot.kill();
-  await service.untilGet<Alerts>('/alerts?node=stuck&resolved=false', ({ data }) => data.length === 1);
+  const { data } = await service.untilGet<Alerts>('/alerts?node=stuck&resolved=false', ({ data }) => data.length === 1);
+  t.ok((data[0]?.threshold ?? 99) < 6, `missed by when it spoke: ${data[0]?.threshold} s`);
   await service.end();
 });
 
