@@ -43,8 +43,9 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
       return EXIT.config;
     }
     const { config } = loaded;
-    const data = (options['data'] as string | undefined) ?? null;
-    const paths = rosPaths(data === null ? dataPath(config, process.env) : resolve(data));
+    const data = options['data'] as string | undefined;
+    // A folder that is named is the one to have it.
+    const paths = data === undefined ? rosPaths(dataPath(config, process.env)) : { ...rosPaths(resolve(data)), otherRoots: [] };
     const asJson = options['json'] === true;
     const fail = (code: number, problem: string): number => {
       if (asJson) process.stdout.write(`${JSON.stringify({ state: 'failed', problem })}\n`);

@@ -46,7 +46,7 @@ t.test('moving a line from one file to the next is a change', async (t) => {
 t.test('without rclnodejs there is no key, and the reason says so', async (t) => {
   const paths = { ...fakePaths(t), rclnodejs: '/nonexistent/rclnodejs' };
   t.equal(rclnodejsVersion(paths), null);
-  t.match(findPrepared('jazzy', paths), { reason: /rclnodejs is not installed in \/nonexistent\/rclnodejs/ });
+  t.match(findPrepared('jazzy', paths), { reason: /rclnodejs is missing in \/nonexistent\/rclnodejs/ });
   const strange = fakePaths(t);
   write(strange.rclnodejs, { 'package.json': '{ "version": "../../x" }' });
   t.equal(rclnodejsVersion(strange), null, 'a version that is no version');
@@ -64,6 +64,18 @@ t.test('what is prepared is found by its key', async (t) => {
   t.same(findPrepared('jazzy', paths), { key, distro: 'jazzy', folder });
   t.match(findPrepared('humble', paths), { reason: 'not prepared: run edge-health ros-setup' }, 'for that distribution alone');
   t.same(preparedKeys(paths.preparedRoot), [key]);
+});
+
+t.test('what another data folder has is used as well, the own one first', async (t) => {
+  const paths = fakePaths(t);
+  const key = preparedKey('jazzy', paths) as string;
+  const [other = ''] = paths.otherRoots;
+  const shared = fakePrepared({ ...paths, preparedRoot: other }, key);
+  t.match(findPrepared('jazzy', paths), { folder: shared });
+  const own = fakePrepared(paths, key);
+  t.match(findPrepared('jazzy', paths), { folder: own });
+  rmSync(join(own, 'interfaces'), { recursive: true });
+  t.match(findPrepared('jazzy', paths), { folder: shared }, 'when the own one cannot be used');
 });
 
 t.test('stale: the interfaces changed since', async (t) => {

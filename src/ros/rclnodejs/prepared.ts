@@ -5,6 +5,8 @@ import { join } from 'node:path';
 export interface RosPaths {
   /** In the data folder: one folder a key. */
   readonly preparedRoot: string;
+  /** Where else to look for what was prepared: processes with data folders of their own share it. */
+  readonly otherRoots: readonly string[];
   /** The package edge_health_interfaces: .msg and .srv files, CMakeLists.txt. */
   readonly interfaces: string;
   /** rclnodejs as it was installed with the product. Never imported: it would try to compile itself where it cannot load. */
@@ -70,6 +72,10 @@ export function preparedKey(distro: string, paths: RosPaths): string | null {
   return version === null ? null : `${distro}-${version}-${interfaceHash(paths.interfaces)}`;
 }
 
+export function notInstalled({ rclnodejs }: RosPaths): string {
+  return `the npm package rclnodejs is missing in ${rclnodejs}: install edge-health again (a checkout: npm ci, with npm 11 or later)`;
+}
+
 /** What is prepared for a distribution, or why nothing can be used. */
 export function findPrepared(distro: string, paths: RosPaths): Prepared | { readonly reason: string } {
   let key: string | null;
@@ -78,19 +84,28 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
   } catch (error) {
     return { reason: `the interface package ${paths.interfaces} cannot be read: ${(error as Error).message}` };
   }
-  if (key === null) return { reason: `the npm package rclnodejs is not installed in ${paths.rclnodejs}: install edge-health again` };
-  const folder = join(paths.preparedRoot, key);
-  const manifest = readManifest(folder);
-  if (manifest !== null) {
-    const whole = manifest.key === key && existsSync(addonFile(folder)) && existsSync(join(folder, 'interfaces/lib'));
-    if (!whole) return { reason: `what was prepared in ${folder} is not whole: run edge-health ros-setup --force` };
-    if (manifest.architecture === process.arch) return { key, distro, folder };
-    return { reason: `what was prepared in ${folder} is for ${manifest.architecture}: run edge-health ros-setup --force` };
+  if (key === null) return { reason: notInstalled(paths) };
+  const roots = [paths.preparedRoot, ...paths.otherRoots];
+  const problems: string[] = [];
+  for (const root of roots) {
+    const folder = join(root, key);
+    const manifest = readManifest(folder);
+    if (manifest === null) continue;
+    const problem = manifestProblem(manifest, key, folder);
+    if (problem === null) return { key, distro, folder };
+    problems.push(`what was prepared in ${folder} ${problem}: run edge-health ros-setup --force`);
   }
-  if (preparedKeys(paths.preparedRoot).some((other) => other.startsWith(`${distro}-`))) {
+  if (problems[0] !== undefined) return { reason: problems[0] };
+  if (roots.some((root) => preparedKeys(root).some((other) => other.startsWith(`${distro}-`)))) {
     return { reason: 'prepared for another version of rclnodejs or of the interfaces: run edge-health ros-setup again' };
   }
   return { reason: 'not prepared: run edge-health ros-setup' };
+}
+
+function manifestProblem(manifest: PreparedManifest, key: string, folder: string): string | null {
+  const isWhole = manifest.key === key && existsSync(addonFile(folder)) && existsSync(join(folder, 'interfaces/lib'));
+  if (!isWhole) return 'is not whole';
+  return manifest.architecture === process.arch ? null : `is for ${manifest.architecture}`;
 }
 
 /** Names of the folders in which something whole was prepared. */

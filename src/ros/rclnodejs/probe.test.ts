@@ -36,8 +36,11 @@ t.test('it says what is wrong, on one line of bounded length', async (t) => {
 });
 
 t.test('what only the middleware knows is taken from standard error', async (t) => {
-  const problem = await probeWith(t, `process.stderr.write('nope0: no such interface\\n'); ${says("'error not set, at node.c:252'")}`);
-  t.equal(problem, 'error not set, at node.c:252: nope0: no such interface');
+  const problem = await probeWith(
+    t,
+    `process.stderr.write('nope0: no such interface\\n'); ${says("'error not set, at /ros/rcl/node.c:252'")}`,
+  );
+  t.equal(problem, 'error not set: nope0: no such interface');
 });
 
 t.test('a crash costs the probe alone', async (t) => {

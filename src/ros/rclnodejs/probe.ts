@@ -93,8 +93,11 @@ function lastLine(errors: string): string {
   return line === '' ? '' : `: ${shortened(line)}`;
 }
 
-/** One line of bounded length: it goes into the log and into /status. */
+/** One line of bounded length, since it goes into the log and into /status; without the places in its own source that rcl names. */
 function shortened(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim();
+  const line = text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/, at \/\S+:\d+/g, '')
+    .trim();
   return line.length <= MAX_REASON_CHARACTERS ? line : `${line.slice(0, MAX_REASON_CHARACTERS)}...`;
 }

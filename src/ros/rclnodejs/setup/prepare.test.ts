@@ -90,6 +90,6 @@ t.test('without rclnodejs it says so', async (t) => {
   const given = options(t);
   await t.rejects(prepare({ ...given, paths: { ...given.paths, rclnodejs: '/nonexistent' } }), {
     name: 'SetupFailed',
-    message: /rclnodejs is not installed/,
+    message: /rclnodejs is missing/,
   });
 });

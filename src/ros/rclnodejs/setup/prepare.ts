@@ -1,6 +1,6 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPrepared, MANIFEST, type Prepared, type PreparedManifest, preparedKey, type RosPaths } from '../prepared.ts';
+import { findPrepared, MANIFEST, notInstalled, type Prepared, type PreparedManifest, preparedKey, type RosPaths } from '../prepared.ts';
 import type { SourcedRos } from '../sourced.ts';
 import { provideAddon } from './addon.ts';
 import { beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
@@ -40,7 +40,7 @@ export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
     onProgress(`what is prepared in ${there.folder} does not work (${problem}): preparing it anew`);
   }
   const key = preparedKey(ros.distro, paths);
-  if (key === null) throw new SetupFailed(`the npm package rclnodejs is not installed in ${paths.rclnodejs}: install edge-health again`);
+  if (key === null) throw new SetupFailed(notInstalled(paths));
   const missing = missingTools(ros, options.environment);
   if (missing.length > 0) return { state: 'missing', missing };
   const prepared = await prepareFolder(options, key);

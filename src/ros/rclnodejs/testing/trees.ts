@@ -57,6 +57,7 @@ export function fakePaths(t: Test): RosPaths {
   });
   return {
     preparedRoot: join(root, 'data/ros'),
+    otherRoots: [join(root, 'var/ros')],
     interfaces: join(root, 'ros2/edge_health_interfaces'),
     rclnodejs: join(root, 'node_modules/rclnodejs'),
   };
