@@ -28,17 +28,27 @@ const FIRST_PAUSES_SECONDS = [0.1, 0.3, 0.6, 1] as const;
 const PEER_INDEXES = 32;
 const PEER_INDEXES_OF_MANY = 10;
 const MANY_PEERS = 4;
-/** An address that is missing at so many looks in a row is gone; before that the link may only have been down for a moment. */
-const LOOKS_UNTIL_LOST = 2;
+/** One that was just found is told again, until it answers: the first time it may not have been ready to read (Fast DDS). */
+const GREET_AGAIN_SECONDS = 0.1;
+const GREET_PERIOD_SECONDS = 0.3;
+const GREET_FOR_SECONDS = 1;
+/** An address that is missing for so long is gone; before that the link may only have been down for a moment. */
+const LOST_AFTER_SECONDS = 2.5;
+/** When something cannot be sent the interfaces may have changed: they are looked at so soon, and so often at most. */
+const SUSPICION_SECONDS = 0.2;
+const SUSPICION_PERIOD_SECONDS = 1;
 
 /** Says that this participant is there (8.5.3, SPDP), on every interface, and notices when those change. */
 export class Announcer {
   readonly #options: AnnouncerOptions;
   #ports: Readonly<Record<Channel, number>> = { meta: 0, user: 0 };
   #interfaces: readonly Interface[] = [];
-  /** Addresses told to others, and at how many looks in a row they were missing. */
-  readonly #missing = new Map<string, number>();
+  /** Addresses told to others, the interface of each, and since when it is missing; null: it is there. */
+  readonly #told = new Map<string, { readonly name: string; readonly missingSeconds: number | null }>();
   #dueSeconds = Number.POSITIVE_INFINITY;
+  #greetSeconds = Number.POSITIVE_INFINITY;
+  #lookSeconds = Number.POSITIVE_INFINITY;
+  #lookedSeconds = Number.NEGATIVE_INFINITY;
   #announcements = 0;
   /** By the address of the interface they go out of. */
   readonly #payloads = new Map<string, Buffer>();
@@ -51,7 +61,7 @@ export class Announcer {
 
   /** Of the next announcement, monotonic seconds. */
   get dueSeconds(): number {
-    return this.#dueSeconds;
+    return Math.min(this.#dueSeconds, this.#greetSeconds, this.#lookSeconds);
   }
 
   /** As of the last look. */
@@ -61,13 +71,28 @@ export class Announcer {
 
   start(boundPorts: Readonly<Record<Channel, number>>, nowSeconds: number): void {
     this.#ports = boundPorts;
-    this.#look();
+    this.#look(nowSeconds);
     this.#dueSeconds = nowSeconds;
   }
 
-  /** Looks at the interfaces and announces. True: an address that others were told is gone. */
+  /** A participant was found: it may have missed our announcements so far; with this one it can read what follows. */
+  greet(peer: Peer, nowSeconds: number): void {
+    this.#announceTo(peer);
+    this.#greetSeconds = Math.min(this.#greetSeconds, nowSeconds + GREET_AGAIN_SECONDS);
+  }
+
+  /** Something could not be sent: the interfaces are looked at before it is time to. */
+  suspect(nowSeconds: number): void {
+    if (this.#lookSeconds !== Number.POSITIVE_INFINITY) return;
+    this.#lookSeconds = Math.max(nowSeconds + SUSPICION_SECONDS, this.#lookedSeconds + SUSPICION_PERIOD_SECONDS);
+  }
+
+  /** Announces what is due; looks at the interfaces too. True: an address that others were told is gone. */
   announce(nowSeconds: number): boolean {
-    const isLost = this.#look();
+    if (nowSeconds >= this.#greetSeconds) this.#greetAgain(nowSeconds);
+    const isSuspicious = nowSeconds >= this.#lookSeconds;
+    if (nowSeconds < this.#dueSeconds) return isSuspicious && this.#look(nowSeconds);
+    const isLost = this.#look(nowSeconds);
     const { domain, network, peers, staticPeers } = this.#options;
     for (const out of this.#interfaces) network.multicast(this.#datagram(this.#announcement(out), null), out);
     const indexes = staticPeers.length > MANY_PEERS ? PEER_INDEXES_OF_MANY : PEER_INDEXES;
@@ -79,17 +104,11 @@ export class Announcer {
       }
     }
     // Those whom the group does not reach found us by a list of theirs: they are told directly.
-    for (const peer of peers.all()) if (!peer.isInGroup) this.announceTo(peer);
+    for (const peer of peers.all()) if (!peer.isInGroup) this.#announceTo(peer);
     const pause = FIRST_PAUSES_SECONDS[this.#announcements] ?? PERIOD_SECONDS;
     this.#announcements += 1;
     this.#dueSeconds = nowSeconds + pause;
     return isLost;
-  }
-
-  announceTo({ data, meta }: Peer): void {
-    if (!meta) return;
-    const change = this.#announcement(this.#towards(meta.address));
-    this.#options.network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port);
   }
 
   /** Says that this participant leaves (8.5.3.3.2: dispose), so that nobody waits for its lease to end. */
@@ -105,25 +124,50 @@ export class Announcer {
     for (const out of this.#interfaces) network.multicast(datagram, out);
     for (const { meta } of peers.all()) if (meta) network.send('meta', datagram, meta.address, meta.port);
     this.#dueSeconds = Number.POSITIVE_INFINITY;
+    this.#greetSeconds = Number.POSITIVE_INFINITY;
+    this.#lookSeconds = Number.POSITIVE_INFINITY;
+  }
+
+  #greetAgain(nowSeconds: number): void {
+    this.#greetSeconds = Number.POSITIVE_INFINITY;
+    for (const peer of this.#options.peers.all()) {
+      if (peer.isConfirmed || nowSeconds - peer.foundSeconds > GREET_FOR_SECONDS) continue;
+      this.#announceTo(peer);
+      this.#greetSeconds = nowSeconds + GREET_PERIOD_SECONDS;
+    }
+  }
+
+  #announceTo({ data, meta }: Peer): void {
+    if (!meta) return;
+    const change = this.#announcement(this.#towards(meta.address));
+    this.#options.network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port);
   }
 
   /** Takes note of the interfaces as they are now, and listens on new ones. */
-  #look(): boolean {
+  #look(nowSeconds: number): boolean {
     const { log, network } = this.#options;
+    this.#lookSeconds = Number.POSITIVE_INFINITY;
+    this.#lookedSeconds = nowSeconds;
     const now = network.interfaces();
     const before = this.#interfaces;
     network.join(now);
-    for (const { address, name } of now) {
+    for (const { address, name, isLoopback } of now) {
       if (before.length > 0 && !before.some((known) => known.address === address))
         log('notice', 'a network interface came', { interface: name, address });
-      this.#missing.set(address, 0);
+      // Loopback stands in where there is no other, and is no loss.
+      if (!isLoopback) this.#told.set(address, { name, missingSeconds: null });
     }
     let isLost = false;
-    for (const [address, looks] of this.#missing) {
+    // Off the network there is nobody to be told: with the link its address may come back.
+    const isOffline = now.every(({ isLoopback }) => isLoopback);
+    for (const [address, { name, missingSeconds }] of this.#told) {
       if (now.some((entry) => entry.address === address)) continue;
-      this.#missing.set(address, looks + 1);
-      if (looks + 1 < LOOKS_UNTIL_LOST) continue;
-      this.#missing.delete(address);
+      const since = isOffline ? null : (missingSeconds ?? nowSeconds);
+      this.#told.set(address, { name, missingSeconds: since });
+      // Where its interface has another one it does not come back.
+      const isReplaced = now.some((entry) => entry.name === name);
+      if (!isReplaced && (since === null || nowSeconds - since < LOST_AFTER_SECONDS)) continue;
+      this.#told.delete(address);
       log('notice', 'a network address is gone', { address });
       isLost = true;
     }

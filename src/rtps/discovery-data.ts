@@ -11,6 +11,7 @@ import {
   PID,
   PROTOCOL_VERSION,
   prefixOf,
+  READS_LIVELINESS,
   VENDOR,
 } from './protocol.ts';
 import type { Qos } from './qos.ts';
@@ -25,6 +26,8 @@ export interface ParticipantData {
   readonly leaseSeconds: number;
   readonly metaUnicast: readonly Locator[];
   readonly userUnicast: readonly Locator[];
+  /** It has a reader of liveliness messages. */
+  readonly readsLiveliness: boolean;
 }
 
 /** What a participant announces of one endpoint (8.5.4.4). */
@@ -45,7 +48,7 @@ const RELIABLE = 2;
 /** How long a write may block in other implementations; here it never does. */
 const MAX_BLOCKING_SECONDS = 0.1;
 
-export function participantPayload(own: ParticipantData, multicast: Locator | null): Buffer {
+export function participantPayload(own: Omit<ParticipantData, 'readsLiveliness'>, multicast: Locator | null): Buffer {
   const list = new ParameterWriter()
     .bytes(PID.PROTOCOL_VERSION, PROTOCOL_VERSION)
     .bytes(PID.VENDOR_ID, vendorOctets(own.vendor))
@@ -83,6 +86,7 @@ export function readParticipant(list: ParameterList, domain: number): Participan
     leaseSeconds: Math.min(Math.max(lease, 0), LIMITS.leaseSeconds),
     metaUnicast: list.locators(PID.METATRAFFIC_UNICAST_LOCATOR),
     userUnicast: list.locators(PID.DEFAULT_UNICAST_LOCATOR),
+    readsLiveliness: ((list.uint32(PID.BUILTIN_ENDPOINT_SET) ?? 0) & READS_LIVELINESS) !== 0,
   };
 }
 

@@ -62,6 +62,8 @@ export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #publications: StatefulWriter;
   readonly #subscriptions: StatefulWriter;
+  /** Of 8.4.13: never writes, since our writers assert no liveliness. But its readers ask for its heartbeat until they get it: Fast DDS 14 times a second, for ever. */
+  readonly #liveliness: StatefulWriter;
   readonly #writers = new Map<EntityId, LocalWriter>();
   readonly #readers = new Map<EntityId, LocalReader>();
   /** Everything that takes part in the protocol, discovery's own endpoints included. */
@@ -73,6 +75,7 @@ export class Endpoints {
     this.#options = options;
     this.#publications = this.#addDiscoveryWriter(ENTITY.PUBLICATIONS_WRITER);
     this.#subscriptions = this.#addDiscoveryWriter(ENTITY.SUBSCRIPTIONS_WRITER);
+    this.#liveliness = this.#addDiscoveryWriter(ENTITY.LIVELINESS_WRITER);
     this.#addDiscoveryReader(ENTITY.PUBLICATIONS_READER, true);
     this.#addDiscoveryReader(ENTITY.SUBSCRIPTIONS_READER, false);
   }
@@ -100,6 +103,14 @@ export class Endpoints {
     return reader;
   }
 
+  /** Matches of user endpoints, ours with those of others. */
+  get matchedCount(): number {
+    let count = 0;
+    for (const { state } of this.#writers.values()) count += state.readerCount;
+    for (const { state } of this.#readers.values()) count += state.writerCount;
+    return count;
+  }
+
   /** Matches the discovery endpoints with those of a peer that was just heard of (8.5.5.1). */
   addPeer({ data }: Peer): void {
     const { seconds } = this.#options.now();
@@ -107,6 +118,10 @@ export class Endpoints {
       const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
       this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(data.prefix, reader) }, seconds);
       this.readerStates.get(reader)?.match({ ...remote, guid: guidOf(data.prefix, writer) }, seconds);
+    }
+    if (data.readsLiveliness) {
+      const reader = { reliable: true, transientLocal: true, userData: '', guid: guidOf(data.prefix, ENTITY.LIVELINESS_READER) };
+      this.#liveliness.match(reader, seconds);
     }
     this.#options.onWork();
   }
@@ -117,12 +132,13 @@ export class Endpoints {
       this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
       this.readerStates.get(reader)?.unmatch(guidOf(data.prefix, writer));
     }
+    this.#liveliness.unmatch(guidOf(data.prefix, ENTITY.LIVELINESS_READER));
     for (const guid of matched) this.#unmatch(guid);
     matched.clear();
   }
 
   #addDiscoveryWriter(entity: EntityId): StatefulWriter {
-    const writer = new StatefulWriter({ entity, depth: Number.POSITIVE_INFINITY, transientLocal: true });
+    const writer = new StatefulWriter({ entity, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true });
     this.writerStates.set(entity, writer);
     return writer;
   }
@@ -210,7 +226,8 @@ export class Endpoints {
   }
 
   #hasRoom({ topic, guid }: EndpointData, peer: Peer, matched: number): boolean {
-    if (matched < LIMITS.matchedPerEndpoint && peer.matched.size < LIMITS.matchedPerParticipant) return true;
+    const isFull = matched >= LIMITS.matchedPerEndpoint || peer.matched.size >= LIMITS.matchedPerParticipant;
+    if (!isFull && this.matchedCount < LIMITS.matched) return true;
     this.#options.log('warning', `too many endpoints: not matched on ${topic}`, { peer: peer.data.name || peer.data.prefix, guid });
     return false;
   }

@@ -7,25 +7,43 @@ export const LIMITS = {
   participants: 512,
   /** Matched remote endpoints of one local endpoint. */
   matchedPerEndpoint: 512,
-  /** Matched remote endpoints of one participant, over all local endpoints. */
-  matchedPerParticipant: 64,
+  /** Matched remote endpoints of one participant, over all local endpoints: a process of many service clients has two for each. */
+  matchedPerParticipant: 256,
+  /** Matches in all. */
+  matched: 4096,
   /** Leases are cut to this: nobody stays without a word for longer. */
   leaseSeconds: 300,
+  /** Those of participants that were only announced, and never answered. */
+  unansweredLeaseSeconds: 15,
+  /** An announcement that is larger is read anew each time, instead of being kept to be compared. */
+  announcementOctets: 4096,
   /** Samples that wait for an earlier one, of one remote writer. */
   waitingSamples: 256,
   /** Octets that wait so, or for further fragments, over all remote writers of the participant. */
   waitingOctets: 8 * 1024 * 1024,
+  /** What each thing that waits takes beside its octets, at least. */
+  waitingOverheadOctets: 384,
   /** One sample, reassembled. */
   sampleOctets: 1024 * 1024,
+  /** Its fragments: more would be of fewer octets each than anybody sends. */
+  sampleFragments: 8192,
   /** Samples under reassembly of one remote writer. */
   partialSamples: 8,
   /** Octets that one remote reader may have sent again at once, and per second. */
   resendOctets: 512 * 1024,
-  /** Requests for a sample that never comes, before it is given up. */
-  unansweredRequests: 60,
+  /** A sample that never comes is given up after so many requests, and no sooner than so many seconds after the first. */
+  unansweredRequests: 20,
+  unansweredSeconds: 60,
   /** Octets of topic and type names and of user data. */
   nameOctets: 1024,
 } as const;
+
+/** A copy to be kept: in memory of its own, not in a slab that what is kept holds on to for all that comes and goes beside it. */
+export function kept(octets: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(octets.length);
+  octets.copy(copy);
+  return copy;
+}
 
 /** Octets of strangers that are held, counted over all readers of a participant. */
 export class OctetBudget {

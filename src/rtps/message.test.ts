@@ -230,11 +230,10 @@ t.test('what is written is read', async () => {
   fc.assert(
     fc.property(number, offsets, fc.nat(0xffffffff), fc.boolean(), fc.uint8Array({ maxLength: 99 }), (first, list, count, flag, octets) => {
       const read = (part: Buffer): unknown => {
-        const [{ inlineQos: qos, ...rest } = {} as never] = dissect(Buffer.concat([write.header(PEER, 0x0110), part]), OWN) as never[];
-        return {
-          ...(rest as object),
-          ...(qos ? { hash: (qos as { bytes(id: number): Buffer }).bytes(PID.KEY_HASH).toString('hex') } : {}),
-        };
+        const [found] = dissect(Buffer.concat([write.header(PEER, 0x0110), part]), OWN);
+        if (found?.kind !== 'data') return found;
+        const { inlineQos: qos, ...rest } = found;
+        return { ...rest, hash: qos?.bytes(PID.KEY_HASH)?.toString('hex') };
       };
       const set = { base: first, numbers: list.map((offset) => first + offset) };
       assert.deepEqual(read(write.ackNack(WRITER, READER, set, count, flag)), {

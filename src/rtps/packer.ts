@@ -1,12 +1,10 @@
 import { ackNack, data, dataFrag, gap, header, heartbeat, infoDestination, infoTimestamp, nackFrag } from './message-writer.ts';
-import { type EntityId, entityOf, type GuidPrefix, prefixOf } from './protocol.ts';
+import { type EntityId, entityOf, FRAGMENT_OCTETS, type GuidPrefix, prefixOf } from './protocol.ts';
 import type { MatchedWriter, ReaderAction } from './reader.ts';
 import type { Change, MatchedReader, WriterAction } from './writer.ts';
 
 /** A datagram that passes Ethernet whole: IP fragments are lost altogether when one of them is. */
 const DATAGRAM_OCTETS = 1400;
-/** Octets of a sample in one fragment; samples up to this size go in one piece. */
-export const FRAGMENT_OCTETS = 1280;
 
 /** Puts submessages for one participant into as few datagrams as they take. */
 export class Packer {

@@ -1,6 +1,7 @@
 import { Agenda } from './agenda.ts';
 import { Announcer } from './announcer.ts';
-import { type EndpointData, isEnd, readParticipant } from './discovery-data.ts';
+import { type Arrival, Detector } from './detector.ts';
+import type { EndpointData } from './discovery-data.ts';
 import { Endpoints, type LocalReader, type LocalWriter, type TopicReaderOptions, type TopicWriterOptions } from './endpoints.ts';
 import { LIMITS, OctetBudget } from './limits.ts';
 import { type Logger, rarely } from './log.ts';
@@ -16,10 +17,10 @@ import {
   type NackFragSubmessage,
   readMessage,
 } from './message-reader.ts';
-import type { Channel, Interface, Network } from './network.ts';
+import type { Network } from './network.ts';
+import { Outbox } from './outbox.ts';
 import { Packer } from './packer.ts';
-import { ParameterList } from './parameters.ts';
-import { type Peer, Peers } from './peers.ts';
+import { Peers } from './peers.ts';
 import { ENTITY, type EntityId, entityOf, type Guid, type GuidPrefix, Malformed, prefixOf, VENDOR } from './protocol.ts';
 import type { StatefulReader } from './reader.ts';
 import type { Change } from './writer.ts';
@@ -69,15 +70,17 @@ export class Participant implements MessageHandler {
   readonly #log: Logger;
   readonly #peers = new Peers();
   readonly #budget = new OctetBudget(LIMITS.waitingOctets);
-  readonly #packer: Packer;
   readonly #endpoints: Endpoints;
   readonly #agenda: Agenda;
   readonly #announcer: Announcer;
+  readonly #detector: Detector;
+  readonly #outbox: Outbox;
   /** Of the datagram that is being read. */
-  #source = '';
-  #viaMulticast = false;
-  #isReading = false;
+  #arrival: Arrival = { source: '', viaMulticast: false };
+  /** Something is being read or sent: what there is to be sent goes out at the end of it. */
+  #isBusy = false;
   #isOpen = false;
+  #isStopped = false;
   #hasWork = false;
   #received = 0;
   #refused = 0;
@@ -85,19 +88,26 @@ export class Participant implements MessageHandler {
   constructor(options: ParticipantOptions) {
     this.#options = options;
     this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
-    this.#packer = new Packer(options.prefix, VENDOR.UNKNOWN);
-    this.#endpoints = new Endpoints({
+    const peers = this.#peers;
+    const log = this.#log;
+    const { monotonicSeconds, network } = options;
+    const packer = new Packer(options.prefix, VENDOR.UNKNOWN);
+    const endpoints = new Endpoints({
       prefix: options.prefix,
-      peers: this.#peers,
+      peers,
       budget: this.#budget,
-      log: this.#log,
-      now: () => ({ seconds: options.monotonicSeconds(), ms: options.wallMilliseconds() }),
+      log,
+      now: () => ({ seconds: monotonicSeconds(), ms: options.wallMilliseconds() }),
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
       onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint),
     });
-    this.#agenda = new Agenda(options.monotonicSeconds, () => this.#onDue());
-    this.#announcer = new Announcer({ ...options, leaseSeconds: LEASE_SECONDS, packer: this.#packer, peers: this.#peers, log: this.#log });
+    const announcer = new Announcer({ ...options, leaseSeconds: LEASE_SECONDS, packer, peers, log });
+    this.#endpoints = endpoints;
+    this.#announcer = announcer;
+    this.#detector = new Detector({ domain: options.domain, peers, endpoints, announcer, log, monotonicSeconds });
+    this.#outbox = new Outbox(endpoints, peers, packer, network);
+    this.#agenda = new Agenda(monotonicSeconds, () => this.#onDue());
   }
 
   get prefix(): GuidPrefix {
@@ -143,15 +153,20 @@ export class Participant implements MessageHandler {
     const { domain, network } = this.#options;
     const ports = await network.open(domain, {
       onDatagram: (datagram, address, viaMulticast) => this.#onDatagram(datagram, address, viaMulticast),
-      onProblem: (message, fields) => this.#log('warning', message, fields),
+      onProblem: (message, fields) => this.#onProblem(message, fields),
     });
+    if (this.#isStopped) {
+      network.close();
+      return;
+    }
     this.#isOpen = true;
     this.#announcer.start(ports, this.#options.monotonicSeconds());
     this.#onDue();
   }
 
-  /** Tells everybody that it leaves, and closes. */
+  /** Tells everybody that it leaves, and closes; one that is still starting closes as soon as it can. */
   stop(): void {
+    this.#isStopped = true;
     if (!this.#isOpen) return;
     this.#announcer.leave();
     this.#agenda.set(Number.POSITIVE_INFINITY);
@@ -173,17 +188,17 @@ export class Participant implements MessageHandler {
 
   onMessage(sender: GuidPrefix): boolean {
     const peer = this.#peers.get(sender);
-    if (peer) this.#peers.heard(peer, this.#source, this.#interfaces(), this.#options.monotonicSeconds());
+    if (peer) this.#peers.heard(peer, this.#arrival.source, this.#announcer.interfaces, this.#options.monotonicSeconds());
     return true;
   }
 
   onData(data: DataSubmessage): void {
-    if (entityOf(data.sender) === ENTITY.SPDP_WRITER) this.#onAnnouncement(data);
-    else for (const reader of this.#readersFor(data.receiver)) reader.onData(data, this.#source);
+    if (entityOf(data.sender) === ENTITY.SPDP_WRITER) this.#detector.onAnnouncement(data, this.#arrival);
+    else for (const reader of this.#readersFor(data.receiver)) reader.onData(data, this.#arrival.source);
   }
 
   onDataFrag(data: DataFragSubmessage): void {
-    for (const reader of this.#readersFor(data.receiver)) reader.onDataFrag(data, this.#source);
+    for (const reader of this.#readersFor(data.receiver)) reader.onDataFrag(data, this.#arrival.source);
   }
 
   onHeartbeat(heartbeat: HeartbeatSubmessage): void {
@@ -200,7 +215,7 @@ export class Participant implements MessageHandler {
 
   onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
     const peer = this.#peers.get(prefixOf(sender));
-    if (peer) peer.isConfirmed = true;
+    if (peer) this.#peers.answered(peer, this.#options.monotonicSeconds());
     this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }
 
@@ -211,18 +226,23 @@ export class Participant implements MessageHandler {
   #onDatagram(datagram: Buffer, address: string, viaMulticast: boolean): void {
     if (!this.#isOpen || !isRtps(datagram)) return;
     if (this.#options.localhostOnly && !this.isOwnAddress(address)) return;
-    this.#source = address;
-    this.#viaMulticast = viaMulticast;
+    this.#arrival = { source: address, viaMulticast };
     this.#received += 1;
-    this.#isReading = true;
+    this.#isBusy = true;
     try {
       readMessage(datagram, this.#options.prefix, this);
     } catch (error) {
       this.#refuse(error);
     }
-    this.#isReading = false;
+    this.#isBusy = false;
     // Answers to all of its submessages go out together: one datagram cannot make us send many.
     this.#flush();
+  }
+
+  #onProblem(message: string, fields: Readonly<Record<string, unknown>>): void {
+    this.#log('warning', message, fields);
+    this.#announcer.suspect(this.#options.monotonicSeconds());
+    this.#work();
   }
 
   #readersFor(entity: EntityId): Iterable<StatefulReader> {
@@ -236,59 +256,14 @@ export class Participant implements MessageHandler {
     this.#refused += 1;
     const isExpected = error instanceof Malformed || error instanceof RangeError;
     const message = isExpected ? 'refused a malformed message' : 'a message could not be handled';
-    this.#log(isExpected ? 'debug' : 'error', message, { from: this.#source, reason: (error as Error).message });
-  }
-
-  /** 8.5.3: a participant announces itself, or leaves. */
-  #onAnnouncement({ sender, payload, isKey, inlineQos }: DataSubmessage): void {
-    const prefix = prefixOf(sender);
-    const peer = this.#peers.get(prefix);
-    if (isKey || isEnd(inlineQos)) {
-      // Only itself can say that it leaves.
-      if (peer) this.#remove(peer, 'left');
-      return;
-    }
-    if (!payload) return;
-    if (peer && this.#viaMulticast) peer.isInGroup = true;
-    if (peer?.announcement.equals(payload)) return;
-    const list = ParameterList.ofPayload(payload);
-    const data = list && readParticipant(list, this.#options.domain);
-    if (!data || data.prefix !== prefix) return;
-    const announcement = Buffer.from(payload);
-    if (peer) this.#peers.update(peer, data, announcement, this.#source, this.#interfaces());
-    else this.#add(data, announcement);
-  }
-
-  #add(data: Peer['data'], announcement: Buffer): void {
-    const now = this.#options.monotonicSeconds();
-    const { peer, evicted } = this.#peers.add(data, announcement, this.#source, this.#interfaces(), now);
-    if (evicted) this.#endpoints.removePeer(evicted);
-    if (!peer) {
-      this.#log('warning', 'too many participants: another one is not taken in', { most: LIMITS.participants, from: this.#source });
-      return;
-    }
-    peer.isInGroup = this.#viaMulticast;
-    this.#log('debug', 'participant found', { peer: data.name || data.prefix, address: this.#source });
-    // It may have missed our announcements so far; with this one it can read what follows.
-    this.#announcer.announceTo(peer);
-    this.#endpoints.addPeer(peer);
-  }
-
-  #remove(peer: Peer, why: string): void {
-    this.#peers.remove(peer.data.prefix);
-    this.#endpoints.removePeer(peer);
-    this.#log('debug', 'participant gone', { peer: peer.data.name || peer.data.prefix, why });
+    this.#log(isExpected ? 'debug' : 'error', message, { from: this.#arrival.source, reason: (error as Error).message });
   }
 
   // ---- What is sent, and when
 
-  #interfaces(): readonly Interface[] {
-    return this.#announcer.interfaces;
-  }
-
   #work(): void {
     this.#hasWork = true;
-    if (!this.#isReading && this.#isOpen) this.#flush();
+    if (!this.#isBusy) this.#flush();
   }
 
   #onDue(): void {
@@ -296,7 +271,7 @@ export class Participant implements MessageHandler {
     const late = now - this.#announcer.dueSeconds;
     if (late > STOOD_STILL_SECONDS) this.#peers.excuse(late);
     if (now >= this.#announcer.dueSeconds && this.#announcer.announce(now)) this.#options.onAddressLost?.();
-    if (now >= this.#peers.nextExpirySeconds) for (const peer of this.#peers.expired(now)) this.#remove(peer, 'lease expired');
+    if (now >= this.#peers.nextExpirySeconds) this.#detector.expire(now);
     this.#flush();
   }
 
@@ -305,30 +280,12 @@ export class Participant implements MessageHandler {
     if (!this.#isOpen) return;
     const now = this.#options.monotonicSeconds();
     let due: number;
+    this.#isBusy = true;
     do {
       this.#hasWork = false;
-      due = Math.min(this.#announcer.dueSeconds, this.#peers.nextExpirySeconds);
-      for (const state of this.#endpoints.writerStates.values()) {
-        const send = (reader: { guid: Guid } & Parameters<Packer['forReader']>[1], actions: Parameters<Packer['forReader']>[2]): void =>
-          this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions));
-        due = Math.min(due, state.poll(now, send));
-      }
-      for (const state of this.#endpoints.readerStates.values()) {
-        const send = (writer: Parameters<Packer['forWriter']>[1], actions: Parameters<Packer['forWriter']>[2]): void =>
-          this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions));
-        due = Math.min(due, state.poll(now, send));
-      }
+      due = Math.min(this.#outbox.poll(now), this.#announcer.dueSeconds, this.#peers.nextExpirySeconds);
     } while (this.#hasWork);
-    this.#agenda.set(due);
-  }
-
-  #send(own: EntityId, to: Guid, datagrams: readonly Buffer[]): void {
-    const peer = this.#peers.get(prefixOf(to));
-    // Discovery's own endpoints are told by the two high bits of the kind (9.3.1.2).
-    const channel: Channel = (own & 0xc0) === 0xc0 ? 'meta' : 'user';
-    const locator = channel === 'meta' ? peer?.meta : peer?.user;
-    if (!peer || !locator) return;
-    const port = peer.ports.get(to) ?? locator.port;
-    for (const datagram of datagrams) this.#options.network.send(channel, datagram, locator.address, port);
+    this.#isBusy = false;
+    if (this.#isOpen) this.#agenda.set(due);
   }
 }

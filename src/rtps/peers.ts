@@ -1,19 +1,21 @@
 import type { ParticipantData } from './discovery-data.ts';
-import { LIMITS } from './limits.ts';
+import { kept, LIMITS } from './limits.ts';
 import { type Interface, isInNetwork } from './network.ts';
 import type { Guid, GuidPrefix, Locator } from './protocol.ts';
 
 /** Another participant, as far as it is known. */
 export interface Peer {
   data: ParticipantData;
-  /** Its announcement as it arrived, so that the same one again need not be read again. */
+  /** Its announcement as it arrived, so that the same one again need not be read again; empty when it was too large. */
   announcement: Buffer;
   /** Where discovery and samples are sent to; null: nowhere to be reached. */
   meta: Locator | null;
   user: Locator | null;
+  /** Monotonic seconds. */
+  readonly foundSeconds: number;
   /** Monotonic seconds of its last datagram, from whatever address. */
   heardSeconds: number;
-  /** The same, from the address that is sent to. */
+  /** The same, from the address that is sent to, or in answer to what was sent there. */
   heardOnPathSeconds: number;
   /** Its announcements reach the group; otherwise it must be announced to directly. */
   isInGroup: boolean;
@@ -27,6 +29,8 @@ export interface Peer {
 
 /** Without a word over the chosen path for so long, another address of the same peer that does speak is taken instead. */
 const PATH_SILENT_SECONDS = 6;
+/** The same for an address that the peer has not announced: its own has changed, and not every implementation tells (Fast DDS). */
+const MOVED_SECONDS = 8;
 
 /** The participants that were heard of (8.5.3): who they are, where to reach them, and until when they count as there. */
 export class Peers {
@@ -57,7 +61,7 @@ export class Peers {
   }
 
   /**
-   * Notes a participant that was not known. When there are too many, one that has never answered makes room, returned as `evicted`;
+   * Notes a participant that was not known; of its announcement a copy is kept. When there are too many, one that has never answered makes room, returned as `evicted`;
    * when all have answered, the new one is refused.
    */
   add(
@@ -75,9 +79,10 @@ export class Peers {
     }
     const peer: Peer = {
       data,
-      announcement,
+      announcement: compared(announcement),
       meta: chooseLocator(data.metaUnicast, source, interfaces),
       user: chooseLocator(data.userUnicast, source, interfaces),
+      foundSeconds: nowSeconds,
       heardSeconds: nowSeconds,
       heardOnPathSeconds: nowSeconds,
       isInGroup: false,
@@ -93,7 +98,7 @@ export class Peers {
   /** Takes a changed announcement: new addresses, another lease. */
   update(peer: Peer, data: ParticipantData, announcement: Buffer, source: string, interfaces: readonly Interface[]): void {
     peer.data = data;
-    peer.announcement = announcement;
+    peer.announcement = compared(announcement);
     const stays =
       data.metaUnicast.some((locator) => isSame(locator, peer.meta)) && data.userUnicast.some((locator) => isSame(locator, peer.user));
     if (!stays) this.#choosePath(peer, source, interfaces);
@@ -107,9 +112,23 @@ export class Peers {
       peer.heardOnPathSeconds = nowSeconds;
       return;
     }
-    if (nowSeconds - peer.heardOnPathSeconds < PATH_SILENT_SECONDS) return;
-    if (!peer.data.metaUnicast.some(({ address }) => address === source)) return;
+    const silentSeconds = nowSeconds - peer.heardOnPathSeconds;
+    const isAnnounced = peer.data.metaUnicast.some(({ address }) => address === source);
+    if (silentSeconds < (isAnnounced ? PATH_SILENT_SECONDS : MOVED_SECONDS)) return;
+    const { meta, user, data } = peer;
+    const wasMoved = !data.metaUnicast.some((locator) => isSame(locator, meta));
     this.#choosePath(peer, source, interfaces);
+    // If that was no better, what is announced has its turn again.
+    if (!isAnnounced && !wasMoved) {
+      peer.meta = meta && { ...meta, address: source };
+      peer.user = user && { ...user, address: source };
+    }
+    peer.heardOnPathSeconds = nowSeconds;
+  }
+
+  /** What was sent to a peer has reached it: the way is good, wherever the answer came from. */
+  answered(peer: Peer, nowSeconds: number): void {
+    peer.isConfirmed = true;
     peer.heardOnPathSeconds = nowSeconds;
   }
 
@@ -122,7 +141,7 @@ export class Peers {
     const ended: Peer[] = [];
     this.#nextExpirySeconds = Number.POSITIVE_INFINITY;
     for (const peer of this.#peers.values()) {
-      if (nowSeconds > peer.heardSeconds + peer.data.leaseSeconds) ended.push(peer);
+      if (nowSeconds > peer.heardSeconds + leaseSeconds(peer)) ended.push(peer);
       else this.#expectExpiry(peer);
     }
     return ended;
@@ -136,8 +155,8 @@ export class Peers {
     }
   }
 
-  #expectExpiry({ heardSeconds, data }: Peer): void {
-    this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, heardSeconds + data.leaseSeconds);
+  #expectExpiry(peer: Peer): void {
+    this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, peer.heardSeconds + leaseSeconds(peer));
   }
 
   #choosePath(peer: Peer, source: string, interfaces: readonly Interface[]): void {
@@ -165,6 +184,15 @@ export function chooseLocator(locators: readonly Locator[], source: string, inte
     locators[0] ??
     null
   );
+}
+
+/** What was only announced may be an invention, with an address of somebody who knows of nothing: it is not sent to for long. */
+function leaseSeconds({ data, isConfirmed }: Peer): number {
+  return isConfirmed ? data.leaseSeconds : Math.min(data.leaseSeconds, LIMITS.unansweredLeaseSeconds);
+}
+
+function compared(announcement: Buffer): Buffer {
+  return kept(announcement.length > LIMITS.announcementOctets ? announcement.subarray(0, 0) : announcement);
 }
 
 function isSame(a: Locator, b: Locator | null): boolean {

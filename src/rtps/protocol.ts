@@ -64,13 +64,20 @@ export const ENTITY = {
   PUBLICATIONS_READER: 0x000003c7,
   SUBSCRIPTIONS_WRITER: 0x000004c2,
   SUBSCRIPTIONS_READER: 0x000004c7,
+  LIVELINESS_WRITER: 0x000200c2,
+  LIVELINESS_READER: 0x000200c7,
 } as const;
 
 /** 9.3.1.2: kind octet of user endpoints without a key, as every ROS 2 topic has them. */
 export const ENTITY_KIND = { WRITER_NO_KEY: 0x03, READER_NO_KEY: 0x04 } as const;
 
-/** 8.5.4.3: announcer and detector of participants, publications and subscriptions: what this participant offers. */
-export const BUILTIN_ENDPOINTS = 0x3f;
+/**
+ * 8.5.4.3: announcer and detector of participants, publications and subscriptions, and the writer of liveliness messages: what this
+ * participant offers.
+ */
+export const BUILTIN_ENDPOINTS = 0x43f;
+/** The bit of a participant that reads liveliness messages. */
+export const READS_LIVELINESS = 0x800;
 
 /** OMG's list of vendor ids; two of them map ROS 2 services differently. */
 export const VENDOR = { UNKNOWN: 0x0000, FAST_DDS: 0x010f, CYCLONE_DDS: 0x0110 } as const;
@@ -108,6 +115,9 @@ export function prefixOf(guid: Guid): GuidPrefix {
 export function entityOf(guid: Guid): EntityId {
   return Number.parseInt(guid.slice(24), 16);
 }
+
+/** Octets of a sample in one fragment of ours; samples up to this size go in one piece. */
+export const FRAGMENT_OCTETS = 1280;
 
 /** An IPv4 address and port (9.3.2: LOCATOR_KIND_UDPv4). */
 export interface Locator {

@@ -2,7 +2,8 @@ import { LIMITS, type OctetBudget } from './limits.ts';
 import type { DataFragSubmessage, DataSubmessage, GapSubmessage, HeartbeatSubmessage } from './message-reader.ts';
 import { MAX_SET_BITS, type NumberSet } from './number-set.ts';
 import { type EntityId, type Guid, VENDOR } from './protocol.ts';
-import { Reassembly } from './reassembly.ts';
+import { isTooLarge } from './reassembly.ts';
+import { WaitingRoom } from './waiting-room.ts';
 
 /** A remote writer, as matching found it. */
 export interface MatchedWriter {
@@ -35,32 +36,35 @@ export interface ReaderOptions {
   readonly deliver: (received: Received) => void;
 }
 
-/** What waits for an earlier sample; null: told to be irrelevant. */
-type Waiting = Received | null;
-
 /** What the reader knows of one matched writer (8.4.10.4, WriterProxy). */
 interface WriterProxy {
   readonly writer: MatchedWriter;
   readonly isReliable: boolean;
-  readonly reassembly: Reassembly;
   /** All below was delivered, or will never come. */
   next: number;
   /** The highest number the writer is known to have. */
   last: number;
-  readonly waiting: Map<number, Waiting>;
-  waitingOctets: number;
+  readonly waiting: WaitingRoom;
   heard: boolean;
   ackNackDue: boolean;
   /** While the writer has not said anything: when to ask it again. */
   askAt: number;
   askPeriodSeconds: number;
-  /** Requests in a row that began with the same number. */
+  /** Requests in a row that began with the same number, and when the first and the last of them were made. */
   unanswered: number;
   unansweredFrom: number;
+  unansweredSince: number;
+  askedAt: number;
 }
 
 const FIRST_ASK_SECONDS = 0.1;
 const LAST_ASK_SECONDS = 3;
+/**
+ * 8.4.12.2, heartbeatSuppressionDuration: however many heartbeats come, the same is not asked for again before an answer can have come;
+ * the longer there is none, the longer.
+ */
+const FIRST_PAUSE_SECONDS = 0.01;
+const LAST_PAUSE_SECONDS = 0.5;
 
 /**
  * A stateful reader (8.4.12): takes samples of every matched writer, delivers them in order, and asks the reliable ones for what is
@@ -102,17 +106,17 @@ export class StatefulReader {
     const proxy: WriterProxy = {
       writer,
       isReliable,
-      reassembly: new Reassembly(this.#options.budget),
       next: 1,
       last: 0,
-      waiting: new Map(),
-      waitingOctets: 0,
+      waiting: new WaitingRoom(this.#options.budget),
       heard: !isReliable,
       ackNackDue: false,
       askAt: nowSeconds,
       askPeriodSeconds: FIRST_ASK_SECONDS,
       unanswered: 0,
       unansweredFrom: 0,
+      unansweredSince: nowSeconds,
+      askedAt: Number.NEGATIVE_INFINITY,
     };
     this.#proxies.set(writer.guid, proxy);
     if (isReliable) this.#busy.add(proxy);
@@ -123,11 +127,8 @@ export class StatefulReader {
     if (!proxy) return;
     this.#proxies.delete(guid);
     this.#busy.delete(proxy);
-    proxy.reassembly.clear();
-    this.#options.budget.giveBack(proxy.waitingOctets);
-    // It may be unmatched while it delivers.
+    // It may be unmatched while it delivers: nothing is left to be delivered.
     proxy.waiting.clear();
-    proxy.waitingOctets = 0;
   }
 
   onData(data: DataSubmessage, address: string): void {
@@ -138,8 +139,12 @@ export class StatefulReader {
   onDataFrag(data: DataFragSubmessage, address: string): void {
     const proxy = this.#proxies.get(data.sender);
     if (!proxy || data.sequenceNumber < proxy.next || proxy.waiting.has(data.sequenceNumber)) return;
-    if (!proxy.isReliable) proxy.reassembly.dropBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
-    const whole = proxy.reassembly.add(data);
+    if (isTooLarge(data)) {
+      this.#passOver(proxy, data.sequenceNumber);
+      return;
+    }
+    if (!proxy.isReliable) proxy.waiting.dropPartsBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
+    const whole = proxy.waiting.addPart(data);
     if (whole) this.#take(proxy, whole, address);
   }
 
@@ -168,9 +173,9 @@ export class StatefulReader {
     if (start <= proxy.next) {
       if (set.base > proxy.next) this.#advance(proxy, set.base);
     } else {
-      for (let number = start; number < set.base && this.#note(proxy, number, null); number += 1);
+      for (let number = start; number < set.base && proxy.waiting.put(number, null, proxy.next); number += 1);
     }
-    for (const number of set.numbers) this.#note(proxy, number, null);
+    for (const number of set.numbers) if (number >= proxy.next) proxy.waiting.put(number, null, proxy.next);
     this.#deliverInOrder(proxy);
   }
 
@@ -183,10 +188,13 @@ export class StatefulReader {
         proxy.askAt = nowSeconds + proxy.askPeriodSeconds;
         proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, LAST_ASK_SECONDS);
       }
-      if (proxy.ackNackDue) send(proxy.writer, this.#acknowledgement(proxy));
-      else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstQuestion(proxy.writer), isFinal: false }]);
-      proxy.ackNackDue = false;
-      if (proxy.heard) this.#busy.delete(proxy);
+      const pauseEnd = this.#pauseEnd(proxy);
+      if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
+        proxy.ackNackDue = false;
+        send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
+      } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstQuestion(proxy.writer), isFinal: false }]);
+      if (proxy.ackNackDue) deadline = Math.min(deadline, pauseEnd);
+      else if (proxy.heard) this.#busy.delete(proxy);
       else deadline = Math.min(deadline, proxy.askAt);
     }
     return deadline;
@@ -194,37 +202,16 @@ export class StatefulReader {
 
   #take(proxy: WriterProxy, data: DataSubmessage, address: string): void {
     const { sequenceNumber } = data;
-    const received: Received = { data, writer: proxy.writer, address };
-    if (!proxy.isReliable) {
-      if (sequenceNumber < proxy.next) return;
-      proxy.next = sequenceNumber + 1;
-      proxy.reassembly.dropBelow(proxy.next);
-      this.#options.deliver(received);
+    if (sequenceNumber < proxy.next) return;
+    if (proxy.isReliable && sequenceNumber > proxy.next) {
+      // When there is no room it will be asked for again.
+      proxy.waiting.put(sequenceNumber, { data, address }, proxy.next);
       return;
     }
-    if (sequenceNumber === proxy.next) {
-      proxy.next += 1;
-      proxy.reassembly.drop(sequenceNumber);
-      this.#options.deliver(received);
-      this.#deliverInOrder(proxy);
-      return;
-    }
-    // It waits; the datagram's memory does not.
-    const payload = data.payload && Buffer.from(data.payload);
-    const inlineQos = data.inlineQos?.detached() ?? null;
-    this.#note(proxy, sequenceNumber, { ...received, data: { ...data, payload, inlineQos } });
-  }
-
-  /** Keeps what is ahead of its turn; false when there is no room (it will be asked for again). */
-  #note(proxy: WriterProxy, number: number, what: Waiting): boolean {
-    if (number < proxy.next || proxy.waiting.has(number)) return true;
-    if (number - proxy.next > LIMITS.waitingSamples || proxy.waiting.size >= LIMITS.waitingSamples) return false;
-    const octets = what?.data.payload?.length ?? 0;
-    if (!this.#options.budget.take(octets)) return false;
-    proxy.waitingOctets += octets;
-    proxy.waiting.set(number, what);
-    if (what === null) proxy.reassembly.drop(number);
-    return true;
+    proxy.next = sequenceNumber + 1;
+    proxy.waiting.dropPartsBelow(proxy.next);
+    this.#options.deliver({ data, address, writer: proxy.writer });
+    this.#deliverInOrder(proxy);
   }
 
   #deliverInOrder(proxy: WriterProxy): void {
@@ -232,45 +219,59 @@ export class StatefulReader {
   }
 
   #deliverWaiting(proxy: WriterProxy, number: number): void {
-    const received = proxy.waiting.get(number);
-    proxy.waiting.delete(number);
+    const received = proxy.waiting.remove(number);
     proxy.next = Math.max(proxy.next, number + 1);
-    if (!received) return;
-    const octets = received.data.payload?.length ?? 0;
-    proxy.waitingOctets -= octets;
-    this.#options.budget.giveBack(octets);
-    this.#options.deliver(received);
+    if (received) this.#options.deliver({ ...received, writer: proxy.writer });
   }
 
   /** Nothing below `to` is waited for any more. */
   #advance(proxy: WriterProxy, to: number): void {
-    for (const number of [...proxy.waiting.keys()].sort((a, b) => a - b)) if (number < to) this.#deliverWaiting(proxy, number);
+    for (const number of proxy.waiting.below(to)) this.#deliverWaiting(proxy, number);
     proxy.next = Math.max(proxy.next, to);
-    proxy.reassembly.dropBelow(proxy.next);
+    proxy.waiting.dropPartsBelow(proxy.next);
     this.#deliverInOrder(proxy);
   }
 
+  /** One that will not come: as if the writer had said so. */
+  #passOver(proxy: WriterProxy, number: number): void {
+    if (!proxy.isReliable) return;
+    this.#skipped += 1;
+    if (number === proxy.next) this.#advance(proxy, number + 1);
+    else proxy.waiting.put(number, null, proxy.next);
+  }
+
   /** Acknowledges what is there and asks for what is not (8.4.12.3); partly arrived samples are asked for by fragment. */
-  #acknowledgement(proxy: WriterProxy): ReaderAction[] {
+  #acknowledgement(proxy: WriterProxy, nowSeconds: number): ReaderAction[] {
     let missing = this.#missing(proxy);
-    if (missing.length > 0) {
-      const from = missing[0] as number;
-      proxy.unanswered = from === proxy.unansweredFrom ? proxy.unanswered + 1 : 1;
-      proxy.unansweredFrom = from;
-      if (proxy.unanswered > LIMITS.unansweredRequests) {
-        // A writer that never sends what it claims to have would hold up all that follows.
-        this.#skipped += 1;
-        this.#advance(proxy, from + 1);
-        missing = this.#missing(proxy);
-      }
+    if (missing[0] !== undefined && this.#isGivenUp(proxy, missing[0], nowSeconds)) {
+      this.#passOver(proxy, missing[0]);
+      missing = this.#missing(proxy);
     }
-    const whole = missing.filter((number) => !proxy.reassembly.has(number));
+    const whole = missing.filter((number) => !proxy.waiting.hasPart(number));
     const actions: ReaderAction[] = [{ kind: 'ackNack', set: { base: proxy.next, numbers: whole }, isFinal: missing.length === 0 }];
     for (const sequenceNumber of missing) {
-      const [base, ...others] = proxy.reassembly.missing(sequenceNumber);
+      const [base, ...others] = proxy.waiting.missingParts(sequenceNumber);
       if (base !== undefined) actions.push({ kind: 'nackFrag', sequenceNumber, set: { base, numbers: [base, ...others] } });
     }
     return actions;
+  }
+
+  /** Counts a request; true: a writer that never sends what it claims to have would hold up all that follows. */
+  #isGivenUp(proxy: WriterProxy, from: number, nowSeconds: number): boolean {
+    if (from !== proxy.unansweredFrom) {
+      proxy.unansweredFrom = from;
+      proxy.unanswered = 0;
+      proxy.unansweredSince = nowSeconds;
+    }
+    proxy.unanswered += 1;
+    proxy.askedAt = nowSeconds;
+    return proxy.unanswered > LIMITS.unansweredRequests && nowSeconds - proxy.unansweredSince > LIMITS.unansweredSeconds;
+  }
+
+  /** Until when the request that would be made now is not made, because it was made a moment ago. */
+  #pauseEnd(proxy: WriterProxy): number {
+    if (proxy.next !== proxy.unansweredFrom || proxy.next > proxy.last) return Number.NEGATIVE_INFINITY;
+    return proxy.askedAt + Math.min(FIRST_PAUSE_SECONDS * 2 ** (proxy.unanswered - 1), LAST_PAUSE_SECONDS);
   }
 
   #missing(proxy: WriterProxy): number[] {

@@ -1,4 +1,4 @@
-import { LIMITS, type OctetBudget } from './limits.ts';
+import { kept, LIMITS } from './limits.ts';
 import type { DataFragSubmessage, DataSubmessage } from './message-reader.ts';
 import { MAX_SET_BITS } from './number-set.ts';
 
@@ -10,30 +10,45 @@ interface Partial {
   octets: number;
 }
 
+/** Where the memory comes from: `take` may make others wait no longer, for the sake of an earlier sample. */
+export interface Room {
+  take(octets: number, sequenceNumber: number): boolean;
+  giveBack(octets: number): void;
+}
+
+/** A sample that will never be whole here. */
+export function isTooLarge({ sampleOctets, fragmentOctets }: DataFragSubmessage): boolean {
+  return sampleOctets > LIMITS.sampleOctets || sampleOctets > LIMITS.sampleFragments * fragmentOctets;
+}
+
 /**
  * Puts the fragments of one remote writer's samples together (8.4.14.1). Memory is taken as fragments arrive, never because one says how
  * large the sample is going to be.
  */
 export class Reassembly {
-  readonly #budget: OctetBudget;
+  readonly #room: Room;
   readonly #partials = new Map<number, Partial>();
 
-  constructor(budget: OctetBudget) {
-    this.#budget = budget;
+  constructor(room: Room) {
+    this.#room = room;
+  }
+
+  /** The latest sample that is partly here; 0: none. */
+  get latest(): number {
+    return Math.max(0, ...this.#partials.keys());
   }
 
   has(sequenceNumber: number): boolean {
     return this.#partials.has(sequenceNumber);
   }
 
-  /** Takes a submessage of fragments; the whole sample when it was the last one that was missing. */
+  /** Takes a submessage of fragments, of a sample that is not too large; the whole sample when it was the last one that was missing. */
   add(data: DataFragSubmessage): DataSubmessage | null {
     const { sequenceNumber, fragmentStart, fragmentCount, fragmentOctets, sampleOctets, payload } = data;
-    if (sampleOctets > LIMITS.sampleOctets) return null;
     const known = this.#partials.get(sequenceNumber);
-    // One that says something else than the first is not of the same sample.
-    if (known && (known.head.sampleOctets !== sampleOctets || known.head.fragmentOctets !== fragmentOctets)) return null;
-    const partial = known ?? this.#begin(data);
+    // When it says something else than those before, the last word counts: the others may have been the false ones.
+    if (known && (known.head.sampleOctets !== sampleOctets || known.head.fragmentOctets !== fragmentOctets)) this.drop(sequenceNumber);
+    const partial = this.#partials.get(sequenceNumber) ?? this.#begin(data);
     if (!partial) return null;
     if (data.inlineQos && !partial.head.inlineQos) partial.head = { ...partial.head, inlineQos: data.inlineQos.detached() };
     for (let i = 0; i < fragmentCount; i += 1) {
@@ -42,10 +57,9 @@ export class Reassembly {
       const part = payload.subarray(i * fragmentOctets, i * fragmentOctets + length);
       if (part.length < length) break; // It says more fragments than it has.
       if (partial.fragments.has(number)) continue;
-      if (!this.#budget.take(length)) break;
-      partial.octets += length;
-      // A copy: the datagram's own memory is larger.
-      partial.fragments.set(number, Buffer.from(part));
+      if (!this.#room.take(length + LIMITS.waitingOverheadOctets, sequenceNumber)) break;
+      partial.octets += length + LIMITS.waitingOverheadOctets;
+      partial.fragments.set(number, kept(part));
     }
     if (partial.fragments.size < partial.total) return null;
     const parts: Buffer[] = [];
@@ -54,13 +68,12 @@ export class Reassembly {
     return { ...partial.head, payload: Buffer.concat(parts) };
   }
 
-  /** Numbers of the fragments that are missing, up to `last` (0: all), as many as one request can name. */
-  missing(sequenceNumber: number, last = 0): number[] {
+  /** Numbers of the fragments that are missing, as many as one request can name. */
+  missing(sequenceNumber: number): number[] {
     const partial = this.#partials.get(sequenceNumber);
     if (!partial) return [];
     const missing: number[] = [];
-    const end = last > 0 ? Math.min(last, partial.total) : partial.total;
-    for (let number = 1; number <= end; number += 1) {
+    for (let number = 1; number <= partial.total; number += 1) {
       if (partial.fragments.has(number)) continue;
       if (missing.length > 0 && number - (missing[0] as number) >= MAX_SET_BITS) break;
       missing.push(number);
@@ -73,7 +86,7 @@ export class Reassembly {
     const partial = this.#partials.get(sequenceNumber);
     if (!partial) return;
     this.#partials.delete(sequenceNumber);
-    this.#budget.giveBack(partial.octets);
+    this.#room.giveBack(partial.octets);
   }
 
   dropBelow(sequenceNumber: number): void {
@@ -85,7 +98,11 @@ export class Reassembly {
   }
 
   #begin(data: DataFragSubmessage): Partial | null {
-    if (this.#partials.size >= LIMITS.partialSamples) return null;
+    if (this.#partials.size >= LIMITS.partialSamples) {
+      // An earlier one goes first: those behind it cannot be delivered before it.
+      if (this.latest <= data.sequenceNumber) return null;
+      this.drop(this.latest);
+    }
     const total = Math.ceil(data.sampleOctets / data.fragmentOctets);
     const partial: Partial = { head: { ...data, inlineQos: null, payload: Buffer.alloc(0) }, total, fragments: new Map(), octets: 0 };
     this.#partials.set(data.sequenceNumber, partial);

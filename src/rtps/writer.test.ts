@@ -123,7 +123,7 @@ t.test('a question for the first heartbeat is answered, also when there is nothi
     writer.match(a, 0);
     poll(writer, 0);
     ackNack(writer, a, base, [], false);
-    t.same(poll(writer, 0.01).sent, base === 0 ? ['a: heartbeat 1-0'] : [], `base ${base}`);
+    t.same(poll(writer, 0.01).sent, ['a: heartbeat 1-0'], `base ${base}`);
   }
   const writer = topicWriter();
   writer.write(change());

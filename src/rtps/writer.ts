@@ -1,6 +1,6 @@
 import { LIMITS } from './limits.ts';
-import { MAX_SET_BITS, type NumberSet } from './number-set.ts';
-import type { EntityId, Guid } from './protocol.ts';
+import type { NumberSet } from './number-set.ts';
+import { type EntityId, FRAGMENT_OCTETS, type Guid } from './protocol.ts';
 
 /** One sample in a writer's history (8.2.6, CacheChange). */
 export interface Change {
@@ -21,6 +21,8 @@ export interface WriterOptions {
   /** Samples kept for late joiners and for sending again; Infinity keeps one change an instance (discovery). */
   readonly depth: number;
   readonly transientLocal: boolean;
+  /** A reliable reader gets no data before it has spoken: one that only somebody else announced costs no more than heartbeats. */
+  readonly awaitsReaders?: boolean;
 }
 
 /** A remote reader, as matching found it. */
@@ -49,8 +51,8 @@ interface ReaderProxy {
   next: number;
   /** It has all up to here; -1: it has not said anything yet. */
   acknowledged: number;
-  /** Asked for again. */
-  readonly requested: Set<number>;
+  /** Asked for again, as of its last word. */
+  requested: Set<number>;
   readonly requestedFragments: Map<number, readonly number[]>;
   heartbeatAsked: boolean;
   /** Monotonic seconds of the next heartbeat, while something is not acknowledged. */
@@ -65,6 +67,9 @@ interface ReaderProxy {
 /** 8.4.2.2.3: heartbeats go on until everything is acknowledged; the first ones quickly, so that a loss is soon made good. */
 const FIRST_HEARTBEAT_SECONDS = 0.1;
 const LAST_HEARTBEAT_SECONDS = 3;
+
+/** What waits for its budget to be sent again is looked at no more often than this. */
+const RESEND_PAUSE_SECONDS = 0.05;
 
 /**
  * A stateful writer (8.4.9): keeps the last samples, sends each to every matched reader, and to the reliable ones again until they
@@ -158,11 +163,11 @@ export class StatefulWriter {
     // Some ask with base 0 for the first heartbeat (Fast DDS); nothing is acknowledged by that. One that lies ahead is no news either.
     const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
     proxy.acknowledged = acknowledged;
-    // What it was never sent, or asks for again.
-    for (const number of numbers) if (number <= this.#last && number < proxy.next) proxy.requested.add(number);
-    for (const number of proxy.requested) if (number < base) proxy.requested.delete(number);
+    // What it was sent once and misses; it says so of everything at once, so what it asked for before is forgotten.
+    proxy.requested = new Set(numbers.filter((number) => number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
-    if (!isFinal && numbers.length === 0 && (acknowledged < this.#last || base === 0)) proxy.heartbeatAsked = true;
+    // It asks for the first heartbeat, which it may have missed: also when there is nothing else to say.
+    if (!isFinal && numbers.length === 0 && (acknowledged < this.#last || base <= 1)) proxy.heartbeatAsked = true;
     if (proxy.heartbeatAsked || !this.#isSettled(proxy)) this.#busy.add(proxy);
     else this.#busy.delete(proxy);
     this.#forgetAcknowledged();
@@ -183,7 +188,7 @@ export class StatefulWriter {
       const actions = this.#actionsFor(proxy, nowSeconds);
       if (actions.length > 0) send(proxy.reader, actions);
       if (this.#isSettled(proxy)) this.#busy.delete(proxy);
-      else deadline = Math.min(deadline, proxy.heartbeatAt);
+      else deadline = Math.min(deadline, this.#deadlineOf(proxy, nowSeconds));
     }
     return deadline;
   }
@@ -192,7 +197,8 @@ export class StatefulWriter {
     const { reader } = proxy;
     const actions: WriterAction[] = [];
     const irrelevant: number[] = [];
-    if (proxy.next <= this.#last) {
+    const isSilent = this.#options.awaitsReaders === true && reader.reliable && proxy.acknowledged < 0;
+    if (proxy.next <= this.#last && !isSilent) {
       const first = this.#first();
       // What left the history before it could be sent: the heartbeat says that it is gone, one by one is told only what is in between.
       for (let number = Math.max(proxy.next, first); number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
@@ -200,7 +206,7 @@ export class StatefulWriter {
       proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
     }
     if (proxy.requested.size > 0 || proxy.requestedFragments.size > 0) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
-    if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: irrelevant });
+    if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: ascending(irrelevant) });
     const isDue = proxy.acknowledged < this.#last && nowSeconds >= proxy.heartbeatAt;
     if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
       actions.push({ kind: 'heartbeat', first: this.#first(), last: this.#last });
@@ -212,10 +218,15 @@ export class StatefulWriter {
   }
 
   #add(proxy: ReaderProxy, number: number, actions: WriterAction[], irrelevant: number[]): void {
-    const change = this.#history.get(number);
-    const isForIt = change && number > proxy.from && (change.only === null || change.only === proxy.reader.guid);
-    if (isForIt) actions.push({ kind: 'data', change });
+    const change = this.#changeFor(proxy, number);
+    if (change) actions.push({ kind: 'data', change });
     else irrelevant.push(number);
+  }
+
+  /** What a reader may have under this number; undefined: nothing, or nothing any more. */
+  #changeFor({ from, reader }: ReaderProxy, number: number): Change | undefined {
+    const change = this.#history.get(number);
+    return change && number > from && (change.only === null || change.only === reader.guid) ? change : undefined;
   }
 
   /** Sends again within the reader's budget; what is beyond it waits. */
@@ -223,13 +234,14 @@ export class StatefulWriter {
     const passed = Math.max(0, nowSeconds - proxy.resendAtSeconds);
     proxy.resendOctets = Math.min(LIMITS.resendOctets, proxy.resendOctets + passed * LIMITS.resendOctets);
     proxy.resendAtSeconds = nowSeconds;
-    for (const [number, fragments] of proxy.requestedFragments) {
+    for (const [number, numbers] of proxy.requestedFragments) {
       if (proxy.resendOctets <= 0) return;
       proxy.requestedFragments.delete(number);
-      const change = this.#history.get(number);
-      if (!change) irrelevant.push(number);
-      else if (!proxy.requested.has(number)) actions.push({ kind: 'fragments', change, numbers: fragments.slice(0, MAX_SET_BITS) });
-      proxy.resendOctets -= fragments.length * 1024;
+      if (proxy.requested.has(number)) continue;
+      const change = this.#changeFor(proxy, number);
+      if (change) actions.push({ kind: 'fragments', change, numbers });
+      else irrelevant.push(number);
+      proxy.resendOctets -= numbers.length * FRAGMENT_OCTETS;
     }
     for (const number of [...proxy.requested].sort((a, b) => a - b)) {
       if (proxy.resendOctets <= 0) return;
@@ -238,6 +250,12 @@ export class StatefulWriter {
       const payload = this.#history.get(number)?.payload;
       proxy.resendOctets -= 64 + (payload instanceof Buffer ? payload.length : 0);
     }
+  }
+
+  /** When it is to be looked at again: its next heartbeat is due, or what it asked for has its budget. */
+  #deadlineOf({ heartbeatAt, requested, requestedFragments, resendOctets }: ReaderProxy, nowSeconds: number): number {
+    if (requested.size === 0 && requestedFragments.size === 0) return heartbeatAt;
+    return Math.min(heartbeatAt, nowSeconds + Math.max(0, -resendOctets / LIMITS.resendOctets) + RESEND_PAUSE_SECONDS);
   }
 
   #isSettled(proxy: ReaderProxy): boolean {
@@ -260,4 +278,9 @@ export class StatefulWriter {
     for (const { reader, acknowledged } of this.#proxies.values()) if (reader.reliable) everybody = Math.min(everybody, acknowledged);
     for (const number of this.#history.keys()) if (number <= everybody) this.#history.delete(number);
   }
+}
+
+/** Each number once, as a gap is written. */
+function ascending(numbers: readonly number[]): number[] {
+  return [...new Set(numbers)].sort((a, b) => a - b);
 }

@@ -27,7 +27,7 @@ export type NodeCommand =
   | { readonly do: 'alert'; readonly alert: Alert }
   | { readonly do: 'shutdown'; readonly progress: ShutdownProgress }
   | { readonly do: 'stream'; readonly stream: NodeStream }
-  | { readonly do: 'details' }
+  | { readonly do: 'details'; readonly collect: boolean }
   | { readonly do: 'stop' };
 
 /** Health statuses whose `cpu_percent` counts from 1. */
@@ -125,10 +125,10 @@ export class GraphNode {
     this.tell({ do: 'stream', stream });
   }
 
-  /** As they are now, after a garbage collection. */
-  async details(): Promise<NodeEvent<'details'>> {
+  /** As they are now; `collect`: after a garbage collection, so that memory means what is in use. */
+  async details({ collect = false } = {}): Promise<NodeEvent<'details'>> {
     const before = this.all('details').length;
-    this.tell({ do: 'details' });
+    this.tell({ do: 'details', collect });
     const found = await this.waitForCount('details', before + 1, () => true, 60);
     return found[before] as NodeEvent<'details'>;
   }
@@ -140,7 +140,7 @@ export class GraphNode {
       const details = await this.details();
       if (satisfied(details)) return details;
       if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.#account()}`);
-      await new Promise((later) => setTimeout(later, 50));
+      await new Promise((later) => setTimeout(later, 100));
     }
   }
 

@@ -37,11 +37,11 @@ export class Network {
     return new Host(this.#namespace(`host${this.#namespaces.length}`));
   }
 
-  /** A bridge with the subnet 10.77.<number>.0/24, numbers from 1. */
-  segment(): Segment {
+  /** A bridge with the subnet 10.77.<number>.0/24, numbers from 1. `multicast`: whether it passes any. */
+  segment({ multicast = true } = {}): Segment {
     this.#switchName ??= this.#namespace('switch');
     this.#segments += 1;
-    return new Segment(this.#switchName, this.#segments);
+    return new Segment(this.#switchName, this.#segments, multicast);
   }
 
   #namespace(what: string): string {
@@ -124,11 +124,13 @@ export class Segment {
   readonly #switchName: string;
   readonly #number: number;
   readonly #bridge: string;
+  readonly #multicast: boolean;
   #ports = 0;
 
-  constructor(switchName: string, number: number) {
+  constructor(switchName: string, number: number, multicast: boolean) {
     this.#switchName = switchName;
     this.#number = number;
+    this.#multicast = multicast;
     this.#bridge = `br${number}`;
     // The bridge and the lossy links hand frames on; the namespace itself shall say nothing.
     run('ip', ['netns', 'exec', switchName, 'sh', '-c', 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true']);
@@ -175,6 +177,7 @@ export class Segment {
     const name = host.nextInterface();
     host.ip('link', 'add', name, 'type', 'veth', 'peer', 'name', switchEnd, 'netns', this.#switchName);
     if (port) this.#ip('link', 'set', port, 'master', this.#bridge);
+    if (port && !this.#multicast) this.#ip('link', 'set', port, 'type', 'bridge_slave', 'mcast_flood', 'off');
     this.#ip('link', 'set', switchEnd, 'up');
     return new Interface(host, name, this.address(options.number ?? this.#ports));
   }

@@ -138,11 +138,17 @@ export class Peer {
     });
   }
 
-  /** Builds the peers if need be, and starts one on the host's addresses, unless the options name one. */
-  static async start(host: Host, vendor: Vendor, mode: PeerMode, options: readonly string[] = []): Promise<Peer> {
+  /** Builds the peers if need be, and starts one on the host's addresses or on those given; on none: as the implementation chooses. */
+  static async start(
+    host: Host,
+    vendor: Vendor,
+    mode: PeerMode,
+    options: readonly string[] = [],
+    addresses: readonly string[] = host.addresses,
+  ): Promise<Peer> {
     const program = join(await build('peers'), `peer-${vendor}`);
-    const addresses = options.includes('--address') ? [] : host.addresses.flatMap((address) => ['--address', address]);
-    const child = host.spawn(program, [mode, ...addresses, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const given = options.includes('--address') ? [] : addresses.flatMap((address) => ['--address', address]);
+    const child = host.spawn(program, [mode, ...given, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
     return new Peer(child, `peer-${vendor} ${mode} ${options.join(' ')}`);
   }
 

@@ -28,7 +28,7 @@ interface Correlation {
   readonly header: Buffer;
   /** Inline QoS of the reply; null: none. */
   readonly inlineQos: Buffer | null;
-  /** Which of the readers of the reply topic is the client's. */
+  /** Which of the readers of the reply topic is the client's; of one that does not tell, every one of its participant. */
   readonly isClient: (reader: MatchedReader) => boolean;
 }
 
@@ -105,11 +105,9 @@ export class ServiceServer {
     const { header } = correlation;
     const payload =
       header.length === 0 ? encoded : Buffer.concat([encoded.subarray(0, HEADER_OCTETS), header, encoded.subarray(HEADER_OCTETS)]);
-    const reader = this.replies.state.readers.find(correlation.isClient);
-    if (reader) {
-      this.#send(correlation, payload, reader);
-      return;
-    }
+    const readers = this.replies.state.readers.filter(correlation.isClient);
+    for (const reader of readers) this.#send(correlation, payload, reader);
+    if (readers.length > 0) return;
     if (this.#waiting.size >= MAX_WAITING) return;
     const waiting: WaitingReply = {
       correlation,

@@ -56,7 +56,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #participant: Participant;
   readonly #writers: Readonly<Record<TopicName, LocalWriter>>;
-  readonly #readers = new Map<string, LocalReader>();
+  readonly #readers = new Map<string, { readonly type: MessageType; readonly reader: LocalReader }>();
   readonly #service: ServiceServer | null;
   readonly #graph: NodeGraph;
 
@@ -186,7 +186,7 @@ export class Session {
         if (offerOf(received.writer) === offer) take(received);
       },
     });
-    this.#readers.set(key, reader);
+    this.#readers.set(key, { type, reader });
     this.#publishGraph();
   }
 
@@ -213,11 +213,12 @@ export class Session {
     if (!this.#writers) return;
     const { nodes } = this.#options.names;
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
-    const ofType = (name: string): string[] => [...this.#readers].filter(([key]) => key.includes(name)).map(([, { guid }]) => guid);
+    const ofType = (type: MessageType): string[] =>
+      [...this.#readers.values()].filter((entry) => entry.type === type).map(({ reader }) => reader.guid);
     const graph: GraphNode[] = [
       { name: nodes.healthMonitor, writers: [healthStatus.guid, diagnostics.guid], readers: [] },
-      { name: nodes.thresholdMonitor, writers: [], readers: ofType('health_status') },
-      { name: nodes.alertPublisher, writers: [alerts.guid], readers: ofType('alerts') },
+      { name: nodes.thresholdMonitor, writers: [], readers: ofType(HEALTH_STATUS) },
+      { name: nodes.alertPublisher, writers: [alerts.guid], readers: ofType(ALERT) },
     ];
     if (this.#service) {
       const { replies, requests } = this.#service;

@@ -29,6 +29,8 @@ export class EmbeddedTransport implements RosTransport {
   readonly #options: EmbeddedOptions;
   readonly #sessionOptions: SessionOptions;
   #session: Session | null = null;
+  /** Addresses, as the names of the configuration were last resolved. */
+  #staticPeers: readonly string[] = [];
   #refusedBefore = 0;
   #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #conflictSeconds = Number.NEGATIVE_INFINITY;
@@ -63,10 +65,12 @@ export class EmbeddedTransport implements RosTransport {
 
   async start(): Promise<void> {
     const { place, log } = this.#options;
-    const staticPeers = await addressesOf(place, log);
-    const session = new Session({ ...this.#sessionOptions, staticPeers }, null);
+    this.#staticPeers = await addressesOf(place, log);
+    const session = new Session({ ...this.#sessionOptions, staticPeers: this.#staticPeers }, null);
     await session.start();
-    this.#session = session;
+    // It may have been stopped meanwhile.
+    if (this.#stopped) session.stop();
+    else this.#session = session;
   }
 
   async stop(): Promise<void> {
@@ -123,9 +127,8 @@ export class EmbeddedTransport implements RosTransport {
     const old = this.#session;
     if (!old || this.#stopped) return;
     this.#refusedBefore += old.participant.refused;
-    const { staticPeers } = this.#sessionOptions;
     old.stop();
-    const session = new Session({ ...this.#sessionOptions, staticPeers }, old.histories);
+    const session = new Session({ ...this.#sessionOptions, staticPeers: this.#staticPeers }, old.histories);
     this.#session = session;
     session.start().then(
       () => {
@@ -133,6 +136,7 @@ export class EmbeddedTransport implements RosTransport {
         this.#options.log('notice', 'joined the ROS 2 graph anew, because an address of this machine is gone');
       },
       (error: Error) => {
+        if (this.#stopped) return;
         this.#problem = `cannot join the ROS 2 graph: ${error.message}`;
         this.#options.log('error', 'cannot join the ROS 2 graph; trying again', { error: error.message });
         this.#rejoinTimer = setTimeout(() => this.#rejoin(), REJOIN_AGAIN_MS);

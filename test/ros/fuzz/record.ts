@@ -11,13 +11,13 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
+import { GraphNode } from '../../support/graph-node.ts';
 import { type Host, Network } from '../../support/network.ts';
 import { Peer, VENDORS, type Vendor } from '../../support/peers.ts';
 import { readCapture } from './pcap.ts';
 import { select } from './select.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../src/rtps/testing/recorded/', import.meta.url));
-const SERVER = fileURLToPath(new URL('serve.ts', import.meta.url));
 const VERSIONS: Readonly<Record<Vendor, string>> = { cyclone: 'Cyclone DDS 0.10.2', fastdds: 'Fast DDS 2.9.1' };
 const VENDOR_IDS: Readonly<Record<string, number>> = {
   cyclone: 0x0110,
@@ -156,15 +156,15 @@ async function lossy(network: Network, vendor: Vendor): Promise<void> {
 
 async function call(network: Network, vendor: Vendor): Promise<void> {
   const host = network.host();
-  const server = host.spawn(process.execPath, [SERVER], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(server.stdout as NodeJS.ReadableStream, 'data');
+  const node = await GraphNode.start(host);
+  node.stream({ hz: 1, count: 1000 });
   await scene(host, 'lo', `${vendor}-call`, VERSIONS[vendor], VENDOR_IDS[vendor] as number, async () => {
     const request = ['--set', 'reason=MANUAL', '--set', 'requested_by=Zoë', '--set', 'timeout=30.5'];
     const client = await Peer.start(host, vendor, 'call', ['--clients', '2', '--repeat', '2', ...request]);
     await client.waitForCount('reply', 4);
     await client.kill();
   });
-  server.kill('SIGTERM');
+  await node.kill();
 }
 
 async function graph(network: Network, vendor: Vendor, ros: 'humble' | 'iron'): Promise<void> {
@@ -187,8 +187,8 @@ async function ros(network: Network, rmw: string): Promise<void> {
     });
     await once(child, 'close');
   };
-  const server = host.spawn(process.execPath, [SERVER], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(server.stdout as NodeJS.ReadableStream, 'data');
+  const node = await GraphNode.start(host);
+  node.stream({ hz: 1, count: 1000 });
   await scene(
     host,
     'lo',
@@ -219,7 +219,7 @@ async function ros(network: Network, rmw: string): Promise<void> {
       );
     },
   );
-  server.kill('SIGTERM');
+  await node.kill();
 }
 
 const network = new Network();

@@ -3,6 +3,8 @@ import type { Captured } from './pcap.ts';
 const DATA_FRAG = 0x16;
 /** Of each shape of datagram so many are kept. */
 const MOST_ALIKE = 2;
+/** What is announced of these differs from what is announced of others. */
+const NAMES = /safe_shutdown(?:Request|Reply)|health_status|ros_discovery_info/g;
 
 interface Outline {
   /** Kinds of submessages, and from which entity to which: datagrams of the same shape are alike. */
@@ -45,7 +47,7 @@ export function select(all: readonly Captured[]): Captured[] {
     contents.add(content);
     if (fragmentsOf !== null) sample ??= fragmentsOf;
     if (fragmentsOf !== null && fragmentsOf === sample) return true;
-    const key = `${payload.toString('hex', 8, 20)} ${shape}`;
+    const key = `${payload.toString('hex', 8, 20)} ${shape} ${content.match(NAMES)}`;
     const alike = (seen.get(key) ?? 0) + 1;
     seen.set(key, alike);
     return alike <= MOST_ALIKE;

@@ -86,7 +86,7 @@ async function obey(command: NodeCommand): Promise<void> {
     case 'stream':
       return stream(command.stream);
     case 'details': {
-      globalThis.gc?.();
+      if (command.collect) globalThis.gc?.();
       const { rss, heapUsed, external } = process.memoryUsage();
       const { user, system } = process.cpuUsage();
       tell('details', { ...transport.details(), rss_bytes: rss, heap_bytes: heapUsed + external, cpu_seconds: (user + system) / 1e6 });

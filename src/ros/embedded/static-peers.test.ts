@@ -1,0 +1,25 @@
+import t from 'tap';
+import type { GraphPlace } from '../graph.ts';
+import { addressesOf } from './static-peers.ts';
+
+async function addresses(place: Partial<GraphPlace>): Promise<{ found: string[]; lines: string[] }> {
+  const lines: string[] = [];
+  const whole: GraphPlace = { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [], ...place };
+  const found = await addressesOf(whole, (level, message, fields) => lines.push(`${level}: ${message} ${JSON.stringify(fields)}`));
+  return { found, lines };
+}
+
+t.test('which addresses are asked, by the range of discovery', async (t) => {
+  const staticPeers = ['10.0.0.7', '10.0.0.8', '10.0.0.7'];
+  t.same((await addresses({ staticPeers })).found, ['10.0.0.7', '10.0.0.8'], 'each once');
+  t.same((await addresses({ staticPeers, discoveryRange: 'LOCALHOST' })).found, ['127.0.0.1', '10.0.0.7', '10.0.0.8']);
+  t.same((await addresses({ staticPeers, discoveryRange: 'SYSTEM_DEFAULT' })).found, []);
+  t.same((await addresses({})).found, []);
+});
+
+t.test('names are looked up; one that is not known is said and left out', async (t) => {
+  const { found, lines } = await addresses({ staticPeers: ['localhost', 'no-such-robot.invalid', '10.0.0.7'] });
+  t.same(found, ['127.0.0.1', '10.0.0.7']);
+  t.equal(lines.length, 1);
+  t.match(lines[0], /^warning: a static peer cannot be resolved .*no-such-robot\.invalid/);
+});

@@ -1,0 +1,235 @@
+import t, { type Test } from 'tap';
+import type { LocalWriter } from './endpoints.ts';
+import { LIMITS } from './limits.ts';
+import { ENTITY, entityOf } from './protocol.ts';
+import { heapOctets } from './testing/heap.ts';
+import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
+import { participantOn, readerOf, type TestParticipant, type TestReader, writerOf } from './testing/participants.ts';
+import { Stranger } from './testing/stranger.ts';
+import { VirtualTime } from './testing/virtual-time.ts';
+
+interface Rig {
+  readonly time: VirtualTime;
+  readonly wire: Wire;
+  readonly network: MemoryNetwork;
+  readonly participant: TestParticipant;
+  readonly writer: LocalWriter;
+  /** An honest peer, matched with it. */
+  readonly friend: {
+    readonly participant: TestParticipant;
+    readonly network: MemoryNetwork;
+    readonly writer: LocalWriter;
+    readonly reader: TestReader;
+  };
+  /** Octets that were sent to an address. */
+  sentTo(address: string): number;
+  /** A sample goes through, both ways. */
+  works(t: Test): Promise<void>;
+}
+
+async function rig(t: Test): Promise<Rig> {
+  const time = new VirtualTime(t, 1000);
+  const wire = new Wire();
+  const sent = new Map<string, number>();
+  wire.onFlight = ({ to, datagram }: Flight) => sent.set(to, (sent.get(to) ?? 0) + datagram.length);
+  const make = (address: string) => {
+    const network = wire.host({ lan: address });
+    const participant = participantOn(network, time.now);
+    t.teardown(() => participant.stop());
+    return { network, participant, writer: writerOf(participant), reader: readerOf(participant) };
+  };
+  const [own, friend] = [make('10.0.0.1'), make('10.0.0.2')];
+  await own.participant.start();
+  await friend.participant.start();
+  await time.pass(5);
+  let samples = 0;
+  return {
+    time,
+    wire,
+    ...own,
+    friend,
+    sentTo: (address) => sent.get(address) ?? 0,
+    works: async (t) => {
+      samples += 1;
+      own.participant.write(own.writer, Buffer.from(`to the friend ${samples}`));
+      friend.participant.write(friend.writer, Buffer.from(`from the friend ${samples}`));
+      await time.pass(1);
+      t.equal(friend.reader.samples.at(-1), `to the friend ${samples}`);
+      t.equal(own.reader.samples.at(-1), `from the friend ${samples}`);
+    },
+  };
+}
+
+t.test('a participant that announces 100,000 endpoints', async (t) => {
+  const { network, participant, writer, sentTo, works, time } = await rig(t);
+  const stranger = new Stranger(1);
+  network.inject(stranger.announcement(), '10.0.0.99', true);
+  const before = heapOctets();
+  const started = performance.now();
+  let received = 0;
+  for (let key = 1; key <= 100_000; key += 1) {
+    const datagram = stranger.endpoint(key % 2 === 0, key, {
+      userData: `number ${key}`,
+      ...(key % 10 === 0 ? { topic: `rt/nonsense${key}` } : {}),
+    });
+    received += datagram.length;
+    network.inject(datagram, '10.0.0.99', false);
+  }
+  t.ok(writer.state.readerCount <= LIMITS.matchedPerParticipant + 1, `${writer.state.readerCount} readers matched`);
+  t.ok(heapOctets() - before < 8e6, `${heapOctets() - before} octets more`);
+  t.ok(sentTo('10.0.0.99') < received / 10, `${sentTo('10.0.0.99')} octets sent for ${received}`);
+  t.ok(performance.now() - started < 20_000, `${performance.now() - started} ms`);
+  t.match(participant.lines.join('\n'), /too many endpoints/);
+  t.ok(participant.lines.length < 5, 'said once');
+  await works(t);
+  await time.pass(LIMITS.unansweredLeaseSeconds + 5);
+  t.equal(writer.state.readerCount, 1, 'forgotten, as it never answered');
+  t.equal(participant.peerCount, 1);
+});
+
+t.test('so many participants that each has a share', async (t) => {
+  const { network, participant, writer, works } = await rig(t);
+  for (let number = 1; number <= 400; number += 1) {
+    const stranger = new Stranger(number);
+    network.inject(stranger.announcement(), '10.0.0.99', true);
+    for (let key = 1; key <= 40; key += 1) network.inject(stranger.endpoint(false, key), '10.0.0.99', false);
+  }
+  t.equal(writer.state.readerCount, LIMITS.matchedPerEndpoint);
+  t.equal(participant.heldOctets, 0);
+  await works(t);
+});
+
+t.test('10,000 participants that are not there', async (t) => {
+  const { network, participant, sentTo, works, time } = await rig(t);
+  const before = heapOctets();
+  let received = 0;
+  for (let number = 1; number <= 10_000; number += 1) {
+    const victim = { address: `10.0.0.${(number % 50) + 100}`, port: 7410 };
+    const datagram = new Stranger(number, victim).announcement('x'.repeat(1000));
+    received += datagram.length;
+    network.inject(datagram, '10.0.0.3', true);
+    if (number % 1000 === 0) await time.pass(0.5);
+  }
+  t.equal(participant.peerCount, LIMITS.participants);
+  t.ok(heapOctets() - before < 12e6, `${heapOctets() - before} octets more`);
+  await works(t);
+  t.equal(participant.addressOf(`${'0'.repeat(32)}`), null);
+  await time.pass(LIMITS.unansweredLeaseSeconds + 5);
+  t.equal(participant.peerCount, 1, 'none stays');
+  let sent = 0;
+  for (let i = 100; i < 150; i += 1) sent += sentTo(`10.0.0.${i}`);
+  t.ok(sent < 3 * received, `${sent} octets sent to others for ${received} received`);
+  await time.pass(60);
+  let later = 0;
+  for (let i = 100; i < 150; i += 1) later += sentTo(`10.0.0.${i}`);
+  t.equal(later, sent, 'and nothing any more');
+});
+
+t.test('one that is only said to be there costs little more than was sent for it', async (t) => {
+  const { network, participant, sentTo, time } = await rig(t);
+  for (let i = 0; i < 40; i += 1) writerOf(participant, { topic: `rt/topic${i}` });
+  const datagram = new Stranger(1, { address: '10.0.0.200', port: 7410 }).announcement();
+  // By unicast, so that it is announced to by unicast as well.
+  network.inject(datagram, '10.0.0.200', false);
+  await time.pass(0.01);
+  t.ok(sentTo('10.0.0.200') < 4 * datagram.length, `${sentTo('10.0.0.200')} octets at once for ${datagram.length}`);
+  await time.pass(3600);
+  t.ok(sentTo('10.0.0.200') < 25 * datagram.length, `${sentTo('10.0.0.200')} octets in all`);
+});
+
+t.test('an announcement that names a group as its address', async (t) => {
+  const { network, participant, wire, time } = await rig(t);
+  const floods: Flight[] = [];
+  wire.onFlight = (flight) => {
+    if (!flight.isMulticast && !flight.to.startsWith('10.0.0.')) floods.push(flight);
+  };
+  for (const [i, address] of ['239.255.0.1', '255.255.255.255', '0.0.0.0'].entries()) {
+    network.inject(new Stranger(i, { address, port: 7400 }).announcement(), '10.0.0.3', true);
+  }
+  await time.pass(10);
+  t.equal(participant.peerCount, 4);
+  t.same(floods, []);
+});
+
+t.test('requests without end', async (t) => {
+  const { network, participant, writer, sentTo, works, time } = await rig(t);
+  for (let i = 0; i < 10; i += 1) participant.write(writer, Buffer.alloc(50_000, 'x'));
+  await time.pass(1);
+  const stranger = new Stranger(1);
+  network.inject(stranger.announcement(), '10.0.0.99', true);
+  network.inject(stranger.endpoint(false, 1), '10.0.0.99', false);
+  const reader = entityOf(stranger.guid(false, 1));
+  const own = entityOf(writer.guid);
+  const before = sentTo('10.0.0.99');
+  const start = time.now();
+  for (let i = 0; i < 2000; i += 1) {
+    network.inject(stranger.request(reader, own, 1), '10.0.0.99', false);
+    await time.pass(0.001);
+  }
+  const seconds = time.now() - start;
+  const sent = sentTo('10.0.0.99') - before;
+  t.ok(sent < LIMITS.resendOctets * (seconds + 3), `${sent} octets in ${seconds} s`);
+  await works(t);
+});
+
+t.test('its own datagrams, and those of others once more', async (t) => {
+  const { network, participant, writer, friend, wire, works, time } = await rig(t);
+  const heard: Flight[] = [];
+  wire.onFlight = (flight) => heard.push({ ...flight, datagram: Buffer.from(flight.datagram) });
+  await works(t);
+  await time.pass(10);
+  wire.onFlight = () => {};
+  const samples = friend.reader.samples.length;
+  let answers = 0;
+  wire.onFlight = ({ isMulticast }) => {
+    if (!isMulticast) answers += 1;
+  };
+  const { refused } = participant;
+  for (let round = 0; round < 20; round += 1) {
+    for (const { datagram, from } of heard) network.inject(datagram, from, round % 2 === 0);
+  }
+  await time.pass(5);
+  t.ok(answers <= 20 * heard.length, `${answers} answers to ${20 * heard.length} datagrams`);
+  t.equal(participant.refused, refused);
+  t.equal(participant.peerCount, 1);
+  t.equal(writer.state.readerCount, 1);
+  t.equal(friend.reader.samples.length, samples, 'nothing twice');
+  await works(t);
+});
+
+t.test('one participant speaks for another', async (t) => {
+  const { network, participant, writer, friend, works } = await rig(t);
+  const stranger = new Stranger(1);
+  network.inject(stranger.announcement(), '10.0.0.99', true);
+  const theirs = new Stranger(1);
+  // An endpoint of the friend, announced by the stranger.
+  Object.assign(theirs, { prefix: friend.participant.prefix });
+  const lie = theirs.endpoint(false, 77);
+  lie.write(stranger.prefix, 8, 'hex');
+  const before = writer.state.readerCount;
+  network.inject(lie, '10.0.0.99', false);
+  t.equal(writer.state.readerCount, before);
+  t.equal(participant.peerCount, 2);
+  await works(t);
+});
+
+t.test('waiting samples of many writers stay within the budget', async (t) => {
+  const { network, participant, works, time } = await rig(t);
+  const before = heapOctets();
+  for (let number = 1; number <= 200; number += 1) {
+    const stranger = new Stranger(number);
+    network.inject(stranger.announcement(), '10.0.0.99', true);
+    for (let key = 1; key <= 2; key += 1) {
+      network.inject(stranger.endpoint(true, key), '10.0.0.99', false);
+      const writer = entityOf(stranger.guid(true, key));
+      for (let sample = 2; sample < 250; sample += 1)
+        network.inject(stranger.data(writer, Buffer.alloc(4), ENTITY.UNKNOWN, sample), '10.0.0.99', false);
+    }
+  }
+  t.ok(participant.heldOctets <= LIMITS.waitingOctets, `${participant.heldOctets}`);
+  t.ok(participant.heldOctets > LIMITS.waitingOctets / 2, 'it came so far');
+  t.ok(heapOctets() - before < 2 * LIMITS.waitingOctets + 4e6, `${heapOctets() - before} octets more`);
+  await works(t);
+  await time.pass(LIMITS.unansweredLeaseSeconds + 5);
+  t.equal(participant.heldOctets, 0);
+});

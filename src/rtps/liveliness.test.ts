@@ -1,0 +1,78 @@
+import t, { type Test } from 'tap';
+import { ackNack, header } from './message-writer.ts';
+import { BUILTIN_ENDPOINTS, ENTITY, entityOf, READS_LIVELINESS, VENDOR } from './protocol.ts';
+import { only } from './testing/dissect.ts';
+import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
+import { participantOn } from './testing/participants.ts';
+import { Stranger } from './testing/stranger.ts';
+import { VirtualTime } from './testing/virtual-time.ts';
+
+const ADDRESS = '10.0.0.99';
+
+interface Rig {
+  readonly time: VirtualTime;
+  readonly network: MemoryNetwork;
+  readonly stranger: Stranger;
+  /** Heartbeats for the stranger's reader of liveliness messages, since last asked. */
+  heartbeats(): { readonly first: number; readonly last: number }[];
+  /** The stranger's reader says that it has everything below 1, and may ask for a heartbeat. */
+  acknowledge(count: number, isFinal: boolean): void;
+}
+
+async function rig(t: Test): Promise<Rig> {
+  const time = new VirtualTime(t, 1000);
+  const wire = new Wire();
+  const network = wire.host({ lan: '10.0.0.1' });
+  const participant = participantOn(network, time.now);
+  t.teardown(() => participant.stop());
+  await participant.start();
+  const stranger = new Stranger(1);
+  const flights: Flight[] = [];
+  wire.onFlight = (flight) => flights.push(flight);
+  return {
+    time,
+    network,
+    stranger,
+    heartbeats: () => {
+      const sent = flights.splice(0).filter(({ to }) => to === ADDRESS);
+      return only(
+        'heartbeat',
+        sent.map(({ datagram }) => datagram),
+      ).filter(({ sender, receiver }) => entityOf(sender) === ENTITY.LIVELINESS_WRITER && receiver === ENTITY.LIVELINESS_READER);
+    },
+    acknowledge: (count, isFinal) => {
+      const answer = ackNack(ENTITY.LIVELINESS_READER, ENTITY.LIVELINESS_WRITER, { base: 1, numbers: [] }, count, isFinal);
+      network.inject(Buffer.concat([header(stranger.prefix, VENDOR.FAST_DDS), answer]), ADDRESS, false);
+    },
+  };
+}
+
+/** An announcement of the stranger with these builtin endpoints. */
+function announcement(stranger: Stranger, builtin: number): Buffer {
+  const datagram = stranger.announcement();
+  const parameter = Buffer.from([0x58, 0, 4, 0, 0, 0, 0, 0]);
+  parameter.writeUInt32LE(BUILTIN_ENDPOINTS, 4);
+  const at = datagram.indexOf(parameter);
+  if (at < 0) throw new Error('the announcement does not say which builtin endpoints it has');
+  datagram.writeUInt32LE(builtin, at + 4);
+  return datagram;
+}
+
+t.test('a reader of liveliness messages is told that there are none, and answered whenever it asks', async (t) => {
+  const { time, network, stranger, heartbeats, acknowledge } = await rig(t);
+  network.inject(announcement(stranger, BUILTIN_ENDPOINTS | READS_LIVELINESS), ADDRESS, true);
+  await time.pass(0.05);
+  t.match(heartbeats(), [{ first: 1, last: 0 }]);
+  acknowledge(1, false);
+  t.match(heartbeats(), [{ first: 1, last: 0 }], 'it had not got the first one');
+  acknowledge(2, true);
+  await time.pass(15);
+  t.same(heartbeats(), [], 'nothing more once it has');
+});
+
+t.test('one that has no such reader is told nothing of it', async (t) => {
+  const { time, network, stranger, heartbeats } = await rig(t);
+  network.inject(announcement(stranger, BUILTIN_ENDPOINTS), ADDRESS, true);
+  await time.pass(5);
+  t.same(heartbeats(), []);
+});

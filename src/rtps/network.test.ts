@@ -1,0 +1,123 @@
+import { createSocket, type Socket } from 'node:dgram';
+import t, { type Test } from 'tap';
+import { allInterfaces, type Channel, type Interface, isInNetwork, UdpNetwork, usableInterfaces } from './network.ts';
+import { MAX_DOMAIN, ports } from './protocol.ts';
+
+const entry = (address: string, family: 'IPv4' | 'IPv6', internal: boolean, netmask = '255.255.255.0') =>
+  ({ address, netmask, family, internal, mac: '', cidr: null, scopeid: 0 }) as never;
+
+const MACHINE = {
+  lo: [entry('127.0.0.1', 'IPv4', true, '255.0.0.0'), entry('::1', 'IPv6', true)],
+  eth0: [entry('10.0.0.5', 'IPv4', false), entry('10.0.1.5', 'IPv4', false), entry('fe80::1', 'IPv6', false)],
+  wlan0: [entry('192.168.0.7', 'IPv4', false)],
+};
+
+t.test('which interfaces are used', async (t) => {
+  const all = allInterfaces(MACHINE);
+  const names = (list: readonly Interface[]): string[] => list.map(({ name, address }) => `${name} ${address}`);
+  t.same(names(all), ['lo 127.0.0.1', 'eth0 10.0.0.5', 'eth0 10.0.1.5', 'wlan0 192.168.0.7']);
+  t.same(names(usableInterfaces(false, all)), ['eth0 10.0.0.5', 'eth0 10.0.1.5', 'wlan0 192.168.0.7'], 'all but loopback');
+  t.same(names(usableInterfaces(true, all)), ['lo 127.0.0.1'], 'loopback alone');
+  t.same(names(usableInterfaces(false, all.slice(0, 1))), ['lo 127.0.0.1'], 'loopback where there is no other');
+  t.same(names(usableInterfaces(false, [])), ['lo 127.0.0.1'], 'and where there is none at all');
+  const many = Array.from({ length: 100 }, (_, i) => ({
+    name: `veth${i}`,
+    address: `10.0.${i}.1`,
+    netmask: '255.255.255.0',
+    isLoopback: false,
+  }));
+  t.equal(usableInterfaces(false, many).length, 16);
+});
+
+t.test('networks', async (t) => {
+  const own = (address: string, netmask: string): Interface => ({ name: '', address, netmask, isLoopback: false });
+  t.ok(isInNetwork('10.0.0.255', own('10.0.0.1', '255.255.255.0')));
+  t.notOk(isInNetwork('10.0.1.1', own('10.0.0.1', '255.255.255.0')));
+  t.ok(isInNetwork('192.168.7.9', own('192.168.4.1', '255.255.252.0')));
+  t.ok(isInNetwork('1.2.3.4', own('200.0.0.1', '0.0.0.0')));
+  t.notOk(isInNetwork('10.0.0.2', own('10.0.0.1', '255.255.255.255')));
+});
+
+t.test('ports of every domain are ports', async (t) => {
+  t.equal(ports.metaMulticast(0), 7400);
+  t.equal(ports.metaUnicast(0, 3), 7416);
+  t.equal(ports.userUnicast(1, 0), 7661);
+  t.ok(ports.userUnicast(MAX_DOMAIN, 0) < 65536);
+});
+
+/** A domain that nobody else on this machine uses just now, most likely. */
+const DOMAIN = 100 + (process.pid % 100);
+
+async function opened(
+  t: Test,
+  network: UdpNetwork,
+): Promise<{ ports: Readonly<Record<Channel, number>>; heard: { text: string; viaMulticast: boolean }[] }> {
+  const heard: { text: string; viaMulticast: boolean }[] = [];
+  const bound = await network.open(DOMAIN, {
+    onDatagram: (datagram, _address, viaMulticast) => heard.push({ text: String(datagram), viaMulticast }),
+    onProblem: (message, fields) => t.comment(`${message} ${JSON.stringify(fields)}`),
+  });
+  t.teardown(() => network.close());
+  return { ports: bound, heard };
+}
+
+const until = async (satisfied: () => boolean): Promise<void> => {
+  for (const end = performance.now() + 10_000; !satisfied() && performance.now() < end; ) await new Promise((done) => setTimeout(done, 5));
+};
+
+t.test('two participants of a machine take neighbouring ports, and hear what is sent there', async (t) => {
+  const [a, b] = [new UdpNetwork(true), new UdpNetwork(true)];
+  const first = await opened(t, a);
+  const second = await opened(t, b);
+  t.ok(second.ports.meta > first.ports.meta);
+  t.equal(first.ports.user, first.ports.meta + 1);
+  t.equal((first.ports.meta - ports.metaUnicast(DOMAIN, 0)) % 2, 0);
+  a.send('meta', Buffer.from('meta'), '127.0.0.1', second.ports.meta);
+  a.send('user', Buffer.from('user'), '127.0.0.1', second.ports.user);
+  await until(() => second.heard.length === 2);
+  t.same(second.heard.map(({ text }) => text).sort(), ['meta', 'user']);
+  t.same(first.heard, []);
+  a.close();
+  a.send('user', Buffer.from('after'), '127.0.0.1', second.ports.user);
+  const again = await opened(t, a);
+  t.same(again.ports, first.ports, 'closed ports are free');
+});
+
+t.test('listening on an interface that is not there is no error, and is said', async (t) => {
+  const network = new UdpNetwork(true);
+  const problems: string[] = [];
+  await network.open(DOMAIN, { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
+  t.teardown(() => network.close());
+  const gone: Interface = { name: 'eth9', address: '10.255.255.254', netmask: '255.255.255.0', isLoopback: false };
+  network.join([gone]);
+  network.join([gone]);
+  t.same(problems, ['cannot listen to the multicast group'], 'once');
+  network.multicast(Buffer.from('x'), gone);
+  network.join([]);
+});
+
+t.test('own addresses', async (t) => {
+  const network = new UdpNetwork(false);
+  network.interfaces();
+  t.ok(network.isOwn('127.0.0.1'));
+  t.ok(network.isOwn('127.1.2.3'));
+  t.notOk(network.isOwn('203.0.113.1'));
+  for (const { address } of allInterfaces()) t.ok(network.isOwn(address));
+});
+
+t.test('no port is free: it says so, and nothing stays open', async (t) => {
+  const taken: Socket[] = [];
+  t.teardown(() => {
+    for (const socket of taken) socket.close();
+  });
+  // In the last domain there are few.
+  const [first, last] = [ports.metaUnicast(MAX_DOMAIN, 0), 65535];
+  for (let port = first; port <= last; port += 2) {
+    const socket = createSocket('udp4');
+    taken.push(socket);
+    await new Promise<void>((done) => socket.once('error', () => done()).bind(port, '127.0.0.1', () => done()));
+  }
+  const network = new UdpNetwork(true);
+  await t.rejects(network.open(MAX_DOMAIN, { onDatagram: () => {}, onProblem: () => {} }), { message: /no free port .* domain 232/ });
+  await t.rejects(network.open(MAX_DOMAIN, { onDatagram: () => {}, onProblem: () => {} }), { message: /no free port/ }, 'again');
+});

@@ -1,0 +1,48 @@
+import type { Endpoints } from './endpoints.ts';
+import type { Channel, Network } from './network.ts';
+import type { Packer } from './packer.ts';
+import type { Peers } from './peers.ts';
+import { type EntityId, type Guid, prefixOf } from './protocol.ts';
+import type { SendToWriter } from './reader.ts';
+import type { SendToReader } from './writer.ts';
+
+/** Sends what the endpoints have to say, each to where its counterpart is reached. */
+export class Outbox {
+  readonly #endpoints: Endpoints;
+  readonly #peers: Peers;
+  readonly #packer: Packer;
+  readonly #network: Network;
+
+  constructor(endpoints: Endpoints, peers: Peers, packer: Packer, network: Network) {
+    this.#endpoints = endpoints;
+    this.#peers = peers;
+    this.#packer = packer;
+    this.#network = network;
+  }
+
+  /** Sends everything that is due. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
+  poll(nowSeconds: number): number {
+    let due = Number.POSITIVE_INFINITY;
+    for (const state of this.#endpoints.writerStates.values()) {
+      const send: SendToReader = (reader, actions) =>
+        this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions));
+      due = Math.min(due, state.poll(nowSeconds, send));
+    }
+    for (const state of this.#endpoints.readerStates.values()) {
+      const send: SendToWriter = (writer, actions) =>
+        this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions));
+      due = Math.min(due, state.poll(nowSeconds, send));
+    }
+    return due;
+  }
+
+  #send(own: EntityId, to: Guid, datagrams: readonly Buffer[]): void {
+    const peer = this.#peers.get(prefixOf(to));
+    // Discovery's own endpoints are told by the two high bits of the kind (9.3.1.2).
+    const channel: Channel = (own & 0xc0) === 0xc0 ? 'meta' : 'user';
+    const locator = channel === 'meta' ? peer?.meta : peer?.user;
+    if (!peer || !locator) return;
+    const port = peer.ports.get(to) ?? locator.port;
+    for (const datagram of datagrams) this.#network.send(channel, datagram, locator.address, port);
+  }
+}

@@ -1,0 +1,169 @@
+import t from 'tap';
+import type { ParticipantData } from './discovery-data.ts';
+import { LIMITS } from './limits.ts';
+import type { Interface } from './network.ts';
+import { chooseLocator, type Peer, Peers } from './peers.ts';
+
+const OURS: readonly Interface[] = [
+  { name: 'eth0', address: '10.0.1.1', netmask: '255.255.255.0', isLoopback: false },
+  { name: 'wlan0', address: '192.168.4.1', netmask: '255.255.252.0', isLoopback: false },
+];
+
+function data(number: number, changes: Partial<ParticipantData> = {}): ParticipantData {
+  const at = (port: number) => [{ address: '10.0.1.2', port }];
+  return {
+    prefix: number.toString(16).padStart(24, '0'),
+    vendor: 0x0110,
+    domain: 0,
+    name: '',
+    userData: '',
+    leaseSeconds: 20,
+    metaUnicast: at(7410),
+    userUnicast: at(7411),
+    readsLiveliness: false,
+    ...changes,
+  };
+}
+
+const ANNOUNCEMENT = Buffer.from('as it arrived');
+
+function add(peers: Peers, number: number, now: number, changes: Partial<ParticipantData> = {}): Peer {
+  const { peer } = peers.add(data(number, changes), ANNOUNCEMENT, '10.0.1.2', OURS, now);
+  if (!peer) throw new Error('refused');
+  return peer;
+}
+
+t.test('a lease ends when nothing was heard for so long', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 100);
+  a.isConfirmed = true;
+  t.equal(peers.nextExpirySeconds, 100 + LIMITS.unansweredLeaseSeconds, 'or earlier, had it not answered');
+  t.same(peers.expired(119.9), []);
+  t.equal(peers.nextExpirySeconds, 120);
+  peers.heard(a, '10.0.1.2', OURS, 119.9);
+  t.same(peers.expired(120.1), []);
+  t.equal(peers.nextExpirySeconds, 139.9);
+  t.same(peers.expired(140), [a]);
+  t.equal(peers.get(a.data.prefix), a, 'still listed');
+  peers.remove(a.data.prefix);
+  t.equal(peers.size, 0);
+  t.equal(peers.expired(141).length, 0);
+  t.equal(peers.nextExpirySeconds, Number.POSITIVE_INFINITY);
+});
+
+t.test('one that never answers is not there for long', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 0, { leaseSeconds: 300 });
+  t.same(peers.expired(LIMITS.unansweredLeaseSeconds), []);
+  t.same(peers.expired(LIMITS.unansweredLeaseSeconds + 0.1), [a]);
+});
+
+t.test('time that this process stood still is nobody’s silence', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 0);
+  a.isConfirmed = true;
+  peers.excuse(3600);
+  t.same(peers.expired(3610), []);
+  t.same(peers.expired(3621), [a]);
+});
+
+t.test('when there are too many, one that has not answered makes room, the longest silent first', async (t) => {
+  const peers = new Peers();
+  const all = Array.from({ length: LIMITS.participants }, (_, i) => add(peers, i + 1, i === 7 ? -1 : 0));
+  const { peer, evicted } = peers.add(data(9001), ANNOUNCEMENT, '', OURS, 1);
+  t.equal(evicted, all[7]);
+  t.ok(peer);
+  t.equal(peers.size, LIMITS.participants);
+  t.equal(peers.get(all[7]?.data.prefix ?? ''), undefined);
+  for (const each of peers.all()) each.isConfirmed = true;
+  t.same(peers.add(data(9002), ANNOUNCEMENT, '', OURS, 1), { peer: null, evicted: null });
+  t.equal(peers.refused, 1);
+  t.equal(peers.size, LIMITS.participants);
+});
+
+t.test('an announcement is kept as a copy, unless it is large', async (t) => {
+  const peers = new Peers();
+  const datagram = Buffer.from(ANNOUNCEMENT);
+  const { peer } = peers.add(data(1), datagram, '', OURS, 0);
+  datagram.fill(0);
+  t.same(peer?.announcement, ANNOUNCEMENT);
+  t.equal(peer?.announcement.buffer.byteLength, ANNOUNCEMENT.length);
+  peers.update(peer as Peer, data(1), Buffer.alloc(LIMITS.announcementOctets + 1), '', OURS);
+  t.equal(peer?.announcement.length, 0);
+});
+
+t.test('which of its addresses is sent to', async (t) => {
+  const far = { address: '172.17.0.1', port: 7410 };
+  const lan = { address: '10.0.1.2', port: 7410 };
+  const wlan = { address: '192.168.7.9', port: 7410 };
+  t.same(chooseLocator([far, lan, wlan], '192.168.7.9', OURS), wlan, 'the one that its announcement came from');
+  t.same(chooseLocator([far, lan, wlan], '10.9.9.9', OURS), lan, 'else one in a network of ours');
+  t.same(chooseLocator([far, wlan], '10.9.9.9', OURS), wlan, 'by its netmask');
+  t.same(chooseLocator([far], '10.9.9.9', OURS), far, 'else the first');
+  t.equal(chooseLocator([], '10.9.9.9', OURS), null);
+});
+
+t.test('another way when the chosen one is silent, not before', async (t) => {
+  const peers = new Peers();
+  const both = (port: number) => [
+    { address: '10.0.1.2', port },
+    { address: '192.168.4.2', port },
+  ];
+  const a = add(peers, 1, 0, { metaUnicast: both(7410), userUnicast: both(7411) });
+  t.equal(a.meta?.address, '10.0.1.2');
+  peers.heard(a, '192.168.4.2', OURS, 5);
+  t.equal(a.meta?.address, '10.0.1.2');
+  peers.heard(a, '10.0.1.2', OURS, 6);
+  peers.heard(a, '192.168.4.2', OURS, 11);
+  t.equal(a.meta?.address, '10.0.1.2');
+  peers.heard(a, '10.66.66.66', OURS, 12.5);
+  t.equal(a.meta?.address, '10.0.1.2', 'an address that is not its own');
+  peers.heard(a, '192.168.4.2', OURS, 12.5);
+  t.equal(a.meta?.address, '192.168.4.2');
+  t.same(a.user, { address: '192.168.4.2', port: 7411 });
+});
+
+t.test('a changed announcement: other addresses, another lease', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 0);
+  a.isConfirmed = true;
+  const at = (address: string, port: number) => [{ address, port }];
+  peers.update(a, data(1, { leaseSeconds: 5 }), Buffer.from('2'), '10.66.6.6', OURS);
+  t.equal(a.meta?.address, '10.0.1.2', 'what stays is kept');
+  t.equal(peers.nextExpirySeconds, 5);
+  peers.update(a, data(1, { metaUnicast: at('10.0.1.7', 7412), userUnicast: at('10.0.1.7', 7413) }), Buffer.from('3'), '10.0.1.7', OURS);
+  t.same(a.meta, { address: '10.0.1.7', port: 7412 });
+  t.same(a.user, { address: '10.0.1.7', port: 7413 });
+});
+
+t.test('a peer whose address has changed without a word of it', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 0);
+  const moved = '10.0.1.99';
+  peers.heard(a, moved, OURS, 7.9);
+  t.equal(a.meta?.address, '10.0.1.2', 'not at once: anybody can speak in its name');
+  peers.heard(a, moved, OURS, 8);
+  t.same(
+    [a.meta, a.user],
+    [
+      { address: moved, port: 7410 },
+      { address: moved, port: 7411 },
+    ],
+  );
+  peers.heard(a, moved, OURS, 30);
+  t.equal(a.meta?.address, moved, 'heard from where it is sent to');
+  peers.heard(a, '10.0.1.55', OURS, 37);
+  peers.heard(a, '10.0.1.55', OURS, 39);
+  t.equal(a.meta?.address, '10.0.1.2', 'what it announces has its turn');
+});
+
+t.test('an answer shows that a way is good, wherever it comes from', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 0);
+  for (let now = 1; now < 60; now += 1) {
+    peers.heard(a, '10.66.66.66', OURS, now);
+    if (now % 5 === 0) peers.answered(a, now);
+  }
+  t.equal(a.meta?.address, '10.0.1.2');
+  t.ok(a.isConfirmed);
+});

@@ -1,0 +1,149 @@
+import type { Channel, DatagramHandler, Interface, Network } from '../network.ts';
+import { ports } from '../protocol.ts';
+
+/** A datagram on its way. */
+export interface Flight {
+  readonly datagram: Buffer;
+  readonly from: string;
+  readonly to: string;
+  readonly port: number;
+  readonly isMulticast: boolean;
+}
+
+export interface WireOptions {
+  /** Time on the way of the next copy, milliseconds; null: it is lost. Called once for each copy. */
+  readonly delayMs?: () => number | null;
+  /** Copies of the next datagram. */
+  readonly copies?: () => number;
+}
+
+interface Place {
+  readonly segment: string;
+  readonly address: string;
+}
+
+/** Cables and switches in memory: hosts are in segments, and reach what is in a segment of theirs. Datagrams take a timer's time. */
+export class Wire {
+  options: WireOptions;
+  readonly networks = new Set<MemoryNetwork>();
+  /** Sees every datagram that is sent, before it may be lost. */
+  onFlight: (flight: Flight) => void = () => {};
+
+  constructor(options: WireOptions = {}) {
+    this.options = options;
+  }
+
+  /** A machine with these interfaces: addresses by the name of their segment. */
+  host(addresses: Readonly<Record<string, string>>): MemoryNetwork {
+    return new MemoryNetwork(this, addresses);
+  }
+
+  carry(
+    datagram: Buffer,
+    from: Place,
+    receivers: (network: MemoryNetwork) => ((datagram: Buffer, from: string) => void) | null,
+    flight: Flight,
+  ): void {
+    this.onFlight(flight);
+    for (const network of this.networks) {
+      const receive = receivers(network);
+      if (!receive) continue;
+      for (let copies = this.options.copies?.() ?? 1; copies > 0; copies -= 1) {
+        const delay = this.options.delayMs ? this.options.delayMs() : 1;
+        if (delay !== null) setTimeout(() => receive(Buffer.from(datagram), from.address), delay);
+      }
+    }
+  }
+}
+
+/** The network as one participant has it. */
+export class MemoryNetwork implements Network {
+  readonly #wire: Wire;
+  /** Address by segment. */
+  #addresses: Readonly<Record<string, string>>;
+  #handler: DatagramHandler | null = null;
+  #ports: Readonly<Record<Channel, number>> = { meta: 0, user: 0 };
+  #groupPort = 0;
+  #joined = new Set<string>();
+  /** It neither sends nor hears: the process is stopped, its sockets' buffers are full. */
+  isFrozen = false;
+
+  constructor(wire: Wire, addresses: Readonly<Record<string, string>>) {
+    this.#wire = wire;
+    this.#addresses = addresses;
+  }
+
+  get isOpen(): boolean {
+    return this.#handler !== null;
+  }
+
+  /** Other interfaces from now on; it notices at its next look. */
+  set addresses(addresses: Readonly<Record<string, string>>) {
+    this.#addresses = addresses;
+  }
+
+  interfaces(): Interface[] {
+    return Object.entries(this.#addresses).map(([name, address]) => ({ name, address, netmask: '255.255.255.0', isLoopback: false }));
+  }
+
+  isOwn(address: string): boolean {
+    return address.startsWith('127.') || Object.values(this.#addresses).includes(address);
+  }
+
+  open(domain: number, handler: DatagramHandler): Promise<Readonly<Record<Channel, number>>> {
+    const taken = [...this.#wire.networks].filter((other) => Object.values(this.#addresses).some((address) => other.isOwn(address))).length;
+    this.#ports = { meta: ports.metaUnicast(domain, taken), user: ports.userUnicast(domain, taken) };
+    this.#groupPort = ports.metaMulticast(domain);
+    this.#handler = handler;
+    this.#wire.networks.add(this);
+    return Promise.resolve(this.#ports);
+  }
+
+  join(interfaces: readonly Interface[]): void {
+    this.#joined = new Set(interfaces.map(({ name }) => name));
+  }
+
+  send(_channel: Channel, datagram: Buffer, address: string, port: number): void {
+    const from = this.#placeTowards(address);
+    if (!from || this.isFrozen) return;
+    const flight = { datagram, from: from.address, to: address, port, isMulticast: false };
+    this.#wire.carry(datagram, from, (other) => other.receiverAt(address, port), flight);
+  }
+
+  multicast(datagram: Buffer, out: Interface): void {
+    const address = this.#addresses[out.name];
+    if (address === undefined || this.isFrozen) return;
+    const from = { segment: out.name, address };
+    const flight = { datagram, from: address, to: '239.255.0.1', port: this.#groupPort, isMulticast: true };
+    this.#wire.carry(datagram, from, (other) => other.receiverOfGroup(out.name, this.#groupPort), flight);
+  }
+
+  close(): void {
+    this.#handler = null;
+    this.#wire.networks.delete(this);
+  }
+
+  /** What reaches an address and port of this host; null: nobody listens there. */
+  receiverAt(address: string, port: number): ((datagram: Buffer, from: string) => void) | null {
+    if (!Object.values(this.#addresses).includes(address) || (port !== this.#ports.meta && port !== this.#ports.user)) return null;
+    return (datagram, from) => this.inject(datagram, from, false);
+  }
+
+  receiverOfGroup(segment: string, port: number): ((datagram: Buffer, from: string) => void) | null {
+    if (this.#addresses[segment] === undefined || !this.#joined.has(segment) || port !== this.#groupPort) return null;
+    return (datagram, from) => this.inject(datagram, from, true);
+  }
+
+  /** A datagram arrives, at once. */
+  inject(datagram: Buffer, from: string, viaMulticast: boolean): void {
+    if (!this.isFrozen) this.#handler?.onDatagram(datagram, from, viaMulticast);
+  }
+
+  #placeTowards(address: string): Place | null {
+    for (const [segment, own] of Object.entries(this.#addresses)) {
+      if (own === address || own.split('.').slice(0, 3).join('.') === address.split('.').slice(0, 3).join('.'))
+        return { segment, address: own };
+    }
+    return null;
+  }
+}

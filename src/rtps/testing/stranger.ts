@@ -1,0 +1,80 @@
+import { endpointPayload, participantPayload } from '../discovery-data.ts';
+import { ENTITY, type EntityId, type GuidPrefix, guidOf, type Locator, VENDOR } from '../protocol.ts';
+import { OWN_QOS } from '../qos.ts';
+import { entity, message, sn, submessage, u16, u32 } from './octets.ts';
+import { TOPIC } from './participants.ts';
+
+/** Datagrams of somebody who is not there: a participant on paper, that says what a test wants it to say. */
+export class Stranger {
+  readonly prefix: GuidPrefix;
+  readonly #locator: Locator;
+  readonly #next = new Map<EntityId, number>();
+  #count = 0;
+
+  /** The same number is the same stranger. */
+  constructor(number: number, locator: Locator = { address: '10.0.0.99', port: 7410 }) {
+    this.prefix = `0110${number.toString(16).padStart(20, '0')}`;
+    this.#locator = locator;
+  }
+
+  /** An announcement of itself. */
+  announcement(name = 'stranger', leaseSeconds = 100): Buffer {
+    const { address, port } = this.#locator;
+    const payload = participantPayload(
+      {
+        prefix: this.prefix,
+        vendor: VENDOR.CYCLONE_DDS,
+        domain: 0,
+        name,
+        userData: '',
+        leaseSeconds,
+        metaUnicast: [this.#locator],
+        userUnicast: [{ address, port: port + 1 }],
+      },
+      null,
+    );
+    return message(this.prefix, data(ENTITY.UNKNOWN, ENTITY.SPDP_WRITER, 1, payload));
+  }
+
+  /** Data number `number` of an endpoint of its; by default the next one. */
+  data(writer: EntityId, payload: Buffer, reader: EntityId = ENTITY.UNKNOWN, number?: number): Buffer {
+    const next = number ?? (this.#next.get(writer) ?? 0) + 1;
+    this.#next.set(writer, next);
+    return message(this.prefix, data(reader, writer, next, payload));
+  }
+
+  /** An announcement of an endpoint. */
+  endpoint(
+    isWriter: boolean,
+    key: number,
+    changes: Partial<{ topic: string; type: string; userData: string; reliable: boolean }> = {},
+  ): Buffer {
+    const guid = this.guid(isWriter, key);
+    const { reliable = true, ...names } = changes;
+    const payload = endpointPayload({ ...TOPIC, ...names, guid, qos: { ...OWN_QOS, reliable, durability: 1 } }, 10);
+    const [writer, reader] = isWriter
+      ? [ENTITY.PUBLICATIONS_WRITER, ENTITY.PUBLICATIONS_READER]
+      : [ENTITY.SUBSCRIPTIONS_WRITER, ENTITY.SUBSCRIPTIONS_READER];
+    return this.data(writer, payload, reader);
+  }
+
+  guid(isWriter: boolean, key: number): string {
+    return guidOf(this.prefix, (key << 8) | (isWriter ? 0x03 : 0x04));
+  }
+
+  heartbeat(writer: EntityId, first: number, last: number, reader: EntityId = ENTITY.UNKNOWN): Buffer {
+    this.#count += 1;
+    return message(this.prefix, submessage(0x07, [entity(reader), entity(writer), sn(first), sn(last), u32(this.#count)]));
+  }
+
+  /** Asks a writer for these 256 numbers. */
+  request(reader: EntityId, writer: EntityId, base: number): Buffer {
+    this.#count += 1;
+    const all = Array.from({ length: 8 }, () => u32(0xffffffff));
+    return message(this.prefix, submessage(0x06, [entity(reader), entity(writer), sn(base), u32(256), ...all, u32(this.#count)]));
+  }
+}
+
+function data(reader: EntityId, writer: EntityId, number: number, payload: Buffer): Buffer {
+  return submessage(0x15, [u16(0), u16(16), entity(reader), entity(writer), sn(number), payload], { flags: 4 });
+}
