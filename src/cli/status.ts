@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../app/programs.ts';
 import { configPath, loadConfig } from '../config/load.ts';
-import type { Alert } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -137,8 +137,18 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     lines.push(`  ${LABELS[metric].padEnd(12)} ${value === null ? 'unavailable' : `${value.toFixed(1).padStart(6)} ${unit}`}`);
   }
   lines.push('', alerts.length === 0 ? '  No open alerts' : '  Open alerts:');
-  for (const alert of alerts)
-    lines.push(`    ${coloured(alert.severity)}  ${alert.metric} ${alert.value} (threshold ${alert.threshold}) since ${alert.timestamp}`);
+  const local = document.nodes.find((node) => node.local)?.node_name;
+  for (const { alert_id, metric, severity, threshold, timestamp, value } of alerts) {
+    const node = nodeOfAlertId(alert_id);
+    const whose = node === local ? '' : `${node}: `;
+    lines.push(`    ${coloured(severity)}  ${whose}${metric} ${value} (threshold ${threshold}) since ${timestamp}`);
+  }
+  const others = document.nodes.filter((node) => !node.local);
+  if (others.length > 0) lines.push('', '  Other nodes:');
+  for (const { node_name, status, age_seconds } of others) {
+    const heard = age_seconds === null ? 'not heard since the start' : `heard ${duration(age_seconds)} ago`;
+    lines.push(`    ${coloured(status)}  ${node_name}, ${heard}`);
+  }
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(
     '',
@@ -147,6 +157,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
     `  ROS 2        ${document.ros.transport}: ${document.ros.reason}`,
   );
+  if (document.ros.problem) lines.push(`               ${document.ros.problem}`);
   lines.push(...shutdownLines(document.shutdown));
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);
