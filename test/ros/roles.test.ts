@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { globSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { tailFolder } from '../../src/store/tail.ts';
 import { temporaryFolder } from '../support/fixtures.ts';
 import { type Host, Network, networkUnavailable } from '../support/network.ts';
@@ -36,6 +38,12 @@ function startRoles(t: Test, host: Host, ...roles: string[]): { child: ChildProc
   return { child, output: () => text, ended };
 }
 
+interface Answer {
+  readonly reachable: boolean;
+  readonly health: HealthStatus;
+  readonly status: StatusDocument;
+}
+
 async function until(what: () => boolean, explain: () => string): Promise<void> {
   const deadline = Date.now() + 60_000;
   while (!what()) {
@@ -50,13 +58,24 @@ t.test('three processes, a role each, on one machine; Ctrl-C ends them all', { s
   const host = network.host();
   const { child, output, ended } = startRoles(t, host);
   await until(() => ROLES.every((role) => new RegExp(`^${role} *\\| .*is running`, 'm').test(output())), output);
+  const ask = (index: number): Answer => {
+    const argv = ['status', '--url', `http://127.0.0.1:${5000 + index}`, '--json'];
+    return JSON.parse(spawnSync(...host.command(join(ROOT, 'bin/edge-health'), argv), { encoding: 'utf8' }).stdout) as Answer;
+  };
   for (const [index, role] of ROLES.entries()) {
-    const url = `http://127.0.0.1:${5000 + index}`;
-    const { stdout } = spawnSync(...host.command(join(ROOT, 'bin/edge-health'), ['status', '--url', url, '--json']), { encoding: 'utf8' });
-    const answer = JSON.parse(stdout) as { reachable: boolean; health: { node_name: string } };
-    t.equal(answer.reachable, true);
-    t.equal(answer.health.node_name, role);
+    const { health, reachable, status } = ask(index);
+    t.equal(reachable, true);
+    t.equal(health.node_name, role);
+    t.equal(status.shutdown.enabled, role === 'edge_brain', 'one call of /safe_shutdown is answered once');
   }
+  await until(() => ask(0).status.nodes.length === ROLES.length, output);
+  t.same(
+    ask(0)
+      .status.nodes.map(({ node_name }) => node_name)
+      .toSorted(),
+    ROLES.toSorted(),
+    'edge_brain shows all three',
+  );
   t.notMatch(output(), /<\d>/, 'the log is for people');
   child.kill('SIGINT');
   t.same(await ended, [0, null]);
