@@ -6,16 +6,25 @@ import { parseArgs } from 'node:util';
 import { thisMachine } from './support/machine.ts';
 import { serviceNodeOptions } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
-import { number, verdict } from './support/render.ts';
+import { quantity, verdict } from './support/render.ts';
 import { saveOutcome } from './support/results.ts';
 
-const PROGRAMS: Readonly<Record<string, { readonly about: string; readonly boundMinutes: number }>> = {
+interface Program {
+  readonly about: string;
+  /** It is ended after so long, the long measurement not counted. */
+  readonly boundMinutes: number;
+  /** It has a long measurement, whose length is --minutes at most. */
+  readonly isLong?: true;
+}
+
+const PROGRAMS: Readonly<Record<string, Program>> = {
   sample: { about: 'CPU of one sample, against systeminformation', boundMinutes: 4 },
-  service: { about: 'the whole service at 1 Hz, against collectd and node_exporter', boundMinutes: 3 },
+  service: { about: 'the whole service at 1 Hz, against collectd and node_exporter', boundMinutes: 3, isLong: true },
   start: { about: 'start to the first health status, against node_exporter', boundMinutes: 3 },
   rest: { about: '/health at 1,000 requests a second, against node_exporter', boundMinutes: 4 },
   week: { about: 'questions over a week of samples, against plain SQL', boundMinutes: 15 },
   thousand: { about: '1,000 samples a second, for information', boundMinutes: 4 },
+  ros: { about: 'both ROS 2 transports: latency, cost, 1,000 statuses a second', boundMinutes: 15, isLong: true },
 };
 const ORDER = Object.keys(PROGRAMS);
 /** After being asked to end, a program has this long to end what it started. */
@@ -23,11 +32,11 @@ const PATIENCE_SECONDS = 30;
 
 const USAGE = `Usage: npm run bench -- [--only NAME,...] [--minutes N]
 
-Measures edge-health beside its rivals and writes bench/RESULTS.md. Takes about 20 minutes; nothing else should run meanwhile.
+Measures edge-health beside its rivals and writes bench/RESULTS.md. Takes about half an hour; nothing else should run meanwhile.
 
   --only NAME,...  only these, the others keep their figures:
 ${ORDER.map((name) => `                     ${name.padEnd(9)} ${PROGRAMS[name]?.about}`).join('\n')}
-  --minutes N      length of the long measurement of \`service\` (default 10)
+  --minutes N      length of the long measurement of \`service\`, and twice that of \`ros\` (default 10)
 `;
 
 function fail(message: string): never {
@@ -62,7 +71,7 @@ async function run(name: string, minutes: number): Promise<Outcome | null> {
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
     text += part;
   });
-  const boundMinutes = (PROGRAMS[name]?.boundMinutes ?? 0) + (name === 'service' ? minutes : 0);
+  const boundMinutes = (PROGRAMS[name]?.boundMinutes ?? 0) + (PROGRAMS[name]?.isLong ? minutes : 0);
   let killer: NodeJS.Timeout | undefined;
   const end = (): void => {
     child.kill('SIGTERM');
@@ -99,8 +108,8 @@ async function main(): Promise<number> {
     }
     saveOutcome(machine, name, outcome, ORDER);
     for (const row of outcome.rows) {
-      const rival = row.rival ? ` (${row.rival.name}: ${number(row.rival.value)})` : '';
-      process.stdout.write(`${row.figure}: ${number(row.ours)} ${row.unit}${rival} ${verdict(row).replaceAll('*', '')}\n`);
+      const rival = row.rival ? ` (${row.rival.name}: ${quantity(row.rival.value, row.unit)})` : '';
+      process.stdout.write(`${row.figure}: ${quantity(row.ours, row.unit)}${rival} ${verdict(row).replaceAll('*', '')}\n`);
     }
   }
   if (failed.length > 0) process.stderr.write(`bench: not measured: ${failed.join(', ')}; see above\n`);

@@ -13,9 +13,20 @@ has() { command -v "$1" > /dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 missing=
 has collectd || missing="$missing collectd-core"
 has prometheus-node-exporter || has node_exporter || missing="$missing prometheus-node-exporter"
+# The subscribers of `ros`: two DDS implementations with their code generators, a compiler, and network namespaces for them.
+case " $* " in
+  *--only*ros*) ros=1 ;;
+  *--only*) ros= ;;
+  *) ros=1 ;;
+esac
+if [ -n "$ros" ] && has dpkg-query; then
+  for package in cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make; do
+    dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
+  done
+fi
 if [ -n "$missing" ]; then
   if [ "$(id -u)" = 0 ] && has apt-get; then
-    echo "Installing the rivals:$missing..." >&2
+    echo "Installing what is measured against:$missing..." >&2
     # The packages would start their programs as services; the benchmark starts them itself.
     policy=/usr/sbin/policy-rc.d
     if [ -e $policy ]; then
@@ -30,7 +41,7 @@ if [ -n "$missing" ]; then
     # shellcheck disable=SC2086 # a list of words
     apt-get install -y -q --no-install-recommends $missing >&2 ||
       { apt-get update -q >&2 && apt-get install -y -q --no-install-recommends $missing >&2; } ||
-      echo "They could not be installed; what needs them is measured without a rival." >&2
+      echo "They could not be installed; what needs them is measured without a rival, or not at all." >&2
     [ -z "$policy" ] || rm -f $policy
     trap - EXIT INT TERM
     # Nor at the next boot.
@@ -40,7 +51,7 @@ if [ -n "$missing" ]; then
       done
     fi
   else
-    echo "Not installed, so measured without them as rivals; on Debian: apt-get install --no-install-recommends$missing" >&2
+    echo "Not installed, so measured without them, or not at all; on Debian: apt-get install --no-install-recommends$missing" >&2
   fi
 fi
 exec $node bench/main.ts "$@"

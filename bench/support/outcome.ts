@@ -4,7 +4,8 @@ import type { Machine } from './machine.ts';
 export interface Row {
   readonly figure: string;
   readonly unit: string;
-  readonly ours: number;
+  /** Null: not measured; a note says why. */
+  readonly ours: number | null;
   readonly rival?: { readonly name: string; readonly value: number };
   /** The most that our figure may be. */
   readonly atMost?: number;

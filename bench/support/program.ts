@@ -13,8 +13,13 @@ export interface Context {
 export async function benchmark(name: string, work: (context: Context) => Promise<Outcome>): Promise<void> {
   const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } });
   const cleanup = new Cleanup();
+  let isEnding = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => void cleanup.end().finally(() => process.exit(1)));
+    process.on(signal, () => {
+      // A second signal changes nothing: what was started is being ended.
+      if (!isEnding) void cleanup.end().finally(() => process.exit(1));
+      isEnding = true;
+    });
   }
   const progress = (text: string): void => void process.stderr.write(`  ${name}: ${text}\n`);
   try {

@@ -7,12 +7,13 @@ export function number(value: number): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: 0, maximumFractionDigits: digits });
 }
 
-function quantity(value: number, unit: string): string {
+export function quantity(value: number | null, unit: string): string {
+  if (value === null) return 'not measured';
   return unit === '' ? number(value) : `${number(value)} ${unit}`;
 }
 
 function ratio({ ours, rival }: Row): string {
-  if (!rival || ours <= 0 || rival.value <= 0) return '';
+  if (!rival || ours === null || ours <= 0 || rival.value <= 0) return '';
   const times = rival.value / ours;
   return times >= 1 ? `${number(times)} × less` : `${number(1 / times)} × more`;
 }
@@ -27,7 +28,7 @@ function targets({ atMost, timesLess, unit }: Row): string {
 /** Null: there is no target, or nothing to hold it against. */
 export function isMet(row: Row): boolean | null {
   const { ours, rival, atMost, timesLess } = row;
-  if (timesLess !== undefined && !rival) return null;
+  if (ours === null || (timesLess !== undefined && !rival)) return null;
   if (atMost === undefined && timesLess === undefined) return null;
   return (atMost === undefined || ours <= atMost) && (timesLess === undefined || !rival || rival.value >= ours * timesLess);
 }

@@ -77,7 +77,7 @@ export class Announcer {
 
   /** A participant was found: it may have missed our announcements so far; with this one it can read what follows. */
   greet(peer: Peer, nowSeconds: number): void {
-    this.#announceTo(peer);
+    this.#announceTo(peer, nowSeconds);
     this.#greetSeconds = Math.min(this.#greetSeconds, nowSeconds + GREET_AGAIN_SECONDS);
   }
 
@@ -100,19 +100,19 @@ export class Announcer {
       const datagram = this.#datagram(this.#announcement(this.#towards(address)), null);
       for (let index = 0; index < indexes; index += 1) {
         const port = ports.metaUnicast(domain, index);
-        if (port < 65536 && !(port === this.#ports.meta && network.isOwn(address))) network.send('meta', datagram, address, port);
+        if (port < 65536 && !(port === this.#ports.meta && network.isOwn(address))) network.send('meta', datagram, address, port, true);
       }
     }
     // Those whom the group does not reach found us by a list of theirs: they are told directly.
-    for (const peer of peers.all()) if (!peer.isInGroup) this.#announceTo(peer);
+    for (const peer of peers.all()) if (!peer.isInGroup) this.#announceTo(peer, nowSeconds);
     const pause = FIRST_PAUSES_SECONDS[this.#announcements] ?? PERIOD_SECONDS;
     this.#announcements += 1;
     this.#dueSeconds = nowSeconds + pause;
     return isLost;
   }
 
-  /** Says that this participant leaves (8.5.3.3.2: dispose), so that nobody waits for its lease to end. */
-  leave(): void {
+  /** Says that this participant leaves (8.5.5.2), so that nobody waits for its lease to end. */
+  leave(nowSeconds: number): void {
     const { network, peers, prefix } = this.#options;
     const change = {
       ...this.#change(participantKey(prefix)),
@@ -122,7 +122,9 @@ export class Announcer {
     };
     const datagram = this.#datagram(change, null);
     for (const out of this.#interfaces) network.multicast(datagram, out);
-    for (const { meta } of peers.all()) if (meta) network.send('meta', datagram, meta.address, meta.port);
+    for (const peer of peers.all()) {
+      if (peer.meta) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.isDoubtful(peer, nowSeconds));
+    }
     this.#dueSeconds = Number.POSITIVE_INFINITY;
     this.#greetSeconds = Number.POSITIVE_INFINITY;
     this.#lookSeconds = Number.POSITIVE_INFINITY;
@@ -132,15 +134,17 @@ export class Announcer {
     this.#greetSeconds = Number.POSITIVE_INFINITY;
     for (const peer of this.#options.peers.all()) {
       if (peer.isConfirmed || nowSeconds - peer.foundSeconds > GREET_FOR_SECONDS) continue;
-      this.#announceTo(peer);
+      this.#announceTo(peer, nowSeconds);
       this.#greetSeconds = nowSeconds + GREET_PERIOD_SECONDS;
     }
   }
 
-  #announceTo({ data, meta }: Peer): void {
+  #announceTo(peer: Peer, nowSeconds: number): void {
+    const { data, meta } = peer;
     if (!meta) return;
     const change = this.#announcement(this.#towards(meta.address));
-    this.#options.network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port);
+    const { network, peers } = this.#options;
+    network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port, peers.isDoubtful(peer, nowSeconds));
   }
 
   /** Takes note of the interfaces as they are now, and listens on new ones. */

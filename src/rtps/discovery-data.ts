@@ -105,7 +105,7 @@ export function endpointPayload(endpoint: Omit<EndpointData, 'unicast' | 'expect
   return list.payload();
 }
 
-/** Throws Malformed when guid, topic or type is missing. Defaults are those of 9.6.2.2.1 (table 9.13): a reader is best effort, a writer reliable. */
+/** Throws Malformed when guid, topic or type is missing. Defaults are those of 9.6.2.2.2 (table 9.13): a reader is best effort, a writer reliable. */
 export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointData {
   const guid = list.guid(PID.ENDPOINT_GUID);
   const topic = list.text(PID.TOPIC_NAME);

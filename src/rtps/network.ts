@@ -15,6 +15,8 @@ const MAX_INTERFACES = 16;
 /** 9.6.1.3: participants on one machine. */
 const MAX_INDEX = 120;
 const RECEIVE_BUFFER_OCTETS = 1024 * 1024;
+/** What waits for a socket that is stuck; beyond it datagrams are lost, as on any network. */
+const SEND_QUEUE_OCTETS = 256 * 1024;
 const LOOPBACK = '127.0.0.1';
 
 /** Which of a participant's two unicast sockets. */
@@ -36,7 +38,11 @@ export interface Network {
   open(domain: number, handler: DatagramHandler): Promise<Readonly<Record<Channel, number>>>;
   /** Listens to the group on these interfaces too; those it listens to already are left as they are. */
   join(interfaces: readonly Interface[]): void;
-  send(channel: Channel, datagram: Buffer, address: string, port: number): void;
+  /**
+   * `isDoubtful`: perhaps nobody is there. The kernel holds what is sent to such a host while it asks for it, seconds long, and a socket
+   * that has much held is stuck: it must not be the one that the others are sent to with.
+   */
+  send(channel: Channel, datagram: Buffer, address: string, port: number, isDoubtful?: boolean): void;
   /** Sends to the group, out of one interface. */
   multicast(datagram: Buffer, out: Interface): void;
   close(): void;
@@ -77,6 +83,8 @@ export class UdpNetwork implements Network {
   #handler: DatagramHandler | null = null;
   #group: Socket | null = null;
   #sockets: Readonly<Record<Channel, Socket>> | null = null;
+  /** For what is sent to those who may not be there. */
+  #doubtful: Socket | null = null;
 
   constructor(localhostOnly: boolean) {
     this.#localhostOnly = localhostOnly;
@@ -99,6 +107,7 @@ export class UdpNetwork implements Network {
       this.#group = await this.#bind(ports.metaMulticast(domain), true, true);
       const bound = await this.#bindUnicast(domain);
       this.#sockets = bound.sockets;
+      this.#doubtful = await this.#bind(0, false, false);
       return bound.ports;
     } catch (error) {
       this.close();
@@ -128,8 +137,10 @@ export class UdpNetwork implements Network {
     }
   }
 
-  send(channel: Channel, datagram: Buffer, address: string, port: number): void {
-    this.#sockets?.[channel].send(datagram, port, address, (error) => {
+  send(channel: Channel, datagram: Buffer, address: string, port: number, isDoubtful?: boolean): void {
+    const socket = isDoubtful ? this.#doubtful : this.#sockets?.[channel];
+    if (!socket || socket.getSendQueueSize() > SEND_QUEUE_OCTETS) return;
+    socket.send(datagram, port, address, (error) => {
       if (error) this.#handler?.onProblem('cannot send', { to: `${address}:${port}`, error: (error as NodeJS.ErrnoException).code });
     });
   }
@@ -150,9 +161,10 @@ export class UdpNetwork implements Network {
   }
 
   close(): void {
-    for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user]) attempt(() => socket?.close());
+    for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user, this.#doubtful]) attempt(() => socket?.close());
     this.#group = null;
     this.#sockets = null;
+    this.#doubtful = null;
     this.#joined.clear();
   }
 

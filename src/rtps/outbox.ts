@@ -25,24 +25,25 @@ export class Outbox {
     let due = Number.POSITIVE_INFINITY;
     for (const state of this.#endpoints.writerStates.values()) {
       const send: SendToReader = (reader, actions) =>
-        this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions));
+        this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions), nowSeconds);
       due = Math.min(due, state.poll(nowSeconds, send));
     }
     for (const state of this.#endpoints.readerStates.values()) {
       const send: SendToWriter = (writer, actions) =>
-        this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions));
+        this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions), nowSeconds);
       due = Math.min(due, state.poll(nowSeconds, send));
     }
     return due;
   }
 
-  #send(own: EntityId, to: Guid, datagrams: readonly Buffer[]): void {
+  #send(own: EntityId, to: Guid, datagrams: readonly Buffer[], nowSeconds: number): void {
     const peer = this.#peers.get(prefixOf(to));
     // Discovery's own endpoints are told by the two high bits of the kind (9.3.1.2).
     const channel: Channel = (own & 0xc0) === 0xc0 ? 'meta' : 'user';
     const locator = channel === 'meta' ? peer?.meta : peer?.user;
     if (!peer || !locator) return;
     const port = peer.ports.get(to) ?? locator.port;
-    for (const datagram of datagrams) this.#network.send(channel, datagram, locator.address, port);
+    const isDoubtful = this.#peers.isDoubtful(peer, nowSeconds);
+    for (const datagram of datagrams) this.#network.send(channel, datagram, locator.address, port, isDoubtful);
   }
 }

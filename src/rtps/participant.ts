@@ -118,6 +118,11 @@ export class Participant implements MessageHandler {
     return this.#peers.size;
   }
 
+  /** Matches of endpoints here with endpoints of others. */
+  get matchedCount(): number {
+    return this.#endpoints.matchedCount;
+  }
+
   /** Datagrams that were RTPS and for this domain. */
   get received(): number {
     return this.#received;
@@ -168,7 +173,7 @@ export class Participant implements MessageHandler {
   stop(): void {
     this.#isStopped = true;
     if (!this.#isOpen) return;
-    this.#announcer.leave();
+    this.#announcer.leave(this.#options.monotonicSeconds());
     this.#agenda.set(Number.POSITIVE_INFINITY);
     this.#isOpen = false;
     this.#options.network.close();

@@ -17,6 +17,8 @@ export interface Peer {
   heardSeconds: number;
   /** The same, from the address that is sent to, or in answer to what was sent there. */
   heardOnPathSeconds: number;
+  /** The same, from that very address; -Infinity: never. */
+  heardThereSeconds: number;
   /** Its announcements reach the group; otherwise it must be announced to directly. */
   isInGroup: boolean;
   /** It has answered: it is more than an announcement. */
@@ -31,6 +33,8 @@ export interface Peer {
 const PATH_SILENT_SECONDS = 6;
 /** The same for an address that the peer has not announced: its own has changed, and not every implementation tells (Fast DDS). */
 const MOVED_SECONDS = 8;
+/** A host counts as there for so long: about as long as the kernel itself takes it to be there. */
+const THERE_SECONDS = 5;
 
 /** The participants that were heard of (8.5.3): who they are, where to reach them, and until when they count as there. */
 export class Peers {
@@ -85,11 +89,13 @@ export class Peers {
       foundSeconds: nowSeconds,
       heardSeconds: nowSeconds,
       heardOnPathSeconds: nowSeconds,
+      heardThereSeconds: Number.NEGATIVE_INFINITY,
       isInGroup: false,
       isConfirmed: false,
       matched: new Set(),
       ports: new Map(),
     };
+    if (source === peer.meta?.address) peer.heardThereSeconds = nowSeconds;
     this.#peers.set(data.prefix, peer);
     this.#expectExpiry(peer);
     return { peer, evicted };
@@ -110,6 +116,7 @@ export class Peers {
     peer.heardSeconds = nowSeconds;
     if (source === peer.meta?.address) {
       peer.heardOnPathSeconds = nowSeconds;
+      peer.heardThereSeconds = nowSeconds;
       return;
     }
     const silentSeconds = nowSeconds - peer.heardOnPathSeconds;
@@ -124,6 +131,12 @@ export class Peers {
       peer.user = user && { ...user, address: source };
     }
     peer.heardOnPathSeconds = nowSeconds;
+    peer.heardThereSeconds = source === peer.meta?.address ? nowSeconds : Number.NEGATIVE_INFINITY;
+  }
+
+  /** Whether nothing shows that somebody is at the address that is sent to. */
+  isDoubtful({ heardThereSeconds }: Peer, nowSeconds: number): boolean {
+    return nowSeconds - heardThereSeconds > THERE_SECONDS;
   }
 
   /** What was sent to a peer has reached it: the way is good, wherever the answer came from. */
@@ -152,6 +165,7 @@ export class Peers {
     for (const peer of this.#peers.values()) {
       peer.heardSeconds += seconds;
       peer.heardOnPathSeconds += seconds;
+      peer.heardThereSeconds += seconds;
     }
   }
 

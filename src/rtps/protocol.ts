@@ -72,7 +72,7 @@ export const ENTITY = {
 export const ENTITY_KIND = { WRITER_NO_KEY: 0x03, READER_NO_KEY: 0x04 } as const;
 
 /**
- * 8.5.4.3: announcer and detector of participants, publications and subscriptions, and the writer of liveliness messages: what this
+ * 9.3.2, BuiltinEndpointSet_t: announcer and detector of participants, publications and subscriptions, and the writer of liveliness messages: what this
  * participant offers.
  */
 export const BUILTIN_ENDPOINTS = 0x43f;

@@ -60,7 +60,7 @@ interface WriterProxy {
 const FIRST_ASK_SECONDS = 0.1;
 const LAST_ASK_SECONDS = 3;
 /**
- * 8.4.12.2, heartbeatSuppressionDuration: however many heartbeats come, the same is not asked for again before an answer can have come;
+ * 8.4.10.1, heartbeatSuppressionDuration: however many heartbeats come, the same is not asked for again before an answer can have come;
  * the longer there is none, the longer.
  */
 const FIRST_PAUSE_SECONDS = 0.01;

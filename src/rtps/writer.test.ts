@@ -1,51 +1,6 @@
 import t from 'tap';
 import { LIMITS } from './limits.ts';
-import { type Change, type MatchedReader, StatefulWriter, type WriterAction } from './writer.ts';
-
-const reader = (name: string, changes: Partial<MatchedReader> = {}): MatchedReader => ({
-  guid: name.padEnd(32, '0'),
-  reliable: true,
-  transientLocal: true,
-  userData: '',
-  ...changes,
-});
-const change = (changes: Partial<Change> = {}): Omit<Change, 'sequenceNumber'> => ({
-  payload: Buffer.from('data'),
-  isKey: false,
-  inlineQos: null,
-  timestampMs: 0,
-  only: null,
-  instance: null,
-  ...changes,
-});
-
-/** What a poll sends, in short: `a: data 1 2, gap 3, heartbeat 1-3`. */
-function poll(writer: StatefulWriter, now: number): { readonly sent: string[]; readonly due: number } {
-  const sent: string[] = [];
-  const due = writer.poll(now, ({ guid }, actions) => sent.push(`${guid.replace(/0+$/, '')}: ${actions.map(inShort).join(', ')}`));
-  return { sent, due };
-}
-
-function inShort(action: WriterAction): string {
-  if (action.kind === 'data') return `data ${action.change.sequenceNumber}`;
-  if (action.kind === 'heartbeat') return `heartbeat ${action.first}-${action.last}`;
-  if (action.kind === 'gap') return `gap ${action.numbers.join(' ')}`;
-  return `fragments ${action.change.sequenceNumber}: ${action.numbers.join(' ')}`;
-}
-
-let counts = 0;
-function ackNack(
-  writer: StatefulWriter,
-  { guid }: MatchedReader,
-  base: number,
-  numbers: readonly number[] = [],
-  isFinal = numbers.length === 0,
-): void {
-  writer.onAckNack(guid, { base, numbers }, ++counts, isFinal);
-}
-
-const topicWriter = (options: { depth?: number; transientLocal?: boolean } = {}): StatefulWriter =>
-  new StatefulWriter({ entity: 0x103, depth: 3, transientLocal: true, ...options });
+import { ackNack, change, poll, reader, topicWriter } from './testing/writer-rig.ts';
 
 t.test('to a reliable reader: data and a heartbeat, heartbeats until it acknowledges, then nothing', async (t) => {
   const writer = topicWriter();
@@ -86,6 +41,7 @@ t.test('history: the last ones for a late joiner that wants them', async (t) => 
     ['transient local', {}, {}, 'a: data 3, data 4, data 5, heartbeat 3-5'],
     ['a volatile reader', {}, { transientLocal: false }, 'a: heartbeat 3-5'],
     ['a volatile writer', { transientLocal: false }, {}, 'a: heartbeat 6-5'],
+    ['both volatile', { transientLocal: false }, { transientLocal: false }, 'a: heartbeat 6-5'],
   ] as const) {
     const writer = topicWriter(options);
     for (let i = 0; i < 5; i += 1) writer.write(change());
@@ -151,8 +107,10 @@ t.test('the same acknowledgement twice is one', async (t) => {
 t.test('for one reader alone', async (t) => {
   const writer = topicWriter({ transientLocal: false, depth: 10 });
   const [a, b] = [reader('a', { transientLocal: false }), reader('b', { transientLocal: false })];
-  writer.match(a, 0);
-  writer.match(b, 0);
+  for (const each of [a, b]) {
+    writer.match(each, 0);
+    ackNack(writer, each, 1);
+  }
   writer.write(change({ only: a.guid }));
   writer.write(change({ only: b.guid }));
   t.same(poll(writer, 0).sent, ['a: data 1, gap 2, heartbeat 1-2', 'b: data 2, gap 1, heartbeat 1-2']);
@@ -164,6 +122,7 @@ t.test('new ones that are not for it, and old ones that are gone, at once', asyn
   const writer = topicWriter({ transientLocal: false, depth: 2 });
   const a = reader('a', { transientLocal: false });
   writer.match(a, 0);
+  ackNack(writer, a, 1);
   for (let i = 0; i < 5; i += 1) writer.write(change());
   poll(writer, 0);
   writer.write(change({ only: 'b' }));
@@ -257,15 +216,14 @@ t.test('asking again and again for everything costs no memory and little time', 
       Array.from({ length: 256 }, (_, i) => base + i),
     );
   }
-  let told = 0;
-  let due = 0;
+  let [told, due] = [0, 0];
   for (let polls = 0; polls < 50 && due < Number.POSITIVE_INFINITY; polls += 1) {
     due = writer.poll(1, (_, actions) => {
       for (const action of actions) if (action.kind === 'gap') told += action.numbers.length;
     });
   }
   t.ok(told <= 512, `${told} numbers`);
-  t.ok(performance.now() - started < 2000, `${performance.now() - started} ms`);
+  t.ok(performance.now() - started < 5000, `${performance.now() - started} ms`);
 });
 
 t.test('readers that are gone, and strangers', async (t) => {
@@ -283,19 +241,4 @@ t.test('readers that are gone, and strangers', async (t) => {
   writer.match(a, 3);
   t.same(writer.readers, [a]);
   t.same(poll(writer, 3).sent, ['a: data 1, heartbeat 1-1'], 'matched twice is matched once, from the beginning');
-});
-
-t.test('one that does not speak yet is only told what there is, where that was asked for', async (t) => {
-  const writer = new StatefulWriter({ entity: 0x3c2, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true });
-  for (const instance of ['x', 'y']) writer.write(change({ instance }));
-  const a = reader('a');
-  writer.match(a, 0);
-  t.same(poll(writer, 0).sent, ['a: heartbeat 1-2']);
-  writer.write(change({ instance: 'z' }));
-  t.same(poll(writer, 0.05).sent, []);
-  const { sent, due } = poll(writer, 0.1);
-  t.same(sent, ['a: heartbeat 1-3']);
-  t.ok(due > 0.1 && due < 1);
-  ackNack(writer, a, 1, [], false);
-  t.same(poll(writer, 0.11).sent, ['a: data 1, data 2, data 3, heartbeat 1-3']);
 });

@@ -1,6 +1,9 @@
 import { LIMITS } from './limits.ts';
 import type { NumberSet } from './number-set.ts';
 import { type EntityId, FRAGMENT_OCTETS, type Guid } from './protocol.ts';
+import { FIRST_HEARTBEAT_SECONDS, type MatchedReader, newProxy, type ReaderProxy } from './reader-proxy.ts';
+
+export type { MatchedReader } from './reader-proxy.ts';
 
 /** One sample in a writer's history (8.2.6, CacheChange). */
 export interface Change {
@@ -25,14 +28,6 @@ export interface WriterOptions {
   readonly awaitsReaders?: boolean;
 }
 
-/** A remote reader, as matching found it. */
-export interface MatchedReader {
-  readonly guid: Guid;
-  readonly reliable: boolean;
-  readonly transientLocal: boolean;
-  readonly userData: string;
-}
-
 /** What is to be sent to one reader; whoever sends knows how to put it into datagrams. */
 export type WriterAction =
   | { readonly kind: 'data'; readonly change: Change }
@@ -42,32 +37,10 @@ export type WriterAction =
 
 export type SendToReader = (reader: MatchedReader, actions: readonly WriterAction[]) => void;
 
-/** What the writer knows of one matched reader (8.4.7.5, ReaderProxy). */
-interface ReaderProxy {
-  readonly reader: MatchedReader;
-  /** Changes up to here are none of its business: it came later and wants no history. */
-  readonly from: number;
-  /** The next change to be sent for the first time. */
-  next: number;
-  /** It has all up to here; -1: it has not said anything yet. */
-  acknowledged: number;
-  /** Asked for again, as of its last word. */
-  requested: Set<number>;
-  readonly requestedFragments: Map<number, readonly number[]>;
-  heartbeatAsked: boolean;
-  /** Monotonic seconds of the next heartbeat, while something is not acknowledged. */
-  heartbeatAt: number;
-  heartbeatPeriodSeconds: number;
-  lastAckNackCount: number;
-  /** Octets that may be sent again, and since when that is known. */
-  resendOctets: number;
-  resendAtSeconds: number;
-}
-
-/** 8.4.2.2.3: heartbeats go on until everything is acknowledged; the first ones quickly, so that a loss is soon made good. */
-const FIRST_HEARTBEAT_SECONDS = 0.1;
+/** 8.4.2.2.3: heartbeats go on until everything is acknowledged, less and less often. */
 const LAST_HEARTBEAT_SECONDS = 3;
-
+/** A reader that asks for a heartbeat more often has no other way to say that it has heard one. */
+const MOST_QUESTIONS = 5;
 /** What waits for its budget to be sent again is looked at no more often than this. */
 const RESEND_PAUSE_SECONDS = 0.05;
 
@@ -101,7 +74,7 @@ export class StatefulWriter {
     return this.#history.size;
   }
 
-  /** Payloads of the history, oldest first. */
+  /** Oldest first. */
   get history(): Change[] {
     return [...this.#history.values()];
   }
@@ -119,29 +92,21 @@ export class StatefulWriter {
     }
     this.#history.set(sequenceNumber, { ...change, sequenceNumber });
     while (this.#history.size > this.#options.depth) this.#history.delete(this.#first());
-    for (const proxy of this.#proxies.values()) this.#busy.add(proxy);
+    for (const proxy of this.#proxies.values()) {
+      this.#busy.add(proxy);
+      // It is for the answer to a heartbeat that this waits.
+      if (proxy.awaited === 'answer') {
+        proxy.heartbeatAsked = true;
+        proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
+      }
+    }
     if (this.#proxies.size === 0 && !this.#options.transientLocal) this.#history.clear();
     return sequenceNumber;
   }
 
   /** Adds a reader; one that was matched before begins anew, because it has forgotten. */
   match(reader: MatchedReader, nowSeconds: number): void {
-    const wantsHistory = this.#options.transientLocal && reader.transientLocal;
-    const from = wantsHistory ? 0 : this.#last;
-    const proxy: ReaderProxy = {
-      reader,
-      from,
-      next: from + 1,
-      acknowledged: reader.reliable ? -1 : this.#last,
-      requested: new Set(),
-      requestedFragments: new Map(),
-      heartbeatAsked: reader.reliable,
-      heartbeatAt: nowSeconds,
-      heartbeatPeriodSeconds: FIRST_HEARTBEAT_SECONDS,
-      lastAckNackCount: -1,
-      resendOctets: LIMITS.resendOctets,
-      resendAtSeconds: nowSeconds,
-    };
+    const proxy = newProxy(reader, this.#options, this.#last, nowSeconds);
     this.unmatch(reader.guid);
     this.#proxies.set(reader.guid, proxy);
     this.#busy.add(proxy);
@@ -163,6 +128,10 @@ export class StatefulWriter {
     // Some ask with base 0 for the first heartbeat (Fast DDS); nothing is acknowledged by that. One that lies ahead is no news either.
     const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
     proxy.acknowledged = acknowledged;
+    const isQuestion = !isFinal && numbers.length === 0 && base <= 1;
+    if (isQuestion && !proxy.heartbeatAsked) proxy.questions += 1;
+    const isAnswer = !isQuestion || proxy.awaited === 'anything' || proxy.questions > MOST_QUESTIONS;
+    if (isAnswer) proxy.awaited = 'nothing';
     // What it was sent once and misses; it says so of everything at once, so what it asked for before is forgotten.
     proxy.requested = new Set(numbers.filter((number) => number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
@@ -197,8 +166,7 @@ export class StatefulWriter {
     const { reader } = proxy;
     const actions: WriterAction[] = [];
     const irrelevant: number[] = [];
-    const isSilent = this.#options.awaitsReaders === true && reader.reliable && proxy.acknowledged < 0;
-    if (proxy.next <= this.#last && !isSilent) {
+    if (proxy.next <= this.#last && proxy.awaited === 'nothing') {
       const first = this.#first();
       // What left the history before it could be sent: the heartbeat says that it is gone, one by one is told only what is in between.
       for (let number = Math.max(proxy.next, first); number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
@@ -206,15 +174,24 @@ export class StatefulWriter {
       proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
     }
     if (proxy.requested.size > 0 || proxy.requestedFragments.size > 0) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
-    if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: ascending(irrelevant) });
+    if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
     const isDue = proxy.acknowledged < this.#last && nowSeconds >= proxy.heartbeatAt;
     if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
-      actions.push({ kind: 'heartbeat', first: this.#first(), last: this.#last });
+      actions.push(this.#heartbeat(proxy));
       proxy.heartbeatAsked = false;
       proxy.heartbeatAt = nowSeconds + proxy.heartbeatPeriodSeconds;
       proxy.heartbeatPeriodSeconds = Math.min(2 * proxy.heartbeatPeriodSeconds, LAST_HEARTBEAT_SECONDS);
     }
     return actions;
+  }
+
+  /**
+   * A reader that wants no history begins where its first heartbeat ends (Cyclone DDS): until it has answered one it is told of what was
+   * there before it came, and no more. A sample whose data is lost on the way would be lost for good otherwise.
+   */
+  #heartbeat({ awaited, from }: ReaderProxy): WriterAction {
+    if (awaited === 'answer') return { kind: 'heartbeat', first: Math.min(this.#first(), from + 1), last: from };
+    return { kind: 'heartbeat', first: this.#first(), last: this.#last };
   }
 
   #add(proxy: ReaderProxy, number: number, actions: WriterAction[], irrelevant: number[]): void {
@@ -278,9 +255,4 @@ export class StatefulWriter {
     for (const { reader, acknowledged } of this.#proxies.values()) if (reader.reliable) everybody = Math.min(everybody, acknowledged);
     for (const number of this.#history.keys()) if (number <= everybody) this.#history.delete(number);
   }
-}
-
-/** Each number once, as a gap is written. */
-function ascending(numbers: readonly number[]): number[] {
-  return [...new Set(numbers)].sort((a, b) => a - b);
 }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { GraphNode, type NodeOptions } from '../support/graph-node.ts';
 import { type Host, type Interface, Network } from '../support/network.ts';
 import { Peer, peersUnavailable, VENDORS, type Vendor } from '../support/peers.ts';
-import { wait } from './support/streams.ts';
+import { arrivalsAt, numberOf, range, reached, spread, wait } from './support/streams.ts';
 
 /** Several hosts, and several participants on one: who finds whom, and who does not. */
 
@@ -107,6 +107,34 @@ t.test('peers notice by the lease that a node went without a word', { skip }, as
     t.ok(after > LEASE_SECONDS - 5 && after < LEASE_SECONDS + 15);
     if (VENDORS[index] === 'fastdds') t.equal(gone.how, 'lease');
   }
+});
+
+t.test('hosts that are gone do not hold up what goes to the others', { skip }, async (t) => {
+  const made = network(t);
+  const segment = made.segment();
+  const [brain, arm, ...legs] = [made.host(), made.host(), made.host(), made.host()];
+  segment.attach(brain);
+  segment.attach(arm);
+  const cut = legs.map((leg) => segment.attach(leg));
+  const stay = await Promise.all(VENDORS.map((vendor) => subscribe(arm, vendor)));
+  const go = await Promise.all(legs.flatMap((leg) => VENDORS.map((vendor) => subscribe(leg, vendor))));
+  const node = await GraphNode.start(brain);
+  await node.detailsUntil(({ subscribers }) => subscribers === stay.length + go.length, PATIENCE_SECONDS);
+  // The kernel keeps what it cannot deliver, for seconds and until a socket is full. Here it notices soon that it cannot.
+  const neighbours = '/proc/sys/net/ipv4/neigh/eth0';
+  brain.exec('sh', '-c', `echo 1000 > ${neighbours}/base_reachable_time_ms; echo 1 > ${neighbours}/delay_first_probe_time`);
+  const count = 100 * (LEASE_SECONDS + 5);
+  node.stream({ hz: 100, count });
+  await wait(2);
+  for (const one of cut) one.down();
+  await node.waitFor('published', ({ number }) => number === count, PATIENCE_SECONDS + LEASE_SECONDS);
+  for (const [index, peer] of stay.entries()) {
+    await reached(peer, count, PATIENCE_SECONDS);
+    const arrivals = arrivalsAt(peer);
+    t.same(arrivals.map(numberOf), range(1, count), `${VENDORS[index]}: everything, in order`);
+    t.comment(`${VENDORS[index]}: ${spread(arrivals.map(({ latency_ms }) => latency_ms))}`);
+  }
+  t.equal((await node.details()).peers, stay.length, 'and the others are given up');
 });
 
 t.test('static peers on a network that passes no multicast', { skip }, async (t) => {

@@ -96,6 +96,12 @@ function rig(
   };
 }
 
+/** A client's reader is found, and has answered the first heartbeat. */
+function join(server: ServiceServer, reader: MatchedReader): void {
+  server.replies.state.match(reader, 1000);
+  server.replies.state.onAckNack(reader.guid, { base: 1, numbers: [] }, 1, true);
+}
+
 const KINDS = [
   ['Cyclone DDS', /^cyclone-call/, VENDOR.CYCLONE_DDS],
   ['Fast DDS', /^fastdds-call/, VENDOR.FAST_DDS],
@@ -108,7 +114,7 @@ t.test('requests of real clients are read, and each reply goes to its client alo
     const { requests, writers, readers } = clientsIn(scenes, vendor);
     t.ok(requests.length > 0 && readers.length > 0, `${name}: ${requests.length} requests, ${readers.length} readers of replies`);
     const { server, calls, ask, replies } = rig(t);
-    for (const reader of readers) server.replies.state.match(reader, 1000);
+    for (const reader of readers) join(server, reader);
     await replies();
     for (const request of requests) {
       const writer = writers.get(request.sender);
@@ -172,7 +178,7 @@ function request(number: number, little = true): DataSubmessage {
 
 t.test('a big-endian client gets its header in our order', async (t) => {
   const { server, calls, ask, replies } = rig(t);
-  server.replies.state.match(readerNumber(2), 1000);
+  join(server, readerNumber(2));
   ask(request(7, false), CLIENT);
   const [reply] = await replies();
   t.match(calls[0], { reason: 'MANUAL', requested_by: 'me', timeout: 5 });
@@ -184,7 +190,7 @@ t.test('a big-endian client gets its header in our order', async (t) => {
 t.test('of several clients in a process the one that asked', async (t) => {
   const { server, ask, replies } = rig(t);
   for (const reader of [readerNumber(2, 'clientid=2;'), readerNumber(4, 'clientid=1;'), readerNumber(6, 'clientid=3;')]) {
-    server.replies.state.match(reader, 1000);
+    join(server, reader);
   }
   ask(request(1), CLIENT);
   t.same(
@@ -195,15 +201,15 @@ t.test('of several clients in a process the one that asked', async (t) => {
 
 t.test('one that does not say which is its reader: all of its process', async (t) => {
   const { server, ask, replies } = rig(t);
-  for (const key of [2, 4]) server.replies.state.match(readerNumber(key, ''), 1000);
-  server.replies.state.match({ ...readerNumber(6, ''), guid: guidOf('0110dddddddddddddddddddd', 0x604) }, 1000);
+  for (const key of [2, 4]) join(server, readerNumber(key, ''));
+  join(server, { ...readerNumber(6, ''), guid: guidOf('0110dddddddddddddddddddd', 0x604) });
   ask(request(1), { ...CLIENT, userData: '' });
   t.same((await replies()).map(({ to }) => to).sort(), [readerNumber(2).guid, readerNumber(4).guid]);
 });
 
 t.test('the same request again is not run again', async (t) => {
   const { server, calls, ask, replies } = rig(t);
-  server.replies.state.match(readerNumber(2), 1000);
+  join(server, readerNumber(2));
   for (const number of [1, 1, 2, 1, 2]) ask(request(number), CLIENT);
   await replies();
   t.equal(calls.length, 2);
@@ -214,7 +220,7 @@ t.test('a reply waits for its reader, which may be found after the request', asy
   ask(request(1), CLIENT);
   t.same(await replies(), []);
   await time.pass(2);
-  server.replies.state.match(readerNumber(2), time.now());
+  join(server, readerNumber(2));
   server.replies.options.onMatched?.(readerNumber(2));
   t.equal((await replies()).length, 1);
   ask(request(2), { ...CLIENT, guid: guidOf('0110dddddddddddddddddddd', 0x103) });
@@ -224,7 +230,7 @@ t.test('a reply waits for its reader, which may be found after the request', asy
 
 t.test('what is no request', async (t) => {
   const { server, calls, ask, replies } = rig(t);
-  server.replies.state.match(readerNumber(2), 1000);
+  join(server, readerNumber(2));
   t.throws(() => ask({ ...request(1), payload: Buffer.from([0, 1, 0, 0, 1, 2, 3]) }, CLIENT), /header/);
   t.throws(() => ask({ ...request(2), payload: request(2).payload?.subarray(0, 30) ?? null }, CLIENT));
   ask({ ...request(3), payload: null }, CLIENT);

@@ -1,124 +1,11 @@
-import t, { type Test } from 'tap';
-import type { Alert } from '../../core/alert.ts';
-import type { HealthStatus } from '../../core/health-status.ts';
-import { decode, encode } from '../../rtps/cdr.ts';
-import type { LocalWriter } from '../../rtps/endpoints.ts';
-import { type Flight, type MemoryNetwork, Wire } from '../../rtps/testing/memory-network.ts';
-import { participantOn, type TestParticipant } from '../../rtps/testing/participants.ts';
-import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
+import t from 'tap';
+import type { Flight } from '../../rtps/testing/memory-network.ts';
 import type { GraphOptions } from '../graph.ts';
-import {
-  ALERT,
-  DIAGNOSTIC_ARRAY,
-  HEALTH_STATUS,
-  HUMBLE_PARTICIPANT_ENTITIES_INFO,
-  PARTICIPANT_ENTITIES_INFO,
-  SHUTDOWN_STATUS,
-} from '../interfaces.generated.ts';
-import type { MessageType } from '../interfaces.ts';
-import { alertMessage, healthStatusMessage } from '../messages.ts';
-import { EmbeddedTransport } from './transport.ts';
-
-const STATUS: HealthStatus = {
-  cpu_percent: 1,
-  memory_percent: 2.5,
-  disk_percent: null,
-  temperature: 55,
-  status: 'OK',
-  node_name: 'other',
-  timestamp: '2026-01-02T03:04:05.000Z',
-};
-const ALERTED: Alert = {
-  alert_id: 'other/cpu_percent/01',
-  severity: 'WARNING',
-  metric: 'cpu_percent',
-  value: 81,
-  threshold: 80,
-  timestamp: STATUS.timestamp,
-  resolved: false,
-};
-const NAMES: GraphOptions['names'] = {
-  namespace: '/',
-  nodes: {
-    healthMonitor: 'health_monitor',
-    thresholdMonitor: 'threshold_monitor',
-    alertPublisher: 'alert_publisher',
-    safeShutdown: 'safe_shutdown',
-  },
-  topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
-  services: { safeShutdown: '/safe_shutdown' },
-};
-const HUMBLE_INFO: MessageType = { ...PARTICIPANT_ENTITIES_INFO, ...HUMBLE_PARTICIPANT_ENTITIES_INFO };
-const THRESHOLD = { warning: 80, critical: 90 };
-
-interface Rig {
-  readonly time: VirtualTime;
-  readonly wire: Wire;
-  readonly network: MemoryNetwork;
-  readonly transport: EmbeddedTransport;
-  readonly other: TestParticipant;
-  readonly lines: string[];
-  readonly statuses: HealthStatus[];
-  readonly alerts: Alert[];
-  /** What the other participant reads of a topic, decoded. */
-  reads(topic: string, type: MessageType, transientLocal?: boolean): unknown[];
-  writes(topic: string, type: MessageType, offer?: { transientLocal?: boolean }): LocalWriter;
-}
-
-function rig(t: Test, options: Partial<GraphOptions> = {}): Rig {
-  const time = new VirtualTime(t, 1000);
-  const wire = new Wire();
-  const network = wire.host({ lan: '10.0.0.1' });
-  const lines: string[] = [];
-  const statuses: HealthStatus[] = [];
-  const alerts: Alert[] = [];
-  const transport = new EmbeddedTransport({
-    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
-    names: NAMES,
-    listener: { onHealthStatus: (status) => statuses.push(status), onAlert: (alert) => alerts.push(alert), onSafeShutdown: null },
-    localNode: 'here',
-    gather: true,
-    diagnostics: () => ({
-      hostname: 'robot',
-      openAlerts: [],
-      thresholds: { cpu_percent: THRESHOLD, memory_percent: THRESHOLD, disk_percent: THRESHOLD, temperature: THRESHOLD },
-    }),
-    log: (level, message, fields) => {
-      if (level !== 'debug') lines.push(`${level}: ${message} ${JSON.stringify(fields)}`);
-    },
-    monotonicSeconds: time.now,
-    wallMilliseconds: () => 1_700_000_000_000,
-    network: () => network,
-    ...options,
-  });
-  const other = participantOn(wire.host({ lan: '10.0.0.2' }), time.now);
-  t.teardown(async () => {
-    await transport.stop();
-    other.stop();
-  });
-  return {
-    time,
-    wire,
-    network,
-    transport,
-    other,
-    lines,
-    statuses,
-    alerts,
-    reads: (topic, type, transientLocal = true) => {
-      const found: unknown[] = [];
-      const onSample: Parameters<TestParticipant['createReader']>[0]['onSample'] = ({ data }) =>
-        found.push(decode(type, data.payload ?? Buffer.alloc(0)));
-      other.createReader({ topic, type: type.ddsName, reliable: true, transientLocal, depth: 10, userData: '', onSample });
-      return found;
-    },
-    writes: (topic, type, { transientLocal = true } = {}) =>
-      other.createWriter({ topic, type: type.ddsName, transientLocal, depth: 10, userData: '' }),
-  };
-}
+import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { ALERTED, HUMBLE_INFO, NAMES, STATUS, type TransportRig, transportRig } from './testing/transport-rig.ts';
 
 t.test('what is published arrives, late joiners get the last ten', async (t) => {
-  const { time, transport, other, reads } = rig(t);
+  const { time, transport, other, reads } = transportRig(t);
   const [statuses, alerts, progress] = [
     reads('rt/health_status', HEALTH_STATUS),
     reads('rt/alerts', ALERT),
@@ -152,7 +39,7 @@ t.test('what is published arrives, late joiners get the last ten', async (t) => 
 });
 
 t.test('/diagnostics once a second at most, and only when somebody reads them', async (t) => {
-  const { time, transport, other, reads } = rig(t);
+  const { time, transport, other, reads } = transportRig(t);
   await transport.start();
   await time.pass(1);
   transport.publishHealth(STATUS);
@@ -167,77 +54,8 @@ t.test('/diagnostics once a second at most, and only when somebody reads them', 
   t.match(arrays[0], { status: [{ name: 'other: Health', level: 0, hardware_id: 'robot' }] });
 });
 
-t.test('what others publish is taken in, in every namespace, whatever they promise', async (t) => {
-  const { time, transport, other, writes, statuses, alerts } = rig(t);
-  const offers = [
-    writes('rt/health_status', HEALTH_STATUS),
-    writes('rt/robot1/health_status', HEALTH_STATUS),
-    writes('rt/robot2/health_status', HEALTH_STATUS, { transientLocal: false }),
-  ];
-  const alert = writes('rt/robot1/alerts', ALERT);
-  writes('rt/robot3/health', HEALTH_STATUS);
-  await transport.start();
-  await other.start();
-  await time.pass(3);
-  for (const [i, writer] of offers.entries()) {
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
-  }
-  other.write(alert, encode(ALERT, { ...alertMessage(ALERTED) }));
-  await time.pass(1);
-  t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1', 'robot2'], 'each once');
-  t.same(statuses[0], { ...STATUS, node_name: statuses[0]?.node_name });
-  t.same(alerts, [ALERTED]);
-});
-
-t.test('nothing is taken in when that is not wanted', async (t) => {
-  const { time, transport, other, writes, statuses } = rig(t, { gather: false });
-  const writer = writes('rt/health_status', HEALTH_STATUS);
-  await transport.start();
-  await other.start();
-  await time.pass(3);
-  other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
-  await time.pass(1);
-  t.same(statuses, []);
-});
-
-t.test('messages that are not what they should be are refused, and said once', async (t) => {
-  const { time, transport, other, writes, statuses, lines } = rig(t);
-  const writer = writes('rt/health_status', HEALTH_STATUS);
-  await transport.start();
-  await other.start();
-  await time.pass(3);
-  for (let i = 0; i < 5; i += 1) other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS), status: 'FINE' }));
-  other.write(writer, Buffer.from('0001000000000000', 'hex'));
-  other.write(writer, Buffer.from('nonsense'));
-  other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
-  await time.pass(1);
-  t.equal(statuses.length, 1);
-  t.equal(transport.details().refused, 7);
-  t.equal(lines.filter((line) => line.includes('refused')).length, 1);
-  t.match(lines.join(), /rt\/health_status.*status.*FINE.*10\.0\.0\.2/);
-});
-
-t.test('another monitor of the same name is a problem, until it is gone for a while', async (t) => {
-  const { time, transport, other, writes, statuses, lines } = rig(t);
-  const writer = writes('rt/health_status', HEALTH_STATUS);
-  await transport.start();
-  await other.start();
-  await time.pass(3);
-  const say = (node: string): void =>
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: node }) }));
-  for (let i = 0; i < 10; i += 1) {
-    say('here');
-    await time.pass(1);
-  }
-  t.same(statuses, [], 'it is not taken for ours');
-  t.match(transport.details().problem, /named here too/);
-  t.equal(lines.filter((line) => line.includes('same name')).length, 1);
-  await time.pass(70);
-  t.equal(transport.details().problem, null);
-});
-
 t.test('an address that is gone: joins anew, with its history, and asks its static peers again', async (t) => {
-  const { time, wire, network, transport, other, reads, lines } = rig(t, {
+  const { time, wire, network, transport, other, reads, lines } = transportRig(t, {
     place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.9'] },
   });
   const statuses = reads('rt/health_status', HEALTH_STATUS);
@@ -263,7 +81,7 @@ t.test('an address that is gone: joins anew, with its history, and asks its stat
 });
 
 t.test('when it cannot join anew it says so, tries again, and loses nothing of its history', async (t) => {
-  const { time, network, transport, other, reads, lines } = rig(t);
+  const { time, network, transport, other, reads, lines } = transportRig(t);
   await transport.start();
   await time.pass(3);
   transport.publishHealth({ ...STATUS, cpu_percent: 1 });
@@ -289,7 +107,10 @@ t.test('when it cannot join anew it says so, tries again, and loses nothing of i
 t.test('each endpoint is of a node, whatever the topics are called', async (t) => {
   const names: GraphOptions['names'] = { ...NAMES, topics: { ...NAMES.topics, healthStatus: '/robot/state', alerts: '/robot/trouble' } };
   const onSafeShutdown = async () => ({ success: true, message: '' });
-  const { time, transport, other, reads } = rig(t, { names, listener: { onHealthStatus: () => {}, onAlert: () => {}, onSafeShutdown } });
+  const { time, transport, other, reads } = transportRig(t, {
+    names,
+    listener: { onHealthStatus: () => {}, onAlert: () => {}, onSafeShutdown },
+  });
   const infos = reads('ros_discovery_info', HUMBLE_INFO);
   await transport.start();
   await other.start();
@@ -307,8 +128,8 @@ t.test('each endpoint is of a node, whatever the topics are called', async (t) =
 });
 
 t.test('stopped at any moment, nothing stays open', async (t) => {
-  const during = async (act: (rig: Rig) => Promise<unknown>): Promise<void> => {
-    const all = rig(t);
+  const during = async (act: (rig: TransportRig) => Promise<unknown>): Promise<void> => {
+    const all = transportRig(t);
     await act(all);
     await all.time.pass(30);
     t.notOk(all.network.isOpen);

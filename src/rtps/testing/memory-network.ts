@@ -1,5 +1,5 @@
 import type { Channel, DatagramHandler, Interface, Network } from '../network.ts';
-import { ports } from '../protocol.ts';
+import { MULTICAST_GROUP, ports } from '../protocol.ts';
 
 /** A datagram on its way. */
 export interface Flight {
@@ -15,11 +15,6 @@ export interface WireOptions {
   readonly delayMs?: () => number | null;
   /** Copies of the next datagram. */
   readonly copies?: () => number;
-}
-
-interface Place {
-  readonly segment: string;
-  readonly address: string;
 }
 
 /** Cables and switches in memory: hosts are in segments, and reach what is in a segment of theirs. Datagrams take a timer's time. */
@@ -38,19 +33,16 @@ export class Wire {
     return new MemoryNetwork(this, addresses);
   }
 
-  carry(
-    datagram: Buffer,
-    from: Place,
-    receivers: (network: MemoryNetwork) => ((datagram: Buffer, from: string) => void) | null,
-    flight: Flight,
-  ): void {
+  /** Takes a datagram to those who receive it. */
+  carry(flight: Flight, receivers: (network: MemoryNetwork) => ((datagram: Buffer, from: string) => void) | null): void {
+    const { datagram, from } = flight;
     this.onFlight(flight);
     for (const network of this.networks) {
       const receive = receivers(network);
       if (!receive) continue;
       for (let copies = this.options.copies?.() ?? 1; copies > 0; copies -= 1) {
         const delay = this.options.delayMs ? this.options.delayMs() : 1;
-        if (delay !== null) setTimeout(() => receive(Buffer.from(datagram), from.address), delay);
+        if (delay !== null) setTimeout(() => receive(Buffer.from(datagram), from), delay);
       }
     }
   }
@@ -104,18 +96,18 @@ export class MemoryNetwork implements Network {
   }
 
   send(_channel: Channel, datagram: Buffer, address: string, port: number): void {
-    const from = this.#placeTowards(address);
-    if (!from || this.isFrozen) return;
-    const flight = { datagram, from: from.address, to: address, port, isMulticast: false };
-    this.#wire.carry(datagram, from, (other) => other.receiverAt(address, port), flight);
+    if (this.isFrozen) return;
+    const from = this.#sourceTowards(address);
+    const flight = { datagram, from: from ?? this.#anyAddress(), to: address, port, isMulticast: false };
+    // Without a way there it goes to the default route, and is heard of no more.
+    this.#wire.carry(flight, (other) => (from === null ? null : other.receiverAt(address, port)));
   }
 
   multicast(datagram: Buffer, out: Interface): void {
-    const address = this.#addresses[out.name];
-    if (address === undefined || this.isFrozen) return;
-    const from = { segment: out.name, address };
-    const flight = { datagram, from: address, to: '239.255.0.1', port: this.#groupPort, isMulticast: true };
-    this.#wire.carry(datagram, from, (other) => other.receiverOfGroup(out.name, this.#groupPort), flight);
+    const from = this.#addresses[out.name];
+    if (from === undefined || this.isFrozen) return;
+    const flight = { datagram, from, to: MULTICAST_GROUP, port: this.#groupPort, isMulticast: true };
+    this.#wire.carry(flight, (other) => other.receiverOfGroup(out.name, this.#groupPort));
   }
 
   close(): void {
@@ -139,11 +131,13 @@ export class MemoryNetwork implements Network {
     if (!this.isFrozen) this.#handler?.onDatagram(datagram, from, viaMulticast);
   }
 
-  #placeTowards(address: string): Place | null {
-    for (const [segment, own] of Object.entries(this.#addresses)) {
-      if (own === address || own.split('.').slice(0, 3).join('.') === address.split('.').slice(0, 3).join('.'))
-        return { segment, address: own };
-    }
-    return null;
+  #anyAddress(): string {
+    return Object.values(this.#addresses)[0] ?? '127.0.0.1';
+  }
+
+  /** The own address in the network of another; null: there is no way. */
+  #sourceTowards(address: string): string | null {
+    const network = (of: string): string => of.split('.').slice(0, 3).join('.');
+    return Object.values(this.#addresses).find((own) => network(own) === network(address)) ?? null;
   }
 }

@@ -78,6 +78,8 @@ export class Simulation {
       budget: new OctetBudget(LIMITS.waitingOctets),
       deliver: ({ data }) => received.push(data.payload?.readUInt32LE(0) ?? -1),
     });
+    // As Cyclone DDS has it: one that wants no history begins behind the first heartbeat that it hears, and passes over what comes before.
+    let hasBegun = !options.reliable || options.transientLocal;
     const node: Node = {
       prefix,
       frozenUntil: 0,
@@ -86,10 +88,23 @@ export class Simulation {
       read: (datagram) =>
         readMessage(datagram, prefix, {
           ...DEAF,
-          onData: (data) => state.onData(data, ''),
-          onDataFrag: (data) => state.onDataFrag(data, ''),
-          onHeartbeat: (heartbeat) => state.onHeartbeat(heartbeat),
-          onGap: (gap) => state.onGap(gap),
+          onData: (data) => {
+            if (hasBegun) state.onData(data, '');
+          },
+          onDataFrag: (data) => {
+            if (hasBegun) state.onDataFrag(data, '');
+          },
+          onHeartbeat: (heartbeat) => {
+            if (!hasBegun && state.writerCount > 0) {
+              const { last } = heartbeat;
+              state.onGap({ ...heartbeat, start: 1, set: { base: last + 1, numbers: [] } });
+              hasBegun = true;
+            }
+            state.onHeartbeat(heartbeat);
+          },
+          onGap: (gap) => {
+            if (hasBegun) state.onGap(gap);
+          },
         }),
       poll: (now) =>
         state.poll(now, (writer, actions) => {

@@ -1,6 +1,6 @@
 /**
- * Sends what no honest participant sends to the node at an address: `attacker-program.ts ATTACK ADDRESS`. Learns the node's identity from its
- * announcements first; says how many datagrams it sent as a line of JSON, and ends.
+ * Sends what no honest participant sends to the node at an address: `attacker-program.ts ATTACK ADDRESS`. Some attacks listen to the group
+ * first. Says `begins` when it does, then how many datagrams it has sent as a line of JSON, and ends.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { ENTITY, type EntityId, type GuidPrefix, MULTICAST_GROUP, PID, ports } from '../../../src/rtps/protocol.ts';
@@ -16,6 +16,8 @@ const [META, USER] = [PORTS[1], PORTS[2]];
 const LARGEST = 65_507;
 const DATAGRAMS_PER_MILLISECOND = 4;
 const INFO_DST = 0x0e;
+/** Of those that might be taken for real. */
+const LEASE_SECONDS = 20;
 
 const [attack = '', target = ''] = process.argv.slice(2);
 const random = randomFrom(20_260_304);
@@ -112,7 +114,7 @@ function* replayed(node: GuidPrefix, heard: readonly Buffer[]): Generator<readon
 /** A participant that announces a hundred thousand endpoints, many to a datagram. */
 function* endpoints(): Generator<readonly [Buffer, number]> {
   const stranger = new Stranger(2, { address: '10.77.1.250', port: 7410 });
-  yield [stranger.announcement(), META];
+  yield [stranger.announcement('stranger', LEASE_SECONDS), META];
   const [total, perDatagram] = [100_000, 100];
   for (let first = 0; first < total; first += perDatagram) {
     const all = Array.from({ length: perDatagram }, (_, i) => {
@@ -138,13 +140,13 @@ function* participants(): Generator<readonly [Buffer, number]> {
 function* lies(): Generator<readonly [Buffer, number]> {
   const stranger = new Stranger(3, { address: '10.77.1.250', port: 7410 });
   const { prefix } = stranger;
-  yield [stranger.announcement(), META];
+  yield [stranger.announcement('stranger', LEASE_SECONDS), META];
   yield [stranger.endpoint(true, 1, TOPIC), META];
   yield [stranger.endpoint(false, 2, TOPIC), META];
   const [writer, reader] = [0x103, 0x204];
   const own = [entity(ENTITY.UNKNOWN), entity(writer)];
   const huge = [0, 1, 0x7fffffff, 0x80000000, 0xffffffff] as const;
-  for (let i = 0; i < 4000; i += 1) {
+  for (let i = 0; i < 1500; i += 1) {
     const [a, b] = [huge[below(5)] ?? 0, huge[below(5)] ?? 0];
     const number = 1 + below(64);
     const doubles = Buffer.alloc(32);
@@ -181,15 +183,15 @@ function* lies(): Generator<readonly [Buffer, number]> {
 /** What is right each on its own, and too much of it: samples, heartbeats, and requests for everything. */
 function* flood(): Generator<readonly [Buffer, number]> {
   const stranger = new Stranger(4, { address: '10.77.1.250', port: 7410 });
-  yield [stranger.announcement(), META];
+  yield [stranger.announcement('stranger', LEASE_SECONDS), META];
   yield [stranger.endpoint(true, 1, TOPIC), META];
   yield [stranger.endpoint(false, 2, TOPIC), META];
   const sample = Buffer.concat([Buffer.from([0, 1, 0, 0]), Buffer.alloc(32), text('OK'), text('flood'), text('2026-03-04T05:06:07.089Z')]);
-  for (let i = 1; i <= 10_000; i += 1) {
+  for (let i = 1; i <= 4000; i += 1) {
     yield [data(stranger.prefix, 0x103, i, sample), USER];
     yield [stranger.heartbeat(0x103, 1, i), USER];
     for (const key of [2, 3, 4, 5]) yield [stranger.request(0x204, (key << 8) | 3, 1), USER];
-    if (i % 100 === 0) yield [stranger.announcement(`flood${i}`), PORTS[0]];
+    if (i % 100 === 0) yield [stranger.announcement(`flood${i}`, LEASE_SECONDS), PORTS[0]];
   }
 }
 
@@ -201,27 +203,27 @@ function text(value: string): Buffer {
   return counted;
 }
 
-async function main(): Promise<void> {
+/** The attacks that need to know something of those whom they imitate. */
+async function listening(): Promise<Iterable<readonly [Buffer, number]>> {
   const group = createSocket({ type: 'udp4', reuseAddr: true });
   group.bind(PORTS[0], () => group.addMembership(MULTICAST_GROUP));
   const { node, heard } = await listen(group, 4);
-  const attacks: Readonly<Record<string, () => Iterable<readonly [Buffer, number]>>> = {
-    rubbish: () => rubbish(node),
-    oversized,
-    replayed: () => replayed(node, heard),
-    endpoints,
-    participants,
-    lies,
-    flood,
-  };
-  const make = attacks[attack];
+  group.close();
+  return attack === 'rubbish' ? rubbish(node) : replayed(node, heard);
+}
+
+async function main(): Promise<void> {
+  const attacks = { rubbish: listening, replayed: listening, oversized, endpoints, participants, lies, flood };
+  const make = attacks[attack as keyof typeof attacks];
   if (!make) throw new Error(`attacks: ${Object.keys(attacks).join(', ')}`);
+  const datagrams = await make();
   const socket = createSocket({ type: 'udp4', lookup: (address, _, done) => done(null, address, 4) });
   // The node may answer: whether somebody is there is nothing to stumble over.
   socket.on('error', () => {});
   let [sent, octets] = [0, 0];
   const begun = performance.now();
-  for (const [datagram, port] of make()) {
+  process.stdout.write('begins\n');
+  for (const [datagram, port] of datagrams) {
     socket.send(datagram, port, target, () => {});
     sent += 1;
     octets += datagram.length;
@@ -232,7 +234,6 @@ async function main(): Promise<void> {
     }
   }
   process.stdout.write(`${JSON.stringify({ sent, octets, seconds: (performance.now() - begun) / 1000 })}\n`);
-  group.close();
   socket.close();
 }
 

@@ -1,0 +1,181 @@
+/**
+ * A transport in a process of its own with nothing else in it: publishes a health status once a second or not at all, and on SIGUSR2,
+ * if asked to, a stream at a constant rate. `cpu_percent` is the status' number, from 1 in the stream that counts; `memory_percent`
+ * is the wall clock in milliseconds, precise to microseconds, right before it was published.
+ *
+ * It is bundled and gets the service's Node options. Nothing here may load what the transport itself would not: no process.stdin or
+ * process.stdout, no readline.
+ */
+import { writeSync } from 'node:fs';
+import type { GraphOptions, RosTransport } from '../../src/ros/graph.ts';
+import type { Prepared } from '../../src/ros/rclnodejs/prepared.ts';
+
+export interface PublisherOptions {
+  /** `nothing`: a timer that publishes to nobody; `one node`: rclnodejs with a single node, `spin(node, 500)`. */
+  readonly transport: 'embedded' | 'rclnodejs' | 'one node' | 'nothing';
+  readonly domainId: number;
+  /** For the two with rclnodejs. */
+  readonly prepared: Prepared | null;
+  /** Whether to publish once a second until the stream begins. */
+  readonly publishes: boolean;
+  readonly stream: PublisherStream | null;
+}
+
+export interface PublisherStream {
+  readonly hertz: number;
+  /** Published before those that count, numbered up to 0. */
+  readonly warmUp: number;
+  readonly count: number;
+}
+
+/** What it prints, a line of JSON each. */
+export type PublisherEvent =
+  | { readonly event: 'ready' }
+  /** The stream's last status is out. `clockError`: how much the stamps differed from the wall clock by then, in milliseconds. */
+  | { readonly event: 'streamed'; readonly seconds: number; readonly cpuSeconds: number; readonly clockError: number };
+
+const options = JSON.parse(process.argv[2] as string) as PublisherOptions;
+
+const GRAPH: GraphOptions = {
+  place: { domainId: options.domainId, discoveryRange: 'SUBNET', staticPeers: [] },
+  names: {
+    namespace: '/',
+    nodes: {
+      healthMonitor: 'health_monitor',
+      thresholdMonitor: 'threshold_monitor',
+      alertPublisher: 'alert_publisher',
+      safeShutdown: 'safe_shutdown',
+    },
+    topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
+    services: { safeShutdown: '/safe_shutdown' },
+  },
+  listener: {
+    onHealthStatus: () => {},
+    onAlert: () => {},
+    onSafeShutdown: async () => ({ success: false, message: 'this is a benchmark' }),
+  },
+  localNode: 'health_monitor',
+  gather: true,
+  diagnostics: () => {
+    throw new Error('nobody subscribes to /diagnostics here');
+  },
+  log: (level, message, fields) => void writeSync(2, `${level}: ${message} ${JSON.stringify(fields ?? {})}\n`),
+  monotonicSeconds: () => performance.now() / 1000,
+};
+
+function tell(event: PublisherEvent): void {
+  writeSync(1, `${JSON.stringify(event)}\n`);
+}
+
+/** What to add to performance.now() for the wall clock: seen at the moments at which Date.now() changes, the best of five. */
+function wallClockOffset(): number {
+  let best = Number.NEGATIVE_INFINITY;
+  for (let n = 0; n < 5; n += 1) {
+    const before = Date.now();
+    while (Date.now() === before);
+    best = Math.max(best, Date.now() - performance.now());
+  }
+  return best;
+}
+
+async function createTransport({ transport, prepared }: PublisherOptions): Promise<Pick<RosTransport, 'start' | 'publishHealth'>> {
+  if (transport === 'nothing') return { start: async () => {}, publishHealth: () => {} };
+  if (transport === 'embedded') {
+    const { EmbeddedTransport } = await import('../../src/ros/embedded/transport.ts');
+    return new EmbeddedTransport({ ...GRAPH, wallMilliseconds: () => Date.now() });
+  }
+  if (prepared === null) throw new Error('rclnodejs is not prepared');
+  const { RclnodejsTransport } = await import('../../src/ros/rclnodejs/transport.ts');
+  if (transport === 'rclnodejs') return new RclnodejsTransport({ ...GRAPH, prepared, enclave: null });
+  return { start: () => spinOneNode(prepared), publishHealth: () => {} };
+}
+
+/** The yardstick for idle executors: one node with a publisher, and a service to wait for. */
+async function spinOneNode(prepared: Prepared): Promise<void> {
+  const { loadRclnodejs, rawType, reliableQos } = await import('../../src/ros/rclnodejs/library.ts');
+  const { applyVariables, placeVariables } = await import('../../src/ros/rclnodejs/place.ts');
+  const { HEALTH_STATUS, SAFE_SHUTDOWN } = await import('../../src/ros/interfaces.generated.ts');
+  applyVariables(process.env, placeVariables(prepared.distro, GRAPH.place));
+  const library = loadRclnodejs(prepared.folder);
+  const context = new library.Context();
+  await library.init(context, ['--ros-args', '--disable-external-lib-logs']);
+  const bare = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
+  const node = new library.Node('health_monitor', '/', context, bare, [], false);
+  node.createPublisher(rawType(HEALTH_STATUS.rosName), '/health_status', { qos: reliableQos(library, 'transient local', 10) });
+  const answer = { success: false, message: 'this is a benchmark' };
+  node.createService(SAFE_SHUTDOWN.rosName, '/safe_shutdown', { qos: library.QoS.profileServicesDefault }, async () => answer);
+  node.spin(500);
+}
+
+let offset = wallClockOffset();
+
+/** Lets the offset follow a clock that is being slewed: the time lies between Date.now(), which is cut to milliseconds, and one more. */
+function followWallClock(): void {
+  const now = performance.now();
+  const least = Date.now() - now;
+  offset = Math.min(Math.max(offset, least), least + 1);
+}
+
+function publish(transport: Pick<RosTransport, 'publishHealth'>, number: number): void {
+  const status = {
+    cpu_percent: number,
+    memory_percent: offset + performance.now(),
+    disk_percent: 41.5,
+    temperature: 55.25,
+    status: 'OK',
+    node_name: 'health_monitor',
+    timestamp: new Date().toISOString(),
+  } as const;
+  transport.publishHealth(status, '');
+}
+
+/** On a grid: what a late timer missed goes out at once. */
+function stream(transport: Pick<RosTransport, 'publishHealth'>, { hertz, warmUp, count }: PublisherStream): void {
+  const begun = performance.now();
+  let sent = 0;
+  let cpu = process.cpuUsage();
+  let since = begun;
+  const turn = (): void => {
+    while (sent < warmUp + count && begun + (sent * 1000) / hertz <= performance.now()) {
+      if (sent === warmUp) {
+        cpu = process.cpuUsage();
+        since = performance.now();
+      }
+      sent += 1;
+      publish(transport, sent - warmUp);
+    }
+    if (sent < warmUp + count) {
+      setTimeout(turn, begun + (sent * 1000) / hertz - performance.now());
+      return;
+    }
+    const seconds = (performance.now() - since) / 1000;
+    const { user, system } = process.cpuUsage(cpu);
+    tell({ event: 'streamed', seconds, cpuSeconds: (user + system) / 1e6, clockError: offset - wallClockOffset() });
+  };
+  turn();
+}
+
+async function main(): Promise<void> {
+  const transport = await createTransport(options);
+  await transport.start();
+  let published = -1_000_000;
+  const timer = setInterval(() => {
+    if (!options.publishes) return;
+    publish(transport, published++);
+    followWallClock();
+  }, 1000);
+  if (options.stream) {
+    const wanted = options.stream;
+    process.once('SIGUSR2', () => {
+      clearInterval(timer);
+      offset = wallClockOffset();
+      stream(transport, wanted);
+    });
+  }
+  tell({ event: 'ready' });
+}
+
+main().catch((error: Error) => {
+  writeSync(2, `${error.stack}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,72 @@
+import { Network } from '../../test/support/network.ts';
+import type { PublisherOptions } from '../clients/ros-publisher.ts';
+import { type Cleanup, endProcess } from './cleanup.ts';
+import type { RosInstallation } from './ros-installation.ts';
+import { Publisher } from './ros-processes.ts';
+import { type Arrival, Subscriber, type Vendor } from './ros-subscriber.ts';
+import { pause } from './statistics.ts';
+
+/** What one subscriber got of a stream. */
+export interface Received {
+  readonly vendor: Vendor;
+  /** Of the statuses that were sent, how many never came. */
+  readonly lost: number;
+  /** From right before publishing to when the subscriber had it, in the order of arrival. */
+  readonly milliseconds: readonly number[];
+}
+
+export interface StreamResult {
+  readonly received: readonly Received[];
+  readonly cpuPercent: number;
+  /** How long the last status was away from when it was due, relative to the stream: 1 is in time. */
+  readonly secondsTaken: number;
+}
+
+const WARM_UP_SECONDS = 2;
+/** For what has to be sent again. */
+const SETTLE_SECONDS = 3;
+/** Stamps are monotonic time from one look at the wall clock on; a clock that is being set would spoil them. */
+const MAX_CLOCK_ERROR_MS = 0.2;
+
+/** What a subscriber got, in milliseconds from publishing. Throws when it cannot be right. */
+export function latencies(arrivals: readonly Arrival[]): number[] {
+  const milliseconds = arrivals.map(({ sentMs, receivedMs }) => receivedMs - sentMs);
+  if (milliseconds.some((value) => !(value > -MAX_CLOCK_ERROR_MS))) throw new Error('a status was received before it was sent');
+  return milliseconds;
+}
+
+/** Statuses at a constant rate from one transport to a subscriber of each vendor, in a network of their own. */
+export async function measureStream(
+  cleanup: Cleanup,
+  bundle: string,
+  ros: RosInstallation | null,
+  setup: { readonly transport: PublisherOptions['transport']; readonly domainId: number; readonly hertz: number; readonly seconds: number },
+): Promise<StreamResult> {
+  const { transport, domainId, hertz } = setup;
+  const count = Math.round(hertz * setup.seconds);
+  const network = new Network();
+  try {
+    const host = network.host();
+    const subscribers = await Subscriber.startAll(cleanup, host, domainId);
+    const publisher = await Publisher.start(cleanup, bundle, host, ros, {
+      transport,
+      domainId,
+      publishes: true,
+      stream: { hertz, warmUp: hertz * WARM_UP_SECONDS, count },
+    });
+    for (const subscriber of subscribers) await subscriber.untilFirst();
+    const { seconds, cpuSeconds, clockError } = await publisher.stream(setup.seconds + 60);
+    if (Math.abs(clockError) > MAX_CLOCK_ERROR_MS) throw new Error(`the wall clock moved by ${clockError.toFixed(3)} ms meanwhile`);
+    await pause(SETTLE_SECONDS);
+    const received = subscribers.map((subscriber): Received => {
+      const counted = subscriber.arrivals().filter(({ number }) => number >= 1 && number <= count);
+      const distinct = new Set(counted.map(({ number }) => number)).size;
+      if (distinct < counted.length) throw new Error(`${subscriber.vendor} got ${counted.length - distinct} statuses twice`);
+      return { vendor: subscriber.vendor, lost: count - distinct, milliseconds: latencies(counted) };
+    });
+    await endProcess(publisher.child);
+    return { received, cpuPercent: (100 * cpuSeconds) / seconds, secondsTaken: seconds };
+  } finally {
+    network.dispose();
+  }
+}

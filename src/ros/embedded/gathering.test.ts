@@ -1,0 +1,74 @@
+import t from 'tap';
+import { encode } from '../../rtps/cdr.ts';
+import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
+import { alertMessage, healthStatusMessage } from '../messages.ts';
+import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';
+
+t.test('what others publish is taken in, in every namespace, whatever they promise', async (t) => {
+  const { time, transport, other, writes, statuses, alerts } = transportRig(t);
+  const offers = [
+    writes('rt/health_status', HEALTH_STATUS),
+    writes('rt/robot1/health_status', HEALTH_STATUS),
+    writes('rt/robot2/health_status', HEALTH_STATUS, { transientLocal: false }),
+  ];
+  const alert = writes('rt/robot1/alerts', ALERT);
+  writes('rt/robot3/health', HEALTH_STATUS);
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  for (const [i, writer] of offers.entries()) {
+    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
+  }
+  other.write(alert, encode(ALERT, { ...alertMessage(ALERTED) }));
+  await time.pass(1);
+  t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1', 'robot2'], 'each once');
+  t.same(statuses[0], { ...STATUS, node_name: statuses[0]?.node_name });
+  t.same(alerts, [ALERTED]);
+});
+
+t.test('nothing is taken in when that is not wanted', async (t) => {
+  const { time, transport, other, writes, statuses } = transportRig(t, { gather: false });
+  const writer = writes('rt/health_status', HEALTH_STATUS);
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  await time.pass(1);
+  t.same(statuses, []);
+});
+
+t.test('messages that are not what they should be are refused, and said once', async (t) => {
+  const { time, transport, other, writes, statuses, lines } = transportRig(t);
+  const writer = writes('rt/health_status', HEALTH_STATUS);
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  for (let i = 0; i < 5; i += 1) other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS), status: 'FINE' }));
+  other.write(writer, Buffer.from('0001000000000000', 'hex'));
+  other.write(writer, Buffer.from('nonsense'));
+  other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  await time.pass(1);
+  t.equal(statuses.length, 1);
+  t.equal(transport.details().refused, 7);
+  t.equal(lines.filter((line) => line.includes('refused')).length, 1);
+  t.match(lines.join(), /rt\/health_status.*status.*FINE.*10\.0\.0\.2/);
+});
+
+t.test('another monitor of the same name is a problem, until it is gone for a while', async (t) => {
+  const { time, transport, other, writes, statuses, lines } = transportRig(t);
+  const writer = writes('rt/health_status', HEALTH_STATUS);
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  const say = (node: string): void =>
+    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: node }) }));
+  for (let i = 0; i < 10; i += 1) {
+    say('here');
+    await time.pass(1);
+  }
+  t.same(statuses, [], 'it is not taken for ours');
+  t.match(transport.details().problem, /named here too/);
+  t.equal(lines.filter((line) => line.includes('same name')).length, 1);
+  await time.pass(70);
+  t.equal(transport.details().problem, null);
+});

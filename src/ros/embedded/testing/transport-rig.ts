@@ -1,0 +1,111 @@
+import type { Test } from 'tap';
+import type { Alert } from '../../../core/alert.ts';
+import type { HealthStatus } from '../../../core/health-status.ts';
+import { decode } from '../../../rtps/cdr.ts';
+import type { LocalWriter } from '../../../rtps/endpoints.ts';
+import { type MemoryNetwork, Wire } from '../../../rtps/testing/memory-network.ts';
+import { participantOn, type TestParticipant } from '../../../rtps/testing/participants.ts';
+import { VirtualTime } from '../../../rtps/testing/virtual-time.ts';
+import type { GraphOptions } from '../../graph.ts';
+import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../../interfaces.generated.ts';
+import type { MessageType } from '../../interfaces.ts';
+import { EmbeddedTransport } from '../transport.ts';
+
+export const STATUS: HealthStatus = {
+  cpu_percent: 1,
+  memory_percent: 2.5,
+  disk_percent: null,
+  temperature: 55,
+  status: 'OK',
+  node_name: 'other',
+  timestamp: '2026-01-02T03:04:05.000Z',
+};
+export const ALERTED: Alert = {
+  alert_id: 'other/cpu_percent/01',
+  severity: 'WARNING',
+  metric: 'cpu_percent',
+  value: 81,
+  threshold: 80,
+  timestamp: STATUS.timestamp,
+  resolved: false,
+};
+export const NAMES: GraphOptions['names'] = {
+  namespace: '/',
+  nodes: {
+    healthMonitor: 'health_monitor',
+    thresholdMonitor: 'threshold_monitor',
+    alertPublisher: 'alert_publisher',
+    safeShutdown: 'safe_shutdown',
+  },
+  topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
+  services: { safeShutdown: '/safe_shutdown' },
+};
+export const HUMBLE_INFO: MessageType = { ...PARTICIPANT_ENTITIES_INFO, ...HUMBLE_PARTICIPANT_ENTITIES_INFO };
+const THRESHOLD = { warning: 80, critical: 90 };
+
+/** The transport on a host in memory, and another participant on the next. */
+export interface TransportRig {
+  readonly time: VirtualTime;
+  readonly wire: Wire;
+  readonly network: MemoryNetwork;
+  readonly transport: EmbeddedTransport;
+  readonly other: TestParticipant;
+  readonly lines: string[];
+  readonly statuses: HealthStatus[];
+  readonly alerts: Alert[];
+  /** What the other participant reads of a topic, decoded. */
+  reads(topic: string, type: MessageType, transientLocal?: boolean): unknown[];
+  writes(topic: string, type: MessageType, offer?: { transientLocal?: boolean }): LocalWriter;
+}
+
+export function transportRig(t: Test, options: Partial<GraphOptions> = {}): TransportRig {
+  const time = new VirtualTime(t, 1000);
+  const wire = new Wire();
+  const network = wire.host({ lan: '10.0.0.1' });
+  const lines: string[] = [];
+  const statuses: HealthStatus[] = [];
+  const alerts: Alert[] = [];
+  const transport = new EmbeddedTransport({
+    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+    names: NAMES,
+    listener: { onHealthStatus: (status) => statuses.push(status), onAlert: (alert) => alerts.push(alert), onSafeShutdown: null },
+    localNode: 'here',
+    gather: true,
+    diagnostics: () => ({
+      hostname: 'robot',
+      openAlerts: [],
+      thresholds: { cpu_percent: THRESHOLD, memory_percent: THRESHOLD, disk_percent: THRESHOLD, temperature: THRESHOLD },
+    }),
+    log: (level, message, fields) => {
+      if (level !== 'debug') lines.push(`${level}: ${message} ${JSON.stringify(fields)}`);
+    },
+    monotonicSeconds: time.now,
+    wallMilliseconds: () => 1_700_000_000_000,
+    network: () => network,
+    ...options,
+  });
+  const other = participantOn(wire.host({ lan: '10.0.0.2' }), time.now);
+  t.teardown(async () => {
+    await transport.stop();
+    other.stop();
+  });
+  return {
+    time,
+    wire,
+    network,
+    transport,
+    other,
+    lines,
+    statuses,
+    alerts,
+    reads: (topic, type, transientLocal = true) => {
+      const found: unknown[] = [];
+      const onSample: Parameters<TestParticipant['createReader']>[0]['onSample'] = ({ data }) =>
+        found.push(decode(type, data.payload ?? Buffer.alloc(0)));
+      other.createReader({ topic, type: type.ddsName, reliable: true, transientLocal, depth: 10, userData: '', onSample });
+      return found;
+    },
+    writes: (topic, type, { transientLocal = true } = {}) =>
+      other.createWriter({ topic, type: type.ddsName, transientLocal, depth: 10, userData: '' }),
+  };
+}

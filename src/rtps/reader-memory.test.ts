@@ -1,0 +1,157 @@
+import t from 'tap';
+import { LIMITS, OctetBudget } from './limits.ts';
+import type { DataFragSubmessage } from './message-reader.ts';
+import { StatefulReader } from './reader.ts';
+import { data, fragments, type ReaderRig, readerRig, sender, WRITER } from './testing/reader-rig.ts';
+
+t.test('numbers that are far away cost nothing', async (t) => {
+  const { reader, delivered, gap, heartbeat, poll } = readerRig();
+  const started = performance.now();
+  const far = 2 ** 52;
+  for (let i = 0; i < 10_000; i += 1) {
+    gap(3, far, [far + 255]);
+    gap(far, far + 2 ** 40);
+    reader.onData(data(far + i), '');
+    heartbeat(1, far);
+  }
+  t.same(poll(), ['asks 1:1 2'], 'what is 256 ahead is not looked at');
+  t.ok(performance.now() - started < 5000, `${performance.now() - started} ms`);
+  t.same(delivered, []);
+  heartbeat(far, far + 9999);
+  t.equal(poll()[0]?.split(' ').length, 257, '256 are asked for at once');
+});
+
+t.test('fragments, in any order, twice, and the missing ones asked for', async (t) => {
+  const { reader, delivered, budget, heartbeat, poll } = readerRig();
+  const sample = 'abcdefghijklmnopqrstuvwxy';
+  const [first, second, third] = fragments(1, Buffer.from(sample), 10) as [DataFragSubmessage, DataFragSubmessage, DataFragSubmessage];
+  reader.onDataFrag(third, '');
+  reader.onDataFrag(third, '');
+  reader.onData(data(2), '');
+  t.ok(budget.held > 0);
+  heartbeat(1, 2);
+  t.same(poll(), ['asks 1:', 'fragments of 1 1:1 2'], 'a sample that is partly here is asked for by fragment');
+  reader.onDataFrag(second, '');
+  heartbeat(1, 2);
+  t.same(poll(1), ['asks 1:', 'fragments of 1 1:1']);
+  reader.onDataFrag(first, '');
+  t.same(delivered, [sample, '2']);
+  t.equal(budget.held, 0);
+  reader.onDataFrag(first, '');
+  t.equal(budget.held, 0, 'of a sample that was delivered');
+});
+
+t.test('HEARTBEAT_FRAG: some of the sample is here, and the rest is asked for', async (t) => {
+  const { reader, poll, heartbeat } = readerRig();
+  heartbeat(1, 0);
+  poll();
+  const [first] = fragments(1, Buffer.alloc(30), 10) as [DataFragSubmessage];
+  reader.onDataFrag(first, '');
+  reader.onHeartbeatFrag(sender, 1);
+  t.same(poll(), ['asks 1:', 'fragments of 1 2:2 3']);
+});
+
+t.test('a sample too large for us is passed over', async (t) => {
+  for (const [what, sampleOctets, fragmentOctets] of [
+    ['too many octets', LIMITS.sampleOctets + 1, 1000],
+    ['too many fragments', LIMITS.sampleFragments + 1, 1],
+  ] as const) {
+    const { reader, delivered, budget, heartbeat, poll } = readerRig();
+    reader.onData(data(1), '');
+    reader.onData(data(3), '');
+    const before = budget.held;
+    const huge = { ...(fragments(2, Buffer.alloc(fragmentOctets), fragmentOctets)[0] as DataFragSubmessage), sampleOctets };
+    reader.onDataFrag(huge, '');
+    reader.onDataFrag({ ...huge, fragmentStart: 2 }, '');
+    t.same(delivered, ['1', '3'], what);
+    t.ok(budget.held < before);
+    t.equal(reader.skipped, 1);
+    heartbeat(1, 3);
+    t.same(poll(), ['has 4:']);
+  }
+});
+
+t.test('memory is bounded: what does not fit is asked for again', async (t) => {
+  const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 10_000 });
+  for (let number = 100; number > 1; number -= 1) reader.onData(data(number, Buffer.alloc(1000)), '');
+  t.ok(budget.held <= 10_000 && budget.held > 5000, `${budget.held}`);
+  heartbeat(1, 100);
+  const [asks] = poll();
+  t.ok(asks?.startsWith('asks 1:1 ') && asks.endsWith(' 99 100'), String(asks));
+  for (let number = 1; number <= 100; number += 1) reader.onData(data(number, Buffer.from('x')), '');
+  t.equal(delivered.length, 100);
+  t.equal(budget.held, 0);
+});
+
+t.test('nothing that waits is free', async (t) => {
+  for (const [what, act] of [
+    ['gaps', ({ gap }: ReaderRig, number: number) => gap(number, number + 1)],
+    ['empty samples', ({ reader }: ReaderRig, number: number) => reader.onData({ ...data(number), payload: null }, '')],
+    [
+      'fragments of an octet',
+      ({ reader }: ReaderRig, number: number) => reader.onDataFrag(fragments(number, Buffer.alloc(2), 1)[0] as DataFragSubmessage, ''),
+    ],
+  ] as const) {
+    const one = readerRig();
+    one.reader.onData(data(1), '');
+    act(one, 3);
+    t.ok(one.budget.held >= 64, `${what}: ${one.budget.held}`);
+    one.heartbeat(99, 99);
+    t.equal(one.budget.held, 0, `${what}: given back`);
+  }
+});
+
+t.test('the sample in turn gets its memory from later ones', async (t) => {
+  const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 20_000 });
+  // What waits has taken all there is; the one in turn comes in fragments.
+  for (let number = 2; number < 30; number += 1) reader.onData(data(number, Buffer.alloc(1000, 'x')), '');
+  for (const fragment of fragments(1, Buffer.alloc(8000, 'y'), 1000)) reader.onDataFrag(fragment, '');
+  t.equal(delivered[0], 'y'.repeat(8000));
+  heartbeat(1, 29);
+  t.ok(poll()[0]?.startsWith('asks '), 'the later ones again');
+  t.ok(budget.held <= 20_000);
+});
+
+t.test('so does the one in turn among too many that are partly here', async (t) => {
+  const { reader, delivered } = readerRig();
+  for (let number = 2; number < 40; number += 1) reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, '');
+  for (const fragment of fragments(1, Buffer.from('in fragments'), 10)) reader.onDataFrag(fragment, '');
+  t.same(delivered, ['in fragments']);
+});
+
+t.test('fragments that say otherwise than those before', async (t) => {
+  const { reader, delivered } = readerRig();
+  reader.onDataFrag(fragments(1, Buffer.alloc(99), 10)[0] as DataFragSubmessage, '');
+  for (const fragment of fragments(1, Buffer.from('the true one'), 5)) reader.onDataFrag(fragment, '');
+  t.same(delivered, ['the true one'], 'the last word counts');
+});
+
+t.test('fragments of a sample from a best-effort writer that lost some', async (t) => {
+  const { reader, delivered, budget } = readerRig({ reliable: false });
+  for (let number = 1; number < 100; number += 1) reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, '');
+  t.ok(budget.held <= LIMITS.partialSamples * 1000, `${budget.held}`);
+  for (const fragment of fragments(100, Buffer.from('in fragments'), 10)) reader.onDataFrag(fragment, '');
+  t.same(delivered, ['in fragments']);
+  t.equal(budget.held, 0);
+});
+
+t.test('what waits is not in the memory of its datagram', async (t) => {
+  const budget = new OctetBudget(10_000);
+  const delivered: Buffer[] = [];
+  const reader = new StatefulReader({
+    entity: 0x104,
+    reliable: true,
+    budget,
+    deliver: ({ data: { payload } }) => delivered.push(payload as Buffer),
+  });
+  reader.match(WRITER, 0);
+  const datagram = Buffer.from('22223333');
+  reader.onData(data(2, datagram.subarray(0, 4)), '');
+  const [a, b] = fragments(3, datagram.subarray(4), 2) as [DataFragSubmessage, DataFragSubmessage];
+  reader.onDataFrag(a, '');
+  reader.onDataFrag(b, '');
+  datagram.fill('x');
+  reader.onData(data(1), '');
+  t.same(delivered.map(String), ['1', '2222', '3333']);
+  for (const payload of delivered.slice(1)) t.equal(payload.buffer.byteLength, payload.length, 'nor in a slab that others keep alive');
+});

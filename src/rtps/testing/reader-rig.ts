@@ -1,0 +1,81 @@
+import { LIMITS, OctetBudget } from '../limits.ts';
+import type { DataFragSubmessage, DataSubmessage } from '../message-reader.ts';
+import { VENDOR } from '../protocol.ts';
+import { type MatchedWriter, type ReaderAction, StatefulReader } from '../reader.ts';
+
+export const WRITER: MatchedWriter = {
+  guid: 'a'.repeat(32),
+  reliable: true,
+  transientLocal: true,
+  vendor: VENDOR.CYCLONE_DDS,
+  userData: '',
+};
+export const { guid: sender } = WRITER;
+const receiver = 0;
+
+export const data = (sequenceNumber: number, payload = Buffer.from(`${sequenceNumber}`)): DataSubmessage => ({
+  sender,
+  receiver,
+  sequenceNumber,
+  payload,
+  isKey: false,
+  inlineQos: null,
+  sourceTimestampMs: null,
+});
+
+/** The fragments of a sample, `octets` each. */
+export function fragments(sequenceNumber: number, sample: Buffer, octets: number): DataFragSubmessage[] {
+  return Array.from({ length: Math.ceil(sample.length / octets) }, (_, i) => ({
+    ...data(sequenceNumber),
+    payload: sample.subarray(i * octets, (i + 1) * octets),
+    fragmentStart: i + 1,
+    fragmentCount: 1,
+    fragmentOctets: octets,
+    sampleOctets: sample.length,
+  }));
+}
+
+/** A stateful reader, and what a test asks of it. */
+export interface ReaderRig {
+  readonly reader: StatefulReader;
+  readonly budget: OctetBudget;
+  /** What was delivered, as text. */
+  readonly delivered: string[];
+  /** What a poll sends, in short. */
+  poll(now?: number): string[];
+  due(now: number): number;
+  heartbeat(first: number, last: number, isFinal?: boolean): void;
+  gap(start: number, base: number, numbers?: readonly number[]): void;
+}
+
+export function readerRig({ reliable = true, writer = WRITER, most = LIMITS.waitingOctets, match = true } = {}): ReaderRig {
+  const budget = new OctetBudget(most);
+  const delivered: string[] = [];
+  const reader = new StatefulReader({
+    entity: 0x104,
+    reliable,
+    budget,
+    deliver: ({ data: { payload } }) => delivered.push(String(payload)),
+  });
+  if (match) reader.match(writer, 0);
+  return {
+    reader,
+    budget,
+    delivered,
+    poll: (now = 0) => {
+      const sent: string[] = [];
+      reader.poll(now, (_, actions) => sent.push(...actions.map(inShort)));
+      return sent;
+    },
+    due: (now) => reader.poll(now, () => {}),
+    heartbeat: (first, last, isFinal = false) => reader.onHeartbeat({ sender, receiver, first, last, count: 0, isFinal }),
+    gap: (start, base, numbers = []) => reader.onGap({ sender, receiver, start, set: { base, numbers } }),
+  };
+}
+
+/** An action, in short: `asks 1:2 3`, `has 4:`, `fragments of 1 2:2`. */
+export function inShort(action: ReaderAction): string {
+  const numbers = `${action.set.base}:${action.set.numbers.join(' ')}`;
+  if (action.kind === 'nackFrag') return `fragments of ${action.sequenceNumber} ${numbers}`;
+  return `${action.isFinal ? 'has' : 'asks'} ${numbers}`;
+}

@@ -1,0 +1,66 @@
+import t from 'tap';
+import { ackNack, change, poll, reader, topicWriter } from './testing/writer-rig.ts';
+import { type MatchedReader, StatefulWriter } from './writer.ts';
+
+t.test('one that does not speak yet is only told what there is, where that was asked for', async (t) => {
+  const writer = new StatefulWriter({ entity: 0x3c2, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true });
+  for (const instance of ['x', 'y']) writer.write(change({ instance }));
+  const a = reader('a');
+  writer.match(a, 0);
+  t.same(poll(writer, 0).sent, ['a: heartbeat 1-2']);
+  writer.write(change({ instance: 'z' }));
+  t.same(poll(writer, 0.05).sent, []);
+  const { sent, due } = poll(writer, 0.1);
+  t.same(sent, ['a: heartbeat 1-3']);
+  t.ok(due > 0.1 && due < 1);
+  ackNack(writer, a, 1, [], false);
+  t.same(poll(writer, 0.11).sent, ['a: data 1, data 2, data 3, heartbeat 1-3']);
+});
+
+t.test('one that wants no history gets what comes after, once it has answered a heartbeat of what came before', async (t) => {
+  for (const [what, answer] of [
+    ['acknowledges', (writer: StatefulWriter, a: MatchedReader) => ackNack(writer, a, 3)],
+    ['asks for history', (writer: StatefulWriter, a: MatchedReader) => ackNack(writer, a, 1, [1, 2])],
+  ] as const) {
+    const writer = topicWriter();
+    for (let i = 0; i < 2; i += 1) writer.write(change());
+    const a = reader('a', { transientLocal: false });
+    writer.match(a, 0);
+    writer.write(change());
+    t.same(poll(writer, 0).sent, ['a: heartbeat 1-2']);
+    ackNack(writer, a, 1, [], false);
+    t.same(poll(writer, 0.01).sent, ['a: heartbeat 1-2'], 'a question is no answer');
+    writer.write(change());
+    t.same(poll(writer, 0.02).sent, ['a: heartbeat 2-2'], 'something waits for its answer');
+    answer(writer, a);
+    t.match(poll(writer, 0.03).sent, [/^a: data 3, data 4, (gap 1 2, )?heartbeat 2-4$/], what);
+  }
+});
+
+t.test('of a volatile writer too, also when it has written for others meanwhile', async (t) => {
+  const writer = topicWriter({ transientLocal: false, depth: 10 });
+  const [a, b] = [reader('a', { transientLocal: false }), reader('b', { transientLocal: false })];
+  writer.match(a, 0);
+  ackNack(writer, a, 1);
+  writer.write(change({ only: a.guid }));
+  t.same(poll(writer, 0).sent, ['a: data 1, heartbeat 1-1']);
+  writer.match(b, 1);
+  writer.write(change({ only: b.guid }));
+  t.same(poll(writer, 1).sent, ['a: gap 2, heartbeat 1-2', 'b: heartbeat 1-1']);
+  ackNack(writer, b, 2);
+  t.same(poll(writer, 1.01).sent, ['b: data 2, heartbeat 1-2']);
+});
+
+t.test('one that only ever asks is believed to have heard', async (t) => {
+  const writer = topicWriter();
+  const a = reader('a', { transientLocal: false });
+  writer.match(a, 0);
+  writer.write(change());
+  let [now, asked] = [0, 0];
+  while (!poll(writer, now).sent.join().includes('data 1') && asked < 20) {
+    ackNack(writer, a, 1, [], false);
+    asked += 1;
+    now += 0.1;
+  }
+  t.ok(asked > 2 && asked < 10, `after ${asked} questions`);
+});

@@ -1,0 +1,159 @@
+import type { Test } from 'tap';
+import type { HealthStatus } from '../../../src/core/health-status.ts';
+import { Session } from '../../../src/ros/embedded/session.ts';
+import { HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
+import { healthStatusMessage } from '../../../src/ros/messages.ts';
+import { decode, encode } from '../../../src/rtps/cdr.ts';
+import type { LocalWriter } from '../../../src/rtps/endpoints.ts';
+import { ParameterList } from '../../../src/rtps/parameters.ts';
+import { ENTITY, entityOf, PID } from '../../../src/rtps/protocol.ts';
+import { only } from '../../../src/rtps/testing/dissect.ts';
+import { type MemoryNetwork, Wire } from '../../../src/rtps/testing/memory-network.ts';
+import { participantOn, type TestParticipant } from '../../../src/rtps/testing/participants.ts';
+import { VirtualTime } from '../../../src/rtps/testing/virtual-time.ts';
+import type { Target } from './mutations.ts';
+
+/** Datagrams of the beginning. */
+const MOST_KEPT = 500;
+export const OWN_ADDRESS = '10.0.0.1';
+const STATUS = { memory_percent: 1, disk_percent: null, temperature: null, status: 'OK', timestamp: '2026-01-02T03:04:05.000Z' } as const;
+
+/** A peer that behaves: reads and writes /health_status. */
+export interface Friend {
+  readonly participant: TestParticipant;
+  readonly writer: LocalWriter;
+  readonly read: unknown[];
+}
+
+/** The embedded ROS 2 session as the service has it, on a network in memory and in virtual time, with friends who are matched with it. */
+export class World {
+  readonly time: VirtualTime;
+  readonly network: MemoryNetwork;
+  readonly session: Session;
+  readonly lines: string[] = [];
+  /** Datagrams that friends sent to it. */
+  readonly heard: Buffer[] = [];
+  readonly #said: Buffer[] = [];
+  sentDatagrams = 0;
+  sentOctets = 0;
+  readonly #wire = new Wire();
+  readonly #statuses: HealthStatus[] = [];
+  #friends = 0;
+  #samples = 0;
+
+  constructor(t: Test) {
+    this.time = new VirtualTime(t, 1000);
+    this.network = this.#wire.host({ lan: OWN_ADDRESS });
+    this.#wire.onFlight = ({ from, datagram }) => {
+      if (from === OWN_ADDRESS) {
+        this.sentDatagrams += 1;
+        this.sentOctets += datagram.length;
+        if (this.#said.length < MOST_KEPT) this.#said.push(Buffer.from(datagram));
+      } else if (this.heard.length < MOST_KEPT) this.heard.push(Buffer.from(datagram));
+    };
+    this.session = new Session(
+      {
+        place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+        names: {
+          namespace: '/',
+          nodes: {
+            healthMonitor: 'health_monitor',
+            thresholdMonitor: 'threshold_monitor',
+            alertPublisher: 'alert_publisher',
+            safeShutdown: 'safe_shutdown',
+          },
+          topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
+          services: { safeShutdown: '/safe_shutdown' },
+        },
+        listener: {
+          onHealthStatus: (status) => this.#statuses.push(status),
+          onAlert: () => {},
+          onSafeShutdown: async ({ reason }) => ({ success: true, message: reason }),
+        },
+        localNode: 'here',
+        gather: true,
+        diagnostics: () => {
+          throw new Error('nobody asks');
+        },
+        log: (level, message, fields) => {
+          if (level === 'error') this.lines.push(`${message} ${JSON.stringify(fields)}`);
+        },
+        network: this.network,
+        staticPeers: [],
+        localhostOnly: false,
+        monotonicSeconds: this.time.now,
+        wallMilliseconds: () => 1_700_000_000_000,
+        onAddressLost: () => {},
+        onRefused: () => {},
+      },
+      null,
+    );
+    t.teardown(() => this.session.stop());
+  }
+
+  /** What datagrams are to be redirected to: its endpoints, as it has announced them. */
+  get target(): Target {
+    const data = only('data', this.#said).filter(({ payload }) => payload !== null);
+    const announced = (by: number): number[] => [
+      ...new Set(data.filter(({ sender }) => entityOf(sender) === by).map(({ payload }) => entityOf(guidIn(payload as Buffer)))),
+    ];
+    return {
+      prefix: this.session.participant.prefix,
+      writers: announced(ENTITY.PUBLICATIONS_WRITER),
+      readers: announced(ENTITY.SUBSCRIPTIONS_WRITER),
+    };
+  }
+
+  /** One more peer that finds the session, and is found. */
+  async befriend(t: Test): Promise<Friend> {
+    this.#friends += 1;
+    const participant = participantOn(this.#wire.host({ lan: `10.0.0.${this.#friends + 1}` }), this.time.now);
+    const writer = participant.createWriter({
+      topic: 'rt/health_status',
+      type: HEALTH_STATUS.ddsName,
+      transientLocal: true,
+      depth: 10,
+      userData: '',
+    });
+    const read: unknown[] = [];
+    participant.createReader({
+      topic: 'rt/health_status',
+      type: HEALTH_STATUS.ddsName,
+      reliable: true,
+      transientLocal: true,
+      depth: 10,
+      userData: '',
+      onSample: ({ data }) => read.push(decode(HEALTH_STATUS, data.payload ?? Buffer.alloc(0))),
+    });
+    t.teardown(() => participant.stop());
+    await participant.start();
+    await this.time.pass(3);
+    return { participant, writer, read };
+  }
+
+  /** Publishes a status, as the service does once a second. */
+  publish(): number {
+    this.#samples += 1;
+    this.session.publish(
+      'healthStatus',
+      encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, cpu_percent: this.#samples, node_name: 'here' }) }),
+    );
+    return this.#samples;
+  }
+
+  /** Whether samples pass between the session and a friend, both ways. */
+  async exchanges({ participant, writer, read }: Friend): Promise<{ readonly out: boolean; readonly back: boolean }> {
+    const number = this.publish();
+    const name = `friend ${number}`;
+    participant.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, cpu_percent: 1, node_name: name }) }));
+    await this.time.pass(2);
+    return {
+      out: (read.at(-1) as { cpu_percent?: number } | undefined)?.cpu_percent === number,
+      back: this.#statuses.some(({ node_name }) => node_name === name),
+    };
+  }
+}
+
+function guidIn(payload: Buffer): string {
+  return ParameterList.ofPayload(payload)?.guid(PID.ENDPOINT_GUID) ?? '0'.repeat(32);
+}
