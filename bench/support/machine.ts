@@ -6,7 +6,6 @@ export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryGigabytes: number;
-  readonly kernel: string;
   readonly os: string;
 }
 
@@ -18,6 +17,11 @@ function text(path: string): string {
   }
 }
 
+/** May differ from one run to the next on the same machine. */
+export function thisKernel(): string {
+  return `${type()} ${release()} ${process.arch}`;
+}
+
 export function thisMachine(): Machine {
   const board = text('/proc/device-tree/model');
   const model = cpus()[0]?.model.trim() ?? '';
@@ -26,7 +30,6 @@ export function thisMachine(): Machine {
     cpu: [model === 'unknown' ? '' : model, board].filter((word) => word !== '').join(', ') || `unknown (${process.arch})`,
     cores: cpus().length,
     memoryGigabytes: Math.round(totalmem() / 1e8) / 10,
-    kernel: `${type()} ${release()} ${process.arch}`,
     os: name ?? 'unknown',
   };
 }

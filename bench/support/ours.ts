@@ -41,6 +41,8 @@ export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): 
     publish_frequency: setup.publishFrequency ?? 1,
     storage: { path: setup.dataPath ?? join(folder, 'data') },
     rest: { host: '127.0.0.1', port },
+    // What the ROS 2 graph costs is measured by itself, in a network of its own; here strangers on the network would take part.
+    ros: { transport: 'off' },
   };
   const file = join(folder, 'config.yaml');
   writeFileSync(file, JSON.stringify(config)); // JSON is YAML too.

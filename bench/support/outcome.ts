@@ -22,6 +22,7 @@ export interface Outcome {
 export interface Measured extends Outcome {
   readonly measured: string;
   readonly node: string;
+  readonly kernel: string;
 }
 
 export interface Results {

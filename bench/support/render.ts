@@ -45,7 +45,7 @@ function line(row: Row): string {
 
 /** The page bench/RESULTS.md. */
 export function renderResults({ machine, programs }: Results): string {
-  const { cpu, cores, memoryGigabytes, kernel, os } = machine;
+  const { cpu, cores, memoryGigabytes, os } = machine;
   const measured = Object.entries(programs);
   return `# Benchmark results
 
@@ -56,7 +56,6 @@ Smaller is better everywhere. MB are 10^6 bytes.
 |---|---|
 | CPU | ${cpu}, ${cores} cores |
 | memory | ${memoryGigabytes} GB |
-| kernel | ${kernel} |
 | OS | ${os} |
 
 | figure | ours | rival | ours is | target | |
@@ -67,8 +66,8 @@ ${measured.flatMap(([, { rows }]) => rows.map(line)).join('\n')}
 
 ${measured
   .map(
-    ([name, { measured: at, node, notes }]) =>
-      `### ${name}\n\n${at} UTC, Node ${node.slice(1)}.\n\n${notes.map((note) => `- ${note}`).join('\n')}\n`,
+    ([name, { measured: at, node, kernel, notes }]) =>
+      `### ${name}\n\n${at} UTC, Node ${node.slice(1)}, ${kernel}.\n\n${notes.map((note) => `- ${note}`).join('\n')}\n`,
   )
   .join('\n')}`;
 }
