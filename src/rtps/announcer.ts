@@ -37,6 +37,8 @@ const LOST_AFTER_SECONDS = 2.5;
 /** When something cannot be sent the interfaces may have changed: they are looked at so soon, and so often at most. */
 const SUSPICION_SECONDS = 0.2;
 const SUSPICION_PERIOD_SECONDS = 1;
+/** What was seen of the interfaces is true for so long. */
+const FRESH_SECONDS = 0.5;
 
 /** Says that this participant is there (8.5.3, SPDP), on every interface, and notices when those change. */
 export class Announcer {
@@ -90,9 +92,10 @@ export class Announcer {
   /** Announces what is due; looks at the interfaces too. True: an address that others were told is gone. */
   announce(nowSeconds: number): boolean {
     if (nowSeconds >= this.#greetSeconds) this.#greetAgain(nowSeconds);
-    const isSuspicious = nowSeconds >= this.#lookSeconds;
-    if (nowSeconds < this.#dueSeconds) return isSuspicious && this.#look(nowSeconds);
+    if (nowSeconds < this.#dueSeconds && nowSeconds < this.#lookSeconds) return false;
+    const revision = this.#revision;
     const isLost = this.#look(nowSeconds);
+    if (nowSeconds < this.#dueSeconds && this.#revision === revision) return isLost;
     const { domain, network, peers, staticPeers } = this.#options;
     for (const out of this.#interfaces) network.multicast(this.#datagram(this.#announcement(out), null), out);
     const indexes = staticPeers.length > MANY_PEERS ? PEER_INDEXES_OF_MANY : PEER_INDEXES;
@@ -142,8 +145,14 @@ export class Announcer {
   #announceTo(peer: Peer, nowSeconds: number): void {
     const { data, meta } = peer;
     if (!meta) return;
-    const change = this.#announcement(this.#towards(meta.address));
     const { network, peers } = this.#options;
+    const out = this.#towards(meta.address);
+    if (!out && !network.isOwn(meta.address)) {
+      // Perhaps the link to it has just come back: what would be announced is wrong then, and some never read another one (Cyclone DDS).
+      if (nowSeconds - this.#lookedSeconds > FRESH_SECONDS) this.suspect(nowSeconds);
+      if (this.#lookSeconds < Number.POSITIVE_INFINITY || this.#interfaces.every(({ isLoopback }) => isLoopback)) return;
+    }
+    const change = this.#announcement(out);
     network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port, peers.isDoubtful(peer, nowSeconds));
   }
 

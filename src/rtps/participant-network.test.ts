@@ -1,6 +1,9 @@
 import t from 'tap';
 import { LEASE_SECONDS } from './participant.ts';
+import { ENTITY, entityOf } from './protocol.ts';
+import { dissect } from './testing/dissect.ts';
 import { sides, write } from './testing/sides.ts';
+import { Stranger } from './testing/stranger.ts';
 
 t.test('found again after one or both have forgotten the other', async (t) => {
   for (const [what, deaf] of [
@@ -170,4 +173,40 @@ t.test('an address that is replaced is gone at once; off the network none is', a
   a.network.addresses = { lan: '10.0.0.9' };
   await time.pass(3.1);
   t.equal(lost, 1);
+});
+
+t.test('one that is heard over a link that has just come is told of the address there, and of no other', async (t) => {
+  const { time, wire, side } = sides(t);
+  const a = side('10.0.0.1');
+  await a.participant.start();
+  await time.pass(6);
+  const told: Buffer[] = [];
+  wire.onFlight = ({ datagram, to }) => {
+    if (to === '10.0.9.2' && dissect(datagram).some(({ kind, sender }) => kind === 'data' && sender.endsWith('000100c2')))
+      told.push(datagram);
+  };
+  a.network.addresses = { lan: '10.0.0.1', far: '10.0.9.1' };
+  a.network.inject(new Stranger(1, { address: '10.0.9.2', port: 7410 }).announcement(), '10.0.9.2', true);
+  await time.pass(1.5);
+  t.ok(told.length > 0, 'it need not wait for the next announcement to all');
+  for (const datagram of told) {
+    t.ok(datagram.includes(Buffer.from([10, 0, 9, 1])));
+    t.notOk(datagram.includes(Buffer.from([10, 0, 0, 1])));
+  }
+});
+
+t.test('one that was just found is told again until it answers', async (t) => {
+  const { time, wire, side } = sides(t);
+  const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
+  const told = new Map<string, number>();
+  wire.onFlight = ({ datagram, from, to, isMulticast }) => {
+    if (isMulticast || from !== '10.0.0.1') return;
+    for (const { sender } of dissect(datagram)) if (entityOf(sender) === ENTITY.SPDP_WRITER) told.set(to, (told.get(to) ?? 0) + 1);
+  };
+  await a.participant.start();
+  await b.participant.start();
+  a.network.inject(new Stranger(1, { address: '10.0.0.99', port: 7410 }).announcement(), '10.0.0.99', true);
+  await time.pass(10);
+  t.ok((told.get('10.0.0.99') ?? 0) >= 4 && (told.get('10.0.0.99') ?? 0) <= 6, `${told.get('10.0.0.99')} times to one who is silent`);
+  t.ok((told.get('10.0.0.2') ?? 0) <= 2, `${told.get('10.0.0.2')} times to one who answers`);
 });

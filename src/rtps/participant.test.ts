@@ -1,4 +1,5 @@
 import t from 'tap';
+import { ParameterWriter } from './parameters.ts';
 import { LEASE_SECONDS } from './participant.ts';
 import { ENTITY, entityOf } from './protocol.ts';
 import { dissect } from './testing/dissect.ts';
@@ -155,4 +156,19 @@ t.test('a reader made for a writer that was announced gets its history', async (
   await b.participant.start();
   await time.pass(3);
   t.same(made[0]?.samples, ['from another namespace']);
+});
+
+t.test('a sample with a parameter that must be understood, and is not, is passed over', async (t) => {
+  const { time, side } = sides(t);
+  const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
+  await a.participant.start();
+  await b.participant.start();
+  await time.pass(3);
+  const withParameter = (id: number): { inlineQos: Buffer } => ({ inlineQos: new ParameterWriter().uint32(id, 1).list() });
+  a.participant.write(a.writer, Buffer.from('plain'));
+  a.participant.write(a.writer, Buffer.from('with what may be ignored'), withParameter(0x0099));
+  a.participant.write(a.writer, Buffer.from('with what may not'), withParameter(0x4099));
+  a.participant.write(a.writer, Buffer.from('after'));
+  await time.pass(1);
+  t.same(b.reader.samples, ['plain', 'with what may be ignored', 'after']);
 });

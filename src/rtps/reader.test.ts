@@ -116,7 +116,7 @@ t.test('a request that was lost is made again without another heartbeat, once', 
   const { reader, due, heartbeat, poll } = readerRig();
   heartbeat(1, 1);
   t.same(poll(0), ['asks 1:1']);
-  t.equal(due(0), Number.POSITIVE_INFINITY, 'the writer repeats its heartbeat, if it does not hear of us');
+  t.equal(due(0), 0.1);
   heartbeat(1, 1);
   t.same(poll(0.001), [], 'not so soon');
   const next = due(0.001);
@@ -125,6 +125,29 @@ t.test('a request that was lost is made again without another heartbeat, once', 
   heartbeat(1, 1);
   reader.onData(data(1), '');
   t.same(poll(next), ['has 2:'], 'an answer needs no pause');
+});
+
+t.test('what is missing is asked for again, less and less often, until it comes', async (t) => {
+  const { reader, heartbeat, poll } = readerRig();
+  poll(0);
+  heartbeat(1, 2);
+  const times: number[] = [];
+  for (let now = 0; now < 12; ) {
+    now = reader.poll(now, (_, actions) => {
+      times.push(now);
+      t.same(actions.map(inShort), ['asks 1:1 2']);
+    });
+  }
+  t.same(
+    times.map((time) => time.toFixed(1)),
+    ['0.0', '0.1', '0.3', '0.7', '1.5', '3.1', '6.1', '9.1'],
+  );
+  reader.onData(data(1), '');
+  reader.onData(data(2), '');
+  t.equal(
+    reader.poll(20, () => t.fail('nothing is missing')),
+    Number.POSITIVE_INFINITY,
+  );
 });
 
 t.test('many heartbeats in a short while do not make it give up', async (t) => {

@@ -3,16 +3,9 @@ import type { DataFragSubmessage, DataSubmessage, GapSubmessage, HeartbeatSubmes
 import { MAX_SET_BITS, type NumberSet } from './number-set.ts';
 import { type EntityId, type Guid, VENDOR } from './protocol.ts';
 import { isTooLarge } from './reassembly.ts';
-import { WaitingRoom } from './waiting-room.ts';
+import { type MatchedWriter, newProxy, type WriterProxy } from './writer-proxy.ts';
 
-/** A remote writer, as matching found it. */
-export interface MatchedWriter {
-  readonly guid: Guid;
-  readonly reliable: boolean;
-  readonly transientLocal: boolean;
-  readonly vendor: number;
-  readonly userData: string;
-}
+export type { MatchedWriter } from './writer-proxy.ts';
 
 /** A sample as it is delivered: once, and in the writer's order. */
 export interface Received {
@@ -36,28 +29,6 @@ export interface ReaderOptions {
   readonly deliver: (received: Received) => void;
 }
 
-/** What the reader knows of one matched writer (8.4.10.4, WriterProxy). */
-interface WriterProxy {
-  readonly writer: MatchedWriter;
-  readonly isReliable: boolean;
-  /** All below was delivered, or will never come. */
-  next: number;
-  /** The highest number the writer is known to have. */
-  last: number;
-  readonly waiting: WaitingRoom;
-  heard: boolean;
-  ackNackDue: boolean;
-  /** While the writer has not said anything: when to ask it again. */
-  askAt: number;
-  askPeriodSeconds: number;
-  /** Requests in a row that began with the same number, and when the first and the last of them were made. */
-  unanswered: number;
-  unansweredFrom: number;
-  unansweredSince: number;
-  askedAt: number;
-}
-
-const FIRST_ASK_SECONDS = 0.1;
 const LAST_ASK_SECONDS = 3;
 /**
  * 8.4.10.1, heartbeatSuppressionDuration: however many heartbeats come, the same is not asked for again before an answer can have come;
@@ -65,6 +36,14 @@ const LAST_ASK_SECONDS = 3;
  */
 const FIRST_PAUSE_SECONDS = 0.01;
 const LAST_PAUSE_SECONDS = 0.5;
+/**
+ * A request may be lost, and the writer's next heartbeat be seconds away: it is made again after this, and twice that, and so on, without
+ * waiting for one (8.4.2.3.4 asks for one, Cyclone DDS AutoReschedNackDelay, does the same).
+ */
+const FIRST_AGAIN_SECONDS = 0.1;
+const LAST_AGAIN_SECONDS = 3;
+/** So often; from then on only when the writer says once more that it has it. */
+const MOST_AGAIN = 8;
 
 /**
  * A stateful reader (8.4.12): takes samples of every matched writer, delivers them in order, and asks the reliable ones for what is
@@ -102,24 +81,9 @@ export class StatefulReader {
   /** Adds a writer. A reliable one is asked at once for a heartbeat: its own next one may be seconds away. */
   match(writer: MatchedWriter, nowSeconds: number): void {
     if (this.#proxies.has(writer.guid)) return;
-    const isReliable = writer.reliable && this.#options.reliable;
-    const proxy: WriterProxy = {
-      writer,
-      isReliable,
-      next: 1,
-      last: 0,
-      waiting: new WaitingRoom(this.#options.budget),
-      heard: !isReliable,
-      ackNackDue: false,
-      askAt: nowSeconds,
-      askPeriodSeconds: FIRST_ASK_SECONDS,
-      unanswered: 0,
-      unansweredFrom: 0,
-      unansweredSince: nowSeconds,
-      askedAt: Number.NEGATIVE_INFINITY,
-    };
+    const proxy = newProxy(writer, this.#options, nowSeconds);
     this.#proxies.set(writer.guid, proxy);
-    if (isReliable) this.#busy.add(proxy);
+    if (proxy.isReliable) this.#busy.add(proxy);
   }
 
   unmatch(guid: Guid): void {
@@ -188,14 +152,18 @@ export class StatefulReader {
         proxy.askAt = nowSeconds + proxy.askPeriodSeconds;
         proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, LAST_ASK_SECONDS);
       }
+      const isComplete = proxy.next > proxy.last;
+      if (isComplete) proxy.askAgainAt = Number.POSITIVE_INFINITY;
+      else if (nowSeconds >= proxy.askAgainAt) proxy.ackNackDue = true;
       const pauseEnd = this.#pauseEnd(proxy);
       if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
         proxy.ackNackDue = false;
         send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
       } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstQuestion(proxy.writer), isFinal: false }]);
       if (proxy.ackNackDue) deadline = Math.min(deadline, pauseEnd);
-      else if (proxy.heard) this.#busy.delete(proxy);
-      else deadline = Math.min(deadline, proxy.askAt);
+      else if (!proxy.heard) deadline = Math.min(deadline, proxy.askAt);
+      else if (proxy.askAgainAt === Number.POSITIVE_INFINITY) this.#busy.delete(proxy);
+      else deadline = Math.min(deadline, proxy.askAgainAt);
     }
     return deadline;
   }
@@ -247,6 +215,9 @@ export class StatefulReader {
       this.#passOver(proxy, missing[0]);
       missing = this.#missing(proxy);
     }
+    const again = Math.min(FIRST_AGAIN_SECONDS * 2 ** (proxy.unanswered - 1), LAST_AGAIN_SECONDS);
+    const mayAsk = missing.length > 0 && proxy.unanswered <= MOST_AGAIN;
+    proxy.askAgainAt = mayAsk ? nowSeconds + again : Number.POSITIVE_INFINITY;
     const whole = missing.filter((number) => !proxy.waiting.hasPart(number));
     const actions: ReaderAction[] = [{ kind: 'ackNack', set: { base: proxy.next, numbers: whole }, isFinal: missing.length === 0 }];
     for (const sequenceNumber of missing) {

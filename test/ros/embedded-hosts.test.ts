@@ -6,7 +6,7 @@ import { arrivalsAt, numberOf, range, reached, spread, wait } from './support/st
 
 /** Several hosts, and several participants on one: who finds whom, and who does not. */
 
-t.jobs = 6;
+t.jobs = 7;
 t.setTimeout(240_000);
 const skip = peersUnavailable();
 const PATIENCE_SECONDS = 60;

@@ -40,8 +40,8 @@ interface WaitingReply {
 
 /** ROS 2's rmw_qos_profile_services_default keeps ten; fifty clients may ask at once. */
 const DEPTH = 100;
-/** The client's reply reader may be discovered after its request. */
-const WAIT_FOR_READER_MS = 3000;
+/** The client's reply reader may be discovered after its request; on a bad network long after, when the word of it is lost several times. */
+const WAIT_FOR_READER_MS = 20_000;
 const MAX_WAITING = 256;
 /** Writers of requests whose last number is remembered: a request that comes again after a reconnect is not run again. */
 const MAX_REMEMBERED = 1024;
