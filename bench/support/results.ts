@@ -18,7 +18,12 @@ export function loadResults(machine: Machine): Results {
 /** Puts one program's figures in place of its earlier ones, in the data and on the page. */
 export function saveOutcome(machine: Machine, name: string, outcome: Outcome, order: readonly string[]): void {
   const before = loadResults(machine).programs;
-  const measured: Measured = { measured: new Date().toISOString().slice(0, 16).replace('T', ' '), node: process.version, kernel: thisKernel(), ...outcome };
+  const measured: Measured = {
+    measured: new Date().toISOString().slice(0, 16).replace('T', ' '),
+    node: process.version,
+    kernel: thisKernel(),
+    ...outcome,
+  };
   const all: Record<string, Measured> = { ...before, [name]: measured };
   const programs = Object.fromEntries(order.filter((key) => all[key]).map((key) => [key, all[key] as Measured]));
   const results: Results = { machine, programs };
