@@ -14,6 +14,12 @@ if [ ! -x node_modules/node/bin/node ]; then
   echo "The Node runtime (npm package 'node') could not be installed; see the messages above." >&2
   exit 1
 fi
+# The addon of sd-notify is optional in a checkout, as what it is made with may be missing.
+if [ -f /usr/include/systemd/sd-daemon.h ] && [ -d node_modules/sd-notify ] && command -v g++ >/dev/null && command -v python3 >/dev/null; then
+  headers=$(ls -d "$PWD"/node_modules/node/node_modules/node-linux-* | head -n 1)
+  sh scripts/build-sd-notify.sh "$PWD/node_modules/sd-notify" "$headers" >node_modules/.sd-notify.log 2>&1 ||
+    echo "The addon of sd-notify could not be compiled (node_modules/.sd-notify.log); systemd is notified without it." >&2
+fi
 # Makes the test runner without its TypeScript compiler, as .taprc says; Node runs the tests as they are.
 PATH="$PWD/node_modules/.bin:$PATH" tap build >&2
 echo "$wanted" > node_modules/.edge-health-installed
