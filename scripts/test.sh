@@ -2,11 +2,10 @@
 # npm test: installs what the suites need, builds, checks, and runs every test. Last line: "N passed, N failed, N skipped".
 set -eu
 cd "$(dirname -- "$0")/.."
-sh scripts/install.sh
 
 # Debian packages of the suites: a browser for the dashboard, promtool for /metrics, faketime for clock steps,
 # two DDS implementations with their code generators and a compiler for the peers of the ROS 2 suites, python3 for their launch file.
-packages="chromium cyclonedds-dev cyclonedds-tools faketime fastddsgen g++ iproute2 libfastrtps-dev make procps prometheus python3"
+packages="chromium cyclonedds-dev cyclonedds-tools faketime fastddsgen g++ iproute2 libfastrtps-dev libsystemd-dev make procps prometheus python3"
 missing=""
 for package in $packages; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
@@ -30,6 +29,7 @@ if [ -n "$missing" ]; then
   fi
 fi
 
+sh scripts/install.sh
 sh scripts/build.sh
 npm run --silent check
 exec node_modules/node/bin/node --disable-warning=ExperimentalWarning scripts/run-tests.ts "$@"

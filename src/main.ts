@@ -1,4 +1,4 @@
-import { productVersion } from './app/version.ts';
+import { installation } from './app/installation.ts';
 import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import type { Command } from './cli/command.ts';
@@ -23,7 +23,7 @@ const version: Command = {
   options: {},
   positionals: 0,
   run: async () => {
-    process.stdout.write(`edge-health ${productVersion()} (Node ${process.versions.node})\n`);
+    process.stdout.write(`edge-health ${installation().version} (Node ${process.versions.node})\n`);
     return EXIT.ok;
   },
 };

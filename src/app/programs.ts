@@ -18,6 +18,8 @@ export const PROGRAMS = {
   manifest: place('../../package.json', '../package.json'),
   /** The package with the messages and services, in source. */
   rosInterfaces: place('../../ros2/edge_health_interfaces', '../ros2/edge_health_interfaces'),
+  /** As npm installed it; its addon may be missing. */
+  sdNotify: place('../../node_modules/sd-notify', '../node_modules/sd-notify'),
   /** As npm installed it; only copies of it are ever loaded. */
   rclnodejs: place('../../node_modules/rclnodejs', '../node_modules/rclnodejs'),
 } as const;

@@ -13,8 +13,11 @@ import { type ClockReading, compareClocks } from '../core/clock-watch.ts';
 import { type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, Publisher } from '../core/ports.ts';
+import type { ShutdownAction, ShutdownProgress } from '../core/shutdown.ts';
+import type { ServiceManager, Summary } from '../core/supervision.ts';
 import type { JudgingRules } from '../core/threshold-monitor.ts';
 import type { Clocks } from '../core/time.ts';
+import { restAnswers } from '../http/answers.ts';
 import { RestServer } from '../http/server.ts';
 import type { GraphNames } from '../ros/graph.ts';
 import { monitorName } from '../ros/names.ts';
@@ -32,6 +35,7 @@ import { judgingRules } from './rules.ts';
 import { SafeShutdown } from './safe-shutdown.ts';
 import { machineRunners } from './safe-shutdown-runners.ts';
 import { type ShutdownSettings, shutdownSettings } from './safe-shutdown-settings.ts';
+import { Supervision } from './supervision.ts';
 import { readToken } from './token.ts';
 import { View } from './view.ts';
 
@@ -44,6 +48,11 @@ export interface ServiceOptions {
   /** SROS2 enclave of the command line; null: as the environment says. */
   readonly enclave: string | null;
   readonly version: string;
+  /** What the last step of a safe shutdown does where the configuration leaves that open. */
+  readonly standardAction: ShutdownAction;
+  /** Whom the service tells that it is ready and well; null: nobody listens. */
+  readonly manager: ServiceManager | null;
+  readonly watchdogSeconds: number | null;
   readonly clocks: Clocks;
   readonly log: Log;
   readonly environment: NodeJS.ProcessEnv;
@@ -56,6 +65,8 @@ export interface ServiceOptions {
 const FIRST_SAMPLE_SECONDS = 0.25;
 /** How often the three clocks are compared. */
 const COMPARE_CLOCKS_SECONDS = 1;
+/** While REST does not answer at the start it is asked again this often; how long that may go on is the service manager's to say. */
+const ASK_REST_AGAIN_MS = 250;
 
 /**
  * The composition root: wires the parts, starts them in order and stops them in reverse. A sample's way: sampler → health
@@ -74,9 +85,17 @@ export class Service {
   readonly #gathering: Gathering;
   readonly #shutdown: SafeShutdown;
   readonly #ros: RosGraph;
+  readonly #supervision: Supervision;
   readonly #publishers: readonly Publisher[];
+  readonly #firstSample: Promise<void>;
+  #onFirstSample: () => void = () => undefined;
   #rules: JudgingRules;
   #lastClocks: ClockReading | null = null;
+  /** When the last sample had gone its whole way. */
+  #lastSampleSeconds: number | null = null;
+  #goingDownSeconds: number | null = null;
+  #shutdownProgress: ShutdownProgress | null = null;
+  #isStopping = false;
   /** Changes on their way to the store and the publishers; none overtakes the one before that still waits for the disk. */
   #alerting: Promise<void> = Promise.resolve();
 
@@ -149,11 +168,13 @@ export class Service {
       log,
       book: this.#store,
       flushStore: () => this.#store.flush(),
-      closeStore: () => this.#store.stop(),
+      closeStore: () => this.#endRecording(),
       runners: machineRunners(options.environment, log),
       power: dryRunOnly,
       bootId: readBootId(procRoot),
       publish: (progress) => {
+        this.#shutdownProgress = progress;
+        this.#supervision.beat();
         for (const publisher of this.#publishers) publisher.publishShutdown(progress);
       },
     });
@@ -169,6 +190,16 @@ export class Service {
       openAlerts: () => this.#live.openAlerts(),
     });
     this.#publishers = [this.#rest, this.#ros];
+    this.#firstSample = new Promise((resolve) => {
+      this.#onFirstSample = resolve;
+    });
+    this.#supervision = new Supervision({
+      ...options,
+      periodSeconds: 1 / config.publish_frequency,
+      monotonicSeconds: now,
+      progress: () => ({ lastSampleSeconds: this.#lastSampleSeconds, goingDownSeconds: this.#goingDownSeconds }),
+      summary: () => this.#summary(),
+    });
   }
 
   /**
@@ -177,6 +208,7 @@ export class Service {
    */
   async start(): Promise<AddressInfo> {
     const { clocks, log } = this.#options;
+    this.#supervision.tell('starting: opening the store');
     this.#live.know([this.#rules.nodeName]);
     const sensors = this.#temperature.search();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
@@ -194,6 +226,7 @@ export class Service {
       this.#ros.start();
       await sensors;
       void this.#view.readInventory();
+      void this.#becomeReady(address);
       return address;
     } catch (error) {
       await this.stop();
@@ -203,6 +236,8 @@ export class Service {
 
   /** Stops measuring, lets the last alerts out, closes REST, writes what is left. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#supervision.stop();
     this.#sampler.stop();
     await this.#shutdown.stop();
     this.#gathering.stop();
@@ -222,8 +257,7 @@ export class Service {
   }
 
   #shutdownSettings(config: Config): ShutdownSettings {
-    // Powering off is for an installed service, which nobody started by hand to look at.
-    return shutdownSettings(config, this.#options.configFile, 'dry-run');
+    return shutdownSettings(config, this.#options.configFile, this.#options.standardAction);
   }
 
   /** A subscriber that joins after a restart is to know what is open: the topic's history has again what this machine raised. */
@@ -249,6 +283,46 @@ export class Service {
     for (const publisher of this.#publishers) publisher.publishHealth(status, line);
     const changes = this.#judge.judge(sample);
     if (changes.length > 0) this.#publishAlerts(changes);
+    this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
+    this.#onFirstSample();
+  }
+
+  /** Tells the service manager once the service is of use: a sample has gone its whole way, and REST answers. */
+  async #becomeReady(address: AddressInfo): Promise<void> {
+    await this.#firstSample;
+    while (!this.#isStopping) {
+      if (await restAnswers(address)) {
+        this.#supervision.ready();
+        return;
+      }
+      this.#options.log('warning', 'REST does not answer yet', { port: address.port });
+      await new Promise((resolve) => {
+        setTimeout(resolve, ASK_REST_AGAIN_MS);
+      });
+    }
+  }
+
+  /** Before a power-off: no more samples, alerts that are on their way are kept, the store is closed. */
+  async #endRecording(): Promise<void> {
+    this.#goingDownSeconds = this.#options.clocks.monotonicSeconds();
+    this.#sampler.stop();
+    this.#gathering.stop();
+    await this.#alerting;
+    await this.#store.stop();
+  }
+
+  #summary(): Summary {
+    const { clocks } = this.#options;
+    const localNode = this.#rules.nodeName;
+    const storage = this.#store.state();
+    return {
+      status: this.#live.node(localNode, clocks.monotonicSeconds()).status,
+      openAlerts: this.#live.openAlerts().length,
+      otherNodes: this.#live.nodes().filter((name) => name !== localNode).length,
+      transport: this.#ros.state().transport,
+      storageError: storage.state === 'degraded' ? (storage.error ?? 'not writable') : null,
+      shutdown: this.#shutdownProgress,
+    };
   }
 
   #publishAlerts(changes: readonly Alert[]): void {

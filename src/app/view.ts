@@ -11,7 +11,6 @@ import type { ServiceView } from '../http/view.ts';
 import { type Inventory, readInventory } from '../system/inventory.ts';
 import type { Live } from './live.ts';
 import type { RateMeter } from './rate-meter.ts';
-import { NO_SHUTDOWN } from './safe-shutdown-status.ts';
 
 export interface ViewOptions {
   readonly config: Config;
@@ -26,24 +25,15 @@ export interface ViewOptions {
   readonly temperature: TemperatureSource;
   readonly store: HistoryReader;
   readonly inventoryProgram: URL;
-  /** Counts of what came from other nodes; without it nothing is gathered. */
-  readonly gathered?: () => NonNullable<StatusDocument['gathered']>;
-  readonly shutdown?: () => Promise<StatusDocument['shutdown']>;
-  readonly ros?: () => StatusDocument['ros'];
-  /** `node_name` of this process's own statuses; without it the configuration's. */
-  readonly localNode?: string;
+  /** Counts of what came from other nodes. */
+  readonly gathered: () => StatusDocument['gathered'];
+  readonly shutdown: () => Promise<StatusDocument['shutdown']>;
+  readonly ros: () => StatusDocument['ros'];
+  /** `node_name` of this process's own statuses: the configuration's with what stands before it on the graph. */
+  readonly localNode: string;
 }
 
 const CLOCK_EVENTS_SHOWN = 20;
-const NO_GRAPH: StatusDocument['ros'] = {
-  transport: 'off',
-  reason: 'not asked for',
-  domain_id: null,
-  peers: null,
-  subscribers: null,
-  refused: 0,
-  problem: null,
-};
 
 /** The service as the REST API sees it. */
 export class View implements ServiceView {
@@ -62,7 +52,7 @@ export class View implements ServiceView {
   }
 
   get localNode(): string {
-    return this.#options.localNode ?? this.#options.config.node_name;
+    return this.#options.localNode;
   }
 
   get history(): HistoryReader {
@@ -130,7 +120,7 @@ export class View implements ServiceView {
           silent: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : silent,
         };
       }),
-      gathered: this.#options.gathered?.() ?? null,
+      gathered: this.#options.gathered(),
       open_alerts: live.openBySeverity(),
       publish: {
         configured_hertz: config.publish_frequency,
@@ -152,9 +142,9 @@ export class View implements ServiceView {
       power: await this.#options.power.read(),
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), set_aside: [...store.state().set_aside] },
-      ros: this.#options.ros?.() ?? NO_GRAPH,
+      ros: this.#options.ros(),
       ops: { jobs: [] },
-      shutdown: (await this.#options.shutdown?.()) ?? NO_SHUTDOWN,
+      shutdown: await this.#options.shutdown(),
       config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
     };
   }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dataPath } from '../app/data-path.ts';
+import { installation } from '../app/installation.ts';
 import { PROGRAMS } from '../app/programs.ts';
 import { rosPaths } from '../app/ros-paths.ts';
 import { configPath, loadConfig } from '../config/load.ts';
@@ -45,7 +46,10 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     const { config } = loaded;
     const data = options['data'] as string | undefined;
     // A folder that is named is the one to have it.
-    const paths = data === undefined ? rosPaths(dataPath(config, process.env)) : { ...rosPaths(resolve(data)), otherRoots: [] };
+    const paths =
+      data === undefined
+        ? rosPaths(dataPath(config, process.env, installation().dataFolder))
+        : { ...rosPaths(resolve(data)), otherRoots: [] };
     const asJson = options['json'] === true;
     const fail = (code: number, problem: string): number => {
       if (asJson) process.stdout.write(`${JSON.stringify({ state: 'failed', problem })}\n`);

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dataPath } from '../app/data-path.ts';
+import { installation } from '../app/installation.ts';
 import { PROGRAMS } from '../app/programs.ts';
 import { rosPaths } from '../app/ros-paths.ts';
 import { Service } from '../app/service.ts';
-import { productVersion } from '../app/version.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
@@ -13,6 +13,7 @@ import { findRos } from '../ros/rclnodejs/finding.ts';
 import { environmentFor } from '../ros/rclnodejs/prepared.ts';
 import { systemClocks } from '../system/clocks.ts';
 import { createLogger, type Logger } from '../system/log.ts';
+import { serviceManager, watchdogSeconds } from '../system/notify.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -42,7 +43,8 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     const { config } = loaded;
     if (ros?.logLevel) logger.setLevel(ros.logLevel);
     for (const note of ros?.notes ?? []) logger.log('warning', note);
-    const data = dataPath(config, process.env);
+    const { dataFolder, standardAction, version } = installation();
+    const data = dataPath(config, process.env, dataFolder);
     restartForRos(config, data, logger);
     const signals = new Signals();
     let service: Service;
@@ -53,7 +55,10 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
         dataPath: data,
         names: graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, ros?.rules ?? []),
         enclave: ros?.enclave ?? null,
-        version: productVersion(),
+        version,
+        standardAction,
+        manager: serviceManager(process.env, fileURLToPath(PROGRAMS.sdNotify), logger.log),
+        watchdogSeconds: watchdogSeconds(process.env, process.pid),
         clocks: systemClocks(),
         log: logger.log,
         environment: process.env,
@@ -69,7 +74,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       const { port } = await service.start();
       const host = config.rest.host === null || config.rest.host === '0.0.0.0' ? 'localhost' : config.rest.host;
       const at = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
-      logger.log('notice', `edge-health ${productVersion()} is running; dashboard: ${at}`, {
+      logger.log('notice', `edge-health ${version} is running; dashboard: ${at}`, {
         config: file,
         data,
       });

@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t from 'tap';
+import { installation } from './installation.ts';
+
+t.test('a checkout tries things out, a package does them', async (t) => {
+  const folder = mkdtempSync('/tmp/edge-health-test-');
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const manifest = join(folder, 'package.json');
+  const of = (text: object) => {
+    writeFileSync(manifest, JSON.stringify(text));
+    return installation(pathToFileURL(manifest));
+  };
+  t.same(of({ version: '1.2.3' }), { version: '1.2.3', standardAction: 'dry-run', dataFolder: 'data' });
+  t.same(of({ version: '1.2.3', packaged: true }), { version: '1.2.3', standardAction: 'poweroff', dataFolder: '/var/lib/edge-health' });
+  t.equal(installation().standardAction, 'dry-run', 'this is a checkout');
+});

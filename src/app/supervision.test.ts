@@ -1,0 +1,69 @@
+import t from 'tap';
+import { Supervision } from './supervision.ts';
+
+const status = {
+  cpu_percent: 1,
+  memory_percent: 2,
+  disk_percent: 3,
+  temperature: null,
+  status: 'OK',
+  node_name: 'n',
+  timestamp: '2026-01-01T00:00:00.000Z',
+} as const;
+
+t.test('a ping is sent because the service got on, and not otherwise', async (t) => {
+  const sent: string[] = [];
+  const logged: string[] = [];
+  let now = 100;
+  let last: number | null = null;
+  let openAlerts = 0;
+  const supervision = new Supervision({
+    manager: { via: 'test', notify: (state) => sent.push(state) },
+    watchdogSeconds: 3600,
+    periodSeconds: 1,
+    monotonicSeconds: () => now,
+    progress: () => ({ lastSampleSeconds: last, goingDownSeconds: null }),
+    summary: () => ({ status, openAlerts, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
+    log: (_level, message) => logged.push(message),
+  });
+  supervision.beat();
+  t.same(sent, [], 'nothing before it is ready');
+  last = 99.5;
+  supervision.ready();
+  supervision.ready();
+  t.equal(sent.length, 1, 'ready once');
+  t.match(sent[0], /^READY=1\nWATCHDOG=1\nSTATUS=OK: /);
+  supervision.beat();
+  t.equal(sent[1], 'WATCHDOG=1', 'the line is sent when it changes');
+  now = 110;
+  supervision.beat();
+  supervision.beat();
+  t.equal(sent[2], 'STATUS=STALLED: the last sample is 10.5 s old', 'no ping, and why');
+  t.equal(sent.length, 3);
+  t.same(logged, ['no sign of life for the watchdog: the last sample is 10.5 s old'], 'logged once');
+  last = 110;
+  openAlerts = 1;
+  supervision.beat();
+  t.match(sent[3], /^WATCHDOG=1\nSTATUS=OK: .*1 open alert;/);
+  t.match(logged[1], /gets on again/);
+  supervision.stop();
+  supervision.beat();
+  t.match(sent[4], /^STOPPING=1\n/);
+  t.equal(sent.length, 5, 'and nothing after the end');
+});
+
+t.test('where nobody listens nothing is done', async (t) => {
+  const supervision = new Supervision({
+    manager: null,
+    watchdogSeconds: null,
+    periodSeconds: 1,
+    monotonicSeconds: () => t.fail('asked for the time') as never,
+    progress: () => t.fail('asked for the progress') as never,
+    summary: () => t.fail('asked for the summary') as never,
+    log: () => undefined,
+  });
+  supervision.tell('starting');
+  supervision.ready();
+  supervision.beat();
+  supervision.stop();
+});

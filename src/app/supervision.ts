@@ -1,0 +1,77 @@
+import type { Log } from '../core/ports.ts';
+import { type Progress, type ServiceManager, type Summary, stall, summaryLine } from '../core/supervision.ts';
+
+export interface SupervisionOptions {
+  /** Null: nobody listens. */
+  readonly manager: ServiceManager | null;
+  /** The longest silence that the service manager stands; null: any. */
+  readonly watchdogSeconds: number | null;
+  readonly periodSeconds: number;
+  readonly monotonicSeconds: () => number;
+  readonly progress: () => Progress;
+  readonly summary: () => Summary;
+  readonly log: Log;
+}
+
+/** The status line is renewed this often where no watchdog asks for more. */
+const STATUS_SECONDS = 5;
+/** Pings within one watchdog time: two may come late. */
+const PINGS = 4;
+/** One that is sent by a timer that often still finds the service well. */
+const LEAST_SECONDS = 0.05;
+
+/** Tells the service manager how the service is, and that it gets on as long as it does. */
+export class Supervision {
+  readonly #options: SupervisionOptions;
+  #timer: NodeJS.Timeout | null = null;
+  #line = '';
+  #stalled = false;
+
+  constructor(options: SupervisionOptions) {
+    this.#options = options;
+  }
+
+  /** From here on the service is of use: the first sample is there, and REST answers. */
+  ready(): void {
+    const { manager, watchdogSeconds } = this.#options;
+    if (!manager || this.#timer) return;
+    const seconds = Math.min(STATUS_SECONDS, watchdogSeconds === null ? STATUS_SECONDS : watchdogSeconds / PINGS);
+    this.#timer = setInterval(() => this.beat(), Math.max(LEAST_SECONDS, seconds) * 1000);
+    // It does not keep a process alive that has nothing else to do.
+    this.#timer.unref();
+    this.#send(['READY=1', ...this.#alive()]);
+  }
+
+  /** Sends what is due: the ping, if the service gets on, and the line, if it changed. */
+  beat(): void {
+    if (this.#timer) this.#send(this.#alive());
+  }
+
+  /** A line of its own until the next beat: what is going on at the start. */
+  tell(line: string): void {
+    this.#send([`STATUS=${line}`]);
+  }
+
+  stop(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+    this.#send(['STOPPING=1', 'STATUS=stopping: writing what is left to the store']);
+  }
+
+  #alive(): string[] {
+    const { log, monotonicSeconds, periodSeconds, progress, summary } = this.#options;
+    const problem = stall(progress(), periodSeconds, monotonicSeconds());
+    const line = problem === null ? summaryLine(summary()) : `STALLED: ${problem}`;
+    if (problem !== null && !this.#stalled) log('error', `no sign of life for the watchdog: ${problem}`);
+    if (problem === null && this.#stalled) log('notice', 'the service gets on again');
+    this.#stalled = problem !== null;
+    const state = problem === null ? ['WATCHDOG=1'] : [];
+    if (line !== this.#line) state.push(`STATUS=${line.replaceAll(/[\r\n]+/g, ' ')}`);
+    this.#line = line;
+    return state;
+  }
+
+  #send(state: readonly string[]): void {
+    if (state.length > 0) this.#options.manager?.notify(state.join('\n'));
+  }
+}

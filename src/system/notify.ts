@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../core/ports.ts';
+import type { ServiceManager } from '../core/supervision.ts';
+
+/** What of npm's sd-notify is used. */
+interface SdNotify {
+  sendState(state: string): void;
+}
+
+/** What of node:ffi is used; it is experimental, and its types are not there yet. */
+interface Ffi {
+  dlopen(
+    file: string,
+    signatures: Readonly<Record<string, { readonly arguments: readonly string[]; readonly return: string }>>,
+  ): { readonly functions: Readonly<Record<string, (...values: unknown[]) => number | bigint>> };
+}
+
+const AF_UNIX = 1;
+const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000;
+/** sun_path of unix(7), with the zero at its end. */
+const MAX_PATH_BYTES = 108;
+
+/**
+ * The service manager that NOTIFY_SOCKET names, or null: nobody listens, or there is no way to it, which is logged. npm's sd-notify speaks
+ * to it where its addon was compiled; else the system's C library does.
+ */
+export function serviceManager(environment: NodeJS.ProcessEnv, sdNotifyFolder: string, log: Log): ServiceManager | null {
+  const path = environment['NOTIFY_SOCKET'];
+  if (!path) return null;
+  let problem = `its addon is not built in ${sdNotifyFolder}`;
+  try {
+    if (existsSync(join(sdNotifyFolder, 'build/Release/notify.node'))) {
+      const require = process.getBuiltinModule('node:module').createRequire(join(sdNotifyFolder, 'package.json'));
+      const library = require(sdNotifyFolder) as SdNotify;
+      return { via: 'sd-notify', notify: (state) => library.sendState(state) };
+    }
+  } catch (error) {
+    problem = (error as Error).message.split('\n')[0] as string;
+  }
+  try {
+    return throughLibc(path);
+  } catch (error) {
+    log('warning', 'the service manager cannot be notified', { sd_notify: problem, libc: (error as Error).message });
+    return null;
+  }
+}
+
+/** sd_notify(3) is one datagram to a socket; Node has none of that kind, the C library has. Needs --experimental-ffi. */
+function throughLibc(path: string): ServiceManager {
+  const ffi = process.getBuiltinModule('node:ffi' as 'node:module') as unknown as Ffi | undefined;
+  if (!ffi) throw new Error('this Node was started without --experimental-ffi');
+  const length = Buffer.byteLength(path);
+  if (!/^[/@]/.test(path) || length >= MAX_PATH_BYTES) throw new Error(`NOTIFY_SOCKET is not the path of a socket: ${path}`);
+  const { functions } = ffi.dlopen('libc.so.6', {
+    socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
+    sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
+  });
+  const socket = functions['socket']?.(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
+  if (typeof socket !== 'number' || socket < 0) throw new Error('no socket can be made');
+  const isAbstract = path.startsWith('@');
+  // struct sockaddr_un: the family in the machine's byte order (little, on all that Node runs on), then the path; an abstract one starts
+  // with a zero and has none at its end.
+  const address = Buffer.alloc(2 + length + (isAbstract ? 0 : 1));
+  address.writeUInt16LE(AF_UNIX, 0);
+  address.write(isAbstract ? `\0${path.slice(1)}` : path, 2);
+  return {
+    via: 'libc',
+    notify: (state) => {
+      const message = Buffer.from(state);
+      functions['sendto']?.(socket, message, BigInt(message.length), 0, address, address.length);
+    },
+  };
+}
+
+/** How long this process may be silent before its service manager ends it; null: for ever. As sd_watchdog_enabled(3) finds out. */
+export function watchdogSeconds(environment: NodeJS.ProcessEnv, pid: number): number | null {
+  const microseconds = Number(environment['WATCHDOG_USEC'] ?? 0);
+  const forPid = environment['WATCHDOG_PID'];
+  if (!(microseconds > 0) || (forPid !== undefined && forPid !== '' && Number(forPid) !== pid)) return null;
+  return microseconds / 1e6;
+}
