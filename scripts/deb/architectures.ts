@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+
+/** A Debian architecture that the package is built for, and what others call it. */
+export interface Architecture {
+  readonly debian: 'amd64' | 'arm64';
+  /** As in `process.arch` and in the names of npm packages. */
+  readonly node: 'x64' | 'arm64';
+  /** Prefix of the GNU tools, and the name of the library folder. */
+  readonly gnu: string;
+  /** Debian package with the cross compiler, for a machine of another architecture. */
+  readonly crossCompiler: string;
+}
+
+export const ARCHITECTURES: readonly Architecture[] = [
+  { debian: 'amd64', node: 'x64', gnu: 'x86_64-linux-gnu', crossCompiler: 'crossbuild-essential-amd64' },
+  { debian: 'arm64', node: 'arm64', gnu: 'aarch64-linux-gnu', crossCompiler: 'crossbuild-essential-arm64' },
+];
+
+/** The architecture of this machine's dpkg; null: dpkg is missing, or nothing that the package is built for. */
+export function ownArchitecture(): Architecture | null {
+  const name = spawnSync('dpkg', ['--print-architecture'], { encoding: 'utf8' }).stdout?.trim();
+  return ARCHITECTURES.find(({ debian }) => debian === name) ?? null;
+}

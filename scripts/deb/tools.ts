@@ -1,0 +1,41 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Architecture } from './architectures.ts';
+import { BuildFailed } from './step.ts';
+
+/** Throws BuildFailed with the Debian packages to install if a program or header is missing that the build needs. */
+export function checkTools(target: Architecture, own: Architecture | null): void {
+  const cross = target !== own;
+  const programs: readonly (readonly [program: string, debian: string])[] = [
+    ['dpkg-buildpackage', 'dpkg-dev'],
+    ['dh', 'debhelper'],
+    ['make', 'make'],
+    ['patchelf', 'patchelf'],
+    ['python3', 'python3'],
+    ['tar', 'tar'],
+    ['xz', 'xz-utils'],
+    [`${target.gnu}-strip`, cross ? target.crossCompiler : 'binutils'],
+    [`${target.gnu}-g++`, cross ? target.crossCompiler : 'g++'],
+  ];
+  const missing = programs.filter(([program]) => !isOnPath(program)).map(([program, debian]) => ({ what: program, debian }));
+  // What the target's own packages have is fetched for another architecture (libraries.ts), and expected here for this one.
+  if (!cross && !existsSync('/usr/include/systemd/sd-daemon.h')) missing.push({ what: 'systemd/sd-daemon.h', debian: 'libsystemd-dev' });
+  if (!cross && !existsSync(`/usr/lib/${target.gnu}/libatomic.so.1`)) missing.push({ what: 'libatomic.so.1', debian: 'libatomic1' });
+  if (cross && !isOnPath('apt-get')) missing.push({ what: 'apt-get', debian: 'apt' });
+  if (missing.length === 0) return;
+  const packages = [...new Set(missing.map(({ debian }) => debian))].sort().join(' ');
+  throw new BuildFailed(
+    `missing: ${missing.map(({ what }) => what).join(', ')}\nOn Debian and Ubuntu: sudo apt-get install --no-install-recommends ${packages}`,
+  );
+}
+
+function isOnPath(program: string): boolean {
+  return (process.env['PATH'] ?? '').split(':').some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

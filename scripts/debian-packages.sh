@@ -1,0 +1,31 @@
+#!/bin/sh
+# debian-packages.sh PURPOSE PACKAGE...: installs the Debian packages that are missing, as root; else says which. Their services are
+# not started: only the programs are wanted. Exit status 1: some are missing still.
+set -eu
+purpose=$1
+shift
+missing=
+for package in "$@"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+  echo "$purpose: Debian packages are missing. As root: apt-get install -y --no-install-recommends$missing" >&2
+  exit 1
+fi
+echo "$purpose: installing the Debian packages$missing" >&2
+policy=/usr/sbin/policy-rc.d
+if [ -e $policy ]; then
+  policy=
+else
+  printf '#!/bin/sh\nexit 101\n' >$policy
+  chmod 755 $policy
+  trap 'rm -f $policy' EXIT
+  trap 'exit 1' INT TERM
+fi
+export DEBIAN_FRONTEND=noninteractive
+# The lists may be of today already; only where they are not are they fetched.
+# shellcheck disable=SC2086 # a list of words
+apt-get install -y -qq --no-install-recommends $missing >&2 ||
+  { apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends $missing >&2; } ||
+  { echo "$purpose: these could not be installed:$missing" >&2; exit 1; }
