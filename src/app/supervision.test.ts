@@ -22,7 +22,7 @@ t.test('a ping is sent because the service got on, and not otherwise', async (t)
     watchdogSeconds: 3600,
     periodSeconds: 1,
     monotonicSeconds: () => now,
-    progress: () => ({ lastSampleSeconds: last, goingDownSeconds: null }),
+    lastSampleSeconds: () => last,
     summary: () => ({ status, openAlerts, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
     log: (_level, message) => logged.push(message),
   });
@@ -58,7 +58,7 @@ t.test('where nobody listens nothing is done', async (t) => {
     watchdogSeconds: null,
     periodSeconds: 1,
     monotonicSeconds: () => t.fail('asked for the time') as never,
-    progress: () => t.fail('asked for the progress') as never,
+    lastSampleSeconds: () => t.fail('asked for the last sample') as never,
     summary: () => t.fail('asked for the summary') as never,
     log: () => undefined,
   });

@@ -1,5 +1,5 @@
 import type { Log } from '../core/ports.ts';
-import { type Progress, type ServiceManager, type Summary, stall, summaryLine } from '../core/supervision.ts';
+import { type ServiceManager, type Summary, stall, summaryLine } from '../core/supervision.ts';
 
 export interface SupervisionOptions {
   /** Null: nobody listens. */
@@ -8,7 +8,8 @@ export interface SupervisionOptions {
   readonly watchdogSeconds: number | null;
   readonly periodSeconds: number;
   readonly monotonicSeconds: () => number;
-  readonly progress: () => Progress;
+  /** When the last sample had gone its whole way; null: none yet. */
+  readonly lastSampleSeconds: () => number | null;
   readonly summary: () => Summary;
   readonly log: Log;
 }
@@ -59,8 +60,8 @@ export class Supervision {
   }
 
   #alive(): string[] {
-    const { log, monotonicSeconds, periodSeconds, progress, summary } = this.#options;
-    const problem = stall(progress(), periodSeconds, monotonicSeconds());
+    const { log, monotonicSeconds, lastSampleSeconds, periodSeconds, summary } = this.#options;
+    const problem = stall(lastSampleSeconds(), periodSeconds, monotonicSeconds());
     const line = problem === null ? summaryLine(summary()) : `STALLED: ${problem}`;
     if (problem !== null && !this.#stalled) log('error', `no sign of life for the watchdog: ${problem}`);
     if (problem === null && this.#stalled) log('notice', 'the service gets on again');

@@ -13,27 +13,13 @@ export interface ServiceManager {
 /** A little longer than a sample that waits for its slowest source until the next one is due. */
 const GRACE_SECONDS = 1;
 const PERIODS = 2;
-/** From the end of sampling before a power-off until the machine must be down. */
-const GOING_DOWN_SECONDS = 60;
-
-/** Monotonic seconds. */
-export interface Progress {
-  /** When the last sample had gone its whole way: taken, stored, published, judged. Null: none yet. */
-  readonly lastSampleSeconds: number | null;
-  /** When sampling was ended for a power-off. Null: it was not. */
-  readonly goingDownSeconds: number | null;
-}
 
 /**
  * Why the service does not get on, or null: it does, and may say so to its watchdog. The disk is not part of it: what it cannot take
- * waits in memory, and no restart would repair it.
+ * waits in memory, and no restart would repair it. `lastSampleSeconds`: when the last sample had gone its whole way (taken, stored,
+ * published, judged), on the same monotonic clock as `nowSeconds`; null: none yet.
  */
-export function stall(progress: Progress, periodSeconds: number, nowSeconds: number): string | null {
-  const { goingDownSeconds, lastSampleSeconds } = progress;
-  if (goingDownSeconds !== null) {
-    const seconds = nowSeconds - goingDownSeconds;
-    return seconds <= GOING_DOWN_SECONDS ? null : `the machine should have been down ${(seconds - GOING_DOWN_SECONDS).toFixed(1)} s ago`;
-  }
+export function stall(lastSampleSeconds: number | null, periodSeconds: number, nowSeconds: number): string | null {
   if (lastSampleSeconds === null) return 'there is no sample yet';
   const age = nowSeconds - lastSampleSeconds;
   return age <= PERIODS * periodSeconds + GRACE_SECONDS ? null : `the last sample is ${age.toFixed(1)} s old`;
