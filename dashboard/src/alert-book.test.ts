@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, withAlert } from './alert-book.ts';
+import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, openElsewhere, withAlert } from './alert-book.ts';
 import type { Alert } from './types.ts';
 
 const alert = (id: string, second: number, more: Partial<Alert> = {}): Alert => ({
@@ -76,4 +76,16 @@ t.test('the order in which the changes of an alert arrive does not matter in the
       t.same(shuffled.reduce(withAlert, EMPTY_BOOK), expected);
     }),
   );
+});
+
+t.test('of what is open on other nodes the worst is told, and of several such the newest', async (t) => {
+  const of = (node: string, id: string, second: number, more: Partial<Alert> = {}): Alert =>
+    alert(id, second, { alert_id: `${node}/cpu_percent/${id}`, ...more });
+  const here = alert('a', 90, { severity: 'CRITICAL' });
+  const open = [here, of('arm', 'b', 10), of('leg', 'c', 20), of('mast', 'd', 5, { severity: 'ERROR' })];
+  t.equal(openElsewhere(bookOf([here], [], []), 'health_monitor'), null);
+  t.equal(openElsewhere(null, 'health_monitor'), null);
+  t.same(openElsewhere(bookOf(open, [], []), 'health_monitor'), { count: 3, severity: 'ERROR', node: 'mast' });
+  t.same(openElsewhere(bookOf(open.slice(0, 3), [], []), 'health_monitor'), { count: 2, severity: 'WARNING', node: 'leg' });
+  t.same(openElsewhere(bookOf(open, [], []), 'arm'), { count: 3, severity: 'CRITICAL', node: 'health_monitor' });
 });

@@ -1,4 +1,4 @@
-import type { Alert, Metric } from './types.ts';
+import type { Alert, Metric, Severity } from './types.ts';
 
 /** An alert as the page lists it. */
 export interface Entry {
@@ -49,6 +49,23 @@ export function bookOf(open: readonly Alert[], resolved: readonly Alert[], chang
   const ids = new Set([...open, ...resolved].map((alert) => alert.alert_id));
   const earlier = changes.filter((alert) => ids.has(alert.alert_id));
   return [...open, ...resolved, ...earlier].reduce(withAlert, EMPTY_BOOK);
+}
+
+/** What is open on other nodes than the one that is shown. */
+export interface Elsewhere {
+  readonly count: number;
+  /** The worst of them, and of several such the newest. */
+  readonly severity: Severity;
+  readonly node: string;
+}
+
+const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
+
+/** Null: nothing is, or it is not known yet. */
+export function openElsewhere(book: AlertBook | null, node: string | null): Elsewhere | null {
+  const others = (book?.open ?? []).filter((entry) => entry.node !== node);
+  const [worst] = others.toSorted((a, b) => WORST_FIRST.indexOf(a.alert.severity) - WORST_FIRST.indexOf(b.alert.severity));
+  return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;
 }
 
 /** Open alerts about one metric of one node. */

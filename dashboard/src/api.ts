@@ -11,6 +11,18 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether nothing more can come of this attempt; one list that cannot be read costs that list only. */
+export function isFatal(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.status === 401;
+}
+
+/** In words for a teacher, where the service itself said something that they can act on. */
+export function reasonOf(error: unknown): string | null {
+  if (!(error instanceof ApiError) || error.status < 400) return null;
+  if (error.code === 'too_many_event_streams') return 'Too many dashboards are open on this machine.';
+  return `The service answers with error ${error.status}.`;
+}
+
 /** Where the token is kept: the session storage of the browser tab. */
 export interface TokenStore {
   get(): string | null;

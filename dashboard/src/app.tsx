@@ -1,12 +1,14 @@
-import { Fragment, type VNode } from 'preact';
+import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { openElsewhere } from './alert-book.ts';
 import { AlertList, ResolvedList } from './alert-list.tsx';
+import { ElsewhereHint } from './elsewhere.tsx';
 import type { Tile } from './fleet.ts';
 import { Footer } from './footer.tsx';
 import { Ring, STATUS_ICONS } from './icons.tsx';
 import { Metrics } from './metrics.tsx';
-import type { PageState } from './monitor.ts';
 import { Nodes } from './nodes.tsx';
+import type { PageState } from './page-state.ts';
 import { TokenForm } from './token-form.tsx';
 import type { WindowName } from './windows.ts';
 import { clockNotices, type Headline, headline, type LinkWords, linkWords, missed, notices } from './words.ts';
@@ -48,6 +50,8 @@ export function App(props: AppProps): VNode {
   if (isLocked) return <TokenForm key={state.connection.sinceMs} rejected={props.hadToken} onToken={props.onToken} />;
   const isGone = link.state === 'gone';
   const isLast = isGone || missing !== null;
+  const elsewhere = openElsewhere(book, node);
+  const isThere = tiles.some((tile) => tile.node === elsewhere?.node);
   const about = node === local ? [status?.host?.model, node] : [`seen from ${host}`];
   return (
     <Fragment>
@@ -55,7 +59,7 @@ export function App(props: AppProps): VNode {
       <Nodes tiles={tiles} shown={node} isLast={isGone} onNode={props.onNode} />
       <main class={`page${isLast ? ' last' : ''}${isGone ? ' lost' : ''}`}>
         <div class="lead">
-          <Hero head={head} />
+          <Hero head={head}>{elsewhere && !isGone && <ElsewhereHint elsewhere={elsewhere} onNode={isThere ? props.onNode : null} />}</Hero>
           <Notices lines={[...notices(status, props.clockDifferenceMs, nowMs), ...clockNotices(shown?.node ?? null, shownNowMs - nowMs)]} />
         </div>
         <div class="side">
@@ -91,7 +95,7 @@ function Header({ name, about, link }: HeaderProps): VNode {
   );
 }
 
-function Hero({ head }: { head: Headline }): VNode {
+function Hero({ head, children }: { head: Headline; children: ComponentChildren }): VNode {
   const { sentence, status } = head;
   const StatusIcon = status === null ? Ring : STATUS_ICONS[status];
   return (
@@ -102,6 +106,7 @@ function Hero({ head }: { head: Headline }): VNode {
       <StatusIcon />
       <p class="word">{status ?? '…'}</p>
       <p class="sentence">{sentence}</p>
+      {children}
     </section>
   );
 }

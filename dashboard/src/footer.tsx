@@ -5,7 +5,7 @@ import type { StatusDocument } from './types.ts';
 /** What a technician asks first. */
 export function Footer({ status, laterSeconds }: { status: StatusDocument | null; laterSeconds: number }): VNode {
   if (!status) return <footer class="foot" />;
-  const { publish, storage, temperature_sensor: sensor } = status;
+  const { publish, ros, storage, temperature_sensor: sensor } = status;
   const facts: readonly (readonly [string, string, string?])[] = [
     ['Version', status.version],
     ['Running for', duration(coarse(status.uptime_seconds + laterSeconds))],
@@ -13,6 +13,7 @@ export function Footer({ status, laterSeconds }: { status: StatusDocument | null
     ['Missed samples', String(publish.missed)],
     ['Storage', `${storage.state}, ${bytes(storage.size_bytes)} of ${bytes(storage.max_bytes)}`],
     ['Temperature sensor', sensor?.sensor ?? 'none', sensor?.reason ?? ''],
+    ['ROS 2', ros.problem === null ? ros.transport : `${ros.transport}, problem`, ros.problem ?? ros.reason],
   ];
   return (
     <footer class="foot">

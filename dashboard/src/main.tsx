@@ -27,16 +27,16 @@ const tokens = tokenStore();
 const monitor = new Monitor(new Api(document.baseURI, tokens), draw, TIMING, nodeOfAddress());
 
 function draw(): void {
-  const { clockDifferenceMs, machineNowMs, shownNowMs, state } = monitor;
+  const { clocks, state } = monitor;
   const now = performance.now();
   render(
     <App
       state={state}
-      nowMs={machineNowMs}
-      shownNowMs={shownNowMs}
+      nowMs={clocks.machineNowMs}
+      shownNowMs={clocks.shownNowMs}
       tiles={state.fleet.tiles(state.status?.nodes ?? [], state.statusAtMs, now)}
       sinceStatusSeconds={(now - state.statusAtMs) / 1000}
-      clockDifferenceMs={clockDifferenceMs}
+      clockDifferenceMs={clocks.differenceMs}
       hadToken={tokens.get() !== null}
       onWindow={(window) => monitor.show(window)}
       onNode={choose}

@@ -5,7 +5,7 @@ import { Chart } from './chart.tsx';
 import { extremes } from './chart-math.ts';
 import { decimal, timeOfDay } from './format.ts';
 import { STATUS_ICONS } from './icons.tsx';
-import type { PageState } from './monitor.ts';
+import type { PageState } from './page-state.ts';
 import type { Columns } from './series.ts';
 import { METRICS, type Metric, type Reading } from './types.ts';
 import { gapMs, planWindow, WINDOW_WORDS, WINDOWS, type WindowName } from './windows.ts';

@@ -1,12 +1,15 @@
-import { type AlertBook, bookOf, EMPTY_BOOK, withAlert } from './alert-book.ts';
-import { type Api, ApiError } from './api.ts';
-import { type Connection, type ConnectionEvent, firstConnection, staleAfterMs, stepConnection } from './connection.ts';
-import { clockOffsetMs, Fleet, hertzOf } from './fleet.ts';
+import { withAlert } from './alert-book.ts';
+import { type Api, ApiError, isFatal } from './api.ts';
+import { Clocks } from './clocks.ts';
+import { hertzOf } from './fleet.ts';
+import { Link } from './link.ts';
 import { Pace } from './pace.ts';
-import { type Point, Series } from './series.ts';
-import { type ServerEvent, SseParser } from './sse.ts';
-import type { Alert, HealthStatus, List, ShutdownProgress, StatusDocument } from './types.ts';
-import { planWindow, samplesOfStep, type WindowName } from './windows.ts';
+import { DEFAULT_HERTZ, firstState, type PageState } from './page-state.ts';
+import { askAlerts, askHealth, askHistory } from './requests.ts';
+import { Series } from './series.ts';
+import type { ServerEvent } from './sse.ts';
+import type { Alert, HealthStatus, ShutdownProgress, StatusDocument } from './types.ts';
+import { planWindow, type WindowName } from './windows.ts';
 
 /** Milliseconds; injected, so that a test can make them go faster. */
 export interface Timing {
@@ -17,60 +20,26 @@ export interface Timing {
 
 export const TIMING: Timing = { tickMs: 250, pollMs: 5000, renderMs: 200 };
 
-/** What came of asking for a list. */
-export type Loaded = 'loading' | 'ready' | 'failed';
-
-/** Everything there is to show. */
-export interface PageState {
-  readonly connection: Connection;
-  readonly status: StatusDocument | null;
-  /** When `status` was told, on the clock of performance.now(). */
-  readonly statusAtMs: number;
-  /** The monitoring node of the machine that serves this page. */
-  readonly local: string | null;
-  /** The one whose measurements are shown: that, unless another was chosen. */
-  readonly node: string | null;
-  /** Of that node. */
-  readonly health: HealthStatus | null;
-  readonly fleet: Fleet;
-  readonly book: AlertBook;
-  readonly alerts: Loaded;
-  readonly window: WindowName;
-  readonly series: Series;
-  readonly history: Loaded;
-  /** How often the node publishes that is shown. */
-  readonly hertz: number;
-}
-
 /** Nodes whose last status is asked for one by one when the page is opened; the others are shown once they publish. */
 const ASKED_AT_FIRST = 40;
 /** A status that is so much older than the one before was overtaken on its way; beyond it the clock was set back. */
 const OVERTAKEN_MS = 60_000;
 
-const DEFAULT_HERTZ = 1;
-
-/**
- * Keeps the page's state true: follows /events, asks for the rest at every new connection, looks after /status now and then.
- * What is decided is decided by the connection's table; this class acts on it.
- */
+/** Keeps the page's state true: takes what the link tells, asks for the rest at every new connection, looks after /status now and then. */
 export class Monitor {
+  readonly clocks = new Clocks();
   readonly #api: Api;
   readonly #timing: Timing;
   readonly #pace: Pace;
-  #state: PageState;
+  readonly #link: Link;
+  #state: PageState = firstState();
   #timer: ReturnType<typeof setInterval> | null = null;
-  #attempt = new AbortController();
   #historyRequest = new AbortController();
-  #lastEventId = '';
   /** Alerts that came while the list was being asked for: it may or may not hold them. */
   #heldAlerts: Alert[] | null = null;
   #isPolling = false;
   #polledMs = 0;
   #askedMs = 0;
-  /** The machine's wall clock minus performance.now(). */
-  #clockOffsetMs: number | null = null;
-  /** The same of the node that is shown. */
-  #shownOffsetMs: number | null = null;
   /** Null: the machine itself. */
   #chosen: string | null;
 
@@ -79,64 +48,42 @@ export class Monitor {
     this.#api = api;
     this.#timing = timing;
     this.#pace = new Pace(onChange, timing.renderMs);
-    const { windowMs, bucketMs } = planWindow('5min', DEFAULT_HERTZ);
-    this.#state = {
-      connection: firstConnection(performance.now()),
-      status: null,
-      statusAtMs: 0,
-      local: null,
-      node: null,
-      health: null,
-      fleet: new Fleet(),
-      book: EMPTY_BOOK,
-      alerts: 'loading',
-      window: '5min',
-      series: new Series(windowMs, bucketMs),
-      history: 'loading',
-      hertz: DEFAULT_HERTZ,
-    };
+    this.#link = new Link(api, {
+      onConnection: (connection, isSeen) => {
+        if (isSeen) this.#set({ connection });
+        else this.#state = { ...this.#state, connection };
+      },
+      load: (signal) => this.#load(signal),
+      onEvent: (event, signal) => this.#take(event, signal),
+      probe: (signal) => void this.#poll(signal),
+      hertz: () => this.#state.status?.publish.configured_hertz ?? DEFAULT_HERTZ,
+    });
   }
 
   get state(): PageState {
     return this.#state;
   }
 
-  /** The machine's wall clock now; this device's as long as it is not known. */
-  get machineNowMs(): number {
-    return this.#clockOffsetMs === null ? Date.now() : performance.now() + this.#clockOffsetMs;
-  }
-
-  /** The wall clock of the node that is shown; the machine's as long as it is not known. */
-  get shownNowMs(): number {
-    return this.#shownOffsetMs === null ? this.machineNowMs : performance.now() + this.#shownOffsetMs;
-  }
-
-  /** The machine's wall clock minus this device's; null: not known. */
-  get clockDifferenceMs(): number | null {
-    return this.#clockOffsetMs === null ? null : this.machineNowMs - Date.now();
-  }
-
   start(): void {
     this.#timer = setInterval(() => this.#tick(), this.#timing.tickMs);
-    this.#set({ connection: firstConnection(performance.now()) });
-    void this.#connect();
+    this.#link.start();
   }
 
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
-    this.#attempt.abort();
+    this.#link.stop();
     this.#historyRequest.abort();
     this.#pace.stop();
   }
 
   /** To be called when there is a new token. */
   unlock(): void {
-    this.#dispatch({ kind: 'token' });
+    this.#link.tell({ kind: 'token' });
   }
 
   /** To be called when waiting any longer is pointless. */
   hurry(): void {
-    this.#dispatch({ kind: 'hurry' });
+    this.#link.tell({ kind: 'hurry' });
   }
 
   show(window: WindowName): void {
@@ -158,77 +105,15 @@ export class Monitor {
   }
 
   #reload(health: boolean): void {
-    const { phase } = this.#state.connection;
-    if (phase !== 'live' && phase !== 'silent') return;
-    const { signal } = this.#attempt;
+    if (!this.#link.isUp) return;
+    const { signal } = this.#link;
     const loads = [this.#loadHistory(signal), ...(health ? [this.#loadHealth(signal)] : [])];
-    void Promise.all(loads).catch((error) => this.#lost(error));
+    void Promise.all(loads).catch((error) => this.#link.lost(error));
   }
 
   #set(change: Partial<PageState>): void {
     this.#state = { ...this.#state, ...change };
     this.#pace.ask();
-  }
-
-  #dispatch(event: ConnectionEvent): void {
-    const before = this.#state.connection;
-    const hertz = this.#state.status?.publish.configured_hertz ?? DEFAULT_HERTZ;
-    const connection = stepConnection(before, event, performance.now(), staleAfterMs(hertz));
-    if (connection === before) return;
-    // Hearing something changes nothing that is shown.
-    if (connection.phase === before.phase) this.#state = { ...this.#state, connection };
-    else this.#enter(connection);
-  }
-
-  #enter(connection: Connection): void {
-    this.#set({ connection });
-    switch (connection.phase) {
-      case 'connecting':
-        void this.#connect();
-        break;
-      case 'waiting':
-      case 'locked':
-        this.#attempt.abort();
-        break;
-      case 'silent':
-        // Does it measure nothing, or does it hang as a whole?
-        if (!connection.answers) void this.#poll(this.#attempt.signal);
-        break;
-      case 'loading':
-      case 'live':
-        break;
-    }
-  }
-
-  /** Follows the event stream until it ends; whatever ends it is told to the connection's table. */
-  async #connect(): Promise<void> {
-    this.#attempt.abort();
-    this.#attempt = new AbortController();
-    const { signal } = this.#attempt;
-    try {
-      const reader = await this.#api.events(this.#lastEventId, signal);
-      this.#dispatch({ kind: 'opened' });
-      void this.#load(signal).catch((error) => this.#lost(error, signal));
-      const parser = new SseParser(this.#lastEventId);
-      const decoder = new TextDecoder();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (signal.aborted) return;
-        if (done) throw new ApiError(200, null);
-        this.#dispatch({ kind: 'heard' });
-        for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#take(event, signal);
-        this.#lastEventId = parser.lastEventId;
-      }
-    } catch (error) {
-      this.#lost(error, signal);
-    }
-  }
-
-  #lost(error: unknown, signal: AbortSignal = this.#attempt.signal): void {
-    // What was given up on purpose, and what belongs to an attempt long over, says nothing about this one.
-    if (signal.aborted || (error as Error).name === 'AbortError') return;
-    if (error instanceof ApiError && error.status === 401) this.#dispatch({ kind: 'refused' });
-    else this.#dispatch({ kind: 'failed', reason: reasonOf(error) });
   }
 
   #take({ event, data }: ServerEvent, signal: AbortSignal): void {
@@ -252,14 +137,14 @@ export class Monitor {
     if (!isOvertaken) fleet.hear(health, performance.now());
     if (health.node_name === node && !isOvertaken) {
       series.add(timestampMs, health);
-      if (timestampMs > this.shownNowMs) this.#shownOffsetMs = timestampMs - performance.now();
+      this.clocks.heardShown(timestampMs);
       this.#set({ health });
     } else {
       this.#pace.ask();
     }
     if (health.node_name !== local) return;
-    if (timestampMs > this.machineNowMs) this.#clockOffsetMs = timestampMs - performance.now();
-    this.#dispatch({ kind: 'measured' });
+    this.clocks.heardMachine(timestampMs);
+    this.#link.tell({ kind: 'measured' });
   }
 
   #takeAlert(alert: Alert): void {
@@ -289,7 +174,7 @@ export class Monitor {
     void this.#loadOthers(status, signal);
     const age = status.nodes.find((node) => node.local)?.age_seconds ?? null;
     this.#polledMs = performance.now();
-    this.#dispatch({ kind: 'loaded', ageMs: age === null ? null : age * 1000 });
+    this.#link.tell({ kind: 'loaded', ageMs: age === null ? null : age * 1000 });
   }
 
   #takeStatus(status: StatusDocument): void {
@@ -302,31 +187,17 @@ export class Monitor {
   /** Which node is shown, and by which clock. */
   #takeNodes(status: StatusDocument, toldMs: number): void {
     const local = status.nodes.find((node) => node.local) ?? null;
-    this.#clockOffsetMs = (local && clockOffsetMs(local, toldMs)) ?? this.#clockOffsetMs;
     const chosen = this.#chosen === null ? local : (status.nodes.find(({ node_name }) => node_name === this.#chosen) ?? null);
-    this.#shownOffsetMs = chosen && clockOffsetMs(chosen, toldMs);
+    this.clocks.told(local, chosen, toldMs);
     const hertz = chosen === local ? status.publish.configured_hertz : hertzOf(chosen);
     this.#set({ local: local?.node_name ?? null, node: this.#chosen ?? local?.node_name ?? null, hertz });
   }
 
-  /** For what is asked about the node that is shown. */
-  #query(name: string): string {
-    return this.#chosen === null ? '' : `${name}=${encodeURIComponent(this.#chosen)}`;
-  }
-
   async #loadHealth(signal: AbortSignal): Promise<void> {
     const { health: before, node } = this.#state;
-    const query = this.#query('node');
-    const health = await this.#healthOf(query === '' ? 'health' : `health?${query}`, signal);
+    const health = await askHealth(this.#api, this.#chosen, signal);
     // One that came on the stream meanwhile is newer.
     if (health !== null && this.#state.health === before && this.#state.node === node) this.#set({ health });
-  }
-
-  async #healthOf(path: string, signal: AbortSignal): Promise<HealthStatus | null> {
-    return this.#api.json<HealthStatus>(path, signal).catch((error) => {
-      if (error instanceof ApiError && (error.code === 'no_sample_yet' || error.code === 'unknown_node')) return null;
-      throw error;
-    });
   }
 
   /** What nodes said last that say nothing now. */
@@ -336,7 +207,8 @@ export class Monitor {
     for (const { age_seconds, node_name } of nodes.filter((node) => !node.local && node.timestamp !== null).slice(0, ASKED_AT_FIRST)) {
       if (signal.aborted) return;
       if (fleet.of(node_name)) continue;
-      const health = await this.#healthOf(`health?node=${encodeURIComponent(node_name)}`, signal).catch(() => null);
+      // One that cannot be asked for is shown once it speaks: what it said last is not worth a connection.
+      const health = await askHealth(this.#api, node_name, signal).catch(() => null);
       if (health && !fleet.of(node_name)) fleet.hear(health, toldMs - (age_seconds ?? 0) * 1000);
     }
     this.#pace.ask();
@@ -344,11 +216,10 @@ export class Monitor {
 
   async #loadAlerts(signal: AbortSignal): Promise<void> {
     this.#heldAlerts = [];
-    const list = async (query: string): Promise<readonly Alert[]> => (await this.#api.json<List<Alert>>(`alerts?${query}`, signal)).data;
     try {
-      const lists = await Promise.all([list('resolved=false'), list('resolved=true&limit=5'), list('changes=true&resolved=false')]);
+      const book = await askAlerts(this.#api, signal);
       if (signal.aborted) return;
-      this.#set({ book: this.#heldAlerts.reduce(withAlert, bookOf(...lists)), alerts: 'ready' });
+      this.#set({ book: this.#heldAlerts.reduce(withAlert, book), alerts: 'ready' });
     } catch (error) {
       if (isFatal(error)) throw error;
       this.#set({ alerts: 'failed' });
@@ -370,19 +241,10 @@ export class Monitor {
     this.#historyRequest = new AbortController();
     const signal = AbortSignal.any([attempt, this.#historyRequest.signal]);
     const { hertz, series, window } = this.#state;
-    const { bucketMs, step, windowMs } = planWindow(window, hertz);
-    const hours = (windowMs / 3_600_000).toFixed(6);
+    const wish = { node: this.#chosen, plan: planWindow(window, hertz), hertz, nowMs: () => this.clocks.shownNowMs };
     try {
-      // Counted back from the machine's clock, which need not agree with the one here.
-      const range = this.#shownRange(windowMs) ?? `hours=${hours}`;
-      const path = `health/history?${range}${step === null ? '' : `&step=${step}`}`;
-      const { data } = await this.#api.json<List<HealthStatus>>(path, signal);
+      const points = await askHistory(this.#api, wish, signal);
       if (signal.aborted) return;
-      const nowMs = this.shownNowMs;
-      const points = data.map((row): Point => {
-        const timestampMs = Date.parse(row.timestamp);
-        return { timestampMs, readings: row, samples: step === null ? 1 : samplesOfStep(timestampMs, nowMs, bucketMs, hertz) };
-      });
       series.fill(points);
       this.#set({ history: 'ready' });
     } catch (error) {
@@ -392,23 +254,15 @@ export class Monitor {
     }
   }
 
-  /** Another node's history has the times of its own clock. */
-  #shownRange(windowMs: number): string | null {
-    if (this.#chosen === null) return null;
-    const to = this.shownNowMs + 1000;
-    return `${this.#query('node')}&from=${new Date(to - windowMs).toISOString()}&to=${new Date(to).toISOString()}`;
-  }
-
   #tick(): void {
     const now = performance.now();
-    this.#dispatch({ kind: 'tick' });
+    this.#link.tell({ kind: 'tick' });
     // Ages and charts go on once a second, measurements or not.
     if (now - this.#askedMs >= 1000) {
       this.#askedMs = now;
       this.#pace.ask();
     }
-    const { phase } = this.#state.connection;
-    if ((phase === 'live' || phase === 'silent') && now - this.#polledMs >= this.#timing.pollMs) void this.#poll(this.#attempt.signal);
+    if (this.#link.isUp && now - this.#polledMs >= this.#timing.pollMs) void this.#poll(this.#link.signal);
   }
 
   /** Looks after what changes without an event, and after what could not be read before. */
@@ -420,28 +274,16 @@ export class Monitor {
       const status = await this.#api.json<StatusDocument>('status', signal);
       if (signal.aborted) return;
       this.#takeStatus(status);
-      this.#dispatch({ kind: 'answered' });
+      this.#link.tell({ kind: 'answered' });
       const { alerts, book, history } = this.#state;
       const { CRITICAL, ERROR, WARNING } = status.open_alerts;
       if (alerts !== 'ready' || book.open.length !== CRITICAL + ERROR + WARNING) await this.#loadAlerts(signal);
       if (history === 'failed') await this.#loadHistory(signal);
     } catch (error) {
       // The stream tells by itself when the service is gone.
-      if (isFatal(error) && !signal.aborted && error instanceof ApiError) this.#lost(error, signal);
+      if (isFatal(error) && !signal.aborted && error instanceof ApiError) this.#link.lost(error, signal);
     } finally {
       this.#isPolling = false;
     }
   }
-}
-
-/** Whether nothing more can come of this attempt; one list that cannot be read costs that list only. */
-function isFatal(error: unknown): boolean {
-  return !(error instanceof ApiError) || error.status === 401;
-}
-
-/** In words for a teacher, where the service itself said something that they can act on. */
-function reasonOf(error: unknown): string | null {
-  if (!(error instanceof ApiError) || error.status < 400) return null;
-  if (error.code === 'too_many_event_streams') return 'Too many dashboards are open on this machine.';
-  return `The service answers with error ${error.status}.`;
 }

@@ -58,6 +58,12 @@ export interface StatusDocument {
     readonly size_bytes: number;
     readonly max_bytes: number;
   };
+  readonly ros: {
+    readonly transport: 'rclnodejs' | 'embedded' | 'off';
+    /** Why this transport, or why none. */
+    readonly reason: string;
+    readonly problem: string | null;
+  };
   readonly shutdown: ShutdownState;
 }
 

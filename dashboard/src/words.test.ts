@@ -1,8 +1,19 @@
 import t from 'tap';
-import { bookOf } from './alert-book.ts';
+import { bookOf, openElsewhere } from './alert-book.ts';
 import { type Connection, firstConnection } from './connection.ts';
 import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
-import { alertFigures, alertTitle, clockNotices, headline, linkWords, metricState, missed, notices, thresholdsOf } from './words.ts';
+import {
+  alertFigures,
+  alertTitle,
+  clockNotices,
+  elsewhereWords,
+  headline,
+  linkWords,
+  metricState,
+  missed,
+  notices,
+  thresholdsOf,
+} from './words.ts';
 
 const NODE = 'health_monitor';
 const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
@@ -92,10 +103,9 @@ t.test('the headline does not pass over what is unavailable or not settled', asy
 });
 
 t.test("alerts of other nodes do not change this machine's status but are mentioned", async (t) => {
-  t.equal(
-    sentence(health('OK'), alert('temperature', {}, 'robot')),
-    'All four measurements are within their limits. Other nodes: 1 open alert.',
-  );
+  t.equal(sentence(health('OK'), alert('temperature', {}, 'robot')), 'All four measurements are within their limits.');
+  const elsewhere = openElsewhere(bookOf([alert('temperature', {}, 'robot'), alert('cpu_percent', {}, 'arm')], [], []), NODE);
+  t.equal(elsewhere && elsewhereWords(elsewhere), 'Other nodes: 2 open alerts');
 });
 
 t.test('alerts in words', async (t) => {

@@ -1,4 +1,4 @@
-import { type AlertBook, type Entry, openAbout } from './alert-book.ts';
+import { type AlertBook, type Elsewhere, type Entry, openAbout } from './alert-book.ts';
 import type { Connection } from './connection.ts';
 import { decimal, duration, limit, plural, timeOfDay } from './format.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
@@ -82,7 +82,7 @@ export function headline(link: LinkWords, health: HealthStatus | null, book: Ale
     return { status: 'UNKNOWN', sentence: `${link.first} ${health ? 'The numbers below are the last known ones.' : link.second}` };
   }
   if (!health || health.status === 'UNKNOWN') return { status: 'UNKNOWN', sentence: 'Nothing could be measured.' };
-  return { status: health.status, sentence: `${why(health, book, node)}${elsewhere(book, node)}` };
+  return { status: health.status, sentence: why(health, book, node) };
 }
 
 /** As headline, of another node from which nothing comes although the service is there. `lastMs` and `nowMs` by its own clock. */
@@ -116,9 +116,9 @@ function worstFirst(a: Entry, b: Entry): number {
   return Number(b.alert.severity === 'CRITICAL') - Number(a.alert.severity === 'CRITICAL');
 }
 
-function elsewhere(book: AlertBook | null, node: string | null): string {
-  const count = (book?.open ?? []).filter((entry) => entry.node !== node).length;
-  return count === 0 ? '' : ` Other nodes: ${plural(count, 'open alert')}.`;
+/** In a few words; a sentence of its own, since it does not change the status beside which it stands. */
+export function elsewhereWords({ count }: Elsewhere): string {
+  return `Other nodes: ${plural(count, 'open alert')}`;
 }
 
 function listed(names: readonly string[]): string {

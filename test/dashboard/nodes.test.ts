@@ -47,8 +47,11 @@ t.test('the page shows all nodes at a glance, and one of them whole', { skip }, 
   );
   await page.locator('.alerts').filter({ hasText: 'arm' }).waitFor();
 
-  await tile('arm').click();
+  const hint = page.locator('.hero').getByRole('button', { name: 'Other nodes: 1 open alert' });
+  await page.locator('.hero').filter({ hasText: 'OK' }).waitFor();
+  await hint.click();
   await page.locator('.hero').filter({ hasText: 'WARNING' }).waitFor();
+  t.equal(await hint.count(), 0, 'the machine is well, and says that another is not, and which');
   await page.locator('article', { hasText: 'CPU usage' }).filter({ hasText: '81.5' }).waitFor();
   await page.getByText(/The clock of arm is 2 h behind/).waitFor();
   t.match(await page.locator('.alerts').innerText(), /CPU usage is high/);
@@ -65,6 +68,7 @@ t.test('the page shows all nodes at a glance, and one of them whole', { skip }, 
   await tile('leg').click();
   await page.locator('.hero').filter({ hasText: 'OK' }).waitFor();
   t.match(await page.locator('.alerts').innerText(), /No open alerts of leg[\s\S]*Other nodes: 1 open alert/);
+  await hint.waitFor();
   isLegThere = false;
   await page
     .locator('.hero')

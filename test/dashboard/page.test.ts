@@ -1,4 +1,5 @@
-import t from 'tap';
+import type { Page } from 'playwright-core';
+import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { CHROMIUM, launchBrowser, openPage } from '../support/browser.ts';
 import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
@@ -10,6 +11,17 @@ const RECORDED = { arguments: ['--proc', `${ROOT}/test/fixtures/pi5/proc`, '--sy
 
 /** A port that the service can have again after it was killed. */
 const PORT = 15_000 + (process.pid % 10_000);
+
+/** The page of a recorded machine; all of it ends with the test. */
+async function shown(t: Test): Promise<{ service: RunningService; page: Page; errors: string[] }> {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const service = await RunningService.start(folder.path, RECORDED);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  return { service, ...(await openPage(browser, `${service.url}/`)) };
+}
 
 t.test('the page shows the machine live, says when the service is gone, and heals', { skip }, async (t) => {
   const folder = temporaryFolder();
@@ -59,13 +71,7 @@ t.test('the page shows the machine live, says when the service is gone, and heal
 });
 
 t.test('a safe shutdown is told of', { skip }, async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const service = await RunningService.start(folder.path, RECORDED);
-  t.teardown(() => service.end());
-  const browser = await launchBrowser();
-  t.teardown(() => browser.close());
-  const { page, errors } = await openPage(browser, `${service.url}/`);
+  const { errors, page } = await shown(t);
   await page.getByText('Live', { exact: true }).waitFor();
   const shutdown = {
     state: 'in_progress',
@@ -80,6 +86,25 @@ t.test('a safe shutdown is told of', { skip }, async (t) => {
     await route.fulfill({ response, json: { ...((await response.json()) as object), shutdown } });
   });
   await page.locator('.notice', { hasText: 'safe shutdown in progress (MANUAL, asked for by <b>Zoë</b>), 9 s left' }).waitFor();
+  t.same(errors, []);
+});
+
+t.test('the footer tells how the machine takes part in the ROS 2 graph, and what is wrong with that', { skip }, async (t) => {
+  const { errors, page, service } = await shown(t);
+  const { ros } = await service.json<{ ros: { reason: string } }>('/status');
+  const fact = page.locator('.foot div', { hasText: 'ROS 2' });
+  await fact.filter({ hasText: 'off' }).waitFor();
+  t.equal(await fact.getAttribute('title'), ros.reason);
+  let problem: string | null = null;
+  await page.route('**/status', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...((await response.json()) as object), ros: { ...ros, transport: 'embedded', problem } } });
+  });
+  await fact.filter({ hasText: 'embedded' }).waitFor();
+  t.equal(await fact.getAttribute('title'), ros.reason);
+  problem = 'another monitor has the same name';
+  await fact.filter({ hasText: 'embedded, problem' }).waitFor();
+  t.equal(await fact.getAttribute('title'), problem);
   t.same(errors, []);
 });
 

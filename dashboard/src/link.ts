@@ -1,0 +1,113 @@
+import { type Api, ApiError, reasonOf } from './api.ts';
+import { type Connection, type ConnectionEvent, firstConnection, staleAfterMs, stepConnection } from './connection.ts';
+import { type ServerEvent, SseParser } from './sse.ts';
+
+/** What the page does as its link to the service goes on. Signals are those of one attempt, aborted when it is given up. */
+export interface LinkTasks {
+  /** `isSeen`: it says something else now, not only that something was heard. */
+  readonly onConnection: (connection: Connection, isSeen: boolean) => void;
+  /** The stream is open: asks for everything that it does not tell. Rejects when there is no point in going on. */
+  readonly load: (signal: AbortSignal) => Promise<void>;
+  readonly onEvent: (event: ServerEvent, signal: AbortSignal) => void;
+  /** No measurement comes: does the service measure nothing, or does it hang as a whole? */
+  readonly probe: (signal: AbortSignal) => void;
+  /** How often the machine is to publish. */
+  readonly hertz: () => number;
+}
+
+/** Stays connected to /events. What is decided is decided by the connection's table; this class acts on it. */
+export class Link {
+  readonly #api: Api;
+  readonly #tasks: LinkTasks;
+  #connection = firstConnection(performance.now());
+  #attempt = new AbortController();
+  #lastEventId = '';
+
+  constructor(api: Api, tasks: LinkTasks) {
+    this.#api = api;
+    this.#tasks = tasks;
+  }
+
+  /** Of the attempt that is under way. */
+  get signal(): AbortSignal {
+    return this.#attempt.signal;
+  }
+
+  /** Whether the stream is open and everything loaded. */
+  get isUp(): boolean {
+    const { phase } = this.#connection;
+    return phase === 'live' || phase === 'silent';
+  }
+
+  start(): void {
+    this.#connection = firstConnection(performance.now());
+    this.#tasks.onConnection(this.#connection, true);
+    void this.#connect();
+  }
+
+  stop(): void {
+    this.#attempt.abort();
+  }
+
+  /** Something happened that the connection depends on. */
+  tell(event: ConnectionEvent): void {
+    const before = this.#connection;
+    const connection = stepConnection(before, event, performance.now(), staleAfterMs(this.#tasks.hertz()));
+    if (connection === before) return;
+    this.#connection = connection;
+    // Hearing something changes nothing that is shown.
+    const isSeen = connection.phase !== before.phase;
+    this.#tasks.onConnection(connection, isSeen);
+    if (isSeen) this.#enter(connection);
+  }
+
+  /** A request failed in a way that ends the attempt it belongs to. */
+  lost(error: unknown, signal: AbortSignal = this.signal): void {
+    // What was given up on purpose, and what belongs to an attempt long over, says nothing about this one.
+    if (signal.aborted || (error as Error).name === 'AbortError') return;
+    if (error instanceof ApiError && error.status === 401) this.tell({ kind: 'refused' });
+    else this.tell({ kind: 'failed', reason: reasonOf(error) });
+  }
+
+  #enter({ answers, phase }: Connection): void {
+    switch (phase) {
+      case 'connecting':
+        void this.#connect();
+        break;
+      case 'waiting':
+      case 'locked':
+        this.#attempt.abort();
+        break;
+      case 'silent':
+        if (!answers) this.#tasks.probe(this.signal);
+        break;
+      case 'loading':
+      case 'live':
+        break;
+    }
+  }
+
+  /** Follows the event stream until it ends; whatever ends it is told to the connection's table. */
+  async #connect(): Promise<void> {
+    this.#attempt.abort();
+    this.#attempt = new AbortController();
+    const { signal } = this.#attempt;
+    try {
+      const reader = await this.#api.events(this.#lastEventId, signal);
+      this.tell({ kind: 'opened' });
+      void this.#tasks.load(signal).catch((error) => this.lost(error, signal));
+      const parser = new SseParser(this.#lastEventId);
+      const decoder = new TextDecoder();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (signal.aborted) return;
+        if (done) throw new ApiError(200, null);
+        this.tell({ kind: 'heard' });
+        for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#tasks.onEvent(event, signal);
+        this.#lastEventId = parser.lastEventId;
+      }
+    } catch (error) {
+      this.lost(error, signal);
+    }
+  }
+}
