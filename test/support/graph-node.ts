@@ -4,6 +4,7 @@ import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../src/core/shutdown.ts';
 import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
+import { EventProcess, type ProcessEnd, type ToldEvent } from './event-process.ts';
 import type { Host } from './network.ts';
 import { ROOT } from './service.ts';
 
@@ -52,40 +53,14 @@ export interface NodeEvents {
   failed: { readonly error: string };
 }
 
-export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = {
-  [K in Kind]: { readonly event: K; readonly wall_ms: number } & NodeEvents[K];
-}[Kind];
+export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = ToldEvent<NodeEvents, Kind>;
 
 /** A process of its own in a host, with the embedded transport in it and nothing else. It ends when this process does. */
-export class GraphNode {
-  readonly events: NodeEvent[] = [];
-  /** The exit code, or the signal's name. */
-  readonly ended: Promise<number | string>;
-  readonly #process: ChildProcess;
-  readonly #watchers = new Set<() => void>();
-  #end: number | string | null = null;
-  #stderr = '';
-
+export class GraphNode extends EventProcess<NodeEvents> {
   private constructor(process: ChildProcess) {
-    this.#process = process;
+    super(process, 'graph node', 30);
+    // One that has ended takes no commands; that it has, `ended` tells.
     process.stdin?.on('error', () => {});
-    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr += text;
-    });
-    let rest = '';
-    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) this.events.push(JSON.parse(line) as NodeEvent);
-      this.#notify();
-    });
-    this.ended = new Promise((resolve) => {
-      process.once('close', (code, signal) => {
-        this.#end = code ?? signal ?? -1;
-        this.#notify();
-        resolve(this.#end);
-      });
-    });
   }
 
   /** Resolves when it takes part in the graph. */
@@ -100,12 +75,8 @@ export class GraphNode {
     return node;
   }
 
-  get pid(): number {
-    return this.#process.pid as number;
-  }
-
   tell(command: NodeCommand): void {
-    this.#process.stdin?.write(`${JSON.stringify(command)}\n`);
+    this.process.stdin?.write(`${JSON.stringify(command)}\n`);
   }
 
   publishHealth(status: HealthStatus): void {
@@ -139,85 +110,20 @@ export class GraphNode {
     for (;;) {
       const details = await this.details();
       if (satisfied(details)) return details;
-      if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.#account()}`);
+      if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.account()}`);
       await new Promise((later) => setTimeout(later, 100));
     }
   }
 
-  /** The events of a kind so far. */
-  all<Kind extends keyof NodeEvents>(kind: Kind): NodeEvent<Kind>[] {
-    return this.events.filter(({ event }) => event === kind) as unknown as NodeEvent<Kind>[];
-  }
-
-  /** The first event of the kind that satisfies, of those that were and those to come; throws when there is none in time. */
-  async waitFor<Kind extends keyof NodeEvents>(
-    kind: Kind,
-    satisfied: (event: NodeEvent<Kind>) => boolean = () => true,
-    seconds = 30,
-  ): Promise<NodeEvent<Kind>> {
-    const [found] = await this.waitForCount(kind, 1, satisfied, seconds);
-    return found as NodeEvent<Kind>;
-  }
-
-  /** The same for the first `count` such events. */
-  async waitForCount<Kind extends keyof NodeEvents>(
-    kind: Kind,
-    count: number,
-    satisfied: (event: NodeEvent<Kind>) => boolean = () => true,
-    seconds = 30,
-  ): Promise<NodeEvent<Kind>[]> {
-    const deadline = Date.now() + seconds * 1000;
-    const found: NodeEvent<Kind>[] = [];
-    for (let seen = 0; ; ) {
-      for (; seen < this.events.length && found.length < count; seen += 1) {
-        const event = this.events[seen] as unknown as NodeEvent<Kind>;
-        if (event.event === kind && satisfied(event)) found.push(event);
-      }
-      if (found.length >= count) return found;
-      const left = deadline - Date.now();
-      if (left <= 0 || this.#end !== null) {
-        const why = this.#end === null ? `in ${seconds} s` : `before it ended (${this.#end})`;
-        throw new Error(`${found.length} of ${count} "${kind}" events that satisfy ${why}\n${this.#account()}`);
-      }
-      await this.#change(left);
-    }
-  }
-
-  /** Sends a signal, and waits for nothing: SIGSTOP and SIGCONT freeze and thaw it. */
-  signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal);
-  }
-
   /** It takes its leave of the others and ends. */
-  stop(): Promise<number | string> {
-    if (this.#end === null) this.tell({ do: 'stop' });
+  stop(): Promise<ProcessEnd> {
+    if (!this.hasEnded) this.tell({ do: 'stop' });
     return this.ended;
   }
 
   /** It leaves without a word. */
-  kill(): Promise<number | string> {
-    if (this.#end === null) this.#process.kill('SIGKILL');
+  kill(): Promise<ProcessEnd> {
+    if (!this.hasEnded) this.signal('SIGKILL');
     return this.ended;
-  }
-
-  #change(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#watchers.add(done);
-    });
-  }
-
-  #notify(): void {
-    for (const watcher of [...this.#watchers]) watcher();
-  }
-
-  #account(): string {
-    const last = this.events.slice(-10).map((event) => JSON.stringify(event).slice(0, 300));
-    return [...last, this.#stderr.slice(-2000)].join('\n');
   }
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { EventProcess, type ProcessEnd, type ToldEvent } from './event-process.ts';
 import { build, buildUnavailable } from './native.ts';
 import { type Host, networkUnavailable } from './network.ts';
 
@@ -101,41 +102,12 @@ export interface PeerEvents {
   endpoint_gone: { readonly kind: 'reader' | 'writer'; readonly guid: string };
 }
 
-export type PeerEvent<Kind extends keyof PeerEvents = keyof PeerEvents> = {
-  [K in Kind]: { readonly event: K; readonly wall_ms: number } & PeerEvents[K];
-}[Kind];
+export type PeerEvent<Kind extends keyof PeerEvents = keyof PeerEvents> = ToldEvent<PeerEvents, Kind>;
 
 /** A program on a DDS implementation that is not ours, running in a host. See `peer-cyclone --help` for the options. */
-export class Peer {
-  readonly events: PeerEvent[] = [];
-  /** The exit code, or the signal's name. */
-  readonly ended: Promise<number | string>;
-  readonly #process: ChildProcess;
-  readonly #title: string;
-  readonly #watchers = new Set<() => void>();
-  #stderr = '';
-  #end: number | string | null = null;
-
+export class Peer extends EventProcess<PeerEvents> {
   private constructor(process: ChildProcess, title: string) {
-    this.#process = process;
-    this.#title = title;
-    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr += text;
-    });
-    let rest = '';
-    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) this.events.push(JSON.parse(line) as PeerEvent);
-      this.#notify();
-    });
-    this.ended = new Promise((resolve) => {
-      process.once('close', (code, signal) => {
-        this.#end = code ?? signal ?? -1;
-        this.#notify();
-        resolve(this.#end);
-      });
-    });
+    super(process, title, 10);
   }
 
   /** Builds the peers if need be, and starts one on the host's addresses or on those given; on none: as the implementation chooses. */
@@ -152,82 +124,9 @@ export class Peer {
     return new Peer(child, `peer-${vendor} ${mode} ${options.join(' ')}`);
   }
 
-  get pid(): number {
-    return this.#process.pid as number;
-  }
-
-  get stderr(): string {
-    return this.#stderr;
-  }
-
-  /** The events of a kind so far. */
-  all<Kind extends keyof PeerEvents>(kind: Kind): PeerEvent<Kind>[] {
-    return this.events.filter(({ event }) => event === kind) as unknown as PeerEvent<Kind>[];
-  }
-
-  /** The first event of the kind that satisfies, of those that were and those to come; throws when there is none in time. */
-  async waitFor<Kind extends keyof PeerEvents>(
-    kind: Kind,
-    satisfied: (event: PeerEvent<Kind>) => boolean = () => true,
-    seconds = 10,
-  ): Promise<PeerEvent<Kind>> {
-    const [found] = await this.waitForCount(kind, 1, satisfied, seconds);
-    return found as PeerEvent<Kind>;
-  }
-
-  /** The same for the first `count` such events. */
-  async waitForCount<Kind extends keyof PeerEvents>(
-    kind: Kind,
-    count: number,
-    satisfied: (event: PeerEvent<Kind>) => boolean = () => true,
-    seconds = 10,
-  ): Promise<PeerEvent<Kind>[]> {
-    const deadline = Date.now() + seconds * 1000;
-    const found: PeerEvent<Kind>[] = [];
-    for (let seen = 0; ; ) {
-      for (; seen < this.events.length && found.length < count; seen += 1) {
-        const event = this.events[seen] as unknown as PeerEvent<Kind>;
-        if (event.event === kind && satisfied(event)) found.push(event);
-      }
-      if (found.length >= count) return found;
-      const left = deadline - Date.now();
-      if (left <= 0 || this.#end !== null) {
-        const why = this.#end === null ? `in ${seconds} s` : `before it ended (${this.#end})`;
-        throw new Error(`${found.length} of ${count} "${kind}" events that satisfy ${why}\n${this.#account()}`);
-      }
-      await this.#change(left);
-    }
-  }
-
-  /** Sends a signal, and waits for nothing: SIGSTOP and SIGCONT freeze and thaw it. */
-  signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal);
-  }
-
   /** Sends a signal and waits for the end: on SIGTERM it says goodbye to the others, on SIGKILL it leaves without a word. */
-  kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
-    if (this.#end === null) this.#process.kill(signal);
+  kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<ProcessEnd> {
+    if (!this.hasEnded) this.signal(signal);
     return this.ended;
-  }
-
-  #change(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#watchers.add(done);
-    });
-  }
-
-  #notify(): void {
-    for (const watcher of [...this.#watchers]) watcher();
-  }
-
-  #account(): string {
-    const last = this.events.slice(-10).map((event) => JSON.stringify(event).slice(0, 300));
-    return [this.#title, ...last, this.#stderr.slice(-2000)].join('\n');
   }
 }
