@@ -1,43 +1,5 @@
-import { isIP } from 'node:net';
 import * as v from 'valibot';
-
-/** What a key's documentation needs beyond its type, range and default. */
-type KeyNotes = {
-  readonly unit?: string;
-  /** Whether `systemctl reload` (SIGHUP) applies it. */
-  readonly reload?: boolean;
-  /** What the default is where it is not a fixed value. */
-  readonly defaultIs?: string;
-};
-
-const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataAction<T, KeyNotes & { description: string }> =>
-  v.metadata({ description, ...notes });
-
-const positive = (max: number) => v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(max));
-const between = (min: number, max: number) => v.pipe(v.number(), v.finite(), v.minValue(min), v.maxValue(max));
-const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
-const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
-
-/** A section: it may be missing or empty, and an unknown key in it is an error. */
-const section = <T extends v.ObjectEntries>(entries: T) => v.nullish(v.strictObject(entries), {} as never);
-
-/** `warning` and `critical` of one metric; that warning is below critical is checked by the parser, over both keys. */
-function threshold(what: string, unit: string, warning: number, critical: number, min: number, max: number) {
-  const limit = (severity: string) =>
-    v.pipe(between(min, max), about(`${what} from which on an alert is ${severity}.`, { unit, reload: true }));
-  return section({ warning: v.optional(limit('WARNING'), warning), critical: v.optional(limit('CRITICAL'), critical) });
-}
-
-/** An IP address, alone or with the length of a network's prefix. */
-function isAddressOrNetwork(entry: string): boolean {
-  const [address = '', prefix, ...more] = entry.split('/');
-  const version = isIP(address);
-  if (version === 0 || more.length > 0) return false;
-  return prefix === undefined || Number(prefix) <= (version === 4 ? 32 : 128);
-}
-
-const schedule = (what: string, cron: string) =>
-  v.optional(v.pipe(text, about(`When ${what} (cron: minute hour day month weekday).`)), cron);
+import { about, addressOrNetwork, between, integer, positive, schedule, section, text, threshold } from './keys.ts';
 
 /**
  * Every key there is: type, range, default, unit and meaning, once. From it come the Config type, the validation, the
@@ -241,17 +203,7 @@ export const configSchema = v.strictObject({
       null,
     ),
     allow_from: v.optional(
-      v.pipe(
-        v.array(
-          v.pipe(
-            v.string(),
-            v.regex(/^[0-9A-Fa-f:.]{2,45}(\/\d{1,3})?$/, 'IP addresses such as 192.168.1.20 or networks such as 192.168.1.0/24'),
-            v.check(isAddressOrNetwork),
-          ),
-        ),
-        v.maxLength(256),
-        about('Other hosts that may ask; this host always may.', { reload: true }),
-      ),
+      v.pipe(v.array(addressOrNetwork), v.maxLength(256), about('Other hosts that may ask; this host always may.', { reload: true })),
       [],
     ),
     max_requests_per_minute: v.optional(

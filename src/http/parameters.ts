@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { TimeRange } from '../core/ports.ts';
 import { HOUR_MS } from '../core/time.ts';
-import { type ApiPath, EARLIEST_MS, type Parameter, parameters } from './api/schema.ts';
+import { type ApiPath, EARLIEST_MS, type Parameter, parameters } from './api/query-schema.ts';
 import { Problem } from './problem.ts';
 
 /** Validated parameters by name; absent ones are undefined unless they have a default. */

@@ -33,7 +33,7 @@ function writtenHours(t: Test, opened: TestArchive): Record<number, number> {
   t.teardown(() => reader.close());
   const rows = reader.archive.db.prepare('SELECT hour_ms FROM hour ORDER BY hour_ms').all() as { hour_ms: number }[];
   return Object.fromEntries(
-    rows.map(({ hour_ms }) => [(hour_ms - HOUR) / HOUR_MS, reader.archive.hour(NODE, hour_ms)?.summary.received ?? -1]),
+    rows.map(({ hour_ms }) => [(hour_ms - HOUR) / HOUR_MS, reader.archive.hours.hour(NODE, hour_ms)?.summary.received ?? -1]),
   );
 }
 
@@ -76,7 +76,7 @@ t.test('the hour of a node that fell silent is written an hour later', async (t)
   opened.commit();
   const rows = opened.archive.db.prepare("SELECT count(*) AS count FROM hour JOIN node ON id = node_id WHERE name = 'robot'").get();
   t.match(rows, { count: 1 });
-  t.equal(opened.archive.hour('robot', HOUR)?.summary.received, 50);
+  t.equal(opened.archive.hours.hour('robot', HOUR)?.summary.received, 50);
 });
 
 t.test('a clock set back: every sample is kept once and listed in order of time', async (t) => {

@@ -1,6 +1,5 @@
 import { fingerprint, type HeardNode, type Stamp } from '../core/node-watch.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
-import type { HourTable } from './hour-table.ts';
 import { compareMarks } from './recorded.ts';
 import { type SegmentSource, segmentParts } from './segments.ts';
 
@@ -9,13 +8,12 @@ const RECENT = 64;
 /** They are sought in so much time before the last segment. */
 const RECENT_MS = 5 * MINUTE_MS;
 
-/** When each gathered node was last heard, as what is stored of it tells. */
-export function heardNodes(source: SegmentSource, hours: HourTable, gathered: Iterable<string>): HeardNode[] {
+/** When each gathered node was last heard, as what is stored of it tells; `lastHourMs`: its newest hour, null: there is none. */
+export function heardNodes(source: SegmentSource, gathered: Iterable<string>, lastHourMs: (node: string) => number | null): HeardNode[] {
   return [...gathered].map((name) => {
     const segment = lastSegment(source, name);
-    const id = source.nodes.get(name);
-    const lastHourMs = id === undefined ? null : hours.last(id);
-    const lastHeardMs = segment ?? (lastHourMs === null ? null : lastHourMs + HOUR_MS);
+    const hourMs = lastHourMs(name);
+    const lastHeardMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
     return { name, lastHeardMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
   });
 }

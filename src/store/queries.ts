@@ -28,7 +28,7 @@ function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
   const { fromMs, toMs, order, limit } = query;
   const page = emptyPage(limit);
   let count = 0;
-  for (const chunk of archive.chunks(query.node, fromMs, toMs, order)) {
+  for (const chunk of archive.samples.chunks(query.node, fromMs, toMs, order)) {
     for (let n = 0; n < chunk.count; n += 1) {
       const i = order === 'asc' ? n : chunk.count - 1 - n;
       const at = chunk.timestampMs[i] as number;
@@ -78,7 +78,7 @@ interface TimePiece {
 
 /** The samples of a range, one by one, in order of time. The piece is used again for the next. */
 function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
-  for (const chunk of archive.chunks(node, fromMs, toMs, order)) {
+  for (const chunk of archive.samples.chunks(node, fromMs, toMs, order)) {
     let row = 0;
     const addTo = (means: Means): void => {
       means.addStatus(chunk.status[row] as number);
@@ -98,9 +98,9 @@ function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRan
 
 /** Minutes of a range in order of time; an hour whose minutes are no longer kept comes as one piece. The piece is used again for the next. */
 function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
-  const hours = archive.hourStarts(node, hourOf(fromMs), toMs);
+  const hours = archive.hours.starts(node, hourOf(fromMs), toMs);
   for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
-    const minutes = archive.minuteMeans(node, hourMs);
+    const minutes = archive.hours.minuteMeans(node, hourMs);
     if (!minutes) continue;
     let row = 0;
     const piece: TimePiece = { startMs: 0, addTo: (means) => means.addRow(minutes, row) };
@@ -178,15 +178,15 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
   const { node } = query;
   const { clockEvents } = archive.notes;
   const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), toMs: Math.min(query.toMs, nowMs) };
-  const firstRawMs = archive.firstRawMs(node) ?? Number.POSITIVE_INFINITY;
+  const firstRawMs = archive.samples.firstMs(node) ?? Number.POSITIVE_INFINITY;
   const buckets = new Buckets(query);
   const answer: Aggregate[] = [];
   const answerUntil = (ms: number): void => {
     for (const bucket of buckets.takeUntil(ms)) answer.push(toAggregate(archive, node, bucket, known));
   };
-  for (const hourMs of archive.hourStarts(node, hourOf(known.fromMs), known.toMs)) {
+  for (const hourMs of archive.hours.starts(node, hourOf(known.fromMs), known.toMs)) {
     answerUntil(hourMs);
-    const hour = archive.hour(node, hourMs);
+    const hour = archive.hours.hour(node, hourMs);
     const bucket = buckets.at(Math.max(hourMs, query.fromMs));
     if (hour && hourMs >= bucket.fromMs && hourMs + HOUR_MS <= bucket.toMs) {
       addStretch(bucket.summary, hour.summary, archive.notes.periodMsAt(node, hourMs), clockEvents);
@@ -203,8 +203,8 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
 
 function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
   const { notes } = archive;
-  const minutes = archive.minutes(node, hourMs);
-  const hour = minutes ? null : archive.hour(node, hourMs);
+  const minutes = archive.hours.minutes(node, hourMs);
+  const hour = minutes ? null : archive.hours.hour(node, hourMs);
   const pieces: [number, Summary][] = minutes ? [...minutes].sort(([a], [b]) => a - b) : hour ? [[0, hour.summary]] : [];
   for (const [minute, later] of pieces) {
     const startMs = hourMs + minute * MINUTE_MS;
@@ -215,7 +215,7 @@ function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, to
 
 function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
   const { notes } = archive;
-  for (const chunk of archive.chunks(node, fromMs, toMs, 'asc')) {
+  for (const chunk of archive.samples.chunks(node, fromMs, toMs, 'asc')) {
     for (let row = 0; row < chunk.count; row += 1) {
       const at = chunk.timestampMs[row] as number;
       if (at < fromMs || at >= toMs) continue;

@@ -8,9 +8,15 @@ import type { SegmentPart } from './recorded.ts';
 const FIRST_STRETCH_MS = 10 * MINUTE_MS;
 const LONGEST_STRETCH_MS = 400 * DAY_MS;
 
+/** Samples of one node. */
+export interface PendingPart {
+  readonly node: string;
+  readonly columns: Columns;
+}
+
 export interface PendingSegment {
   readonly segment: number;
-  readonly parts: readonly { readonly node: string; readonly columns: Columns }[];
+  readonly parts: readonly PendingPart[];
 }
 
 export interface SegmentSource {

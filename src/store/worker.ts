@@ -70,7 +70,7 @@ function open(request: OpenRequest): OpenAnswer {
     for (const { order, alert } of alerts) attempt(() => store.saveAlert(alert, { segment, order }));
     for (const record of shutdowns) attempt(() => store.saveShutdown(record));
     for (const { node: name, columns } of samples) {
-      if (columns.count === 0 || store.hasSegment(segment, name, columns.timestampMs)) continue;
+      if (columns.count === 0 || store.samples.hasSegment(segment, name, columns.timestampMs)) continue;
       store.append(segment, name, columns);
       recovered += columns.count;
     }
@@ -82,7 +82,7 @@ function open(request: OpenRequest): OpenAnswer {
     ...written(),
     problem,
     openAlerts: store.alerts.open(),
-    readableMetrics: readableMetrics(store.newestChunk(node)),
+    readableMetrics: readableMetrics(store.samples.newestChunk(node)),
     nodes: store.nodes(),
     heard: store.heard(),
     lastSegment: store.lastSegment(),

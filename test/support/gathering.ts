@@ -5,6 +5,7 @@ import { Gathering } from '../../src/app/gather.ts';
 import type { GatheringRules } from '../../src/app/gather-options.ts';
 import { Live } from '../../src/app/live.ts';
 import { RateMeter } from '../../src/app/rate-meter.ts';
+import { shutdownStatus } from '../../src/app/safe-shutdown-status.ts';
 import { View } from '../../src/app/view.ts';
 import { PowerSource } from '../../src/collect/power.ts';
 import { Sampler } from '../../src/collect/sampler.ts';
@@ -14,12 +15,31 @@ import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
 import { Store } from '../../src/store/store.ts';
 import { EventReader } from './events.ts';
 import { ROOT } from './service.ts';
 
 export const LOCAL = 'health_monitor';
+
+const WITHOUT_GRAPH: StatusDocument['ros'] = {
+  transport: 'off',
+  reason: 'what comes from other nodes comes from the test',
+  domain_id: null,
+  peers: null,
+  subscribers: null,
+  refused: 0,
+  problem: null,
+};
+const WITHOUT_SHUTDOWN = shutdownStatus({
+  settings: { enabled: false, action: 'dry-run' },
+  problem: 'this service has none',
+  last: null,
+  secondsLeft: null,
+  counts: { accepted: 0, refused: 0 },
+  requests: [],
+});
 
 /** A clock that stands until the test moves it. */
 export class TestClocks implements Clocks {
@@ -153,6 +173,8 @@ export class GatheringService {
       store: this.store,
       inventoryProgram: new URL('file:///none'),
       gathered: () => this.gathering.counts(),
+      shutdown: async () => WITHOUT_SHUTDOWN,
+      ros: () => WITHOUT_GRAPH,
     });
     this.rest = new RestServer({
       host: '127.0.0.1',

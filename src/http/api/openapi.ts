@@ -1,15 +1,13 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
 import { CODES } from '../problem.ts';
+import { type ApiPath, type Parameter, parameters } from './query-schema.ts';
 import {
-  type ApiPath,
   aggregateSchema,
   alertListSchema,
   alertSchema,
   healthStatusSchema,
   historySchema,
-  type Parameter,
-  parameters,
   problemSchema,
   shutdownEventSchema,
   statusDocumentSchema,

@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time.ts';
-import { MAX_PAGE } from '../api/schema.ts';
+import { MAX_PAGE } from '../api/query-schema.ts';
 import { type Context, fromStore, nodeOf, sendBody } from '../context.ts';
 import { invalid, rangeOf } from '../parameters.ts';
 

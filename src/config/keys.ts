@@ -1,0 +1,48 @@
+import { isIP } from 'node:net';
+import * as v from 'valibot';
+
+/** What the keys of the configuration are made of. */
+
+/** What a key's documentation needs beyond its type, range and default. */
+type KeyNotes = {
+  readonly unit?: string;
+  /** Whether `systemctl reload` (SIGHUP) applies it. */
+  readonly reload?: boolean;
+  /** What the default is where it is not a fixed value. */
+  readonly defaultIs?: string;
+};
+
+export const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataAction<T, KeyNotes & { description: string }> =>
+  v.metadata({ description, ...notes });
+
+export const positive = (max: number) => v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(max));
+export const between = (min: number, max: number) => v.pipe(v.number(), v.finite(), v.minValue(min), v.maxValue(max));
+export const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
+export const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
+
+/** A section: it may be missing or empty, and an unknown key in it is an error. */
+export const section = <T extends v.ObjectEntries>(entries: T) => v.nullish(v.strictObject(entries), {} as never);
+
+/** `warning` and `critical` of one metric; that warning is below critical is checked by the parser, over both keys. */
+export function threshold(what: string, unit: string, warning: number, critical: number, min: number, max: number) {
+  const limit = (severity: string) =>
+    v.pipe(between(min, max), about(`${what} from which on an alert is ${severity}.`, { unit, reload: true }));
+  return section({ warning: v.optional(limit('WARNING'), warning), critical: v.optional(limit('CRITICAL'), critical) });
+}
+
+/** An IP address, alone or with the length of a network's prefix. */
+function isAddressOrNetwork(entry: string): boolean {
+  const [address = '', prefix, ...more] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return prefix === undefined || Number(prefix) <= (version === 4 ? 32 : 128);
+}
+
+export const addressOrNetwork = v.pipe(
+  v.string(),
+  v.regex(/^[0-9A-Fa-f:.]{2,45}(\/\d{1,3})?$/, 'IP addresses such as 192.168.1.20 or networks such as 192.168.1.0/24'),
+  v.check(isAddressOrNetwork),
+);
+
+export const schedule = (what: string, cron: string) =>
+  v.optional(v.pipe(text, about(`When ${what} (cron: minute hour day month weekday).`)), cron);

@@ -1,0 +1,72 @@
+import type { Log, StorageState } from '../core/ports.ts';
+import { isoUtc } from '../core/time.ts';
+import type { Written } from './protocol.ts';
+
+type Told = Pick<StorageState, 'state' | 'error' | 'since' | 'size_bytes' | 'oldest_sample' | 'last_write' | 'set_aside'>;
+
+/** Whether what is recorded reaches the database, as the log and /status tell it. */
+export class Condition {
+  readonly #log: Log;
+  readonly #setAside: string[] = [];
+  #state: StorageState['state'] = 'starting';
+  #error: string | null = null;
+  #since: string | null = null;
+  #written: Written = { sizeBytes: 0, oldestSampleMs: null };
+  #lastWrite: string | null = null;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  get isOk(): boolean {
+    return this.#state === 'ok';
+  }
+
+  /** Why writing failed last; null: it did not. */
+  get error(): string | null {
+    return this.#error;
+  }
+
+  /** What the database holds. */
+  learn(written: Written): void {
+    this.#written = written;
+  }
+
+  /** Writing worked. */
+  works(written: Written, samplesLost: number): void {
+    this.#written = written;
+    this.#lastWrite = isoUtc(Date.now());
+    if (this.#state === 'degraded') this.#log('notice', 'storage works again', { since: this.#since, samples_lost: samplesLost });
+    this.#state = 'ok';
+    this.#error = null;
+    this.#since = null;
+  }
+
+  /** Writing failed. */
+  fails(error: string): void {
+    if (this.#state !== 'degraded') {
+      this.#since = isoUtc(Date.now());
+      this.#log('error', 'cannot write the database; samples wait in memory, and it is tried again', { error });
+    }
+    this.#state = 'degraded';
+    this.#error = error;
+  }
+
+  begunAnew(setAside: string, reason: string): void {
+    this.#setAside.push(setAside);
+    this.#log('error', 'the database could not be used; it was set aside and a new one begun', { set_aside: setAside, reason });
+  }
+
+  tell(): Told {
+    const { oldestSampleMs, sizeBytes } = this.#written;
+    return {
+      state: this.#state,
+      error: this.#error,
+      since: this.#since,
+      size_bytes: sizeBytes,
+      oldest_sample: oldestSampleMs === null ? null : isoUtc(oldestSampleMs),
+      last_write: this.#lastWrite,
+      set_aside: this.#setAside,
+    };
+  }
+}

@@ -1,0 +1,164 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Histograms, Summary } from '../core/summary.ts';
+import { HOUR_MS, MINUTE_MS } from '../core/time.ts';
+import type { Columns } from './chunk.ts';
+import { isDamage } from './database.ts';
+import { HourBook } from './hour-book.ts';
+import { HourTable } from './hour-table.ts';
+import { Means } from './means.ts';
+import type { NodeTable } from './node-table.ts';
+import type { Notes } from './notes.ts';
+import type { RawSamples } from './raw-samples.ts';
+import type { PendingPart } from './segments.ts';
+import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
+
+/** What the hours are built with. */
+export interface HourSources {
+  readonly nodes: NodeTable;
+  readonly samples: RawSamples;
+  readonly notes: Notes;
+  readonly nowMs: () => number;
+  /** Goes on with another database, because this one is damaged. */
+  readonly onDamage: (reason: string) => void;
+}
+
+/** The hours and their minutes: over those in the database the ones that are being built, or wait to be written there. */
+export class Hours {
+  readonly #sources: HourSources;
+  readonly #book: HourBook;
+  #table: HourTable;
+
+  constructor(db: DatabaseSync, sources: HourSources) {
+    this.#sources = sources;
+    this.#table = new HourTable(db);
+    this.#book = new HourBook(
+      sources.nowMs,
+      (node, hourMs) => this.#resumeOne(node, hourMs),
+      (node, hour, columns, row) => this.#addRow(node, hour, columns, row),
+    );
+  }
+
+  /** Goes on with another database; what is in memory stays there. */
+  replace(db: DatabaseSync): void {
+    this.#table = new HourTable(db);
+  }
+
+  add({ node, columns }: PendingPart): void {
+    this.#book.add(node, columns);
+  }
+
+  /**
+   * Builds anew the hours that an earlier run did not come to write; when the database could be opened only late, those
+   * that have begun since go on from there. `waiting`: tells what is not in the database.
+   */
+  resume(waiting: () => readonly PendingPart[]): void {
+    const { nodes, samples } = this.#sources;
+    const inMemory = this.#book.takeAll();
+    for (const [node, id] of nodes.ids) {
+      const missing = samples.writtenHours(id).filter((hourMs) => this.#table.starts(id, hourMs, hourMs + 1).length === 0);
+      for (const hourMs of missing) this.#book.begin(node, this.#fromDatabase(node, hourMs));
+    }
+    for (const part of waiting()) this.add(part);
+    // An hour whose samples had to be given up meanwhile is known only from memory.
+    for (const entry of inMemory) if (!this.#book.find(entry.node, entry.hour.hourMs)) this.#book.keep(entry);
+  }
+
+  /** Writes the hours that are over, and others that have changed. Tells whether any is over. To be followed by written(). */
+  write(): boolean {
+    const finished = this.#book.finished();
+    for (const { node, hour } of [...finished, ...this.#book.reopened()]) this.#table.write(this.#sources.nodes.idOf(node), hour);
+    return finished.length > 0;
+  }
+
+  /** What write() wrote is safe. */
+  written(): void {
+    this.#book.written();
+  }
+
+  /** Hours with samples that begin in the range, ascending. */
+  starts(node: string, fromMs: number, toMs: number): number[] {
+    const id = this.#sources.nodes.find(node);
+    const starts = new Set(id === null ? [] : this.#table.starts(id, fromMs, toMs));
+    for (const { hourMs } of this.#book.of(node)) if (hourMs >= fromMs && hourMs < toMs) starts.add(hourMs);
+    return [...starts].sort((a, b) => a - b);
+  }
+
+  /** The hour as a whole. What is in memory is newer than what is written. */
+  hour(node: string, hourMs: number): { readonly summary: Summary; readonly histograms: Histograms } | null {
+    const id = this.#sources.nodes.find(node);
+    return this.#book.find(node, hourMs) ?? (id === null ? null : this.#table.hour(id, hourMs));
+  }
+
+  /** The hour's minutes by their number; null where they are no longer kept. */
+  minutes(node: string, hourMs: number): ReadonlyMap<number, Summary> | null {
+    const id = this.#sources.nodes.find(node);
+    return this.#book.find(node, hourMs)?.minutes ?? (id === null ? null : this.#table.minutes(id, hourMs));
+  }
+
+  /** The hour's minutes as averages alone, or where they are no longer kept the hour as one; null: nothing is known. */
+  minuteMeans(node: string, hourMs: number): Means | null {
+    const id = this.#sources.nodes.find(node);
+    const inMemory = this.#book.find(node, hourMs)?.minutes;
+    const written = inMemory || id === null ? null : this.#table.minuteMeans(id, hourMs);
+    if (written) return written;
+    const summaries = inMemory ?? (id === null ? undefined : this.#whole(id, hourMs));
+    if (!summaries) return null;
+    const means = new Means(summaries.size);
+    for (const [minute, summary] of summaries) {
+      means.begin(hourMs + minute * MINUTE_MS);
+      means.addSummary(summary);
+    }
+    return means;
+  }
+
+  /** Time of the node's first sample, as far as the hours know it; null: they have none. */
+  firstMs(node: string): number | null {
+    const id = this.#sources.nodes.find(node);
+    const inMemory = this.#book.of(node).map(({ summary }) => summary.firstMs);
+    const times = [id === null ? null : this.#table.first(id), ...inMemory].filter((ms) => ms !== null);
+    return times.length > 0 ? Math.min(...times) : null;
+  }
+
+  /** The node's newest hour that is written. */
+  lastWritten(node: string): number | null {
+    const id = this.#sources.nodes.find(node);
+    return id === null ? null : this.#table.last(id);
+  }
+
+  #whole(nodeId: number, hourMs: number): ReadonlyMap<number, Summary> | undefined {
+    const hour = this.#table.hour(nodeId, hourMs);
+    return hour ? new Map([[0, hour.summary]]) : undefined;
+  }
+
+  #addRow(node: string, hour: HourRecord, columns: Columns, row: number): void {
+    const { notes } = this.#sources;
+    const periodMs = notes.periodMsAt(node, columns.timestampMs[row] as number);
+    addToHour(hour, columns, row, periodMs, notes.clockEvents);
+  }
+
+  #resumeOne(node: string, hourMs: number): HourRecord {
+    try {
+      return this.#fromDatabase(node, hourMs);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#sources.onDamage((error as Error).message);
+      return emptyHour(hourMs);
+    }
+  }
+
+  /** An hour as the database knows it: from its raw samples, or from what was written of it where that knows of more of them. */
+  #fromDatabase(node: string, hourMs: number): HourRecord {
+    const { nodes, samples } = this.#sources;
+    const id = nodes.find(node);
+    if (id === null) return emptyHour(hourMs);
+    const written = this.#table.hour(id, hourMs);
+    const hour = emptyHour(hourMs, written !== null);
+    for (const columns of samples.writtenChunks(id, hourMs, hourMs + HOUR_MS)) {
+      for (let row = 0; row < columns.count; row += 1) {
+        if (hourOf(columns.timestampMs[row] as number) === hourMs) this.#addRow(node, hour, columns, row);
+      }
+    }
+    if (!written || written.summary.received <= hour.summary.received) return hour;
+    return { ...hour, ...written, minutes: this.#table.minutes(id, hourMs) ?? new Map() };
+  }
+}
