@@ -1,21 +1,23 @@
-import { loadConfig } from '../config/load.ts';
+import { fileURLToPath } from 'node:url';
+import { PROGRAMS } from '../app/programs.ts';
+import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
-import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
 export const checkConfig: Command = {
   summary: 'Check a configuration file without starting',
-  usage: 'check-config FILE [--json]',
-  help: `  --json   the errors as JSON
+  usage: 'check-config [FILE] [--json]',
+  help: `  FILE     otherwise the file that "run" would take: EDGE_HEALTH_CONFIG,
+           /etc/edge-health/edge_health_config.yaml, or config/edge_health_config.yaml of the checkout
+  --json   the errors as JSON
 
 Prints every error with file, line, column and key, what was found and what is allowed.
 Exit codes: 0 valid, 64 wrong usage, 78 invalid.`,
   options: { json: { type: 'boolean' } },
   positionals: 1,
   run: async ({ options, positionals }) => {
-    const [file] = positionals;
-    if (file === undefined) throw new UsageError('check-config needs a FILE; see: edge-health check-config --help');
+    const file = positionals[0] ?? configPath(null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
     if (options['json']) {
       process.stdout.write(

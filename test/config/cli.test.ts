@@ -61,6 +61,13 @@ t.test('check-config prints every error with its place and exits with 78', async
   }
 });
 
+t.test('check-config without a file checks the one that run would take', async (t) => {
+  const broken = configFile(BROKEN);
+  const { status, stderr } = spawnSync(PROGRAM, ['check-config'], { encoding: 'utf8', env: { ...env, EDGE_HEALTH_CONFIG: broken } });
+  t.equal(status, 78);
+  t.match(stderr, `${broken}:1:12`);
+});
+
 t.test('check-config --json prints the same as JSON', async (t) => {
   const broken = program('check-config', configFile(BROKEN), '--json');
   t.equal(broken.status, 78);
@@ -92,7 +99,6 @@ t.test('check-config of what is no file', async (t) => {
 
 t.test('wrong usage exits with 64', async (t) => {
   for (const argv of [
-    ['check-config'],
     ['check-config', 'a', 'b'],
     ['check-config', '--nonsense', 'a'],
     ['run', 'extra'],
