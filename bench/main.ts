@@ -24,6 +24,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   rest: { about: '/health at 1,000 requests a second, against node_exporter', boundMinutes: 4 },
   week: { about: 'questions over a week of samples, against plain SQL', boundMinutes: 15 },
   thousand: { about: '1,000 samples a second, for information', boundMinutes: 4 },
+  appliance: { about: 'the package under systemd: installation, start, cost, recovery', boundMinutes: 10, isLong: true },
   ros: { about: 'both ROS 2 transports: latency, cost, 1,000 statuses a second', boundMinutes: 15, isLong: true },
 };
 const ORDER = Object.keys(PROGRAMS);

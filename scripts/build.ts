@@ -11,6 +11,7 @@ await build({
     main: 'src/main.ts',
     'store-worker': 'src/store/worker.ts',
     inventory: 'src/system/inventory-program.ts',
+    'stop-helper': 'src/app/stop-helper-program.ts',
     'ros-probe': 'src/ros/rclnodejs/probe-program.ts',
   },
   outdir: out,

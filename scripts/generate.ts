@@ -1,10 +1,11 @@
 /**
- * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page, the OpenAPI
- * document and the ROS types. With --check it only compares, and fails where a file is out of date.
+ * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page and manual page, the
+ * OpenAPI document and the ROS types. With --check it only compares, and fails where a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
 import { openApiDocument } from '../src/http/api/openapi.ts';
+import { changelogDay, renderConfigManual } from './deb/manual.ts';
 import { readDefinitions } from './ros/definitions.ts';
 import { renderInterfaces } from './ros/render.ts';
 
@@ -12,6 +13,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 const files: Readonly<Record<string, string>> = {
   'config/edge_health_config.yaml': renderDefaultYaml(),
   'docs/configuration.md': renderReference(),
+  'docs/man/edge_health_config.5': renderConfigManual(version, changelogDay()),
   'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,
   'src/ros/interfaces.generated.ts': renderInterfaces(readDefinitions()),
 };

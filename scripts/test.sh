@@ -4,8 +4,9 @@ set -eu
 cd "$(dirname -- "$0")/.."
 
 # Debian packages of the suites: a browser for the dashboard, promtool for /metrics, faketime for clock steps,
-# two DDS implementations with their code generators and a compiler for the peers of the ROS 2 suites, python3 for their launch file.
-packages="chromium cyclonedds-dev cyclonedds-tools faketime fastddsgen g++ iproute2 libfastrtps-dev libsystemd-dev make procps prometheus python3"
+# two DDS implementations with their code generators and a compiler for the peers of the ROS 2 suites, python3 for their launch file,
+# what boots Debian with a real systemd in containers, and what the Debian package is built, checked and (arm64) emulated with.
+packages="build-essential chromium cyclonedds-dev cyclonedds-tools debhelper debootstrap e2fsprogs faketime fastddsgen g++ g++-aarch64-linux-gnu iproute2 libfastrtps-dev libsystemd-dev lintian make man-db mandoc patchelf procps prometheus python3 qemu-user-static systemd-container"
 # shellcheck disable=SC2086 # a list of words
 sh scripts/debian-packages.sh "npm test" $packages || echo "Some suites will be skipped." >&2
 

@@ -12,8 +12,8 @@ export interface Architecture {
 }
 
 export const ARCHITECTURES: readonly Architecture[] = [
-  { debian: 'amd64', node: 'x64', gnu: 'x86_64-linux-gnu', crossCompiler: 'crossbuild-essential-amd64' },
-  { debian: 'arm64', node: 'arm64', gnu: 'aarch64-linux-gnu', crossCompiler: 'crossbuild-essential-arm64' },
+  { debian: 'amd64', node: 'x64', gnu: 'x86_64-linux-gnu', crossCompiler: 'g++-x86-64-linux-gnu' },
+  { debian: 'arm64', node: 'arm64', gnu: 'aarch64-linux-gnu', crossCompiler: 'g++-aarch64-linux-gnu' },
 ];
 
 /** The architecture of this machine's dpkg; null: dpkg is missing, or nothing that the package is built for. */

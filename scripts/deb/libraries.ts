@@ -20,7 +20,8 @@ export function targetLibraries(target: Architecture, own: Architecture | null, 
   const done = join(sysroot, '.unpacked');
   if (!existsSync(done)) {
     rmSync(sysroot, { recursive: true, force: true });
-    for (const file of downloadPackages(target, PACKAGES, resolve(cache, `apt-${target.debian}`))) output('dpkg-deb', ['-x', file, sysroot]);
+    for (const file of downloadPackages(target, PACKAGES, resolve(cache, `apt-${target.debian}`)))
+      output('dpkg-deb', ['-x', file, sysroot]);
     writeFileSync(done, '');
   }
   const library = join(sysroot, 'usr/lib', target.gnu);

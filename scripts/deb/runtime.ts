@@ -26,7 +26,17 @@ export function unpackedNode(target: Architecture, cache: string): string {
   const folder = join(cache, `${name}-${wanted}`);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  output('tar', ['-xzf', tarball, '-C', folder, '--strip-components=1', '--no-same-owner', 'package/bin', 'package/include', 'package/LICENSE']);
+  output('tar', [
+    '-xzf',
+    tarball,
+    '-C',
+    folder,
+    '--strip-components=1',
+    '--no-same-owner',
+    'package/bin',
+    'package/include',
+    'package/LICENSE',
+  ]);
   return folder;
 }
 

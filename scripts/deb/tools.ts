@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Architecture } from './architectures.ts';
@@ -9,15 +10,16 @@ export function checkTools(target: Architecture, own: Architecture | null): void
   const programs: readonly (readonly [program: string, debian: string])[] = [
     ['dpkg-buildpackage', 'dpkg-dev'],
     ['dh', 'debhelper'],
-    ['make', 'make'],
     ['patchelf', 'patchelf'],
     ['python3', 'python3'],
     ['tar', 'tar'],
     ['xz', 'xz-utils'],
-    [`${target.gnu}-strip`, cross ? target.crossCompiler : 'binutils'],
-    [`${target.gnu}-g++`, cross ? target.crossCompiler : 'g++'],
+    [`${target.gnu}-strip`, cross ? target.crossCompiler : 'build-essential'],
+    [`${target.gnu}-g++`, cross ? target.crossCompiler : 'build-essential'],
   ];
   const missing = programs.filter(([program]) => !isOnPath(program)).map(([program, debian]) => ({ what: program, debian }));
+  // dpkg-buildpackage asks for the package, not for what it brings.
+  if (!isInstalled('build-essential')) missing.push({ what: 'build-essential', debian: 'build-essential' });
   // What the target's own packages have is fetched for another architecture (libraries.ts), and expected here for this one.
   if (!cross && !existsSync('/usr/include/systemd/sd-daemon.h')) missing.push({ what: 'systemd/sd-daemon.h', debian: 'libsystemd-dev' });
   if (!cross && !existsSync(`/usr/lib/${target.gnu}/libatomic.so.1`)) missing.push({ what: 'libatomic.so.1', debian: 'libatomic1' });
@@ -27,6 +29,11 @@ export function checkTools(target: Architecture, own: Architecture | null): void
   throw new BuildFailed(
     `missing: ${missing.map(({ what }) => what).join(', ')}\nOn Debian and Ubuntu: sudo apt-get install --no-install-recommends ${packages}`,
   );
+}
+
+function isInstalled(debian: string): boolean {
+  const { stdout } = spawnSync('dpkg-query', ['--status', debian], { encoding: 'utf8' });
+  return stdout?.includes('Status: install ok installed') ?? false;
 }
 
 function isOnPath(program: string): boolean {

@@ -18,12 +18,10 @@ export interface ProcedureOptions {
   readonly timeoutSeconds: number;
   readonly hooks: StepRunner;
   readonly units: StepRunner;
-  /** Resolves when the request is recorded, or soon after. */
-  readonly recorded: Promise<void>;
+  /** Resolves when the request and what was told of it so far are on record, or soon after. */
+  readonly recorded: () => Promise<void>;
   /** Writes what the store has in memory; resolves with why that failed, or null. */
   readonly flushStore: () => Promise<string | null>;
-  /** Notes that the last step is next, for whoever starts after it, and closes the store. Nothing can be recorded after that. */
-  readonly closeStore: () => Promise<string | null>;
   readonly power: PowerControl;
   readonly report: Report;
 }
@@ -37,7 +35,13 @@ interface StepResult {
 /** How long stopping the service waits for a hook to end when asked. */
 const STOP_GRACE_SECONDS = 1;
 /** The last step gets an answer within this, also where the deadline is near. */
-const LEAST_POWER_SECONDS = 5;
+const LEAST_POWER_SECONDS = 20;
+/** The answer to the call is out by then, and the machine does not go down before. */
+const ANSWERED_SECONDS = 0.5;
+/** A machine that is on its way down tells this service to end; until it does, it is asked this often whether it still is. */
+const WATCH_SECONDS = 5;
+/** Nothing that hangs in other services keeps the machine from going down for longer. */
+const LONGEST_WAY_DOWN_SECONDS = 600;
 
 /**
  * One run of the safe shutdown, from the announcement to the last step: does what the table of core/shutdown-sequence.ts says, within the
@@ -47,6 +51,7 @@ export class Procedure {
   readonly #options: ProcedureOptions;
   readonly #times: ShutdownTimes;
   readonly #stopping: Promise<'stopped'>;
+  readonly #answered: Promise<unknown>;
   #stop: () => void = () => undefined;
   #step: ShutdownStep = 'announce';
   #hasStopped: readonly string[] = [];
@@ -57,6 +62,7 @@ export class Procedure {
     this.#stopping = new Promise((resolve) => {
       this.#stop = () => resolve('stopped');
     });
+    this.#answered = orNull(ANSWERED_SECONDS, this.#stopping);
   }
 
   /** The last step that was begun. */
@@ -78,7 +84,7 @@ export class Procedure {
       this.#tell(result, phase);
     }
     clearTimeout(timer);
-    return phase;
+    return phase === 'completed' && this.#options.context.action !== 'dry-run' ? this.#wayDown() : phase;
   }
 
   /** Ends what is running, and the procedure with it. run() resolves when that is done. */
@@ -105,7 +111,7 @@ export class Procedure {
     const { context, recorded, timeoutSeconds } = this.#options;
     const { action, reason, requestedBy } = context;
     this.#begin(`safe shutdown for ${reason}, asked for by ${requestedBy}: ${action} within ${timeoutSeconds} s`);
-    const outcome = await Promise.race([recorded.then(() => 'done' as const), timeUp, this.#stopping]);
+    const outcome = await Promise.race([recorded().then(() => 'done' as const), timeUp, this.#stopping]);
     return { outcome, problem: null };
   }
 
@@ -143,20 +149,35 @@ export class Procedure {
   }
 
   async #store(): Promise<StepResult> {
-    const { closeStore, context, flushStore } = this.#options;
-    const isDry = context.action === 'dry-run';
-    this.#begin(isDry ? 'writing what the store has in memory' : 'writing what the store has in memory, and closing it');
+    const { context, flushStore } = this.#options;
+    this.#begin('writing what the store has in memory');
     const seconds = Math.max(context.secondsLeft(), this.#times.storeSeconds);
-    const problem = await within(seconds, isDry ? flushStore() : closeStore());
+    const problem = await within(seconds, flushStore());
     return problem === null ? { outcome: 'done', problem } : failed(problem);
   }
 
   async #power(): Promise<StepResult> {
-    const { context, power } = this.#options;
+    const { context, power, recorded } = this.#options;
     const { action } = context;
     this.#begin(action === 'dry-run' ? 'a dry run ends here: the machine stays up' : `the machine is told to ${action}`);
+    if (action !== 'dry-run') {
+      // Whether it succeeds is told after the next boot, which has to know that it was begun.
+      const outcome = await Promise.race([this.#stopping, Promise.all([this.#answered, recorded()])]);
+      if (outcome === 'stopped') return { outcome, problem: null };
+    }
     await within(Math.max(context.secondsLeft(), LEAST_POWER_SECONDS), power.perform(context));
     return { outcome: 'done', problem: null };
+  }
+
+  /** From the last step to the end of this service, which is told to end as everything is; or to the end of the power-off. */
+  async #wayDown(): Promise<'completed' | 'aborted'> {
+    const { context, power, report } = this.#options;
+    for (let seconds = 0; seconds < LONGEST_WAY_DOWN_SECONDS; seconds += WATCH_SECONDS) {
+      if ((await orNull(WATCH_SECONDS, this.#stopping)) !== null) return 'completed';
+      if ((await power.isGoingDown()) === false) break;
+    }
+    report('aborted', 'power', 'error', `aborted, the machine stays up: ${context.action} had begun and was then given up`);
+    return 'aborted';
   }
 
   #begin(message: string): void {
@@ -190,6 +211,15 @@ export class Procedure {
       ? { none: 'there are no hooks to run', doing: 'running', done: 'is done' }
       : { none: 'there are no units to stop', doing: 'stopping', done: 'is stopped' };
   }
+}
+
+/** Null when it takes longer. */
+async function orNull<T>(seconds: number, work: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), seconds * 1000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** Rejects when it takes longer. */

@@ -1,6 +1,9 @@
 import type { Log } from '../core/ports.ts';
-import type { StepRunner } from '../core/shutdown-ports.ts';
+import type { PowerControl, StepRunner } from '../core/shutdown-ports.ts';
+import type { Clocks } from '../core/time.ts';
 import { HookFolder } from '../system/hooks.ts';
+import { Logind } from '../system/logind.ts';
+import { HELPER_SOCKET } from '../system/stop-helper.ts';
 import { UnitList } from '../system/units.ts';
 import type { ShutdownSettings } from './safe-shutdown-settings.ts';
 
@@ -15,6 +18,17 @@ export function machineRunners(environment: NodeJS.ProcessEnv, log: Log): (setti
   const uid = process.geteuid?.() ?? 0;
   return ({ hooksFolder, hooksRequired, stopUnits }) => ({
     hooks: new HookFolder({ folder: hooksFolder, required: hooksRequired, environment, log, uid }),
-    units: new UnitList(stopUnits, environment, log),
+    units: new UnitList({ units: stopUnits, environment, log, helperSocket: helperSocket() }),
   });
+}
+
+/** What stops the machine: systemd-logind. */
+export function machinePower(environment: NodeJS.ProcessEnv, log: Log, clocks: Clocks): PowerControl {
+  const monotonicSeconds = (): number => clocks.monotonicSeconds();
+  return new Logind({ environment, log, monotonicSeconds, helperSocket: helperSocket() });
+}
+
+/** Root needs no help; and the helper would ask the package's configuration, not that of whatever root runs by hand. */
+function helperSocket(): string | null {
+  return process.geteuid?.() === 0 ? null : HELPER_SOCKET;
 }

@@ -20,8 +20,6 @@ export interface SafeShutdownOptions {
   readonly book: ShutdownBook;
   /** Writes what the store has in memory; resolves with why that failed, or null. */
   readonly flushStore: () => Promise<string | null>;
-  /** Closes the store for good, before the machine goes down. */
-  readonly closeStore: () => Promise<void>;
   readonly runners: (settings: ShutdownSettings) => ShutdownRunners;
   readonly power: PowerControl;
   /** Of this boot of the machine; null: not known. */
@@ -55,7 +53,8 @@ export class SafeShutdown {
   /** The last accepted request, once it has ended. */
   #last: ShutdownRecord | null = null;
   #isStopping = false;
-  #isStoreClosed = false;
+  /** The last of what was to be recorded of the running request. */
+  #saving: Promise<void> = Promise.resolve();
 
   constructor(options: SafeShutdownOptions) {
     const { book, log, settings } = options;
@@ -90,7 +89,7 @@ export class SafeShutdown {
     if (last) {
       const past = settled(last, bootId, this.#now());
       this.#last ??= past;
-      if (last.outcome === 'in_progress') {
+      if (past !== last) {
         const { outcome, message, reason, requested_by, request_id } = past;
         log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
         await book.recordShutdown(past);
@@ -112,7 +111,7 @@ export class SafeShutdown {
     this.#isStopping = true;
     this.#running?.procedure.stop();
     await this.#ended;
-    if (!this.#isStoreClosed) await this.#register.flush();
+    await this.#register.flush();
   }
 
   /** For /status. */
@@ -149,7 +148,13 @@ export class SafeShutdown {
     if (waitSeconds > 0) {
       return `too many requests: at most ${settings.maxRequestsPerMinute} a minute from one caller; try again in ${Math.ceil(waitSeconds)} s`;
     }
-    return this.#obstacle() ?? (await this.#actionProblem(settings)) ?? checked.request;
+    return this.#obstacle() ?? (await this.#hindrance(checked.request, settings)) ?? checked.request;
+  }
+
+  /** What of this machine stands in the way: it cannot do the last step, or somebody forbids that just now. */
+  async #hindrance({ reason }: ShutdownRequest, settings: ShutdownSettings): Promise<string | null> {
+    const forbidden = this.#options.power.inhibition(settings.action, reason);
+    return (await this.#actionProblem(settings)) ?? forbidden;
   }
 
   /** What stands in the way of any request just now. */
@@ -195,10 +200,10 @@ export class SafeShutdown {
     const secondsLeft = (): number => Math.max(0, deadline - clocks.monotonicSeconds());
     const context: ShutdownContext = { requestId: record.request_id, reason, requestedBy, action, secondsLeft };
     const steps = runners(settings);
-    const recorded = book.recordShutdown(record);
-    const closeStore = (): Promise<string | null> => this.#closeStore();
+    this.#saving = book.recordShutdown(record);
+    const recorded = (): Promise<void> => this.#saving;
     const report: Report = (...parts) => this.#report(...parts);
-    const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, closeStore, power, report });
+    const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, power, report });
     this.#counts.accepted += 1;
     this.#running = { procedure, request, context, record };
     log('notice', 'safe shutdown accepted', { reason, requested_by: requestedBy, timeout: timeoutSeconds, address: caller.address });
@@ -216,7 +221,7 @@ export class SafeShutdown {
     log(level, `safe shutdown, ${step}: ${message}`, { request_id: context.requestId });
     const isNewStep = running.record.step !== step;
     running.record = { ...running.record, step, message };
-    if (isNewStep) void this.#save(running.record);
+    if (isNewStep) this.#saving = this.#options.book.recordShutdown(running.record);
     const progress: ShutdownProgress = {
       request_id: context.requestId,
       state,
@@ -235,36 +240,28 @@ export class SafeShutdown {
     }
   }
 
-  /** Says in the record that the last step is next: after that nothing can be written, and the next start tells how it went. */
-  async #closeStore(): Promise<string | null> {
-    const running = this.#running as Running;
-    await this.#register.flush();
-    await this.#save({ ...running.record, step: 'power' });
-    this.#isStoreClosed = true;
-    await this.#options.closeStore();
-    return null;
-  }
-
   async #end(outcome: 'completed' | 'aborted'): Promise<void> {
     const { record } = this.#running as Running;
     this.#last = { ...record, outcome, ended: this.#now() };
     this.#running = null;
-    await this.#save(this.#last);
-  }
-
-  async #save(record: ShutdownRecord): Promise<void> {
-    if (!this.#isStoreClosed) await this.#options.book.recordShutdown(record);
+    await this.#options.book.recordShutdown(this.#last);
   }
 
   /** Says in the log what a request would fail for, before there is one. */
   async #lookAhead(): Promise<void> {
     const { log, runners } = this.#options;
     if (!this.#settings.enabled) return;
-    const problem = await this.#actionProblem(this.#settings);
-    if (problem !== null) log('warning', `safe shutdown is not possible: ${problem}`);
+    void this.#lookAtPower();
     await runners(this.#settings)
       .hooks.list()
       .catch((error: Error) => log('warning', 'safe shutdown: the hooks cannot be run', { error: error.message }));
+  }
+
+  async #lookAtPower(): Promise<void> {
+    const settings = this.#settings;
+    await this.#options.power.prepare(settings.action);
+    const problem = await this.#actionProblem(settings);
+    if (problem !== null) this.#options.log('warning', `safe shutdown is not possible: ${problem}`);
   }
 
   #now(): string {

@@ -22,7 +22,7 @@ import { RestServer } from '../http/server.ts';
 import type { GraphNames } from '../ros/graph.ts';
 import { monitorName } from '../ros/names.ts';
 import { Store } from '../store/store.ts';
-import { dryRunOnly, readBootId } from '../system/power.ts';
+import { readBootId } from '../system/boot-id.ts';
 import { Gathering, gatheringRules } from './gather.ts';
 import { SILENCE_METRIC } from './gather-node.ts';
 import { joinGraph } from './join-graph.ts';
@@ -33,7 +33,7 @@ import { RateMeter } from './rate-meter.ts';
 import type { RosGraph } from './ros-graph.ts';
 import { judgingRules } from './rules.ts';
 import { SafeShutdown } from './safe-shutdown.ts';
-import { machineRunners } from './safe-shutdown-runners.ts';
+import { machinePower, machineRunners } from './safe-shutdown-runners.ts';
 import { type ShutdownSettings, shutdownSettings } from './safe-shutdown-settings.ts';
 import { Supervision } from './supervision.ts';
 import { readToken } from './token.ts';
@@ -93,7 +93,6 @@ export class Service {
   #lastClocks: ClockReading | null = null;
   /** When the last sample had gone its whole way. */
   #lastSampleSeconds: number | null = null;
-  #goingDownSeconds: number | null = null;
   #shutdownProgress: ShutdownProgress | null = null;
   #isStopping = false;
   /** Changes on their way to the store and the publishers; none overtakes the one before that still waits for the disk. */
@@ -168,9 +167,8 @@ export class Service {
       log,
       book: this.#store,
       flushStore: () => this.#store.flush(),
-      closeStore: () => this.#endRecording(),
       runners: machineRunners(options.environment, log),
-      power: dryRunOnly,
+      power: machinePower(options.environment, log, clocks),
       bootId: readBootId(procRoot),
       publish: (progress) => {
         this.#shutdownProgress = progress;
@@ -197,7 +195,7 @@ export class Service {
       ...options,
       periodSeconds: 1 / config.publish_frequency,
       monotonicSeconds: now,
-      progress: () => ({ lastSampleSeconds: this.#lastSampleSeconds, goingDownSeconds: this.#goingDownSeconds }),
+      lastSampleSeconds: () => this.#lastSampleSeconds,
       summary: () => this.#summary(),
     });
   }
@@ -300,15 +298,6 @@ export class Service {
         setTimeout(resolve, ASK_REST_AGAIN_MS);
       });
     }
-  }
-
-  /** Before a power-off: no more samples, alerts that are on their way are kept, the store is closed. */
-  async #endRecording(): Promise<void> {
-    this.#goingDownSeconds = this.#options.clocks.monotonicSeconds();
-    this.#sampler.stop();
-    this.#gathering.stop();
-    await this.#alerting;
-    await this.#store.stop();
   }
 
   #summary(): Summary {

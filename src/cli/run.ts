@@ -41,6 +41,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       return EXIT.config;
     }
     const { config } = loaded;
+    process.title = 'edge-health'; // What systemctl status and top call it; else it would be the runtime's name.
     if (ros?.logLevel) logger.setLevel(ros.logLevel);
     for (const note of ros?.notes ?? []) logger.log('warning', note);
     const { dataFolder, standardAction, version } = installation();

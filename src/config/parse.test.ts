@@ -313,3 +313,21 @@ t.test('the reference page names every key with its default', async (t) => {
   const page = renderReference();
   for (const { key } of describeKeys()) t.match(page, new RegExp(`^\\| \`${key.replaceAll('.', '\\.')}\` \\| \\S`, 'm'), key);
 });
+
+t.test('units that the safe shutdown itself needs cannot be stopped by it', async (t) => {
+  const stopping = (unit: string): string => `safe_shutdown: {stop_units: [${JSON.stringify(unit)}]}`;
+  for (const unit of [
+    'edge-health',
+    'edge-health.service',
+    'edge-health-stop.socket',
+    'dbus.socket',
+    'polkit.service',
+    'systemd-logind',
+    'system.slice',
+  ]) {
+    t.equal(errorsOf(stopping(unit)).length, 1, unit);
+  }
+  for (const unit of ['robot.service', 'edge-health@sensor_node.service', 'dbus-org.example.service', 'robot.slice', 'arm@left.target']) {
+    t.match(configOf(stopping(unit)), { safe_shutdown: { stop_units: [unit] } });
+  }
+});

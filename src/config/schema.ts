@@ -231,8 +231,8 @@ export const configSchema = v.strictObject({
           v.pipe(
             v.string(),
             v.regex(
-              /^(?!edge-health(\.service)?$)[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,254}$/,
-              'names of systemd units such as robot.service, but not edge-health itself',
+              /^(?!(edge-health(-stop.*)?|dbus(-broker)?|polkit|systemd-logind)(\.(service|socket))?$|(system\.slice|init\.scope)$)[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,254}$/,
+              'names of systemd units such as robot.service, but not edge-health itself nor what powers the machine off',
             ),
           ),
         ),

@@ -35,10 +35,16 @@ export interface StepRunner {
 
 /** Does the last step. */
 export interface PowerControl {
+  /** Finds out at leisure what refusal() tells; resolves when that is known. */
+  prepare(action: ShutdownAction): Promise<void>;
   /** Why this action cannot be done here, in words that follow "safe_shutdown.action is …"; null: it can. Answers within half a second. */
   refusal(action: ShutdownAction): Promise<string | null>;
-  /** Resolves when the machine is on its way down (or at once, for dry-run); rejects when it is not. */
+  /** Who forbids the machine to go down just now, where the reason respects that; null: nobody. Answers within half a second. */
+  inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null>;
+  /** Resolves when the machine is on its way down (or at once, for dry-run); rejects when it is not, or somebody forbids it by now. */
   perform(context: ShutdownContext): Promise<void>;
+  /** After perform(): whether the machine is still on its way down; null: cannot be told. */
+  isGoingDown(): Promise<boolean | null>;
 }
 
 /** Where requests are kept. */

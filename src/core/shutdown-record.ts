@@ -33,6 +33,7 @@ export interface ShutdownRecord {
 
 const MAX_REASON = 64;
 const MAX_MESSAGE = 500;
+const WENT_DOWN = 'the machine went down and was started again';
 
 /** Cuts a message for people to a length that can be kept and published. */
 export function cutMessage(message: string): string {
@@ -64,15 +65,19 @@ export function recordOf(
 }
 
 /**
- * How a request ended that an earlier run of the service left in progress. The last step is the one after which nothing can be
- * recorded: whether it succeeded is told by whether the machine has booted since. Other records are returned as they are.
+ * How a request ended that an earlier run of the service left in progress: whether the last step succeeded is told by whether the
+ * machine has booted since, also where the service was told to end in time to note that it was completed. Other records are
+ * returned as they are.
  */
 export function settled(record: ShutdownRecord, bootId: string | null, timestamp: string): ShutdownRecord {
-  if (record.outcome !== 'in_progress') return record;
+  const { action, ended, outcome, step } = record;
+  if (outcome !== 'in_progress' && outcome !== 'completed') return record;
   const hasBooted = record.boot_id !== null && bootId !== null && record.boot_id !== bootId;
-  if (record.step === 'power' && record.action !== 'dry-run' && hasBooted) {
-    return { ...record, outcome: 'completed', message: 'the machine went down and was started again', ended: timestamp };
+  if (step === 'power' && action !== 'dry-run' && hasBooted) {
+    if (record.message === WENT_DOWN) return record;
+    return { ...record, outcome: 'completed', message: WENT_DOWN, ended: ended ?? timestamp };
   }
+  if (outcome === 'completed') return record;
   const what = hasBooted ? 'the machine went down' : 'the service ended';
   const message = `interrupted: ${what} during the step ${record.step ?? 'announce'}`;
   return { ...record, outcome: 'interrupted', message, ended: timestamp };

@@ -51,12 +51,12 @@ export interface ShutdownTimes {
   readonly storeSeconds: number;
 }
 
-/** Kept at the end for what hangs and for the store: this share of the timeout, but not longer. */
-const RESERVE_SHARE = 0.2;
-const MAX_RESERVE_SECONDS = 4;
+/** Kept at the end for what hangs, the store, and the machine's own way down, a third each: this share of the timeout, but not longer. */
+const RESERVE_SHARE = 0.25;
+const MAX_RESERVE_SECONDS = 6;
 
-/** Divides the time so that the last step comes at the deadline even where every step before it hangs. */
+/** Divides the time so that the last step comes in time for the deadline even where every step before it hangs. */
 export function shutdownTimes(timeoutSeconds: number): ShutdownTimes {
   const reserve = Math.min(timeoutSeconds * RESERVE_SHARE, MAX_RESERVE_SECONDS);
-  return { terminateAt: timeoutSeconds - reserve, graceSeconds: reserve / 2, storeSeconds: reserve / 2, deadline: timeoutSeconds };
+  return { terminateAt: timeoutSeconds - reserve, graceSeconds: reserve / 3, storeSeconds: reserve / 3, deadline: timeoutSeconds };
 }

@@ -1,33 +1,115 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
-import type { ShutdownContext } from '../core/shutdown-ports.ts';
+import t, { type Test } from 'tap';
+import type { RunningItem, ShutdownContext } from '../core/shutdown-ports.ts';
 import { UnitList } from './units.ts';
 
 const CONTEXT = {} as ShutdownContext; // A unit is told nothing.
 
-async function stopAll(units: readonly string[], path: string): Promise<(string | null)[]> {
-  const outcomes: (string | null)[] = [];
-  for (const item of await new UnitList(units, { PATH: path }, () => undefined).list()) outcomes.push(await item.start(CONTEXT).ended);
-  return outcomes;
-}
-
-t.test('units are stopped one by one, by their exact names', async (t) => {
+function temporaryFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-units-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A systemctl that notes what it is told, and knows no b.service. */
+function systemctl(folder: string): NodeJS.ProcessEnv {
   const script = `#!/bin/sh\nprintf '%s|' "$@" >> ${folder}/calls\necho >> ${folder}/calls\n[ "$4" != b.service ] || { echo "Unit b.service not loaded." >&2; exit 5; }\n`;
   writeFileSync(join(folder, 'systemctl'), script);
   chmodSync(join(folder, 'systemctl'), 0o755);
-  const outcomes = await stopAll(['a.service', 'b.service', 'robot@left arm.service'], `${folder}:${process.env['PATH']}`);
-  t.same(outcomes, [null, 'exit code 5; its last words: Unit b.service not loaded.', null]);
-  t.same(readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n'), [
-    '--no-ask-password|stop|--|a.service|',
-    '--no-ask-password|stop|--|b.service|',
-    '--no-ask-password|stop|--|robot@left arm.service|',
-  ]);
+  return { PATH: `${folder}:${process.env['PATH']}` };
+}
+
+async function start(
+  units: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  helperSocket: string | null,
+): Promise<(() => RunningItem)[]> {
+  const items = await new UnitList({ units, environment, log: () => undefined, helperSocket }).list();
+  return items.map((item) => () => item.start(CONTEXT));
+}
+
+async function stopAll(units: readonly string[], environment: NodeJS.ProcessEnv, helperSocket: string | null): Promise<(string | null)[]> {
+  const outcomes: (string | null)[] = [];
+  for (const begin of await start(units, environment, helperSocket)) outcomes.push(await begin().ended);
+  return outcomes;
+}
+
+/** Root's helper as far as the other side can tell. */
+async function helper(t: Test, answer: (request: string, connection: Socket) => void): Promise<string> {
+  const path = join(temporaryFolder(t), 'helper.sock');
+  const server = createServer((connection) => {
+    connection.once('data', (text) => answer(text.toString(), connection));
+    connection.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(path, resolve);
+  });
+  t.teardown(() => server.close());
+  return path;
+}
+
+t.test('units are stopped one by one, by their exact names', async (t) => {
+  const folder = temporaryFolder(t);
+  for (const helperSocket of [null, join(folder, 'no-helper-here')]) {
+    const outcomes = await stopAll(['a.service', 'b.service', 'robot@left arm.service'], systemctl(folder), helperSocket);
+    t.match(outcomes, [null, /^exit code 5; its last words: Unit b\.service not loaded\./, null]);
+    t.equal(outcomes[1]?.includes("no-helper-here, where root's helper is asked, is not there"), helperSocket !== null);
+    t.same(readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n'), [
+      '--no-ask-password|stop|--|a.service|',
+      '--no-ask-password|stop|--|b.service|',
+      '--no-ask-password|stop|--|robot@left arm.service|',
+    ]);
+    rmSync(join(folder, 'calls'));
+  }
 });
 
 t.test('a machine without systemd says so', async (t) => {
-  t.match(await stopAll(['a.service'], '/nowhere'), [/cannot be started: ENOENT/]);
+  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, null), [/cannot be started: ENOENT/]);
+});
+
+t.test('where there is a helper it is asked, and nobody else', async (t) => {
+  const requests: string[] = [];
+  const path = await helper(t, (request, connection) => {
+    requests.push(request);
+    connection.end(request.includes('b.') ? 'b.service is not in safe_shutdown.stop_units\u0007\n' : 'ok\n');
+  });
+  const outcomes = await stopAll(['a.service', 'b.service', 'c.service'], { PATH: '/nowhere' }, path);
+  t.same(outcomes, [null, 'b.service is not in safe_shutdown.stop_units\u{FFFD}', null]);
+  t.same(requests, ['stop a.service\n', 'stop b.service\n', 'stop c.service\n']);
+});
+
+t.test('a helper that fails is a failure, whatever it does', async (t) => {
+  const silent = await helper(t, (_, connection) => connection.end());
+  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, silent), [/helper\.sock closed without an answer; its journal says why/]);
+  const endless = await helper(t, (_, connection) => {
+    for (let n = 0; n < 100; n += 1) connection.write('x'.repeat(10_000));
+    connection.end('\n');
+  });
+  const [problem] = await stopAll(['a.service'], { PATH: '/nowhere' }, endless);
+  t.ok(problem && problem.length <= 1000);
+  const stale = join(temporaryFolder(t), 'stale.sock');
+  writeFileSync(stale, '');
+  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, stale), [/stale\.sock cannot be asked: (ECONNREFUSED|ENOTSOCK)/]);
+});
+
+t.test('a unit that does not stop is not waited for any longer than is wanted, and the helper is told', async (t) => {
+  let told = (): void => undefined;
+  const gone = new Promise<void>((resolve) => {
+    told = resolve;
+  });
+  const path = await helper(t, (_, connection) => connection.once('close', told));
+  const [begin] = await start(['hangs.service'], { PATH: '/nowhere' }, path);
+  const running = (begin as () => RunningItem)();
+  await new Promise((later) => setTimeout(later, 50));
+  t.equal(await running.end(5), 'terminated');
+  await gone;
+  t.match(await running.ended, /without an answer/);
+  t.equal(await running.end(5), 'ended');
+
+  const early = ((await start(['a.service'], { PATH: '/nowhere' }, `${path}.none`)) as [() => RunningItem])[0]();
+  t.equal(await early.end(5), 'terminated', 'given up before it is known that there is no helper');
+  t.notMatch(await early.ended, /cannot be started/, 'nothing was run after that');
 });

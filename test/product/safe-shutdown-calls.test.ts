@@ -2,8 +2,7 @@ import t from 'tap';
 import { AllowList, shutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import type { ShutdownCaller } from '../../src/core/shutdown.ts';
-import type { PowerControl } from '../../src/core/shutdown-ports.ts';
-import { LOCAL, Scene } from '../support/safe-shutdown.ts';
+import { LOCAL, Scene, TestPower } from '../support/safe-shutdown.ts';
 
 // Which calls are accepted.
 
@@ -32,10 +31,8 @@ t.test('one at a time: the second is told who asked for the first and how long i
 });
 
 t.test('of many calls at the same moment one gets through', async (t) => {
-  const slow: PowerControl = {
-    refusal: () => new Promise((resolve) => setTimeout(resolve, 20, null)),
-    perform: async () => undefined,
-  };
+  const slow = new TestPower();
+  slow.refusal = () => new Promise((resolve) => setTimeout(resolve, 20, null));
   const scene = await Scene.start(t, { power: slow });
   scene.hook('10-once');
   const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => scene.call({ requested_by: `caller ${n}` })));
@@ -95,39 +92,11 @@ t.test('an action that cannot be done is refused before anything is run, and tol
     t.ok(scene.logged.some(({ level, message }) => level === 'warning' && message.includes(`safe_shutdown.action is ${action}`)));
     const { message, success } = await scene.call({ reason: 'EMERGENCY' });
     t.equal(success, false);
-    t.match(message, `refused: safe_shutdown.action is ${action}, which this version cannot do; set it to dry-run`);
+    t.match(message, `refused: safe_shutdown.action is ${action}, which cannot be done here; set it to dry-run`);
     t.same(scene.order(), []);
-    t.match(await scene.shutdown.status(), { state: 'none', action, problem: /cannot do/ });
+    t.match(await scene.shutdown.status(), { state: 'none', action, problem: /cannot be done/ });
     await scene.stop();
   }
-});
-
-t.test('a control that can power off does so last, after the store is closed', async (t) => {
-  const done: string[] = [];
-  const power: PowerControl = {
-    refusal: async () => null,
-    perform: async ({ action }) => {
-      done.push(`${action}, store closed: ${scene.isStoreClosed}`);
-    },
-  };
-  const scene = await Scene.start(t, { power, settings: { action: 'poweroff' }, bootId: 'boot 1' });
-  t.match((await scene.call({ reason: 'OVERTEMP' })).message, /^accepted: poweroff for OVERTEMP/);
-  t.match(await scene.ended(), { state: 'completed', step: 'power', message: /poweroff is under way/ });
-  t.same(done, ['poweroff, store closed: true']);
-  await scene.stop();
-  const next = await Scene.start(t, { folder: scene.folder, bootId: 'boot 2' });
-  t.match(await next.shutdown.status(), { state: 'completed', reason: 'OVERTEMP', message: 'the machine went down and was started again' });
-  await next.stop();
-});
-
-t.test('a control that fails: the machine stays up, and nobody is told otherwise', async (t) => {
-  const power: PowerControl = { refusal: async () => null, perform: () => Promise.reject(new Error('access denied')) };
-  const scene = await Scene.start(t, { power, settings: { action: 'reboot' }, bootId: 'boot 1' });
-  await scene.call({ reason: 'OVERTEMP' });
-  t.match(await scene.ended(), { state: 'aborted', step: 'power', message: /the step power failed: access denied/ });
-  await scene.stop();
-  const next = await Scene.start(t, { folder: scene.folder, bootId: 'boot 1' });
-  t.match(await next.shutdown.status(), { state: 'interrupted', step: 'power' });
 });
 
 t.test('switched off it refuses; other settings are taken over while it runs', async (t) => {

@@ -26,7 +26,6 @@ t.test('a dry run does everything but the last step, in order, and the service g
     t.ok(progress.seconds_left > 20 && progress.seconds_left <= 30);
   }
   t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook' && fields['says'] === 'parked'));
-  t.notOk(scene.isStoreClosed, 'the store goes on');
   t.equal((await scene.call()).success, true, 'and the next one is accepted');
   await scene.ended();
 });
@@ -120,7 +119,7 @@ t.test('the deadline: what hangs is terminated, then killed with all it started,
     const end = await scene.ended();
     const took = (performance.now() - start) / 1000;
     t.match(end, { state: 'completed', step: 'power' }, reason);
-    t.ok(took >= 1.6 && took < 5, `${took.toFixed(2)} s`);
+    t.ok(took >= 1.5 && took < 5, `${took.toFixed(2)} s`);
     t.match(told(scene), /out of time in the step hooks: 20-hangs was killed; going on/);
     t.same(scene.order(), ['hook 10-well', 'hook 20-hangs'], 'what was left is passed over');
     t.same(steps(scene), ['announce', 'hooks', 'store', 'power']);
@@ -132,7 +131,7 @@ t.test('the deadline: what hangs is terminated, then killed with all it started,
 t.test('a hook that ends when it is told to is terminated only', async (t) => {
   const scene = await Scene.start(t);
   scene.hook('10-hangs', `trap 'echo "saved in time" >> ${scene.folder}/order; exit 0' TERM; while :; do sleep 0.05; done`);
-  await scene.call({ timeout: 1.5 });
+  await scene.call({ timeout: 4 });
   t.equal((await scene.ended()).state, 'completed');
   t.match(told(scene), /10-hangs was terminated/);
   t.same(scene.order(), ['hook 10-hangs', 'saved in time']);

@@ -5,12 +5,18 @@ import { SafeShutdown } from '../../src/app/safe-shutdown.ts';
 import { machineRunners } from '../../src/app/safe-shutdown-runners.ts';
 import type { ShutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
-import type { ShutdownCall, ShutdownCaller, ShutdownProgress, ShutdownReply } from '../../src/core/shutdown.ts';
-import type { PowerControl } from '../../src/core/shutdown-ports.ts';
+import type {
+  ShutdownAction,
+  ShutdownCall,
+  ShutdownCaller,
+  ShutdownProgress,
+  ShutdownReason,
+  ShutdownReply,
+} from '../../src/core/shutdown.ts';
+import type { PowerControl, ShutdownContext } from '../../src/core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../../src/core/shutdown-record.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
-import { dryRunOnly } from '../../src/system/power.ts';
 import { temporaryFolder } from './service.ts';
 
 export const LOCAL: ShutdownCaller = { address: '127.0.0.1', local: true };
@@ -24,6 +30,31 @@ export interface SceneOptions {
   readonly bootId?: string;
 }
 
+/** A machine that can do nothing but a dry run. */
+export const dryRunOnly: PowerControl = {
+  prepare: async () => undefined,
+  refusal: async (action) => (action === 'dry-run' ? null : 'which cannot be done here; set it to dry-run'),
+  inhibition: async () => null,
+  perform: async ({ action }) => {
+    if (action !== 'dry-run') throw new Error(`${action} cannot be done here`);
+  },
+  isGoingDown: async () => false,
+};
+
+/** A machine that can do everything, and notes what it is told to do. */
+export class TestPower implements PowerControl {
+  readonly done: string[] = [];
+  goingDown: boolean | null = false;
+  prepare = async (): Promise<void> => undefined;
+  refusal = async (): Promise<string | null> => null;
+  inhibition = async (_action: ShutdownAction, _reason: ShutdownReason): Promise<string | null> => null;
+  perform = async ({ action, requestedBy }: ShutdownContext): Promise<void> => {
+    this.done.push(`${action} for ${requestedBy}`);
+    this.goingDown = true;
+  };
+  isGoingDown = async (): Promise<boolean | null> => this.goingDown;
+}
+
 /** The safe shutdown with the real store, real executables and a systemctl that notes what it is told. */
 export class Scene {
   readonly folder: string;
@@ -33,7 +64,6 @@ export class Scene {
   readonly settings: ShutdownSettings;
   readonly progress: ShutdownProgress[] = [];
   readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
-  #storeClosed = false;
 
   constructor(t: Test, options: SceneOptions = {}) {
     if (options.folder === undefined) {
@@ -70,10 +100,6 @@ export class Scene {
       log,
       book: this.store.store,
       flushStore: () => this.store.store.flush(),
-      closeStore: async () => {
-        this.#storeClosed = true;
-        await this.store.stop();
-      },
       runners: machineRunners(environment, log),
       power: options.power ?? dryRunOnly,
       bootId: options.bootId ?? 'this boot',
@@ -87,10 +113,6 @@ export class Scene {
     await scene.store.store.start();
     await scene.shutdown.start();
     return scene;
-  }
-
-  get isStoreClosed(): boolean {
-    return this.#storeClosed;
   }
 
   /** Adds a hook that notes that it ran. */
@@ -107,6 +129,16 @@ export class Scene {
 
   call(more: Partial<ShutdownCall> = {}, caller: ShutdownCaller = LOCAL): Promise<ShutdownReply> {
     return this.shutdown.handler({ reason: 'MAINTENANCE', requested_by: 'operator', timeout: 30, ...more }, caller);
+  }
+
+  /** Resolves when something was told that has these words. */
+  async told(words: RegExp): Promise<ShutdownProgress> {
+    for (let tries = 0; tries < 3000; tries += 1) {
+      const found = this.progress.find(({ message }) => words.test(message));
+      if (found) return found;
+      await new Promise((later) => setTimeout(later, 10));
+    }
+    throw new Error(`${words} was not told: ${JSON.stringify(this.progress)}`);
   }
 
   /** Resolves with the last of what was told, once no shutdown is in progress. */

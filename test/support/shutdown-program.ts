@@ -2,7 +2,7 @@ import { SafeShutdown } from '../../src/app/safe-shutdown.ts';
 import { machineRunners } from '../../src/app/safe-shutdown-runners.ts';
 import { Store } from '../../src/store/store.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
-import { dryRunOnly } from '../../src/system/power.ts';
+import { dryRunOnly } from './safe-shutdown.ts';
 
 // A program to be killed in the middle of a safe shutdown. Arguments: the folder of a scene (safe-shutdown.ts).
 
@@ -34,7 +34,6 @@ const shutdown = new SafeShutdown({
   log,
   book: store,
   flushStore: () => store.flush(),
-  closeStore: () => store.stop(),
   runners: machineRunners(process.env, log),
   power: dryRunOnly,
   bootId: 'this boot',

@@ -1,14 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PowerControl } from '../core/shutdown-ports.ts';
-
-/** Everything but the last step: this version does not power machines off. */
-export const dryRunOnly: PowerControl = {
-  refusal: async (action) => (action === 'dry-run' ? null : 'which this version cannot do; set it to dry-run'),
-  perform: async ({ action }) => {
-    if (action !== 'dry-run') throw new Error(`this version cannot do ${action}`);
-  },
-};
 
 /**
  * Tells one boot of this machine from the next: the kernel's id of it and when process 1 was started, as a container is started again

@@ -2,17 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import type { ShutdownContext } from '../core/shutdown-ports.ts';
-import { dryRunOnly, readBootId } from './power.ts';
-
-t.test('a dry run can be done; the rest is refused, not pretended', async (t) => {
-  t.equal(await dryRunOnly.refusal('dry-run'), null);
-  await dryRunOnly.perform({ action: 'dry-run' } as ShutdownContext);
-  for (const action of ['poweroff', 'reboot', 'halt'] as const) {
-    t.match(await dryRunOnly.refusal(action), /cannot do; set it to dry-run/);
-    await t.rejects(dryRunOnly.perform({ action } as ShutdownContext), /cannot do/);
-  }
-});
+import { readBootId } from './boot-id.ts';
 
 t.test('a boot is told by the kernel’s id of it and by the start of process 1', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-boot-'));

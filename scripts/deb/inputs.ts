@@ -1,0 +1,22 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Everything that the package is made from. */
+const INPUTS = [
+  ...['bin', 'config', 'dashboard', 'debian', 'docs', 'libexec', 'polkit', 'ros2/edge_health_interfaces', 'scripts/deb', 'src', 'systemd'],
+  ...['package.json', 'package-lock.json', 'ros2/fastdds-udp.xml', 'scripts/build.ts', 'scripts/build-sd-notify.sh', 'scripts/deb.sh'],
+];
+
+/** When the newest input changed, in milliseconds since 1970. Tests beside the code are no input. */
+export function newestInput(): number {
+  let newest = 0;
+  const visit = (path: string): void => {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || /\.test\.ts$/.test(path)) return;
+    // A folder changes when something in it is removed.
+    newest = Math.max(newest, stat.mtimeMs);
+    if (stat.isDirectory()) for (const name of readdirSync(path)) visit(join(path, name));
+  };
+  for (const input of INPUTS) if (existsSync(input)) visit(input);
+  return newest;
+}

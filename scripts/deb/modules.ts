@@ -1,0 +1,67 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Architecture } from './architectures.ts';
+import { closure, type LockedPackage } from './closure.ts';
+import { BuildFailed, output } from './step.ts';
+
+/** What is loaded, or compiled by `ros-setup`, from node_modules at run time. The rest of the program is bundled in dist/. */
+const ROOTS = ['node-gyp', 'rclnodejs', 'sd-notify'];
+
+/** Of these packages only the parts that are used: of rclnodejs what `ros-setup` copies and compiles. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  rclnodejs: [
+    ...['dist/index.cjs', 'lib', 'rosidl_gen', 'rosidl_parser', 'rostsd_gen', 'third_party', 'src'],
+    ...['scripts/config.cjs', 'scripts/ros_distro.cjs', 'binding.gyp', 'package.json', 'LICENSE', 'README.md'],
+  ],
+  rxjs: ['dist/cjs', 'ajax', 'fetch', 'operators', 'testing', 'webSocket', 'package.json', 'LICENSE.txt'],
+  'sd-notify': ['index.js', 'package.json', 'LICENSE', 'AUTHORS'],
+};
+
+/** At the top of a package: nothing that is loaded. */
+const UNUSED_TOP =
+  /^(?:tests?(?:\.js)?|__tests__|examples?|docs?|benchmarks?|coverage|tools|types|makefile|gulpfile\.js|_postinstall\.js|.*\.(?:sh|yml))$/i;
+/** Anywhere: maps, types, prose, settings of tools, tests of gyp; nested packages are packages of their own. */
+const UNUSED = /^(?:node_modules|\..*|.*\.map|.*\.d\.[cm]?ts|.*\.md|.*\.markdown|.*\.flow|.*\.bat|.*_test\.py|test_gyp\.py)$/i;
+const LICENCE = /^(?:licen[cs]e|copying|notice|authors)/i;
+
+/** Packages that lie in node_modules of the Debian package. */
+export function modulePackages(): LockedPackage[] {
+  return closure(ROOTS);
+}
+
+/** Copies them to `<root>/node_modules`, in the same arrangement. */
+export function stageModules(target: Architecture, root: string): void {
+  for (const { path, name, version } of modulePackages()) {
+    if (!existsSync(path)) throw new BuildFailed(`${path} is missing: npm ci`);
+    const installed = (JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as { version: string }).version;
+    if (installed !== version) throw new BuildFailed(`${path} is version ${installed}, package-lock.json has ${version}: npm ci`);
+    for (const part of PARTS[name] ?? usedParts(path)) copyPart(join(path, part), join(root, path, part));
+  }
+  stagePrebuilt(target, root);
+  const modules = join(root, 'node_modules');
+  output('find', [modules, '-type', 'd', '-empty', '-delete']);
+  // Node, Python and the compiler read these files; nothing here is a program to be called.
+  output('chmod', ['-R', 'a-x,a+X', modules]);
+}
+
+function usedParts(path: string): string[] {
+  return readdirSync(path).filter((name) => isUsed(name) && !UNUSED_TOP.test(name));
+}
+
+function isUsed(name: string): boolean {
+  return LICENCE.test(name) || !UNUSED.test(name);
+}
+
+function copyPart(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(from, to, { recursive: true, filter: (file) => file === from || isUsed(basename(file)) });
+}
+
+/** rclnodejs comes with addons for each architecture, and for electron. */
+function stagePrebuilt(target: Architecture, root: string): void {
+  const folder = `node_modules/rclnodejs/prebuilds/linux-${target.node}`;
+  const files = readdirSync(folder).filter((file) => file.endsWith('-node-rclnodejs.node'));
+  if (files.length === 0) throw new BuildFailed(`${folder} has no addons for Node`);
+  mkdirSync(join(root, folder), { recursive: true });
+  for (const file of files) cpSync(join(folder, file), join(root, folder, file));
+}

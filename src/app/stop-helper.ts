@@ -1,0 +1,105 @@
+import { realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { loadConfig } from '../config/load.ts';
+import type { Log } from '../core/ports.ts';
+import type { RunningItem } from '../core/shutdown-ports.ts';
+import { printable } from '../core/shutdown-request.ts';
+import { override } from '../system/logind.ts';
+import { stopUnit } from '../system/units.ts';
+
+export interface StopHelperOptions {
+  readonly connection: Duplex;
+  readonly configFile: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  /** Whose configuration is believed, besides root's. */
+  readonly uid: number;
+}
+
+const MAX_REQUEST = 300;
+const REQUEST_SECONDS = 5;
+const SHOWN_CHARACTERS = 80;
+const WRITABLE_BY_OTHERS = 0o022;
+const STICKY = 0o1000;
+
+/**
+ * What root's helper does for the service, which may not do it itself: stops one unit, if the configuration names it, or the machine,
+ * which polkit allows the service as well. Answers one request, and is done when that is or when the other side is gone. Never rejects.
+ */
+export async function helpToStop(options: StopHelperOptions): Promise<void> {
+  const { connection, log } = options;
+  const gone = new Promise<null>((resolve) => {
+    for (const event of ['end', 'close', 'error']) connection.once(event, () => resolve(null));
+  });
+  const request = await Promise.race([requestOf(connection), gone]);
+  if (request === null) return;
+  const problem = await carryOut(request, gone, options).catch((error: Error) => error.message);
+  if (problem !== null) log('warning', 'not stopped', { request: printable(request, SHOWN_CHARACTERS), why: problem });
+  if (!connection.destroyed) await new Promise<void>((resolve) => connection.end(`${problem ?? 'ok'}\n`, resolve));
+}
+
+async function carryOut(request: string, gone: Promise<null>, options: StopHelperOptions): Promise<string | null> {
+  const { environment, log } = options;
+  if (request === 'poweroff' || request === 'reboot' || request === 'halt') {
+    log('notice', 'asked to stop the machine', { action: request });
+    return override(request, environment);
+  }
+  const unit = /^stop (.+)$/.exec(request)?.[1];
+  if (unit === undefined) return 'a request is "stop UNIT", "poweroff", "reboot" or "halt"';
+  const problem = mayNotStop(unit, options);
+  if (problem !== null) return problem;
+  log('notice', 'stopping a unit that safe_shutdown.stop_units names', { unit });
+  return endingWith(gone, stopUnit(unit, environment, log));
+}
+
+/** The other side has gone: nobody waits for the unit any longer. systemd stops it all the same. */
+async function endingWith(gone: Promise<null>, running: RunningItem): Promise<string | null> {
+  const ended = await Promise.race([running.ended, gone.then(() => 'given up')]);
+  await running.end(0);
+  return ended;
+}
+
+/** One line; of one that is too long, its beginning, which no request has. */
+function requestOf(connection: Duplex): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    const timer = setTimeout(() => resolve(text), REQUEST_SECONDS * 1000);
+    connection.setEncoding('utf8');
+    connection.on('data', (part: string) => {
+      text = (text + part).slice(0, MAX_REQUEST);
+      const end = text.indexOf('\n');
+      if (end < 0 && text.length < MAX_REQUEST) return;
+      clearTimeout(timer);
+      resolve(end < 0 ? '' : text.slice(0, end));
+    });
+  });
+}
+
+/** Why a unit must not be stopped: root's own configuration does not name it. */
+function mayNotStop(unit: string, { configFile, uid }: StopHelperOptions): string | null {
+  const untrusted = whyUntrusted(configFile, uid);
+  if (untrusted !== null) return untrusted;
+  const loaded = loadConfig(configFile);
+  if (!loaded.ok) return `${configFile} has errors; see: edge-health check-config`;
+  if (loaded.config.safe_shutdown.stop_units.includes(unit)) return null;
+  return `${printable(unit, SHOWN_CHARACTERS)} is not in safe_shutdown.stop_units of ${configFile}`;
+}
+
+/** Who can write a file, or put another one in its place, decides what it says: that must be root alone. */
+export function whyUntrusted(file: string, uid: number): string | null {
+  let path: string;
+  try {
+    path = realpathSync(file);
+  } catch (error) {
+    return `${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`;
+  }
+  for (let isFile = true; ; isFile = false) {
+    const { mode, uid: owner } = statSync(path);
+    if (owner !== 0 && owner !== uid) return `${path} does not belong to root; chown root it`;
+    const isOpen = (mode & WRITABLE_BY_OTHERS) !== 0 && (isFile || (mode & STICKY) === 0);
+    if (isOpen) return `others than root may write ${path}; chmod go-w it`;
+    if (path === dirname(path)) return null;
+    path = dirname(path);
+  }
+}

@@ -1,0 +1,39 @@
+import t from 'tap';
+import { SHUTDOWN_REASONS } from './shutdown.ts';
+import { type Inhibitor, inhibition, overridesLocks } from './shutdown-inhibitors.ts';
+
+const APT: Inhibitor = {
+  what: ['shutdown', 'sleep'],
+  who: 'apt',
+  why: 'Unattended upgrade is running',
+  mode: 'block',
+  user: 'root',
+  pid: 123,
+};
+
+t.test('who holds the machine up is named, with why and what to do', async (t) => {
+  t.equal(inhibition([]), null);
+  t.equal(
+    inhibition([APT]),
+    'inhibited by apt (pid 123, user root): Unattended upgrade is running; try again when that is done, or ask with EMERGENCY',
+  );
+  t.match(inhibition([APT, { ...APT, who: 'dpkg', why: ' ' }]), /^inhibited by apt .* running and by dpkg \(.*\): no reason given; try/);
+  t.match(inhibition([APT, APT, APT, APT]), /running and 2 more; try again/);
+});
+
+t.test('locks that forbid count, of either strength; those that ask for a delay, or forbid something else, do not', async (t) => {
+  t.match(inhibition([{ ...APT, mode: 'block-weak' }]), /^inhibited/);
+  t.equal(inhibition([{ ...APT, mode: 'delay' }]), null);
+  t.equal(inhibition([{ ...APT, what: ['sleep', 'idle', 'handle-power-key'] }]), null);
+});
+
+t.test('what a lock says of itself cannot garble a log, nor fill it', async (t) => {
+  const message = inhibition([{ ...APT, who: 'w\u001b[31m\n'.repeat(500), why: '\u202ey'.repeat(5000) }, APT, APT]) as string;
+  t.ok(message.length < 500, `${message.length}`);
+  t.notMatch(message, /\p{C}/u);
+});
+
+t.test('a machine in danger goes down all the same', async (t) => {
+  const overriding = SHUTDOWN_REASONS.filter(overridesLocks);
+  t.same(overriding, ['OVERTEMP', 'CRITICAL_ALERT', 'EMERGENCY', 'POWER_LOW']);
+});

@@ -1,0 +1,197 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { ShutdownReason } from '../core/shutdown.ts';
+import type { ShutdownContext } from '../core/shutdown-ports.ts';
+import { busctl } from './busctl.ts';
+import { Logind } from './logind.ts';
+
+/** A busctl that notes what it is told, and answers each method as a shell's script says. What real ones answer: test/appliance. */
+class Bus {
+  readonly folder: string;
+  readonly logged: string[] = [];
+  seconds = 0;
+  readonly logind: Logind;
+
+  constructor(t: Test, answers: Readonly<Record<string, string>> = {}, { helperSocket = null as string | null } = {}) {
+    const folder = mkdtempSync(join(tmpdir(), 'edge-health-bus-'));
+    this.folder = folder;
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    this.answer(answers);
+    writeFileSync(join(folder, 'passwd'), `root:x:0:0::/:/bin/sh\nme:x:${userInfo().uid === 0 ? 5 : userInfo().uid}:5::/:/bin/sh\n`);
+    this.logind = new Logind({
+      environment: { PATH: `${folder}:${process.env['PATH']}` },
+      log: (_, message) => this.logged.push(message),
+      monotonicSeconds: () => this.seconds,
+      helperSocket,
+      passwordFile: join(folder, 'passwd'),
+    });
+  }
+
+  answer(answers: Readonly<Record<string, string>>): void {
+    const cases = { ListInhibitors: LOCKS(), ...answers };
+    const lines = Object.entries(cases).map(([method, script]) => `*" ${method}"*) ${script};;`);
+    const file = join(this.folder, 'busctl');
+    writeFileSync(
+      file,
+      `#!/bin/sh\nprintf '%s|' "$@" >> '${this.folder}/calls'; echo >> '${this.folder}/calls'\ncase " $*" in\n${lines.join('\n')}\nesac\n`,
+    );
+    chmodSync(file, 0o755);
+  }
+
+  /** The method and what follows it, of every call so far. */
+  calls(): string[] {
+    const file = join(this.folder, 'calls');
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+    return lines.map((line) => line.split('org.freedesktop.login1.Manager|')[1] ?? line);
+  }
+
+  perform(reason: ShutdownReason, action: 'poweroff' | 'reboot' | 'halt' = 'poweroff'): Promise<void> {
+    return this.logind.perform({ action, reason, requestedBy: 'Zoë', requestId: '01J' } as ShutdownContext);
+  }
+}
+
+const says = (json: string): string => `echo '${json}'`;
+const fails = (words: string): string => `echo 'Call failed: ${words}' >&2; exit 1`;
+const LOCKS = (...rows: string[]): string => says(`{"type":"a(ssssuu)","data":[[${rows.join()}]]}`);
+const LOCK = '["shutdown:sleep","apt","upgrading","block",0,7]';
+const WALL = 'SetWallMessage|sb|edge-health: MANUAL, asked for by Zoë, request 01J|true|';
+
+t.test('what logind says of an action, and what to do about it', async (t) => {
+  const answers: readonly [string, RegExp | null][] = [
+    [says('{"type":"s","data":["yes"]}'), null],
+    [says('{"type":"s","data":["inhibited"]}'), null],
+    [says('{"type":"s","data":["na"]}'), /which this machine cannot do; choose another/],
+    [says('{"type":"s","data":["challenge"]}'), /which polkit does not allow the user \S+; install polkit and the rules/],
+    [says('{"type":"s","data":["no"]}'), /polkit does not allow/],
+    [fails('The name org.freedesktop.login1 was not provided'), /needs systemd-logind on the system's D-Bus \(.*not provided\); install/],
+    ['echo nonsense', /says "undefined"/],
+    [says('{"type":"s","data":["maybe"]}'), /of which systemd-logind says "maybe"; set it to dry-run/],
+  ];
+  for (const [script, expected] of answers) {
+    const refusal = await new Bus(t, { CanReboot: script }).logind.refusal('reboot');
+    if (expected === null) t.equal(refusal, null);
+    else t.match(refusal, expected);
+  }
+  const bus = new Bus(t, { CanPowerOff: says('{"type":"s","data":["yes"]}'), CanHalt: says('{"type":"s","data":["na"]}') });
+  t.equal(await bus.logind.refusal('poweroff'), null);
+  t.match(await bus.logind.refusal('halt'), /cannot do/);
+  t.equal(await bus.logind.refusal('dry-run'), null);
+  t.equal(bus.calls().length, 2, 'for a dry run nobody is asked');
+});
+
+t.test('a machine without systemd says so', async (t) => {
+  const environment = { PATH: '/nowhere' };
+  const logind = new Logind({ environment, log: () => undefined, monotonicSeconds: () => 0, helperSocket: null });
+  t.match(await logind.refusal('poweroff'), /busctl is not installed.*install systemd and dbus, or set it to dry-run/);
+});
+
+t.test('it is asked now and then only, once at a time, and nobody waits for a slow one', async (t) => {
+  const yes = says('{"type":"s","data":["yes"]}');
+  const bus = new Bus(t, { CanPowerOff: yes });
+  for (let n = 0; n < 5; n += 1) await bus.logind.refusal('poweroff');
+  t.equal(bus.calls().length, 1);
+  bus.answer({ CanPowerOff: says('{"type":"s","data":["no"]}') });
+  bus.seconds = 59;
+  t.equal(await bus.logind.refusal('poweroff'), null);
+  bus.seconds = 61;
+  t.match(await Promise.all([bus.logind.refusal('poweroff'), bus.logind.refusal('poweroff')]), [/polkit/, /polkit/]);
+  t.equal(bus.calls().length, 2);
+  bus.answer({ CanPowerOff: `sleep 1.5; ${yes}` });
+  bus.seconds = 67;
+  const start = performance.now();
+  t.match(await bus.logind.refusal('poweroff'), /polkit/, 'what was known before');
+  t.ok(performance.now() - start < 1200);
+  await bus.logind.prepare('poweroff');
+  t.equal(await bus.logind.refusal('poweroff'), null);
+  t.equal(bus.calls().length, 3, 'the slow answer was not asked for twice');
+  const slow = new Bus(t, { CanPowerOff: `sleep 1.5; ${yes}` });
+  t.match(await slow.logind.refusal('poweroff'), /has not said yet/);
+  await slow.logind.prepare('poweroff');
+  t.equal(await slow.logind.refusal('poweroff'), null);
+});
+
+t.test('locks: named where the reason respects them, not even asked for where it does not', async (t) => {
+  const bus = new Bus(t, { ListInhibitors: LOCKS(LOCK, '["shutdown","NetworkManager","x","delay",5,8]') });
+  t.match(await bus.logind.inhibition('poweroff', 'MAINTENANCE'), /^inhibited by apt \(pid 7, user root\): upgrading; try/);
+  for (const reason of ['OVERTEMP', 'EMERGENCY', 'CRITICAL_ALERT', 'POWER_LOW'] as const) {
+    t.equal(await bus.logind.inhibition('poweroff', reason), null);
+  }
+  t.equal(await bus.logind.inhibition('dry-run', 'MANUAL'), null);
+  t.equal(bus.calls().length, 1);
+  t.equal(await new Bus(t).logind.inhibition('poweroff', 'MANUAL'), null);
+  for (const script of [fails('no'), 'sleep 2', 'echo {}']) {
+    const unknown = await new Bus(t, { ListInhibitors: script }).logind.inhibition('poweroff', 'MANUAL');
+    t.match(unknown, /does not tell who holds the machine up/, 'nobody knows of none');
+  }
+});
+
+t.test('the last step: locks are looked at once more, who is logged in is told, and no lock is overridden', async (t) => {
+  for (const [action, method] of [
+    ['poweroff', 'PowerOff'],
+    ['reboot', 'Reboot'],
+    ['halt', 'Halt'],
+  ] as const) {
+    const bus = new Bus(t);
+    await bus.perform('MANUAL', action);
+    t.same(bus.calls(), ['ListInhibitors|', WALL, `${method}|b|false|`]);
+  }
+  const locked = new Bus(t, { ListInhibitors: LOCKS(LOCK) });
+  await t.rejects(locked.perform('MANUAL'), /^inhibited by apt/);
+  t.same(locked.calls(), ['ListInhibitors|']);
+});
+
+t.test('in danger locks are overridden: with the flag, without it where systemd does not know it, and through root’s helper', async (t) => {
+  const wall = WALL.replace('MANUAL', 'OVERTEMP');
+  const flag = 'PowerOffWithFlags|t|16|';
+  const newer = new Bus(t, { ListInhibitors: LOCKS(LOCK) });
+  await newer.perform('OVERTEMP');
+  t.same(newer.calls(), [wall, flag]);
+  const older = new Bus(t, { PowerOffWithFlags: fails('Invalid flags parameter') });
+  await older.perform('OVERTEMP');
+  t.same(older.calls(), [wall, flag, 'PowerOff|b|false|']);
+
+  const asked: string[] = [];
+  const helperSocket = join(older.folder, 'helper.sock');
+  const helper = createServer((connection) => {
+    connection.once('data', (text) => {
+      asked.push(text.toString());
+      connection.end('ok\n');
+    });
+  }).listen(helperSocket);
+  t.teardown(() => helper.close());
+  const stale = { PowerOff: fails('Stale file handle'), 'get-property': says('{"type":"b","data":false}') };
+  await new Bus(t, stale, { helperSocket }).perform('OVERTEMP');
+  t.same(asked, ['poweroff\n']);
+  await t.rejects(new Bus(t, stale, { helperSocket }).perform('MANUAL'), /Stale/);
+  t.equal(asked.length, 1, 'for that root is not asked');
+});
+
+t.test('refused by logind it fails with its words, unless the machine is going down all the same', async (t) => {
+  const refused = { PowerOff: fails('Access denied') };
+  const up = new Bus(t, { ...refused, 'get-property': says('{"type":"b","data":false}') });
+  await t.rejects(up.perform('EMERGENCY'), /^systemd-logind: Call failed: Access denied$/);
+  t.equal(await up.logind.isGoingDown(), false);
+  const down = new Bus(t, { ...refused, 'get-property': says('{"type":"b","data":true}') });
+  await down.perform('EMERGENCY');
+  t.equal(await down.logind.isGoingDown(), true);
+  const unknown = new Bus(t, { ...refused, 'get-property': fails('no bus') });
+  await t.rejects(unknown.perform('EMERGENCY'), /Access denied/);
+  t.equal(await unknown.logind.isGoingDown(), null);
+});
+
+t.test('that nobody can be told holds up nothing', async (t) => {
+  const bus = new Bus(t, { SetWallMessage: fails('Access denied') });
+  await bus.perform('MANUAL');
+  t.match(bus.logged, [/cannot be told/]);
+  t.equal(bus.calls().at(-1), 'PowerOff|b|false|');
+});
+
+t.test('busctl outlives the SIGTERM that its own request brings upon the service, but not its time', async (t) => {
+  const bus = new Bus(t, { Slow: 'kill -TERM $$; echo survived', Hangs: 'exec sleep 30' });
+  const environment = { PATH: `${bus.folder}:${process.env['PATH']}` };
+  t.same(await busctl(['Slow'], 1, environment), { ok: true, text: 'survived\n' });
+  t.same(await busctl(['Hangs'], 0.2, environment), { ok: false, problem: 'no answer within 0.2 s' });
+});

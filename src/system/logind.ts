@@ -1,0 +1,196 @@
+import { readFileSync } from 'node:fs';
+import type { Log } from '../core/ports.ts';
+import type { ShutdownAction, ShutdownReason } from '../core/shutdown.ts';
+import { type Inhibitor, inhibition, overridesLocks } from '../core/shutdown-inhibitors.ts';
+import type { PowerControl, ShutdownContext } from '../core/shutdown-ports.ts';
+import { printable } from '../core/shutdown-request.ts';
+import { type Answer, busctl } from './busctl.ts';
+import { askHelper } from './stop-helper.ts';
+
+export type MachineAction = Exclude<ShutdownAction, 'dry-run'>;
+
+/** Methods of org.freedesktop.login1.Manager. */
+const METHODS: Readonly<Record<MachineAction, { readonly can: string; readonly go: string; readonly goWithFlags: string }>> = {
+  poweroff: { can: 'CanPowerOff', go: 'PowerOff', goWithFlags: 'PowerOffWithFlags' },
+  reboot: { can: 'CanReboot', go: 'Reboot', goWithFlags: 'RebootWithFlags' },
+  halt: { can: 'CanHalt', go: 'Halt', goWithFlags: 'HaltWithFlags' },
+};
+const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'];
+/** SD_LOGIND_SKIP_INHIBITORS: systemd 257 honours locks without it; 252 does not know it, and overrides them where polkit allows it. */
+const SKIP_INHIBITORS = '16';
+
+/** A caller waits no longer than this for what is asked before anything is begun. */
+const ASKING_SECONDS = 0.4;
+/** polkit may have to be started first. */
+const ANSWER_SECONDS = 3;
+const WALL_SECONDS = 1;
+/** An answer that stands in nobody's way is not asked for more often: it costs 20 ms of CPU. */
+const GOOD_FOR_SECONDS = 60;
+const BAD_FOR_SECONDS = 5;
+
+export interface LogindOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  readonly monotonicSeconds: () => number;
+  /** Where root's helper listens; null: there is none. */
+  readonly helperSocket: string | null;
+  /** Users' names are looked up here. */
+  readonly passwordFile?: string;
+}
+
+interface Known {
+  readonly refusal: string | null;
+  readonly untilSeconds: number;
+}
+
+/** Powers the machine off through systemd-logind, which asks polkit whether this user may. */
+export class Logind implements PowerControl {
+  readonly #options: LogindOptions;
+  readonly #known = new Map<MachineAction, Known>();
+  readonly #asking = new Map<MachineAction, Promise<string | null>>();
+
+  constructor(options: LogindOptions) {
+    this.#options = options;
+  }
+
+  async prepare(action: ShutdownAction): Promise<void> {
+    if (action !== 'dry-run') await this.#ask(action);
+  }
+
+  async refusal(action: ShutdownAction): Promise<string | null> {
+    if (action === 'dry-run') return null;
+    const known = this.#known.get(action);
+    if (known && this.#options.monotonicSeconds() < known.untilSeconds) return known.refusal;
+    const pending = known ? known.refusal : 'which systemd-logind has not said yet whether it can do; try again in a few seconds';
+    return Promise.race([this.#ask(action), afterwards(ASKING_SECONDS, pending)]);
+  }
+
+  async inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null> {
+    if (action === 'dry-run' || overridesLocks(reason)) return null;
+    const found = this.#inhibitors(ANSWER_SECONDS).then((list) => (typeof list === 'string' ? list : inhibition(list)));
+    return Promise.race([found, afterwards(ASKING_SECONDS, 'systemd-logind does not tell who holds the machine up; try again')]);
+  }
+
+  async perform({ action, reason, requestedBy, requestId }: ShutdownContext): Promise<void> {
+    if (action === 'dry-run') return;
+    const isOverriding = overridesLocks(reason);
+    if (!isOverriding) {
+      const inhibitors = await this.#inhibitors(ANSWER_SECONDS);
+      const held = typeof inhibitors === 'string' ? inhibitors : inhibition(inhibitors);
+      if (held !== null) throw new Error(held);
+    }
+    const wall = `edge-health: ${reason}, asked for by ${requestedBy}, request ${requestId}`;
+    const told = await this.#call(WALL_SECONDS, 'SetWallMessage', 'sb', wall, 'true');
+    if (!told.ok) this.#options.log('warning', 'who is logged in cannot be told why the machine goes down', { error: told.problem });
+    const { environment, helperSocket } = this.#options;
+    const problem = isOverriding ? await override(action, environment) : await go(action, environment);
+    if (problem === null) return;
+    // The logind of systemd 252 cannot ask polkit two questions about one call ("Stale file handle"), which a lock together with
+    // somebody else's session needs; it asks none where root calls.
+    if (isOverriding && helperSocket !== null && (await askHelper(helperSocket, action).answer) === null) return;
+    // Whatever was answered: it may have begun all the same, or somebody else's has.
+    if ((await this.isGoingDown()) !== true) throw new Error(`systemd-logind: ${problem}`);
+  }
+
+  async isGoingDown(): Promise<boolean | null> {
+    const answer = await busctl(['get-property', ...MANAGER, 'PreparingForShutdown'], WALL_SECONDS, this.#options.environment);
+    return answer.ok ? data(answer.text) === true : null;
+  }
+
+  #ask(action: MachineAction): Promise<string | null> {
+    const { monotonicSeconds } = this.#options;
+    const asked =
+      this.#asking.get(action) ??
+      this.#call(ANSWER_SECONDS, METHODS[action].can).then((answer) => {
+        const refusal = refusalOf(answer, this.#userName(process.geteuid?.() ?? 0));
+        const untilSeconds = monotonicSeconds() + (refusal === null ? GOOD_FOR_SECONDS : BAD_FOR_SECONDS);
+        this.#known.set(action, { refusal, untilSeconds });
+        this.#asking.delete(action);
+        return refusal;
+      });
+    this.#asking.set(action, asked);
+    return asked;
+  }
+
+  /** Of a failure, what went wrong. */
+  async #inhibitors(timeoutSeconds: number): Promise<readonly Inhibitor[] | string> {
+    const answer = await this.#call(timeoutSeconds, 'ListInhibitors');
+    const rows = answer.ok ? data(answer.text, 0) : null;
+    if (!Array.isArray(rows))
+      return `systemd-logind does not tell who holds the machine up: ${answer.ok ? 'an odd answer' : answer.problem}`;
+    return rows.map(([what, who, why, mode, uid, pid]: [string, string, string, string, number, number]) => {
+      return { what: what.split(':'), who, why, mode, pid, user: this.#userName(uid) };
+    });
+  }
+
+  #userName(uid: number): string {
+    const { passwordFile = '/etc/passwd' } = this.#options;
+    try {
+      const line = readFileSync(passwordFile, 'utf8')
+        .split('\n')
+        .find((entry) => entry.split(':')[2] === String(uid));
+      return line?.split(':')[0] ?? String(uid);
+    } catch {
+      return String(uid);
+    }
+  }
+
+  #call(timeoutSeconds: number, method: string, ...values: string[]): Promise<Answer> {
+    return manager(this.#options.environment, timeoutSeconds, method, ...values);
+  }
+}
+
+/** Powers off, reboots or halts the machine over all locks. Why that failed; null: it is under way. */
+export async function override(action: MachineAction, environment: NodeJS.ProcessEnv): Promise<string | null> {
+  const answer = await manager(environment, ANSWER_SECONDS, METHODS[action].goWithFlags, 't', SKIP_INHIBITORS);
+  return answer.ok ? null : go(action, environment); // A systemd that does not know the flag needs none.
+}
+
+async function go(action: MachineAction, environment: NodeJS.ProcessEnv): Promise<string | null> {
+  const answer = await manager(environment, ANSWER_SECONDS, METHODS[action].go, 'b', 'false');
+  return answer.ok ? null : answer.problem;
+}
+
+function manager(environment: NodeJS.ProcessEnv, timeoutSeconds: number, method: string, ...values: string[]): Promise<Answer> {
+  return busctl(['call', ...MANAGER, method, ...values], timeoutSeconds, environment);
+}
+
+/** What of `CanPowerOff` and the like stands in the way. Locks are looked at by themselves. */
+function refusalOf(answer: Answer, user: string): string | null {
+  if (!answer.ok)
+    return `which needs systemd-logind on the system's D-Bus (${answer.problem}); install systemd and dbus, or set it to dry-run`;
+  const can = data(answer.text, 0);
+  switch (can) {
+    case 'yes':
+    case 'inhibited':
+    case 'inhibitor-blocked':
+      return null;
+    case 'no':
+    case 'challenge':
+    case 'challenge-inhibitor-blocked':
+      return (
+        `which polkit does not allow the user ${user}; ` +
+        'install polkit and the rules of the package (polkit/edge-health.rules), or set it to dry-run'
+      );
+    case 'na':
+      return 'which this machine cannot do; choose another one, or set it to dry-run';
+    default:
+      return `of which systemd-logind says "${printable(String(can), 40)}"; set it to dry-run`;
+  }
+}
+
+/** What is in an answer of busctl: `{"type":"s","data":["yes"]}`; of a property there is no array around it. Undefined: something else. */
+function data(text: string, index?: number): unknown {
+  try {
+    const { data: found } = JSON.parse(text) as { data?: unknown };
+    return index === undefined ? found : (found as unknown[])[index];
+  } catch {
+    return undefined;
+  }
+}
+
+function afterwards<T>(seconds: number, value: T): Promise<T> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, seconds * 1000, value);
+  });
+}
