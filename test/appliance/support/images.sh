@@ -1,0 +1,84 @@
+#!/bin/bash
+# File systems to boot containers from, made once and kept in a cache. Needs root. Prints the folder.
+#   images.sh root SUITE             a minimal Debian with systemd as PID 1 and what the package depends on
+#   images.sh installed SUITE DEB    the layer that `apt-get install DEB` puts over it, without its having been booted
+set -euo pipefail
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+cache=${EDGE_HEALTH_TEST_CACHE:-/var/cache/edge-health-test}
+packages=curl,dbus,iproute2,kmod,libnss-systemd,libpam-systemd,libstdc++6,polkitd,procps,systemd,systemd-sysv
+# Goes up when what is made of the packages changes.
+revision=1
+unused_layers_stay_minutes=60
+
+short_hash() { sha256sum | cut -c1-12; }
+
+# The mirror this machine's apt uses, where it is a Debian; elsewhere debootstrap's own default.
+mirror() {
+  local id codename
+  # shellcheck source=/dev/null
+  id=$(. /etc/os-release && echo "$ID")
+  # shellcheck source=/dev/null
+  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  [ "$id" = debian ] || return 0
+  # shellcheck disable=SC2016 # apt's own variables
+  apt-get indextargets --format '$(RELEASE) $(SITE)' | awk -v codename="$codename" '$1 == codename { print $2; exit }'
+}
+
+root() {
+  local suite=$1 folder part
+  folder=$cache/$suite-$(printf '%s' "$packages $revision" | short_hash)
+  if [ ! -d "$folder" ]; then
+    part=$folder.part
+    rm -rf --one-file-system "$part"
+    # shellcheck disable=SC2046 # no argument where there is no mirror
+    unshare --mount --propagation private \
+      debootstrap --variant=minbase --cache-dir="$cache/debs" --include="$packages" "$suite" "$part" $(mirror) >"$folder.log" 2>&1 ||
+      { tail -n 20 "$folder.log" >&2; exit 1; }
+    rm -f "$part"/var/cache/apt/archives/*.deb "$part"/etc/apt/sources.list
+    # With an identity it is not a first boot, on which systemd would enable and disable units by its presets.
+    systemd-machine-id-setup --root="$part" >/dev/null 2>&1
+    # What a test measures shall not share the machine with maintenance.
+    systemctl --root="$part" --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer
+    mv "$part" "$folder"
+  fi
+  echo "$folder"
+}
+
+install_in() { # in a mount namespace of its own
+  local lower=$1 layer=$2 deb=$3 merged
+  merged=$layer/merged
+  mount -t overlay overlay -o "lowerdir=$lower,upperdir=$layer/upper,workdir=$layer/work" "$merged"
+  cp "$deb" "$merged/tmp/edge-health.deb"
+  chroot "$merged" apt-get install -y -o DPkg::Options::=--force-unsafe-io /tmp/edge-health.deb
+  rm "$merged/tmp/edge-health.deb"
+  umount "$merged"
+}
+
+installed() {
+  local suite=$1 deb=$2 lower folder part
+  lower=$(root "$suite")
+  folder=$cache/layers/$suite-$( (echo "$lower"; cat "$deb") | short_hash)
+  if [ ! -d "$folder" ]; then
+    find "$cache/layers" -mindepth 1 -maxdepth 1 -mmin +"$unused_layers_stay_minutes" -exec rm -rf --one-file-system {} +
+    part=$folder.part
+    rm -rf --one-file-system "$part"
+    mkdir -p "$part/upper" "$part/work" "$part/merged"
+    unshare --mount --propagation private --net --pid --fork "$0" install-in "$lower" "$part" "$deb" >"$folder.log" 2>&1 ||
+      { tail -n 20 "$folder.log" >&2; exit 1; }
+    mv "$part/upper" "$folder"
+    rm -rf --one-file-system "$part"
+  fi
+  touch "$folder" "$folder.log"
+  echo "$folder:$lower"
+}
+
+case ${1:-} in
+  install-in) install_in "$2" "$3" "$4" ;;
+  root | installed)
+    mkdir -p "$cache/debs" "$cache/layers"
+    exec 9>"$cache/lock"
+    flock 9
+    "$@" 9>&-
+    ;;
+  *) sed -n 2,4p "$0" >&2; exit 64 ;;
+esac
