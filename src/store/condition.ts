@@ -52,6 +52,12 @@ export class Condition {
     this.#error = error;
   }
 
+  /** The disk does not answer, or does so again. */
+  hangs(hangs: boolean): void {
+    if (hangs) this.#log('error', 'the disk of the database does not answer; samples wait in memory');
+    else this.#log('notice', 'the disk of the database answers again');
+  }
+
   begunAnew(setAside: string, reason: string): void {
     this.#setAside.push(setAside);
     this.#log('error', 'the database could not be used; it was set aside and a new one begun', { set_aside: setAside, reason });

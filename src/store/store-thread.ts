@@ -1,11 +1,12 @@
 import type { Alert } from '../core/alert.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, StorageState } from '../core/ports.ts';
+import { isoUtc } from '../core/time.ts';
 import { Backlog, type WaitingSegment } from './backlog.ts';
 import { Condition } from './condition.ts';
 import type { Leftover, OpenAnswer, Operation, Operations, Written } from './protocol.ts';
 import type { SegmentRecorder } from './segment-recorder.ts';
-import { WorkerClient } from './worker-client.ts';
+import { hangText, WorkerClient } from './worker-client.ts';
 
 /** While writing fails, it is tried again this often. */
 const RETRY_SECONDS = 10;
@@ -62,11 +63,11 @@ export class StoreThread {
     const leftovers = this.#recorder.startOver();
     const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
     this.#backlog.replace(leftovers.map(toWaiting));
-    const client = new WorkerClient(
-      worker,
-      (setAside, reason) => this.#condition.begunAnew(setAside, reason),
-      (reason) => this.#onDeath(client, reason),
-    );
+    const client = new WorkerClient(worker, {
+      onSetAside: (setAside, reason) => this.#condition.begunAnew(setAside, reason),
+      onDeath: (reason) => this.#onDeath(client, reason),
+      onHang: (hangs) => this.#condition.hangs(hangs),
+    });
     this.#client = client;
     const opening = client.request('open', { path, maxBytes, node, hertz, leftovers });
     this.#onOpening();
@@ -167,11 +168,14 @@ export class StoreThread {
 
   state(): StorageState {
     const { error, last_write, oldest_sample, set_aside, since, size_bytes, state } = this.#condition.tell();
+    const hangSeconds = this.#client?.hangSeconds ?? null;
+    const hanging =
+      hangSeconds === null || state !== 'ok' ? null : { error: hangText(hangSeconds), since: isoUtc(Date.now() - hangSeconds * 1000) };
     return {
       path: this.#options.databasePath,
-      state,
-      error,
-      since,
+      state: hanging ? 'degraded' : state,
+      error: hanging?.error ?? error,
+      since: hanging?.since ?? since,
       size_bytes,
       max_bytes: this.#options.maxBytes,
       oldest_sample,

@@ -9,7 +9,25 @@ export class StoreError extends Error {
   }
 }
 
+/**
+ * A thread that has something to answer and says nothing for so long hangs in the kernel: its disk does not answer. Nothing that it does
+ * by itself takes that long.
+ */
+const HANG_SECONDS = 4;
+/** Looked at again before it is believed: this process may have stood still itself, and the answer lies there unread. */
+const SECOND_LOOK_MS = 250;
+/** Questions that somebody waits for. The others wait for the disk, however long that takes. */
+const READS: ReadonlySet<Operation> = new Set<Operation>(['history', 'aggregate', 'alerts', 'recorded', 'clockEvents', 'shutdowns']);
+
+export interface WorkerListener {
+  onSetAside(path: string, reason: string): void;
+  onDeath(reason: string): void;
+  /** The thread hangs, or does so no longer. */
+  onHang(hangs: boolean): void;
+}
+
 interface Waiting {
+  readonly operation: Operation;
   readonly resolve: (body: never) => void;
   readonly reject: (error: Error) => void;
 }
@@ -19,15 +37,23 @@ export class WorkerClient {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
+  readonly #listener: WorkerListener;
   #ended = false;
+  /** Of the last answer, or of the first question since all were answered; seconds of a clock that nobody sets. */
+  #sinceSeconds = 0;
+  #isSuspect = false;
+  #hangs = false;
+  #timer: NodeJS.Timeout | null = null;
 
-  constructor(program: URL, onSetAside: (path: string, reason: string) => void, onDeath: (reason: string) => void) {
+  constructor(program: URL, listener: WorkerListener) {
+    this.#listener = listener;
     // A small young generation: the thread holds little, and its garbage would otherwise stay resident.
     this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
     this.#worker.on('message', (reply: Reply) => {
-      if ('setAside' in reply) return onSetAside(reply.setAside.path, reply.setAside.reason);
+      if ('setAside' in reply) return listener.onSetAside(reply.setAside.path, reply.setAside.reason);
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
+      this.#answered();
       if (reply.ok) waiting?.resolve(reply.body as never);
       else waiting?.reject(new StoreError(reply.error, reply.name));
     });
@@ -40,7 +66,8 @@ export class WorkerClient {
       this.#ended = true;
       for (const { reject } of this.#waiting.values()) reject(new StoreError(reason, 'StoreThreadEnded'));
       this.#waiting.clear();
-      if (!expected) onDeath(reason);
+      this.#answered();
+      if (!expected) listener.onDeath(reason);
     });
   }
 
@@ -50,16 +77,68 @@ export class WorkerClient {
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<Operations[O]['answer']> {
     if (this.#ended) return Promise.reject(new StoreError('the store thread is not running', 'StoreThreadEnded'));
+    if (this.#hangs && READS.has(operation)) return Promise.reject(this.#hangError());
     const id = this.#nextId++;
     const request: Request<O> = { id, operation, body };
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      if (this.#waiting.size === 0) this.#sinceSeconds = performance.now() / 1000;
+      this.#waiting.set(id, { operation, resolve, reject });
+      if (!this.#timer) this.#lookIn(HANG_SECONDS * 1000);
       this.#worker.postMessage(request, transfer);
     });
   }
 
+  /** How long the thread has owed an answer; null: it does not hang. */
+  get hangSeconds(): number | null {
+    return this.#hangs ? performance.now() / 1000 - this.#sinceSeconds : null;
+  }
+
   async end(): Promise<void> {
     this.#ended = true;
+    if (this.#timer) clearTimeout(this.#timer);
     await this.#worker.terminate();
   }
+
+  #answered(): void {
+    this.#sinceSeconds = performance.now() / 1000;
+    this.#isSuspect = false;
+    if (!this.#hangs) return;
+    this.#hangs = false;
+    this.#listener.onHang(false);
+  }
+
+  #lookIn(milliseconds: number): void {
+    this.#timer = setTimeout(() => this.#look(), milliseconds);
+    this.#timer.unref();
+  }
+
+  #look(): void {
+    this.#timer = null;
+    if (this.#waiting.size === 0 || this.#hangs) return;
+    const leftMs = (this.#sinceSeconds + HANG_SECONDS) * 1000 - performance.now();
+    if (leftMs > 0) {
+      this.#lookIn(leftMs);
+      return;
+    }
+    if (!this.#isSuspect) {
+      this.#isSuspect = true;
+      this.#lookIn(SECOND_LOOK_MS);
+      return;
+    }
+    this.#hangs = true;
+    this.#listener.onHang(true);
+    for (const [id, { operation, reject }] of this.#waiting) {
+      if (!READS.has(operation)) continue;
+      this.#waiting.delete(id);
+      reject(this.#hangError());
+    }
+  }
+
+  #hangError(): StoreError {
+    return new StoreError(hangText(this.hangSeconds ?? HANG_SECONDS), 'StoreHangs');
+  }
+}
+
+export function hangText(seconds: number): string {
+  return `the disk has not answered for ${Math.round(seconds)} s`;
 }
