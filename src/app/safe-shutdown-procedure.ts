@@ -8,6 +8,7 @@ import {
   type StepOutcome,
   shutdownTimes,
 } from '../core/shutdown-sequence.ts';
+import { orNull, within } from './patience.ts';
 
 /** How bad what is told is, for the log. */
 export type ReportLevel = 'notice' | 'warning' | 'error';
@@ -211,24 +212,6 @@ export class Procedure {
       ? { none: 'there are no hooks to run', doing: 'running', done: 'is done' }
       : { none: 'there are no units to stop', doing: 'stopping', done: 'is stopped' };
   }
-}
-
-/** Null when it takes longer. */
-async function orNull<T>(seconds: number, work: Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), seconds * 1000);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
-
-/** Rejects when it takes longer. */
-async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done within ${seconds.toFixed(1)} s`)), seconds * 1000);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 function failed(problem: string): StepResult {

@@ -7,6 +7,7 @@ import { cutMessage, recordOf, type ShutdownOutcome, type ShutdownRecord, settle
 import { checkCall, MAX_REQUESTED_BY, type ShutdownRequest } from '../core/shutdown-request.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
+import { orNull } from './patience.ts';
 import { Procedure, type Report } from './safe-shutdown-procedure.ts';
 import { RefusalRegister } from './safe-shutdown-register.ts';
 import type { ShutdownRunners } from './safe-shutdown-runners.ts';
@@ -26,6 +27,8 @@ export interface SafeShutdownOptions {
   readonly bootId: string | null;
   readonly publish: Publisher['publishShutdown'];
 }
+
+const READING_SECONDS = 1;
 
 /** A shutdown that is under way. */
 interface Running {
@@ -117,7 +120,9 @@ export class SafeShutdown {
   /** For /status. */
   async status(): Promise<StatusDocument['shutdown']> {
     const { bootId, book } = this.#options;
-    const records = await book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
+    // A disk that hangs does not answer at all; what is in memory is told all the same.
+    const reading = book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
+    const records = (await orNull(READING_SECONDS, reading)) ?? [];
     const current = this.#running;
     const requests = records.map((record) => this.#known(record) ?? settled(record, bootId, this.#now()));
     return shutdownStatus({

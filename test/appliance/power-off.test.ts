@@ -14,7 +14,7 @@ import { callSafeShutdown, holdLock, logIn, whenSaid } from './support/power.ts'
 // A program on DDS asks, and a whole machine goes down, or does not.
 
 t.jobs = 2;
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 const skip = containersUnavailable() || peersUnavailable();
 
 const CONFIG = '/etc/edge-health/edge_health_config.yaml';
@@ -129,9 +129,9 @@ for (const suite of SUITES) {
     await machine.write(`${HOOKS}/15-hangs`, `#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n`, '755');
     await holdLock(machine);
     await logIn(machine, 'robot');
-    t.match(await call('EMERGENCY', 'watchdog', 12), { success: true });
+    t.match(await call('EMERGENCY', 'watchdog', 16), { success: true });
     const emergencySeconds = await secondsToEnd(machine);
-    t.ok(emergencySeconds > 8 && emergencySeconds < 12, `off after ${emergencySeconds.toFixed(1)} s`);
+    t.ok(emergencySeconds > 11 && emergencySeconds < 16, `off after ${emergencySeconds.toFixed(1)} s`);
     t.match(
       await machine.read('/var/log/terminal'),
       /edge-health: EMERGENCY, asked for by watchdog, request 0/,
