@@ -13,13 +13,15 @@ const COMPLETION = 'debian/completions/edge-health';
 
 const help = (...args: string[]): string =>
   execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { encoding: 'utf8' });
+/** What bold type is on a teleprinter: the letter, back, and the letter again. */
+const OVERSTRUCK = /.[\b]/gu;
 /** As man(1) shows a page, in one line. */
 const shown = (page: string): string =>
   execFileSync('man', ['--no-hyphenation', '--no-justification', '-l', '-Tutf8', page], {
     encoding: 'utf8',
-    env: { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '2000', GROFF_NO_SGR: '', MAN_KEEP_FORMATTING: '' },
+    env: { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '2000', GROFF_NO_SGR: '1' },
   })
-    .replace(/.\x08/gu, '')
+    .replace(OVERSTRUCK, '')
     .replace(/\s+/g, ' ');
 const commands = [...help('help').matchAll(/^ {2}([a-z-]+) {2,}/gm)].map((match) => match[1] as string);
 /** The options of a command's help, without --help, which all have. */

@@ -176,3 +176,35 @@ t.test('an upgrade that ends in a service that cannot start says why, and blocks
     await appliance.measures();
   });
 });
+
+t.test('a power cut in the middle of an upgrade leaves a service that runs, and the upgrade can be repeated', { skip }, async (t) => {
+  const newer = await newerPackage();
+  t.teardown(newer.remove);
+  const appliance = await Appliance.boot(t, { suite: 'trixie' });
+  const { machine } = appliance;
+  await machine.copyIn(newer.file, '/root/newer.deb');
+  const cut = upgrade(machine, 'unattended');
+  const unpacked = ['test', '-e', '/usr/lib/edge-health/dist/main.cjs.dpkg-new'];
+  await machine.until(
+    async () => (await machine.run(unpacked)).code === 0,
+    60,
+    () => 'nothing is unpacked',
+  );
+  await machine.cutPower();
+  t.equal((await cut).code, null, 'apt was cut off');
+
+  await machine.bootAgain();
+  await appliance.measures();
+  t.equal((await machine.run(unpacked)).code, 0, 'half of it is unpacked');
+  t.equal(await machine.show(UNIT, 'ActiveState'), 'active', 'the service runs all the same');
+  t.match((await upgrade(machine, 'unattended')).stderr, /dpkg --configure -a/, 'apt says what it wants first');
+  await machine.sh('dpkg --configure -a');
+  const again = await upgrade(machine, 'unattended');
+  t.equal(again.code, 0, again.stderr);
+  await machine.untilJson<{ version: string }>('/status', ({ version }) => version === NEWER, 30);
+  t.equal(
+    await machine.sh('dpkg --verify edge-health; find / -xdev -name "*.dpkg-new" -path "*edge-health*"'),
+    '',
+    'everything is in its place',
+  );
+});
