@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { dataPath } from '../app/data-path.ts';
+import { dataPath, dataPathProblem } from '../app/data-path.ts';
 import { installation } from '../app/installation.ts';
 import { PROGRAMS } from '../app/programs.ts';
 import { rosPaths } from '../app/ros-paths.ts';
@@ -47,6 +47,8 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     const { dataFolder, standardAction, version } = installation();
     const data = dataPath(config, process.env, dataFolder);
     restartForRos(config, data, logger);
+    const problem = dataPathProblem(data, process.env);
+    if (problem !== null) logger.log('error', `storage.path: ${problem}`);
     const signals = new Signals();
     let service: Service;
     try {

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../test/support/fixtures.ts';
 import { type Blocks, DiskSource, diskPercent, type Statfs } from './disk.ts';
@@ -94,10 +96,11 @@ t.test('a real path that does not exist is named with its error', async (t) => {
 t.test('a mount that hangs makes the metric unavailable, is not asked again meanwhile, and comes back', async (t) => {
   let nowSeconds = 100;
   const held: (() => void)[] = [];
-  const source = new DiskSource(['/', '/nfs', '/data'], (path, callback) => {
+  const hanging: Statfs = (path, callback) => {
     if (path === '/nfs') held.push(() => callback(null, percentUsed(70)));
     else callback(null, percentUsed(40));
-  });
+  };
+  const source = new DiskSource(['/', '/nfs', '/data'], hanging, (_path, callback) => callback(false));
   const probe = new Probe(source, () => nowSeconds);
   let settled = 0;
   t.equal(
@@ -117,4 +120,20 @@ t.test('a mount that hangs makes the metric unavailable, is not asked again mean
   held[0]?.();
   t.equal(settled, 1);
   t.equal(probe.reading(nowSeconds), 70);
+});
+
+t.test('a path that the unit hides is unavailable, not the empty file system laid over it', async (t) => {
+  const folder = temporaryFolder(t);
+  const hidden = join(folder, 'home');
+  mkdirSync(hidden, { mode: 0 });
+  const { problem } = await ask(new DiskSource([folder, hidden]));
+  t.match(problem, `${hidden} is hidden from the service (ProtectHome=`);
+  let looks = 0;
+  const source = new DiskSource([folder], statfsOf({ [folder]: percentUsed(40) }), (_path, callback) => {
+    looks += 1;
+    callback(false);
+  });
+  t.equal((await ask(source)).value, 40);
+  t.equal((await ask(source)).value, 40);
+  t.equal(looks, 1, 'looked at once');
 });

@@ -1,4 +1,4 @@
-import { statfs } from 'node:fs';
+import { stat, statfs } from 'node:fs';
 import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
 
 /** What of statfs(2) is needed, in blocks. */
@@ -20,6 +20,13 @@ export function diskPercent({ blocks, bfree, bavail }: Blocks): number {
   return (100 * used) / (used + bavail);
 }
 
+/** Whether a path is a directory that nobody may open, as systemd lays over what ProtectHome= hides; its numbers are not the disk's. */
+export type IsHidden = (path: string, callback: (hidden: boolean) => void) => void;
+
+const isHidden: IsHidden = (path, callback) => {
+  stat(path, (error, found) => callback(error === null && found.isDirectory() && (found.mode & 0o777) === 0));
+};
+
 /** Called with the numbers of one path or an error; tests pass one that hangs. */
 export type Statfs = (path: string, callback: (error: NodeJS.ErrnoException | null, blocks: Blocks) => void) => void;
 
@@ -32,10 +39,14 @@ export class DiskSource implements Source {
   readonly metric = 'disk_percent';
   readonly #paths: readonly string[];
   readonly #statfs: Statfs;
+  readonly #isHidden: IsHidden;
+  /** Paths that were found to be what they seem. What is laid over a path is there from the start. */
+  readonly #seen = new Set<string>();
 
-  constructor(paths: readonly string[], ask: Statfs = statfs) {
+  constructor(paths: readonly string[], ask: Statfs = statfs, look: IsHidden = isHidden) {
     this.#paths = paths;
     this.#statfs = ask;
+    this.#isHidden = look;
   }
 
   read(callback: ReadCallback): void {
@@ -60,7 +71,14 @@ export class DiskSource implements Source {
       } catch (problem) {
         return callback(new Error(`${path}: ${(problem as Error).message}`), 0);
       }
-      this.#ask(index + 1, Math.max(fullest, percent), callback);
+      const goOn = (): void => this.#ask(index + 1, Math.max(fullest, percent), callback);
+      if (this.#seen.has(path)) return goOn();
+      this.#isHidden(path, (hidden) => {
+        if (hidden)
+          return callback(new Error(`${path} is hidden from the service (ProtectHome= of its unit); docs/appliance.md has the drop-in`), 0);
+        this.#seen.add(path);
+        goOn();
+      });
     });
   }
 }
