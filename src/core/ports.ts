@@ -33,6 +33,8 @@ export interface HistoryQuery extends TimeRange {
   readonly stepMs: number | null;
   readonly order: Order;
   readonly limit: number;
+  /** So many raw samples of the range's first millisecond (in descending order: of its last) were on an earlier page. */
+  readonly skip?: number;
 }
 
 /** Health statuses as columns: light to hand between threads and to render piece by piece. NaN: unavailable. */

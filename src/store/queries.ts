@@ -27,13 +27,19 @@ export function history(archive: Archive, query: HistoryQuery): HistoryPage {
 function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
   const { fromMs, toMs, order, limit } = query;
   const page = emptyPage(limit);
+  const edgeMs = order === 'asc' ? fromMs : toMs - 1;
+  let skip = query.skip ?? 0;
   let count = 0;
   for (const chunk of archive.samples.chunks(query.node, fromMs, toMs, order)) {
     for (let n = 0; n < chunk.count; n += 1) {
       const i = order === 'asc' ? n : chunk.count - 1 - n;
       const at = chunk.timestampMs[i] as number;
       if (at < fromMs || at >= toMs) continue;
-      if (count === limit) return { ...page, count: endOfPage(page.timestampMs, limit, at), more: true };
+      if (skip > 0 && at === edgeMs) {
+        skip -= 1;
+        continue;
+      }
+      if (count === limit) return { ...page, count, more: true };
       page.timestampMs[count] = at;
       for (let m = 0; m < METRICS.length; m += 1)
         (page.metrics[m] as Float64Array)[count] = (chunk.metrics[m] as Float64Array)[i] as number;
@@ -42,13 +48,6 @@ function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
     }
   }
   return { ...page, count, more: false };
-}
-
-/** The next page begins after the last row's time: rows of one time stay together, unless they fill the page by themselves. */
-function endOfPage(timestampMs: Float64Array, limit: number, nextMs: number): number {
-  let count = limit;
-  while (count > 0 && timestampMs[count - 1] === nextMs) count -= 1;
-  return count === 0 ? limit : count;
 }
 
 /** Averages per step; steps of whole minutes come from the minute tier (older ones from the hours), finer ones from raw samples. */

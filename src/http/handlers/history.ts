@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { METRICS, type Metric } from '../../core/metrics.ts';
+import { endOfPage, queryAfter } from '../../core/paging.ts';
 import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/ports.ts';
 import { STATUSES } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
@@ -19,7 +20,7 @@ export async function history(context: Context): Promise<void> {
   try {
     if (response.destroyed) return;
     const page = asked.fromMs < asked.toMs ? await answered(view.history.history(asked)) : EMPTY;
-    await sendPage(context, page, asked.node, range, done);
+    await sendPage(context, page, asked, range, done);
   } finally {
     done();
   }
@@ -31,17 +32,18 @@ function historyQuery(context: Context, range: TimeRange): HistoryQuery {
   const { query } = context;
   const order = query['order'] as Order;
   const step = query['step'] === undefined ? null : stepMs(query['step'] as string);
-  let { fromMs, toMs } = range;
-  if (query['cursor'] !== undefined) {
-    // The cursor is the last row's time: the page begins after it.
-    const { timestampMs } = decodeCursor(query['cursor'] as string);
-    if (order === 'asc') fromMs = Math.max(fromMs, timestampMs + (step ?? 1));
-    else toMs = Math.min(toMs, timestampMs);
-  }
-  return { node: nodeOf(context), fromMs, toMs, stepMs: step, order, limit: query['limit'] as number };
+  const first: HistoryQuery = { node: nodeOf(context), ...range, stepMs: step, order, limit: query['limit'] as number };
+  if (query['cursor'] === undefined) return first;
+  const { key, timestampMs } = decodeCursor(query['cursor'] as string);
+  return queryAfter(first, { timestampMs, taken: /^\d{1,9}$/.test(key) ? Number(key) : 0 });
 }
 
-async function sendPage(context: Context, page: HistoryPage, node: string, range: TimeRange, done: () => void): Promise<void> {
+function cursorAfter(page: HistoryPage, asked: HistoryQuery): string {
+  const { taken, timestampMs } = endOfPage(page, asked);
+  return encodeCursor(timestampMs, String(taken));
+}
+
+async function sendPage(context: Context, page: HistoryPage, asked: HistoryQuery, range: TimeRange, done: () => void): Promise<void> {
   const { request, response } = context;
   const csv = prefers(request, 'text/csv');
   const headers: Record<string, string> = {
@@ -51,14 +53,14 @@ async function sendPage(context: Context, page: HistoryPage, node: string, range
   };
   if (page.more) {
     // Pages of one listing must not shift with the clock: the range is fixed by the first.
-    headers['Link'] = nextLink(context, encodeCursor(page.timestampMs[page.count - 1] as number, ''), range);
+    headers['Link'] = nextLink(context, cursorAfter(page, asked), range);
   }
   response.writeHead(200, headers);
   if (request.method === 'HEAD') {
     response.end();
     return;
   }
-  await stream(response, page.count, csv ? csvRows(page, node) : jsonRows(page, node), done);
+  await stream(response, page.count, csv ? csvRows(page, asked.node) : jsonRows(page, asked.node), done);
 }
 
 interface Rows {
