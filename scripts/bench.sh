@@ -13,14 +13,21 @@ has() { command -v "$1" > /dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 missing=
 has collectd || missing="$missing collectd-core"
 has prometheus-node-exporter || has node_exporter || missing="$missing prometheus-node-exporter"
-# The subscribers of `ros`: two DDS implementations with their code generators, a compiler, and network namespaces for them.
-case " $* " in
-  *--only*ros*) ros=1 ;;
-  *--only*) ros= ;;
-  *) ros=1 ;;
-esac
-if [ -n "$ros" ] && has dpkg-query; then
-  for package in cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make; do
+# wanted NAME: whether that benchmark is asked for.
+wanted() {
+  case "$arguments" in
+    *--only*"$1"*) return 0 ;;
+    *--only*) return 1 ;;
+  esac
+}
+arguments=" $* "
+packages=
+# Two DDS implementations with their code generators, a compiler, and network namespaces for the subscribers.
+if wanted ros; then packages="cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
+# What the package is built with, and containers to install it in.
+if wanted appliance; then packages="$packages debhelper debootstrap e2fsprogs g++ iproute2 libsystemd-dev make patchelf procps systemd-container"; fi
+if has dpkg-query; then
+  for package in $packages; do
     dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
   done
 fi

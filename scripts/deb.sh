@@ -2,6 +2,16 @@
 # npm run deb: installs and builds what is missing or out of date, then makes the Debian package; --help tells the options.
 set -eu
 cd "$(dirname -- "$0")/.."
+# Root need not be told what is missing first; anybody else is, by the build.
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  case " $(dpkg --print-architecture) $* " in
+    " amd64 "*arm64*) cross=g++-aarch64-linux-gnu ;;
+    " arm64 "*amd64*) cross=g++-x86-64-linux-gnu ;;
+    *) cross= ;;
+  esac
+  # shellcheck disable=SC2086 # a word or none
+  sh scripts/debian-packages.sh "npm run deb" build-essential debhelper dpkg-dev libatomic1 libsystemd-dev patchelf python3 xz-utils $cross || true
+fi
 sh scripts/install.sh
 node="node_modules/node/bin/node --disable-warning=ExperimentalWarning"
 case " $* " in

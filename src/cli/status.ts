@@ -53,7 +53,8 @@ interface Answers {
 }
 
 function hostOf(host: string | null): string {
-  if (host === null || host === '0.0.0.0' || host === '::') return 'localhost';
+  // Not localhost: that is a name, which a machine may fail to look up.
+  if (host === null || host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 

@@ -83,6 +83,19 @@ for (const suite of SUITES) {
       t.equal(await machine.show('edge-health@sensor_node', 'ActiveState'), 'inactive');
     });
 
+    await t.test('edge_brain takes the place of the main one', async (t) => {
+      await machine.sh(
+        'echo EDGE_HEALTH_CONFIG=/etc/edge-health/edge_brain_config.yaml >> /etc/default/edge-health; systemctl restart edge-health',
+      );
+      t.match(await machine.untilJson<Health>('/health', (body) => body.node_name !== undefined), { node_name: 'edge_brain' });
+      t.match(await machine.sh('ls /var/lib/edge-health/data/edge_brain'), 'edge-health.db');
+      await machine.systemctl('reload', 'edge-health');
+      await machine.sh(`sed -i 's/warning: 80.0/warning: 99.0/' /etc/edge-health/edge_brain_config.yaml`);
+      t.not((await machine.run(['systemctl', 'reload', 'edge-health'])).code, 0, 'it is this file that is checked');
+      await machine.sh(`sed -i 's/warning: 99.0/warning: 80.0/' /etc/edge-health/edge_brain_config.yaml`);
+      await machine.sh(`sed -i '/^EDGE_HEALTH_CONFIG/d' /etc/default/edge-health; systemctl restart edge-health`);
+    });
+
     await t.test('a role that has no configuration, or a port that is taken, ends in failed', async (t) => {
       t.not((await machine.run(['systemctl', 'start', 'edge-health@nobody'])).code, 0);
       t.equal(await machine.show('edge-health@nobody', 'ExecMainStatus'), '78');

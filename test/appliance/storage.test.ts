@@ -86,8 +86,17 @@ t.test('a disk that hangs stops neither measuring nor alerting, and is no reason
   t.ok(published.length >= before + watchdogSeconds, `${published.length - before} samples were published meanwhile`);
   t.ok(longestGapSeconds(published) < 3, 'one a second');
   t.ok(Date.now() - Date.parse((await appliance.measures()).timestamp) < 3000, 'and /health has the last');
+  t.match((await appliance.status()).storage, { state: 'degraded', error: /answer/ }, '/status tells of it');
+  const refused = await machine.http('/health/history?hours=1');
+  t.equal(refused.status, 503, 'what only the store knows is refused in time');
+  t.match(await refused.json(), { code: 'storage_unavailable' });
 
   await machine.sh(`fsfreeze --unfreeze ${STATE}`);
+  await machine.until(
+    async () => (await appliance.status()).storage.state === 'ok',
+    30,
+    () => 'it has not recovered',
+  );
   const [alert] = events.alerts().filter(({ metric }) => metric === 'memory_percent');
   const history = await appliance.history();
   await machine.systemctl('restart', UNIT);

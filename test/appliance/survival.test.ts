@@ -36,7 +36,7 @@ for (const suite of SUITES) {
         t.ok(seconds <= watchdogSeconds + PROMISED_SECONDS_OVER_WATCHDOG, `${seconds.toFixed(1)} s is not too long`);
         t.not(await appliance.mainPid(), pid, 'another process serves');
         t.equal(await appliance.restarts(), restarts + 1, 'systemd restarted it, once');
-        const journal = await machine.journal(UNIT, '--since', `@${Math.floor(beforeMs / 1000)}`);
+        const journal = await machine.journal(UNIT, '--since', `@${beforeMs / 1000}`);
         t.equal(/Watchdog timeout/.test(journal), watchdog, watchdog ? 'the watchdog noticed' : 'no watchdog was needed');
         t.equal(await machine.sh('systemctl is-active edge-health'), 'active');
         t.same(await appliance.openAlertIds('memory_percent'), [alert.alert_id], 'the alert that was open is still open, and the same');

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -234,4 +234,10 @@ t.test('without a PATH, or where the tools are missing, the command runs all the
   t.equal(code, 0);
   t.match(err, /going on without ROS 2/);
   t.equal((await machine.run({ PATH: '/nowhere' }, ['/usr/bin/env', '-0'])).code, 0);
+});
+
+const shellcheck = spawnSync('shellcheck', ['--version']).error ? 'needs shellcheck' : false;
+t.test('shellcheck has nothing to say', { skip: shellcheck }, async (t) => {
+  const { stdout, status } = spawnSync('shellcheck', [WRAPPER], { encoding: 'utf8' });
+  t.equal(status, 0, stdout);
 });

@@ -49,6 +49,8 @@ export interface Elf {
   readonly needed: readonly string[];
   /** DT_RUNPATH; null: none. */
   readonly runpath: string | null;
+  /** What the addresses of its segments are multiples of: the largest page of memory with which a kernel can load it, in bytes. */
+  readonly largestPage: number;
   /** The newest version of each kind of symbol that it needs: GLIBC → 2.28. */
   readonly newest: ReadonlyMap<string, string>;
 }
@@ -63,7 +65,10 @@ export function readElf(file: string): Elf | null {
   closeSync(handle);
   if (header.toString('latin1', 0, 4) !== '\x7fELF') return null;
   const machine = header.readUInt16LE(18);
-  const text = execFileSync('readelf', ['--wide', '--dynamic', '--version-info', file], { encoding: 'utf8', maxBuffer: 64e6 });
+  const text = execFileSync('readelf', ['--wide', '--dynamic', '--segments', '--version-info', file], {
+    encoding: 'utf8',
+    maxBuffer: 64e6,
+  });
   const newest = new Map<string, string>();
   const needs = text.slice(text.indexOf('Version needs section'));
   for (const [, kind = '', version = ''] of needs.matchAll(/Name: ([A-Z]+)_(\d[\d.]*)/g)) {
@@ -73,6 +78,7 @@ export function readElf(file: string): Elf | null {
     machine: MACHINES[machine] ?? String(machine),
     needed: [...text.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map((match) => match[1] as string),
     runpath: /\(RUNPATH\).*\[(.*)\]/.exec(text)?.[1] ?? null,
+    largestPage: Math.min(...[...text.matchAll(/^ +LOAD .* (0x[0-9a-f]+)$/gm)].map((match) => Number(match[1]))),
     newest,
   };
 }
