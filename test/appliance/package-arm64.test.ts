@@ -80,18 +80,28 @@ safe_shutdown: { action: dry-run }
     const ended = once(service, 'exit');
     t.teardown(() => service.kill('SIGKILL'));
     const url = await addressOf(t, service);
-    const health = (await (await fetch(`${url}health`)).json()) as Record<string, unknown>;
+    const health = await everythingMeasured(url);
     t.type(health['memory_percent'], 'number');
     t.type(health['disk_percent'], 'number');
     t.equal(health['node_name'], 'health_monitor');
-    const status = (await (await fetch(`${url}status`)).json()) as { version: string; ros: { transport?: string; active?: string } };
-    t.equal(status.version, version);
-    t.match(JSON.stringify(status.ros), /embedded/);
+    const status = (await (await fetch(`${url}status`)).json()) as { version: string; ros: { transport: string } };
+    t.match(status, { version, ros: { transport: 'embedded' } });
     service.kill('SIGTERM');
     t.same(await ended, [0, null]);
     t.ok(existsSync(join(folder, 'data/edge-health.db')));
   });
 });
+
+/** The first status with every reading that this machine has; emulated, the first samples may not wait long enough for the disk. */
+async function everythingMeasured(url: string): Promise<Record<string, unknown>> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const answer = await fetch(`${url}health`);
+    const health = (await answer.json()) as Record<string, unknown>;
+    if ((answer.ok && health['cpu_percent'] !== null && health['disk_percent'] !== null) || Date.now() > deadline) return health;
+    await new Promise((later) => setTimeout(later, 200));
+  }
+}
 
 /** Where the service says that it answers; fails the test when it ends before. */
 async function addressOf(t: Test, service: ChildProcess): Promise<string> {
