@@ -38,13 +38,3 @@ export function shutdownStatus({ settings, problem, last, secondsLeft, counts, r
     requests: requests.map(({ boot_id: _, ...request }) => request),
   };
 }
-
-/** A service without a safe shutdown. */
-export const NO_SHUTDOWN: Shutdown = shutdownStatus({
-  settings: { enabled: false, action: 'dry-run' },
-  problem: null,
-  last: null,
-  secondsLeft: null,
-  counts: { accepted: 0, refused: 0 },
-  requests: [],
-});

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import * as v from 'valibot';
-import { NO_SHUTDOWN } from '../../src/app/safe-shutdown-status.ts';
+import { shutdownStatus } from '../../src/app/safe-shutdown-status.ts';
 import type { ShutdownProgress } from '../../src/core/shutdown.ts';
 import { type StatusDocument, shutdownEventSchema, statusDocumentSchema } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
@@ -39,6 +39,16 @@ t.test('/status and every event keep to the API’s description, at every moment
   t.same([...seen], ['none ', 'in_progress left', 'completed ', 'aborted ']);
   for (const progress of scene.progress) v.parse(shutdownEventSchema, progress);
   t.ok(scene.progress.length > 10);
+});
+
+/** Of a service without a safe shutdown. */
+const NO_SHUTDOWN = shutdownStatus({
+  settings: { enabled: false, action: 'dry-run' },
+  problem: null,
+  last: null,
+  secondsLeft: null,
+  counts: { accepted: 0, refused: 0 },
+  requests: [],
 });
 
 function progress(n: number): ShutdownProgress {
