@@ -9,7 +9,6 @@ import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
-import { type ClockReading, compareClocks } from '../core/clock-watch.ts';
 import { type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, Publisher } from '../core/ports.ts';
@@ -23,6 +22,7 @@ import type { GraphNames } from '../ros/graph.ts';
 import { monitorName } from '../ros/names.ts';
 import { Store } from '../store/store.ts';
 import { readBootId } from '../system/boot-id.ts';
+import { ClockCheck } from './clock-check.ts';
 import { Gathering, gatheringRules } from './gather.ts';
 import { SILENCE_METRIC } from './gather-node.ts';
 import { joinGraph } from './join-graph.ts';
@@ -63,10 +63,6 @@ export interface ServiceOptions {
 
 /** The first half of the first CPU pair and the first sample are this far apart: 25 ticks a core. */
 const FIRST_SAMPLE_SECONDS = 0.25;
-/** How often the three clocks are compared. */
-const COMPARE_CLOCKS_SECONDS = 1;
-/** While REST does not answer at the start it is asked again this often; how long that may go on is the service manager's to say. */
-const ASK_REST_AGAIN_MS = 250;
 
 /**
  * The composition root: wires the parts, starts them in order and stops them in reverse. A sample's way: sampler → health
@@ -85,16 +81,15 @@ export class Service {
   readonly #gathering: Gathering;
   readonly #shutdown: SafeShutdown;
   readonly #ros: RosGraph;
+  readonly #clockCheck: ClockCheck;
   readonly #supervision: Supervision;
   readonly #publishers: readonly Publisher[];
   readonly #firstSample: Promise<void>;
   #onFirstSample: () => void = () => undefined;
   #rules: JudgingRules;
-  #lastClocks: ClockReading | null = null;
   /** When the last sample had gone its whole way. */
   #lastSampleSeconds: number | null = null;
   #shutdownProgress: ShutdownProgress | null = null;
-  #isStopping = false;
   /** Changes on their way to the store and the publishers; none overtakes the one before that still waits for the disk. */
   #alerting: Promise<void> = Promise.resolve();
 
@@ -124,6 +119,7 @@ export class Service {
       monotonicSeconds: now,
       onLateOpen: (...found) => this.#onLateOpen(...found),
     });
+    this.#clockCheck = new ClockCheck(clocks, log, (event) => this.#store.recordClockEvent(event));
     this.#view = new View({
       ...options,
       localNode,
@@ -224,7 +220,7 @@ export class Service {
       this.#ros.start();
       await sensors;
       void this.#view.readInventory();
-      void this.#becomeReady(address);
+      void this.#firstSample.then(() => this.#supervision.readyOnce(() => restAnswers(address)));
       return address;
     } catch (error) {
       await this.stop();
@@ -234,7 +230,6 @@ export class Service {
 
   /** Stops measuring, lets the last alerts out, closes REST, writes what is left. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
     this.#supervision.stop();
     this.#sampler.stop();
     await this.#shutdown.stop();
@@ -272,7 +267,7 @@ export class Service {
   }
 
   #onSample(sample: Sample): void {
-    this.#compareClocks();
+    this.#clockCheck.check();
     const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds);
     const line = JSON.stringify(status);
     this.#store.recordHealth(status, line, sample.timestampMs);
@@ -283,21 +278,6 @@ export class Service {
     if (changes.length > 0) this.#publishAlerts(changes);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#onFirstSample();
-  }
-
-  /** Tells the service manager once the service is of use: a sample has gone its whole way, and REST answers. */
-  async #becomeReady(address: AddressInfo): Promise<void> {
-    await this.#firstSample;
-    while (!this.#isStopping) {
-      if (await restAnswers(address)) {
-        this.#supervision.ready();
-        return;
-      }
-      this.#options.log('warning', 'REST does not answer yet', { port: address.port });
-      await new Promise((resolve) => {
-        setTimeout(resolve, ASK_REST_AGAIN_MS);
-      });
-    }
   }
 
   #summary(): Summary {
@@ -335,21 +315,5 @@ export class Service {
     this.#gathering.adopt(openAlerts, heard);
     this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
     for (const alert of this.#judge.openAlerts()) this.#live.setAlert(alert);
-  }
-
-  #compareClocks(): void {
-    const { clocks, log } = this.#options;
-    const monotonicSeconds = clocks.monotonicSeconds();
-    const last = this.#lastClocks;
-    // Reading boot time costs a system call or two: once a second is enough at any frequency.
-    if (last && monotonicSeconds - last.monotonicSeconds < COMPARE_CLOCKS_SECONDS) return;
-    const reading: ClockReading = { monotonicSeconds, wallMilliseconds: clocks.wallMilliseconds(), bootSeconds: clocks.bootSeconds() };
-    this.#lastClocks = reading;
-    if (!last) return;
-    for (const event of compareClocks(last, reading)) {
-      this.#store.recordClockEvent(event);
-      const what = event.kind === 'suspend' ? 'the machine was asleep' : 'the wall clock was stepped';
-      log('notice', what, { seconds: event.delta_seconds });
-    }
   }
 }

@@ -47,6 +47,7 @@ t.test('a ping is sent because the service got on, and not otherwise', async (t)
   t.match(sent[3], /^WATCHDOG=1\nSTATUS=OK: .*1 open alert;/);
   t.match(logged[1], /gets on again/);
   supervision.stop();
+  supervision.ready();
   supervision.beat();
   t.match(sent[4], /^STOPPING=1\n/);
   t.equal(sent.length, 5, 'and nothing after the end');
@@ -66,4 +67,33 @@ t.test('where nobody listens nothing is done', async (t) => {
   supervision.ready();
   supervision.beat();
   supervision.stop();
+});
+
+t.test('ready once REST answers, and never after the end', async (t) => {
+  const sent: string[] = [];
+  const supervision = (): Supervision =>
+    new Supervision({
+      manager: { via: 'test', notify: (state) => sent.push(state) },
+      watchdogSeconds: null,
+      periodSeconds: 1,
+      monotonicSeconds: () => 1,
+      lastSampleSeconds: () => 1,
+      summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
+      log: () => undefined,
+    });
+  let asked = 0;
+  const late = supervision();
+  await late.readyOnce(async () => {
+    asked += 1;
+    return asked === 3;
+  });
+  t.equal(asked, 3);
+  t.match(sent, [/^READY=1/]);
+  late.stop();
+  const ended = supervision();
+  await ended.readyOnce(async () => {
+    ended.stop();
+    return true;
+  });
+  t.equal(sent.filter((state) => state.startsWith('READY=1')).length, 1);
 });

@@ -16,9 +16,11 @@ export interface SupervisionOptions {
 
 /** The status line is renewed this often where no watchdog asks for more. */
 const STATUS_SECONDS = 5;
+/** While REST does not answer at the start it is asked again this often; how long that may go on is the service manager's to say. */
+const ASK_AGAIN_MS = 250;
 /** Pings within one watchdog time: two may come late. */
 const PINGS = 4;
-/** One that is sent by a timer that often still finds the service well. */
+/** A watchdog that wants more is not obeyed: it would take the processor for itself. */
 const LEAST_SECONDS = 0.05;
 
 /** Tells the service manager how the service is, and that it gets on as long as it does. */
@@ -27,15 +29,27 @@ export class Supervision {
   #timer: NodeJS.Timeout | null = null;
   #line = '';
   #stalled = false;
+  #hasStopped = false;
 
   constructor(options: SupervisionOptions) {
     this.#options = options;
   }
 
+  /** Waits until the service is of use, then says so: `answers` is asked until it is true, or the service ends. */
+  async readyOnce(answers: () => Promise<boolean>): Promise<void> {
+    while (!this.#hasStopped) {
+      if (await answers()) return this.ready();
+      this.#options.log('warning', 'REST does not answer yet');
+      await new Promise((resolve) => {
+        setTimeout(resolve, ASK_AGAIN_MS);
+      });
+    }
+  }
+
   /** From here on the service is of use: the first sample is there, and REST answers. */
   ready(): void {
     const { manager, watchdogSeconds } = this.#options;
-    if (!manager || this.#timer) return;
+    if (!manager || this.#timer || this.#hasStopped) return;
     const seconds = Math.min(STATUS_SECONDS, watchdogSeconds === null ? STATUS_SECONDS : watchdogSeconds / PINGS);
     this.#timer = setInterval(() => this.beat(), Math.max(LEAST_SECONDS, seconds) * 1000);
     // It does not keep a process alive that has nothing else to do.
@@ -54,6 +68,7 @@ export class Supervision {
   }
 
   stop(): void {
+    this.#hasStopped = true;
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     this.#send(['STOPPING=1', 'STATUS=stopping: writing what is left to the store']);
