@@ -8,6 +8,7 @@
  */
 import { writeSync } from 'node:fs';
 import type { GraphOptions, RosTransport } from '../../src/ros/graph.ts';
+import { graphNames } from '../../src/ros/names.ts';
 import type { Prepared } from '../../src/ros/rclnodejs/prepared.ts';
 
 export interface PublisherOptions {
@@ -38,17 +39,7 @@ const options = JSON.parse(process.argv[2] as string) as PublisherOptions;
 
 const GRAPH: GraphOptions = {
   place: { domainId: options.domainId, discoveryRange: 'SUBNET', staticPeers: [] },
-  names: {
-    namespace: '/',
-    nodes: {
-      healthMonitor: 'health_monitor',
-      thresholdMonitor: 'threshold_monitor',
-      alertPublisher: 'alert_publisher',
-      safeShutdown: 'safe_shutdown',
-    },
-    topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
-    services: { safeShutdown: '/safe_shutdown' },
-  },
+  names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
   listener: {
     onHealthStatus: () => {},
     onAlert: () => {},

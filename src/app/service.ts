@@ -13,7 +13,7 @@ import { type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownProgress } from '../core/shutdown.ts';
-import type { ServiceManager, Summary } from '../core/supervision.ts';
+import type { ServiceManager } from '../core/supervision.ts';
 import type { JudgingRules } from '../core/threshold-monitor.ts';
 import type { Clocks } from '../core/time.ts';
 import { restAnswers } from '../http/answers.ts';
@@ -192,7 +192,7 @@ export class Service {
       periodSeconds: 1 / config.publish_frequency,
       monotonicSeconds: now,
       lastSampleSeconds: () => this.#lastSampleSeconds,
-      summary: () => this.#summary(),
+      summary: () => this.#view.summary(this.#shutdownProgress),
     });
   }
 
@@ -278,20 +278,6 @@ export class Service {
     if (changes.length > 0) this.#publishAlerts(changes);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#onFirstSample();
-  }
-
-  #summary(): Summary {
-    const { clocks } = this.#options;
-    const localNode = this.#rules.nodeName;
-    const storage = this.#store.state();
-    return {
-      status: this.#live.node(localNode, clocks.monotonicSeconds()).status,
-      openAlerts: this.#live.openAlerts().length,
-      otherNodes: this.#live.nodes().filter((name) => name !== localNode).length,
-      transport: this.#ros.state().transport,
-      storageError: storage.state === 'degraded' ? (storage.error ?? 'not writable') : null,
-      shutdown: this.#shutdownProgress,
-    };
   }
 
   #publishAlerts(changes: readonly Alert[]): void {

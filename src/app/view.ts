@@ -5,6 +5,8 @@ import type { Config } from '../config/schema.ts';
 import type { Alert } from '../core/alert.ts';
 import { type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
+import type { ShutdownProgress } from '../core/shutdown.ts';
+import type { Summary } from '../core/supervision.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ServiceView } from '../http/view.ts';
@@ -91,6 +93,20 @@ export class View implements ServiceView {
     } catch (error) {
       this.#options.log('warning', 'cannot read the inventory of this machine', { error: (error as Error).message.split('\n')[0] });
     }
+  }
+
+  /** For the line of the service manager. */
+  summary(shutdown: ShutdownProgress | null): Summary {
+    const { live, ros, store } = this.#options;
+    const storage = store.state();
+    return {
+      status: this.current(this.localNode),
+      openAlerts: live.openAlerts().length,
+      otherNodes: this.nodes().length - 1,
+      transport: ros().transport,
+      storageError: storage.state === 'degraded' ? (storage.error ?? 'not writable') : null,
+      shutdown,
+    };
   }
 
   async status(): Promise<Omit<StatusDocument, 'rest'>> {

@@ -3,6 +3,7 @@ import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { Session } from '../../../src/ros/embedded/session.ts';
 import { HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
 import { healthStatusMessage } from '../../../src/ros/messages.ts';
+import { graphNames } from '../../../src/ros/names.ts';
 import { decode, encode } from '../../../src/rtps/cdr.ts';
 import type { LocalWriter } from '../../../src/rtps/endpoints.ts';
 import { ParameterList } from '../../../src/rtps/parameters.ts';
@@ -54,17 +55,7 @@ export class World {
     this.session = new Session(
       {
         place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
-        names: {
-          namespace: '/',
-          nodes: {
-            healthMonitor: 'health_monitor',
-            thresholdMonitor: 'threshold_monitor',
-            alertPublisher: 'alert_publisher',
-            safeShutdown: 'safe_shutdown',
-          },
-          topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
-          services: { safeShutdown: '/safe_shutdown' },
-        },
+        names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
         listener: {
           onHealthStatus: (status) => this.#statuses.push(status),
           onAlert: () => {},

@@ -9,6 +9,7 @@ import { VirtualTime } from '../../../rtps/testing/virtual-time.ts';
 import type { GraphOptions } from '../../graph.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../../interfaces.generated.ts';
 import type { MessageType } from '../../interfaces.ts';
+import { graphNames } from '../../names.ts';
 import { EmbeddedTransport } from '../transport.ts';
 
 export const STATUS: HealthStatus = {
@@ -29,17 +30,7 @@ export const ALERTED: Alert = {
   timestamp: STATUS.timestamp,
   resolved: false,
 };
-export const NAMES: GraphOptions['names'] = {
-  namespace: '/',
-  nodes: {
-    healthMonitor: 'health_monitor',
-    thresholdMonitor: 'threshold_monitor',
-    alertPublisher: 'alert_publisher',
-    safeShutdown: 'safe_shutdown',
-  },
-  topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
-  services: { safeShutdown: '/safe_shutdown' },
-};
+export const NAMES: GraphOptions['names'] = graphNames({ node_name: 'health_monitor', namespace: null }, []);
 export const HUMBLE_INFO: MessageType = { ...PARTICIPANT_ENTITIES_INFO, ...HUMBLE_PARTICIPANT_ENTITIES_INFO };
 const THRESHOLD = { warning: 80, critical: 90 };
 
