@@ -33,9 +33,13 @@ Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKN
     try {
       answers = await ask(base, rest?.token_file ?? null);
     } catch (error) {
-      const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as Error).message;
+      const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
+      const cause = inner?.code ?? inner?.message ?? message;
       if (options['json']) process.stdout.write(`${JSON.stringify({ reachable: false, url: base, error: cause })}\n`);
-      else process.stderr.write(`edge-health does not answer at ${base}: ${cause}\n`);
+      else {
+        const remedy = options['url'] === undefined ? '; is it running? systemctl status edge-health' : '';
+        process.stderr.write(`edge-health does not answer at ${base}: ${cause}${remedy}\n`);
+      }
       return STATUS_EXIT.UNKNOWN;
     }
     process.stdout.write(
