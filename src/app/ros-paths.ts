@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PROGRAMS } from '../installation/programs.ts';
 import type { RosPaths } from '../ros/rclnodejs/prepared.ts';
-import { PROGRAMS } from './programs.ts';
 
 /** The data folders of the package and of a checkout, where `edge-health ros-setup` prepares when nothing else is said. */
 const USUAL_DATA = ['/var/lib/edge-health', join(dirname(fileURLToPath(PROGRAMS.manifest)), 'data')];

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { PROGRAMS } from '../app/programs.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
+import { PROGRAMS } from '../installation/programs.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 

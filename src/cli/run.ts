@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { dataPath, dataPathProblem } from '../app/data-path.ts';
-import { installation } from '../app/installation.ts';
-import { PROGRAMS } from '../app/programs.ts';
 import { rosPaths } from '../app/ros-paths.ts';
 import { Service } from '../app/service.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
+import { dataPath, dataPathProblem } from '../installation/data-path.ts';
+import { installation } from '../installation/installation.ts';
+import { PROGRAMS } from '../installation/programs.ts';
 import { graphNames } from '../ros/names.ts';
 import { findRos } from '../ros/rclnodejs/finding.ts';
 import { environmentFor } from '../ros/rclnodejs/prepared.ts';

@@ -1,15 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { PROGRAMS } from '../app/programs.ts';
+import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
 import { configPath, loadConfig } from '../config/load.ts';
+import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
+import { PROGRAMS } from '../installation/programs.ts';
 import type { Command } from './command.ts';
 import { STATUS_EXIT } from './exit-codes.ts';
-
-const DEADLINE_SECONDS = 5;
 
 export const status: Command = {
   summary: 'Show how the running service and this machine are',
@@ -24,24 +23,24 @@ Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKN
   run: async ({ options }) => {
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
-    const rest = loaded.ok ? loaded.config.rest : null;
-    const base = ((options['url'] as string | undefined) ?? `http://${hostOf(rest?.host ?? null)}:${rest?.port ?? 5000}`).replace(
-      /\/$/,
-      '',
-    );
+    const url = (options['url'] as string | undefined) ?? null;
+    let service: RestClient | null = null;
     let answers: Answers;
     try {
-      answers = await ask(base, rest?.token_file ?? null);
+      service = serviceOf(loaded.ok ? loaded.config.rest : DEFAULT_CONFIG.rest, url);
+      answers = await ask(service);
     } catch (error) {
       const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
       const cause = inner?.code ?? inner?.message ?? message;
+      const base = service?.base ?? url;
       if (options['json']) process.stdout.write(`${JSON.stringify({ reachable: false, url: base, error: cause })}\n`);
       else {
-        const remedy = options['url'] === undefined ? '; is it running? systemctl status edge-health' : '';
+        const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
         process.stderr.write(`edge-health does not answer at ${base}: ${cause}${remedy}\n`);
       }
       return STATUS_EXIT.UNKNOWN;
     }
+    const { base } = service;
     process.stdout.write(
       options['json'] ? `${JSON.stringify({ reachable: true, url: base, ...answers }, null, 2)}\n` : page(answers, base),
     );
@@ -56,23 +55,16 @@ interface Answers {
   readonly alerts: readonly Alert[];
 }
 
-function hostOf(host: string | null): string {
-  // Not localhost: that is a name, which a machine may fail to look up.
-  if (host === null || host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-async function ask(base: string, tokenFile: string | null): Promise<Answers> {
-  const headers: Record<string, string> = tokenFile === null ? {} : { Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` };
-  const get = async (path: string): Promise<unknown> => {
-    const response = await fetch(base + path, { headers, signal: AbortSignal.timeout(DEADLINE_SECONDS * 1000) });
-    const body = (await response.json()) as { code?: string; detail?: string };
-    if (response.ok) return body;
-    if (body.code === 'no_sample_yet') return null;
-    throw new Error(`${path}: ${response.status} ${body.detail ?? ''}`);
-  };
-  const [document, health, alerts] = await Promise.all([get('/status'), get('/health'), get('/alerts?resolved=false')]);
-  return { status: document as StatusDocument, health: health as HealthStatus | null, alerts: (alerts as { data: Alert[] }).data };
+async function ask(service: RestClient): Promise<Answers> {
+  const [status, health, alerts] = await Promise.all([
+    service.json<StatusDocument>('/status'),
+    service.json<HealthStatus>('/health').catch((error: Error) => {
+      if (error instanceof ServiceRefused && error.code === 'no_sample_yet') return null;
+      throw error;
+    }),
+    service.json<{ data: Alert[] }>('/alerts?resolved=false'),
+  ]);
+  return { status, health, alerts: alerts.data };
 }
 
 const LABELS = { cpu_percent: 'CPU', memory_percent: 'Memory', disk_percent: 'Disk', temperature: 'Temperature' } as const;

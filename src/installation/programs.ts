@@ -11,6 +11,7 @@ export const PROGRAMS = {
   storeWorker: place('../store/worker.ts', './store-worker.cjs'),
   inventory: place('../system/inventory-program.ts', './inventory.cjs'),
   rosProbe: place('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
+  ops: place('../../ops/main.ts', './ops.cjs'),
   dashboard: place('../../dist/dashboard', './dashboard'),
   openapi: place('../../docs/openapi.json', './openapi.json'),
   /** The default configuration of a checkout. */
