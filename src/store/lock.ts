@@ -4,18 +4,26 @@ import { DatabaseSync } from 'node:sqlite';
 const BUSY = 5;
 
 /**
- * Takes the data folder for this process, or throws DataFolderInUse. An exclusive transaction on an empty SQLite file is a
+ * Takes a lock for this process until it is closed; null: somebody has it. An exclusive transaction on an empty SQLite file is a
  * kernel lock: it is gone with the process however that ends, holds across containers, and leaves no stale file.
  */
-export function lockDataFolder(folder: string): DatabaseSync {
-  const db = new DatabaseSync(`${folder}/lock`, { timeout: 0 });
+export function takeLock(file: string): DatabaseSync | null {
+  const db = new DatabaseSync(file, { timeout: 0 });
   try {
     db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'); // A journal file would need room on the disk.
     return db;
   } catch (error) {
     db.close();
-    throw ((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY ? new DataFolderInUse(folder) : error;
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY) return null;
+    throw error;
   }
+}
+
+/** Takes the data folder for this process, or throws DataFolderInUse. */
+export function lockDataFolder(folder: string): DatabaseSync {
+  const lock = takeLock(`${folder}/lock`);
+  if (!lock) throw new DataFolderInUse(folder);
+  return lock;
 }
 
 export class DataFolderInUse extends Error {
