@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
+import { CRON_ALLOWED, isTimeZone, scheduleProblem } from './cron.ts';
 
 /** What the keys of the configuration are made of. */
 
@@ -44,5 +45,19 @@ export const addressOrNetwork = v.pipe(
   v.check(isAddressOrNetwork),
 );
 
+/** When a job runs: a cron expression, or off. */
 export const schedule = (what: string, cron: string) =>
-  v.optional(v.pipe(text, about(`When ${what} (cron: minute hour day month weekday).`)), cron);
+  v.optional(
+    v.pipe(
+      text,
+      v.regex(/^\S/, CRON_ALLOWED),
+      v.rawCheck(({ addIssue, dataset }) => {
+        const problem = dataset.typed ? scheduleProblem(dataset.value) : null;
+        if (problem !== null) addIssue({ message: problem });
+      }),
+      about(`When ${what}.`, { reload: true }),
+    ),
+    cron,
+  );
+
+export const timeZone = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_+/-]{1,64}$/, 'a time zone such as Europe/Berlin'), v.check(isTimeZone));

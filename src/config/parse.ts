@@ -188,7 +188,9 @@ function placeOf(document: Document, lines: LineCounter, path: Path, atKey: bool
 
 function toError(issue: ConfigIssue, file: string, place: Place): ConfigError {
   const path = (issue.path ?? []).map((part) => part.key as string | number);
-  return { file, ...place(path, false), key: path.join('.'), found: shown(issue.input), allowed: allowedAt(path), hint: null };
+  // Only such a check says more than what is allowed.
+  const hint = issue.type === 'raw_check' ? issue.message : null;
+  return { file, ...place(path, false), key: path.join('.'), found: shown(issue.input), allowed: allowedAt(path), hint };
 }
 
 /** Rules over two keys; checked even where other keys are wrong, so that everything is said at once. */

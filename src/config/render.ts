@@ -2,7 +2,7 @@ import { describeKeys, type KeyDescription } from './describe.ts';
 
 const HEADER = `# Configuration of edge-health. Every key is optional; what is shown is its default.
 # Check it with: edge-health check-config FILE
-# Keys marked "reload" change with: systemctl reload edge-health (SIGHUP)
+# Keys marked "reload" change with: systemctl reload edge-health (SIGHUP); those of ops with: systemctl reload edge-health-ops
 `;
 
 function yamlValue(value: unknown): string {

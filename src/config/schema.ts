@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { about, addressOrNetwork, between, integer, positive, schedule, section, text, threshold } from './keys.ts';
+import { about, addressOrNetwork, between, integer, positive, section, text, threshold } from './keys.ts';
+import { opsSchema } from './ops.ts';
 
 /**
  * Every key there is: type, range, default, unit and meaning, once. From it come the Config type, the validation, the
@@ -242,12 +243,7 @@ export const configSchema = v.strictObject({
       [],
     ),
   }),
-  ops: section({
-    health_check: schedule('health_check runs', '*/5 * * * *'),
-    collect_metrics: schedule('collect_metrics runs', '* * * * *'),
-    collect_alerts: schedule('collect_alerts runs', '*/5 * * * *'),
-    backup_logs: schedule('backup_logs runs', '0 0 * * *'),
-  }),
+  ops: opsSchema,
   log: section({
     level: v.optional(
       v.pipe(

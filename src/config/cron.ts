@@ -1,0 +1,98 @@
+/** What is allowed in one of the five fields of a cron expression. */
+interface Field {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  /** In the order of their numbers, which begin at `min`. */
+  readonly words: readonly string[];
+}
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+
+const FIELDS: readonly Field[] = [
+  { name: 'minute', min: 0, max: 59, words: [] },
+  { name: 'hour', min: 0, max: 23, words: [] },
+  { name: 'day of the month', min: 1, max: 31, words: [] },
+  { name: 'month', min: 1, max: 12, words: MONTHS },
+  { name: 'weekday', min: 0, max: 7, words: WEEKDAYS },
+];
+const DAY = 2;
+const MONTH = 3;
+const WEEKDAY = 4;
+
+const DAYS_OF_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** In words, for the documentation of a key. */
+export const CRON_ALLOWED = 'a cron expression (minute hour day month weekday) such as "0 0 * * *", or off';
+
+function numberOf(text: string, { min, words }: Field): number | null {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  const index = words.indexOf(text.toLowerCase());
+  return index < 0 ? null : min + index;
+}
+
+function rangeInWords({ max, min, words }: Field): string {
+  return `${min} to ${max}${words.length > 0 ? ` or ${words[0]} to ${words.at(-1)}` : ''}`;
+}
+
+/** What one item of a field's list stands for, or why it stands for nothing. A range may go over the end: 22-5, fri-mon. */
+function valuesOf(item: string, field: Field): readonly number[] | string {
+  const parts = /^(?:(\*)|([^-/*]+)(?:-([^-/*]+))?)(?:\/(\d{1,2}))?$/.exec(item);
+  const wrong = `${field.name} "${item}": allowed are *, ${rangeInWords(field)}, ranges, steps such as */5, and lists of these`;
+  if (!parts) return wrong;
+  const [, star, firstText, lastText, stepText] = parts;
+  const first = star ? field.min : numberOf(firstText as string, field);
+  // The weekday has a second name for Sunday, 7, which * does not stand for.
+  const highest = field.max === 7 ? 6 : field.max;
+  const last = star ? highest : lastText === undefined ? first : numberOf(lastText, field);
+  if (first === null || last === null || Math.min(first, last) < field.min || Math.max(first, last) > field.max) return wrong;
+  if (stepText !== undefined && !star && lastText === undefined) return `${field.name} "${item}": a step needs * or a range before it`;
+  const size = highest - field.min + 1;
+  const span = last >= first ? last - first : (last - first + size) % size;
+  const step = stepText === undefined ? 1 : Number(stepText);
+  if (step < 1 || step > size) return `${field.name} "${item}": a step is from 1 to ${size}`;
+  const values: number[] = [];
+  for (let offset = 0; offset <= span; offset += step) values.push(first + offset > field.max ? first + offset - size : first + offset);
+  return values;
+}
+
+/**
+ * What is wrong with a cron expression, in words; null: nothing. Five fields as crontab(5) has them. A day of the month together with a
+ * weekday is refused: to some programs it means both, to others either.
+ */
+export function cronProblem(expression: string): string | null {
+  const texts = expression.trim().split(/ +/);
+  if (texts.length !== FIELDS.length) return `${texts.length} ${texts.length === 1 ? 'field' : 'fields'} instead of five`;
+  const values: number[][] = [];
+  for (const [index, field] of FIELDS.entries()) {
+    const inField: number[] = [];
+    for (const item of (texts[index] as string).split(',')) {
+      const found = valuesOf(item, field);
+      if (typeof found === 'string') return found;
+      inField.push(...found);
+    }
+    values.push(inField);
+  }
+  const isRestricted = (index: number): boolean => texts[index] !== '*';
+  if (isRestricted(DAY) && isRestricted(WEEKDAY)) return 'either a day of the month or a weekday, the other is *';
+  const fits = (values[MONTH] as number[]).some((month) =>
+    (values[DAY] as number[]).some((day) => day <= (DAYS_OF_MONTHS[month - 1] as number)),
+  );
+  return fits ? null : `no month of "${texts[MONTH]}" has a day "${texts[DAY]}"`;
+}
+
+/** What is wrong with a schedule: a cron expression, or off. */
+export function scheduleProblem(text: string): string | null {
+  return text === 'off' ? null : cronProblem(text);
+}
+
+/** Whether this Node knows a time zone of that name. */
+export function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,127 @@
+import * as v from 'valibot';
+import * as keys from './keys.ts';
+import { between, integer, schedule, section, text, timeZone } from './keys.ts';
+
+/** The scheduler takes in every one of these keys with `systemctl reload edge-health-ops`; programs read the file when they are run. */
+const about = <T>(description: string, notes: Parameters<typeof keys.about>[1] = {}) =>
+  keys.about<T>(description, { ...notes, reload: true });
+
+/** What a run may take at most; then it is ended and counts as failed. */
+const deadline = (job: string, seconds: number) =>
+  v.optional(v.pipe(integer(1, 86_400), about(`How long ${job} may take; then it is ended and has failed.`, { unit: 's' })), seconds);
+
+const optionalText = (meaning: string, defaultIs: string) => v.optional(v.nullable(v.pipe(text, about(meaning, { defaultIs }))), null);
+
+const listOf = (meaning: string) => v.optional(v.pipe(v.array(text), v.maxLength(256), about(meaning)), []);
+
+const SEVERITY = v.picklist(['WARNING', 'ERROR', 'CRITICAL']);
+
+const CLOCK_RANGE = /^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/;
+
+/** `ops.*`: the programs of operations, their scheduler, and notifications. The service itself reads none of these. */
+export const opsSchema = section({
+  health_check: schedule('health_check runs', '*/5 * * * *'),
+  collect_metrics: schedule('collect_metrics runs', '* * * * *'),
+  collect_alerts: schedule('collect_alerts runs', '*/5 * * * *'),
+  backup_logs: schedule('backup_logs runs', '0 0 * * *'),
+  generate_7day_report: schedule('generate_7day_report runs', 'off'),
+  timezone: v.optional(
+    v.nullable(v.pipe(timeZone, about('Time zone of the schedules and of quiet hours.', { defaultIs: "this machine's" }))),
+    null,
+  ),
+  make_up_missed: v.optional(
+    v.pipe(
+      v.array(v.picklist(['health_check', 'collect_alerts', 'backup_logs', 'generate_7day_report'])),
+      about('Jobs that run once as soon as possible when the machine was off or asleep at their time.'),
+    ),
+    ['backup_logs', 'generate_7day_report'],
+  ),
+  keep_days: v.optional(v.pipe(integer(8, 3650), about('How long files of metrics, alerts and logs are kept.', { unit: 'days' })), 90),
+  deadlines: section({
+    health_check: deadline('health_check', 60),
+    collect_metrics: deadline('collect_metrics', 30),
+    collect_alerts: deadline('collect_alerts', 60),
+    backup_logs: deadline('backup_logs', 3600),
+    generate_7day_report: deadline('generate_7day_report', 600),
+  }),
+  check: section({
+    nodes: listOf('Nodes that must be heard, by the node_name of their health statuses.'),
+    node_max_age_seconds: v.optional(
+      v.pipe(integer(1, 86_400), about('How old the last status of such a node may be.', { unit: 's' })),
+      30,
+    ),
+    containers: listOf('Containers of Docker or Podman that must run, by name.'),
+    sample_max_age_seconds: v.optional(
+      v.pipe(integer(1, 86_400), about('How old the last sample of this machine may be.', { unit: 's' })),
+      10,
+    ),
+    min_free_megabytes: v.optional(
+      v.pipe(
+        integer(0, 10_000_000),
+        about('Free space that every file system of disk.paths and the data folder must have.', { unit: 'MB' }),
+      ),
+      2000,
+    ),
+    backup_max_age_hours: v.optional(v.pipe(integer(1, 8760), about('How old the last backup may be.', { unit: 'h' })), 26),
+    clock: v.optional(v.pipe(v.boolean(), about('Whether the clock must be synchronised.')), true),
+  }),
+  backup: section({
+    keep: v.optional(v.pipe(integer(1, 1000), about('How many backups are kept.')), 14),
+    reserve_megabytes: v.optional(
+      v.pipe(integer(0, 10_000_000), about('Free space that a backup must leave on its disk; otherwise it is not made.', { unit: 'MB' })),
+      500,
+    ),
+    journal_hours: v.optional(v.pipe(integer(0, 8760), about('How much of the journal a backup has; 0: none.', { unit: 'h' })), 48),
+    copy_to: listOf(
+      'Where each backup is copied to: a mounted folder (/mnt/usb/backups), an rsync target (user@host:path or rsync://host/module/path) or s3://bucket/prefix.',
+    ),
+    s3_endpoint: optionalText('Address of an S3-compatible server, such as https://minio.lab.example:9000.', "Amazon's"),
+    s3_region: optionalText('Region of the bucket.', 'none'),
+    s3_credentials_file: optionalText(
+      'File with aws_access_key_id and aws_secret_access_key, as the AWS tools have it.',
+      'the environment',
+    ),
+  }),
+  notify: section({
+    min_severity: v.optional(v.pipe(SEVERITY, about('Least severity of alerts that are told.')), 'WARNING'),
+    failed_jobs: v.optional(v.pipe(v.boolean(), about('Whether jobs that fail, and that succeed again, are told.')), true),
+    group_seconds: v.optional(v.pipe(integer(0, 3600), about('How long news is gathered into one notification.', { unit: 's' })), 30),
+    repeat_hours: v.optional(
+      v.pipe(between(0, 8760), about('After how long what is still open is told again; 0: never.', { unit: 'h' })),
+      4,
+    ),
+    quiet_hours: v.optional(
+      v.nullable(
+        v.pipe(
+          v.string(),
+          v.regex(CLOCK_RANGE, 'a range of local time such as 22:00-07:00'),
+          about('When nothing is told but what quiet_min_severity lets through; the rest is told afterwards.', { defaultIs: 'none' }),
+        ),
+      ),
+      null,
+    ),
+    quiet_min_severity: v.optional(v.pipe(SEVERITY, about('Least severity that is told in quiet hours all the same.')), 'CRITICAL'),
+    dashboard_url: optionalText(
+      'Address of the dashboard as the readers of notifications reach it.',
+      'http, the name of this machine and rest.port',
+    ),
+    webhook: section({
+      url: optionalText('Where notifications are posted to.', 'none'),
+      token_file: optionalText('File whose content is sent as bearer token.', 'none'),
+      template_file: optionalText('File with the body to send, with {{placeholders}}.', 'a JSON document'),
+      content_type: v.optional(v.pipe(text, about('Content-Type of the body.')), 'application/json'),
+      ca_file: optionalText('File with the certificates (PEM) to trust in place of the public authorities.', 'none'),
+    }),
+    command: optionalText('Program that is run for each notification, with the JSON document on its standard input.', 'none'),
+    email: section({
+      host: optionalText('SMTP server.', 'none: no e-mail'),
+      port: v.optional(v.pipe(integer(1, 65_535), about('Its port.')), 587),
+      security: v.optional(v.pipe(v.picklist(['starttls', 'tls', 'none']), about('How the connection is encrypted.')), 'starttls'),
+      user: optionalText('Name to log in with.', 'none: no login'),
+      password_file: optionalText('File with the password.', 'none'),
+      from: optionalText('Sender.', 'edge-health@ and the name of this machine'),
+      to: listOf('Recipients.'),
+      ca_file: optionalText('File with the certificates (PEM) to trust in place of the public authorities.', 'none'),
+    }),
+  }),
+});
