@@ -6,6 +6,7 @@ import { ElsewhereHint } from './elsewhere.tsx';
 import type { Tile } from './fleet.ts';
 import { Footer } from './footer.tsx';
 import { Ring, STATUS_ICONS } from './icons.tsx';
+import { JobList } from './job-list.tsx';
 import { Metrics } from './metrics.tsx';
 import { Nodes } from './nodes.tsx';
 import type { PageState } from './page-state.ts';
@@ -65,6 +66,7 @@ export function App(props: AppProps): VNode {
         <div class="side">
           <AlertList state={state} isLast={isGone} nowMs={nowMs} />
           <ResolvedList entries={book.resolved} node={node} nowMs={nowMs} />
+          {node === local && <JobList ops={status?.ops ?? null} isLast={isGone} nowMs={nowMs} />}
         </div>
         <Metrics state={state} isLast={isLast} nowMs={shownNowMs} onWindow={props.onWindow} />
       </main>

@@ -64,7 +64,26 @@ export interface StatusDocument {
     readonly reason: string;
     readonly problem: string | null;
   };
+  readonly ops: OpsState;
   readonly shutdown: ShutdownState;
+}
+
+/** What the scheduler of operations tells. */
+export interface OpsState {
+  readonly scheduler: { readonly state: 'running' | 'stopped' | 'never'; readonly beat: string | null };
+  readonly jobs: readonly Job[];
+}
+
+export interface Job {
+  readonly name: string;
+  /** cron expression, or off. */
+  readonly schedule: string;
+  readonly next: string | null;
+  readonly running_since: string | null;
+  /** The last run that ended. */
+  readonly last: { readonly started: string; readonly status: Status; readonly lines: readonly string[] } | null;
+  readonly missed: number;
+  readonly overlaps: number;
 }
 
 /** The last safe shutdown, or what an event `shutdown` tells of one; nulls where there was none. */

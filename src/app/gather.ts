@@ -15,7 +15,7 @@ export { gatheringRules } from './gather-options.ts';
 export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
 
 /** Other nodes at once: whoever sends under ever new names finds an end. */
-export const MAX_NODES = 256;
+export const MAX_NODES = 512;
 const ALL_STATUSES_PER_SECOND = 5000;
 /** A node heard so lately before the start is expected after it, */
 const EXPECTED_HOURS = 24;

@@ -133,6 +133,7 @@ export class Service {
       gathered: () => this.#gathering.counts(),
       shutdown: () => this.#shutdown.status(),
       ros: () => this.#ros.state(),
+      thresholds: () => this.#rules.thresholds,
     });
     this.#rest = new RestServer({
       host: config.rest.host,

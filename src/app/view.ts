@@ -7,16 +7,20 @@ import { type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { Summary } from '../core/supervision.ts';
+import type { Thresholds } from '../core/thresholds.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ServiceView } from '../http/view.ts';
 import { type Inventory, readInventory } from '../system/inventory.ts';
 import type { Live } from './live.ts';
+import { OpsJobs } from './ops-jobs.ts';
+import { ownProcess } from './own-process.ts';
 import type { RateMeter } from './rate-meter.ts';
 
 export interface ViewOptions {
   readonly config: Config;
   readonly configFile: string;
+  readonly dataPath: string;
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
@@ -31,6 +35,8 @@ export interface ViewOptions {
   readonly gathered: () => StatusDocument['gathered'];
   readonly shutdown: () => Promise<StatusDocument['shutdown']>;
   readonly ros: () => StatusDocument['ros'];
+  /** In force for this machine's own metrics. */
+  readonly thresholds: () => Thresholds;
   /** `node_name` of this process's own statuses: the configuration's with what stands before it on the graph. */
   readonly localNode: string;
 }
@@ -42,6 +48,7 @@ export class View implements ServiceView {
   readonly #options: ViewOptions;
   readonly #startedMs: number;
   readonly #startedSeconds: number;
+  readonly #jobs: OpsJobs;
   #inventory: Inventory | null = null;
   #configLoadedMs: number;
   #configProblem: string | null = null;
@@ -51,6 +58,7 @@ export class View implements ServiceView {
     this.#startedMs = options.clocks.wallMilliseconds();
     this.#startedSeconds = options.clocks.monotonicSeconds();
     this.#configLoadedMs = this.#startedMs;
+    this.#jobs = new OpsJobs({ ...options, wallMilliseconds: () => options.clocks.wallMilliseconds() });
   }
 
   get localNode(): string {
@@ -75,6 +83,10 @@ export class View implements ServiceView {
 
   openAlerts(): readonly Alert[] {
     return this.#options.live.openAlerts();
+  }
+
+  thresholds(): Thresholds {
+    return this.#options.thresholds();
   }
 
   setConfigLoaded(): void {
@@ -159,7 +171,8 @@ export class View implements ServiceView {
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), set_aside: [...store.state().set_aside] },
       ros: this.#options.ros(),
-      ops: { jobs: [] },
+      process: await ownProcess(),
+      ops: await this.#jobs.read(),
       shutdown: await this.#options.shutdown(),
       config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
     };

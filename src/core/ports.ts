@@ -3,6 +3,7 @@ import type { ClockEvent } from './clock-watch.ts';
 import type { HealthStatus } from './health-status.ts';
 import type { Metric, Reading } from './metrics.ts';
 import type { ShutdownProgress } from './shutdown.ts';
+import type { Snapshot } from './snapshot.ts';
 import type { Status } from './thresholds.ts';
 
 /** Severity of a log line as sd-daemon(3) and syslog number them. */
@@ -166,5 +167,9 @@ export interface HistoryReader {
   recorded(query: RecordedQuery): Promise<RecordedPage>;
   /** The last status recorded, and the last change of an alert whose recording is done: both are published next. Null: not started. */
   position(): Position | null;
+  /** A copy of the database with everything recorded up to the call. Rejects with SnapshotRefused, or when `signal` is aborted. */
+  snapshot(signal: AbortSignal): Promise<Snapshot>;
+  /** The segment that is being recorded: nothing recorded up to now lies in a later one. Null: not started. */
+  segment(): number | null;
   state(): StorageState;
 }

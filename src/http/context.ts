@@ -133,15 +133,15 @@ export function drained(response: ServerResponse): Promise<boolean> {
   });
 }
 
-/** `Link: <…>; rel="next"` with the same query, another cursor, and the range fixed so that pages do not shift with the clock. */
-export function nextLink({ path, request }: Context, cursor: string, range: TimeRange | null): string {
+/** `Link: <…>; rel="next"` with the same query, another cursor (or other place), and the range fixed so that pages do not shift with the clock. */
+export function nextLink({ path, request }: Context, cursor: string, range: TimeRange | null, parameter = 'cursor'): string {
   const search = new URLSearchParams((request.url ?? '').split('?').slice(1).join('?'));
   if (range) {
     search.delete('hours');
     search.set('from', isoUtc(range.fromMs));
     search.set('to', isoUtc(range.toMs));
   }
-  search.set('cursor', cursor);
+  search.set(parameter, cursor);
   return `<${path}?${search}>; rel="next"`;
 }
 

@@ -7,16 +7,20 @@ export const CODES = {
   malformed_url: { status: 400, title: 'The URL is not well formed' },
   malformed_request: { status: 400, title: 'The request is not HTTP' },
   unauthorized: { status: 401, title: 'A bearer token is required' },
+  not_local: { status: 403, title: 'Only for programs of this machine, or with a token' },
   unknown_node: { status: 404, title: 'No such monitoring node' },
   not_found: { status: 404, title: 'No such path' },
   method_not_allowed: { status: 405, title: 'The API only reads: GET and HEAD' },
+  place_ahead: { status: 410, title: 'The place lies ahead of everything recorded here' },
   request_timeout: { status: 408, title: 'The request took too long to arrive' },
   url_too_long: { status: 414, title: 'The URL is too long' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
   internal_error: { status: 500, title: 'An error of the service itself' },
   no_sample_yet: { status: 503, title: 'Nothing was measured yet' },
+  snapshot_in_progress: { status: 503, title: 'Another snapshot is under way' },
   storage_unavailable: { status: 503, title: 'The store cannot be read' },
   too_many_event_streams: { status: 503, title: 'Too many readers of /events' },
+  insufficient_storage: { status: 507, title: 'The disk has not the room' },
 } as const;
 
 export type ProblemCode = keyof typeof CODES;

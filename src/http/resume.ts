@@ -1,5 +1,6 @@
 import type { HistoryReader, Mark, Position, RecordedEvent } from '../core/ports.ts';
 import { MINUTE_MS } from '../core/time.ts';
+import { ID } from './api/query-schema.ts';
 
 export type EventKind = 'health' | 'alert' | 'shutdown';
 
@@ -24,7 +25,7 @@ export function formatId(position: Position | null, number: number): string {
 }
 
 export function parseId(id: string): Position | null {
-  const match = /^([0-9a-z]{1,10})\.([0-9a-z]{1,6})_([0-9a-z]{1,10})\.([0-9a-z]{1,6})_[0-9a-z]{1,10}$/.exec(id);
+  const match = ID.exec(id);
   if (!match) return parseFormerId(id);
   const [healthSegment, healthOrder, alertSegment, alertOrder] = match.slice(1).map((text) => Number.parseInt(text, 36)) as [
     number,

@@ -19,6 +19,7 @@ import { health } from './handlers/health.ts';
 import { history } from './handlers/history.ts';
 import { metrics } from './handlers/metrics.ts';
 import { openapi } from './handlers/openapi.ts';
+import { snapshot } from './handlers/snapshot.ts';
 import { status } from './handlers/status.ts';
 import { parseQuery } from './parameters.ts';
 import { ALLOW, methodNotAllowed, Problem, sendProblem } from './problem.ts';
@@ -128,7 +129,7 @@ export class RestServer implements Publisher {
   }
 
   #routes(): Serve {
-    const { dashboardFolder, openapiFile } = this.#options;
+    const { dashboardFolder, openapiFile, token } = this.#options;
     const counts = (): StatusDocument['rest'] => this.counts();
     const handlers: Record<ApiPath, Handler> = {
       '/health': health,
@@ -138,6 +139,7 @@ export class RestServer implements Publisher {
       '/status': status(counts),
       '/events': events(this.#hub),
       '/metrics': metrics(counts),
+      '/snapshot': snapshot(token !== null),
       '/openapi.json': openapi(openapiFile),
     };
     const files = dashboardFiles(dashboardFolder);
@@ -209,6 +211,7 @@ export class RestServer implements Publisher {
 
 function headersOf(problem: Problem): Record<string, string> {
   if (problem.code === 'method_not_allowed') return { Allow: ALLOW };
+  if (problem.code === 'snapshot_in_progress') return { 'Retry-After': '10' };
   return problem.code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer realm="edge-health"' } : {};
 }
 

@@ -1,6 +1,7 @@
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
+import type { Thresholds } from '../core/thresholds.ts';
 import type { StatusDocument } from './api/schema.ts';
 
 /** What the REST API asks of the running service. */
@@ -13,6 +14,8 @@ export interface ServiceView {
   /** The current status of a node, aged to UNKNOWN when it is stale; null: nothing was measured yet. */
   current(node: string): HealthStatus | null;
   openAlerts(): readonly Alert[];
+  /** In force for this machine's own metrics. */
+  thresholds(): Thresholds;
   /** Everything of /status but what the REST server knows itself. */
   status(): Promise<Omit<StatusDocument, 'rest'>>;
   readonly history: HistoryReader;

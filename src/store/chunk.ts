@@ -135,6 +135,13 @@ export function encodeChunk(columns: Columns): Uint8Array {
   return out.take();
 }
 
+/** How many samples the blob holds that begins with these bytes; a dozen are enough. */
+export function countIn(head: Uint8Array): number {
+  const input = new ByteReader(head);
+  input.unsigned(); // The format.
+  return input.unsigned();
+}
+
 /** Unpacks a blob. Throws RangeError where it is damaged. */
 export function decodeChunk(blob: Uint8Array): Columns {
   const input = new ByteReader(blob);

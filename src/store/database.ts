@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../core/time.ts';
 
 /** "EdgH": how a database of ours is told from any other SQLite file. */
-const APPLICATION_ID = 0x45646748;
-const SCHEMA_VERSION = 2;
+export const APPLICATION_ID = 0x45646748;
+export const SCHEMA_VERSION = 2;
 const TABLES = ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request', 'lag'];
 /** Tables that databases of an older version do not have yet, and columns. */
 const ADDED: readonly { readonly inVersion: number; readonly table: string; readonly schema: string }[] = [

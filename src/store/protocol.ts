@@ -33,6 +33,9 @@ export interface Operations {
   recorded: { request: RecordedQuery; answer: RecordedPage };
   clockEvents: { request: { limit: number }; answer: ClockEvent[] };
   shutdowns: { request: ShutdownQuery; answer: ShutdownRecord[] };
+  /** Fills an empty file with a copy of the database and takes its name away. Meanwhile other requests are served. */
+  snapshot: { request: { path: string }; answer: null };
+  cancelSnapshot: { request: null; answer: null };
   close: { request: null; answer: null };
 }
 
@@ -80,6 +83,8 @@ export interface Written {
   readonly openAlerts?: readonly Alert[];
   /** With them: when it says that other nodes were last heard. */
   readonly heard?: readonly HeardNode[];
+  /** With them: the last segment of all that is written. */
+  readonly lastSegment?: number;
 }
 
 export interface Request<O extends Operation = Operation> {
@@ -91,4 +96,6 @@ export interface Request<O extends Operation = Operation> {
 export type Reply =
   | { readonly id: number; readonly ok: true; readonly body: unknown }
   | { readonly id: number; readonly ok: false; readonly error: string; readonly name: string }
+  /** Work that takes long is getting on. */
+  | { readonly alive: true }
   | { readonly setAside: { readonly path: string; readonly reason: string } };

@@ -77,8 +77,7 @@ export class StoreThread {
       if (answer.problem === null) this.#onWritten(answer, leftovers.at(-1)?.segment ?? 0);
       else this.#degrade(answer.problem);
       this.#condition.learn(answer);
-      // The clock was set back since the last run: what comes now comes after that all the same.
-      if (answer.lastSegment >= this.#recorder.segment) this.#nextSegment(answer.lastSegment + 1);
+      this.#goBeyond(answer.lastSegment);
       return answer;
     } catch (error) {
       if (this.#client === client) this.#client = null;
@@ -191,6 +190,11 @@ export class StoreThread {
     this.#recorder.begin(atLeast);
   }
 
+  /** The clock was set back since the last run: what comes now comes after all of that all the same. */
+  #goBeyond(lastSegment: number): void {
+    if (lastSegment >= this.#recorder.segment) this.#nextSegment(lastSegment + 1);
+  }
+
   #endSegment(): void {
     this.sendBatches();
     this.#backlog.push(this.#recorder.end());
@@ -211,6 +215,7 @@ export class StoreThread {
       const written = await this.ask('commit', { segment: last });
       if (this.#client !== client) return; // It died with these words; the next one sees for itself what is written.
       this.#onWritten(written, last);
+      if (written.lastSegment !== undefined) this.#goBeyond(written.lastSegment);
       if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.heard ?? []);
     } catch (error) {
       this.#degrade((error as Error).message);

@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs';
+import { cpSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { change } from './testing/alerts.ts';
 import { temporaryFolder } from './testing/folder.ts';
 import { row, series, toStatus } from './testing/rows.ts';
-import { NODE, START, startStore, type TestStore } from './testing/store.ts';
+import { NODE, START, startStore, type TestStore, until } from './testing/store.ts';
 
 async function after(started: TestStore, { health, alert }: Position): Promise<readonly RecordedEvent[]> {
   return (await started.store.recorded({ healthAfter: health, alertAfter: alert, node: null, limit: 10_000 })).events;
@@ -103,4 +103,36 @@ t.test('a database of version 1 is brought up to date: its alerts and samples ar
   const ages = { health: { segment: START - DAY_MS, order: 0 }, alert: { segment: START - 1, order: 0 } };
   const events = await after(second, ages);
   t.same(events.map(({ kind }) => kind).sort(), ['alert', ...Array.from({ length: 5 }, () => 'health')]);
+});
+
+t.test('a clock that was set back: what comes now comes after what is there, also where that is opened only later', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'data/edge-health.db');
+  const ahead = Date.now() + DAY_MS;
+  await (await startStore(t, folder)).stop();
+  const db = new DatabaseSync(path);
+  const values = [`${NODE}/cpu_percent/0`, START, NODE, 'cpu_percent', 'WARNING', 85, 80, 1, ahead, 7];
+  db.prepare('INSERT INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(...values);
+  db.close();
+  const place = { segment: ahead, order: 7 };
+  const check = async (started: TestStore, n: number): Promise<void> => {
+    t.ok((started.store.segment() ?? 0) > ahead);
+    const alert = change(`${NODE}/cpu_percent/${n}`, START + n);
+    await started.store.recordAlert(alert);
+    const { events } = await started.store.recorded({ healthAfter: null, alertAfter: place, node: null, limit: 100 });
+    t.equal(events.at(-1)?.json, JSON.stringify(alert));
+    t.equal(events.length, n);
+  };
+  const first = await startStore(t, folder);
+  await check(first, 1);
+  await first.stop();
+  renameSync(path, `${path}.away`);
+  mkdirSync(path); // Neither a database nor in a way that it could be one.
+  const late = await startStore(t, folder);
+  t.ok((late.store.segment() ?? 0) < ahead, 'nobody knows yet');
+  rmdirSync(path);
+  renameSync(`${path}.away`, path);
+  late.recordNextMinute(series(START, 1));
+  await until('it is opened', () => late.lateOpens.length > 0);
+  await check(late, 2);
 });

@@ -20,8 +20,10 @@ import type {
 } from '../core/ports.ts';
 import type { ShutdownBook, ShutdownQuery } from '../core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../core/shutdown-record.ts';
+import type { Snapshot } from '../core/snapshot.ts';
 import type { JudgingPast } from '../core/threshold-monitor.ts';
 import { SegmentRecorder } from './segment-recorder.ts';
+import { Snapshots } from './snapshots.ts';
 import { StoreThread, type StoreThreadOptions } from './store-thread.ts';
 import { isStorableTime, Tail, tailFolder } from './tail.ts';
 
@@ -47,6 +49,7 @@ export class Store implements HistoryReader, ShutdownBook {
   readonly #options: StoreOptions;
   readonly #recorder: SegmentRecorder;
   readonly #thread: StoreThread;
+  readonly #snapshots: Snapshots;
   /** What was recorded before the start, and jumps of the clock while the thread is gone. */
   #early: (() => void)[] = [];
   #healthMark: Mark | null = null;
@@ -58,6 +61,7 @@ export class Store implements HistoryReader, ShutdownBook {
     this.#recorder = new SegmentRecorder(options.log, options.monotonicSeconds);
     const databasePath = join(options.dataPath, 'edge-health.db');
     this.#thread = new StoreThread({ ...options, databasePath }, this.#recorder, () => this.#onOpening());
+    this.#snapshots = new Snapshots(this.#thread);
   }
 
   /**
@@ -163,12 +167,20 @@ export class Store implements HistoryReader, ShutdownBook {
     return this.#healthMark && this.#alertMark && { health: this.#healthMark, alert: this.#alertMark };
   }
 
+  segment(): number | null {
+    return this.#recorder.isOpen ? this.#recorder.segment : null;
+  }
+
   clockEvents(limit: number): Promise<ClockEvent[]> {
     return this.#thread.ask('clockEvents', { limit });
   }
 
   shutdowns(query: ShutdownQuery): Promise<ShutdownRecord[]> {
     return this.#thread.ask('shutdowns', query);
+  }
+
+  snapshot(signal: AbortSignal): Promise<Snapshot> {
+    return this.#snapshots.take(signal);
   }
 
   state(): StorageState {

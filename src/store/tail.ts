@@ -7,6 +7,7 @@ import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../core/shutdown-record.
 import { STATUSES } from '../core/thresholds.ts';
 import { type Columns, emptyColumns } from './chunk.ts';
 import type { Leftover } from './protocol.ts';
+import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from './tail-folder.ts';
 
 /**
  * Where the tail lies: in memory (tmpfs) where the machine has one, so that writing every sample costs no flash; it outlives the
@@ -15,9 +16,8 @@ import type { Leftover } from './protocol.ts';
  */
 export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): string {
   const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
-  if (runtime) return join(runtime, 'tail');
-  const name = nameOf(fs.realpathSync(dataPath));
-  const inMemory = `/dev/shm/edge-health-${process.getuid?.() ?? 0}-${name}`;
+  if (runtime) return tailInRuntimeFolder(runtime);
+  const inMemory = tailInMemory(dataPath, process.getuid?.() ?? 0);
   try {
     fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
     const stats = fs.lstatSync(inMemory);
@@ -26,14 +26,7 @@ export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): st
   } catch {
     // No tmpfs here, or somebody else's folder in our place.
   }
-  return join(dataPath, 'tail');
-}
-
-/** A short name for a path: FNV-1a over 64 bits. (OpenSSL's hashes take 3 MB of memory when first used.) */
-function nameOf(path: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (const byte of Buffer.from(path)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  return hash.toString(16).padStart(16, '0');
+  return tailBesideDatabase(dataPath);
 }
 
 /** The segments' files in the order in which they were begun. */

@@ -17,7 +17,15 @@ const HANG_SECONDS = 4;
 /** Looked at again before it is believed: this process may have stood still itself, and the answer lies there unread. */
 const SECOND_LOOK_MS = 250;
 /** Questions that somebody waits for. The others wait for the disk, however long that takes. */
-const READS: ReadonlySet<Operation> = new Set<Operation>(['history', 'aggregate', 'alerts', 'recorded', 'clockEvents', 'shutdowns']);
+const READS: ReadonlySet<Operation> = new Set<Operation>([
+  'history',
+  'aggregate',
+  'alerts',
+  'recorded',
+  'clockEvents',
+  'shutdowns',
+  'snapshot',
+]);
 
 export interface WorkerListener {
   onSetAside(path: string, reason: string): void;
@@ -50,6 +58,7 @@ export class WorkerClient {
     // A small young generation: the thread holds little, and its garbage would otherwise stay resident.
     this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
     this.#worker.on('message', (reply: Reply) => {
+      if ('alive' in reply) return this.#answered();
       if ('setAside' in reply) return listener.onSetAside(reply.setAside.path, reply.setAside.reason);
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);

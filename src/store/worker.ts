@@ -5,6 +5,7 @@ import { parentPort } from 'node:worker_threads';
 import { METRICS } from '../core/metrics.ts';
 import { Archive } from './archive.ts';
 import type { Columns } from './chunk.ts';
+import { copyDatabase, removeLeftovers } from './copy.ts';
 import { isDamage } from './database.ts';
 import { DataFolderInUse, lockDataFolder } from './lock.ts';
 import type { OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
@@ -90,9 +91,35 @@ function open(request: OpenRequest): OpenAnswer {
   }));
 }
 
+/** The copy of the database that is being made. */
+let copying: { isWanted: boolean; readonly done: Promise<void> } | null = null;
+
+async function snapshot(path: string): Promise<null> {
+  if (copying) throw new Error('another copy is not ended yet; try again in a moment');
+  const { db } = opened();
+  if (!opened().isOpen) throw new Error('the database is not open');
+  // The connection must not be collected before its backup has ended: `db` is kept.
+  const isCurrent = (): boolean => copying?.isWanted === true && archive?.db === db;
+  const done = copyDatabase(db, { path, isWanted: isCurrent, onPiece: () => post({ alive: true }) });
+  copying = { isWanted: true, done: done.catch(() => undefined) };
+  try {
+    await done;
+    return null;
+  } finally {
+    copying = null;
+  }
+}
+
+function cancelSnapshot(): Promise<void> | undefined {
+  if (copying) copying.isWanted = false;
+  return copying?.done;
+}
+
 /** The folder is locked before its database is touched; on a full disk that, too, may have to wait. */
 function takeFolder(): void {
-  lock ??= lockDataFolder(folder);
+  if (lock) return;
+  lock = lockDataFolder(folder);
+  removeLeftovers(folder);
 }
 
 /** Below this size the whole database is checked once after opening; a larger one shows its damage when it is met. */
@@ -121,7 +148,9 @@ function reading<T>(read: (store: Archive) => T): T {
   }
 }
 
-const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operations[O]['answer'] } = {
+type Answer<O extends Operation> = Operations[O]['answer'];
+
+const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O> | Promise<Answer<O>> } = {
   open: (body) => {
     const answer = open(body);
     setImmediate(() => checkOnce(body.path));
@@ -137,7 +166,9 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operatio
     takeFolder();
     store.commit(segment);
     // Opened late: what it holds is news to the threshold monitor.
-    return before ? written() : { ...written(), openAlerts: store.openEpisodesFound, heard: store.heard() };
+    return before
+      ? written()
+      : { ...written(), openAlerts: store.openEpisodesFound, heard: store.heard(), lastSegment: store.lastSegment() };
   },
   forget: ({ segment }) => {
     opened().forget(segment);
@@ -162,7 +193,14 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operatio
   recorded: (query) => reading((store) => recorded(store, query)),
   clockEvents: ({ limit }) => opened().notes.clockEvents.slice(-limit).reverse(),
   shutdowns: (query) => reading((store) => store.shutdowns.list(query)),
-  close: () => {
+  snapshot: ({ path }) => snapshot(path),
+  cancelSnapshot: () => {
+    void cancelSnapshot();
+    return null;
+  },
+  close: async () => {
+    // A database that is being copied would stay open, and locked, when it is closed.
+    await cancelSnapshot();
     try {
       archive?.close();
     } finally {
@@ -174,11 +212,21 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Operatio
   },
 };
 
+function fail(id: number, { message, name }: Error): void {
+  post({ id, ok: false, error: message, name });
+}
+
 port.on('message', ({ id, operation, body }: Request) => {
   try {
     const handler = handlers[operation] as (body: unknown) => unknown;
-    post({ id, ok: true, body: handler(body) });
+    const answer = handler(body);
+    if (answer instanceof Promise) {
+      answer.then(
+        (later: unknown) => post({ id, ok: true, body: later }),
+        (error: Error) => fail(id, error),
+      );
+    } else post({ id, ok: true, body: answer });
   } catch (error) {
-    post({ id, ok: false, error: (error as Error).message, name: (error as Error).name });
+    fail(id, error as Error);
   }
 });

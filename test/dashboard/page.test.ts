@@ -1,3 +1,5 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
@@ -140,4 +142,60 @@ t.test('a token is asked for, and with it the page works', { skip }, async (t) =
   await page.keyboard.press('Enter');
   await page.getByText('Live', { exact: true }).waitFor();
   t.pass('live with the token');
+});
+
+t.test('the scheduled jobs are shown where there is a scheduler', { skip }, async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const service = await RunningService.start(folder.path, RECORDED);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const panel = page.locator('.jobs');
+  t.equal(await panel.count(), 0, 'elsewhere there is none');
+
+  const live = join(folder.path, 'data/ops/live');
+  mkdirSync(live, { recursive: true });
+  const write = (beatMs: number): void => {
+    const at = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+    const counts = { runs: 9, failures: 1, missed: 0, overlaps: 0 };
+    const run = (status: string, exit_code: number, line: string): object => ({
+      last: { started: at(-60), duration_seconds: 1, status, exit_code, trigger: 'schedule', lines: [line] },
+      last_success: at(-60),
+      running_since: null,
+    });
+    const jobs = [
+      { name: 'health_check', schedule: '*/5 * * * *', next: at(200), ...counts, ...run('CRITICAL', 2, 'CRITICAL  disk: 0.4 GB free') },
+      { name: 'collect_metrics', schedule: '* * * * *', next: at(20), ...counts, missed: 4, ...run('OK', 0, 'OK  one row') },
+      { name: 'collect_alerts', schedule: '*/5 * * * *', next: at(200), ...counts, ...run('OK', 0, 'OK'), running_since: at(-2) },
+      { name: 'backup_logs', schedule: '0 0 * * *', next: at(40_000), ...counts, ...run('WARNING', 1, 'WARNING  no copy'), last: null },
+      { name: 'generate_7day_report', schedule: 'off', next: null, ...counts, ...run('OK', 0, ''), last: null },
+    ];
+    writeFileSync(
+      join(live, 'jobs.new'),
+      JSON.stringify({ scheduler: { state: 'running', started: at(-900), beat: new Date(beatMs).toISOString() }, jobs }),
+    );
+    renameSync(join(live, 'jobs.new'), join(live, 'jobs.json'));
+  };
+  write(Date.now());
+  await panel.waitFor();
+  const job = (name: string) => panel.locator('li', { hasText: name });
+  await job('health check').locator('.state.critical', { hasText: 'CRITICAL' }).waitFor();
+  t.equal(await job('health check').getAttribute('title'), 'CRITICAL  disk: 0.4 GB free');
+  t.match(await job('collect metrics').innerText(), /OK\s+last \d\d:\d\d:\d\d\s+next .*\s+4 missed/);
+  t.match(await job('collect alerts').innerText(), /OK\s+runs for \d+ s\s+last/);
+  t.match(await job('backup logs').innerText(), /waiting\s+has not run yet/);
+  t.equal(await panel.locator('li').count(), 4, 'one that is off is none');
+  t.equal(await panel.locator('.stopped').count(), 0);
+  if (process.env['SCREENSHOTS']) await page.screenshot({ path: join(process.env['SCREENSHOTS'], 'jobs.png') });
+  write(Date.now() - 600_000);
+  await panel.locator('.stopped', { hasText: /has not run since \d\d:\d\d:\d\d/ }).waitFor();
+  t.notMatch(await panel.innerText(), 'next');
+  const phone = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
+  await phone.page.locator('.jobs').waitFor();
+  t.ok((await phone.page.evaluate(() => document.documentElement.scrollWidth)) <= 360, 'nothing sticks out of a phone');
+  if (process.env['SCREENSHOTS']) await phone.page.screenshot({ path: join(process.env['SCREENSHOTS'], 'jobs-phone.png'), fullPage: true });
+  t.same([...errors, ...phone.errors], [], 'no error in the page');
 });

@@ -73,6 +73,9 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
     knows: (node) => node === 'health_monitor' || node === 'robot',
     current: () => null,
     openAlerts: () => [],
+    thresholds: () => {
+      throw new Error('not asked for here');
+    },
     status: () => Promise.reject(new Error('not asked for here')),
     history: scene.store.store,
   };

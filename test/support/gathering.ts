@@ -5,6 +5,7 @@ import { Gathering } from '../../src/app/gather.ts';
 import type { GatheringRules } from '../../src/app/gather-options.ts';
 import { Live } from '../../src/app/live.ts';
 import { RateMeter } from '../../src/app/rate-meter.ts';
+import { judgingRules } from '../../src/app/rules.ts';
 import { shutdownStatus } from '../../src/app/safe-shutdown-status.ts';
 import { View } from '../../src/app/view.ts';
 import { PowerSource } from '../../src/collect/power.ts';
@@ -161,6 +162,7 @@ export class GatheringService {
     const view = new View({
       config: { ...DEFAULT_CONFIG, node_name: localNode },
       configFile: 'test.yaml',
+      dataPath: join(folder, 'data'),
       version: '0',
       clocks,
       log,
@@ -175,6 +177,7 @@ export class GatheringService {
       gathered: () => this.gathering.counts(),
       shutdown: async () => WITHOUT_SHUTDOWN,
       ros: () => WITHOUT_GRAPH,
+      thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
     });
     this.rest = new RestServer({
       host: '127.0.0.1',

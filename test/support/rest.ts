@@ -19,6 +19,7 @@ export const PATHS = [
   '/status',
   '/events',
   '/metrics',
+  '/snapshot',
   '/openapi.json',
 ] as const;
 

@@ -29,6 +29,16 @@ function jsonSchema(schema: v.GenericSchema): Json {
 
 const HEADERS = {
   link: { Link: { description: 'The next page, as `<…>; rel="next"`; absent on the last.', schema: { type: 'string' } } },
+  place: {
+    'Last-Event-ID': {
+      description: 'With `after`: the place after the last change of this page, for `after` of the next request.',
+      schema: { type: 'string' },
+    },
+  },
+  file: {
+    'Content-Length': { description: 'Size of the copy in bytes.', schema: { type: 'integer' } },
+    'Content-Disposition': { description: 'A file name with the time of the call.', schema: { type: 'string' } },
+  },
   etag: { ETag: { description: 'Of this very answer, for If-None-Match.', schema: { type: 'string' } } },
 };
 
@@ -67,8 +77,8 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     '/alerts': {
       id: 'getAlerts',
       summary: 'Open alerts and those of the last 24 hours, newest first',
-      success: { description: 'A page of alerts.', content: json('AlertList'), headers: HEADERS.link },
-      problems: ['unknown_node', 'storage_unavailable'],
+      success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.link, ...HEADERS.place } },
+      problems: ['unknown_node', 'place_ahead', 'storage_unavailable'],
     },
     '/status': {
       id: 'getStatus',
@@ -90,6 +100,16 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
       summary: 'Metrics for Prometheus',
       success: { description: 'Prometheus text format.', content: { 'text/plain': { schema: { type: 'string' } } } },
       problems: [],
+    },
+    '/snapshot': {
+      id: 'getSnapshot',
+      summary: 'A copy of the database with everything recorded up to the call; for programs of this machine, or with a token',
+      success: {
+        description: 'An SQLite database that can be opened as it is. HEAD makes none.',
+        content: { 'application/vnd.sqlite3': { schema: { type: 'string', format: 'binary' } } },
+        headers: HEADERS.file,
+      },
+      problems: ['not_local', 'storage_unavailable', 'snapshot_in_progress', 'insufficient_storage'],
     },
     '/openapi.json': {
       id: 'getOpenApi',

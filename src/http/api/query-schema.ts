@@ -67,6 +67,8 @@ const cursor: Parameter = {
   description: 'Continues a listing; taken from the Link header of the page before.',
   allowed: 'the cursor of a Link header',
 };
+/** An id of /events: the places of health statuses and of alerts, and a number. */
+export const ID = /^([0-9a-z]{1,10})\.([0-9a-z]{1,6})_([0-9a-z]{1,10})\.([0-9a-z]{1,6})_[0-9a-z]{1,10}$/;
 const oneOf = (options: readonly string[], description: string, standard?: string): Parameter => ({
   kind: 'text',
   schema: standard === undefined ? v.picklist(options) : v.optional(v.picklist(options), standard),
@@ -103,6 +105,13 @@ export const parameters = {
     },
     resolved: flag('Only resolved, or only open alerts.'),
     changes: flag('Every change of each alert instead of its last.'),
+    after: {
+      kind: 'text',
+      schema: v.pipe(v.string(), v.regex(new RegExp(`^0$|${ID.source}`))),
+      description:
+        'With `changes=true`: what was recorded after this place, in the order of recording, each change once whatever the clocks say. The id of the last answer (its Last-Event-ID header) or of an event of /events; 0: from the beginning. Of the other filters only `node`.',
+      allowed: 'the Last-Event-ID of an answer, or 0; together with changes=true, and but for that only with node and limit',
+    },
     ...range,
     limit: limit(1000),
     cursor,
@@ -118,6 +127,7 @@ export const parameters = {
     node: anyNode,
   },
   '/metrics': {},
+  '/snapshot': {},
   '/openapi.json': {},
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Parameter>>>>;
 

@@ -1,10 +1,14 @@
 import type { Severity } from '../../core/alert.ts';
+import type { Mark } from '../../core/ports.ts';
 import { type Context, fromStore, nextLink, nodeOf, sendBody } from '../context.ts';
-import { decodeCursor, encodeCursor, givenRange } from '../parameters.ts';
+import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';
+import { Problem } from '../problem.ts';
+import { formatId, parseId } from '../resume.ts';
 
-/** GET /alerts: open alerts and those of the last 24 hours, or of a range, newest first. */
+/** GET /alerts: open alerts and those of the last 24 hours, or of a range, newest first; or changes in the order of recording. */
 export async function alerts(context: Context): Promise<void> {
   const { query, view } = context;
+  if (query['after'] !== undefined) return changesAfter(context, placeOf(query));
   const nowMs = Date.now();
   const range = givenRange(query, nowMs, 24);
   const asked = {
@@ -21,4 +25,40 @@ export async function alerts(context: Context): Promise<void> {
   const { alerts: data, next } = await fromStore(() => view.history.alerts(asked));
   const link: Record<string, string> = next ? { Link: nextLink(context, encodeCursor(next.timestampMs, next.key), range) } : {};
   sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...link });
+}
+
+/** What goes together with `after`. */
+const WITH_AFTER = ['after', 'changes', 'node', 'limit'];
+
+function placeOf(query: Query): Mark {
+  const after = query['after'] as string;
+  const other = Object.keys(query).find((name) => query[name] !== undefined && !WITH_AFTER.includes(name));
+  if (other !== undefined) throw invalid('after', after, `together with changes, node and limit, but not with ${other}`);
+  if (query['changes'] !== true) throw invalid('after', after, 'together with changes=true');
+  return parseId(after)?.alert ?? { segment: 0, order: 0 };
+}
+
+/**
+ * Changes recorded after a place, oldest first. Places grow with every record, also when a clock is set back and over restarts,
+ * so that who goes on from the last one given gets each change once.
+ */
+async function changesAfter(context: Context, after: Mark): Promise<void> {
+  const { query, view } = context;
+  const node = query['node'] === undefined ? null : nodeOf(context);
+  const { events, more } = await fromStore(() =>
+    view.history.recorded({ healthAfter: null, alertAfter: after, node, limit: query['limit'] as number }),
+  );
+  if (after.segment > (view.history.segment() ?? 0)) {
+    throw new Problem(
+      'place_ahead',
+      'the id is of another database, or of a time when the clock was ahead; go on with after=0, and drop what you have already',
+      { parameter: 'after' },
+    );
+  }
+  const last = events.at(-1)?.mark ?? after;
+  const id = formatId({ health: last, alert: last }, 0);
+  const headers: Record<string, string> = { 'Cache-Control': 'no-cache', 'Last-Event-ID': id };
+  if (more) headers['Link'] = nextLink(context, id, null, 'after');
+  const body = `{"data":[${events.map(({ json }) => json).join(',')}],"count":${events.length}}`;
+  sendBody(context, 'application/json', body, headers);
 }

@@ -1,11 +1,10 @@
 import { SEVERITIES } from '../../core/alert.ts';
-import type { HealthStatus } from '../../core/health-status.ts';
-import type { Metric } from '../../core/metrics.ts';
-import { STATUSES } from '../../core/thresholds.ts';
 import type { StatusDocument } from '../api/schema.ts';
 import { type Handler, sendBody } from '../context.ts';
 import { Exposition } from '../exposition.ts';
 import type { ServiceView } from '../view.ts';
+import { jobMetrics } from './metrics-of-jobs.ts';
+import { nodeMetrics } from './metrics-of-nodes.ts';
 
 /** GET /metrics: what a Prometheus dashboard of many machines needs, with base units and Prometheus' naming. */
 export function metrics(restCounts: () => StatusDocument['rest']): Handler {
@@ -22,13 +21,7 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
   const gauge = (name: string, help: string, value: number | null): void => out.family(`edge_health_${name}`, 'gauge', help, [[{}, value]]);
   const counter = (name: string, help: string, value: number | null): void =>
     out.family(`edge_health_${name}`, 'counter', help, [[{}, value]]);
-  nodes(out, view);
-  out.family(
-    'edge_health_node_silent',
-    'gauge',
-    'Whether nothing has come from a node for too long.',
-    status.nodes.map(({ node_name, silent }) => [{ node: node_name }, Number(silent)]),
-  );
+  nodeMetrics(out, status.nodes, view);
   out.family(
     'edge_health_open_alerts',
     'gauge',
@@ -61,50 +54,26 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
 
   gauge('storage_up', 'Whether the database can be written.', Number(storage.state === 'ok'));
   gauge('storage_size_bytes', 'Size of the database.', storage.size_bytes);
+  gauge('storage_max_bytes', 'Size up to which the database may grow.', storage.max_bytes);
   gauge('storage_pending_samples', 'Samples not yet in the database.', storage.samples_pending);
   counter('storage_lost_samples_total', 'Samples given up because the database could not be written for too long.', storage.samples_lost);
+  jobMetrics(out, status.ops);
   gauge('http_connections', 'Open connections.', rest.connections);
   gauge('event_streams', 'Readers of /events.', rest.event_streams);
+  gauge('ros_peers', 'Other participants or nodes on the ROS 2 graph.', status.ros.peers);
+  gauge('shutdown_in_progress', 'Whether a safe shutdown is under way.', Number(status.shutdown.state === 'in_progress'));
+  gauge('config_reload_success', 'Whether the configuration file was taken when it was last read.', Number(status.config.problem === null));
   gauge('start_time_seconds', 'When the service started.', Date.parse(status.started) / 1000);
-  const { user, system } = process.cpuUsage();
-  counter('process_cpu_seconds_total', 'CPU time of the service.', (user + system) / 1e6);
-  gauge('process_resident_memory_bytes', 'Resident memory of the service.', process.memoryUsage.rss());
-  out.family('edge_health_build_info', 'gauge', 'Version of the service.', [[{ version: status.version }, 1]]);
+  counter('process_cpu_seconds_total', 'CPU time of the service.', status.process.cpu_seconds);
+  gauge('process_resident_memory_bytes', 'Resident memory of the service.', status.process.resident_memory_bytes);
+  gauge('process_open_fds', 'Open files and sockets of the service.', status.process.open_files);
+  const { host, version } = status;
+  const info = (name: string, help: string, labels: Readonly<Record<string, string>>): void =>
+    out.family(`edge_health_${name}_info`, 'gauge', help, [[labels, 1]]);
+  info('build', 'Versions of the service and of its runtime.', { version, node_version: process.versions.node });
+  if (host) {
+    const { architecture, hostname, kernel, model, os } = host;
+    info('host', 'The machine that the service runs on.', { hostname, model, os, kernel, architecture });
+  }
   return out.toString();
-}
-
-function nodes(out: Exposition, view: ServiceView): void {
-  const current = view.nodes().map((node) => ({ node, status: view.current(node) }));
-  // An unavailable or stale metric has no series: a gap in the chart, not a zero.
-  const fresh = current.filter(
-    (entry): entry is { node: string; status: HealthStatus } => (entry.status?.status ?? 'UNKNOWN') !== 'UNKNOWN',
-  );
-  const metric = (name: string, help: string, of: Metric, scale: number): void =>
-    out.family(
-      name,
-      'gauge',
-      help,
-      fresh.map(({ node, status }) => {
-        const value = status[of];
-        return [{ node }, value === null ? null : value / scale];
-      }),
-    );
-  metric('edge_health_cpu_usage_ratio', 'CPU usage from 0 to 1.', 'cpu_percent', 100);
-  metric('edge_health_memory_usage_ratio', 'Memory usage from 0 to 1.', 'memory_percent', 100);
-  metric('edge_health_disk_usage_ratio', 'Usage of the fullest configured file system from 0 to 1.', 'disk_percent', 100);
-  metric('edge_health_temperature_celsius', 'CPU or SoC temperature.', 'temperature', 1);
-  out.family(
-    'edge_health_status',
-    'gauge',
-    'Health status of a node: 1 for the one it has.',
-    current.flatMap(({ node, status }) =>
-      STATUSES.map((name) => [{ node, status: name }, Number((status?.status ?? 'UNKNOWN') === name)] as const),
-    ),
-  );
-  out.family(
-    'edge_health_last_sample_timestamp_seconds',
-    'gauge',
-    'When the node was last measured.',
-    current.map(({ node, status }) => [{ node }, status === null ? null : Date.parse(status.timestamp) / 1000]),
-  );
 }

@@ -1,0 +1,42 @@
+import type { VNode } from 'preact';
+import { Ring, STATUS_ICONS } from './icons.tsx';
+import { type JobRow, jobsShown } from './jobs.ts';
+import type { OpsState } from './types.ts';
+
+/** The scheduled jobs of this machine; nothing where none has ever been. `isLast`: what is shown is the last that was known. */
+export function JobList({ ops, isLast, nowMs }: { ops: OpsState | null; isLast: boolean; nowMs: number }): VNode | null {
+  const shown = jobsShown(ops, nowMs);
+  if (!shown) return null;
+  return (
+    <section class="card jobs" aria-labelledby="jobs-title">
+      <div class="bar">
+        <h2 id="jobs-title">Scheduled jobs</h2>
+        {isLast && <span class="known">last known</span>}
+      </div>
+      {shown.problem && <p class="stopped">{shown.problem}</p>}
+      <ul>
+        {shown.rows.map((row) => (
+          <li key={row.name} title={row.lines.join('\n')}>
+            <span class="name">{row.name}</span>
+            <Outcome row={row} />
+            <span class="facts">
+              {row.facts.map((fact) => (
+                <span key={fact}>{fact}</span>
+              ))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Outcome({ row: { isRunning, outcome } }: { row: JobRow }): VNode {
+  const Icon = outcome === null ? Ring : STATUS_ICONS[outcome];
+  return (
+    <span class={`state ${(outcome ?? 'none').toLowerCase()}`}>
+      <Icon />
+      {outcome ?? (isRunning ? 'running' : 'waiting')}
+    </span>
+  );
+}

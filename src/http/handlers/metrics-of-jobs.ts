@@ -1,0 +1,41 @@
+import type { OpsDocument } from '../api/schema.ts';
+import type { Exposition } from '../exposition.ts';
+
+type Job = OpsDocument['jobs'][number];
+
+const OUTCOMES = ['OK', 'WARNING', 'CRITICAL', 'UNKNOWN'] as const;
+
+const secondsOf = (instant: string | null | undefined): number | null => (instant ? Date.parse(instant) / 1000 : null);
+
+/** The scheduler of operations and its jobs, by the label `ops_job`; nothing where none has ever run. */
+export function jobMetrics(out: Exposition, { jobs, scheduler }: OpsDocument): void {
+  if (scheduler.state === 'never') return;
+  out.family('edge_health_ops_scheduler_up', 'gauge', 'Whether the scheduler of operations runs.', [
+    [{}, Number(scheduler.state === 'running')],
+  ]);
+  const family = (type: 'gauge' | 'counter') => (name: string, help: string, value: (job: Job) => number | null) =>
+    out.family(
+      `edge_health_ops_job_${name}`,
+      type,
+      help,
+      jobs.map((job) => [{ ops_job: job.name }, value(job)]),
+    );
+  const gauge = family('gauge');
+  const counter = family('counter');
+  gauge('last_run_timestamp_seconds', 'When the last run of a job that ended was started.', ({ last }) => secondsOf(last?.started));
+  gauge('last_success_timestamp_seconds', 'When the last run of a job that ended well was started.', (job) => secondsOf(job.last_success));
+  gauge('last_duration_seconds', 'How long the last run of a job took.', ({ last }) => last?.duration_seconds ?? null);
+  gauge('next_run_timestamp_seconds', 'When a job runs next.', ({ next }) => secondsOf(next));
+  out.family(
+    'edge_health_ops_job_last_status',
+    'gauge',
+    'How the last run of a job ended: 1 for the one it has.',
+    jobs.flatMap(({ last, name }) =>
+      last ? OUTCOMES.map((status) => [{ ops_job: name, status }, Number(last.status === status)] as const) : [],
+    ),
+  );
+  counter('runs_total', 'Runs of a job that ended.', ({ runs }) => runs);
+  counter('failures_total', 'Runs of a job that ended with CRITICAL or UNKNOWN.', ({ failures }) => failures);
+  counter('missed_runs_total', 'Times of a job at which the scheduler did not run.', ({ missed }) => missed);
+  counter('overlaps_total', 'Times of a job that were passed over because its run before was not over.', ({ overlaps }) => overlaps);
+}

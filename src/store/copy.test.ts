@@ -1,0 +1,136 @@
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import t, { type Test } from 'tap';
+import { copyDatabase, copyPath, NO_ROOM, removeLeftovers } from './copy.ts';
+import { openDatabase } from './database.ts';
+import { temporaryFolder } from './testing/folder.ts';
+import { SmallDisk, whyNotMountable } from './testing/small-disk.ts';
+
+/** A database of ours with so many megabytes in it. */
+function filled(t: Test, megabytes: number): DatabaseSync {
+  const { db } = openDatabase(join(temporaryFolder(t), 'edge-health.db'), Date.now());
+  t.teardown(() => db.close());
+  db.exec('CREATE TABLE ballast (n INTEGER PRIMARY KEY, bytes BLOB)');
+  const insert = db.prepare('INSERT INTO ballast (bytes) VALUES (randomblob(100000))');
+  db.exec('BEGIN');
+  for (let n = 0; n < megabytes * 10; n += 1) insert.run();
+  db.exec('COMMIT');
+  return db;
+}
+
+/** Opens a copy whose name is gone by its descriptor, as another process would open the file that it got. */
+function empty(folder: string): string {
+  const path = copyPath(folder, 1);
+  writeFileSync(path, '');
+  return path;
+}
+
+const always = { isWanted: () => true, onPiece: () => undefined };
+
+t.test('the disk fills while the copy is made', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  const db = filled(t, 1.2);
+  const given = { path: empty(disk.folder), isWanted: () => true, reserveBytes: 200_000 };
+  let pieces = 0;
+  await t.rejects(copyDatabase(db, { ...given, onPiece: () => (pieces++ === 0 ? disk.fill() : undefined) }), {
+    name: NO_ROOM,
+    message: /1\.4 MB must be free on the disk of .*disk \(1\.2 MB for the copy, 0\.2 MB that stay free\), but 0\.0 MB are; remove files/,
+  });
+  t.equal(pieces, 1, 'it had begun');
+  t.same(readdirSync(disk.folder), ['filler'], 'nothing of it is left');
+  disk.free();
+  await copyDatabase(db, { ...given, path: empty(disk.folder), ...always });
+  await t.rejects(copyDatabase(db, { ...given, path: empty(disk.folder), ...always, reserveBytes: 1e6 }), { name: NO_ROOM });
+  t.same(readdirSync(disk.folder), [], 'where there is no room it does not begin');
+});
+
+t.test('what is written while it is made is in it, and the thread is never held for long', async (t) => {
+  const db = filled(t, 20);
+  const folder = temporaryFolder(t);
+  const path = empty(folder);
+  const witness = join(folder, 'witness.db');
+  let pieces = 0;
+  let written = 0;
+  const insert = db.prepare('INSERT INTO ballast (bytes) VALUES (randomblob(5000))');
+  const remove = db.prepare('DELETE FROM ballast WHERE n = ?');
+  const { linkSync } = process.getBuiltinModule('node:fs');
+  linkSync(path, witness); // Its own name is taken away.
+  await copyDatabase(db, {
+    path,
+    isWanted: () => true,
+    onPiece: () => {
+      pieces += 1;
+      // Before and behind what is copied already; rolled back, too.
+      db.exec('BEGIN IMMEDIATE');
+      insert.run();
+      remove.run(pieces);
+      remove.run(200 - pieces);
+      db.exec(pieces === 10 ? 'ROLLBACK' : 'COMMIT');
+      if (pieces !== 10) written += 1;
+      if (pieces === 25) db.exec('PRAGMA incremental_vacuum(100)');
+    },
+  });
+  t.ok(pieces > 45 && written > 45, `${pieces} pieces, ${written} changes: begun once more`);
+  t.notOk(existsSync(path));
+  t.same(readdirSync(folder), ['witness.db'], 'no side files');
+  const copy = new DatabaseSync(witness, { readOnly: true });
+  t.teardown(() => copy.close());
+  t.equal((copy.prepare('PRAGMA journal_mode').get() as { journal_mode: string }).journal_mode, 'delete');
+  t.same(copy.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);
+  const all = 'SELECT n, length(bytes) AS length FROM ballast';
+  t.same(copy.prepare(all).all(), db.prepare(all).all());
+  for (const pragma of ['application_id', 'user_version', 'page_size', 'auto_vacuum'])
+    t.same(copy.prepare(`PRAGMA ${pragma}`).get(), db.prepare(`PRAGMA ${pragma}`).get(), pragma);
+  t.ok(statSync(witness).size > 15e6);
+});
+
+t.test('a database that always has it begin once more is given up', async (t) => {
+  const db = filled(t, 2);
+  let pieces = 0;
+  const folder = temporaryFolder(t);
+  const onPiece = (): void => {
+    pieces += 1;
+    db.exec('BEGIN IMMEDIATE; DELETE FROM ballast WHERE n = 1; ROLLBACK');
+  };
+  await t.rejects(copyDatabase(db, { path: empty(folder), isWanted: () => true, onPiece }), /changes too fast/);
+  t.ok(pieces > 500 && pieces < 2000, `${pieces} pieces`);
+  t.same(readdirSync(folder), []);
+});
+
+t.test('it can be given up, also by closing the database', async (t) => {
+  const db = filled(t, 5);
+  const folder = temporaryFolder(t);
+  let pieces = 0;
+  const onPiece = (): void => {
+    pieces += 1;
+  };
+  const copying = (isWanted: () => boolean): Promise<void> => copyDatabase(db, { path: empty(folder), isWanted, onPiece });
+  await t.rejects(
+    copying(() => pieces < 3),
+    /try again/,
+  );
+  t.equal(pieces, 3);
+  t.same(readdirSync(folder), []);
+  await copying(() => true);
+  const { db: other } = openDatabase(join(folder, 'other.db'), Date.now());
+  const closing = copyDatabase(other, { path: empty(folder), ...always });
+  other.close();
+  await closing;
+  t.same(readdirSync(folder), ['other.db']);
+});
+
+t.test('what a killed process left is removed, and nothing else', async (t) => {
+  const folder = temporaryFolder(t);
+  for (const name of [
+    'snapshot-1.tmp',
+    'snapshot-12.tmp-journal',
+    'snapshot-1.tmp-wal',
+    'snapshot.tmp',
+    'my-snapshot-1.tmp',
+    'edge-health.db',
+  ])
+    writeFileSync(join(folder, name), '');
+  removeLeftovers(folder);
+  t.same(readdirSync(folder).sort(), ['edge-health.db', 'my-snapshot-1.tmp', 'snapshot.tmp']);
+});
