@@ -12,6 +12,7 @@ await build({
     'store-worker': 'src/store/worker.ts',
     inventory: 'src/system/inventory-program.ts',
     'stop-helper': 'src/app/stop-helper-program.ts',
+    ops: 'ops/main.ts',
     'ros-probe': 'src/ros/rclnodejs/probe-program.ts',
   },
   outdir: out,

@@ -1,9 +1,10 @@
-import { installation } from './app/installation.ts';
 import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import type { Command } from './cli/command.ts';
 import { EXIT } from './cli/exit-codes.ts';
+import { runOps } from './cli/ops.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
+import { installation } from './installation/installation.ts';
 
 /** Loaded when called: `version` should not pay for `run`. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -12,8 +13,18 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   status: async () => (await import('./cli/status.ts')).status,
   sensors: async () => (await import('./cli/sensors.ts')).sensors,
   'ros-setup': async () => (await import('./cli/ros-setup.ts')).rosSetup,
+  ops: async () => ops,
   version: async () => version,
   help: async () => help,
+};
+
+const ops: Command = {
+  summary: 'Programs of operations: checks, collection, backups; `edge-health ops` lists them',
+  usage: 'ops NAME [OPTIONS]',
+  help: '`edge-health ops --help` lists them; each has --help.',
+  options: {},
+  positionals: 0,
+  run: async () => runOps([]),
 };
 
 const version: Command = {
@@ -68,6 +79,7 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     if (first === undefined) throw new UsageError('a command is missing; see: edge-health help');
     const name = first === '--help' || first === '-h' ? 'help' : first === '--version' ? 'version' : first;
+    if (name === 'ops') return runOps(rest);
     const command = await commandNamed(name);
     const { own, ros } = splitRosArguments(rest);
     if (own.includes('--help') || own.includes('-h')) {

@@ -1,0 +1,161 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type RestClient, serviceOf } from '../src/client/rest.ts';
+import { configPath, loadConfig } from '../src/config/load.ts';
+import { formatConfigError } from '../src/config/parse.ts';
+import type { Config } from '../src/config/schema.ts';
+import { dataPath } from '../src/installation/data-path.ts';
+import { installation } from '../src/installation/installation.ts';
+import { PROGRAMS } from '../src/installation/programs.ts';
+import { createLogger } from '../src/system/log.ts';
+import { EXIT, type Given, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
+import { NAMES, programNamed } from './programs.ts';
+import { runAlone } from './schedule/by-hand.ts';
+import { becomeOwnerOf } from './support/privileges.ts';
+
+/** A mistake in how a program was called, or in the configuration; the message says what is right. */
+class Misuse extends Error {}
+
+/** For what is still open when a program is done. */
+const LINGER_MS = 1000;
+/** For a program to end when it was asked to; systemd waits a little longer. */
+const PATIENCE_MS = 18_000;
+
+const COMMON = {
+  config: { type: 'string' },
+  url: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  trigger: { type: 'string' },
+} as const;
+
+async function overview(): Promise<string> {
+  const lines: string[] = [];
+  for (const name of NAMES) lines.push(`  ${name.padEnd(24)}${(await programNamed(name))?.summary}`);
+  return `Programs of operations, which the scheduler (edge-health-ops.service) runs and people may.
+
+Usage: edge-health ops NAME [OPTIONS]
+
+${lines.join('\n')}
+
+Each has --help. Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
+`;
+}
+
+function helpOf({ help, summary, usage }: OpsProgram): string {
+  return `${summary}.
+
+Usage: edge-health ops ${usage}
+
+${help === '' ? '' : `${help}\n`}  --config FILE   configuration; otherwise as the service finds it
+  --url URL       the service's address; otherwise localhost and the port of the configuration
+  --json          one JSON document instead of text
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
+`;
+}
+
+function given(program: OpsProgram, argv: readonly string[]): Given {
+  try {
+    const parsed = parseArgs({ args: [...argv], options: { ...COMMON, ...program.options }, allowPositionals: true, strict: true });
+    if (parsed.positionals.length > program.positionals)
+      throw new Error(`unexpected argument "${parsed.positionals[program.positionals]}"`);
+    return { options: parsed.values as Given['options'], positionals: parsed.positionals };
+  } catch (error) {
+    throw new Misuse(`${(error as Error).message.split('. ')[0]}; see: edge-health ops ${program.name} --help`);
+  }
+}
+
+function restOf(config: Config, url: string | null): RestClient {
+  try {
+    return serviceOf(config.rest, url);
+  } catch (error) {
+    throw new Misuse(`rest.token_file cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal): OpsContext {
+  const text = (name: string): string | null => (options[name] as string | undefined) ?? null;
+  const file = resolve(configPath(text('config'), process.env, fileURLToPath(PROGRAMS.config)));
+  const loaded = loadConfig(file);
+  if (!loaded.ok) throw new Misuse(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
+  const { config } = loaded;
+  const installed = installation();
+  const dataFolder = dataPath(config, process.env, installed.dataFolder);
+  process.umask(0o027); // As the units have it: what lies in the data folder is not for everybody.
+  if (!program.keepsPrivileges) becomeOwnerOf(dataFolder, process.env);
+  const trigger = text('trigger') ?? 'manual';
+  if (!isTrigger(trigger)) throw new Misuse(`--trigger is "${trigger}"; allowed: ${TRIGGERS.join(', ')}`);
+  return {
+    config,
+    configFile: file,
+    dataFolder,
+    version: installed.version,
+    rest: restOf(config, text('url')),
+    environment: process.env,
+    trigger,
+    signal,
+    nowMs: Date.now,
+    log: createLogger(process.stderr, config.log.level).log,
+    progress: (line) => {
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
+    },
+  };
+}
+
+const TRIGGERS: readonly Trigger[] = ['schedule', 'missed', 'manual'];
+
+function isTrigger(text: string): text is Trigger {
+  return (TRIGGERS as readonly string[]).includes(text);
+}
+
+const COLOURS: Readonly<Record<string, string>> = { OK: '32', WARNING: '33', CRITICAL: '31', UNKNOWN: '35' };
+
+/** The status word that a line begins with, in its colour. */
+function coloured(line: string): string {
+  return process.stdout.isTTY
+    ? line.replace(/^(\s*)(OK|WARNING|CRITICAL|UNKNOWN)\b/, (_, space, word) => `${space}\x1b[1;${COLOURS[word]}m${word}\x1b[0m`)
+    : line;
+}
+
+async function main([name, ...rest]: readonly string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    process.stdout.write(await overview());
+    return name === undefined ? EXIT.UNKNOWN : EXIT.OK;
+  }
+  try {
+    const program = await programNamed(name);
+    if (!program) throw new Misuse(`there is no program "${name}"; programs: ${NAMES.join(', ')}`);
+    const arguments_ = given(program, rest);
+    if (arguments_.options['help']) {
+      process.stdout.write(helpOf(program));
+      return EXIT.OK;
+    }
+    const ending = new AbortController();
+    const end = (signal: string): void => {
+      ending.abort(new Error(`ended by ${signal}`));
+      setTimeout(() => process.exit(EXIT.UNKNOWN), PATIENCE_MS).unref();
+    };
+    // Not once: npm passes on what the terminal sent already.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => end(signal));
+    const outcome = await runAlone(program, contextOf(program, arguments_, ending.signal), arguments_);
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+    const text = arguments_.options['json'] ? JSON.stringify(outcome.document, null, 2) : outcome.lines.map(coloured).join('\n');
+    if (text !== '') process.stdout.write(`${text}\n`);
+    return outcome.exitCode ?? EXIT[outcome.status];
+  } catch (error) {
+    const { message, stack } = error as Error;
+    process.stderr.write(`edge-health ops: ${error instanceof Misuse ? message : (stack ?? message)}\n`);
+    return EXIT.UNKNOWN;
+  }
+}
+
+// Whoever read the output may have gone (a closed pipe): what was done counts all the same.
+process.stdout.on('error', () => undefined);
+
+main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+  // What hangs must not keep a process that is done; whatever is left of its output goes out before.
+  setTimeout(() => process.exit(), LINGER_MS).unref();
+});

@@ -1,0 +1,7 @@
+#!/bin/sh
+# npm run ops, npm run ops:NAME: installs and builds what is missing or out of date, then becomes `edge-health ops NAME`.
+set -eu
+cd "$(dirname -- "$0")/.."
+sh scripts/install.sh
+sh scripts/build.sh
+exec bin/edge-health ops "$@"
