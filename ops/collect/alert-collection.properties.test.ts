@@ -1,0 +1,146 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import t from 'tap';
+import type { Alert, Severity } from '../../src/core/alert.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { AlertCollection } from './alert-collection.ts';
+import { type AlertRecord, changeKey } from './alert-record.ts';
+import { AlertService } from './testing/alert-service.ts';
+import { contextFor } from './testing/context.ts';
+
+const NOW = Date.parse('2026-03-04T05:06:07.089Z');
+
+type Files = ReadonlyMap<string, Buffer>;
+
+function filesOf(folder: string): Files {
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
+}
+
+function restore(folder: string, files: Files): void {
+  for (const name of readdirSync(folder)) rmSync(join(folder, name));
+  for (const [name, content] of files) writeFileSync(join(folder, name), content);
+}
+
+function recordsOf(folder: string): AlertRecord[] {
+  const lines = readdirSync(folder)
+    .filter((name) => name.endsWith('.ndjson'))
+    .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean));
+  return lines.map((line) => JSON.parse(line) as AlertRecord);
+}
+
+/** What a kill leaves of the step from one state of the folder to the next: so much of the bytes appended, and the old cursor. */
+function killedBetween(before: Files, after: Files, part: number): Files {
+  const grown = [...after].filter(([name, content]) => name.endsWith('.ndjson') && content.length !== before.get(name)?.length);
+  // The file with the line that has the place is written last.
+  const appended = grown
+    .map(([name, content]) => ({ name, bytes: content.subarray(before.get(name)?.length ?? 0) }))
+    .sort((a, b) => Number(a.bytes.includes('"place"')) - Number(b.bytes.includes('"place"')));
+  let left = Math.round(part * appended.reduce((sum, { bytes }) => sum + bytes.length, 0));
+  const killed = new Map(before);
+  for (const { name, bytes } of appended) {
+    if (left > 0) killed.set(name, Buffer.concat([before.get(name) ?? Buffer.alloc(0), bytes.subarray(0, left)]));
+    left -= bytes.length;
+  }
+  return killed;
+}
+
+const change: fc.Arbitrary<Omit<Alert, 'alert_id'> & { alert: number }> = fc.record({
+  alert: fc.nat(6),
+  severity: fc.constantFrom<Severity>('WARNING', 'ERROR', 'CRITICAL'),
+  metric: fc.constant('cpu_percent'),
+  value: fc.constant(95.5),
+  threshold: fc.constant(90),
+  // Several within one millisecond, over days, and of nodes with clocks that are far off.
+  timestamp: fc.constantFrom(0, 0, 0, -1, -DAY_MS, -2 * DAY_MS, -20_000 * DAY_MS, 900 * DAY_MS).map((ago) => isoUtc(NOW + ago)),
+  resolved: fc.boolean(),
+});
+
+type Step =
+  | {
+      readonly kind: 'run' | 'kill';
+      readonly news: readonly Alert[];
+      readonly page: number;
+      readonly part: number;
+      readonly loses: boolean;
+    }
+  | { readonly kind: 'replace'; readonly news: readonly Alert[]; readonly keeps: readonly boolean[] };
+
+const news = fc
+  .array(change, { maxLength: 12 })
+  .map((list) => list.map(({ alert, ...more }) => ({ alert_id: `robot_${alert % 3}/cpu_percent/${alert}`, ...more })));
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('run' as const, 'kill' as const, 'kill' as const),
+    news,
+    page: fc.nat(4),
+    part: fc.oneof(
+      fc.nat(1000).map((thousandths) => thousandths / 1000),
+      fc.constantFrom(0, 1),
+    ),
+    loses: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('replace' as const), news, keeps: fc.array(fc.boolean(), { maxLength: 30 }) }),
+);
+
+t.test('each change is collected once, wherever runs are killed, the cursor is lost or the database is replaced', async (t) => {
+  const service = await AlertService.start(t, 3);
+  const folders = temporaryFolder(t);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+      const folder = mkdtempSync(join(folders, 'alerts-'));
+      service.replace([]);
+      const everything = new Map<string, Alert>();
+      const run = async (): Promise<void> => {
+        const collection = await AlertCollection.open(contextFor('', service.url, { nowMs: () => NOW }), {
+          folder,
+          sinceMs: null,
+          dryRun: false,
+        });
+        await collection.run();
+      };
+      for (const one of steps) {
+        // The database has a change once.
+        const news = one.news.filter((alert, i, all) => {
+          const key = changeKey(alert);
+          return !everything.has(key) && all.findIndex((other) => changeKey(other) === key) === i;
+        });
+        for (const alert of news) everything.set(changeKey(alert), alert);
+        if (one.kind === 'replace') {
+          service.replace([...news, ...service.changes.filter((_, i) => one.keeps[i % (one.keeps.length || 1)] ?? true)]);
+          continue;
+        }
+        service.changes = [...service.changes, ...news];
+        const states: Files[] = [];
+        service.beforePage = () => states.push(filesOf(folder));
+        await run();
+        service.beforePage = () => undefined;
+        if (one.kind === 'run') continue;
+        states.push(filesOf(folder));
+        const at = Math.min(one.page, states.length - 2);
+        restore(folder, killedBetween(states[at] as Files, states[at + 1] as Files, one.part));
+        if (one.loses) rmSync(join(folder, 'cursor.json'), { force: true });
+      }
+      const collectable = new Set(service.changes.map(changeKey));
+      await run();
+      const records = recordsOf(folder);
+      const keys = records.map(changeKey);
+      t.equal(new Set(keys).size, keys.length, 'none twice');
+      t.equal(new Set(records.map(({ sequence }) => sequence)).size, records.length, 'each with a number of its own');
+      for (const key of collectable) if (!keys.includes(key)) t.fail(`lost: ${key}`);
+      for (const record of records) {
+        const { alert_id, metric, resolved, severity, threshold, timestamp, value } = record;
+        t.same({ alert_id, severity, metric, value, threshold, timestamp, resolved }, everything.get(changeKey(record)), 'as it was');
+      }
+      const names = readdirSync(folder).filter((name) => name.endsWith('.ndjson'));
+      if (names.some((name) => name < 'alerts_2026-03-02' || name > 'alerts_2026-03-04.ndjson')) t.fail(`odd files: ${names}`);
+      const before = filesOf(folder);
+      await run();
+      t.same(filesOf(folder), before, 'without news nothing is written');
+      rmSync(folder, { recursive: true });
+    }),
+    { numRuns: 100 },
+  );
+});

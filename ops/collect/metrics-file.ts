@@ -1,0 +1,51 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Appended, appendLines } from '../support/append.ts';
+import { datedFiles, utcDay } from '../support/dated-files.ts';
+import { makeFolder } from '../support/folder.ts';
+
+/** `metrics_2026-03-04.csv`; `metrics_2026-03-04.2.csv` and so on where the columns changed within the day. */
+export const METRICS_FILE = /^metrics_(\d{4}-\d{2}-\d{2})(?:\.(\d{1,6}))?\.csv$/;
+
+export interface Written extends Appended {
+  readonly file: string;
+  /** Whether the file was begun by this. */
+  readonly isNew: boolean;
+}
+
+/** Appends records to the file of the UTC day of `ms`. Throws what the disk does. */
+export async function appendMetrics(folder: string, header: string, records: string, ms: number): Promise<Written> {
+  await makeFolder(folder);
+  const { name, isNew } = await fileOfDay(folder, utcDay(ms), header);
+  return { ...(await appendLines(join(folder, name), records, { head: header })), file: name, isNew };
+}
+
+/** The last file of the day if its columns are these, else the next: files in the order of their numbers are in the order of writing. */
+async function fileOfDay(folder: string, day: string, header: string): Promise<{ readonly name: string; readonly isNew: boolean }> {
+  const files = (await datedFiles(folder, METRICS_FILE)).filter((file) => file.day === day);
+  const last = Math.max(0, ...files.map(({ name }) => numberOf(name)));
+  const isNew = last === 0 || !(await canContinue(join(folder, nameOf(day, last)), header));
+  return { name: nameOf(day, isNew ? last + 1 : last), isNew };
+}
+
+/** Of a file's place among those of its day, from 1. */
+export function numberOf(name: string): number {
+  return Number(METRICS_FILE.exec(name)?.[2] ?? 1);
+}
+
+function nameOf(day: string, number: number): string {
+  return number === 1 ? `metrics_${day}.csv` : `metrics_${day}.${number}.csv`;
+}
+
+/** Whether it begins with this header, or has no more than a torn part of it. */
+async function canContinue(file: string, header: string): Promise<boolean> {
+  const wanted = Buffer.from(header);
+  let handle: FileHandle | null = null;
+  try {
+    handle = await open(file, 'r');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted.length), 0, wanted.length, 0);
+    return wanted.subarray(0, bytesRead).equals(buffer.subarray(0, bytesRead));
+  } finally {
+    await handle?.close();
+  }
+}

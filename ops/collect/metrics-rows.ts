@@ -1,0 +1,101 @@
+import { METRICS } from '../../src/core/metrics.ts';
+import { isoUtc } from '../../src/core/time.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { type Cell, csvRecord } from '../support/csv.ts';
+import type { Moment } from './moment.ts';
+import type { NodeValues } from './node-values.ts';
+
+/** /status, also of a service that is older than this program. */
+export type CollectedStatus = Omit<StatusDocument, 'process'> & {
+  readonly process?: { readonly resident_memory_bytes?: number | null; readonly cpu_seconds?: number | null } | null;
+};
+
+/** What is known of the service at one moment, or why nothing is. */
+export interface Collected {
+  readonly moment: Moment;
+  /** Null: it did not answer. */
+  readonly status: CollectedStatus | null;
+  readonly values: ReadonlyMap<string, NodeValues>;
+  /** Why it did not answer, or what is missing of the answer; null: nothing. */
+  readonly reason: string | null;
+}
+
+type Node = CollectedStatus['nodes'][number];
+
+interface Source {
+  readonly collected: Collected;
+  readonly name: string;
+  readonly node: Node | null;
+  readonly values: NodeValues | null;
+}
+
+type Column = (source: Source) => Cell | undefined;
+
+const ofStatus =
+  (cell: (status: CollectedStatus) => Cell | undefined): Column =>
+  ({ collected: { status } }) =>
+    status === null ? null : cell(status);
+
+/** Of every node. */
+const NODE_COLUMNS: Readonly<Record<string, Column>> = {
+  time: ({ collected }) => isoUtc(collected.moment.ms),
+  boot_seconds: ({ collected }) => collected.moment.bootSeconds,
+  node_name: ({ name }) => name,
+  local: ({ node }) => node?.local ?? true,
+  answered: ({ collected }) => collected.status !== null,
+  reason: ({ collected }) => collected.reason,
+  status: ({ node, values }) => values?.status ?? node?.status,
+  silent: ({ node }) => node?.silent,
+  age_seconds: ({ node }) => node?.age_seconds,
+  period_seconds: ({ node }) => node?.period_seconds,
+  sample_time: ({ node, values }) => values?.sampleTime ?? node?.timestamp,
+  ...Object.fromEntries(METRICS.map((metric): [string, Column] => [metric, ({ values }) => values?.readings[metric]])),
+};
+
+/** Of this machine and its service: in the row of its own node alone, or 300 nodes would fill the disk with repetitions. */
+const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
+  boot_id: ({ collected }) => collected.moment.bootId,
+  monotonic_seconds: ({ collected }) => collected.moment.monotonicSeconds,
+  version: ofStatus(({ version }) => version),
+  service_started: ofStatus(({ started }) => started),
+  service_uptime_seconds: ofStatus(({ uptime_seconds }) => uptime_seconds),
+  service_memory_bytes: ofStatus(({ process }) => process?.resident_memory_bytes),
+  service_cpu_seconds: ofStatus(({ process }) => process?.cpu_seconds),
+  configured_hertz: ofStatus(({ publish }) => publish.configured_hertz),
+  measured_hertz: ofStatus(({ publish }) => publish.measured_hertz),
+  samples: ofStatus(({ publish }) => publish.samples),
+  missed_samples: ofStatus(({ publish }) => publish.missed),
+  gathered_statuses: ofStatus(({ gathered }) => gathered?.statuses),
+  open_warning: ofStatus(({ open_alerts }) => open_alerts.WARNING),
+  open_error: ofStatus(({ open_alerts }) => open_alerts.ERROR),
+  open_critical: ofStatus(({ open_alerts }) => open_alerts.CRITICAL),
+  storage_state: ofStatus(({ storage }) => storage.state),
+  storage_bytes: ofStatus(({ storage }) => storage.size_bytes),
+  samples_pending: ofStatus(({ storage }) => storage.samples_pending),
+  samples_lost: ofStatus(({ storage }) => storage.samples_lost),
+  undervoltage: ofStatus(({ power }) => power.undervoltage),
+  throttle_events: ofStatus(({ power }) => power.throttle_events),
+};
+
+export const COLUMNS: readonly string[] = [...Object.keys(NODE_COLUMNS), ...Object.keys(SERVICE_COLUMNS)];
+
+/** First line of every file of this version; a file with another one is not continued. */
+export const HEADER = csvRecord(COLUMNS);
+
+const NODE_CELLS = Object.values(NODE_COLUMNS);
+const SERVICE_CELLS = Object.values(SERVICE_COLUMNS);
+const NO_SERVICE_CELLS: readonly null[] = SERVICE_CELLS.map(() => null);
+
+/** One record a node; where the service did not answer one alone, of `ownNode`. */
+export function metricsRows(collected: Collected, ownNode: string): string[] {
+  if (collected.status === null) return [row({ collected, name: ownNode, node: null, values: null })];
+  return collected.status.nodes.map((node) =>
+    row({ collected, name: node.node_name, node, values: collected.values.get(node.node_name) ?? null }),
+  );
+}
+
+function row(source: Source): string {
+  const cells = NODE_CELLS.map((cell) => cell(source) ?? null);
+  const isOwn = source.node?.local ?? true;
+  return csvRecord([...cells, ...(isOwn ? SERVICE_CELLS.map((cell) => cell(source) ?? null) : NO_SERVICE_CELLS)]);
+}

@@ -1,0 +1,27 @@
+import type { CollectedStatus } from '../metrics-rows.ts';
+
+/** A status document with what is collected of it. */
+export function statusWith(more: Partial<CollectedStatus> = {}): CollectedStatus {
+  const node = {
+    node_name: 'unit_7',
+    local: true,
+    status: 'OK' as const,
+    timestamp: '2026-03-04T05:06:07.000Z',
+    age_seconds: 0.5,
+    period_seconds: 1,
+    silent: false,
+  };
+  return {
+    version: '1.2.3',
+    started: '2026-03-01T00:00:00.000Z',
+    uptime_seconds: 1000,
+    nodes: [node],
+    gathered: null,
+    open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
+    publish: { configured_hertz: 1, measured_hertz: 1, samples: 1000, missed: 0 },
+    power: { undervoltage: null, throttle_events: 3 },
+    storage: { state: 'ok', size_bytes: 4096, samples_pending: 2, samples_lost: 0 },
+    process: { resident_memory_bytes: 60_000_000, cpu_seconds: 4 },
+    ...more,
+  } as CollectedStatus; // The rest of the document is not collected.
+}

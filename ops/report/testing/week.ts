@@ -1,0 +1,71 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DAY_MS, MINUTE_MS } from '../../../src/core/time.ts';
+import { type CollectedStatus, HEADER, metricsRows } from '../../collect/metrics-rows.ts';
+import { statusWith } from '../../collect/testing/status.ts';
+import { utcDay } from '../../support/dated-files.ts';
+
+export const END = Date.parse('2026-03-08T00:00:00.000Z');
+export const START = END - 7 * DAY_MS;
+const BOOTED = START - 1000 * 1000;
+
+/** One row a minute of a week, as they are told when nothing happens. */
+export interface Minute {
+  /** Real time, which the wall clock shows unless it was set. */
+  ms: number;
+  wallOffsetMs: number;
+  bootId: string;
+  bootedMs: number;
+  sleptSeconds: number;
+  answered: boolean;
+  started: string;
+  status: Partial<CollectedStatus>;
+  samples: number;
+  cpuSeconds: number;
+  memoryBytes: number;
+}
+
+export function perfectWeek(): Minute[] {
+  return Array.from({ length: 10_080 }, (_, i) => ({
+    ms: START + i * MINUTE_MS + 50,
+    wallOffsetMs: 0,
+    bootId: 'boot/1',
+    bootedMs: BOOTED,
+    sleptSeconds: 0,
+    answered: true,
+    started: '2026-02-28T00:00:00.000Z',
+    status: {},
+    samples: 5000 + 60 * i,
+    cpuSeconds: 10 + 0.6 * i,
+    memoryBytes: 60_000_000 + (i % 11) * 100_000,
+  }));
+}
+
+export function rowOf(minute: Minute): { readonly ms: number; readonly row: string } {
+  const ms = minute.ms + minute.wallOffsetMs;
+  const bootSeconds = (minute.ms - minute.bootedMs) / 1000;
+  const status = statusWith({
+    started: minute.started,
+    publish: { configured_hertz: 1, measured_hertz: 1, samples: minute.samples, missed: 0 },
+    process: { resident_memory_bytes: minute.memoryBytes, cpu_seconds: minute.cpuSeconds },
+    ...minute.status,
+  });
+  const readings = { cpu_percent: 20, memory_percent: 40, disk_percent: 50, temperature: null };
+  const [row = ''] = metricsRows(
+    {
+      moment: { ms, bootId: minute.bootId, bootSeconds, monotonicSeconds: bootSeconds - minute.sleptSeconds },
+      status: minute.answered ? status : null,
+      values: new Map([['unit_7', { status: 'OK', sampleTime: null, readings }]]),
+      reason: minute.answered ? null : 'ECONNREFUSED',
+    },
+    'unit_7',
+  );
+  return { ms, row };
+}
+
+/** Writes rows as collect_metrics does: each into the file of its own day. */
+export function writeWeek(data: string, minutes: readonly Minute[]): void {
+  mkdirSync(join(data, 'metrics'), { recursive: true });
+  const days = Map.groupBy(minutes.map(rowOf), ({ ms }) => utcDay(ms));
+  for (const [day, rows] of days) writeFileSync(join(data, 'metrics', `metrics_${day}.csv`), HEADER + rows.map(({ row }) => row).join(''));
+}

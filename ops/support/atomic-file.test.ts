@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { readIfThere, writeAtomically } from './atomic-file.ts';
+
+t.test('a file is replaced, and nothing is left beside it', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'file');
+  t.equal(await readIfThere(file), null);
+  await writeAtomically(file, 'one', { durable: true });
+  await writeAtomically(file, 'two');
+  t.equal(await readIfThere(file), 'two');
+  t.same(readdirSync(folder), ['file']);
+  await t.rejects(readIfThere(folder), { code: 'EISDIR' });
+});
+
+t.test('a full disk leaves the old content', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  const file = join(disk.folder, 'file');
+  await writeAtomically(file, 'old');
+  disk.fill();
+  await t.rejects(writeAtomically(file, 'x'.repeat(10_000)), { code: 'ENOSPC' });
+  t.equal(readFileSync(file, 'utf8'), 'old');
+  t.same(readdirSync(disk.folder).sort(), ['file', 'filler']);
+});

@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { type Cell, csvRecord, parseCsvRecord } from './csv.ts';
+
+const cell: fc.Arbitrary<Cell> = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.constantFrom('a,b', 'say "no"', '"', ',', '""', 'line\nbreak', 'nul\0', ' padded ', 'ü → €'),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+);
+
+/** What a reader gets back. */
+function expected(value: Cell): string {
+  if (value === null || (typeof value === 'number' && !Number.isFinite(value))) return '';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is they that are replaced.
+  return String(value).replaceAll(/[\u0000-\u001f\u007f\u0085\u2028\u2029]+/g, ' ');
+}
+
+t.test('a record is one line, and every cell comes back', async (t) => {
+  fc.assert(
+    fc.property(fc.array(cell, { minLength: 1, maxLength: 8 }), (cells) => {
+      const record = csvRecord(cells);
+      const line = record.slice(0, -2);
+      const back = parseCsvRecord(line);
+      return (
+        record.endsWith('\r\n') &&
+        !/[\r\n]/.test(line) &&
+        JSON.stringify(back) === JSON.stringify(cells.map(expected)) &&
+        JSON.stringify(parseCsvRecord(`${line}\r`)) === JSON.stringify(back)
+      );
+    }),
+    { numRuns: 1000 },
+  );
+  t.pass();
+});
+
+t.test('quoting is that of RFC 4180', async (t) => {
+  t.equal(csvRecord(['a,b', 'say "no"', null, 1.5, true, Number.NaN, '']), '"a,b","say ""no""",,1.5,true,,\r\n');
+  t.equal(parseCsvRecord('a,"b'), null, 'an open quote');
+  t.equal(parseCsvRecord('a,b"c'), null, 'a quote within');
+  t.same(parseCsvRecord(''), ['']);
+});

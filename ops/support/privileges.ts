@@ -1,0 +1,42 @@
+import { statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+
+/** The types of Node lack it. */
+type WithInitgroups = NodeJS.Process & { initgroups(user: number, extraGroup: number): void };
+
+/** As the unit has it (SupplementaryGroups=): a backup made by hand has the journal's share, too. */
+const JOURNAL_GROUP = 'systemd-journal';
+
+/**
+ * Root becomes the user whose folder it is, for good: what is made in there stays theirs, and programs that are started find that user's
+ * home. Nothing happens to anybody else, nor where the folder is root's or missing.
+ */
+export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): void {
+  if (process.getuid?.() !== 0) return;
+  const owner = statSync(folder, { throwIfNoEntry: false });
+  if (!owner || owner.uid === 0) return;
+  try {
+    (process as WithInitgroups).initgroups(owner.uid, owner.gid);
+  } catch {
+    process.setgroups?.([owner.gid]); // A user without a name.
+  }
+  try {
+    process.setgroups?.([...(process.getgroups?.() ?? []), JOURNAL_GROUP]);
+  } catch {
+    // No such group here: no journal either.
+  }
+  process.setgid?.(owner.gid);
+  process.setuid?.(owner.uid);
+  const { HOME, LOGNAME, USER } = identity();
+  Object.assign(environment, { HOME, LOGNAME, USER });
+}
+
+function identity(): { readonly HOME: string; readonly LOGNAME: string; readonly USER: string } {
+  try {
+    const { homedir, username } = userInfo();
+    return { HOME: homedir, LOGNAME: username, USER: username };
+  } catch {
+    const name = String(process.getuid?.());
+    return { HOME: '/', LOGNAME: name, USER: name };
+  }
+}

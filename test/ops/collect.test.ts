@@ -1,0 +1,230 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { parse, stringify } from 'yaml';
+import { ALERTS_FILE, type AlertRecord, changeKey } from '../../ops/collect/alert-record.ts';
+import { METRICS_FILE } from '../../ops/collect/metrics-file.ts';
+import { contextFor, GIVEN } from '../../ops/collect/testing/context.ts';
+import { collectAlerts } from '../../ops/collect_alerts.ts';
+import { collectMetrics } from '../../ops/collect_metrics.ts';
+import { generateReport } from '../../ops/generate_7day_report.ts';
+import type { ReportDocument } from '../../ops/report/report.ts';
+import { parseCsvRecord } from '../../ops/support/csv.ts';
+import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
+import type { Alert } from '../../src/core/alert.ts';
+import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
+
+/** The processor's alerts come on a busy machine whatever the threshold; memory's are the test's own. */
+const cpu = { warning: 99.8, critical: 99.9 };
+const ALARMED = {
+  node_name: 'unit_7',
+  publish_frequency: 50,
+  thresholds: { cpu, memory: { warning: 0.1, critical: 0.2 } },
+  alerts: { raise_after_seconds: 0, clear_after_seconds: 0, hysteresis_percent: 0 },
+};
+const CALM = { ...ALARMED, thresholds: { cpu, memory: { warning: 99.8, critical: 99.9 } } };
+
+/** Lowers and raises the thresholds of a running service all the time, so that alerts come and go, until the returned function is called. */
+function alarm(t: Test, service: RunningService, folder: string): () => void {
+  const file = join(folder, readdirSync(folder).find((name) => /^config-.*yaml$/.test(name)) ?? '');
+  const { ros, rest, storage } = parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  let isAlarmed = false;
+  const timer = setInterval(() => {
+    isAlarmed = !isAlarmed;
+    writeFileSync(file, stringify({ ...(isAlarmed ? ALARMED : CALM), ros, rest, storage }));
+    service.process.kill('SIGHUP');
+  }, 120);
+  t.teardown(() => clearInterval(timer));
+  return () => clearInterval(timer);
+}
+
+function folderOf(t: Test): string {
+  const { path, remove } = temporaryFolder();
+  t.teardown(remove);
+  return path;
+}
+
+async function start(t: Test, folder: string, config: Record<string, unknown>): Promise<RunningService> {
+  const service = await RunningService.start(folder, { config });
+  t.teardown(() => service.end());
+  await service.until<{ publish?: { samples: number } }>('/status', ({ publish }) => (publish?.samples ?? 0) >= 3);
+  return service;
+}
+
+function linesIn(data: string, what: 'metrics' | 'alerts'): string[] {
+  const folder = join(data, what);
+  const names = readdirSync(folder).filter((name) => (what === 'metrics' ? METRICS_FILE : ALERTS_FILE).test(name));
+  return names.sort().flatMap((name) => {
+    const text = readFileSync(join(folder, name), 'utf8');
+    if (text !== '' && !text.endsWith('\n')) throw new Error(`${name} ends with a torn line`);
+    return text.split('\n').slice(0, -1);
+  });
+}
+
+function rowsIn(data: string): Record<string, string>[] {
+  const [header = '', ...rows] = linesIn(data, 'metrics');
+  const columns = parseCsvRecord(header) ?? [];
+  return rows.map((row) => Object.fromEntries((parseCsvRecord(row) ?? []).map((cell, i) => [columns[i] ?? `column ${i}`, cell])));
+}
+
+const collectedIn = (data: string): AlertRecord[] => linesIn(data, 'alerts').map((line) => JSON.parse(line) as AlertRecord);
+
+/** Every change that the service has, asked for as anybody may. */
+async function changesOf(service: RunningService): Promise<Alert[]> {
+  const { data } = await service.json<{ data: Alert[] }>('/alerts?changes=true&limit=10000');
+  return data;
+}
+
+/** Each change once, and every one up to the last one collected. */
+function checkCollected(t: Test, data: string, before: readonly Alert[]): void {
+  const keys = collectedIn(data).map(changeKey);
+  t.equal(new Set(keys).size, keys.length, `${keys.length} changes, none twice`);
+  const missing = before.filter((alert) => !keys.includes(changeKey(alert)));
+  t.same(missing, [], `none of ${before.length} is missing`);
+}
+
+t.test('rows say what /health says, also that the service hangs or is gone', async (t) => {
+  const folder = folderOf(t);
+  const data = folderOf(t);
+  const service = await start(t, folder, { ...CALM, publish_frequency: 1 });
+  const context = contextFor(data, service.url);
+  for (let i = 0; i < 3; i += 1) t.match(await collectMetrics.run(context, GIVEN), { status: 'OK', document: { answered: true, rows: 1 } });
+  for (const row of rowsIn(data)) {
+    const from = row['sample_time'] ?? '';
+    const { data: samples } = await service.json<{ data: Record<string, unknown>[] }>(`/health/history?from=${from}&limit=1`);
+    const cell = (value: unknown): string => (value === null ? '' : String(value));
+    const measured = Object.fromEntries(Object.entries(samples[0] ?? {}).map(([name, value]) => [name, cell(value)]));
+    const { cpu_percent, disk_percent, memory_percent, node_name, sample_time, status, temperature } = row;
+    t.same({ cpu_percent, memory_percent, disk_percent, temperature, status, node_name, timestamp: sample_time }, measured);
+    t.match(row, { answered: 'true', local: 'true', silent: 'false', reason: '', configured_hertz: '1', storage_state: 'ok' });
+  }
+  const { started } = await service.json<{ started: string }>('/status');
+  t.equal(rowsIn(data).at(-1)?.['service_started'], started);
+
+  const hasty = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, deadlines: { ...DEFAULT_CONFIG.ops.deadlines, collect_metrics: 1 } } };
+  service.process.kill('SIGSTOP');
+  t.match(await collectMetrics.run({ ...context, config: hasty }, GIVEN), { status: 'WARNING', document: { answered: false } });
+  service.process.kill('SIGCONT');
+  await service.end('SIGKILL');
+  t.match(await collectMetrics.run(context, GIVEN), { status: 'WARNING', lines: [/does not answer .*ECONNREFUSED.*systemctl status/] });
+  const [hung, gone, ...more] = rowsIn(data).slice(3);
+  t.match(hung, { node_name: 'health_monitor', answered: 'false', reason: 'no answer within 0.8 s', samples: '', cpu_percent: '' });
+  t.match(gone, { answered: 'false', reason: /ECONNREFUSED/ });
+  t.same(more, []);
+});
+
+t.test('a service that is killed and started again: what it recorded comes once', async (t) => {
+  const folder = folderOf(t);
+  const data = folderOf(t);
+  const first = await start(t, folder, ALARMED);
+  const critical = '/alerts?metric=memory_percent&severity=CRITICAL&resolved=false';
+  await first.until<{ count: number }>(critical, ({ count }) => count === 1);
+  t.match(await collectAlerts.run(contextFor(data, first.url), GIVEN), { status: 'OK' });
+  await collectMetrics.run(contextFor(data, first.url), GIVEN);
+  const collected = collectedIn(data).length;
+  t.ok(collected >= 2, `${collected} changes`);
+  await first.end('SIGKILL');
+  t.match(await collectAlerts.run(contextFor(data, first.url), GIVEN), { status: 'WARNING', document: { collected: 0 } });
+  await collectMetrics.run(contextFor(data, first.url), GIVEN);
+  const second = await start(t, folder, CALM);
+  await second.until<{ count: number }>('/alerts?metric=memory_percent&resolved=false', ({ count }) => count === 0);
+  const before = await changesOf(second);
+  t.match(await collectAlerts.run(contextFor(data, second.url), GIVEN), { status: 'OK' });
+  checkCollected(t, data, before);
+  const memory = collectedIn(data).filter(({ metric }) => metric === 'memory_percent');
+  t.match(
+    memory.map(({ resolved, severity }) => `${severity}${resolved ? ' resolved' : ''}`),
+    ['WARNING', 'CRITICAL', /resolved/],
+  );
+  t.same(new Set(memory.map(({ began }) => began)), new Set([memory[0]?.timestamp]), 'one episode, from its raise');
+
+  // A place that lies ahead of all that the database has: it is another one's.
+  const cursor = join(data, 'alerts', 'cursor.json');
+  writeFileSync(cursor, JSON.stringify({ ...JSON.parse(readFileSync(cursor, 'utf8')), place: 'zzzzzzzz.1_zzzzzzzz.1_0' }));
+  const again = await collectAlerts.run(contextFor(data, second.url), GIVEN);
+  t.match(again, { status: 'OK', lines: [/another database than before/], document: { replayed: true } });
+  checkCollected(t, data, before);
+  t.match(await collectAlerts.run(contextFor(data, second.url), GIVEN), { document: { replayed: false } });
+
+  await collectMetrics.run(contextFor(data, second.url), GIVEN);
+  const report = await generateReport.run(contextFor(data, second.url), { options: { days: '0.01' }, positionals: [] });
+  t.match(report, {
+    status: 'WARNING',
+    document: {
+      collection: { rows: 3, unanswered: [{ rows: 1 }], gaps: [{ kind: 'period' }] },
+      service: { node_name: 'unit_7', boots: 1, restarts: [{ kind: 'service' }] },
+    },
+  });
+  const { alerts } = report.document as ReportDocument;
+  t.ok(alerts.episodes.CRITICAL >= 1, 'the episode of memory; a busy machine may have had others');
+  t.notOk(alerts.open.some(({ metric }) => metric === 'memory_percent'));
+  t.match(readFileSync(join(data, 'reports', readdirSync(join(data, 'reports'))[0] ?? '', 'report.md'), 'utf8'), /The data is incomplete/);
+});
+
+t.test('programs that are killed at any moment', async (t) => {
+  const folder = folderOf(t);
+  const data = folderOf(t);
+  const service = await start(t, folder, CALM);
+  const calm = alarm(t, service, folder);
+  const config = join(folder, 'ops.yaml');
+  writeFileSync(config, stringify({ storage: { path: data } }));
+  const program = (name: string): string[] => [
+    '--disable-warning=ExperimentalWarning',
+    join(ROOT, 'ops/main.ts'),
+    name,
+    ...['--config', config, '--url', service.url],
+  ];
+  const began = performance.now();
+  t.equal(spawnSync(process.execPath, program('collect_alerts')).status, 0);
+  const whole = performance.now() - began;
+  // A busy machine gets fewer of them.
+  for (let i = 0; i < 10 && (i < 4 || performance.now() - began < 8000); i += 1) {
+    const child = spawn(process.execPath, program(i % 4 === 3 ? 'collect_metrics' : 'collect_alerts'), { stdio: 'ignore' });
+    const ended = once(child, 'exit');
+    // Most of its life it only starts.
+    await new Promise((later) => setTimeout(later, whole * (0.5 + 0.5 * Math.random())));
+    child.kill('SIGKILL');
+    await ended;
+  }
+  calm();
+  const before = await changesOf(service);
+  t.ok(before.length > 10, `${before.length} changes`);
+  t.equal(spawnSync(process.execPath, program('collect_alerts')).status, 0);
+  checkCollected(t, data, before);
+  const { status, stdout } = spawnSync(process.execPath, [...program('collect_metrics'), '--json'], { encoding: 'utf8' });
+  t.equal(status, 0);
+  t.match(JSON.parse(stdout), { answered: true, rows: 1 });
+  for (const row of rowsIn(data)) t.match(row, { answered: 'true', node_name: 'unit_7' });
+});
+
+t.test('a full disk: said with what to do, nothing torn, nothing lost', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  const data = disk.folder;
+  const folder = folderOf(t);
+  const service = await start(t, folder, CALM);
+  const calm = alarm(t, service, folder);
+  const context = contextFor(data, service.url);
+  mkdirSync(join(data, 'alerts'));
+  t.match(await collectMetrics.run(context, GIVEN), { status: 'OK' });
+  await collectAlerts.run(context, GIVEN);
+  disk.fill();
+  // What is left of the last block is used up by some rows.
+  let full = await collectMetrics.run(context, GIVEN);
+  for (let i = 0; i < 30 && full.status === 'OK'; i += 1) full = await collectMetrics.run(context, GIVEN);
+  t.match(full, { status: 'CRITICAL', lines: [/^CRITICAL {2}no row was written: the disk of .* is full; remove what is not needed/] });
+  const rows = rowsIn(data).length;
+  const collected = collectedIn(data).length;
+  await service.until<{ count: number }>('/alerts?changes=true', ({ count }) => count >= collected + 40);
+  t.match(await collectAlerts.run(context, GIVEN), { status: 'CRITICAL', lines: [/the disk of .* is full.*nothing is lost/] });
+  linesIn(data, 'alerts');
+  disk.free();
+  calm();
+  t.match(await collectMetrics.run(context, GIVEN), { status: 'OK', document: { cut_bytes: 0 } });
+  t.equal(rowsIn(data).length, rows + 1);
+  const before = await changesOf(service);
+  t.match(await collectAlerts.run(context, GIVEN), { status: 'OK' });
+  checkCollected(t, data, before);
+});
