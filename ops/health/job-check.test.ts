@@ -1,0 +1,74 @@
+import t from 'tap';
+import type { OpsDocument } from '../../src/http/api/schema.ts';
+import { judgeJobs, judgeScheduler } from './job-check.ts';
+import { recorded } from './testing/recorded.ts';
+import { parseUnits, SCHEDULER_UNIT, type Unit, type UnitsAnswer } from './units.ts';
+
+type Job = OpsDocument['jobs'][number];
+
+const run = (status: 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN', lines: string[] = []): Job['last'] => ({
+  started: '2026-03-04T00:00:00.000Z',
+  duration_seconds: 1,
+  status,
+  exit_code: 0,
+  trigger: 'schedule',
+  lines,
+});
+const job = (name: string, last: Job['last'], schedule = '0 0 * * *'): Job => ({
+  name,
+  schedule,
+  next: null,
+  running_since: null,
+  last,
+  last_success: null,
+  runs: 1,
+  failures: 0,
+  missed: 0,
+  overlaps: 0,
+});
+
+t.test('jobs whose last run failed', async (t) => {
+  const [failed, ...others] = judgeJobs([
+    job('backup_logs', run('CRITICAL', ['the disk is full', 'more'])),
+    job('collect_alerts', run('WARNING')),
+    job('collect_metrics', null),
+    job('generate_7day_report', run('CRITICAL'), 'off'),
+    job('health_check', run('CRITICAL')),
+  ]);
+  t.match(failed, {
+    name: 'job backup_logs',
+    status: 'WARNING',
+    message: 'its run of 2026-03-04T00:00:00.000Z ended with CRITICAL: the disk is full',
+    remedy: 'edge-health ops list; edge-health ops backup_logs',
+  });
+  t.same(
+    others.map(({ name, status }) => [name, status]),
+    [
+      ['job collect_alerts', 'OK'],
+      ['job collect_metrics', 'OK'],
+    ],
+    'neither what is switched off, nor this check itself, which would never be well again',
+  );
+});
+
+t.test('the scheduler, for people', async (t) => {
+  const nowMs = Date.parse('2026-03-04T00:10:00Z');
+  const beat = '2026-03-04T00:09:30.000Z';
+  const none: UnitsAnswer = { kind: 'none', why: 'no systemd' };
+  const [unit] = parseUnits(recorded('systemctl-running.txt'));
+  const installed = (active: string): UnitsAnswer => ({ kind: 'units', units: [{ ...(unit as Unit), id: SCHEDULER_UNIT, active }] });
+  t.match(judgeScheduler({ state: 'running', started: beat, beat }, installed('active'), nowMs), { status: 'OK' });
+  t.match(judgeScheduler({ state: 'never', started: null, beat: null }, installed('inactive'), nowMs), {
+    status: 'WARNING',
+    remedy: 'systemctl enable --now edge-health-ops',
+  });
+  t.match(judgeScheduler({ state: 'stopped', started: beat, beat }, none, nowMs), { status: 'WARNING', remedy: /edge-health ops run/ });
+  t.match(judgeScheduler({ state: 'stopped', started: beat, beat }, installed('failed'), nowMs), {
+    status: 'WARNING',
+    remedy: /journalctl -u edge-health-ops/,
+  });
+  t.match(judgeScheduler({ state: 'running', started: beat, beat: '2026-03-04T00:05:00.000Z' }, none, nowMs), {
+    status: 'WARNING',
+    message: /300 s/,
+  });
+});

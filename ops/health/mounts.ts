@@ -1,0 +1,39 @@
+/** A mounted file system, of /proc/self/mountinfo. */
+export interface Mount {
+  readonly point: string;
+  readonly type: string;
+  /** Of the file system itself, `rw` or `ro` first; a unit's sandbox may show a writable one as read-only. */
+  readonly options: readonly string[];
+}
+
+const ESCAPED = /\\([0-7]{3})/g;
+const unescaped = (text: string): string => text.replaceAll(ESCAPED, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+
+/** proc(5): `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`. */
+export function parseMounts(mountinfo: string): Mount[] {
+  return mountinfo.split('\n').flatMap((line) => {
+    const [front = '', back] = line.split(' - ');
+    const point = front.split(' ')[4];
+    if (back === undefined || point === undefined) return [];
+    const [type = '', , options = ''] = back.split(' ');
+    return [{ point: unescaped(point), type, options: options.split(',') }];
+  });
+}
+
+/** Where an absolute path without symbolic links lies; of several mounts on one point the last one shows. */
+export function mountOf(path: string, mounts: readonly Mount[]): Mount | null {
+  let found: Mount | null = null;
+  for (const mount of mounts) {
+    const isAbove = path === mount.point || path.startsWith(mount.point === '/' ? '/' : `${mount.point}/`);
+    if (isAbove && mount.point.length >= (found?.point.length ?? 0)) found = mount;
+  }
+  return found;
+}
+
+/** Whether /etc/fstab has it mounted read-only, as on machines whose system shall not change. */
+export function isReadOnlyByIntent(point: string, fstab: string): boolean {
+  return fstab.split('\n').some((line) => {
+    const [, where = '', , options = ''] = line.trim().split(/\s+/);
+    return !line.trim().startsWith('#') && unescaped(where) === point && options.split(',').includes('ro');
+  });
+}

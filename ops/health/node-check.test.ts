@@ -1,0 +1,34 @@
+import t from 'tap';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { isOnGraph, judgeNode } from './node-check.ts';
+
+type Node = StatusDocument['nodes'][number];
+
+const node = (age: number | null): Node => ({
+  node_name: 'arm',
+  local: false,
+  status: 'OK',
+  timestamp: null,
+  age_seconds: age,
+  period_seconds: 1,
+  silent: false,
+});
+
+t.test('nodes that must be heard', async (t) => {
+  t.match(judgeNode('arm', node(30), 30, null), { name: 'node arm', status: 'OK', message: 'OK, 30.0 s ago' });
+  t.match(judgeNode('arm', node(31), 30, null), { status: 'CRITICAL', message: 'its last status is 31 s old; at most 30 s are allowed' });
+  t.match(judgeNode('arm', undefined, 30, null), { status: 'CRITICAL', message: 'it was not heard' });
+  t.match(judgeNode('arm', node(null), 30, null), { status: 'CRITICAL', message: 'it was not heard' });
+  t.match(judgeNode('arm', undefined, 30, ['/cell/arm']), {
+    message: 'it was not heard; it is on the graph but sends nothing',
+    remedy: /ros2 topic info/,
+  });
+  t.match(judgeNode('arm', node(99), 30, []), { message: /it is not on the graph/, remedy: /ROS_DOMAIN_ID/ });
+});
+
+t.test('names on the graph have their namespace before them', async (t) => {
+  t.ok(isOnGraph('arm', ['/arm']));
+  t.ok(isOnGraph('arm', ['/cell/arm']));
+  t.ok(isOnGraph('cell/arm', ['/cell/arm']));
+  t.notOk(isOnGraph('arm', ['/forearm', '/arm/controller']));
+});

@@ -1,0 +1,55 @@
+import { $, which } from 'zx/core';
+import { TooLong, within } from './patience.ts';
+
+export interface ToolResult {
+  /** Null: it was ended by a signal. */
+  readonly code: number | null;
+  readonly stdout: string;
+  /** The last line that it complained with; '' if none. */
+  readonly complaint: string;
+}
+
+export interface ToolOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** Where a program lies; null: it is not on the PATH. */
+export async function find(program: string, environment: NodeJS.ProcessEnv): Promise<string | null> {
+  return which(program, { nothrow: true, path: environment['PATH'] ?? '' });
+}
+
+/**
+ * Runs a program of this machine to its end; throws TooLong when it takes more than so many seconds, and kills it and its children then.
+ * zx's own time-out would start `ps` for that, which may be missing. `exec` spares the shell's process.
+ */
+export async function runTool(argv: readonly string[], { environment, seconds, signal }: ToolOptions): Promise<ToolResult> {
+  const env = { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' };
+  const running = $({
+    quiet: true,
+    nothrow: true,
+    detached: true,
+    prefix: 'exec ',
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env,
+  })`${argv}`;
+  try {
+    const { exitCode, stderr, stdout } = await within(seconds, Promise.resolve(running), signal);
+    return { code: exitCode, stdout, complaint: stderr.trim().split('\n').at(-1)?.trim() ?? '' };
+  } catch (error) {
+    endGroup(running.pid);
+    if (error instanceof TooLong) throw new TooLong(`${argv.slice(0, 2).join(' ')} gave ${error.message}`);
+    throw error;
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has just ended by itself.
+  }
+}

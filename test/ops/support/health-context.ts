@@ -1,0 +1,124 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { stringify } from 'yaml';
+import { healthCheck } from '../../../ops/health_check.ts';
+import type { OpsContext, Outcome, Trigger } from '../../../ops/program.ts';
+import { serviceOf } from '../../../src/client/rest.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { ROOT, temporaryFolder } from '../../support/service.ts';
+
+export interface Verdict {
+  readonly name: string;
+  readonly status: string;
+  readonly message: string;
+  readonly remedy: string | null;
+  readonly measured: Readonly<Record<string, unknown>>;
+}
+
+export interface HealthDocument {
+  readonly status: string;
+  readonly summary: string;
+  readonly checks: readonly Verdict[];
+}
+
+export interface HealthRun extends Outcome {
+  readonly document: HealthDocument;
+  /** By the name of what was looked at. */
+  readonly of: (name: string) => Verdict | undefined;
+}
+
+export interface Site {
+  readonly folder: string;
+  readonly dataFolder: string;
+  /** Address of the service, or where none is. */
+  readonly url: string;
+  /** Programs in here are found before those of the machine; nothing else is when `isolated`. */
+  readonly programs: string;
+}
+
+/** A place for programs that stand for those of the machine. */
+export function siteAt(folder: string, url: string, dataFolder = join(folder, 'data')): Site {
+  const programs = join(folder, 'programs');
+  mkdirSync(programs, { recursive: true });
+  return { folder, dataFolder, url, programs };
+}
+
+/** Puts a shell script in front of a program of the machine. */
+export function provide({ programs }: Site, name: string, script: string): void {
+  const file = join(programs, name);
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+}
+
+/** A program that prints what it printed on a real machine (test/fixtures/health-check). */
+export function provideRecorded(site: Site, name: string, recording: string): void {
+  provide(site, name, `exec cat '${ROOT}/test/fixtures/health-check/${recording}'`);
+}
+
+/** Where nobody listens: a port that the kernel gives to nobody. */
+export const NOWHERE = 'http://127.0.0.1:1';
+
+/** A folder that goes with the test. */
+export function place(t: Pick<Test, 'teardown'>): string {
+  const { path, remove } = temporaryFolder();
+  t.teardown(remove);
+  return path;
+}
+
+/** The history of today. */
+export function logOf(site: Site): string {
+  const [name] = readdirSync(join(site.dataFolder, 'logs'));
+  return readFileSync(join(site.dataFolder, 'logs', name as string), 'utf8');
+}
+
+let files = 0;
+
+/** The configuration of the site over `ops.check`; the file's path. */
+export function configure(site: Site, check: object = {}, more: object = {}): string {
+  files += 1;
+  const file = join(site.folder, `ops-${files}.yaml`);
+  const address = new URL(site.url);
+  // Whether this machine has two gigabytes to spare is not what is tested.
+  const ops = { check: { min_free_megabytes: 0, ...check }, ...more };
+  writeFileSync(file, stringify({ rest: { host: '127.0.0.1', port: Number(address.port) }, storage: { path: site.dataFolder }, ops }));
+  return file;
+}
+
+export function environmentOf({ programs }: Site): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
+}
+
+export interface RunSettings {
+  readonly check?: object;
+  readonly more?: object;
+  readonly trigger?: Trigger;
+  readonly options?: Readonly<Record<string, boolean>>;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs the check in this process, as the scheduler does. */
+export async function checkAt(
+  site: Site,
+  { check, more, options = {}, signal, trigger = 'schedule' }: RunSettings = {},
+): Promise<HealthRun> {
+  const configFile = configure(site, check, more);
+  const loaded = loadConfig(configFile);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
+  const context: OpsContext = {
+    config: loaded.config,
+    configFile,
+    dataFolder: site.dataFolder,
+    version: 'test',
+    rest: serviceOf(loaded.config.rest, site.url),
+    environment: environmentOf(site),
+    trigger,
+    signal: signal ?? new AbortController().signal,
+    nowMs: Date.now,
+    log: () => undefined,
+    progress: () => undefined,
+  };
+  const outcome = await healthCheck.run(context, { options, positionals: [] });
+  const document = outcome.document as HealthDocument;
+  return { ...outcome, document, of: (name) => document.checks.find((check) => check.name === name) };
+}
