@@ -1,0 +1,64 @@
+import * as v from 'valibot';
+
+export const MANIFEST = 'manifest.json';
+export const DATABASE = 'database/edge-health.db';
+/** Folders of an archive. */
+const FOLDERS = ['database', 'metrics', 'alerts', 'logs', 'ops', 'config', 'journal'];
+/** Plain names only: no step up, no hidden file, nothing that a shell or a terminal would take for more than a name. */
+const PLAIN = /^[A-Za-z0-9_@][A-Za-z0-9_@.+,=~-]*$/;
+
+/** Whether a file of this name may be in a backup: it lies in one of its folders, or in shutdown.d of the configuration's. */
+export function isMemberName(name: string): boolean {
+  const parts = name.split('/');
+  const depthIsRight = parts.length === 2 || (parts.length === 3 && parts[0] === 'config' && parts[1] === 'shutdown.d');
+  return depthIsRight && FOLDERS.includes(parts[0] as string) && parts.every((part) => PLAIN.test(part));
+}
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const instant = v.pipe(v.string(), v.isoTimestamp());
+
+const manifestSchema = v.object({
+  format: v.literal('edge-health backup'),
+  format_version: v.literal(1),
+  product_version: v.string(),
+  host: v.string(),
+  made: instant,
+  /** Null: the archive has none, and database_missing says why. */
+  database: v.nullable(
+    v.object({
+      /** Whether the running service gave it, or it was read from the file. */
+      source: v.picklist(['service', 'file']),
+      schema_version: count,
+      nodes: v.array(v.object({ node: v.string(), samples: count, first: v.nullable(instant), last: v.nullable(instant) })),
+      samples: count,
+      episodes: count,
+      open_episodes: count,
+      alert_changes: count,
+    }),
+  ),
+  database_missing: v.nullable(v.string()),
+  left_out: v.array(v.object({ what: v.string(), reason: v.string() })),
+  /** In the order in which they lie in the archive; the manifest itself, the last member, is not among them. */
+  files: v.array(
+    v.object({
+      path: v.pipe(v.string(), v.check(isMemberName, 'a name that backups do not have')),
+      size: count,
+      mode: v.pipe(v.string(), v.regex(/^0[0-7]{3}$/)),
+      modified: instant,
+      sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+    }),
+  ),
+});
+
+export type Manifest = v.InferOutput<typeof manifestSchema>;
+export type ManifestFile = Manifest['files'][number];
+export type DatabaseCounts = NonNullable<Manifest['database']>;
+export type LeftOut = Manifest['left_out'][number];
+
+/** Throws with what is wrong. */
+export function parseManifest(text: string): Manifest {
+  const result = v.safeParse(manifestSchema, JSON.parse(text));
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw new RangeError(`${v.getDotPath(issue) ?? 'the document'}: ${issue.message}`);
+}

@@ -1,0 +1,71 @@
+import { chmod, chown, link, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { syncFolder } from '../support/append.ts';
+import { FOLDER_MODE } from '../support/folder.ts';
+import type { ManifestFile } from './manifest.ts';
+import type { Owner, Undone } from './swap-database.ts';
+
+/** What becomes of a file of a backup: it is not there yet; it is the same; or another of its name is there, which stays or gives way. */
+export type Fate = 'added' | 'same' | 'kept' | 'replaced';
+
+export interface Placed {
+  readonly path: string;
+  readonly fate: Fate;
+}
+
+export interface PutOptions {
+  readonly files: readonly ManifestFile[];
+  /** Where the backup was unpacked. */
+  readonly from: string;
+  /** Where a file of a backup belongs. */
+  readonly placeOf: (path: string) => string;
+  /** Where what gives way goes. */
+  readonly asideOf: (path: string) => string;
+  /** Whether a file of the same name and other content gives way. */
+  readonly replaces: boolean;
+  readonly owner: Owner;
+  /** Whether modes are those of the backup; else all can be read by the group alone. */
+  readonly modes: 'as in the backup' | number;
+}
+
+/** What would become of each file. `from` holds the contents. */
+export async function fatesOf({ files, from, placeOf, replaces }: Omit<PutOptions, 'asideOf' | 'owner' | 'modes'>): Promise<Placed[]> {
+  const fates: Placed[] = [];
+  for (const { path, size } of files) {
+    const there = await stat(placeOf(path)).catch(() => null);
+    if (!there) fates.push({ path, fate: 'added' });
+    else if (there.isFile() && there.size === size && (await readFile(placeOf(path))).equals(await readFile(join(from, path))))
+      fates.push({ path, fate: 'same' });
+    else fates.push({ path, fate: replaces ? 'replaced' : 'kept' });
+  }
+  return fates;
+}
+
+/** Puts files in their places, each at once; `undone` collects how each is undone, the last first. */
+export async function putFiles(options: PutOptions, undone: Undone): Promise<Placed[]> {
+  const { asideOf, files, from, modes, owner, placeOf } = options;
+  const fates = await fatesOf(options);
+  for (const { fate, path } of fates) {
+    if (fate === 'same' || fate === 'kept') continue;
+    const source = join(from, path);
+    const place = placeOf(path);
+    const aside = asideOf(path);
+    const mode = modes === 'as in the backup' ? Number.parseInt(files.find((file) => file.path === path)?.mode ?? '0640', 8) : modes;
+    await makeOwned(dirname(place), owner);
+    await chmod(source, mode);
+    if (owner) await chown(source, owner.uid, owner.gid);
+    if (fate === 'replaced') {
+      await makeOwned(dirname(aside), owner);
+      await link(place, aside);
+    }
+    await rename(source, place);
+    await syncFolder(dirname(place));
+    undone.unshift(() => (fate === 'replaced' ? rename(aside, place) : rm(place, { force: true })));
+  }
+  return fates;
+}
+
+async function makeOwned(folder: string, owner: Owner): Promise<void> {
+  const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  if (first !== undefined && owner) await chown(first, owner.uid, owner.gid);
+}

@@ -1,0 +1,61 @@
+import { basename, dirname } from 'node:path';
+import { NOT_INSTALLED, runProgram } from './program-runner.ts';
+
+/** What runs on a data folder, and can be stopped for a while. */
+export interface Services {
+  /** What is to be stopped, the service last. */
+  readonly running: readonly string[];
+  /** Where the service's tail is while it does not run; null: not in a runtime folder of systemd's. */
+  readonly runtimeFolders: readonly string[];
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+const PACKAGE_FOLDER = '/etc/edge-health';
+const STANDARD = 'edge_health_config.yaml';
+const RUNNING = ['active', 'activating', 'reloading'];
+
+/** Units that use a configuration, the service last; none where it is not one of the package's. */
+export function unitsOf(configFile: string): string[] {
+  if (dirname(configFile) !== PACKAGE_FOLDER) return [];
+  const role = /^(.+)_config\.yaml$/.exec(basename(configFile))?.[1];
+  if (basename(configFile) === STANDARD) return ['edge-health-ops.service', 'edge-health.service'];
+  return role === undefined ? [] : [`edge-health-ops@${role}.service`, `edge-health@${role}.service`];
+}
+
+async function systemctl(environment: NodeJS.ProcessEnv, ...given: readonly string[]): Promise<string> {
+  const { exitCode, stderr, stdout } = await runProgram('systemctl', given, { environment });
+  if (exitCode === NOT_INSTALLED) return '';
+  if (exitCode !== 0) throw new Error(`systemctl ${given.join(' ')} failed: ${stderr.trim()}`);
+  return stdout;
+}
+
+function properties(text: string): Record<string, string> {
+  return Object.fromEntries(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+}
+
+/** The units of an installed package as systemd has them. */
+export async function systemdServices(configFile: string, environment: NodeJS.ProcessEnv): Promise<Services> {
+  const units = unitsOf(configFile);
+  const text =
+    units.length === 0 ? '' : await systemctl(environment, 'show', '--property=Id,LoadState,ActiveState,RuntimeDirectory', ...units);
+  const known = text
+    .trim()
+    .split('\n\n')
+    .map(properties)
+    .filter((unit) => unit['LoadState'] === 'loaded');
+  const running = units.filter((unit) => known.some(({ ActiveState = '', Id }) => Id === unit && RUNNING.includes(ActiveState)));
+  const runtimeFolders = known.flatMap(({ RuntimeDirectory = '' }) =>
+    RuntimeDirectory === '' ? [] : [`/run/${RuntimeDirectory.split(' ')[0]}`],
+  );
+  return {
+    running,
+    runtimeFolders,
+    stop: async () => {
+      if (running.length > 0) await systemctl(environment, 'stop', ...running);
+    },
+    start: async () => {
+      if (running.length > 0) await systemctl(environment, 'start', ...running.toReversed());
+    },
+  };
+}

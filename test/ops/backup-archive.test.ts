@@ -1,0 +1,198 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { MANIFEST } from '../../ops/backup/manifest.ts';
+import { Damaged, readArchive } from '../../ops/backup/read-archive.ts';
+import { BLOCK_BYTES, decodeHeader, encodeHeader, paddingBytes } from '../../ops/backup/tar.ts';
+import { BackupSite } from './support/backup-site.ts';
+
+const MINUTE = 60;
+
+/** A small data folder with a bit of everything, and its backup. */
+async function made(t: Test): Promise<BackupSite> {
+  const site = new BackupSite(t);
+  site.fill(10 * MINUTE);
+  site.write('metrics/metrics_2026-03-04.csv', 'time,node\n1,a\n');
+  site.write('metrics/empty.csv', '');
+  site.write('alerts/alerts_2026-03-04.ndjson', '{"a":1}\n');
+  site.write('alerts/cursor.json', '{}');
+  chmodSync(site.write('logs/health_check.log', 'x'.repeat(5000)), 0o644);
+  site.write('ops/jobs.json', '{"jobs":[]}');
+  const { outcome, text } = await site.backup();
+  t.equal(outcome.status, 'OK', text);
+  return site;
+}
+
+interface Member {
+  readonly header: Buffer;
+  readonly name: string;
+  readonly content: Buffer;
+}
+
+function membersOf(tar: Buffer): Member[] {
+  const members: Member[] = [];
+  for (let at = 0; ; ) {
+    const header = tar.subarray(at, at + BLOCK_BYTES);
+    const decoded = decodeHeader(header);
+    if (!decoded) return members;
+    const from = at + BLOCK_BYTES;
+    members.push({ header, name: decoded.name, content: tar.subarray(from, from + decoded.size) });
+    at = from + decoded.size + paddingBytes(decoded.size);
+  }
+}
+
+function tarOf(members: readonly Pick<Member, 'header' | 'content'>[]): Buffer {
+  const parts = members.flatMap(({ content, header }) => [header, content, Buffer.alloc(paddingBytes(content.length))]);
+  return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK_BYTES)]);
+}
+
+function member(name: string, content: Buffer | string, mode = 0o640): Member {
+  const bytes = Buffer.from(content);
+  return { name, content: bytes, header: encodeHeader({ name, size: bytes.length, mode, modifiedMs: 0 }) };
+}
+
+/** The header with one field changed, and its checksum made right again. */
+function forged(header: Buffer, at: number, bytes: string): Buffer {
+  const copy = Buffer.from(header);
+  copy.write(bytes, at, 'latin1');
+  copy.write('        ', 148);
+  const sum = copy.reduce((a, b) => a + b, 0);
+  copy.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return copy;
+}
+
+t.test('what others make of it', async (t) => {
+  const site = await made(t);
+  const listed = execFileSync('tar', ['--zstd', '-tf', site.newest], { encoding: 'utf8' }).trim().split('\n');
+  t.same(
+    listed.toSorted(),
+    [
+      'alerts/alerts_2026-03-04.ndjson',
+      'alerts/cursor.json',
+      'config/edge_health_config.yaml',
+      'database/edge-health.db',
+      'logs/health_check.log',
+      MANIFEST,
+      'metrics/empty.csv',
+      'metrics/metrics_2026-03-04.csv',
+      'ops/jobs.json',
+    ],
+    'system tar lists it',
+  );
+  const out = join(site.folder, 'by-tar');
+  execFileSync('mkdir', [out]);
+  execFileSync('tar', ['--zstd', '-xf', site.newest, '-C', out]);
+  t.equal(readFileSync(join(out, 'metrics/metrics_2026-03-04.csv'), 'utf8'), 'time,node\n1,a\n');
+  const { files } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as { files: { path: string; sha256: string; size: number }[] };
+  t.equal(files.length, 8);
+  for (const { path, sha256, size } of files) {
+    const bytes = readFileSync(join(out, path));
+    t.equal(createHash('sha256').update(bytes).digest('hex'), sha256, path);
+    t.equal(bytes.length, size);
+  }
+  const file = statSync(site.newest);
+  t.equal(file.mode & 0o777, 0o640);
+  t.equal(statSync(site.backups).mode & 0o777, 0o750);
+});
+
+t.test('sizes and names at their limits', async (t) => {
+  for (const size of [0, 511, 512, 8 ** 11 - 1, 8 ** 11, 2 ** 45]) {
+    const header = { name: 'database/edge-health.db', size, mode: 0o640, modifiedMs: 1_700_000_000_000 };
+    t.same(decodeHeader(encodeHeader(header)), header, `${size} bytes`);
+  }
+  t.throws(() => encodeHeader({ name: 'n'.repeat(100), size: 0, mode: 0, modifiedMs: 0 }), { message: /too long/ });
+  t.equal(decodeHeader(encodeHeader({ name: 'n'.repeat(99), size: 0, mode: 0, modifiedMs: 0 }))?.name.length, 99);
+});
+
+t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
+  const site = await made(t);
+  const whole = readFileSync(site.newest);
+  const before = await readArchive(site.newest);
+  const damaged = join(site.folder, 'damaged.tar.zst');
+  let refused = 0;
+  const step = Math.max(1, Math.floor(whole.length / 250));
+  const places = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    ...Array.from({ length: 250 }, (_, i) => i * step),
+    ...[1, 2, 3, 4, 5].map((n) => whole.length - n),
+  ];
+  for (const [index, place] of places.entries()) {
+    const bytes = Buffer.from(whole);
+    bytes[place] = (bytes[place] as number) ^ (1 << (index % 8));
+    writeFileSync(damaged, bytes);
+    try {
+      // Bits without a meaning are left: a header may allow a decoder more memory than it needs.
+      t.same((await readArchive(damaged)).manifest, before.manifest, `what is accepted is whole (byte ${place})`);
+    } catch (error) {
+      refused += 1;
+      if (!(error instanceof Damaged)) t.fail(`byte ${place}: ${(error as Error).stack}`);
+    }
+  }
+  t.ok(refused >= places.length - 4, `${refused} of ${places.length} refused`);
+});
+
+t.test('cut off, or continued, it is refused', async (t) => {
+  const site = await made(t);
+  const whole = readFileSync(site.newest);
+  const damaged = join(site.folder, 'damaged.tar.zst');
+  const lengths = [0, 1, 4, 20, 1000, whole.length >> 1, whole.length - 5, whole.length - 4, whole.length - 1];
+  for (const length of lengths) {
+    writeFileSync(damaged, whole.subarray(0, length));
+    await t.rejects(readArchive(damaged), Damaged, `${length} bytes of ${whole.length}`);
+  }
+  for (const more of [Buffer.from('x'), Buffer.alloc(4096), whole]) {
+    writeFileSync(damaged, Buffer.concat([whole, more]));
+    await t.rejects(readArchive(damaged), Damaged, `${more.length} bytes more`);
+  }
+});
+
+t.test('what is in it but does not belong there', async (t) => {
+  const site = await made(t);
+  const members = membersOf(zstdDecompressSync(readFileSync(site.newest)));
+  t.equal(members.length, 9);
+  const bad = join(site.folder, 'bad.tar.zst');
+  const check = async (changed: readonly Pick<Member, 'header' | 'content'>[], why: RegExp): Promise<void> => {
+    writeFileSync(bad, zstdCompressSync(tarOf(changed)));
+    const folder = join(site.folder, `out-${Math.random()}`);
+    await t.rejects(readArchive(bad), { name: 'Damaged', message: why }, `${why}`);
+    const { outcome } = await site.restore({ extract: folder }, [bad]);
+    t.equal(outcome.status, 'CRITICAL');
+    t.same(readdirSync(folder), [], 'nothing is left of it');
+  };
+  writeFileSync(bad, zstdCompressSync(tarOf(members)));
+  t.ok(await readArchive(bad), 'the same put together again is good');
+  const [first, ...rest] = members as [Member, ...Member[]];
+  const traversals = [
+    '../evil',
+    '/etc/evil',
+    'metrics/../../evil',
+    'metrics/..',
+    'metrics/a/b',
+    'config/x/y',
+    'other/x',
+    'metrics/.hidden',
+    'evil',
+    'metrics/a\nb',
+  ];
+  for (const name of traversals) await check([member(name, 'x'), ...members], /which backups do not have/);
+  await check([{ header: forged(first.header, 156, '2'), content: first.content }, ...rest], /no regular file/);
+  await check([{ header: forged(first.header, 345, 'prefix'), content: first.content }, ...rest], /which backups do not have/);
+  await check([first, ...members], /twice/);
+  await check(rest, /is not there/);
+  await check([member('metrics/more.csv', 'x'), ...members], /is not there|not in its manifest/);
+  await check([...members, member('metrics/more.csv', 'x')], /not its last file/);
+  await check(members.slice(0, -1), /no manifest/);
+  const swapped = members.map((one) => (one.name === 'logs/health_check.log' ? member(one.name, 'y'.repeat(5000), 0o644) : one));
+  await check(swapped, /sha256/);
+});

@@ -1,0 +1,257 @@
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import t from 'tap';
+import type { Services } from '../../ops/backup/units.ts';
+import { systemdServices, unitsOf } from '../../ops/backup/units.ts';
+import { runRestore } from '../../ops/restore_backup.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import { inspectDatabase } from '../../src/store/inspect.ts';
+import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { ROOT } from '../support/service.ts';
+import { BackupSite } from './support/backup-site.ts';
+import { LOADED, Unit } from './support/restore-unit.ts';
+
+async function recorded(unit: Unit, sinceMs: number, samples: number): Promise<void> {
+  await unit.up.until<{ count: number }>(
+    `/health/history?from=${new Date(sinceMs).toISOString()}&limit=10000`,
+    ({ count }) => count >= samples,
+  );
+}
+
+const asides = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('set-aside'));
+
+t.test('round trip under load', async (t) => {
+  const site = new BackupSite(t);
+  const unit = await Unit.started(t, site, LOADED);
+  await recorded(unit, Date.now() - 10_000, 300);
+  const busyUntil = Date.now() + 300;
+  while (Date.now() < busyUntil); // A load that raises an alert.
+  await recorded(unit, Date.now(), 50);
+  const lastBefore = new Date(Date.now() - 100).toISOString();
+  const before = { history: await unit.history(lastBefore), changes: await unit.changes(lastBefore) };
+  t.ok(before.history.length >= 300, `${before.history.length} samples`);
+  t.ok(before.changes.length >= 1, `${before.changes.length} changes of alerts`);
+  site.write('metrics/a.csv', 'as it was\n');
+  site.write('metrics/b.csv', 'gone later\n');
+  const { document, text } = await site.backup();
+  t.equal(document.status, 'OK', text);
+  const sinceMs = Date.now();
+  await recorded(unit, sinceMs, 200);
+  site.write('metrics/a.csv', 'as it was\nand is now\n');
+  rmSync(join(site.dataFolder, 'metrics/b.csv'));
+
+  const shown = await runRestore(site.context(), { options: {}, positionals: [] }, unit);
+  t.match(
+    shown.lines.join('\n'),
+    /is whole: .*\n.*database: \d+ samples.*\n.*what was recorded since \([1-9]\d* samples\)[\s\S]*1 file added: metrics\/b\.csv[\s\S]*kept.*metrics\/a\.csv[\s\S]*add --yes/,
+  );
+  t.same([unit.did, asides(site)], [['start'], []], 'it only showed');
+
+  const outcome = await runRestore(site.context(), { options: { yes: true }, positionals: [] }, unit);
+  t.equal(outcome.status, 'OK', outcome.lines.join('\n'));
+  t.same(unit.did, ['start', 'stop', 'start']);
+  t.same(await unit.history(lastBefore), before.history, 'every sample of before');
+  t.same(await unit.changes(lastBefore), before.changes, 'every change of an alert');
+  const done = new Date(sinceMs + 900).toISOString();
+  const between = await unit.all<HealthStatus>(`/health/history?from=${new Date(sinceMs + 200).toISOString()}&to=${done}&limit=10000`);
+  t.same(between, [], 'nothing of what came after');
+  const [aside] = asides(site) as [string];
+  const kept = inspectDatabase(join(site.dataFolder, aside), { thorough: true });
+  t.ok((kept.nodes[0]?.samples ?? 0) >= (document.backup?.database?.samples ?? 0) + 200, 'which is set aside');
+  t.equal(readFileSync(join(site.dataFolder, 'metrics/a.csv'), 'utf8'), 'as it was\nand is now\n');
+  t.equal(readFileSync(join(site.dataFolder, 'metrics/b.csv'), 'utf8'), 'gone later\n');
+  t.notOk(existsSync(join(site.dataFolder, 'restore.partial')));
+  const mode = statSync(join(site.dataFolder, aside)).mode & 0o777;
+  t.equal(statSync(join(site.dataFolder, 'edge-health.db')).mode & 0o777, mode, 'with the mode of the one before');
+
+  t.match(
+    (await site.restore({ yes: true })).text,
+    /CRITICAL .*process \d+ is using .*stop it \(Ctrl-C .*kill \d+/,
+    'refused while a service runs that is no unit',
+  );
+
+  await t.test('a start that fails: everything goes back', async (t) => {
+    const to = new Date(Date.now() - 100).toISOString();
+    const now = await unit.history(to);
+    const aside_before = asides(site);
+    for (const way of ['throws', 'answers with less'] as const) {
+      unit.insteadOfStart = async () => {
+        if (way === 'throws') throw new Error('Job for edge-health.service failed');
+        // As a service does that could not use what it was given.
+        rmSync(join(site.dataFolder, 'edge-health.db'));
+        await unit.start();
+      };
+      const failed = await runRestore(site.context(), { options: { yes: true }, positionals: [] }, unit).catch((error: Error) => error);
+      t.match(failed, {
+        name: 'RolledBack',
+        message: /(Job for .* failed|of \d+ samples the service finds \d+); everything is as it was before/,
+      });
+      t.same(await unit.history(to), now, 'the service runs with what it had');
+      t.same(asides(site), aside_before);
+      t.notOk(existsSync(join(site.dataFolder, 'restore.partial')));
+    }
+  });
+});
+
+t.test('a checkout, by hand', async (t) => {
+  const site = new BackupSite(t);
+  site.fill(300);
+  site.write('alerts/alerts_2026-03-04.ndjson', 'then\n');
+  await site.backup();
+  site.write('alerts/alerts_2026-03-04.ndjson', 'now, and longer\n');
+  await t.test('to nothing at all', async (t) => {
+    rmSync(join(site.dataFolder, 'edge-health.db'));
+    const { outcome, text } = await site.restore({ yes: true, overwrite: true });
+    t.equal(outcome.status, 'OK', text);
+    t.match(text, /replaced, those of now set aside: alerts\/alerts_2026-03-04\.ndjson[\s\S]*start the service as usual/);
+    t.equal(inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples, 301);
+    t.equal(readFileSync(join(site.dataFolder, 'alerts/alerts_2026-03-04.ndjson'), 'utf8'), 'then\n');
+    const [old] = readdirSync(join(site.dataFolder, 'alerts')).filter((name) => name.includes('.set-aside-'));
+    t.equal(readFileSync(join(site.dataFolder, 'alerts', old as string), 'utf8'), 'now, and longer\n');
+  });
+  await t.test('over one that is damaged', async (t) => {
+    site.write('edge-health.db', 'not a database at all'.repeat(500));
+    const { outcome, text } = await site.restore({ yes: true });
+    t.equal(outcome.status, 'OK', text);
+    t.equal(inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples, 301);
+    t.equal(asides(site).length, 1);
+  });
+  await t.test('--list, names, and what is not there', async (t) => {
+    const [name] = site.names as [string];
+    t.match((await site.restore({ list: true })).text, new RegExp(`${name}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC  0\\.0 MB`));
+    t.match((await site.restore({}, [name])).text, /is whole/);
+    t.match((await site.restore({}, ['nothing.tar.zst'])).text, /CRITICAL .*there is no backup nothing\.tar\.zst; see: .*--list/);
+    t.match((await site.restore({ extract: site.folder }, [name])).text, /is not empty/);
+    t.match((await new BackupSite(t).restore()).text, /CRITICAL .*there is no backup in .*backups/);
+    t.equal((await new BackupSite(t).restore({ list: true })).outcome.status, 'WARNING');
+  });
+  await t.test('of a newer version', async (t) => {
+    const other = new BackupSite(t);
+    other.fill(60);
+    await other.backup();
+    const folder = join(other.folder, 'out');
+    await other.restore({ extract: folder });
+    const db = new DatabaseSync(join(folder, 'database/edge-health.db'));
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    t.throws(() => inspectDatabase(join(folder, 'database/edge-health.db'), { thorough: true }), { message: /newer version \(schema 99/ });
+  });
+});
+
+t.test('the configuration', async (t) => {
+  const site = new BackupSite(t, { keep: 5 });
+  const etc = join(site.folder, 'etc');
+  site.fill(60);
+  mkdirSync(join(etc, 'shutdown.d'));
+  writeFileSync(join(etc, 'shutdown.d/10-park'), 'then');
+  chmodSync(join(etc, 'shutdown.d/10-park'), 0o755);
+  await site.backup();
+  const then = readFileSync(site.configFile, 'utf8');
+  site.configure({ keep: 9 });
+  writeFileSync(join(etc, 'shutdown.d/10-park'), 'now');
+  await t.test('stays without --config-too', async (t) => {
+    t.equal((await site.restore({ yes: true })).outcome.status, 'OK');
+    t.match(readFileSync(site.configFile, 'utf8'), /keep: 9/);
+  });
+  await t.test('comes back with it', async (t) => {
+    const { outcome, text } = await site.restore({ yes: true, 'config-too': true });
+    t.equal(outcome.status, 'OK', text);
+    t.equal(readFileSync(site.configFile, 'utf8'), then);
+    t.equal(readFileSync(join(etc, 'shutdown.d/10-park'), 'utf8'), 'then');
+    t.equal(statSync(join(etc, 'shutdown.d/10-park')).mode & 0o777, 0o755);
+    t.same(readdirSync(join(etc, 'shutdown.d')), ['10-park'], 'no second one that would run as well');
+    const [aside] = readdirSync(etc).filter((name) => name.startsWith('set-aside-')) as [string];
+    t.match(readFileSync(join(etc, aside, 'edge_health_config.yaml'), 'utf8'), /keep: 9/);
+  });
+  await t.test('not when it would lead elsewhere', async (t) => {
+    const other = new BackupSite(t);
+    other.fill(60);
+    await other.backup();
+    const moved = new BackupSite(t);
+    cpSync(other.backups, moved.backups, { recursive: true });
+    t.match((await moved.restore({ yes: true, 'config-too': true })).text, /CRITICAL .*keeps its data elsewhere .*leave --config-too out/);
+  });
+});
+
+t.test("root's restore belongs to whom the data folder belongs", { skip: process.getuid?.() === 0 ? false : 'needs root' }, async (t) => {
+  const site = new BackupSite(t);
+  site.fill(60);
+  site.write('metrics/a.csv', 'a\n');
+  site.write('logs/l.log', 'l\n');
+  await site.backup();
+  rmSync(join(site.dataFolder, 'metrics'), { recursive: true });
+  rmSync(join(site.dataFolder, 'logs'), { recursive: true });
+  const nobody = 65_534;
+  for (const path of ['.', 'edge-health.db', 'ops'])
+    if (existsSync(join(site.dataFolder, path))) chownSync(join(site.dataFolder, path), nobody, nobody);
+  t.equal((await site.restore({ yes: true })).outcome.status, 'OK');
+  for (const path of ['edge-health.db', 'metrics', 'metrics/a.csv', 'logs/l.log', 'lock']) {
+    const { gid, uid } = statSync(join(site.dataFolder, path));
+    t.same([uid, gid], [nobody, nobody], path);
+  }
+  t.equal(statSync(join(site.dataFolder, 'metrics/a.csv')).mode & 0o777, 0o640);
+  t.equal(statSync(join(site.dataFolder, 'metrics')).mode & 0o777, 0o750);
+});
+
+t.test('no room', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  const site = new BackupSite(t, {}, join(disk.folder));
+  site.fill(600);
+  await site.backup();
+  const before = readFileSync(join(site.dataFolder, 'edge-health.db'));
+  const { outcome, text } = await site.restore({ yes: true });
+  t.equal(outcome.status, 'CRITICAL');
+  t.match(text, /there is no room to unpack .* in .*; remove what is not needed there/);
+  t.ok(readFileSync(join(site.dataFolder, 'edge-health.db')).equals(before), 'the present one is untouched');
+  t.same(
+    readdirSync(site.dataFolder).filter((name) => /partial|aside/.test(name)),
+    [],
+  );
+});
+
+t.test('units of a configuration', async (t) => {
+  t.same(unitsOf('/etc/edge-health/edge_health_config.yaml'), ['edge-health-ops.service', 'edge-health.service']);
+  t.same(unitsOf('/etc/edge-health/sensor_node_config.yaml'), ['edge-health-ops@sensor_node.service', 'edge-health@sensor_node.service']);
+  t.same(unitsOf(join(ROOT, 'config/edge_health_config.yaml')), []);
+});
+
+t.test('units are stopped and started as systemd has them', async (t) => {
+  const site = new BackupSite(t);
+  const bin = join(site.folder, 'bin');
+  mkdirSync(bin);
+  const said = join(bin, 'said');
+  const systemctl = (ops: string, service: string): void => {
+    const unit = (id: string, state: string, folder: string): string =>
+      `Id=${id}\\nLoadState=${state === 'missing' ? 'not-found' : 'loaded'}\\nActiveState=${state}\\nRuntimeDirectory=${folder}\\n`;
+    const shown = `${unit('edge-health-ops.service', ops, '')}\\n${unit('edge-health.service', service, 'edge-health')}`;
+    writeFileSync(
+      join(bin, 'systemctl'),
+      `#!/bin/sh\necho "$*" >> ${said}\n[ "$1" != show ] || printf '${shown}'\n[ ! -e ${bin}/fails ] || { echo no >&2; exit 1; }\n`,
+    );
+    chmodSync(join(bin, 'systemctl'), 0o755);
+  };
+  const environment = { PATH: `${bin}:${process.env['PATH']}` };
+  const services = (): Promise<Services> => systemdServices('/etc/edge-health/edge_health_config.yaml', environment);
+  systemctl('active', 'active');
+  const both = await services();
+  t.same([both.running, both.runtimeFolders], [['edge-health-ops.service', 'edge-health.service'], ['/run/edge-health']]);
+  await both.stop();
+  await both.start();
+  t.match(
+    readFileSync(said, 'utf8'),
+    /stop edge-health-ops\.service edge-health\.service\nstart edge-health\.service edge-health-ops\.service\n$/,
+  );
+  systemctl('missing', 'activating');
+  t.same((await services()).running, ['edge-health.service'], 'only what runs');
+  systemctl('inactive', 'failed');
+  t.same((await services()).running, []);
+  writeFileSync(join(bin, 'fails'), '');
+  await t.rejects(both.stop(), { message: /systemctl stop .* failed: no/ });
+  t.same(
+    (await systemdServices('/etc/edge-health/edge_health_config.yaml', { PATH: '/nowhere' })).running,
+    [],
+    'without systemd nothing is a unit',
+  );
+  t.same((await systemdServices(site.configFile, environment)).running, []);
+});

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Test } from 'tap';
+import { stringify } from 'yaml';
+import { fillDataFolder } from '../../../bench/support/week-store.ts';
+import { backupLogs } from '../../../ops/backup_logs.ts';
+import type { Given, OpsContext, Outcome } from '../../../ops/program.ts';
+import { restoreBackup } from '../../../ops/restore_backup.ts';
+import { serviceOf } from '../../../src/client/rest.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { ROOT, temporaryFolder } from '../../support/service.ts';
+
+/** Of the result of backup_logs, what tests look at. */
+export interface BackupDocument {
+  readonly status: string;
+  readonly backup: {
+    readonly file: string;
+    readonly size_bytes: number;
+    readonly database: { readonly source: string; readonly samples: number; readonly episodes: number } | null;
+    readonly database_missing: string | null;
+    readonly left_out: readonly { readonly what: string; readonly reason: string }[];
+  } | null;
+  readonly kept: readonly string[];
+  readonly pruned: readonly string[];
+  readonly copies: readonly {
+    readonly status: string;
+    readonly copied: readonly string[];
+    readonly pruned: readonly string[];
+    readonly problem: string;
+  }[];
+}
+
+/** A port on which nobody listens. */
+export const NOBODY = 'http://127.0.0.1:9';
+
+/** A data folder, a configuration, and the programs run on them in this process. */
+export class BackupSite {
+  readonly folder: string;
+  readonly dataFolder: string;
+  readonly backups: string;
+  readonly configFile: string;
+  url = NOBODY;
+  nowMs = Date.now;
+  environment: NodeJS.ProcessEnv = process.env;
+  signal = new AbortController().signal;
+
+  constructor(t: Test, config: Readonly<Record<string, unknown>> = {}, dataFolder?: string) {
+    const { path, remove } = temporaryFolder();
+    t.teardown(remove);
+    this.folder = path;
+    this.dataFolder = dataFolder ?? join(path, 'data');
+    this.backups = join(this.dataFolder, 'backups');
+    this.configFile = join(path, 'etc', 'edge_health_config.yaml');
+    mkdirSync(this.dataFolder, { recursive: true });
+    mkdirSync(join(path, 'etc'));
+    this.configure(config);
+  }
+
+  /** `ops.backup` over a reserve that no test's disk has to have. */
+  configure(backup: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}): void {
+    const ops = { backup: { reserve_megabytes: 0, journal_hours: 0, ...backup }, ...(more['ops'] as object | undefined) };
+    writeFileSync(this.configFile, stringify({ storage: { path: this.dataFolder }, ...more, ops }));
+  }
+
+  /** A database with a sample a second of so much time up to now. */
+  fill(seconds: number): number {
+    return fillDataFolder(this.dataFolder, Date.now() - seconds * 1000).samples;
+  }
+
+  write(path: string, content: string | Buffer): string {
+    const file = join(this.dataFolder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+    return file;
+  }
+
+  context(): OpsContext {
+    const loaded = loadConfig(this.configFile);
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
+    return {
+      config: loaded.config,
+      configFile: this.configFile,
+      dataFolder: this.dataFolder,
+      version: '1.2.3',
+      rest: serviceOf(loaded.config.rest, this.url),
+      environment: this.environment,
+      trigger: 'manual',
+      signal: this.signal,
+      nowMs: () => this.nowMs(),
+      log: () => undefined,
+      progress: () => undefined,
+    };
+  }
+
+  async backup(options: Given['options'] = {}): Promise<{ outcome: Outcome; document: BackupDocument; text: string }> {
+    const outcome = await backupLogs.run(this.context(), { options, positionals: [] });
+    return { outcome, document: outcome.document as BackupDocument, text: outcome.lines.join('\n') };
+  }
+
+  async restore(options: Given['options'] = {}, positionals: readonly string[] = []): Promise<{ outcome: Outcome; text: string }> {
+    const outcome = await restoreBackup.run(this.context(), { options, positionals });
+    return { outcome, text: outcome.lines.join('\n') };
+  }
+
+  get names(): string[] {
+    return readdirSync(this.backups).sort();
+  }
+
+  /** The path of the newest backup by name. */
+  get newest(): string {
+    return join(this.backups, this.names.at(-1) as string);
+  }
+
+  /** Starts `edge-health ops ...` from the sources as a process of its own. */
+  start(program: string, ...given: readonly string[]): ReturnType<typeof spawn> {
+    const parameters = [
+      '--disable-warning=ExperimentalWarning',
+      join(ROOT, 'ops/main.ts'),
+      program,
+      '--config',
+      this.configFile,
+      '--url',
+      this.url,
+    ];
+    return spawn(process.execPath, [...parameters, ...given], { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment });
+  }
+}
+
+/** Whatever a stream says, until it ends. */
+export async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
+  let text = '';
+  for await (const chunk of stream ?? []) text += chunk;
+  return text;
+}
