@@ -1,0 +1,89 @@
+import { isAbsolute } from 'node:path';
+import { $ } from 'zx/core';
+import { clean, type Message } from './message.ts';
+import { type Sender, withDeadline } from './sender.ts';
+
+const DEADLINE_SECONDS = 60;
+const MAX_OUTPUT_CHARACTERS = 4000;
+
+/** Exit statuses of the shell that starts it. */
+const NOT_STARTED: Readonly<Record<number, string>> = {
+  126: 'it may not be executed: chmod +x, and let the user of the scheduler read it',
+  127: 'there is no such program: correct ops.notify.command',
+};
+
+/** Keeps the last of what a program writes; what it writes for hours must not fill the memory. */
+class Tail extends Array<string | Buffer> {
+  override push(...chunks: (string | Buffer)[]): number {
+    const text = `${this[0] ?? ''}${chunks.map(String).join('')}`.slice(-MAX_OUTPUT_CHARACTERS);
+    this.length = 0;
+    return super.push(text);
+  }
+}
+
+function environmentOf({ dashboard, host, id, kind, status, summary }: Message): Readonly<Record<string, string>> {
+  return {
+    EDGE_HEALTH_ID: id,
+    EDGE_HEALTH_KIND: kind,
+    EDGE_HEALTH_HOST: host,
+    EDGE_HEALTH_STATUS: status,
+    EDGE_HEALTH_SUMMARY: summary,
+    EDGE_HEALTH_DASHBOARD: dashboard,
+  };
+}
+
+/** Runs a program with the message on its standard input. */
+export function commandSender(file: string, environment: NodeJS.ProcessEnv, deadlineSeconds = DEADLINE_SECONDS): Sender {
+  return {
+    name: 'command',
+    target: file,
+    send: async (message, signal) => {
+      if (!isAbsolute(file))
+        return { kind: 'retry', detail: 'ops.notify.command must be an absolute path to a program, without parameters' };
+      const deadline = withDeadline(signal, deadlineSeconds);
+      try {
+        const output = new Tail();
+        const run = $({
+          cwd: '/',
+          detached: true, // A process group of its own: what it started is ended with it.
+          env: { ...environment, ...environmentOf(message) },
+          input: `${JSON.stringify(message)}\n`,
+          nothrow: true,
+          quiet: true,
+          stdio: ['pipe', 'pipe', 'pipe'],
+          store: { stdout: new Tail(), stderr: new Tail(), stdall: output },
+        })`exec ${file}`;
+        // A program need not read what it is given.
+        run.child?.stdin?.on('error', () => undefined);
+        const kill = (): void => killGroup(run.child?.pid);
+        if (deadline.signal.aborted) kill();
+        else deadline.signal.addEventListener('abort', kill, { once: true });
+        const { exitCode, signal: by } = await run;
+        if (deadline.signal.aborted) {
+          return {
+            kind: 'retry',
+            detail: signal.aborted ? 'ended with the scheduler' : `did not end within ${deadlineSeconds} s and was killed`,
+          };
+        }
+        if (exitCode === 0) return { kind: 'delivered', detail: 'exit status 0' };
+        const words = clean(output.join('').trim().split('\n').at(-1) ?? '', 200);
+        const status = by ? `ended by ${by}` : `exit status ${exitCode}`;
+        const remedy = exitCode === null ? undefined : NOT_STARTED[exitCode];
+        return { kind: 'retry', detail: `${status}${remedy ? `, ${remedy}` : ''}${words === '' ? '' : `; its last words: ${words}`}` };
+      } catch (error) {
+        return { kind: 'retry', detail: `cannot be started: ${(error as Error).message}` };
+      } finally {
+        deadline.done();
+      }
+    },
+  };
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,103 @@
+import { connect, type Socket } from 'node:net';
+import type { Config } from '../../src/config/schema.ts';
+import { type Message, plainText, subjectLine } from './message.ts';
+import type { Result } from './queue.ts';
+import { configured, type Sender, troubleOf, Unusable, withDeadline } from './sender.ts';
+
+type EmailConfig = Config['ops']['notify']['email'];
+
+const DEADLINE_SECONDS = 60;
+const STEP_MS = 30_000;
+
+interface SmtpError extends Error {
+  readonly code?: string;
+  readonly responseCode?: number;
+  readonly response?: string;
+}
+
+function troubleOfMail(error: SmtpError): Result {
+  if (error instanceof Unusable) return { kind: 'retry', detail: error.message };
+  const { code, responseCode, response } = error;
+  const said = response?.replaceAll(/\s+/g, ' ').slice(0, 200);
+  if (code === 'EAUTH')
+    return { kind: 'retry', detail: `the login was refused (${said ?? error.message}); check ops.notify.email.user and password_file` };
+  if (code === 'ETLS') {
+    return {
+      kind: 'retry',
+      detail: 'the server does not offer STARTTLS; set ops.notify.email.security to tls or none, as the server has it',
+    };
+  }
+  if (responseCode !== undefined && responseCode >= 500) {
+    return { kind: 'final', detail: `the server refused it (${said ?? responseCode}); check ops.notify.email.from and .to` };
+  }
+  if (said !== undefined) return { kind: 'retry', detail: `the server does not take it now (${said})` };
+  return { kind: 'retry', detail: troubleOf(error, 'ops.notify.email.ca_file') };
+}
+
+/** Sends mail over SMTP. */
+export function emailSender(config: EmailConfig, host: string, version: string): Sender {
+  const from = config.from ?? `edge-health@${host}`;
+  return {
+    name: 'email',
+    target: `${config.to.join(', ')} through ${config.host}:${config.port}`,
+    send: async (message, signal) => {
+      const deadline = withDeadline(signal, DEADLINE_SECONDS);
+      let socket: Socket | null = null;
+      const abort = (): void => {
+        socket?.destroy(deadline.signal.reason);
+      };
+      deadline.signal.addEventListener('abort', abort, { once: true });
+      try {
+        const { createTransport } = await import('nodemailer');
+        const pass = config.password_file === null ? '' : (await configured('ops.notify.email.password_file', config.password_file)).trim();
+        const ca = config.ca_file === null ? null : await configured('ops.notify.email.ca_file', config.ca_file);
+        if (deadline.signal.aborted) throw deadline.signal.reason;
+        const transport = createTransport({
+          host: config.host as string,
+          port: config.port,
+          secure: config.security === 'tls',
+          requireTLS: config.security === 'starttls',
+          ignoreTLS: config.security === 'none',
+          connectionTimeout: STEP_MS,
+          greetingTimeout: STEP_MS,
+          socketTimeout: STEP_MS,
+          disableFileAccess: true,
+          disableUrlAccess: true,
+          ...(config.user === null ? {} : { auth: { user: config.user, pass } }),
+          ...(ca === null ? {} : { tls: { ca } }),
+          // A socket of our own can be cut at the deadline, and its name is looked up as everywhere else (/etc/hosts too).
+          getSocket: (_options, callback) => {
+            const own = connect({ host: config.host as string, port: config.port, timeout: STEP_MS });
+            socket = own;
+            own.once('connect', () => callback(null, { connection: own }));
+            own.once('timeout', () => own.destroy(new Error(`no answer within ${STEP_MS / 1000} s`)));
+            own.once('error', (error) => callback(error, {}));
+            own.on('error', () => undefined); // What breaks after the end is nobody's.
+          },
+        });
+        const { accepted, rejected } = await transport.sendMail(mailOf(message, { from, to: config.to, host, version }));
+        const refused = rejected.length > 0 ? `, refused for ${rejected.join(', ')}` : '';
+        return { kind: 'delivered', detail: `accepted for ${accepted.join(', ')}${refused}` };
+      } catch (error) {
+        const aborted = deadline.signal.aborted && !(error instanceof Unusable);
+        return troubleOfMail((aborted ? deadline.signal.reason : error) as SmtpError);
+      } finally {
+        deadline.done();
+        (socket as Socket | null)?.destroy();
+      }
+    },
+  };
+}
+
+function mailOf(message: Message, { from, host, to, version }: { from: string; to: string[]; host: string; version: string }) {
+  return {
+    from,
+    to,
+    subject: subjectLine(message),
+    text: plainText(message),
+    date: new Date(message.created),
+    messageId: `<${message.id}@${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}>`,
+    headers: { 'Auto-Submitted': 'auto-generated', 'X-Mailer': `edge-health/${version}` },
+    ...(message.status === 'CRITICAL' ? { priority: 'high' as const } : {}),
+  };
+}

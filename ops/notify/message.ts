@@ -1,0 +1,227 @@
+import type { Severity } from '../../src/core/alert.ts';
+import { isoUtc } from '../../src/core/time.ts';
+import type { Line, LineState } from './plan.ts';
+import { CHECK, type Subject, weight } from './subject.ts';
+
+/** One line of a notification. docs/notification.schema.json describes it. */
+export interface MessageAlert {
+  readonly state: LineState | 'open';
+  readonly source: 'alert' | 'job';
+  readonly id: string;
+  readonly severity: Severity;
+  readonly node: string;
+  readonly metric: string;
+  readonly value: number | null;
+  readonly threshold: number | null;
+  readonly unit: string;
+  readonly since: string;
+  readonly changed: string;
+  readonly episodes: number;
+  readonly unsteady: boolean;
+  readonly text: string;
+  readonly advice: string;
+  readonly details: readonly string[];
+}
+
+/** A notification as it goes to every channel. */
+export interface Message {
+  readonly version: 1;
+  readonly id: string;
+  readonly created: string;
+  readonly kind: 'news' | 'reminder' | 'test';
+  readonly host: string;
+  readonly status: Severity | 'RESOLVED' | 'TEST';
+  readonly summary: string;
+  readonly dashboard: string;
+  readonly alerts: readonly MessageAlert[];
+  /** Lines that there was no room for. */
+  readonly omitted: number;
+  readonly open: readonly MessageAlert[];
+  readonly open_count: number;
+  readonly notes: readonly string[];
+}
+
+export interface MessageFacts {
+  readonly id: string;
+  readonly nowMs: number;
+  readonly host: string;
+  readonly dashboard: string;
+}
+
+export const MAX_LINES = 40;
+const MAX_DETAILS = 10;
+const MAX_CHARACTERS = 300;
+
+const UNITS: Readonly<Record<string, string>> = { cpu_percent: '%', memory_percent: '%', disk_percent: '%', temperature: '°C' };
+const NAMES: Readonly<Record<string, string>> = {
+  cpu_percent: 'CPU usage',
+  memory_percent: 'memory usage',
+  disk_percent: 'disk usage',
+  temperature: 'temperature',
+  health_status: 'health status',
+};
+const ADVICE: Readonly<Record<string, string>> = {
+  cpu_percent: 'See what keeps the processor busy: systemd-cgtop, or top.',
+  memory_percent: 'See what takes the memory: systemd-cgtop -m, or ps aux --sort=-rss.',
+  disk_percent: 'Free space: see du -xh --max-depth=2 / and journalctl --disk-usage.',
+  temperature: 'Check fan, airflow and load; see edge-health sensors.',
+  health_status: 'Check that the node runs and reaches the network: ros2 node list.',
+};
+
+/** Names come from other machines: nothing in them may steer a terminal, nor begin a line or a header of its own. */
+export function clean(text: string, most = MAX_CHARACTERS): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').toWellFormed();
+  return plain.length > most ? `${plain.slice(0, most - 1).toWellFormed()}…` : plain;
+}
+
+const number = (value: number): string => String(Math.round(value * 10) / 10);
+
+/** `temperature of robot_1 is 91.2 °C (threshold 85 °C)`, `backup_logs failed: disk: full; free some` */
+function factOf(subject: Subject, severity: Severity): string {
+  const { lines, metric, node, source, threshold, value } = subject;
+  if (source === 'job') {
+    const what = metric === CHECK ? metric : `${metric} failed`;
+    const first = lines[0]?.replace(/^(WARNING|CRITICAL|UNKNOWN)\s+/, '');
+    if (first === undefined) return metric === CHECK ? `${metric} is ${severity}` : what;
+    return `${what}: ${first}${metric === CHECK && lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''}`;
+  }
+  const name = NAMES[metric] ?? metric;
+  if (severity === 'ERROR' && metric === 'health_status')
+    return `nothing heard of ${node} for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
+  if (severity === 'ERROR') return `${name} of ${node} cannot be read for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
+  const unit = UNITS[metric] === undefined ? '' : ` ${UNITS[metric]}`;
+  return `${name} of ${node} is ${number(value ?? 0)}${unit} (threshold ${number(threshold ?? 0)}${unit})`;
+}
+
+function whatOf({ metric, node, source }: Subject, severity: Severity): string {
+  if (source === 'job') return metric;
+  if (severity === 'ERROR' && metric === 'health_status') return `silence of ${node}`;
+  return `${NAMES[metric] ?? metric} of ${node}${severity === 'ERROR' ? ' (not readable)' : ''}`;
+}
+
+function textOf({ episodes, isUnsteady, severity, state, subject }: Line): string {
+  const times = episodes > 1 ? `; it began ${episodes} times` : '';
+  const unsteady = isUnsteady ? '; it comes and goes: what follows is told once an hour, or when it has kept still for 10 minutes' : '';
+  const from = state === 'changed' && subject.told !== null && subject.told !== severity ? `, was ${subject.told}` : '';
+  const texts: Readonly<Record<LineState, string>> = {
+    raised: factOf(subject, severity),
+    changed: `${factOf(subject, severity)}${from}`,
+    resolved: `${whatOf(subject, severity)}: over, was ${severity}`,
+    passed: `${whatOf(subject, severity)}: was ${severity}, over already`,
+  };
+  return `${texts[state]}${times}${unsteady}`;
+}
+
+function adviceOf({ metric, source }: Subject, severity: Severity): string {
+  if (source === 'job') return `See edge-health ops ${metric}, and journalctl -u edge-health-ops.`;
+  if (severity === 'ERROR' && metric !== 'health_status') return 'See edge-health sensors, and the service with edge-health status.';
+  return ADVICE[metric] ?? 'See the dashboard.';
+}
+
+function alertOf(line: Line, state: MessageAlert['state'], details: number): MessageAlert {
+  const { episodes, isUnsteady, severity, subject } = line;
+  const isOver = state === 'resolved' || state === 'passed';
+  return {
+    state,
+    source: subject.source,
+    id: clean(subject.id, 600),
+    severity,
+    node: clean(subject.node),
+    metric: clean(subject.metric),
+    value: subject.value,
+    threshold: subject.threshold,
+    unit: subject.source === 'job' ? '' : severity === 'ERROR' ? 's' : (UNITS[subject.metric] ?? ''),
+    since: subject.since,
+    changed: subject.at,
+    episodes,
+    unsteady: isUnsteady,
+    text: clean(state === 'open' ? factOf(subject, severity) : textOf(line)),
+    advice: isOver ? '' : clean(adviceOf(subject, severity)),
+    details: isOver ? [] : subject.lines.slice(0, details).map((text) => clean(text)),
+  };
+}
+
+/** What a decision tells, and what is open, as one message. */
+export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: readonly Line[], open: readonly Subject[]): Message {
+  const alerts = lines.slice(0, MAX_LINES).map((line) => alertOf(line, line.state, MAX_DETAILS));
+  const stillOpen = open.slice(0, MAX_LINES).map((subject) => {
+    const line: Line = { state: 'raised', severity: subject.level as Severity, subject, episodes: 1, isUnsteady: false };
+    return alertOf(line, 'open', lines.length === 0 ? MAX_DETAILS : 0);
+  });
+  const news = lines.filter(({ state }) => state === 'raised' || state === 'changed');
+  const judged = lines.length === 0 ? open.map(({ level }) => level as Severity) : news.map(({ severity }) => severity);
+  const status = judged.reduce<Severity | 'RESOLVED'>((a, b) => (a === 'RESOLVED' || weight(b) > weight(a) ? b : a), 'RESOLVED');
+  const more = (count: number): string => (count > 1 ? `, and ${count - 1} more` : '');
+  const first = alerts[0] ?? stillOpen[0];
+  const summary = lines.length > 0 ? `${first?.text}${more(lines.length)}` : `still open: ${first?.text}${more(open.length)}`;
+  return {
+    version: 1,
+    id,
+    created: isoUtc(nowMs),
+    kind: lines.length > 0 ? 'news' : 'reminder',
+    host: clean(host),
+    status,
+    summary: clean(summary),
+    dashboard: clean(dashboard, 2000),
+    alerts,
+    omitted: Math.max(0, lines.length - MAX_LINES),
+    open: stillOpen,
+    open_count: open.length,
+    notes: [],
+  };
+}
+
+/** What `edge-health ops notify --test` sends: it says that nothing is wrong. */
+export function testMessage({ dashboard, host, id, nowMs }: MessageFacts): Message {
+  return {
+    version: 1,
+    id,
+    created: isoUtc(nowMs),
+    kind: 'test',
+    host: clean(host),
+    status: 'TEST',
+    summary: 'a test of the notifications; nothing is wrong',
+    dashboard: clean(dashboard, 2000),
+    alerts: [],
+    omitted: 0,
+    open: [],
+    open_count: 0,
+    notes: [],
+  };
+}
+
+/** The subject line of an e-mail: host and worst first. */
+export function subjectLine({ host, status, summary }: Message): string {
+  return clean(`[${host}] ${status}: ${summary}`, 200);
+}
+
+function block(alert: MessageAlert): string[] {
+  const word = alert.state === 'resolved' || alert.state === 'passed' ? 'RESOLVED' : alert.severity;
+  const isOver = word === 'RESOLVED';
+  return [
+    `${word}  ${alert.text}`,
+    `    since ${alert.since}${isOver ? `, until ${alert.changed}` : ''}`,
+    ...alert.details.map((detail) => `    ${detail}`),
+    ...(alert.advice === '' ? [] : [`    ${alert.advice}`]),
+  ];
+}
+
+/** The whole message as plain text. */
+export function plainText(message: Message): string {
+  const { alerts, dashboard, id, notes, omitted, open, open_count: count, summary } = message;
+  const told = new Set(alerts.map((alert) => alert.id));
+  const others = message.kind === 'reminder' ? open : open.filter((alert) => !told.has(alert.id));
+  const parts: string[][] = [];
+  if (alerts.length === 0) parts.push([summary]);
+  if (alerts.length > 0) parts.push(alerts.flatMap(block));
+  if (omitted > 0) parts.push([`${omitted} more: see the dashboard.`]);
+  if (others.length > 0)
+    parts.push([
+      `Still open (${count} in all):`,
+      ...others.flatMap(message.kind === 'reminder' ? block : (alert) => [`${alert.severity}  ${alert.text}, since ${alert.since}`]),
+    ]);
+  if (notes.length > 0) parts.push([...notes]);
+  parts.push([`Dashboard: ${dashboard}`, `Notification ${id} of ${message.host}, ${message.created}`]);
+  return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}

@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import {
+  DISTANCE_MS,
+  decide,
+  EMPTY_PLAN,
+  type Line,
+  NOTIFICATIONS_AN_HOUR,
+  openAsTold,
+  type Plan,
+  type Rules,
+  TELLINGS_AN_HOUR,
+  taken,
+} from './plan.ts';
+import { type Change, type Level, weight } from './subject.ts';
+
+const START_MS = Date.parse('2026-03-01T00:00:00Z');
+
+interface Happening {
+  readonly afterMs: number;
+  readonly metric: string;
+  readonly level: Level;
+}
+
+const happening: fc.Arbitrary<Happening> = fc.record({
+  afterMs: fc.oneof(fc.integer({ min: 0, max: 5000 }), fc.integer({ min: 0, max: 20 * MINUTE_MS })),
+  metric: fc.constantFrom('cpu', 'disk', 'memory'),
+  level: fc.constantFrom<Level>(null, null, 'WARNING', 'CRITICAL', 'ERROR'),
+});
+const severity = fc.constantFrom('WARNING' as const, 'ERROR' as const, 'CRITICAL' as const);
+/** Quiet from an hour of the day on, for some hours. */
+const quiet = fc.record({ from: fc.integer({ min: 0, max: 23 }), hours: fc.integer({ min: 0, max: 12 }) });
+const rulesOf = fc
+  .record({ min: severity, group: fc.constantFrom(0, 30_000, 600_000), repeat: fc.constantFrom(0, 4 * HOUR_MS), quiet, quietMin: severity })
+  .map(
+    (given): Rules => ({
+      minSeverity: given.min,
+      failedJobs: true,
+      groupMs: given.group,
+      repeatMs: given.repeat,
+      quietMinSeverity: given.quietMin,
+      quietUntil: (ms) => {
+        const begin = ms - (((ms % DAY_MS) + DAY_MS - given.quiet.from * HOUR_MS) % DAY_MS);
+        const end = begin + given.quiet.hours * HOUR_MS;
+        return ms < end ? end : null;
+      },
+    }),
+  );
+
+interface Told {
+  readonly ms: number;
+  readonly lines: readonly Line[];
+}
+
+/** Lets things happen, and decides whenever it was said to; `kill` drops all that a restart would drop. */
+function simulate(rules: Rules, happenings: readonly Happening[], restore: (plan: Plan) => Plan = (plan) => plan) {
+  let plan = EMPTY_PLAN;
+  let nowMs = START_MS;
+  let episode = 0;
+  const told: Told[] = [];
+  const current = new Map<string, Change>();
+  const step = (ms: number): number | null => {
+    const decision = decide(restore(plan), rules, ms);
+    plan = decision.plan;
+    if (decision.lines) told.push({ ms, lines: decision.lines });
+    return decision.nextMs;
+  };
+  const passTo = (ms: number): void => {
+    for (let next = step(nowMs); next !== null && next <= ms; next = step(nowMs)) nowMs = Math.max(next, nowMs + 1);
+    nowMs = ms;
+  };
+  for (const { afterMs, level, metric } of happenings) {
+    passTo(nowMs + afterMs);
+    const before = current.get(metric)?.level ?? null;
+    if (before === null && level !== null) episode += 1;
+    const id = before === null ? `n/${metric}/${episode}` : (current.get(metric)?.id ?? '');
+    const at = new Date(nowMs).toISOString();
+    const change: Change = {
+      key: metric,
+      source: 'alert',
+      id,
+      node: 'n',
+      metric,
+      level,
+      at,
+      value: 1,
+      threshold: 1,
+      lines: [],
+      findings: [],
+    };
+    current.set(metric, change);
+    plan = taken(plan, change, nowMs);
+  }
+  passTo(nowMs + 3 * DAY_MS);
+  return { plan, told, current, episodes: episode };
+}
+
+const runs = { numRuns: 150 };
+
+t.test('in the end receivers know what is open, and nothing waits', async () => {
+  fc.assert(
+    fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) => {
+      const { current, plan } = simulate(rules, happenings);
+      const known = new Set(openAsTold(plan).map(({ metric, told }) => `${metric} ${told}`));
+      const real = [...current.values()].filter(({ level }) => level !== null && weight(level) >= weight(rules.minSeverity));
+      for (const { level, metric } of real) if (!known.has(`${metric} ${level}`)) return false;
+      return known.size === real.length && Object.values(plan.subjects).every(({ news }) => news === null);
+    }),
+    runs,
+  );
+});
+
+t.test('no hour has more notifications than the bound, and no subject more lines', async () => {
+  const bound = NOTIFICATIONS_AN_HOUR + HOUR_MS / DISTANCE_MS;
+  fc.assert(
+    fc.property(rulesOf, fc.array(happening, { minLength: 60, maxLength: 200 }), (rules, happenings) => {
+      const { told } = simulate(rules, happenings);
+      return told.every(({ ms }) => {
+        const hour = told.filter((other) => other.ms >= ms && other.ms < ms + HOUR_MS);
+        // Each of the two worse levels may pass once more.
+        const lines = ['cpu', 'disk', 'memory'].map((metric) =>
+          hour.filter((other) => other.lines.some(({ subject }) => subject.metric === metric)),
+        );
+        return hour.length <= bound && lines.every(({ length }) => length <= TELLINGS_AN_HOUR + 6);
+      });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+t.test('the end is told only of what was told as open, in turn; every episode that may be told is counted once', async () => {
+  fc.assert(
+    fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) => {
+      const open = new Set<string>();
+      const all = rules.minSeverity === 'WARNING';
+      const { episodes, told } = simulate(rules, happenings);
+      let counted = 0;
+      for (const { subject, state, episodes: count } of told.flatMap(({ lines }) => lines)) {
+        counted += count;
+        if (state === 'raised' && open.has(subject.metric)) return false;
+        if ((state === 'resolved' || state === 'changed') && !open.has(subject.metric)) return false;
+        if (state === 'passed' && open.has(subject.metric)) return false;
+        if (state === 'raised') open.add(subject.metric);
+        if (state === 'resolved' || (state === 'changed' && weight(subject.level) < weight(rules.minSeverity))) open.delete(subject.metric);
+      }
+      return !all || counted === episodes;
+    }),
+    runs,
+  );
+});
+
+t.test('in quiet hours only what is severe enough is told', async () => {
+  fc.assert(
+    fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) =>
+      simulate(rules, happenings).told.every(
+        ({ lines, ms }) => rules.quietUntil(ms) === null || lines.every((line) => weight(line.severity) >= weight(rules.quietMinSeverity)),
+      ),
+    ),
+    runs,
+  );
+});
+
+t.test('a plan that was written down and read again decides the same', async () => {
+  fc.assert(
+    fc.property(rulesOf, fc.array(happening, { maxLength: 40 }), (rules, happenings) => {
+      const there = simulate(rules, happenings);
+      const again = simulate(rules, happenings, (plan) => JSON.parse(JSON.stringify(plan)) as Plan);
+      return JSON.stringify(there.told) === JSON.stringify(again.told);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+t.test('a clock that jumps about loses nothing', async () => {
+  fc.assert(
+    fc.property(rulesOf, fc.integer({ min: -1000, max: 1000 }), (rules, days) => {
+      const change: Change = {
+        key: 'k',
+        source: 'alert',
+        id: 'i',
+        node: 'n',
+        metric: 'cpu',
+        level: 'CRITICAL',
+        at: '',
+        value: 1,
+        threshold: 1,
+        lines: [],
+        findings: [],
+      };
+      let nowMs = START_MS;
+      let plan = taken(EMPTY_PLAN, change, nowMs);
+      nowMs += days * DAY_MS;
+      for (let i = 0; i < 20; i++) {
+        const { lines, nextMs, plan: after } = decide(plan, rules, nowMs);
+        if (lines) return true;
+        plan = after;
+        if (nextMs === null) return false;
+        nowMs = Math.max(nextMs, nowMs + 1);
+      }
+      return false;
+    }),
+    runs,
+  );
+});

@@ -1,0 +1,264 @@
+import t from 'tap';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { decide, EMPTY_PLAN, type Line, openAsTold, type Plan, type Rules, reconsidered, taken } from './plan.ts';
+import { type Change, jobChange, type Level } from './subject.ts';
+
+const START_MS = Date.parse('2026-03-01T12:00:00Z');
+const RULES: Rules = {
+  minSeverity: 'WARNING',
+  failedJobs: true,
+  groupMs: 30_000,
+  repeatMs: 0,
+  quietUntil: () => null,
+  quietMinSeverity: 'CRITICAL',
+};
+
+function change(metric: string, level: Level, atMs: number, id = `n/${metric}/1`): Change {
+  const at = new Date(atMs).toISOString();
+  return { key: `n/${metric}`, source: 'alert', id, node: 'n', metric, level, at, value: 1, threshold: 1, lines: [], findings: [] };
+}
+
+const run = (status: 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN', ...lines: string[]) => ({
+  started: new Date(START_MS).toISOString(),
+  status,
+  lines,
+});
+
+/** A plan driven by hand: time in seconds since its start. */
+class Driven {
+  plan: Plan = EMPTY_PLAN;
+  rules: Rules;
+  readonly told: { seconds: number; lines: readonly Line[] }[] = [];
+
+  constructor(rules: Partial<Rules> = {}) {
+    this.rules = { ...RULES, ...rules };
+  }
+
+  at(seconds: number, ...changes: Change[]): this {
+    const nowMs = START_MS + seconds * 1000;
+    this.#last = nowMs;
+    for (const entry of changes) this.plan = taken(this.plan, entry, nowMs);
+    const { lines, plan } = decide(this.plan, this.rules, nowMs);
+    this.plan = plan;
+    if (lines) this.told.push({ seconds, lines });
+    return this;
+  }
+
+  /** Goes on until a time, deciding again exactly when the decision before said. */
+  until(seconds: number): this {
+    for (;;) {
+      const nowMs = START_MS + seconds * 1000;
+      const first = this.plan;
+      const { nextMs } = decide(first, this.rules, this.#last);
+      if (nextMs === null || nextMs > nowMs) return this;
+      this.#last = Math.max(nextMs, this.#last + 1);
+      this.at((this.#last - START_MS) / 1000);
+    }
+  }
+
+  #last = START_MS;
+
+  get summary(): string[] {
+    return this.told.map(
+      ({ lines, seconds }) =>
+        `${seconds}: ${lines.map(({ severity, state, subject }) => `${state} ${severity} ${subject.metric}`).join(', ')}`,
+    );
+  }
+}
+
+const at = (seconds: number): number => START_MS + seconds * 1000;
+
+t.test('news is gathered for the group time, and the worst comes first', async (t) => {
+  const driven = new Driven()
+    .at(0, change('cpu', 'WARNING', at(0)))
+    .at(10, change('disk', 'CRITICAL', at(10)))
+    .until(100);
+  t.same(driven.summary, ['30: raised CRITICAL disk, raised WARNING cpu']);
+});
+
+t.test('what begins and ends within the group time is told as one line', async (t) => {
+  const driven = new Driven()
+    .at(0, change('cpu', 'CRITICAL', at(0)))
+    .at(10, change('cpu', null, at(10)))
+    .until(1000);
+  t.same(driven.summary, ['30: passed CRITICAL cpu']);
+});
+
+t.test('the end is told of what was told as open, with its worst level', async (t) => {
+  const driven = new Driven()
+    .at(0, change('cpu', 'WARNING', at(0)))
+    .at(30)
+    .at(40, change('cpu', 'CRITICAL', at(40)))
+    .at(50, change('cpu', null, at(50)))
+    .until(200);
+  t.same(driven.summary, ['30: raised WARNING cpu', '70: resolved CRITICAL cpu']);
+  t.same(openAsTold(driven.plan), []);
+});
+
+t.test('a change that comes twice is told once, the end of the unknown not at all', async (t) => {
+  const driven = new Driven()
+    .at(0, change('cpu', 'WARNING', at(0)), change('cpu', 'WARNING', at(0)), change('disk', null, at(0)))
+    .at(30)
+    .at(31, change('cpu', 'WARNING', at(0)))
+    .until(3000);
+  t.same(driven.summary, ['30: raised WARNING cpu']);
+});
+
+t.test('the end of an older episode does not end the one that is open', async (t) => {
+  const driven = new Driven()
+    .at(0, change('cpu', 'WARNING', at(0), 'n/cpu/2'))
+    .at(1, change('cpu', null, at(1), 'n/cpu/1'))
+    .until(60);
+  t.same(driven.summary, ['30: raised WARNING cpu']);
+  t.equal(driven.plan.subjects['n/cpu']?.level, 'WARNING');
+});
+
+t.test('below min_severity nothing is told; what falls below it is eased and no longer told of', async (t) => {
+  const driven = new Driven({ minSeverity: 'CRITICAL' })
+    .at(0, change('cpu', 'WARNING', at(0)))
+    .until(100)
+    .at(100, change('cpu', 'CRITICAL', at(100)))
+    .at(130)
+    .at(200, change('cpu', 'WARNING', at(200)))
+    .at(230)
+    .at(300, change('cpu', null, at(300)))
+    .until(2000);
+  t.same(driven.summary, ['130: raised CRITICAL cpu', '230: changed WARNING cpu']);
+});
+
+t.test('a lower min_severity tells of what is open', async (t) => {
+  const driven = new Driven({ minSeverity: 'CRITICAL' }).at(0, change('cpu', 'WARNING', at(0))).at(50);
+  driven.rules = { ...driven.rules, minSeverity: 'WARNING' };
+  driven.plan = reconsidered(driven.plan, at(60));
+  driven.at(60).at(90);
+  t.same(driven.summary, ['90: raised WARNING cpu']);
+});
+
+t.test('what is open is told again after repeat_hours, counted from the last notification', async (t) => {
+  const driven = new Driven({ repeatMs: 4 * HOUR_MS })
+    .at(0, change('cpu', 'WARNING', at(0)))
+    .at(30)
+    .at(3600, change('disk', 'WARNING', at(3600)))
+    .at(3630);
+  driven.until(3630 + 8 * 3600);
+  t.same(driven.summary, ['30: raised WARNING cpu', '3630: raised WARNING disk', `${3630 + 4 * 3600}: `, `${3630 + 8 * 3600}: `]);
+  driven.at(50_000, change('cpu', null, at(50_000)), change('disk', null, at(50_000))).at(50_030);
+  const before = driven.told.length;
+  t.equal(driven.until(200_000).told.length, before, 'nothing is open: nothing is told again');
+});
+
+t.test('quiet hours let the severe through; the rest is told once afterwards, also what is over', async (t) => {
+  const end = at(10_000);
+  const driven = new Driven({ quietUntil: (ms) => (ms < end ? end : null), repeatMs: HOUR_MS })
+    .at(0, change('cpu', 'WARNING', at(0)))
+    .at(100, change('disk', 'WARNING', at(100)))
+    .at(200, change('disk', null, at(200)))
+    .at(300, change('memory', 'CRITICAL', at(300)))
+    .at(330)
+    .at(400, change('memory', null, at(400)))
+    .at(430)
+    .until(12_000);
+  t.same(driven.summary, [
+    '330: raised CRITICAL memory',
+    '430: resolved CRITICAL memory',
+    '10000: raised WARNING cpu, passed WARNING disk',
+  ]);
+});
+
+t.test('an alert that flaps a thousand times in an hour is told of a few times, with counts, and its last state', async (t) => {
+  const driven = new Driven({ groupMs: 0 });
+  for (let i = 0; i < 1000; i++) {
+    driven.at(i * 3.6, change('cpu', 'CRITICAL', at(i * 3.6), `n/cpu/${i}`)).until(i * 3.6 + 1);
+    driven.at(i * 3.6 + 1.8, change('cpu', null, at(i * 3.6 + 1.8), `n/cpu/${i}`)).until(i * 3.6 + 3);
+  }
+  t.ok(driven.told.length <= 5, `${driven.told.length} notifications`);
+  driven.until(10_000);
+  t.ok(driven.told.length <= 8, `${driven.told.length} notifications`);
+  t.equal(driven.told.at(-1)?.lines[0]?.subject.level, null, 'its end was told');
+  const episodes = driven.told.flatMap(({ lines }) => lines).reduce((sum, line) => sum + line.episodes, 0);
+  t.equal(episodes, 1000, 'every episode is counted');
+  t.ok(driven.told[3]?.lines[0]?.isUnsteady, 'it says that it comes and goes');
+});
+
+t.test('what comes and goes is told at once when it is worse than ever', async (t) => {
+  const driven = new Driven({ groupMs: 0 });
+  for (let i = 0; i < 4; i++)
+    driven.at(i * 20, change('cpu', 'WARNING', at(i * 20), `${i}`)).at(i * 20 + 10, change('cpu', null, at(i * 20 + 10), `${i}`));
+  const before = driven.told.length;
+  t.equal(before, 4);
+  driven.at(100, change('cpu', 'WARNING', at(100), 'x')).until(200);
+  t.equal(driven.told.length, before, 'one more of the same waits');
+  driven.at(200, change('cpu', 'CRITICAL', at(200), 'x'));
+  t.equal(driven.summary.at(-1), '200: raised CRITICAL cpu');
+});
+
+t.test('jobs: failed, recovered; what is OK, WARNING or switched off is no news', async (t) => {
+  const driven = new Driven({ groupMs: 0, minSeverity: 'CRITICAL' })
+    .at(0, jobChange('h', 'backup_logs', run('WARNING', 'WARNING  disk: nearly full')))
+    .at(1, jobChange('h', 'backup_logs', run('UNKNOWN', 'no idea')))
+    .at(2, jobChange('h', 'backup_logs', run('UNKNOWN', 'no idea')))
+    .at(3, jobChange('h', 'backup_logs', run('WARNING')));
+  t.same(driven.summary, ['1: raised ERROR backup_logs', '3: resolved ERROR backup_logs']);
+  const silent = new Driven({ groupMs: 0, failedJobs: false }).at(0, jobChange('h', 'backup_logs', run('CRITICAL')));
+  t.same(silent.summary, []);
+});
+
+t.test('health_check: a change of its status, or a finding that was not there', async (t) => {
+  const disk = 'WARNING  disk: 1.9 GB free';
+  const driven = new Driven({ groupMs: 0 })
+    .at(0, jobChange('h', 'health_check', run('WARNING', 'OK  unit: active', disk)))
+    .at(300, jobChange('h', 'health_check', run('WARNING', 'WARNING  disk: 1.8 GB free')))
+    .at(600, jobChange('h', 'health_check', run('WARNING', disk, 'WARNING  clock: not synchronised')))
+    .at(900, jobChange('h', 'health_check', run('CRITICAL', 'CRITICAL  unit: failed', disk)))
+    .at(1200, jobChange('h', 'health_check', run('OK', 'OK  unit: active')));
+  t.same(driven.summary, [
+    '0: raised WARNING health_check',
+    '600: changed WARNING health_check',
+    '900: changed CRITICAL health_check',
+    '1200: resolved CRITICAL health_check',
+  ]);
+  t.same(driven.told[0]?.lines[0]?.subject.lines, [disk], 'only what is wrong is told');
+});
+
+t.test('health_check: what is told by itself is not told again, and how many there are is no finding', async (t) => {
+  const disk = 'WARNING  disk /: 1.9 GB free';
+  const driven = new Driven({ groupMs: 0 })
+    .at(
+      0,
+      jobChange(
+        'h',
+        'health_check',
+        run(
+          'CRITICAL',
+          'CRITICAL  2 of 9 checks: alerts, job backup_logs',
+          'CRITICAL  alerts: 1 critical open',
+          'WARNING  job backup_logs: failed',
+        ),
+      ),
+    )
+    .at(
+      300,
+      jobChange('h', 'health_check', run('CRITICAL', 'CRITICAL  2 of 9 checks: alerts, disk /', 'CRITICAL  alerts: 1 critical open', disk)),
+    )
+    .at(600, jobChange('h', 'health_check', run('WARNING', 'WARNING  1 of 9 checks: disk /', disk)))
+    .at(900, jobChange('h', 'health_check', run('UNKNOWN', 'Error: it broke')))
+    .at(1200, jobChange('h', 'health_check', run('WARNING', 'WARNING  1 of 9 checks: alerts', 'WARNING  alerts: 1 open')));
+  t.same(driven.summary, ['300: raised WARNING health_check', '900: changed ERROR health_check', '1200: resolved ERROR health_check']);
+  t.same(driven.told[0]?.lines[0]?.subject.lines, [disk]);
+});
+
+t.test('a clock that is set back holds nothing up', async (t) => {
+  const driven = new Driven().at(1_000_000, change('cpu', 'WARNING', at(1_000_000)));
+  driven.at(0);
+  driven.at(30);
+  t.same(driven.summary, ['30: raised WARNING cpu']);
+});
+
+t.test('a plan that nothing happens to stays the same object, and is forgotten when it is over', async (t) => {
+  const driven = new Driven().at(0, change('cpu', 'WARNING', at(0))).at(30);
+  t.equal(decide(driven.plan, RULES, at(40)).plan, driven.plan);
+  driven.at(50, change('cpu', null, at(50))).at(80);
+  t.equal(decide(driven.plan, RULES, at(90)).plan, driven.plan);
+  driven.at(80 + (HOUR_MS + MINUTE_MS) / 1000);
+  t.same(driven.plan.subjects, {});
+});

@@ -1,0 +1,126 @@
+import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+
+/** What waits for one channel, and how its deliveries went: plain data, kept over restarts. */
+
+export const CHANNELS = ['webhook', 'command', 'email'] as const;
+export type ChannelName = (typeof CHANNELS)[number];
+
+export interface Waiting {
+  readonly id: string;
+  readonly createdMs: number;
+  readonly bytes: number;
+  readonly attempts: number;
+  /** Not before. */
+  readonly nextMs: number;
+}
+
+export interface LastAttempt {
+  readonly id: string;
+  readonly ms: number;
+  readonly ok: boolean;
+  /** What the receiver answered, or what went wrong and what to do. */
+  readonly detail: string;
+}
+
+export interface Queue {
+  readonly waiting: readonly Waiting[];
+  readonly delivered: number;
+  /** Since the last one that was delivered, which nobody was told of. */
+  readonly givenUp: number;
+  readonly givenUpInAll: number;
+  /** Attempts that failed since one succeeded. */
+  readonly failures: number;
+  readonly lastSuccessMs: number | null;
+  readonly last: LastAttempt | null;
+}
+
+/** What a sender says: `retry` may name the time the receiver asked for. */
+export type Result =
+  | { readonly kind: 'delivered'; readonly detail: string }
+  | { readonly kind: 'retry'; readonly detail: string; readonly afterMs?: number }
+  | { readonly kind: 'final'; readonly detail: string };
+
+export interface Settled {
+  readonly queue: Queue;
+  /** Notifications that will not be delivered, and why. */
+  readonly givenUp: readonly { readonly id: string; readonly reason: string }[];
+}
+
+export const EMPTY_QUEUE: Queue = {
+  waiting: [],
+  delivered: 0,
+  givenUp: 0,
+  givenUpInAll: 0,
+  failures: 0,
+  lastSuccessMs: null,
+  last: null,
+};
+
+export const MAX_WAITING = 50;
+export const MAX_WAITING_BYTES = 512 * 1024;
+/** So long a notification is tried. */
+export const MAX_AGE_MS = DAY_MS;
+const FIRST_BACKOFF_MS = 5000;
+export const MAX_BACKOFF_MS = HOUR_MS;
+
+/** 5, 10, 20 seconds … up to an hour, each between three quarters and five quarters of it; `random` is from 0 to below 1. */
+export function backoffMs(attempts: number, random: number): number {
+  const wait = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 20));
+  return Math.round(wait * (0.75 + random / 2));
+}
+
+/** With one more; the oldest go where there is no room. */
+export function added(queue: Queue, id: string, bytes: number, nowMs: number): Settled {
+  if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, givenUp: [] };
+  let waiting: readonly Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
+  const gone: string[] = [];
+  const isTooMuch = (): boolean => waiting.length > MAX_WAITING || waiting.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_WAITING_BYTES;
+  while (waiting.length > 1 && isTooMuch()) {
+    gone.push((waiting[0] as Waiting).id);
+    waiting = waiting.slice(1);
+  }
+  const reason = `more than ${MAX_WAITING} notifications or ${MAX_WAITING_BYTES / 1024} kB wait`;
+  return { queue: withGivenUp({ ...queue, waiting }, gone.length), givenUp: gone.map((entry) => ({ id: entry, reason })) };
+}
+
+/** What to try now, else when to look again; null: nothing waits. What failed less often goes first, so that one that fails for ever blocks none. */
+export function picked({ waiting }: Queue, nowMs: number): { readonly entry: Waiting } | { readonly atMs: number } | null {
+  if (waiting.length === 0) return null;
+  const due = waiting.filter(({ nextMs }) => nextMs <= nowMs || nextMs > nowMs + 2 * MAX_BACKOFF_MS); // Or the clock was set back.
+  if (due.length === 0) return { atMs: Math.min(...waiting.map(({ nextMs }) => nextMs)) };
+  return { entry: due.reduce((a, b) => (b.attempts < a.attempts ? b : a)) };
+}
+
+/** After an attempt. A receiver that is down is asked again after one backoff, not once for each that waits. */
+export function settled(queue: Queue, id: string, result: Result, nowMs: number, random: number): Settled {
+  const entry = queue.waiting.find((waiting) => waiting.id === id);
+  if (!entry) return { queue, givenUp: [] };
+  const last: LastAttempt = { id, ms: nowMs, ok: result.kind === 'delivered', detail: result.detail };
+  const others = queue.waiting.filter((waiting) => waiting !== entry);
+  if (result.kind === 'delivered') {
+    const waiting = others.map((other) => ({ ...other, nextMs: other.attempts === 0 ? 0 : other.nextMs }));
+    return {
+      queue: { ...queue, waiting, delivered: queue.delivered + 1, givenUp: 0, failures: 0, lastSuccessMs: nowMs, last },
+      givenUp: [],
+    };
+  }
+  if (result.kind === 'final') {
+    return {
+      queue: withGivenUp({ ...queue, waiting: others, last, failures: queue.failures + 1 }, 1),
+      givenUp: [{ id, reason: result.detail }],
+    };
+  }
+  const failures = queue.failures + 1;
+  const own = { ...entry, attempts: entry.attempts + 1, nextMs: nowMs + (result.afterMs ?? backoffMs(entry.attempts + 1, random)) };
+  const pauseMs = nowMs + (result.afterMs ?? backoffMs(Math.min(failures, 6), random));
+  const waiting = queue.waiting.map((other) => (other === entry ? own : { ...other, nextMs: Math.max(other.nextMs, pauseMs) }));
+  const tooOld = waiting.filter(({ createdMs }) => nowMs - createdMs >= MAX_AGE_MS);
+  return {
+    queue: withGivenUp({ ...queue, waiting: waiting.filter((other) => !tooOld.includes(other)), failures, last }, tooOld.length),
+    givenUp: tooOld.map((old) => ({ id: old.id, reason: `not delivered within a day; last: ${result.detail}` })),
+  };
+}
+
+function withGivenUp(queue: Queue, count: number): Queue {
+  return { ...queue, givenUp: queue.givenUp + count, givenUpInAll: queue.givenUpInAll + count };
+}

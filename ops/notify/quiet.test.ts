@@ -1,0 +1,84 @@
+import t, { type Test } from 'tap';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { quietHours } from './quiet.ts';
+
+const ms = (text: string): number => Date.parse(text);
+
+/** Every minute from one time to another: where it becomes quiet and where it ends, and that the end is foretold right. */
+function walk(t: Test, range: string, zone: string, from: string, to: string): string[] {
+  const quietUntil = quietHours(range, zone);
+  const edges: string[] = [];
+  let until: number | null = null;
+  for (let now = ms(from); now <= ms(to); now += MINUTE_MS) {
+    const next = quietUntil(now);
+    if (until !== null && next === null && now !== until) t.fail(`the end was foretold for ${new Date(until).toISOString()}`);
+    if ((next === null) !== (until === null))
+      edges.push(`${next === null ? 'ends' : 'begins'} ${new Date(now).toISOString().slice(5, 16)}`);
+    until = next;
+  }
+  return edges;
+}
+
+t.test('over midnight, in local time', async (t) => {
+  t.same(walk(t, '22:00-07:00', 'Europe/Berlin', '2026-01-10T12:00:00Z', '2026-01-12T12:00:00Z'), [
+    'begins 01-10T21:00',
+    'ends 01-11T06:00',
+    'begins 01-11T21:00',
+    'ends 01-12T06:00',
+  ]);
+});
+
+t.test('within a day, in a zone of odd minutes', async (t) => {
+  t.same(walk(t, '12:15-13:45', 'Asia/Kathmandu', '2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'), [
+    'begins 05-01T06:30',
+    'ends 05-01T08:00',
+  ]);
+});
+
+t.test('the night in which the clock is set forward is an hour shorter', async (t) => {
+  t.same(walk(t, '22:00-07:00', 'Europe/Berlin', '2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z'), [
+    'begins 03-28T21:00',
+    'ends 03-29T05:00',
+  ]);
+});
+
+t.test('the night in which it is set back is an hour longer', async (t) => {
+  t.same(walk(t, '22:00-07:00', 'Europe/Berlin', '2026-10-24T12:00:00Z', '2026-10-25T12:00:00Z'), [
+    'begins 10-24T20:00',
+    'ends 10-25T06:00',
+  ]);
+});
+
+t.test('an end that does not exist that night is when the clock has passed it', async (t) => {
+  t.same(walk(t, '22:00-02:30', 'Europe/Berlin', '2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z'), [
+    'begins 03-28T21:00',
+    'ends 03-29T01:00',
+  ]);
+});
+
+t.test('an end that comes twice that night ends it twice', async (t) => {
+  t.same(walk(t, '22:00-02:30', 'Europe/Berlin', '2026-10-24T12:00:00Z', '2026-10-25T12:00:00Z'), [
+    'begins 10-24T20:00',
+    'ends 10-25T00:30',
+    'begins 10-25T01:00',
+    'ends 10-25T01:30',
+  ]);
+});
+
+t.test('none, and from a time to itself: never quiet', async (t) => {
+  for (const range of [null, '08:00-08:00']) {
+    const quietUntil = quietHours(range, 'UTC');
+    for (let hour = 0; hour < 24; hour++) t.equal(quietUntil(hour * HOUR_MS), null);
+  }
+});
+
+t.test('a clock that is set back while it is quiet is asked anew', async (t) => {
+  const quietUntil = quietHours('22:00-07:00', 'UTC');
+  t.equal(quietUntil(ms('2026-01-10T23:00:00Z')), ms('2026-01-11T07:00:00Z'));
+  t.equal(quietUntil(ms('2026-01-01T12:00:00Z')), null);
+  t.equal(quietUntil(ms('2026-01-01T23:00:00Z')), ms('2026-01-02T07:00:00Z'));
+});
+
+t.test('a zone that there is not', async (t) => {
+  t.throws(() => quietHours('22:00-07:00', 'Mars/Olympus'), RangeError);
+});

@@ -1,0 +1,77 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { commandSender } from '../../ops/notify/command.ts';
+import { messageOf } from '../../ops/notify/message.ts';
+import { facts, line } from '../../ops/notify/testing/lines.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { until } from './support/receiver.ts';
+
+const never = new AbortController().signal;
+const nasty = '$(touch HACKED) `id` "quoted" \'single\' \\ ü';
+const message = messageOf({ ...facts, host: nasty }, [line('raised', 'CRITICAL', nasty)], []);
+
+function program(t: Test, script: string, name = 'tell it'): string {
+  const { path, remove } = temporaryFolder();
+  t.teardown(remove);
+  const file = join(path, name);
+  writeFileSync(file, `#!/bin/sh\ncd '${path}'\n${script}\n`);
+  chmodSync(file, 0o755);
+  return file;
+}
+
+t.test('the document on its input, the main things in its environment, and no shell in between', async (t) => {
+  const file = program(t, 'cat >input; env >environment; printf "%s" "$*" >arguments', "it's $HOME; tell");
+  t.same(await commandSender(file, process.env).send(message, never), { kind: 'delivered', detail: 'exit status 0' });
+  const beside = (name: string): string => readFileSync(join(file, '..', name), 'utf8');
+  t.same(JSON.parse(beside('input')), JSON.parse(JSON.stringify(message)));
+  t.equal(beside('arguments'), '');
+  for (const expected of [
+    'EDGE_HEALTH_STATUS=CRITICAL',
+    `EDGE_HEALTH_HOST=${nasty}`,
+    'EDGE_HEALTH_ID=robot-7-abc-1',
+    'EDGE_HEALTH_KIND=news',
+  ])
+    t.ok(beside('environment').split('\n').includes(expected), expected);
+  t.notOk(existsSync(join(file, '..', 'HACKED')));
+});
+
+t.test('any other exit is tried again, with its last words', async (t) => {
+  const words = program(t, 'echo first; echo "no modem" >&2; exit 7');
+  t.same(await commandSender(words, process.env).send(message, never), {
+    kind: 'retry',
+    detail: 'exit status 7; its last words: no modem',
+  });
+  const missing = await commandSender('/nowhere/tell', process.env).send(message, never);
+  t.match(missing, { kind: 'retry', detail: /there is no such program: correct ops\.notify\.command/ });
+  const plain = program(t, 'true');
+  chmodSync(plain, 0o644);
+  t.match(await commandSender(plain, process.env).send(message, never), { kind: 'retry', detail: /chmod \+x/ });
+  t.match(await commandSender('tell', process.env).send(message, never), { kind: 'retry', detail: /absolute path/ });
+});
+
+t.test('one that does not read its input, and one that writes without end', async (t) => {
+  const huge = { ...message, notes: ['x'.repeat(1_000_000)] };
+  const deaf = program(t, 'exec <&-; sleep 0.2; exit 0');
+  t.match(await commandSender(deaf, process.env).send(huge, never), { kind: 'delivered' });
+  const loud = program(t, 'cat >/dev/null; head -c 30000000 /dev/zero | tr "\\0" x; echo; echo done; exit 1');
+  const before = process.memoryUsage().rss;
+  t.match(await commandSender(loud, process.env).send(message, never), { kind: 'retry', detail: 'exit status 1; its last words: done' });
+  t.ok(process.memoryUsage().rss - before < 60e6, 'its 30 MB are not kept');
+});
+
+t.test('one that hangs is killed, and all that it started', async (t) => {
+  const file = program(t, 'sleep 300 & echo $! >pid; wait');
+  t.match(await commandSender(file, process.env, 0.5).send(message, never), {
+    kind: 'retry',
+    detail: 'did not end within 0.5 s and was killed',
+  });
+  const pid = readFileSync(join(file, '../pid'), 'utf8').trim();
+  await until(
+    () => !existsSync(`/proc/${pid}`) || /State:\s+Z/.test(readFileSync(`/proc/${pid}/status`, 'utf8')),
+    () => `process ${pid} is still there`,
+  );
+  const ending = new AbortController();
+  setTimeout(() => ending.abort(), 100);
+  t.match(await commandSender(file, process.env).send(message, ending.signal), { kind: 'retry', detail: 'ended with the scheduler' });
+});

@@ -1,0 +1,288 @@
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import t, { type Test } from 'tap';
+import { stringify } from 'yaml';
+import type { Message } from '../../ops/notify/message.ts';
+import { createNotifier, type JobRun, type Notifier } from '../../ops/notify/notifier.ts';
+import { notify } from '../../ops/notify.ts';
+import type { Given, OpsContext, Outcome } from '../../ops/program.ts';
+import { RestClient } from '../../src/client/rest.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import type { LogLevel } from '../../src/core/ports.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { accept, Receiver, until } from './support/receiver.ts';
+
+interface Site {
+  readonly folder: string;
+  readonly log: { level: LogLevel; text: string }[];
+  config(notify: object): Config;
+  /** Started; it is stopped at the end of the test. */
+  notifier(notify: object): Notifier;
+  /** `edge-health ops notify`. */
+  program(notify: object, options?: Given['options'], ...positionals: string[]): Promise<Outcome>;
+}
+
+function site(t: Test): Site {
+  const { path: folder, remove } = temporaryFolder();
+  const log: Site['log'] = [];
+  const stops: (() => Promise<void>)[] = [];
+  t.teardown(async () => {
+    for (const stop of stops) await stop();
+    remove();
+  });
+  const config = (settings: object): Config => {
+    const file = join(folder, 'config.yaml');
+    writeFileSync(file, stringify({ ops: { notify: { group_seconds: 0, ...settings } } }));
+    const loaded = loadConfig(file);
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
+    return loaded.config;
+  };
+  // Nobody listens there: jobs are told all the same.
+  const rest = new RestClient({ base: 'http://127.0.0.1:9', token: null });
+  const base = {
+    rest,
+    dataFolder: folder,
+    nowMs: Date.now,
+    environment: process.env,
+    log: (level: LogLevel, text: string, fields?: object) => log.push({ level, text: `${text} ${JSON.stringify(fields ?? {})}` }),
+  };
+  return {
+    folder,
+    log,
+    config,
+    notifier: (settings) => {
+      const notifier = createNotifier({ ...base, config: config(settings) });
+      stops.push(() => notifier.stop());
+      notifier.start();
+      return notifier;
+    },
+    program: (settings, options = {}, ...positionals) => {
+      const context = {
+        ...base,
+        config: config(settings),
+        signal: new AbortController().signal,
+        version: '1.2.3',
+      } as unknown as OpsContext;
+      return notify.run(context, { options, positionals });
+    },
+  };
+}
+
+const run = (status: JobRun['status'], ...lines: string[]): JobRun => ({
+  started: new Date().toISOString(),
+  duration_seconds: 1,
+  status,
+  exit_code: { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 }[status],
+  trigger: 'schedule',
+  lines,
+});
+
+async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): Promise<Receiver> {
+  const started = await Receiver.start(...given);
+  t.teardown(() => started.stop());
+  return started;
+}
+
+function commandIn(folder: string): { file: string; told: () => Message[] } {
+  const [file, out] = [join(folder, 'tell'), join(folder, 'told')];
+  writeFileSync(file, `#!/bin/sh\ncat >>'${out}'\n`);
+  chmodSync(file, 0o755);
+  const whole = (): string[] => (existsSync(out) ? readFileSync(out, 'utf8').split('\n').slice(0, -1) : []);
+  const told = (): Message[] => whole().map((line) => JSON.parse(line) as Message);
+  return { file, told };
+}
+
+t.test('a channel that hangs delays no other, and the end of the scheduler for three seconds at most', async (t) => {
+  const { folder, log, notifier } = site(t);
+  const hook = await receiver(t, () => undefined);
+  const { file, told } = commandIn(folder);
+  const running = notifier({ webhook: { url: hook.url }, command: file, email: { host: '127.0.0.1', port: 9, to: ['ops@example.org'] } });
+  running.jobEnded('backup_logs', run('CRITICAL', 'CRITICAL  disk: full; free some'));
+  await until(
+    () => told().length === 1 && hook.received.length === 1,
+    () => JSON.stringify(log),
+  );
+  t.match(told()[0], {
+    kind: 'news',
+    status: 'CRITICAL',
+    summary: 'backup_logs failed: disk: full; free some',
+    alerts: [{ details: ['CRITICAL  disk: full; free some'] }],
+  });
+  running.jobEnded('backup_logs', run('OK'));
+  await until(
+    () => told().length === 2,
+    () => JSON.stringify(log),
+  );
+  t.equal(told()[1]?.status, 'RESOLVED');
+  await until(
+    () => log.some(({ text }) => /not delivered.*refused.*"channel":"email"/.test(text)),
+    () => JSON.stringify(log),
+  );
+  const before = performance.now();
+  await running.stop();
+  t.ok(performance.now() - before < 8000, 'it does not wait for what hangs');
+  t.equal(log.filter(({ level }) => level === 'error').length, 0);
+  t.notMatch(JSON.stringify(log), /secret-path/, 'no path of a webhook in the log');
+});
+
+t.test('what was not delivered is delivered after a restart, with the same id, once', async (t) => {
+  const { notifier, program } = site(t);
+  const hook = await receiver(t, (response) => response.writeHead(503, { 'retry-after': '1' }).end('down'));
+  const settings = { webhook: { url: hook.url } };
+  const first = notifier(settings);
+  first.jobEnded('backup_logs', run('UNKNOWN', 'no idea'));
+  await until(
+    () => hook.received.length > 0,
+    () => 'nothing came',
+  );
+  await first.stop();
+  const waiting = await program(settings);
+  t.match(waiting, {
+    status: 'WARNING',
+    document: { channels: [{ channel: 'webhook', waiting: 1, last_attempt: { delivered: false, detail: 'answered 503: down' } }] },
+  });
+  t.match(waiting.lines.join('\n'), /WARNING {2}webhook: to http:\/\/127\.0\.0\.1:\d+: 0 delivered, 1 waiting; 1 attempts? failed/);
+  hook.behaviour = accept;
+  const before = hook.received.length;
+  const second = notifier(settings);
+  await until(
+    () => hook.received.length > before,
+    () => 'nothing came',
+  );
+  await second.stop();
+  t.equal(new Set(hook.received.map(({ headers }) => headers['idempotency-key'])).size, 1);
+  t.match(await program(settings), {
+    status: 'OK',
+    document: { channels: [{ waiting: 0, delivered: 1 }], open: [{ id: 'job/backup_logs', severity: 'ERROR' }] },
+  });
+  const third = notifier(settings);
+  third.jobEnded('backup_logs', run('UNKNOWN', 'no idea'));
+  third.jobEnded('backup_logs', run('OK'));
+  await until(
+    () => hook.received.length > before + 1,
+    () => 'nothing came',
+  );
+  await third.stop();
+  t.same(
+    hook
+      .messages<Message>()
+      .slice(-2)
+      .map(({ status }) => status),
+    ['ERROR', 'RESOLVED'],
+    'what was told is not told again',
+  );
+});
+
+t.test('a failed attempt is made again after some seconds; what is given up is told with the next', async (t) => {
+  const { log, notifier } = site(t);
+  const answers = [500, 200, 400, 200];
+  const hook = await receiver(t, (response, _, count) => response.writeHead(answers[count] ?? 200).end());
+  const running = notifier({ webhook: { url: hook.url } });
+  running.jobEnded('a', run('CRITICAL'));
+  await until(
+    () => hook.received.length === 2,
+    () => JSON.stringify(log),
+  );
+  const [first, second] = hook.received;
+  const pauseMs = (second?.ms ?? 0) - (first?.ms ?? 0);
+  t.ok(pauseMs > 3500, `${pauseMs} ms`);
+  t.same(second?.body, first?.body);
+  running.jobEnded('b', run('CRITICAL'));
+  await until(
+    () => hook.received.length === 3,
+    () => JSON.stringify(log),
+  );
+  running.jobEnded('c', run('CRITICAL'));
+  await until(
+    () => hook.received.length === 4,
+    () => JSON.stringify(log),
+  );
+  t.match(hook.messages<Message>()[3], { summary: 'c failed', notes: [/^1 earlier notification could not be delivered/] });
+  t.ok(log.some(({ level, text }) => level === 'error' && /given up: answered 400; check ops\.notify\.webhook/.test(text)));
+});
+
+t.test('without a channel nothing is opened nor written; a reload may add one, change it and take it away', async (t) => {
+  const { config, folder, log, notifier } = site(t);
+  const running = notifier({});
+  running.jobEnded('a', run('CRITICAL'));
+  await new Promise((later) => setTimeout(later, 200));
+  t.notOk(existsSync(join(folder, 'ops')));
+  t.same(log, []);
+  const [one, two] = [await receiver(t), await receiver(t)];
+  running.reload(config({ webhook: { url: one.url } }));
+  running.jobEnded('a', run('CRITICAL'));
+  await until(
+    () => one.received.length === 1,
+    () => JSON.stringify(log),
+  );
+  running.reload(config({ webhook: { url: two.url } }));
+  running.jobEnded('a', run('OK'));
+  await until(
+    () => two.received.length === 1,
+    () => JSON.stringify(log),
+  );
+  t.equal(one.received.length, 1);
+  running.reload(config({}));
+  running.jobEnded('b', run('CRITICAL'));
+  await running.stop();
+  t.equal(two.received.length, 1);
+});
+
+t.test('where the disk takes nothing all is told all the same', async (t) => {
+  const { folder, log, notifier } = site(t);
+  writeFileSync(join(folder, 'ops'), ''); // No folder can be made there.
+  const hook = await receiver(t);
+  const running = notifier({ webhook: { url: hook.url } });
+  running.jobEnded('a', run('CRITICAL'));
+  await until(
+    () => hook.received.length === 1,
+    () => JSON.stringify(log),
+  );
+  rmSync(join(folder, 'ops'));
+  running.jobEnded('a', run('OK'));
+  await until(
+    () => hook.received.length === 2,
+    () => JSON.stringify(log),
+  );
+  await running.stop();
+  t.equal(log.filter(({ level, text }) => level === 'error' && /cannot be kept on the disk/.test(text)).length, 1);
+  t.ok(existsSync(join(folder, 'ops/notifications.ndjson')));
+});
+
+t.test('edge-health ops notify: what is configured, and tests', async (t) => {
+  const { folder, program } = site(t);
+  t.match(await program({}), { status: 'OK', lines: [/^OK {2}no notifications are configured: set ops\.notify\.webhook\.url/] });
+  t.match(await program({}, { test: true }), { status: 'UNKNOWN' });
+  const hook = await receiver(t);
+  const { file, told } = commandIn(folder);
+  const settings = { webhook: { url: hook.url }, command: file };
+  t.match(await program(settings), {
+    status: 'OK',
+    document: { configured: true, channels: [{ channel: 'webhook', waiting: 0 }, { channel: 'command' }] },
+  });
+  t.match(await program(settings, { test: true }), {
+    status: 'OK',
+    lines: [/^OK {2}webhook: delivered to .*: answered 204$/, /^OK {2}command: delivered to .*exit status 0$/],
+  });
+  t.match(told(), [{ kind: 'test', status: 'TEST' }]);
+  hook.behaviour = (response) => response.writeHead(404).end();
+  t.match(await program(settings, { test: true }, 'webhook'), {
+    status: 'CRITICAL',
+    lines: [/^CRITICAL {2}webhook: not delivered to .*answered 404/],
+    document: { channels: [{ channel: 'webhook' }] },
+  });
+  t.equal(told().length, 1, 'only the one that was named');
+  t.match(await program(settings, { test: true, 'dry-run': true }, 'webhook'), { status: 'OK', lines: [/would be sent/, /"kind":"test"/] });
+  t.equal(hook.received.length, 2);
+  t.match(await program(settings, { test: true }, 'email'), { status: 'UNKNOWN', lines: [/email: this channel is not configured/] });
+  t.match(await program(settings, { test: true }, 'pigeon'), {
+    status: 'UNKNOWN',
+    lines: [/pigeon: there is no such channel; channels: webhook, command, email/],
+  });
+  t.match(await program(settings, {}, 'webhook'), { status: 'UNKNOWN' });
+  const wrong = { webhook: { url: 'ftp://x' }, email: { host: 'mail' } };
+  t.match(await program(wrong), { status: 'CRITICAL', lines: [/webhook\.url is no address/, /email\.to names nobody/] });
+  t.notOk(existsSync(join(folder, 'ops')), 'it writes nothing');
+});

@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { testMessage } from '../../ops/notify/message.ts';
+import type { Result } from '../../ops/notify/queue.ts';
+import { webhookSender } from '../../ops/notify/webhook.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { accept, Receiver, selfSigned } from './support/receiver.ts';
+
+type WebhookConfig = Config['ops']['notify']['webhook'];
+
+const PLAIN: WebhookConfig = { url: '', token_file: null, template_file: null, content_type: 'application/json', ca_file: null };
+const message = testMessage({ id: 'robot-7-abc-1', nowMs: Date.now(), host: 'robot-7', dashboard: 'http://robot-7:5000' });
+
+function folderFor(t: Test): string {
+  const { path, remove } = temporaryFolder();
+  t.teardown(remove);
+  return path;
+}
+
+function send(config: Partial<WebhookConfig>, { seconds = 15, signal = new AbortController().signal } = {}): Promise<Result> {
+  return webhookSender({ ...PLAIN, ...config }, '1.2.3', Date.now, seconds).send(message, signal);
+}
+
+async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): Promise<Receiver> {
+  const started = await Receiver.start(...given);
+  t.teardown(() => started.stop());
+  return started;
+}
+
+t.test('the document, with an id to know it by and the token of the file', async (t) => {
+  const hook = await receiver(t);
+  const token = join(folderFor(t), 'token');
+  writeFileSync(token, 's3cret\n');
+  t.same(await send({ url: hook.url, token_file: token }), { kind: 'delivered', detail: 'answered 204' });
+  t.same(hook.messages(), [message]);
+  t.match(hook.received[0]?.headers, {
+    'content-type': 'application/json',
+    'idempotency-key': 'robot-7-abc-1',
+    authorization: 'Bearer s3cret',
+    'user-agent': 'edge-health/1.2.3',
+  });
+});
+
+t.test('a template, as JSON and as text', async (t) => {
+  const hook = await receiver(t);
+  const template = join(folderFor(t), 'template');
+  writeFileSync(template, '{"text": "{{subject}}", "n": {{count}}}');
+  t.match(await send({ url: hook.url, template_file: template }), { kind: 'delivered' });
+  t.same(JSON.parse(hook.received[0]?.body ?? ''), { text: '[robot-7] TEST: a test of the notifications; nothing is wrong', n: 0 });
+  writeFileSync(template, '{{host}}: {{summary}}\n');
+  t.match(await send({ url: hook.url, template_file: template, content_type: 'text/plain; charset=utf-8' }), { kind: 'delivered' });
+  t.equal(hook.received[1]?.body, 'robot-7: a test of the notifications; nothing is wrong\n');
+});
+
+t.test('what the operator can put right is tried again, and says how', async (t) => {
+  const hook = await receiver(t);
+  const folder = folderFor(t);
+  const template = join(folder, 'template');
+  const expect = async (config: Partial<WebhookConfig>, detail: RegExp): Promise<void> => {
+    const result = await send({ url: hook.url, ...config });
+    t.match(result, { kind: 'retry', detail });
+  };
+  writeFileSync(template, '{"text": "{{sumary}}"}');
+  await expect({ template_file: template }, /there is no placeholder \{\{sumary\}\} here; correct it/);
+  writeFileSync(template, '{"text": {{summary}}}');
+  await expect({ template_file: template }, /what it gives is not JSON/);
+  await expect(
+    { template_file: join(folder, 'none') },
+    /template_file: .*none cannot be read \(ENOENT\); correct the key or make the file/,
+  );
+  await expect({ token_file: join(folder, 'none') }, /ops\.notify\.webhook\.token_file/);
+  t.same(hook.received, [], 'nothing was sent');
+  if (process.getuid?.() === 0) return;
+  writeFileSync(join(folder, 'token'), 'x');
+  chmodSync(join(folder, 'token'), 0);
+  await expect({ token_file: join(folder, 'token') }, /EACCES.*chgrp edge-health/);
+});
+
+t.test('answers: refused, overloaded, elsewhere; a token in an answer is not repeated', async (t) => {
+  const hook = await receiver(t);
+  const token = join(folderFor(t), 'token');
+  writeFileSync(token, 's3cret');
+  const cases: [number, Record<string, string>, string, Result][] = [
+    [500, {}, 'oops\nline', { kind: 'retry', detail: 'answered 500: oops line' }],
+    [429, { 'retry-after': '7' }, '', { kind: 'retry', detail: 'answered 429', afterMs: 7000 }],
+    [503, { 'retry-after': 'nonsense' }, '', { kind: 'retry', detail: 'answered 503' }],
+    [401, {}, 'bad token s3cret', { kind: 'final', detail: 'answered 401: bad token …; check ops.notify.webhook' }],
+    [
+      308,
+      { location: 'https://there.example/x' },
+      '',
+      {
+        kind: 'final',
+        detail: 'answered 308; redirects are not followed: set ops.notify.webhook.url to the new address at https://there.example',
+      },
+    ],
+  ];
+  for (const [status, headers, body, expected] of cases) {
+    hook.behaviour = (response) => response.writeHead(status, headers).end(body);
+    t.same(await send({ url: hook.url, token_file: token }), expected, `${status}`);
+  }
+  hook.behaviour = (response) => {
+    response.writeHead(500);
+    const timer = setInterval(() => response.write('x'.repeat(10_000)), 1);
+    response.on('close', () => clearInterval(timer));
+  };
+  t.match(await send({ url: hook.url }), { kind: 'retry', detail: /^answered 500: x+…$/ }, 'an answer without end is cut');
+});
+
+t.test('a slow receiver is waited for, one that hangs is not, one that cuts the connection is told of', async (t) => {
+  const hook = await receiver(t, (response) => {
+    setTimeout(() => response.writeHead(200).end('taken'), 300);
+  });
+  t.match(await send({ url: hook.url }), { kind: 'delivered' });
+  hook.behaviour = () => undefined;
+  t.same(await send({ url: hook.url }, { seconds: 0.3 }), { kind: 'retry', detail: 'no answer within 0.3 s' });
+  hook.behaviour = (response) => {
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('some of it');
+  };
+  t.same(
+    await send({ url: hook.url }, { seconds: 0.3 }),
+    { kind: 'retry', detail: 'no answer within 0.3 s' },
+    'nor one that does not finish',
+  );
+  hook.behaviour = (response) => {
+    response.socket?.resetAndDestroy();
+  };
+  t.same(await send({ url: hook.url }), { kind: 'retry', detail: 'the connection was cut' });
+  const ending = new AbortController();
+  hook.behaviour = () => ending.abort(new Error('ended with the scheduler'));
+  t.same(await send({ url: hook.url }, { signal: ending.signal }), { kind: 'retry', detail: 'ended with the scheduler' });
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as AddressInfo;
+  closed.close();
+  t.match(await send({ url: `http://127.0.0.1:${port}/` }), { kind: 'retry', detail: /refused: is the server running/ });
+  const mute = createServer((socket) => socket.end('SMTP ready\r\n')).listen(0, '127.0.0.1');
+  t.teardown(() => mute.close());
+  await once(mute, 'listening');
+  t.match(await send({ url: `http://127.0.0.1:${(mute.address() as AddressInfo).port}/` }), { kind: 'retry' }, 'what is no HTTP server');
+});
+
+t.test('TLS: an unknown certificate is refused and says what to do; named, it is trusted', async (t) => {
+  const folder = folderFor(t);
+  const certificate = selfSigned(folder);
+  const hook = await receiver(t, accept, certificate);
+  t.same(await send({ url: hook.url }), {
+    kind: 'retry',
+    detail:
+      "its certificate is of nobody who is trusted (self-signed certificate); if it is yours, name it or its authority's in ops.notify.webhook.ca_file",
+  });
+  t.same(hook.received, []);
+  t.match(await send({ url: hook.url, ca_file: certificate.file }), { kind: 'delivered' });
+  const other = hook.url.replace('127.0.0.1', '127.0.0.2');
+  t.match(await send({ url: other, ca_file: certificate.file }), { kind: 'retry' }, 'another address is another name');
+});
