@@ -1,8 +1,9 @@
 /**
  * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page and manual page, the
- * OpenAPI document and the ROS types. With --check it only compares, and fails where a file is out of date.
+ * OpenAPI document, the ROS types and Grafana's dashboards. With --check it only compares, and fails where a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { dashboardFiles } from '../ops/fleet/grafana/dashboards.ts';
 import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
 import { openApiDocument } from '../src/http/api/openapi.ts';
 import { changelogDay, renderConfigManual } from './deb/manual.ts';
@@ -16,6 +17,7 @@ const files: Readonly<Record<string, string>> = {
   'docs/man/edge_health_config.5': renderConfigManual(version, changelogDay()),
   'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,
   'src/ros/interfaces.generated.ts': renderInterfaces(readDefinitions()),
+  ...dashboardFiles(),
 };
 
 const read = (file: string): string => {

@@ -1,0 +1,39 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { Engine, eventually } from './engines.ts';
+
+/** Of the loopback network, and nobody else's: Prometheus asks port 53 only. */
+const ADDRESS = '127.0.53.77';
+
+export interface Names {
+  /** Host names on this machine. */
+  readonly hosts: readonly string[];
+  readonly srv: { readonly name: string; readonly host: string; readonly port: number };
+}
+
+/** A real dnsmasq on loopback; returns the file to use as /etc/resolv.conf, or null where it cannot run (no root). */
+export async function nameServer(t: Test, folder: string, { hosts, srv }: Names): Promise<string | null> {
+  if (process.getuid?.() !== 0) return null;
+  const engine = new Engine(t, 'dnsmasq', [
+    '--keep-in-foreground',
+    '--conf-file=/dev/null',
+    '--log-facility=-',
+    `--listen-address=${ADDRESS}`,
+    '--bind-interfaces',
+    '--no-resolv',
+    '--no-hosts',
+    `--pid-file=${folder}/dnsmasq.pid`,
+    ...hosts.map((host) => `--host-record=${host},127.0.0.1`),
+    `--srv-host=${srv.name},${srv.host},${srv.port}`,
+  ]);
+  await eventually(
+    () => engine.log,
+    (log) => /started, version/.test(log) || engine.hasEnded,
+    () => engine.log,
+  );
+  if (engine.hasEnded) throw new Error(`dnsmasq ended:\n${engine.log}`);
+  const file = join(folder, 'resolv.conf');
+  writeFileSync(file, `nameserver ${ADDRESS}\n`);
+  return file;
+}
