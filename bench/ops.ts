@@ -1,0 +1,140 @@
+/** The scheduler with the default schedules beside a real service, for an hour. */
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../test/support/service.ts';
+import type { Cleanup } from './support/cleanup.ts';
+import { fetchJson } from './support/http.ts';
+import { startService } from './support/ours.ts';
+import type { Outcome } from './support/outcome.ts';
+import { ProcessMeter } from './support/process-meter.ts';
+import { benchmark } from './support/program.ts';
+import { sysTree } from './support/sensor-tree.ts';
+import { pause } from './support/statistics.ts';
+
+/** Of the length of the long measurement: an hour by default. */
+const TIMES = 6;
+const LOOK_EVERY_SECONDS = 1;
+const TELL_EVERY_SECONDS = 60;
+/** Its start is not what is measured. */
+const SETTLE_SECONDS = 10;
+const DAY_SECONDS = 86_400;
+const HOUR_MS = 3_600_000;
+
+interface Jobs {
+  readonly jobs: readonly { readonly name: string; readonly runs: number; readonly failures: number; readonly missed: number }[];
+}
+
+/** A zone in which the next full hour is midnight, so that an hour has the nightly backup in it. */
+function zoneWithMidnightNext(nowMs: number): string {
+  const hour = new Date(nowMs + HOUR_MS).getUTCHours();
+  // Signs are the wrong way round in these names: Etc/GMT-3 is ahead of UTC by three hours.
+  return hour === 0 ? 'Etc/GMT' : hour <= 12 ? `Etc/GMT+${hour}` : `Etc/GMT-${24 - hour}`;
+}
+
+interface Scheduler {
+  readonly pid: number;
+  readonly data: string;
+}
+
+async function startScheduler(cleanup: Cleanup, url: string, dataPath: string): Promise<Scheduler> {
+  const folder = cleanup.folderOnDisk();
+  const file = join(folder, 'ops.yaml');
+  const config = {
+    storage: { path: dataPath },
+    rest: { host: '127.0.0.1', port: Number(new URL(url).port) },
+    ops: { timezone: zoneWithMidnightNext(Date.now()) },
+  };
+  writeFileSync(file, JSON.stringify(config)); // JSON is YAML too.
+  const runtime = cleanup.folderInMemory();
+  const child = spawn(join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', file], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, RUNTIME_DIRECTORY: runtime },
+  });
+  cleanup.own(child);
+  const deadline = performance.now() + 20_000;
+  while (!existsSync(join(runtime, 'jobs.json'))) {
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error('the scheduler does not start; see above');
+    await pause(0.1);
+  }
+  return { pid: child.pid as number, data: join(runtime, 'jobs.json') };
+}
+
+/** Resident memory of the processes that a process has started, where some are running. */
+function childrenMegabytes(pid: number): number {
+  let sum = 0;
+  for (const name of readdirSync('/proc')) {
+    try {
+      if (!/^\d+$/.test(name)) continue;
+      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+      if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid)
+        sum += new ProcessMeter(Number(name)).memory().residentMegabytes;
+    } catch {
+      // It has ended.
+    }
+  }
+  return sum;
+}
+
+await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> => {
+  const sys = await sysTree(cleanup);
+  const dataPath = join(cleanup.folderOnDisk(), 'data');
+  const service = await startService(cleanup, { sysRoot: sys.path, dataPath });
+  const { data, pid } = await startScheduler(cleanup, service.url, dataPath);
+  const meter = new ProcessMeter(pid);
+  const seconds = minutes * 60 * TIMES;
+  await pause(Math.min(SETTLE_SECONDS, seconds / 2));
+  const read = (): Jobs => JSON.parse(readFileSync(data, 'utf8')) as Jobs;
+  const startCpu = meter.cpuSeconds() + meter.childrenCpuSeconds();
+  const before = { own: meter.cpuSeconds(), children: meter.childrenCpuSeconds(), written: meter.writtenBytes(), jobs: read() };
+  const begun = performance.now();
+  const elapsed = (): number => (performance.now() - begun) / 1000;
+  const own = (): number => meter.cpuSeconds() - before.own;
+  const children = (): number => meter.childrenCpuSeconds() - before.children;
+  let [highest, highestChildren, toldAt] = [0, 0, 0];
+  while (elapsed() < seconds) {
+    await pause(Math.min(LOOK_EVERY_SECONDS, Math.max(0.01, seconds - elapsed())));
+    own(); // So that a thread that ends later is not forgotten.
+    highest = Math.max(highest, meter.memory().residentMegabytes);
+    highestChildren = Math.max(highestChildren, childrenMegabytes(pid));
+    if (elapsed() - toldAt < TELL_EVERY_SECONDS) continue;
+    toldAt = elapsed();
+    const percent = (100 * (own() + children())) / elapsed();
+    progress(`${((seconds - elapsed()) / 60).toFixed(0)} min left; ${percent.toFixed(3)} % CPU so far, ${highest.toFixed(1)} MB`);
+  }
+  const length = elapsed();
+  const figures = { own: (100 * own()) / length, children: (100 * children()) / length };
+  const after = read();
+  const { anonymousMegabytes } = meter.memory();
+  const written = ((meter.writtenBytes() - before.written) / 1e6 / length) * DAY_SECONDS;
+  const status = await fetchJson<{ status: string }>(`${service.url}/status`);
+  if (!status.status) throw new Error('the service does not answer any more');
+  const runs = after.jobs.map(({ failures, missed, name, runs: count }) => {
+    const earlier = before.jobs.jobs.find((job) => job.name === name);
+    return {
+      name,
+      count: count - (earlier?.runs ?? 0),
+      failures: failures - (earlier?.failures ?? 0),
+      missed: missed - (earlier?.missed ?? 0),
+    };
+  });
+  const broken = runs.filter(({ failures, missed }) => failures > 0 || missed > 0);
+  return {
+    rows: [
+      { figure: 'CPU of the scheduler with all jobs, of one core', unit: '%', ours: figures.own + figures.children, atMost: 0.15 },
+      { figure: 'of it jobs in processes of their own', unit: '%', ours: figures.children },
+      { figure: 'resident memory of the scheduler, highest', unit: 'MB', ours: highest, atMost: 80 },
+      { figure: 'of it anonymous, at the end', unit: 'MB', ours: anonymousMegabytes },
+      { figure: 'resident memory of a job in a process of its own, highest', unit: 'MB', ours: highestChildren },
+      { figure: 'written to disk by the scheduler itself, a day', unit: 'MB', ours: written },
+    ],
+    notes: [
+      `${(length / 60).toFixed(0)} minutes with the default schedules, beside a service at 1 Hz, in a zone in which an hour has midnight in it: the nightly backup counts, 24 times as often as in a day. Runs: ${runs.map(({ count, name }) => `${name} ${count}`).join(', ')}.`,
+      'CPU: all threads of the scheduler (schedstat), and user and system time of the processes that it started and waited for (/proc/PID/stat, in ticks of 10 ms). Memory: VmRSS, looked at every second. Written: write_bytes of /proc/PID/io of the scheduler and not of its children.',
+      `Start of the scheduler, not in the figures: ${startCpu.toFixed(2)} s of CPU.`,
+      ...(broken.length > 0
+        ? [`Not as it should be: ${broken.map(({ failures, missed, name }) => `${name} failed ${failures}, missed ${missed}`).join('; ')}.`]
+        : []),
+    ],
+  };
+});

@@ -1,0 +1,188 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { DEFAULT_CONFIG } from '../src/config/schema.ts';
+import type { OpsDocument } from '../src/http/api/schema.ts';
+import { list } from './list.ts';
+import type { OpsContext } from './program.ts';
+import { leftRuns } from './schedule/inbox.ts';
+import { lockByHand, lockNamed } from './schedule/job-lock.ts';
+import { newRecord } from './schedule/jobs.ts';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+const NOBODY = 65534;
+
+function installation(t: Test) {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  chmodSync(folder, 0o755);
+  const data = join(folder, 'data');
+  mkdirSync(data);
+  const config = join(folder, 'config.yaml');
+  // Nobody listens there.
+  writeFileSync(config, JSON.stringify({ storage: { path: data }, rest: { host: '127.0.0.1', port: 1 }, ops: { timezone: 'UTC' } }));
+  return { folder, data, config };
+}
+
+const NODE = ['--disable-warning=ExperimentalWarning', MAIN];
+const ops = (config: string, ...argv: readonly string[]) =>
+  spawnSync(process.execPath, [...NODE, ...argv, '--config', config], { encoding: 'utf8' });
+
+t.test('wrong usage is UNKNOWN', async (t) => {
+  const { config } = installation(t);
+  t.match(ops(config, 'nothing'), { status: 3, stderr: /there is no program "nothing"; programs: health_check,/ });
+  t.match(ops(config, 'list', '--trigger', 'whim'), { status: 3, stderr: /--trigger is "whim"; allowed: schedule, missed, manual/ });
+  writeFileSync(config, 'ops: {backup_logs: daily}');
+  t.match(ops(config, 'list'), { status: 3, stderr: /ops\.backup_logs: found "daily"/ });
+  writeFileSync(config, 'rest: {token_file: /nowhere/token}');
+  t.match(ops(config, 'list'), { status: 3, stderr: /^edge-health ops: rest\.token_file cannot be read: .*\n$/ });
+});
+
+t.test('a job that runs already is not run beside itself', async (t) => {
+  const { config, data } = installation(t);
+  const held = lockByHand(data, 'collect_metrics', Date.parse('2026-06-10T12:00:00Z'));
+  const refused = ops(config, 'collect_metrics');
+  t.match(refused, {
+    status: 3,
+    stdout: `UNKNOWN   collect_metrics runs already, started by hand, process ${process.pid}, since 2026-06-10T12:00:00.000Z`,
+  });
+  t.match(refused.stdout, 'edge-health ops list');
+  const child = ops(config, 'collect_metrics', '--trigger', 'schedule', '--json');
+  t.equal(child.status, 75, 'the scheduler is told apart');
+  t.match(JSON.parse(child.stdout), { status: 'UNKNOWN', error: /runs already/ });
+  t.equal(leftRuns(data).size, 0);
+  t.notOk(existsSync(join(data, 'metrics')));
+  held?.release();
+
+  t.equal(ops(config, 'collect_metrics').status, 1, 'the service does not answer');
+  const [left] = [...leftRuns(data).values()];
+  t.match(left, { name: 'collect_metrics', run: { status: 'WARNING', exit_code: 1, trigger: 'manual' } });
+  t.equal(ops(config, 'collect_metrics', '--dry-run').status, 1);
+  t.equal(ops(config, 'collect_metrics', '--trigger', 'schedule').status, 1);
+  t.equal(leftRuns(data).size, 1, 'neither what changes nothing nor what the scheduler runs is left for it');
+  t.match(ops(config, 'list').stdout, /\ncollect_metrics .* WARNING +manual +- +1 +0 /, 'it is shown while no scheduler takes it in');
+  const free = lockNamed(data, 'collect_metrics');
+  t.ok(free);
+  free?.release();
+});
+
+t.test('root becomes the owner of the data folder', { skip: process.getuid?.() !== 0 ? 'needs root' : false }, async (t) => {
+  const { config, data } = installation(t);
+  chownSync(data, NOBODY, NOBODY);
+  t.equal(ops(config, 'collect_metrics').status, 1);
+  const files = readdirSync(data, { recursive: true, encoding: 'utf8' });
+  t.ok(
+    files.some((name) => /^metrics\/metrics_.*\.csv$/.test(name)),
+    'it did its work',
+  );
+  for (const name of files) t.equal(statSync(join(data, name)).uid, NOBODY, name);
+
+  t.match(ops(config, 'health_check').stdout, /service/, 'this one needs to see everything');
+  for (const name of readdirSync(join(data, 'ops'), { recursive: true, encoding: 'utf8' })) {
+    t.equal(statSync(join(data, 'ops', name)).uid, NOBODY, `ops/${name}`);
+  }
+});
+
+t.test(
+  'who may not look into the data folder is told so',
+  { skip: process.getuid?.() !== 0 ? 'needs root, to be somebody else' : false },
+  async (t) => {
+    const { config, data } = installation(t);
+    chmodSync(data, 0o700);
+    const seen = spawnSync(process.execPath, [...NODE, 'list', '--config', config], { encoding: 'utf8', uid: NOBODY, gid: NOBODY });
+    t.match(seen, { status: 3, stdout: `UNKNOWN   this user may not read ${data}; run it with sudo` });
+  },
+);
+
+t.test('who reads the output may go', async (t) => {
+  const { config } = installation(t);
+  const child = spawn('/bin/sh', ['-c', `"$0" "$@" | true; echo done`, process.execPath, ...NODE, 'list', '--config', config]);
+  let [said, complaints] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text;
+  });
+  await once(child, 'close');
+  t.equal(said, 'done\n');
+  t.equal(complaints, '', 'quietly');
+});
+
+/** What `list` says of a data folder. */
+async function listed(dataFolder: string) {
+  const config = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, timezone: 'UTC' } };
+  const { document, lines, status } = await list.run({ config, dataFolder, nowMs: Date.now } as OpsContext, {
+    options: {},
+    positionals: [],
+  });
+  return { status, document: document as OpsDocument, stdout: `${lines.join('\n')}\n` };
+}
+
+t.test('list', async (t) => {
+  const { data, folder } = installation(t);
+  const never = await listed(data);
+  t.match(never, {
+    status: 'UNKNOWN',
+    stdout: /^UNKNOWN {3}no scheduler runs: none has run with this data folder\n.*systemctl enable --now edge-health-ops/,
+  });
+  t.match(never.stdout, /\nbackup_logs +0 0 \* \* \* +- +- +- +- +- +0 +0 +0 +0\n/);
+
+  const live = join(folder, 'live');
+  mkdirSync(live);
+  mkdirSync(join(data, 'ops'));
+  symlinkSync(live, join(data, 'ops/live'));
+  const now = new Date().toISOString();
+  const run = {
+    started: '2026-06-10T00:00:00.000Z',
+    duration_seconds: 61.2,
+    status: 'CRITICAL',
+    exit_code: 2,
+    trigger: 'missed',
+    lines: ['CRITICAL  no room'],
+  } as const;
+  const document: OpsDocument = {
+    scheduler: { state: 'running', started: '2026-06-09T10:00:00.000Z', beat: now },
+    jobs: [
+      { ...newRecord('health_check', '*/5 * * * *'), next: '2099-06-11T00:05:00.000Z' },
+      {
+        ...newRecord('backup_logs', '0 0 * * *'),
+        last: { ...run, lines: [...run.lines] },
+        runs: 7,
+        failures: 1,
+        missed: 3,
+        next: '2099-06-11T00:00:00.000Z',
+      },
+    ],
+  };
+  writeFileSync(join(live, 'jobs.json'), JSON.stringify(document));
+  const running = await listed(data);
+  t.equal(running.status, 'WARNING', 'a job failed last');
+  t.match(running.stdout, /^OK {8}the scheduler runs since 2026-06-09 10:00\n/);
+  t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +61 s +CRITICAL +missed +2099-06-11 00:00 +7 +1 +3 +0\n/);
+  t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}no room\n$/);
+  t.same((await listed(data)).document, document);
+
+  writeFileSync(
+    join(live, 'jobs.json'),
+    JSON.stringify({ ...document, scheduler: { ...document.scheduler, beat: '2026-06-10T01:02:00.000Z' } }),
+  );
+  const killed = await listed(data);
+  t.match(killed, { status: 'UNKNOWN', stdout: /^UNKNOWN {3}no scheduler runs: the last beat was 2026-06-10 01:02\n/ });
+  t.match(killed.stdout, /\nbackup_logs .* missed +- +7 /, 'nothing comes next');
+  t.equal((await listed(data)).document.scheduler.state, 'stopped');
+});

@@ -1,0 +1,51 @@
+import t from 'tap';
+import type { OpsDocument } from '../../src/http/api/schema.ts';
+import { Announcer, pingEveryMs, statusLine } from './announce.ts';
+import { newRecord } from './jobs.ts';
+import { zoneOf } from './zone.ts';
+
+const last = (started: string, status: 'OK' | 'CRITICAL') => ({
+  started,
+  duration_seconds: 1,
+  status,
+  exit_code: 0,
+  trigger: 'schedule' as const,
+  lines: [],
+});
+const document: OpsDocument = {
+  scheduler: { state: 'running', started: null, beat: null },
+  jobs: [
+    { ...newRecord('health_check', '*/5 * * * *'), last: last('2026-06-10T10:05:00.000Z', 'OK'), next: '2026-06-10T10:10:00.000Z' },
+    { ...newRecord('collect_metrics', '* * * * *'), last: last('2026-06-10T10:04:00.000Z', 'CRITICAL'), next: '2026-06-10T10:06:00.000Z' },
+    newRecord('generate_7day_report', 'off'),
+  ],
+};
+
+t.test('one line says how it is, by local clocks', async (t) => {
+  t.equal(statusLine(document, zoneOf('Europe/Berlin')), '2 jobs; last: health_check OK 12:05; next: collect_metrics 12:06');
+  const [first, ...others] = document.jobs;
+  const running = {
+    ...document,
+    jobs: [{ ...(first as (typeof document.jobs)[number]), running_since: '2026-06-10T10:05:30.000Z' }, ...others],
+  };
+  t.equal(statusLine(running, zoneOf('UTC')), '2 jobs; running: health_check; last: health_check OK 10:05; next: collect_metrics 10:06');
+  t.equal(statusLine({ ...document, jobs: [newRecord('backup_logs', 'off')] }, zoneOf('UTC')), '0 jobs');
+});
+
+t.test('ready once, a ping for each beat, the line when it changes', async (t) => {
+  const sent: string[] = [];
+  const announcer = new Announcer({ via: 'test', notify: (state) => void sent.push(state) });
+  announcer.beat('one');
+  announcer.beat('one');
+  announcer.beat('two\nlines');
+  announcer.stopping();
+  t.same(sent, [
+    'READY=1\nWATCHDOG=1\nSTATUS=one',
+    'WATCHDOG=1',
+    'WATCHDOG=1\nSTATUS=two lines',
+    'STOPPING=1\nSTATUS=stopping: waiting for jobs to end',
+  ]);
+  new Announcer(null).beat('nobody listens');
+  t.equal(pingEveryMs(60), 15_000);
+  t.equal(pingEveryMs(null), 60_000);
+});

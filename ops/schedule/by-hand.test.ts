@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { OpsContext, OpsProgram, Outcome } from '../program.ts';
+import { runAlone } from './by-hand.ts';
+import { leftRuns } from './inbox.ts';
+
+function folder(t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
+  t.teardown(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+const given = { options: {}, positionals: [] };
+const contextOf = (dataFolder: string, signal = new AbortController().signal): OpsContext =>
+  ({ dataFolder, signal, trigger: 'manual', nowMs: Date.now, log: () => undefined }) as unknown as OpsContext;
+const programOf = (name: string, run: () => Promise<Outcome>): OpsProgram => ({ name, run }) as unknown as OpsProgram;
+
+t.test('what a run by hand leaves', async (t) => {
+  const data = folder(t);
+  const failed: Outcome = { status: 'CRITICAL', lines: ['CRITICAL  no room'], document: null };
+  t.equal(
+    await runAlone(
+      programOf('list', async () => failed),
+      contextOf(data),
+      given,
+    ),
+    failed,
+  );
+  t.equal(leftRuns(data).size, 0, 'no job, nothing left');
+  await runAlone(
+    programOf('backup_logs', async () => failed),
+    contextOf(data),
+    given,
+  );
+  t.match(
+    [...leftRuns(data).values()],
+    [{ name: 'backup_logs', run: { status: 'CRITICAL', trigger: 'manual', lines: ['CRITICAL  no room'] } }],
+  );
+  const thrown = runAlone(
+    programOf('health_check', async () => {
+      throw new Error('nobody foresaw it');
+    }),
+    contextOf(data),
+    given,
+  );
+  await t.rejects(thrown, /nobody foresaw it/);
+  t.match([...leftRuns(data).values()].at(-1), { name: 'health_check', run: { status: 'UNKNOWN', lines: [/nobody foresaw it/] } });
+  await runAlone(
+    programOf('backup_logs', async () => failed),
+    contextOf(data, AbortSignal.abort()),
+    given,
+  );
+  t.equal(leftRuns(data).size, 2, 'who ended it knows that it failed');
+});
+
+const CHILD = `
+const { runAlone } = await import(process.argv[1]);
+const { existsSync } = await import('node:fs');
+const dataFolder = process.argv[2];
+const run = async () => {
+  process.stdout.write('begun\\n');
+  while (!existsSync(dataFolder + '/go')) await new Promise((later) => setTimeout(later, 20));
+  return { status: 'OK', lines: ['OK'], document: null };
+};
+const context = { dataFolder, signal: new AbortController().signal, trigger: process.argv[3], nowMs: Date.now, log: console.error };
+await runAlone({ name: 'backup_logs', run }, context, { options: {}, positionals: [] });
+`;
+
+t.test("the scheduler's child leaves its run only if it outlives the scheduler", async (t) => {
+  for (const outlives of [true, false]) {
+    const data = folder(t);
+    const argv = [
+      '--disable-warning=ExperimentalWarning',
+      '--input-type=module',
+      '-e',
+      CHILD,
+      import.meta.resolve('./by-hand.ts'),
+      data,
+      'missed',
+    ];
+    // A shell stands for the scheduler.
+    const parent = spawn('/bin/sh', ['-c', `"$0" "$@" & wait`, process.execPath, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(parent.stdout, 'data');
+    const ended = once(parent.stdout, 'close');
+    if (outlives) {
+      const gone = once(parent, 'exit');
+      parent.kill('SIGKILL');
+      await gone;
+    }
+    writeFileSync(join(data, 'go'), '');
+    parent.stdout.resume();
+    await ended;
+    t.ok(existsSync(join(data, 'ops')));
+    const left = [...leftRuns(data).values()];
+    if (outlives) t.match(left, [{ name: 'backup_logs', run: { status: 'OK', trigger: 'missed' } }]);
+    else t.same(left, []);
+  }
+});

@@ -1,0 +1,57 @@
+import { isoUtc } from '../../src/core/time.ts';
+import { EXIT, type Given, type OpsContext, type OpsProgram, type Outcome } from '../program.ts';
+import { leaveRun } from './inbox.ts';
+import { type Held, holderOf, lockByHand, lockNamed } from './job-lock.ts';
+import { hasFailed, isJobName, type JobName, lastLines } from './jobs.ts';
+import { BUSY_STATUS } from './runners.ts';
+
+/** An outcome whose exit status is none of the usual ones. */
+export type ProcessOutcome = Outcome & { readonly exitCode?: number };
+
+/**
+ * Runs a program in a process of its own, by hand or as the scheduler's child. A job never runs beside itself, and the scheduler learns of
+ * a run by hand. A run that only shows what it would do is nobody's business.
+ */
+export async function runAlone(program: OpsProgram, context: OpsContext, given: Given): Promise<ProcessOutcome> {
+  const { name } = program;
+  if (!isJobName(name) || given.options['dry-run'] === true) return program.run(context, given);
+  const isByHand = context.trigger === 'manual';
+  const lock = isByHand ? lockByHand(context.dataFolder, name, context.nowMs()) : lockNamed(context.dataFolder, name);
+  if (!lock) return busy(name, context);
+  return withLock(lock, name, () => program.run(context, given), context);
+}
+
+function busy(name: JobName, { dataFolder, trigger }: OpsContext): ProcessOutcome {
+  const line = `UNKNOWN   ${name} runs already, started ${holderOf(dataFolder, name)}; wait for its end, see: edge-health ops list`;
+  const outcome: Outcome = { status: 'UNKNOWN', lines: [line], document: { status: 'UNKNOWN', error: line.replace(/^UNKNOWN\s+/, '') } };
+  return trigger === 'manual' ? outcome : { ...outcome, exitCode: BUSY_STATUS };
+}
+
+async function withLock(lock: Held, name: JobName, work: () => Promise<Outcome>, context: OpsContext): Promise<Outcome> {
+  const { dataFolder, log, nowMs, signal, trigger } = context;
+  const started = isoUtc(nowMs());
+  const begun = performance.now();
+  const parent = process.ppid;
+  const leave = ({ lines, status }: Pick<Outcome, 'status' | 'lines'>): void => {
+    // A child of the scheduler reports to it, unless that is gone. Who ended a run by hand knows that it failed.
+    if (trigger !== 'manual' && process.ppid === parent) return;
+    if (trigger === 'manual' && signal.aborted && hasFailed({ status })) return;
+    const duration_seconds = Math.round(performance.now() - begun) / 1000;
+    const run = { started, duration_seconds, status, exit_code: EXIT[status], trigger, lines: lastLines(lines) };
+    try {
+      leaveRun(dataFolder, { name, run });
+    } catch (error) {
+      log('warning', 'the scheduler will not know of this run', { error: (error as Error).message });
+    }
+  };
+  try {
+    const outcome = await work();
+    leave(outcome);
+    return outcome;
+  } catch (error) {
+    leave({ status: 'UNKNOWN', lines: [`UNKNOWN   ${name}: ${(error as Error).message}`] });
+    throw error;
+  } finally {
+    lock.release();
+  }
+}

@@ -1,0 +1,51 @@
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isoUtc } from '../../src/core/time.ts';
+import { takeLock } from '../../src/store/lock.ts';
+import { giveToOwner, opsFolder, replaceFile } from './folders.ts';
+import { readState } from './state.ts';
+
+/** A lock that is held until it is released, or its process ends. */
+export interface Held {
+  release(): void;
+}
+
+/** Null: somebody has it. */
+export function lockNamed(dataFolder: string, name: string): Held | null {
+  const folder = opsFolder(dataFolder);
+  const file = join(folder, `${name}.lock`);
+  const lock = takeLock(file);
+  giveToOwner(file, folder);
+  return lock && { release: () => lock.close() };
+}
+
+const noteOf = (dataFolder: string, name: string): string => join(dataFolder, 'ops', `${name}.by-hand`);
+
+/** The lock of a run by hand, which says who has it; null: the job runs already. */
+export function lockByHand(dataFolder: string, name: string, nowMs: number): Held | null {
+  const lock = lockNamed(dataFolder, name);
+  if (!lock) return null;
+  const note = noteOf(dataFolder, name);
+  try {
+    replaceFile(note, `process ${process.pid}, since ${isoUtc(nowMs)}`);
+  } catch {
+    // A full disk: the lock holds without it.
+  }
+  return {
+    release: () => {
+      fs.rmSync(note, { force: true });
+      lock.release();
+    },
+  };
+}
+
+/** Who has the lock of a job, as far as anybody said. */
+export function holderOf(dataFolder: string, name: string): string {
+  const since = readState(dataFolder).document.jobs.find((job) => job.name === name)?.running_since;
+  if (since) return `by the scheduler, since ${since}`;
+  try {
+    return `by hand, ${fs.readFileSync(noteOf(dataFolder, name), 'utf8')}`;
+  } catch {
+    return 'by another process';
+  }
+}

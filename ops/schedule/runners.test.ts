@@ -1,0 +1,117 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
+import type { OpsContext, OpsProgram } from '../program.ts';
+import { lockNamed } from './job-lock.ts';
+import { asChild, inProcess, type RunResult } from './runners.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
+t.teardown(() => rmSync(folder, { recursive: true }));
+
+const log: string[] = [];
+/** A program in the place of edge-health's. */
+function child(text: string, graceSeconds = 5) {
+  const file = join(folder, `${Math.random().toString(36).slice(2)}.sh`);
+  writeFileSync(file, text);
+  return asChild({
+    command: ['/bin/sh', file],
+    arguments: ['--config', 'robot.yaml'],
+    environment: { ...process.env, NOTIFY_SOCKET: '/run/x', WATCHDOG_USEC: '1' },
+    graceSeconds,
+    onLogLine: (line) => log.push(line),
+  });
+}
+const never = new AbortController().signal;
+const isAlive = (pid: number): boolean =>
+  existsSync(`/proc/${pid}`) && !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+
+t.test('what a process of its own says and how it ends is what counts', async (t) => {
+  t.same(
+    await child('echo "$@"; env | grep -cE "^(NOTIFY_SOCKET|WATCHDOG_USEC)="; echo "<4>careful" >&2; exit 1')(
+      'backup_logs',
+      'missed',
+      never,
+    ),
+    {
+      status: 'WARNING',
+      lines: ['backup_logs --trigger missed --config robot.yaml', '0'],
+    },
+  );
+  t.ok(log.includes('<4>careful'), 'its log goes on');
+  t.same(await child('echo "<3>no room" >&2; exit 2')('backup_logs', 'schedule', never), { status: 'CRITICAL', lines: ['no room'] });
+  t.equal(await child('exit 75')('backup_logs', 'schedule', never), 'busy');
+  t.same(await child('echo half; exit 9')('backup_logs', 'schedule', never), {
+    status: 'UNKNOWN',
+    lines: ['half', 'UNKNOWN   backup_logs ended with exit status 9'],
+  });
+  t.match(await child('kill -SEGV $$')('backup_logs', 'schedule', never), { status: 'UNKNOWN', lines: [/ended by SIGSEGV/] });
+  const missing = asChild({ command: ['/nowhere/node'], arguments: [], environment: {}, graceSeconds: 1, onLogLine: () => undefined });
+  t.match(await missing('backup_logs', 'schedule', never), { status: 'UNKNOWN', lines: [/cannot be started: .*ENOENT/] });
+  const many = (await child('seq 1 100000')('backup_logs', 'schedule', never)) as RunResult;
+  t.equal(many.lines.at(-1), '100000');
+  t.equal(many.lines.length, 50);
+});
+
+t.test('the end asked for reaches everything that a process has started', async (t) => {
+  const ending = new AbortController();
+  const file = join(folder, 'pids');
+  const ended = child(`sleep 600 & echo $! > ${file}; trap 'echo tidied; exit 2' TERM; wait`)('backup_logs', 'schedule', ending.signal);
+  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await new Promise((later) => setTimeout(later, 20));
+  ending.abort();
+  t.same(await ended, { status: 'CRITICAL', lines: ['tidied'] });
+  t.notOk(isAlive(Number(readFileSync(file, 'utf8'))));
+});
+
+t.test('and one that does not listen is killed, with its group', async (t) => {
+  const ending = new AbortController();
+  const file = join(folder, 'stubborn');
+  const ended = child(`trap '' TERM; (trap '' TERM; exec sleep 600) & echo $! > ${file}; while :; do sleep 1; done`, 0.3)(
+    'backup_logs',
+    'schedule',
+    ending.signal,
+  );
+  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await new Promise((later) => setTimeout(later, 20));
+  ending.abort();
+  t.match(await ended, { status: 'UNKNOWN', lines: [/ended by SIGKILL/] });
+  t.notOk(isAlive(Number(readFileSync(file, 'utf8'))));
+});
+
+t.test('within this process', async (t) => {
+  const context = { config: DEFAULT_CONFIG, dataFolder: folder } as OpsContext;
+  let outcome: () => Promise<{ status: 'OK'; lines: string[]; document: null }> = async () => ({
+    status: 'OK',
+    lines: ['fine'],
+    document: null,
+  });
+  const program = { run: async ({ trigger }: OpsContext) => ({ ...(await outcome()), lines: [trigger] }) } as unknown as OpsProgram;
+  const run = inProcess({ health_check: async () => program }, () => context);
+  t.same(await run('health_check', 'schedule', never), { status: 'OK', lines: ['schedule'] });
+
+  const lock = lockNamed(folder, 'health_check');
+  t.equal(await run('health_check', 'schedule', never), 'busy', 'somebody else runs it');
+  lock?.release();
+
+  let finish: () => void = () => undefined;
+  outcome = () =>
+    new Promise((resolve) => {
+      finish = () => resolve({ status: 'OK', lines: [], document: null });
+    });
+  const slow = run('health_check', 'schedule', never);
+  await new Promise((later) => setTimeout(later, 20));
+  t.equal(lockNamed(folder, 'health_check'), null, 'and nobody else meanwhile');
+  finish();
+  await slow;
+  outcome = async () => {
+    throw new Error('nobody foresaw it');
+  };
+  t.same(await run('health_check', 'schedule', never), { status: 'UNKNOWN', lines: ['UNKNOWN   health_check: nobody foresaw it'] });
+  const after = lockNamed(folder, 'health_check');
+  t.ok(after, 'the lock is free after all of it');
+  after?.release();
+  const broken = inProcess({}, () => {
+    throw new Error('no token');
+  });
+  t.match(await broken('health_check', 'schedule', never), { status: 'UNKNOWN', lines: [/no token/] });
+});

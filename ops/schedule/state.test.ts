@@ -1,0 +1,153 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { OpsDocument } from '../../src/http/api/schema.ts';
+import { liveFolder } from './folders.ts';
+import { leaveRun, leftRuns, takeRuns } from './inbox.ts';
+import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
+import { lastLines, newRecord } from './jobs.ts';
+import { isRunning, NEVER, readState, StateFiles } from './state.ts';
+
+function folders(t: Test) {
+  const data = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
+  const live = join(data, 'run');
+  mkdirSync(live);
+  t.teardown(() => rmSync(data, { recursive: true }));
+  const log: string[] = [];
+  return { data, live, log, open: () => new StateFiles(data, live, (level, message) => void log.push(`${level} ${message}`)) };
+}
+const documentAt = (beat: string, since: string | null = null): OpsDocument => ({
+  scheduler: { state: 'running', started: beat, beat },
+  jobs: [{ ...newRecord('backup_logs', '0 0 * * *'), running_since: since }],
+});
+const EARLY = documentAt('2026-06-10T12:00:00.000Z');
+const LATE = documentAt('2026-06-10T12:05:00.000Z');
+const LATE_MS = Date.parse('2026-06-10T12:05:00.000Z');
+
+t.test('both copies, of which the newer counts', async (t) => {
+  const { data, live, open } = folders(t);
+  t.same(readState(data), { document: NEVER, isLive: false });
+  const files = open();
+  t.same(files.load(), NEVER);
+  t.equal(readlinkSync(join(data, 'ops/live')), live);
+  await files.saveDurable(EARLY);
+  t.same(readState(data), { document: EARLY, isLive: false });
+  files.saveLive(LATE);
+  t.same(readState(data), { document: LATE, isLive: true });
+  t.same(open().load(), LATE);
+  t.equal(statSync(join(data, 'ops/jobs.json')).mode & 0o777, 0o640);
+  t.equal(statSync(join(data, 'ops')).mode & 0o777, 0o750);
+  t.ok(isRunning(readState(data), LATE_MS + 60_000));
+  t.notOk(isRunning(readState(data), LATE_MS + 600_000), 'one that was killed');
+  rmSync(live, { recursive: true });
+  t.same(readState(data), { document: EARLY, isLive: false }, 'after a reboot');
+  t.notOk(isRunning(readState(data), Date.parse('2026-06-10T12:00:01Z')));
+  t.same(open().load(), EARLY);
+});
+
+t.test('writes that meet each other end with the last', async (t) => {
+  const { data, open } = folders(t);
+  const files = open();
+  await Promise.all([files.saveDurable(EARLY), files.saveDurable(EARLY), files.saveDurable(LATE)]);
+  t.same(readState(data).document, LATE);
+  t.same(
+    readdirSync(join(data, 'ops')).filter((name) => name.endsWith('.new')),
+    [],
+  );
+});
+
+t.test('what is torn or not ours is set aside', async (t) => {
+  for (const text of ['', '{"scheduler":{"state":"run', '[]', '{"scheduler":{},"jobs":[]}', '\0\0\0\0']) {
+    const { data, live, log, open } = folders(t);
+    const files = open();
+    await files.saveDurable(EARLY);
+    writeFileSync(join(live, 'jobs.json'), text);
+    t.same(readState(data).document, EARLY, 'readers take the other');
+    t.same(open().load(), EARLY);
+    t.equal(readFileSync(join(live, 'jobs.json.damaged'), 'utf8'), text);
+    writeFileSync(join(data, 'ops/jobs.json'), text);
+    t.same(open().load(), NEVER);
+    t.ok(existsSync(join(data, 'ops/jobs.json.damaged')));
+    t.equal(log.filter((line) => line.startsWith('warning the state of the jobs cannot be read')).length, 2);
+  }
+});
+
+t.test('where nothing can be written it goes on, and says so once', async (t) => {
+  const { data, live, log, open } = folders(t);
+  const files = open();
+  rmSync(live, { recursive: true });
+  writeFileSync(live, 'a file in its place');
+  for (let times = 0; times < 3; times += 1) files.saveLive(EARLY);
+  rmSync(join(data, 'ops'), { recursive: true });
+  for (let times = 0; times < 3; times += 1) await files.saveDurable(EARLY);
+  t.equal(log.length, 2);
+  t.match(log, [/^error the live state cannot be written; jobs run all the same/, /^error the state cannot be written to the disk/]);
+  mkdirSync(join(data, 'ops'));
+  await files.saveDurable(LATE);
+  t.match(log.at(-1) ?? '', /can be written again/);
+  t.same(readState(data).document, LATE);
+});
+
+t.test('the live copy is in memory, in a folder of its own', async (t) => {
+  const { data } = folders(t);
+  t.equal(liveFolder(data, { RUNTIME_DIRECTORY: '/run/edge-health-ops:/run/other' }), '/run/edge-health-ops');
+  const own = liveFolder(data, {});
+  t.teardown(() => rmSync(own, { recursive: true }));
+  t.equal(liveFolder(data, {}), own, 'the same each time');
+  t.match(own, /^\/dev\/shm\/edge-health-ops-\d+-[0-9a-f]{16}$/);
+  t.equal(statSync(own).mode & 0o777, 0o700);
+});
+
+const RUN = {
+  started: '2026-06-10T12:00:00.000Z',
+  duration_seconds: 1,
+  status: 'OK',
+  exit_code: 0,
+  trigger: 'manual',
+  lines: ['OK'],
+} as const;
+
+t.test('runs by hand are handed over once', async (t) => {
+  const { data, log } = folders(t);
+  const logged = (level: string, message: string): void => void log.push(`${level} ${message}`);
+  t.same(takeRuns(data, logged), []);
+  const run = { ...RUN, lines: ['OK'] };
+  leaveRun(data, { name: 'backup_logs', run });
+  leaveRun(data, { name: 'health_check', run });
+  writeFileSync(join(data, 'ops/inbox/0-torn.json'), '{"name":"backup');
+  writeFileSync(join(data, 'ops/inbox/half.json.new'), '{');
+  t.equal(leftRuns(data).size, 3);
+  t.same(takeRuns(data, logged), [
+    { name: 'backup_logs', run },
+    { name: 'health_check', run },
+  ]);
+  t.same(log, ['warning this was no record of a run; it is removed']);
+  t.same(takeRuns(data, logged), []);
+});
+
+t.test('one at a time, and who it is', async (t) => {
+  const { data, open } = folders(t);
+  const byHand = lockByHand(data, 'backup_logs', LATE_MS);
+  t.ok(byHand);
+  t.equal(lockByHand(data, 'backup_logs', LATE_MS), null);
+  t.equal(lockNamed(data, 'backup_logs'), null);
+  t.equal(holderOf(data, 'backup_logs'), `by hand, process ${process.pid}, since 2026-06-10T12:05:00.000Z`);
+  byHand?.release();
+  t.equal(holderOf(data, 'backup_logs'), 'by another process');
+  open().saveLive(documentAt('2026-06-10T12:05:00.000Z', '2026-06-10T12:04:00.000Z'));
+  t.equal(holderOf(data, 'backup_logs'), 'by the scheduler, since 2026-06-10T12:04:00.000Z');
+  const again = lockNamed(data, 'backup_logs');
+  t.ok(again);
+  again?.release();
+});
+
+t.test('of many lines what is wrong is kept', async (t) => {
+  const many = ['CRITICAL  disk: full', ...Array.from({ length: 60 }, (_, index) => `OK        check ${index}`), 'x'.repeat(1000)];
+  const kept = lastLines(many);
+  t.equal(kept.length, 30);
+  t.equal(kept[0], 'CRITICAL  disk: full');
+  t.equal(kept.at(-2), 'OK        check 59');
+  t.equal(kept.at(-1)?.length, 400);
+  t.same(lastLines(['a\n\nb\n']), ['a', 'b']);
+});
