@@ -3,7 +3,20 @@ import { join } from 'node:path';
 
 /** Everything that the package is made from. */
 const INPUTS = [
-  ...['bin', 'config', 'dashboard', 'debian', 'docs', 'libexec', 'polkit', 'ros2/edge_health_interfaces', 'scripts/deb', 'src', 'systemd'],
+  ...[
+    'bin',
+    'config',
+    'dashboard',
+    'debian',
+    'docs',
+    'libexec',
+    'ops',
+    'polkit',
+    'ros2/edge_health_interfaces',
+    'scripts/deb',
+    'src',
+    'systemd',
+  ],
   ...['package.json', 'package-lock.json', 'ros2/fastdds-udp.xml', 'scripts/build.ts', 'scripts/build-sd-notify.sh', 'scripts/deb.sh'],
 ];
 

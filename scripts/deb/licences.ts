@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { closure, type LockedPackage } from './closure.ts';
 import { modulePackages } from './modules.ts';
@@ -9,6 +9,9 @@ const IN_THE_DASHBOARD = ['preact', 'uplot'];
 /** Not bundled: the runtime itself. */
 const RUNTIME = 'node';
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)/i;
+
+/** Where zx names what its authors have bundled into it. */
+const VENDORED = 'build/3rd-party-licenses';
 
 interface Manifest {
   readonly license?: string;
@@ -33,6 +36,7 @@ export function thirdPartyLicences(node: string, nodeVersion: string): string {
     const files = readdirSync(path)
       .filter((file) => LICENCE_FILE.test(file))
       .sort();
+    if (existsSync(join(path, VENDORED))) files.push(VENDORED);
     const texts = files.map((file) => readFileSync(join(path, file), 'utf8'));
     const text = texts.length > 0 ? texts.join('\n\n') : standardText(name, manifest);
     const facts = [`Licence: ${manifest.license}`, `Author: ${authorOf(manifest)}`, `Source: ${sourceOf(manifest)}`];

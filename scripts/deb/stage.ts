@@ -11,6 +11,8 @@ const PARTS: readonly { readonly from: string; readonly to?: string; readonly on
   { from: 'dist', only: /\.cjs$|\.json$|\.LEGAL\.txt$/ },
   { from: 'docs', only: /\.(?:md|png|json|xml|[1-9])$/ },
   { from: 'libexec', only: /^(?!README\.md$|.*\.test\.)/ },
+  { from: 'ops/fleet', only: /^(?!README\.md$|.*\.ts$)/ },
+  { from: 'ops/notify/templates' },
   { from: 'polkit', only: /\.(?:rules|pkla|policy|conf)$/ },
   { from: 'ros2/edge_health_interfaces' },
   { from: 'ros2/fastdds-udp.xml' },

@@ -15,6 +15,8 @@ t.setTimeout(600_000);
 
 const PROGRAM = 'usr/lib/edge-health';
 const DOC = 'usr/share/doc/edge-health';
+/** For those who watch many machines, with examples and unit tests of the rules. */
+const FLEET = 'usr/share/edge-health/fleet';
 const MAX_BYTES = 45e6;
 /** Ubuntu 22.04, the oldest system that the package is for. */
 const OLDEST = new Map([
@@ -48,7 +50,10 @@ const CONFFILES = [
   '/etc/edge-health/shutdown.d/README',
 ];
 /** Everything that is to be called. */
-const EXECUTABLES = [`/${PROGRAM}/bin/edge-health`, `/${PROGRAM}/bin/with-ros2`, `/${PROGRAM}/runtime/bin/node`];
+const EXECUTABLES = [
+  ...[`/${PROGRAM}/bin/edge-health`, `/${PROGRAM}/bin/with-ros2`, `/${PROGRAM}/runtime/bin/node`],
+  ...[`/${FLEET}/examples/containers/prepare.sh`, `/${FLEET}/examples/systemd/install.sh`],
+];
 
 const { version, dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   version: string;
@@ -117,7 +122,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
 
     t.test('has everything that the checkout has for it', async (t) => {
       const has = (path: string): boolean => t.ok(existsSync(join(folder, path)), path);
-      for (const name of ['main', 'store-worker', 'inventory', 'ros-probe']) has(`${PROGRAM}/dist/${name}.cjs`);
+      for (const name of ['main', 'store-worker', 'inventory', 'ops', 'ros-probe']) has(`${PROGRAM}/dist/${name}.cjs`);
       for (const path of filesBelow('dist/dashboard')) has(`${PROGRAM}/dist/dashboard/${path}`);
       for (const path of filesBelow('ros2/edge_health_interfaces')) has(`${PROGRAM}/ros2/edge_health_interfaces/${path}`);
       for (const unit of filesBelow('systemd').filter((path) => !path.endsWith('.md'))) has(`usr/lib/systemd/system/${unit}`);
@@ -127,8 +132,12 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       has('usr/share/bash-completion/completions/edge-health');
       has('usr/share/man/man8/edge-health.8.gz');
       has('usr/share/man/man5/edge_health_config.5.gz');
-      for (const page of ['configuration.md', 'ros2.md', 'safe-shutdown.md', 'openapi.json']) has(`${DOC}/${page}`);
-      const leaked = files.filter((path) => /(?:^|\/)(?:tests?|examples|\.[^/]+)\/|\.map$|\.d\.[cm]?ts$|\.test\.|electron/.test(path));
+      for (const path of filesBelow('ops/fleet').filter((path) => !/\.ts$|^README\.md$/.test(path))) has(`${FLEET}/${path}`);
+      for (const path of filesBelow('ops/notify/templates')) has(`usr/share/edge-health/notify/templates/${path}`);
+      for (const page of ['configuration.md', 'fleet.md', 'operations.md', 'ros2.md', 'safe-shutdown.md', 'openapi.json'])
+        has(`${DOC}/${page}`);
+      const own = files.filter((path) => !path.startsWith(FLEET));
+      const leaked = own.filter((path) => /(?:^|\/)(?:tests?|examples|\.[^/]+)\/|\.map$|\.d\.[cm]?ts$|\.test\.|electron/.test(path));
       t.same(leaked, [], 'nothing that is only for developers');
     });
 

@@ -6,7 +6,7 @@ import { builtPackage } from './support/package.ts';
 
 t.setTimeout(240_000);
 
-const UNITS = ['edge-health', 'edge-health@sensor_node'] as const;
+const UNITS = ['edge-health', 'edge-health@sensor_node', 'edge-health-ops'] as const;
 const HIGHEST_EXPOSURE = 2.0;
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -28,7 +28,7 @@ t.test('a role has the unit of the main one, but for what is its own', async (t)
 });
 
 t.test('nothing of a unit waits for the network', async (t) => {
-  for (const file of ['systemd/edge-health.service', 'systemd/edge-health@.service'])
+  for (const file of ['systemd/edge-health.service', 'systemd/edge-health@.service', 'systemd/edge-health-ops.service'])
     t.notMatch(directives(read(file)).join('\n'), /network/);
 });
 
