@@ -5,7 +5,7 @@ import { ParameterList } from './parameters.ts';
 import type { Peer, Peers } from './peers.ts';
 import { ENTITY, ENTITY_KIND, type EntityId, type Guid, type GuidPrefix, guidOf, PID, prefixOf } from './protocol.ts';
 import { incompatiblePolicy, OWN_QOS, type Qos } from './qos.ts';
-import { type Received, StatefulReader } from './reader.ts';
+import { type MatchedWriter, type Received, StatefulReader } from './reader.ts';
 import { type MatchedReader, StatefulWriter } from './writer.ts';
 
 export interface TopicWriterOptions {
@@ -25,6 +25,11 @@ export interface TopicReaderOptions {
   readonly transientLocal: boolean;
   readonly depth: number;
   readonly userData: string;
+  /**
+   * Only participants that have a writer for it are told of it: where it is one of hundreds, telling all of them to everybody would be
+   * most of what is said on the network.
+   */
+  readonly isDiscreet?: boolean;
   /** May throw: the sample is counted as refused. */
   readonly onSample: (received: Received) => void;
 }
@@ -69,6 +74,11 @@ export class Endpoints {
   /** Everything that takes part in the protocol, discovery's own endpoints included. */
   readonly writerStates = new Map<EntityId, StatefulWriter>();
   readonly readerStates = new Map<EntityId, StatefulReader>();
+  /** Those that may have something to say: with hundreds of endpoints it takes too long to ask each. */
+  readonly busyWriters = new Set<StatefulWriter>();
+  readonly busyReaders = new Set<StatefulReader>();
+  /** The readers here of each remote writer. */
+  readonly #readersOf = new Map<Guid, StatefulReader[]>();
   #nextKey = 1;
 
   constructor(options: EndpointsOptions) {
@@ -82,7 +92,8 @@ export class Endpoints {
 
   createWriter(options: TopicWriterOptions): LocalWriter {
     const entity = this.#newEntity(ENTITY_KIND.WRITER_NO_KEY);
-    const state = new StatefulWriter({ entity, depth: options.depth, transientLocal: options.transientLocal });
+    const { depth, transientLocal } = options;
+    const state = new StatefulWriter({ entity, depth, transientLocal, onBusy: this.#onBusyWriter });
     const writer: LocalWriter = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#writers.set(entity, writer);
     this.writerStates.set(entity, state);
@@ -95,13 +106,24 @@ export class Endpoints {
     const deliver = (received: Received): void => {
       if (received.data.inlineQos?.isUnderstood !== false) this.#guarded(() => options.onSample(received));
     };
-    const state = new StatefulReader({ entity, reliable: options.reliable, budget: this.#options.budget, deliver });
+    const { budget } = this.#options;
+    const state = new StatefulReader({ entity, reliable: options.reliable, budget, deliver, onBusy: this.#onBusyReader });
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
     this.readerStates.set(entity, state);
-    this.#announce(this.#subscriptions, reader);
+    if (!options.isDiscreet) this.#announce(this.#subscriptions, reader);
     return reader;
   }
+
+  /** Whom a submessage of a remote writer is for: the reader that it names, or all of this writer. */
+  readersFor(receiver: EntityId, writer: Guid): readonly StatefulReader[] {
+    if (receiver === ENTITY.UNKNOWN) return this.#readersOf.get(writer) ?? [];
+    const reader = this.readerStates.get(receiver);
+    return reader ? [reader] : [];
+  }
+
+  readonly #onBusyWriter = (writer: StatefulWriter): void => void this.busyWriters.add(writer);
+  readonly #onBusyReader = (reader: StatefulReader): void => void this.busyReaders.add(reader);
 
   /** Matches of user endpoints, ours with those of others. */
   get matchedCount(): number {
@@ -117,7 +139,7 @@ export class Endpoints {
     for (const [writer, reader] of DISCOVERY_PAIRS) {
       const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
       this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(data.prefix, reader) }, seconds);
-      this.readerStates.get(reader)?.match({ ...remote, guid: guidOf(data.prefix, writer) }, seconds);
+      this.#join(this.readerStates.get(reader) as StatefulReader, { ...remote, guid: guidOf(data.prefix, writer) }, seconds);
     }
     if (data.readsLiveliness) {
       const reader = { reliable: true, transientLocal: true, userData: '', guid: guidOf(data.prefix, ENTITY.LIVELINESS_READER) };
@@ -131,6 +153,7 @@ export class Endpoints {
     for (const [writer, reader] of DISCOVERY_PAIRS) {
       this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
       this.readerStates.get(reader)?.unmatch(guidOf(data.prefix, writer));
+      this.#readersOf.delete(guidOf(data.prefix, writer));
     }
     this.#liveliness.unmatch(guidOf(data.prefix, ENTITY.LIVELINESS_READER));
     for (const guid of matched) this.#unmatch(guid);
@@ -138,14 +161,16 @@ export class Endpoints {
   }
 
   #addDiscoveryWriter(entity: EntityId): StatefulWriter {
-    const writer = new StatefulWriter({ entity, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true });
+    const options = { entity, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true };
+    const writer = new StatefulWriter({ ...options, onBusy: this.#onBusyWriter });
     this.writerStates.set(entity, writer);
     return writer;
   }
 
   #addDiscoveryReader(entity: EntityId, ofWriters: boolean): void {
     const deliver = (received: Received): void => this.#guarded(() => this.#onEndpoint(received, ofWriters));
-    this.readerStates.set(entity, new StatefulReader({ entity, reliable: true, budget: this.#options.budget, deliver }));
+    const options = { entity, reliable: true, budget: this.#options.budget, deliver, onBusy: this.#onBusyReader };
+    this.readerStates.set(entity, new StatefulReader(options));
   }
 
   #newEntity(kind: number): EntityId {
@@ -154,11 +179,20 @@ export class Endpoints {
     return entity;
   }
 
-  #announce(announcer: StatefulWriter, { guid, options }: LocalWriter | LocalReader): void {
+  /** Matches a reader with a remote writer. */
+  #join(reader: StatefulReader, writer: MatchedWriter, seconds: number): void {
+    reader.match(writer, seconds);
+    this.#readersOf.set(writer.guid, [...(this.#readersOf.get(writer.guid) ?? []), reader]);
+  }
+
+  /** `to`: one participant alone; null: all. */
+  #announce(announcer: StatefulWriter, { guid, options }: LocalWriter | LocalReader, to: GuidPrefix | null = null): void {
     const { topic, type, userData, depth } = options;
     const qos = ownQos({ reliable: !('reliable' in options) || options.reliable, transientLocal: options.transientLocal });
     const payload = endpointPayload({ guid, topic, type, userData, qos }, depth);
-    announcer.write({ payload, isKey: false, inlineQos: null, timestampMs: this.#options.now().ms, only: null, instance: guid });
+    const only = to && guidOf(to, ENTITY.SUBSCRIPTIONS_READER);
+    const instance = to ? `${guid} ${to}` : guid;
+    announcer.write({ payload, isKey: false, inlineQos: null, timestampMs: this.#options.now().ms, only, instance });
     this.#options.onWork();
   }
 
@@ -197,13 +231,15 @@ export class Endpoints {
   }
 
   /** Null: matched, now or before; else the policy that keeps the two apart. */
-  #matchReader({ options, state }: LocalReader, endpoint: EndpointData, peer: Peer): string | null {
+  #matchReader(reader: LocalReader, endpoint: EndpointData, peer: Peer): string | null {
+    const { options, state } = reader;
     const { guid, qos, userData } = endpoint;
     const policy = incompatiblePolicy(qos, ownQos(options));
     if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.writerCount)) return policy;
     this.#noteMatch(endpoint, peer);
     const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
-    state.match(writer, this.#options.now().seconds);
+    this.#join(state, writer, this.#options.now().seconds);
+    if (options.isDiscreet) this.#announce(this.#subscriptions, reader, peer.data.prefix);
     this.#options.onWork();
     return null;
   }
@@ -221,14 +257,14 @@ export class Endpoints {
   }
 
   #warnOf(policy: string | null | undefined, { topic }: EndpointData, peer: Peer): void {
-    if (policy)
-      this.#options.log('warning', `incompatible QoS: not matched on ${topic}`, { policy, peer: peer.data.name || peer.data.prefix });
+    if (policy) this.#options.log('warning', 'incompatible QoS: not matched', { topic, policy, peer: peer.data.name || peer.data.prefix });
   }
 
   #hasRoom({ topic, guid }: EndpointData, peer: Peer, matched: number): boolean {
     const isFull = matched >= LIMITS.matchedPerEndpoint || peer.matched.size >= LIMITS.matchedPerParticipant;
     if (!isFull && this.matchedCount < LIMITS.matched) return true;
-    this.#options.log('warning', `too many endpoints: not matched on ${topic}`, { peer: peer.data.name || peer.data.prefix, guid });
+    // The topic is no part of the kind of line, of which each is said once in a while: strangers may name a thousand.
+    this.#options.log('warning', 'too many endpoints: one is not matched', { topic, peer: peer.data.name || peer.data.prefix, guid });
     return false;
   }
 
@@ -242,7 +278,8 @@ export class Endpoints {
   #unmatch(guid: Guid): void {
     this.#options.peers.get(prefixOf(guid))?.ports.delete(guid);
     for (const { state } of this.#writers.values()) state.unmatch(guid);
-    for (const { state } of this.#readers.values()) state.unmatch(guid);
+    for (const state of this.#readersOf.get(guid) ?? []) state.unmatch(guid);
+    this.#readersOf.delete(guid);
   }
 }
 

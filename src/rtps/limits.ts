@@ -4,9 +4,9 @@
  */
 export const LIMITS = {
   /** Participants known at once: a campus of robots, several times over. */
-  participants: 512,
+  participants: 1024,
   /** Matched remote endpoints of one local endpoint. */
-  matchedPerEndpoint: 512,
+  matchedPerEndpoint: 1024,
   /** Matched remote endpoints of one participant, over all local endpoints: a process of many service clients has two for each. */
   matchedPerParticipant: 256,
   /** Matches in all. */

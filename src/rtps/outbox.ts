@@ -23,15 +23,18 @@ export class Outbox {
   /** Sends everything that is due. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
   poll(nowSeconds: number): number {
     let due = Number.POSITIVE_INFINITY;
-    for (const state of this.#endpoints.writerStates.values()) {
+    const { busyReaders, busyWriters } = this.#endpoints;
+    for (const state of busyWriters) {
       const send: SendToReader = (reader, actions) =>
         this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions), nowSeconds);
       due = Math.min(due, state.poll(nowSeconds, send));
+      if (state.isIdle) busyWriters.delete(state);
     }
-    for (const state of this.#endpoints.readerStates.values()) {
+    for (const state of busyReaders) {
       const send: SendToWriter = (writer, actions) =>
         this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions), nowSeconds);
       due = Math.min(due, state.poll(nowSeconds, send));
+      if (state.isIdle) busyReaders.delete(state);
     }
     return due;
   }

@@ -21,8 +21,7 @@ import type { Network } from './network.ts';
 import { Outbox } from './outbox.ts';
 import { Packer } from './packer.ts';
 import { Peers } from './peers.ts';
-import { ENTITY, type EntityId, entityOf, type Guid, type GuidPrefix, Malformed, prefixOf, VENDOR } from './protocol.ts';
-import type { StatefulReader } from './reader.ts';
+import { ENTITY, entityOf, type Guid, type GuidPrefix, Malformed, prefixOf, VENDOR } from './protocol.ts';
 import type { Change } from './writer.ts';
 
 export interface ParticipantOptions {
@@ -199,23 +198,23 @@ export class Participant implements MessageHandler {
 
   onData(data: DataSubmessage): void {
     if (entityOf(data.sender) === ENTITY.SPDP_WRITER) this.#detector.onAnnouncement(data, this.#arrival);
-    else for (const reader of this.#readersFor(data.receiver)) reader.onData(data, this.#arrival.source);
+    else for (const reader of this.#endpoints.readersFor(data.receiver, data.sender)) reader.onData(data, this.#arrival.source);
   }
 
   onDataFrag(data: DataFragSubmessage): void {
-    for (const reader of this.#readersFor(data.receiver)) reader.onDataFrag(data, this.#arrival.source);
+    for (const reader of this.#endpoints.readersFor(data.receiver, data.sender)) reader.onDataFrag(data, this.#arrival.source);
   }
 
   onHeartbeat(heartbeat: HeartbeatSubmessage): void {
-    for (const reader of this.#readersFor(heartbeat.receiver)) reader.onHeartbeat(heartbeat);
+    for (const reader of this.#endpoints.readersFor(heartbeat.receiver, heartbeat.sender)) reader.onHeartbeat(heartbeat);
   }
 
   onHeartbeatFrag({ sender, receiver, sequenceNumber }: HeartbeatFragSubmessage): void {
-    for (const reader of this.#readersFor(receiver)) reader.onHeartbeatFrag(sender, sequenceNumber);
+    for (const reader of this.#endpoints.readersFor(receiver, sender)) reader.onHeartbeatFrag(sender, sequenceNumber);
   }
 
   onGap(gap: GapSubmessage): void {
-    for (const reader of this.#readersFor(gap.receiver)) reader.onGap(gap);
+    for (const reader of this.#endpoints.readersFor(gap.receiver, gap.sender)) reader.onGap(gap);
   }
 
   onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
@@ -248,13 +247,6 @@ export class Participant implements MessageHandler {
     this.#log('warning', message, fields);
     this.#announcer.suspect(this.#options.monotonicSeconds());
     this.#work();
-  }
-
-  #readersFor(entity: EntityId): Iterable<StatefulReader> {
-    const states = this.#endpoints.readerStates;
-    if (entity === ENTITY.UNKNOWN) return states.values();
-    const reader = states.get(entity);
-    return reader ? [reader] : [];
   }
 
   #refuse(error: unknown): void {

@@ -20,6 +20,8 @@ export interface ReaderProxy {
   questions: number;
   /** The next change to be sent for the first time. */
   next: number;
+  /** The last change that was for it alone, or was there before it. */
+  owed: number;
   /** It has all up to here; -1: it has not said anything yet. */
   acknowledged: number;
   /** Asked for again, as of its last word. */
@@ -54,6 +56,7 @@ export function newProxy(
     awaited: reader.reliable ? awaited : 'nothing',
     questions: 0,
     next: from + 1,
+    owed: last,
     acknowledged: reader.reliable ? -1 : last,
     requested: new Set(),
     requestedFragments: new Map(),

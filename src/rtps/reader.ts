@@ -1,3 +1,4 @@
+import { Attention } from './attention.ts';
 import { LIMITS, type OctetBudget } from './limits.ts';
 import type { DataFragSubmessage, DataSubmessage, GapSubmessage, HeartbeatSubmessage } from './message-reader.ts';
 import { MAX_SET_BITS, type NumberSet } from './number-set.ts';
@@ -27,6 +28,8 @@ export interface ReaderOptions {
   readonly reliable: boolean;
   readonly budget: OctetBudget;
   readonly deliver: (received: Received) => void;
+  /** There is something to be polled for, after there was nothing. */
+  readonly onBusy?: (reader: StatefulReader) => void;
 }
 
 const LAST_ASK_SECONDS = 3;
@@ -53,12 +56,13 @@ export class StatefulReader {
   readonly entity: EntityId;
   readonly #options: ReaderOptions;
   readonly #proxies = new Map<Guid, WriterProxy>();
-  readonly #busy = new Set<WriterProxy>();
+  readonly #busy: Attention<WriterProxy>;
   #skipped = 0;
 
   constructor(options: ReaderOptions) {
     this.entity = options.entity;
     this.#options = options;
+    this.#busy = new Attention(() => options.onBusy?.(this));
   }
 
   get writerCount(): number {
@@ -74,6 +78,11 @@ export class StatefulReader {
     return this.#skipped;
   }
 
+  /** Nothing is to be polled for. */
+  get isIdle(): boolean {
+    return this.#busy.isIdle;
+  }
+
   isMatched(guid: Guid): boolean {
     return this.#proxies.has(guid);
   }
@@ -83,21 +92,23 @@ export class StatefulReader {
     if (this.#proxies.has(writer.guid)) return;
     const proxy = newProxy(writer, this.#options, nowSeconds);
     this.#proxies.set(writer.guid, proxy);
-    if (proxy.isReliable) this.#busy.add(proxy);
+    if (proxy.isReliable) this.#busy.wake(proxy);
   }
 
   unmatch(guid: Guid): void {
     const proxy = this.#proxies.get(guid);
     if (!proxy) return;
     this.#proxies.delete(guid);
-    this.#busy.delete(proxy);
+    this.#busy.rest(proxy);
     // It may be unmatched while it delivers: nothing is left to be delivered.
     proxy.waiting.clear();
   }
 
   onData(data: DataSubmessage, address: string): void {
     const proxy = this.#proxies.get(data.sender);
-    if (proxy) this.#take(proxy, data, address);
+    if (!proxy) return;
+    this.#take(proxy, data, address);
+    this.#look(proxy);
   }
 
   onDataFrag(data: DataFragSubmessage, address: string): void {
@@ -110,6 +121,7 @@ export class StatefulReader {
     if (!proxy.isReliable) proxy.waiting.dropPartsBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
     const whole = proxy.waiting.addPart(data);
     if (whole) this.#take(proxy, whole, address);
+    this.#look(proxy);
   }
 
   onHeartbeat({ sender, first, last, isFinal }: HeartbeatSubmessage): void {
@@ -120,7 +132,7 @@ export class StatefulReader {
     // What is below its first will not come any more: what waits for that goes out.
     if (first > proxy.next) this.#advance(proxy, first);
     if (!isFinal || proxy.next <= last) proxy.ackNackDue = true;
-    if (proxy.ackNackDue) this.#busy.add(proxy);
+    if (proxy.ackNackDue) this.#busy.wake(proxy);
   }
 
   onHeartbeatFrag(sender: Guid, sequenceNumber: number): void {
@@ -128,7 +140,7 @@ export class StatefulReader {
     if (!proxy?.isReliable || sequenceNumber < proxy.next) return;
     proxy.last = Math.max(proxy.last, sequenceNumber);
     proxy.ackNackDue = true;
-    this.#busy.add(proxy);
+    this.#busy.wake(proxy);
   }
 
   onGap({ sender, start, set }: GapSubmessage): void {
@@ -141,31 +153,37 @@ export class StatefulReader {
     }
     for (const number of set.numbers) if (number >= proxy.next) proxy.waiting.put(number, null, proxy.next);
     this.#deliverInOrder(proxy);
+    this.#look(proxy);
+  }
+
+  /** What came may be what an acknowledgement waits for. */
+  #look(proxy: WriterProxy): void {
+    if (proxy.ackNackDue && this.#proxies.has(proxy.writer.guid)) this.#busy.wake(proxy);
   }
 
   /** Sends what is due now. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
   poll(nowSeconds: number, send: SendToWriter): number {
-    let deadline = Number.POSITIVE_INFINITY;
-    for (const proxy of this.#busy) {
-      const asks = !proxy.heard && nowSeconds >= proxy.askAt;
-      if (asks) {
-        proxy.askAt = nowSeconds + proxy.askPeriodSeconds;
-        proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, LAST_ASK_SECONDS);
-      }
-      const isComplete = proxy.next > proxy.last;
-      if (isComplete) proxy.askAgainAt = Number.POSITIVE_INFINITY;
-      else if (nowSeconds >= proxy.askAgainAt) proxy.ackNackDue = true;
-      const pauseEnd = this.#pauseEnd(proxy);
-      if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
-        proxy.ackNackDue = false;
-        send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
-      } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstQuestion(proxy.writer), isFinal: false }]);
-      if (proxy.ackNackDue) deadline = Math.min(deadline, pauseEnd);
-      else if (!proxy.heard) deadline = Math.min(deadline, proxy.askAt);
-      else if (proxy.askAgainAt === Number.POSITIVE_INFINITY) this.#busy.delete(proxy);
-      else deadline = Math.min(deadline, proxy.askAgainAt);
+    return this.#busy.poll(nowSeconds, (proxy) => this.#say(proxy, nowSeconds, send));
+  }
+
+  /** When it has to say something again; null: not until something comes. */
+  #say(proxy: WriterProxy, nowSeconds: number, send: SendToWriter): number | null {
+    const asks = !proxy.heard && nowSeconds >= proxy.askAt;
+    if (asks) {
+      proxy.askAt = nowSeconds + proxy.askPeriodSeconds;
+      proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, LAST_ASK_SECONDS);
     }
-    return deadline;
+    const isComplete = proxy.next > proxy.last;
+    if (isComplete) proxy.askAgainAt = Number.POSITIVE_INFINITY;
+    else if (nowSeconds >= proxy.askAgainAt) proxy.ackNackDue = true;
+    const pauseEnd = this.#pauseEnd(proxy);
+    if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
+      proxy.ackNackDue = false;
+      send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
+    } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstQuestion(proxy.writer), isFinal: false }]);
+    if (proxy.ackNackDue) return pauseEnd;
+    if (!proxy.heard) return proxy.askAt;
+    return proxy.askAgainAt === Number.POSITIVE_INFINITY ? null : proxy.askAgainAt;
   }
 
   #take(proxy: WriterProxy, data: DataSubmessage, address: string): void {

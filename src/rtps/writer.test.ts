@@ -1,6 +1,7 @@
 import t from 'tap';
 import { LIMITS } from './limits.ts';
 import { ackNack, change, poll, reader, topicWriter } from './testing/writer-rig.ts';
+import { StatefulWriter } from './writer.ts';
 
 t.test('to a reliable reader: data and a heartbeat, heartbeats until it acknowledges, then nothing', async (t) => {
   const writer = topicWriter();
@@ -116,6 +117,40 @@ t.test('for one reader alone', async (t) => {
   t.same(poll(writer, 0).sent, ['a: data 1, gap 2, heartbeat 1-2', 'b: data 2, gap 1, heartbeat 1-2']);
   writer.onNackFrag(b.guid, 1, { base: 1, numbers: [1] });
   t.same(poll(writer, 0.01).sent, ['b: gap 1, heartbeat 1-2'], 'nor does the other get fragments of it');
+});
+
+t.test('what a transient local writer has for one reader alone, the others pass over when there is something for them', async (t) => {
+  const busy: number[] = [];
+  const writer: StatefulWriter = new StatefulWriter({
+    entity: 0x4c2,
+    depth: 100,
+    transientLocal: true,
+    onBusy: () => busy.push(writer.historySize),
+  });
+  const [a, b] = [reader('a'), reader('b')];
+  for (const each of [a, b]) {
+    writer.match(each, 0);
+    poll(writer, 0);
+    ackNack(writer, each, 1);
+  }
+  t.ok(writer.isIdle);
+  busy.length = 0;
+  for (let i = 0; i < 50; i += 1) writer.write(change({ only: a.guid }));
+  t.same(busy, [1], 'it says once that there is something to send');
+  const [sent] = poll(writer, 1).sent;
+  t.match(sent, /^a: data 1, .*data 50, heartbeat 1-50$/);
+  t.same(poll(writer, 1.2).sent, ['a: heartbeat 1-50'], 'the other is left alone, also by what is sent again');
+  ackNack(writer, a, 51);
+  t.ok(writer.isIdle, 'nobody has to acknowledge what is not for it');
+  // A question of the other is answered with all that it has to know.
+  ackNack(writer, b, 1, [], false);
+  t.match(poll(writer, 2).sent, [/^b: gap 1 .* 50, heartbeat 1-50$/]);
+  ackNack(writer, b, 51);
+  writer.write(change({ only: a.guid }));
+  writer.write(change());
+  t.same(poll(writer, 3).sent, ['a: data 51, data 52, heartbeat 1-52', 'b: data 52, gap 51, heartbeat 1-52']);
+  writer.unmatch(a.guid);
+  t.equal(writer.historySize, 1, 'with the reader goes what was for it alone');
 });
 
 t.test('new ones that are not for it, and old ones that are gone, at once', async (t) => {

@@ -1,3 +1,4 @@
+import { Attention } from './attention.ts';
 import { LIMITS } from './limits.ts';
 import type { NumberSet } from './number-set.ts';
 import { type EntityId, FRAGMENT_OCTETS, type Guid } from './protocol.ts';
@@ -26,6 +27,8 @@ export interface WriterOptions {
   readonly transientLocal: boolean;
   /** A reliable reader gets no data before it has spoken: one that only somebody else announced costs no more than heartbeats. */
   readonly awaitsReaders?: boolean;
+  /** There is something to be polled for, after there was nothing. */
+  readonly onBusy?: (writer: StatefulWriter) => void;
 }
 
 /** What is to be sent to one reader; whoever sends knows how to put it into datagrams. */
@@ -54,12 +57,15 @@ export class StatefulWriter {
   readonly #history = new Map<number, Change>();
   readonly #proxies = new Map<Guid, ReaderProxy>();
   #last = 0;
+  /** The last change that is not for one reader alone. */
+  #lastForAll = 0;
   /** Proxies that may have something to be sent. */
-  readonly #busy = new Set<ReaderProxy>();
+  readonly #busy: Attention<ReaderProxy>;
 
   constructor(options: WriterOptions) {
     this.entity = options.entity;
     this.#options = options;
+    this.#busy = new Attention(() => options.onBusy?.(this));
   }
 
   get readers(): MatchedReader[] {
@@ -68,6 +74,11 @@ export class StatefulWriter {
 
   get readerCount(): number {
     return this.#proxies.size;
+  }
+
+  /** Nothing is to be polled for. */
+  get isIdle(): boolean {
+    return this.#busy.isIdle;
   }
 
   get historySize(): number {
@@ -92,8 +103,8 @@ export class StatefulWriter {
     }
     this.#history.set(sequenceNumber, { ...change, sequenceNumber });
     while (this.#history.size > this.#options.depth) this.#history.delete(this.#first());
-    for (const proxy of this.#proxies.values()) {
-      this.#busy.add(proxy);
+    for (const proxy of this.#concerned(change.only, sequenceNumber)) {
+      this.#busy.wake(proxy);
       // It is for the answer to a heartbeat that this waits.
       if (proxy.awaited === 'answer') {
         proxy.heartbeatAsked = true;
@@ -107,17 +118,42 @@ export class StatefulWriter {
   /** Adds a reader; one that was matched before begins anew, because it has forgotten. */
   match(reader: MatchedReader, nowSeconds: number): void {
     const proxy = newProxy(reader, this.#options, this.#last, nowSeconds);
-    this.unmatch(reader.guid);
+    this.#drop(reader.guid);
     this.#proxies.set(reader.guid, proxy);
-    this.#busy.add(proxy);
+    this.#busy.wake(proxy);
   }
 
+  /** Removes a reader, and what was for it alone. */
   unmatch(guid: Guid): void {
+    this.#drop(guid);
+    for (const [number, { only }] of this.#history) if (only === guid) this.#history.delete(number);
+  }
+
+  #drop(guid: Guid): void {
     const proxy = this.#proxies.get(guid);
     if (!proxy) return;
     this.#proxies.delete(guid);
-    this.#busy.delete(proxy);
+    this.#busy.rest(proxy);
     this.#forgetAcknowledged();
+  }
+
+  /**
+   * Who is to be told of a change now. What is for one reader alone the others are told to pass over when there is something for them
+   * too: a writer of hundreds of readers would speak to all of them for each. A volatile one tells them at once, to be able to forget.
+   */
+  #concerned(only: Guid | null, sequenceNumber: number): Iterable<ReaderProxy> {
+    if (only === null || !this.#options.transientLocal) {
+      this.#lastForAll = sequenceNumber;
+      return this.#proxies.values();
+    }
+    const proxy = this.#proxies.get(only);
+    if (proxy) proxy.owed = sequenceNumber;
+    return proxy ? [proxy] : [];
+  }
+
+  /** The last change that this reader must have. */
+  #owedTo({ owed }: ReaderProxy): number {
+    return Math.max(owed, this.#lastForAll);
   }
 
   onAckNack(guid: Guid, { base, numbers }: NumberSet, count: number, isFinal: boolean): void {
@@ -136,9 +172,9 @@ export class StatefulWriter {
     proxy.requested = new Set(numbers.filter((number) => number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
     // It asks for the first heartbeat, which it may have missed: also when there is nothing else to say.
-    if (!isFinal && numbers.length === 0 && (acknowledged < this.#last || base <= 1)) proxy.heartbeatAsked = true;
-    if (proxy.heartbeatAsked || !this.#isSettled(proxy)) this.#busy.add(proxy);
-    else this.#busy.delete(proxy);
+    if (!isFinal && numbers.length === 0 && (acknowledged < this.#owedTo(proxy) || base <= 1)) proxy.heartbeatAsked = true;
+    if (proxy.heartbeatAsked || !this.#isSettled(proxy)) this.#busy.wake(proxy);
+    else this.#busy.rest(proxy);
     this.#forgetAcknowledged();
   }
 
@@ -147,35 +183,36 @@ export class StatefulWriter {
     if (!proxy?.reader.reliable || sequenceNumber >= proxy.next || numbers.length === 0) return;
     proxy.requestedFragments.set(sequenceNumber, numbers);
     if (proxy.requestedFragments.size > this.#history.size + 1) proxy.requestedFragments.clear();
-    this.#busy.add(proxy);
+    this.#busy.wake(proxy);
   }
 
   /** Sends what is due now. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
   poll(nowSeconds: number, send: SendToReader): number {
-    let deadline = Number.POSITIVE_INFINITY;
-    for (const proxy of this.#busy) {
+    return this.#busy.poll(nowSeconds, (proxy) => {
       const actions = this.#actionsFor(proxy, nowSeconds);
       if (actions.length > 0) send(proxy.reader, actions);
-      if (this.#isSettled(proxy)) this.#busy.delete(proxy);
-      else deadline = Math.min(deadline, this.#deadlineOf(proxy, nowSeconds));
-    }
-    return deadline;
+      return this.#isSettled(proxy) ? null : this.#deadlineOf(proxy, nowSeconds);
+    });
   }
 
   #actionsFor(proxy: ReaderProxy, nowSeconds: number): WriterAction[] {
     const { reader } = proxy;
     const actions: WriterAction[] = [];
     const irrelevant: number[] = [];
-    if (proxy.next <= this.#last && proxy.awaited === 'nothing') {
-      const first = this.#first();
+    const owed = this.#owedTo(proxy);
+    const isNews = proxy.next <= owed;
+    const isRequested = proxy.requested.size > 0 || proxy.requestedFragments.size > 0;
+    const isDue = proxy.acknowledged < owed && nowSeconds >= proxy.heartbeatAt;
+    // A heartbeat counts also what is for others: with it comes what there is to pass over.
+    if ((isNews || isRequested || isDue || proxy.heartbeatAsked) && proxy.awaited === 'nothing') {
       // What left the history before it could be sent: the heartbeat says that it is gone, one by one is told only what is in between.
-      for (let number = Math.max(proxy.next, first); number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
+      let number = Math.max(proxy.next, this.#first());
+      for (; number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
       proxy.next = this.#last + 1;
-      proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
+      if (isNews) proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
     }
-    if (proxy.requested.size > 0 || proxy.requestedFragments.size > 0) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
+    if (isRequested) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
     if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
-    const isDue = proxy.acknowledged < this.#last && nowSeconds >= proxy.heartbeatAt;
     if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
       actions.push(this.#heartbeat(proxy));
       proxy.heartbeatAsked = false;
@@ -236,10 +273,9 @@ export class StatefulWriter {
   }
 
   #isSettled(proxy: ReaderProxy): boolean {
-    if (proxy.next <= this.#last) return false;
-    return (
-      !proxy.reader.reliable || (proxy.acknowledged >= this.#last && proxy.requested.size === 0 && proxy.requestedFragments.size === 0)
-    );
+    const owed = this.#owedTo(proxy);
+    const hasAll = proxy.acknowledged >= owed && proxy.requested.size === 0 && proxy.requestedFragments.size === 0;
+    return proxy.next > owed && (!proxy.reader.reliable || hasAll);
   }
 
   /** Smallest number in the history, or the next one when it is empty: what is below it will not be sent again (8.3.7.5). */

@@ -1,5 +1,8 @@
 import t from 'tap';
 import { encode } from '../../rtps/cdr.ts';
+import { ENTITY, entityOf } from '../../rtps/protocol.ts';
+import { dissect } from '../../rtps/testing/dissect.ts';
+import { participantOn, writerOf } from '../../rtps/testing/participants.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage } from '../messages.ts';
 import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';
@@ -24,6 +27,55 @@ t.test('what others publish is taken in, in every namespace, whatever they promi
   t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1', 'robot2'], 'each once');
   t.same(statuses[0], { ...STATUS, node_name: statuses[0]?.node_name });
   t.same(alerts, [ALERTED]);
+});
+
+t.test('robots by the hundred, in a namespace each: all are read, and few are told of each subscription', async (t) => {
+  const ROBOTS = 120;
+  const { time, wire, network, transport, statuses, lines } = transportRig(t);
+  // Each in a segment of its own with this machine, so that they have nothing to do with each other.
+  const segments = Array.from({ length: ROBOTS }, (_, i) => [`lan${i}`, `10.1.${i}`] as const);
+  network.addresses = Object.fromEntries(segments.map(([name, prefix]) => [name, `${prefix}.1`]));
+  const robots = segments.map(([name, prefix], i) => {
+    const participant = participantOn(wire.host({ [name]: `${prefix}.2` }), time.now);
+    const writer = writerOf(participant, { topic: `rt/robot${i}/health_status`, type: HEALTH_STATUS.ddsName });
+    t.teardown(() => participant.stop());
+    return { participant, writer };
+  });
+  let [sent, announced] = [0, 0];
+  wire.onFlight = ({ datagram, from, isMulticast }) => {
+    if (!from.endsWith('.1') || isMulticast) return;
+    sent += 1;
+    announced += dissect(datagram).filter((part) => part.kind === 'data' && entityOf(part.sender) === ENTITY.SUBSCRIPTIONS_WRITER).length;
+  };
+  await transport.start();
+  for (const { participant } of robots) await participant.start();
+  await time.pass(10);
+  for (const [i, { participant, writer }] of robots.entries()) {
+    participant.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
+  }
+  await time.pass(1);
+  t.equal(new Set(statuses.map(({ node_name }) => node_name)).size, ROBOTS);
+  t.equal(statuses.length, ROBOTS);
+  // Everybody hears of 32 subscriptions, that of the service, and of its own.
+  t.ok(announced >= ROBOTS && announced <= ROBOTS * 36, `${announced} announcements of subscriptions`);
+  t.ok(sent < ROBOTS * 60, `${sent} datagrams`);
+  t.same(lines, []);
+  const before = sent;
+  await time.pass(30);
+  t.equal(sent, before, 'then nothing more is said');
+
+  // One of those that were told alone is there again as another participant: it is told too.
+  const place = robots.at(-1) as (typeof robots)[number];
+  place.participant.stop();
+  const [name, prefix] = segments.at(-1) as (typeof segments)[number];
+  const again = participantOn(wire.host({ [name]: `${prefix}.3` }), time.now);
+  t.teardown(() => again.stop());
+  const writer = writerOf(again, { topic: `rt/robot${ROBOTS - 1}/health_status`, type: HEALTH_STATUS.ddsName });
+  await again.start();
+  await time.pass(5);
+  again.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'back again' }) }));
+  await time.pass(1);
+  t.equal(statuses.at(-1)?.node_name, 'back again');
 });
 
 t.test('nothing is taken in when that is not wanted', async (t) => {

@@ -16,8 +16,13 @@ import { ServiceServer } from './service-server.ts';
 
 /** Keep last of every topic (contract). */
 const DEPTH = 10;
-/** Readers of topics that are taken in. */
-const MAX_GATHERING = 64;
+/** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
+const MAX_GATHERING = 1088;
+/**
+ * So many of them everybody is told of, as of any subscription; of further ones only whoever publishes there. Each would be announced to
+ * every participant, and several of each robot make that a square of their number.
+ */
+const MAX_KNOWN_TO_ALL = 32;
 
 /** What a writer offers and a reader asks for. */
 type Offer = 'whole' | 'volatile' | 'best effort';
@@ -174,8 +179,10 @@ export class Session {
       type === HEALTH_STATUS
         ? this.#taking(topic, type, healthStatusFrom, (status) => listener.onHealthStatus(status))
         : this.#taking(topic, type, alertFrom, (alert) => listener.onAlert(alert));
+    const isDiscreet = this.#readers.size >= MAX_KNOWN_TO_ALL;
     const reader = this.#participant.createReader({
       topic,
+      isDiscreet,
       type: type.ddsName,
       reliable: offer !== 'best effort',
       transientLocal: offer === 'whole',
@@ -187,7 +194,7 @@ export class Session {
       },
     });
     this.#readers.set(key, { type, reader });
-    this.#publishGraph();
+    if (!isDiscreet) this.#publishGraph();
   }
 
   #taking<T>(
@@ -214,7 +221,9 @@ export class Session {
     const { nodes } = this.#options.names;
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
     const ofType = (type: MessageType): string[] =>
-      [...this.#readers.values()].filter((entry) => entry.type === type).map(({ reader }) => reader.guid);
+      [...this.#readers.values()]
+        .filter((entry) => entry.type === type && !entry.reader.options.isDiscreet)
+        .map(({ reader }) => reader.guid);
     const graph: GraphNode[] = [
       { name: nodes.healthMonitor, writers: [healthStatus.guid, diagnostics.guid], readers: [] },
       { name: nodes.thresholdMonitor, writers: [], readers: ofType(HEALTH_STATUS) },

@@ -1,0 +1,56 @@
+import t from 'tap';
+import { Attention } from './attention.ts';
+
+t.test('looked at is who was woken, and all when the first is due', async (t) => {
+  let times = 0;
+  const attention = new Attention<string>(() => {
+    times += 1;
+  });
+  const looks: string[] = [];
+  const poll = (now: number, again: Record<string, number | null>): number => {
+    looks.length = 0;
+    return attention.poll(now, (who) => {
+      looks.push(who);
+      return again[who] ?? null;
+    });
+  };
+  t.equal(poll(0, {}), Number.POSITIVE_INFINITY);
+  for (const who of ['a', 'b', 'c']) attention.wake(who);
+  t.equal(times, 1, 'it says once that there is somebody');
+  t.equal(poll(0, { a: 1, b: 2, c: 3 }), 1);
+  t.same(looks, ['a', 'b', 'c']);
+  t.equal(poll(0.5, {}), 1);
+  t.same(looks, [], 'nobody was woken, nothing is due');
+  attention.wake('b');
+  t.equal(poll(0.6, { b: 5 }), 1);
+  t.same(looks, ['b']);
+  t.equal(poll(1, { a: 4, b: 5 }), 4, 'c has nothing more to say');
+  t.same(looks, ['a', 'b', 'c']);
+  attention.rest('a');
+  t.equal(poll(4, { b: 5 }), 5);
+  t.same(looks, ['b']);
+  t.equal(poll(5, {}), Number.POSITIVE_INFINITY);
+  t.ok(attention.isIdle);
+  attention.wake('c');
+  t.equal(times, 2);
+});
+
+t.test('who is woken or sent to rest while others are looked at', async (t) => {
+  const attention = new Attention<string>();
+  for (const who of ['a', 'b', 'c']) attention.wake(who);
+  const looks: string[] = [];
+  const due = attention.poll(7, (who) => {
+    looks.push(who);
+    if (who === 'a') attention.rest('b');
+    if (who === 'c') attention.wake('d');
+    return null;
+  });
+  t.notOk(attention.isIdle);
+  t.ok(due <= 7, 'the new one at once');
+  attention.poll(7, (who) => {
+    looks.push(who);
+    return null;
+  });
+  t.match(looks.join(''), /^ab?cd$/);
+  t.ok(attention.isIdle);
+});
