@@ -1,0 +1,135 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { Host } from '../../test/support/network.ts';
+import { ROOT } from '../../test/support/service.ts';
+import { type Cleanup, endProcess } from './cleanup.ts';
+import type { Answer } from './http.ts';
+import { pause } from './statistics.ts';
+
+const PORT = 5000;
+const READY_WITHIN_SECONDS = 30;
+
+/** The service as a user starts it, in a host of a made-up network. It can be restarted on its data. */
+export class FleetAppliance {
+  readonly #cleanup: Cleanup;
+  readonly #host: Host;
+  readonly #configFile: string;
+  readonly #runtime: string;
+  readonly #sysRoot: string;
+  readonly #asker: ChildProcess;
+  readonly #askerEnded: Promise<never>;
+  readonly #waiting: ((line: string) => void)[] = [];
+  #child: ChildProcess | null = null;
+  #log = '';
+
+  private constructor(cleanup: Cleanup, host: Host, domainId: number, sysRoot: string) {
+    this.#cleanup = cleanup;
+    this.#host = host;
+    this.#sysRoot = sysRoot;
+    const folder = cleanup.folderOnDisk();
+    this.#configFile = join(folder, 'config.yaml');
+    const config = {
+      storage: { path: join(folder, 'data') },
+      rest: { host: '127.0.0.1', port: PORT },
+      ros: { transport: 'embedded', domain_id: domainId, discovery_range: 'SUBNET' },
+    };
+    writeFileSync(this.#configFile, JSON.stringify(config)); // JSON is YAML too.
+    // As under systemd, the tail lies in a folder in memory.
+    this.#runtime = join(cleanup.folderInMemory(), 'run');
+    mkdirSync(this.#runtime);
+    const program = join(ROOT, 'bench/support/fleet-rest-program.ts');
+    const argv = ['--disable-warning=ExperimentalWarning', program, `http://127.0.0.1:${PORT}`];
+    this.#asker = cleanup.own(host.spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'inherit'] }));
+    this.#askerEnded = once(this.#asker, 'exit').then(() => {
+      throw new Error('the program that asks the service has ended');
+    });
+    this.#asker.stdin?.on('error', () => {}); // That it has ended is told by the line above.
+    this.#askerEnded.catch(() => {}); // It ends with the benchmark, when nobody asks any more.
+    createInterface({ input: this.#asker.stdout as NodeJS.ReadableStream }).on('line', (line) => this.#waiting.shift()?.(line));
+  }
+
+  /** Resolves when it is on the graph. */
+  static async start(
+    cleanup: Cleanup,
+    host: Host,
+    setup: { readonly domainId: number; readonly sysRoot: string },
+  ): Promise<FleetAppliance> {
+    const appliance = new FleetAppliance(cleanup, host, setup.domainId, setup.sysRoot);
+    await appliance.run();
+    return appliance;
+  }
+
+  get pid(): number {
+    return this.#child?.pid as number;
+  }
+
+  /** Warnings and errors of its log. */
+  get complaints(): string[] {
+    return this.#log.split('\n').filter((line) => /warning|error/i.test(line));
+  }
+
+  async run(): Promise<void> {
+    const argv = ['run', '--config', this.#configFile, '--sys', this.#sysRoot];
+    const child = this.#host.spawn(join(ROOT, 'bin/edge-health'), argv, {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, RUNTIME_DIRECTORY: this.#runtime },
+    });
+    this.#child = this.#cleanup.own(child);
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#log = (this.#log + text).slice(-100_000);
+    });
+    const deadline = performance.now() + READY_WITHIN_SECONDS * 1000;
+    for (;;) {
+      const { body, status } = await this.ask('/status');
+      if (status === 200 && (JSON.parse(body) as StatusDocument).ros.transport === 'embedded') return;
+      if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the service is not on the graph\n${this.#log}`);
+      await pause(0.1);
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child) await endProcess(this.#child);
+  }
+
+  /** One request after the other over a kept connection; status 0: no answer. */
+  ask(path: string): Promise<Pick<Answer, 'body' | 'milliseconds' | 'status'>> {
+    this.#asker.stdin?.write(`${path}\n`);
+    return Promise.race([
+      new Promise<Answer>((resolve) => this.#waiting.push((line) => resolve(JSON.parse(line) as Answer))),
+      this.#askerEnded,
+    ]);
+  }
+
+  async json<T>(path: string): Promise<T> {
+    const { body, status } = await this.ask(path);
+    if (status !== 200) throw new Error(`${path} answered ${status}: ${body.slice(0, 300)}`);
+    return JSON.parse(body) as T;
+  }
+
+  status(): Promise<StatusDocument> {
+    return this.json<StatusDocument>('/status');
+  }
+
+  /** Octets and packets of its network interface so far. */
+  wire(): Wire {
+    const [link] = JSON.parse(this.#host.ip('-s', '-j', 'link', 'show', 'eth0')) as [{ stats64: { rx: Counted; tx: Counted } }];
+    const { rx, tx } = link.stats64;
+    return { receivedBytes: rx.bytes, receivedPackets: rx.packets, sentBytes: tx.bytes, sentPackets: tx.packets };
+  }
+}
+
+interface Counted {
+  readonly bytes: number;
+  readonly packets: number;
+}
+
+export interface Wire {
+  readonly receivedBytes: number;
+  readonly receivedPackets: number;
+  readonly sentBytes: number;
+  readonly sentPackets: number;
+}
