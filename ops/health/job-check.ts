@@ -35,9 +35,7 @@ export function judgeScheduler({ beat, state }: OpsDocument['scheduler'], units:
   const isInstalled = unit !== undefined && unit.load !== 'not-found';
   const measured = { state, beat, unit: isInstalled ? unit.active : null };
   const age = beat === null ? null : nowMs - Date.parse(beat);
-  const start = isInstalled
-    ? `systemctl enable --now ${SCHEDULER_UNIT.replace('.service', '')}`
-    : 'npm run ops:run, or edge-health ops run';
+  const start = isInstalled ? `systemctl enable --now ${SCHEDULER_UNIT.replace('.service', '')}` : 'npm run ops, or edge-health ops run';
   if (isInstalled && unit.active === 'failed') {
     const remedy = `journalctl -u edge-health-ops -n 50; systemctl restart edge-health-ops`;
     return finding('scheduler', 'WARNING', 'its unit has failed: nothing is checked, collected or backed up', remedy, measured);
