@@ -25,7 +25,7 @@ export function encodeHeader({ modifiedMs, mode, name, size }: TarHeader): Buffe
 
 /** The header in a block; null: a block of zeros, with which an archive ends. Throws for whatever encodeHeader does not write. */
 export function decodeHeader(block: Buffer): TarHeader | null {
-  const { cksumValid, mode, mtime, nullBlock, path, size, type } = new Header(block);
+  const { cksumValid, mode, mtime, nullBlock, path, size, type } = parsed(block);
   if (nullBlock) return null;
   if (!cksumValid || path === undefined) throw new RangeError('not a header of a tar archive');
   if (type !== 'File') throw new RangeError(`"${path}" is no regular file`);
@@ -34,6 +34,14 @@ export function decodeHeader(block: Buffer): TarHeader | null {
   if (!Number.isSafeInteger(size) || !Number.isSafeInteger(mode) || !Number.isSafeInteger(modifiedMs))
     throw new RangeError(`a damaged header of "${path}"`);
   return { name: path, size: size as number, mode: mode as number, modifiedMs: modifiedMs as number };
+}
+
+function parsed(block: Buffer): Header {
+  try {
+    return new Header(block);
+  } catch (error) {
+    throw new RangeError(`not a header of a tar archive: ${(error as Error).message}`); // A number in base 256 that is none.
+  }
 }
 
 /** Zeros that fill up a member of this size to whole blocks. */

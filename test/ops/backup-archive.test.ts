@@ -107,6 +107,14 @@ t.test('sizes and names at their limits', async (t) => {
   t.equal(decodeHeader(encodeHeader({ name: 'n'.repeat(99), size: 0, mode: 0, modifiedMs: 0 }))?.name.length, 99);
 });
 
+t.test('numbers in base 256 that are none', async (t) => {
+  for (const at of [100, 108, 116, 124, 136]) {
+    const block = encodeHeader({ name: 'database/edge-health.db', size: 7, mode: 0o640, modifiedMs: 0 });
+    block[at] = 0xc0;
+    t.throws(() => decodeHeader(block), { name: 'RangeError' }, `at ${at}`);
+  }
+});
+
 t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
   const site = await made(t);
   const whole = readFileSync(site.newest);
