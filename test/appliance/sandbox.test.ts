@@ -110,7 +110,7 @@ for (const suite of SUITES) {
       }
     });
 
-    for (const unit of ['edge-health', 'edge-health@probe']) {
+    for (const unit of ['edge-health', 'edge-health@probe', 'edge-health-ops']) {
       await t.test(`${unit}.service`, async (t) => {
         await machine.systemctl('stop', unit);
         await forbidden(t, machine, unit);
