@@ -1,11 +1,4 @@
-import { $ } from 'zx/core';
-
-export interface Run {
-  /** Null: it was ended by a signal. */
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import { type Finished, startProgram } from '../support/start-program.ts';
 
 /** What a shell says of a program that is not there. */
 export const NOT_INSTALLED = 127;
@@ -20,38 +13,25 @@ export interface RunOptions {
 /** How long a program that is asked to end may take to clean up. */
 const GRACE_MS = 3000;
 
-function signalGroup(group: number | undefined, name: NodeJS.Signals): void {
-  try {
-    if (group !== undefined) process.kill(-group, name);
-  } catch {
-    // It has just ended by itself.
-  }
-}
-
 /** Runs a program to its end, whatever that is; it and its children are ended by the signal, whose reason is thrown, and when it takes too long. */
-export async function runProgram(program: string, given: readonly string[], { environment, seconds, signal }: RunOptions): Promise<Run> {
+export async function runProgram(
+  program: string,
+  given: readonly string[],
+  { environment, seconds, signal }: RunOptions,
+): Promise<Finished> {
   signal?.throwIfAborted();
-  const run = $({
-    // What it says is looked into.
-    env: { ...environment, LC_ALL: 'C.UTF-8' },
-    nothrow: true,
-    quiet: true,
-    // In a group of its own, to be ended with its children; zx would look for those with ps, which may be missing.
-    detached: true,
-    // A shell whose input is a socket takes itself for one of a remote login, and reads ~/.bashrc first.
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })`exec ${program} ${given}`;
+  const running = startProgram([program, ...given], environment);
   const timers: NodeJS.Timeout[] = [];
   const end = (): void => {
-    signalGroup(run.pid, 'SIGTERM');
-    timers.push(setTimeout(() => signalGroup(run.pid, 'SIGKILL'), GRACE_MS));
+    running.signal('SIGTERM');
+    timers.push(setTimeout(() => running.signal('SIGKILL'), GRACE_MS));
   };
   signal?.addEventListener('abort', end, { once: true });
   if (seconds !== undefined) timers.push(setTimeout(end, seconds * 1000));
   try {
-    const { exitCode, stderr, stdout } = await run;
+    const finished = await running.finished;
     signal?.throwIfAborted();
-    return { exitCode, stderr, stdout };
+    return finished;
   } finally {
     signal?.removeEventListener('abort', end);
     for (const timer of timers) clearTimeout(timer);

@@ -1,4 +1,5 @@
-import { $, which } from 'zx/core';
+import { which } from 'zx/core';
+import { startProgram } from '../support/start-program.ts';
 import { TooLong, within } from './patience.ts';
 
 export interface ToolResult {
@@ -20,36 +21,15 @@ export async function find(program: string, environment: NodeJS.ProcessEnv): Pro
   return which(program, { nothrow: true, path: environment['PATH'] ?? '' });
 }
 
-/**
- * Runs a program of this machine to its end; throws TooLong when it takes more than so many seconds, and kills it and its children then.
- * zx's own time-out would start `ps` for that, which may be missing. `exec` spares the shell's process.
- */
+/** Runs a program of this machine to its end; throws TooLong when it takes more than so many seconds, and kills it and its children then. */
 export async function runTool(argv: readonly string[], { environment, seconds, signal }: ToolOptions): Promise<ToolResult> {
-  const env = { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' };
-  const running = $({
-    quiet: true,
-    nothrow: true,
-    detached: true,
-    prefix: 'exec ',
-    cwd: '/',
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env,
-  })`${argv}`;
+  const running = startProgram(argv, environment);
   try {
-    const { exitCode, stderr, stdout } = await within(seconds, Promise.resolve(running), signal);
+    const { exitCode, stderr, stdout } = await within(seconds, running.finished, signal);
     return { code: exitCode, stdout, complaint: stderr.trim().split('\n').at(-1)?.trim() ?? '' };
   } catch (error) {
-    endGroup(running.pid);
+    running.signal('SIGKILL');
     if (error instanceof TooLong) throw new TooLong(`${argv.slice(0, 2).join(' ')} gave ${error.message}`);
     throw error;
-  }
-}
-
-function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // It has just ended by itself.
   }
 }
