@@ -58,7 +58,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
     const rest = () => serviceOf(config.rest, url);
     const light = inProcess(LIGHT, () => ({ ...context, config, log, rest: rest(), progress: () => undefined }));
     const heavy = asChild({
-      command: [process.execPath, ...process.execArgv, fileURLToPath(PROGRAMS.ops)],
+      command: [process.execPath, ...process.execArgv.filter((option) => option !== '--lite-mode'), fileURLToPath(PROGRAMS.ops)],
       arguments: more,
       environment: context.environment,
       graceSeconds: CHILD_GRACE_SECONDS,
