@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { isoUtc } from '../src/core/time.ts';
-import type { OpsDocument } from '../src/http/api/schema.ts';
+import type { OpsDocument } from '../src/http/api/ops-schema.ts';
 import type { OpsProgram, Outcome } from './program.ts';
 import { leftRuns } from './schedule/inbox.ts';
 import { hasFailed, JOB_NAMES, type JobRecord, newRecord, withRun } from './schedule/jobs.ts';

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { DEFAULT_CONFIG } from '../src/config/schema.ts';
-import type { OpsDocument } from '../src/http/api/schema.ts';
+import type { OpsDocument } from '../src/http/api/ops-schema.ts';
 import { list } from './list.ts';
 import type { OpsContext } from './program.ts';
 import { leftRuns } from './schedule/inbox.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { judgeJobs, judgeScheduler } from './job-check.ts';
 import { recorded } from './testing/recorded.ts';
 import { parseUnits, SCHEDULER_UNIT, type Unit, type UnitsAnswer } from './units.ts';

@@ -1,4 +1,4 @@
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import type { OpsContext } from '../program.ts';
 import type { Check } from './check.ts';
 import { SCHEDULER_UNIT, type UnitsAnswer } from './units.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { isoUtc } from '../../src/core/time.ts';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { Channel } from './channel.ts';
 import { Journal } from './journal.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { Announcer, pingEveryMs, statusLine } from './announce.ts';
 import { newRecord } from './jobs.ts';
 import { zoneOf } from './zone.ts';

@@ -1,6 +1,6 @@
 import type { ServiceManager } from '../../src/core/supervision.ts';
 import { MINUTE_MS } from '../../src/core/time.ts';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import type { Zone } from './zone.ts';
 
 /** `12:05` by local clocks. */

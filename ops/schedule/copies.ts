@@ -1,4 +1,4 @@
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 
 export interface CopyFiles {
   saveLive(document: OpsDocument): void;

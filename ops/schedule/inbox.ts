@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
-import { runSchema } from '../../src/http/api/schema.ts';
+import { runSchema } from '../../src/http/api/ops-schema.ts';
 import { giveToOwner, opsFolder, replaceFile } from './folders.ts';
 import { JOB_NAMES, type JobName, type Run } from './jobs.ts';
 

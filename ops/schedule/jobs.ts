@@ -1,4 +1,4 @@
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 
 /** A job as the state has it, and one of its runs. */
 export type JobRecord = OpsDocument['jobs'][number];

@@ -1,7 +1,7 @@
 import type { Config } from '../../src/config/schema.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { type Clocks, isoUtc } from '../../src/core/time.ts';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { Copies, type CopyFiles } from './copies.ts';
 import { type Execution, execute } from './execution.ts';
 import type { LeftRun } from './inbox.ts';

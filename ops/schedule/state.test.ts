@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlink
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { liveFolder } from './folders.ts';
 import { leaveRun, leftRuns, takeRuns } from './inbox.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
-import { type OpsDocument, opsDocumentSchema } from '../../src/http/api/schema.ts';
+import { type OpsDocument, opsDocumentSchema } from '../../src/http/api/ops-schema.ts';
 import { writeAtomically } from '../support/atomic-file.ts';
 import { opsFolder, replaceFile } from './folders.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, 
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { isoUtc } from '../core/time.ts';
-import type { OpsDocument } from '../http/api/schema.ts';
+import type { OpsDocument } from '../http/api/ops-schema.ts';
 import { OpsJobs } from './ops-jobs.ts';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');

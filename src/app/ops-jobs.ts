@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { safeParse } from 'valibot';
 import type { Log } from '../core/ports.ts';
-import type { OpsDocument } from '../http/api/schema.ts';
+import type { OpsDocument } from '../http/api/ops-schema.ts';
 import { orNull } from './patience.ts';
 
 /** Two hundred times what the scheduler writes: a larger file is none of its. */
@@ -110,7 +110,7 @@ class JobsFile {
   async #read(): Promise<OpsDocument> {
     const text = await beginning(this.#path);
     // Loaded when there is something to check: machines without a scheduler need not have it in memory.
-    const { opsDocumentSchema } = await import('../http/api/schema.ts');
+    const { opsDocumentSchema } = await import('../http/api/ops-schema.ts');
     const result = safeParse(opsDocumentSchema, JSON.parse(text), { abortEarly: true });
     if (result.success) return result.output;
     const [{ message, path }] = result.issues;

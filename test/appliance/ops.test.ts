@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
-import type { OpsDocument, StatusDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { Appliance, CONFIG, STATE, UNIT } from './support/appliance.ts';
 import type { Container } from './support/container.ts';
 import { containersUnavailable, SUITES } from './support/images.ts';

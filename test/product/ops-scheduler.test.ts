@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { OpsDocument } from '../../src/http/api/schema.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { NotifySocket } from '../support/notify-socket.ts';
 import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
 

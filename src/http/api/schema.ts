@@ -3,21 +3,10 @@ import { SEVERITIES } from '../../core/alert.ts';
 import { SHUTDOWN_ACTIONS, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown.ts';
 import { SHUTDOWN_OUTCOMES } from '../../core/shutdown-record.ts';
 import { STATUSES } from '../../core/thresholds.ts';
+import { about, count, instant, reading, seconds, text, timestamp } from './fields.ts';
+import { opsDocumentSchema } from './ops-schema.ts';
 
-/**
- * The bodies of the REST API, once, as query-schema.ts has its parameters. From here come the types and /openapi.json.
- * Descriptions are what an API user reads.
- */
-type About = { description: string; examples?: unknown[] };
-const about = <T>(description: string, more: Omit<About, 'description'> = {}): v.MetadataAction<T, About> =>
-  v.metadata({ description, ...more });
-
-const instant = v.pipe(v.string(), v.isoTimestamp(), v.metadata({ format: 'date-time' }));
-const timestamp = (description: string) => v.pipe(instant, about(description));
-const reading = (description: string) => v.pipe(v.nullable(v.number()), about(`${description}; null: unavailable.`));
-const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(0), about(description));
-const seconds = (description: string) => v.pipe(v.number(), v.minValue(0), about(description));
-const text = (description: string) => v.pipe(v.string(), about(description));
+/** The bodies of the REST API, once, as query-schema.ts has its parameters. From here come the types and /openapi.json. */
 
 export const statusSchema = v.picklist(STATUSES);
 export const severitySchema = v.picklist(SEVERITIES);
@@ -170,44 +159,6 @@ const sensorSchema = v.strictObject({
   rejected: v.array(v.strictObject({ sensor: v.string(), path: v.string(), celsius: v.nullable(v.number()), reason: v.string() })),
 });
 
-export const runSchema = v.strictObject({
-  started: instant,
-  duration_seconds: v.number(),
-  status: v.picklist(['OK', 'WARNING', 'CRITICAL', 'UNKNOWN']),
-  exit_code: v.pipe(v.number(), about('As monitoring plugins have it: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.')),
-  trigger: v.pipe(
-    v.picklist(['schedule', 'missed', 'manual']),
-    about('missed: made up for a time at which the machine was off or asleep.'),
-  ),
-  lines: v.pipe(v.array(v.string()), about('The last lines that it wrote.')),
-});
-
-/** What the scheduler leaves for the service to show, and `edge-health ops list`. */
-export const opsDocumentSchema = v.strictObject({
-  scheduler: v.strictObject({
-    state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run with this data folder.')),
-    started: v.nullable(instant),
-    beat: v.pipe(v.nullable(instant), about('When it was last known to run; at least once a minute.')),
-  }),
-  jobs: v.pipe(
-    v.array(
-      v.strictObject({
-        name: v.string(),
-        schedule: v.pipe(v.string(), about('cron expression, or off.')),
-        next: v.pipe(v.nullable(instant), about('When it runs next.')),
-        running_since: v.nullable(instant),
-        last: v.pipe(v.nullable(runSchema), about('Its last run that ended.')),
-        last_success: v.pipe(v.nullable(instant), about('Start of the last run that ended with OK or WARNING.')),
-        runs: count('Runs that ended, since the data folder was made.'),
-        failures: count('Of these the ones that ended with CRITICAL or UNKNOWN.'),
-        missed: count('Times at which the scheduler did not run: power-off, sleep.'),
-        overlaps: count('Times that were passed over because the run before was not over.'),
-      }),
-    ),
-    about('The scheduled jobs and their last runs.'),
-  ),
-});
-
 export const statusDocumentSchema = v.strictObject({
   status: statusSchema,
   version: v.string(),
@@ -314,4 +265,3 @@ export const problemSchema = v.strictObject({
 
 export type StatusDocument = v.InferOutput<typeof statusDocumentSchema>;
 export type AggregateDocument = v.InferOutput<typeof aggregateSchema>;
-export type OpsDocument = v.InferOutput<typeof opsDocumentSchema>;

@@ -1,4 +1,4 @@
-import type { OpsDocument } from '../api/schema.ts';
+import type { OpsDocument } from '../api/ops-schema.ts';
 import type { Exposition } from '../exposition.ts';
 
 type Job = OpsDocument['jobs'][number];

@@ -1,0 +1,42 @@
+import * as v from 'valibot';
+import { about, count, instant } from './fields.ts';
+
+export const runSchema = v.strictObject({
+  started: instant,
+  duration_seconds: v.number(),
+  status: v.picklist(['OK', 'WARNING', 'CRITICAL', 'UNKNOWN']),
+  exit_code: v.pipe(v.number(), about('As monitoring plugins have it: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.')),
+  trigger: v.pipe(
+    v.picklist(['schedule', 'missed', 'manual']),
+    about('missed: made up for a time at which the machine was off or asleep.'),
+  ),
+  lines: v.pipe(v.array(v.string()), about('The last lines that it wrote.')),
+});
+
+/** What the scheduler leaves for the service to show, and `edge-health ops list`. */
+export const opsDocumentSchema = v.strictObject({
+  scheduler: v.strictObject({
+    state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run with this data folder.')),
+    started: v.nullable(instant),
+    beat: v.pipe(v.nullable(instant), about('When it was last known to run; at least once a minute.')),
+  }),
+  jobs: v.pipe(
+    v.array(
+      v.strictObject({
+        name: v.string(),
+        schedule: v.pipe(v.string(), about('cron expression, or off.')),
+        next: v.pipe(v.nullable(instant), about('When it runs next.')),
+        running_since: v.nullable(instant),
+        last: v.pipe(v.nullable(runSchema), about('Its last run that ended.')),
+        last_success: v.pipe(v.nullable(instant), about('Start of the last run that ended with OK or WARNING.')),
+        runs: count('Runs that ended, since the data folder was made.'),
+        failures: count('Of these the ones that ended with CRITICAL or UNKNOWN.'),
+        missed: count('Times at which the scheduler did not run: power-off, sleep.'),
+        overlaps: count('Times that were passed over because the run before was not over.'),
+      }),
+    ),
+    about('The scheduled jobs and their last runs.'),
+  ),
+});
+
+export type OpsDocument = v.InferOutput<typeof opsDocumentSchema>;
