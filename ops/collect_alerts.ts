@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ServiceRefused, ServiceUnreachable } from '../src/client/rest.ts';
 import { AlertCollection, type Tally } from './collect/alert-collection.ts';
-import type { OpsContext, OpsProgram, Outcome, OutcomeStatus } from './program.ts';
+import { Misuse, type OpsContext, type OpsProgram, type Outcome, type OutcomeStatus } from './program.ts';
 import { diskProblem } from './support/disk-problem.ts';
 
 export const collectAlerts: OpsProgram = {
@@ -19,8 +19,7 @@ run takes all that the database has.
   run: async (context, { options }) => {
     const since = options['since'] as string | undefined;
     const sinceMs = since === undefined ? null : Date.parse(since);
-    if (Number.isNaN(sinceMs))
-      return failed('UNKNOWN', `--since is "${since}"; allowed: a time such as 2026-01-31 or 2026-01-31T12:00:00Z`);
+    if (Number.isNaN(sinceMs)) throw new Misuse(`--since is "${since}"; allowed: a time such as 2026-01-31 or 2026-01-31T12:00:00Z`);
     const dryRun = options['dry-run'] === true;
     const folder = join(context.dataFolder, 'alerts');
     try {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isoUtc } from '../src/core/time.ts';
-import type { OpsContext, OpsProgram, Outcome } from './program.ts';
+import { Misuse, type OpsContext, type OpsProgram, type Outcome } from './program.ts';
 import { figures, markdown } from './report/markdown.ts';
 import { type Period, periodOf } from './report/period.ts';
 import { NOTE, type ReportDocument, reportOf } from './report/report.ts';
@@ -32,7 +32,7 @@ export const generateReport: OpsProgram = {
   positionals: 0,
   run: async (context, { options }) => {
     const period = periodOf(options, context.nowMs());
-    if (typeof period === 'string') return unknown(period);
+    if (typeof period === 'string') throw new Misuse(period);
     const report = await reportOf(context.dataFolder, period, context.nowMs(), context.signal);
     if (report === null) return unknown(nothing(context, period));
     const folder = (options['out'] as string | undefined) ?? join(context.dataFolder, 'reports', `7day_${utcDay(period.toMs)}`);

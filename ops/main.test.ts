@@ -43,7 +43,10 @@ const ops = (config: string, ...argv: readonly string[]) =>
   spawnSync(process.execPath, [...NODE, ...argv, '--config', config], { encoding: 'utf8' });
 
 t.test('wrong usage is UNKNOWN', async (t) => {
-  const { config } = installation(t);
+  const { config, data } = installation(t);
+  t.match(ops(config, 'collect_metrics', '--url', 'robot'), { status: 3, stderr: /--url is "robot"; allowed: an address such as/ });
+  t.match(ops(config, 'generate_7day_report', '--days', 'x'), { status: 3, stderr: /^edge-health ops: --days is "x"; allowed: .*\n$/ });
+  t.equal(leftRuns(data).size, 0, 'and no run of a job');
   t.match(ops(config, 'nothing'), { status: 3, stderr: /there is no program "nothing"; programs: health_check,/ });
   t.match(ops(config, 'list', '--trigger', 'whim'), { status: 3, stderr: /--trigger is "whim"; allowed: schedule, missed, manual/ });
   writeFileSync(config, 'ops: {backup_logs: daily}');

@@ -9,13 +9,10 @@ import { dataPath } from '../src/installation/data-path.ts';
 import { installation } from '../src/installation/installation.ts';
 import { PROGRAMS } from '../src/installation/programs.ts';
 import { createLogger } from '../src/system/log.ts';
-import { EXIT, type Given, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
+import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
 import { NAMES, programNamed } from './programs.ts';
 import { runAlone } from './schedule/by-hand.ts';
 import { becomeOwnerOf } from './support/privileges.ts';
-
-/** A mistake in how a program was called, or in the configuration; the message says what is right. */
-class Misuse extends Error {}
 
 /** For what is still open when a program is done. */
 const LINGER_MS = 1000;
@@ -68,6 +65,8 @@ function given(program: OpsProgram, argv: readonly string[]): Given {
 }
 
 function restOf(config: Config, url: string | null): RestClient {
+  if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new Misuse(`--url is "${url}"; allowed: an address such as http://robot-7:5000`);
   try {
     return serviceOf(config.rest, url);
   } catch (error) {

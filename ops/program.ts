@@ -7,6 +7,11 @@ import type { Log } from '../src/core/ports.ts';
 export const EXIT = { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 } as const;
 export type OutcomeStatus = keyof typeof EXIT;
 
+/** A mistake in how a program was called, or in the configuration; the message says what is right. It is no run: nobody is told of it. */
+export class Misuse extends Error {
+  override readonly name = 'Misuse';
+}
+
 /** How a run ended. */
 export interface Outcome {
   readonly status: OutcomeStatus;
@@ -54,7 +59,7 @@ export interface OpsProgram {
   readonly positionals: number;
   /** Root stays root; else it becomes the owner of the data folder, so that nothing in there comes to belong to root. */
   readonly keepsPrivileges?: true;
-  /** Rejects only for what nobody foresaw, which counts as UNKNOWN. */
+  /** Rejects with Misuse, or for what nobody foresaw, which counts as UNKNOWN. */
   run(context: OpsContext, given: Given): Promise<Outcome>;
 }
 

@@ -93,7 +93,7 @@ t.test('--since leaves out for good, --dry-run writes nothing', async (t) => {
   t.same(readdirSync(data), [], 'nothing is written');
   t.match(await run(context, { since: '2026-03-02' }), { document: { collected: 2 } });
   t.match(await run(context), { document: { collected: 0 } });
-  t.match(await run(context, { since: 'yesterday' }), { status: 'UNKNOWN', lines: [/--since is "yesterday"; allowed: a time such as/] });
+  await t.rejects(run(context, { since: 'yesterday' }), { name: 'Misuse', message: /--since is "yesterday"; allowed: a time such as/ });
 });
 
 t.test('what the service says is told with what to do', async (t) => {

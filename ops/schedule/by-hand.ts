@@ -1,5 +1,5 @@
 import { isoUtc } from '../../src/core/time.ts';
-import { EXIT, type Given, type OpsContext, type OpsProgram, type Outcome } from '../program.ts';
+import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Outcome } from '../program.ts';
 import { leaveRun } from './inbox.ts';
 import { type Held, holderOf, lockByHand, lockNamed } from './job-lock.ts';
 import { hasFailed, isJobName, type JobName, lastLines } from './jobs.ts';
@@ -49,7 +49,7 @@ async function withLock(lock: Held, name: JobName, work: () => Promise<Outcome>,
     leave(outcome);
     return outcome;
   } catch (error) {
-    leave({ status: 'UNKNOWN', lines: [`UNKNOWN   ${name}: ${(error as Error).message}`] });
+    if (!(error instanceof Misuse)) leave({ status: 'UNKNOWN', lines: [`UNKNOWN   ${name}: ${(error as Error).message}`] });
     throw error;
   } finally {
     lock.release();
