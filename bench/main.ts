@@ -35,7 +35,7 @@ const PATIENCE_SECONDS = 30;
 
 const USAGE = `Usage: npm run bench -- [--only NAME,...] [--minutes N]
 
-Measures edge-health beside its rivals and writes bench/RESULTS.md. Takes about an hour and a half; nothing else should run meanwhile.
+Measures edge-health beside its rivals and writes bench/RESULTS.md. Takes about three hours; nothing else should run meanwhile.
 
   --only NAME,...  only these, the others keep their figures:
 ${ORDER.map((name) => `                     ${name.padEnd(9)} ${PROGRAMS[name]?.about}`).join('\n')}
