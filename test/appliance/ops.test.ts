@@ -55,7 +55,8 @@ async function ownedByTheService(t: Test, machine: Container): Promise<void> {
 }
 
 t.test('the scheduler watches the monitor', { skip }, async (t) => {
-  const appliance = await Appliance.boot(t, { suite: 'bookworm', config: EVERY_MINUTE });
+  const config = { ...EVERY_MINUTE, ops: { ...EVERY_MINUTE.ops, backup_logs: '* * * * *' } };
+  const appliance = await Appliance.boot(t, { suite: 'bookworm', config });
   const { machine } = appliance;
 
   await t.test('it runs from the first boot on', async (t) => {
@@ -72,6 +73,12 @@ t.test('the scheduler watches the monitor', { skip }, async (t) => {
     const [row] = await rows(machine);
     t.match(row, { node_name: 'health_monitor', answered: 'true' });
     t.match(await machine.sh(`systemctl status ${OPS}`), /Status: ".+"/);
+  });
+
+  await t.test('a backup on schedule, from within the sandbox, has everything', async (t) => {
+    const { last } = await until(machine, 'backup_logs', (job) => job.last !== null);
+    t.match(last, { status: 'OK', trigger: 'schedule' }, last?.lines.join('\n') ?? '');
+    t.notMatch(last?.lines.join('\n'), /left out/, 'the journal as well');
   });
 
   await t.test('a killed monitor is found within the schedule', async (t) => {
