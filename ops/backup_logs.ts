@@ -83,6 +83,7 @@ async function preview(context: OpsContext): Promise<Outcome> {
       text: `backup: would make ${join(folder, name)} of the database, ${plural(members.length, 'file')} (${megabytes(bytes)}) and the journal`,
     },
   ];
+  // None yet, or the service's alone to see: then the archive's own room is all that is asked for.
   const database = (await stat(join(dataFolder, DATABASE_FILE)).catch(() => null))?.size ?? 0;
   try {
     const needed = await expectedBytes(folder, newestFirst(names, name)[0], database + bytes);

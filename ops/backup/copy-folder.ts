@@ -76,7 +76,7 @@ export class FolderTarget implements CopyTarget {
         await rename(temporary, join(this.#folder, name));
         await syncFolder(this.#folder);
       } catch (error) {
-        await rm(temporary, { force: true }).catch(() => undefined);
+        await rm(temporary, { force: true }).catch(() => undefined); // The first error says more.
         throw error;
       }
     });

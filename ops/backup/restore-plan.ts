@@ -132,6 +132,7 @@ export async function samplesSince({ dataFolder, nowMs, rest, signal }: OpsConte
     return samples;
   } catch {
     signal.throwIfAborted();
+    // The service does not answer, so nobody can count: only where there is no database nothing was recorded.
     return (await stat(join(dataFolder, DATABASE_FILE)).catch(() => null)) === null ? 0 : null;
   }
 }

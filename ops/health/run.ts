@@ -66,7 +66,7 @@ export async function checkHealth(context: OpsContext, { root = '', writes }: He
     READ_SECONDS,
     askOnce(`memory ${dataFolder}`, () => readMemory(dataFolder)),
     signal,
-  ).catch(() => null);
+  ).catch(() => null); // On a disk that hangs this check compares with nothing; the disk's own check tells of it.
   const counters = new Counters(last);
   const situation: Situation = { context, root, counters, service: askService(context), units: askUnits(context) };
   const verdicts = (await Promise.all(CHECKS.map((check) => runCheck(check, situation)))).flat();

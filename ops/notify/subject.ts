@@ -1,4 +1,4 @@
-import type { Severity } from '../../src/core/alert.ts';
+import type { Alert, Severity } from '../../src/core/alert.ts';
 
 /** How bad something is; null: it is over. Jobs have the levels of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
 export type Level = Severity | null;
@@ -69,18 +69,7 @@ function keyOf(node: string, metric: string, severity: Severity): string {
 }
 
 /** A change of an alert as the service publishes it. */
-export function alertChange(
-  node: string,
-  alert: {
-    readonly alert_id: string;
-    readonly severity: Severity;
-    readonly metric: string;
-    readonly value: number;
-    readonly threshold: number;
-    readonly timestamp: string;
-    readonly resolved: boolean;
-  },
-): Change {
+export function alertChange(node: string, alert: Alert): Change {
   return {
     key: keyOf(node, alert.metric, alert.severity),
     source: 'alert',
