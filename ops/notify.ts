@@ -1,4 +1,5 @@
 import { isoUtc } from '../src/core/time.ts';
+import { readIfThere } from '../src/system/atomic-file.ts';
 import { journalFile } from './notify/journal.ts';
 import { type Memory, memoryOf } from './notify/memory.ts';
 import { testMessage } from './notify/message.ts';
@@ -9,7 +10,6 @@ import { type Settings, settingsOf } from './notify/settings.ts';
 import { bodyOf } from './notify/webhook.ts';
 import type { Given, OpsContext, OpsProgram, Outcome, OutcomeStatus } from './program.ts';
 import { worst } from './program.ts';
-import { readIfThere } from './support/atomic-file.ts';
 
 const HELP = `Shows the channels of notifications, what waits for each, and how the last deliveries went. With --test each channel, or
 the one named, is sent a test at once, past queue and quiet hours. Nothing is written.

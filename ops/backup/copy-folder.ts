@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncFolder } from '../support/append.ts';
+import { syncFolder } from '../../src/system/atomic-file.ts';
 import { diskProblem } from '../support/disk-problem.ts';
 import { CopyProblem, type CopyTarget } from './copy-target.ts';
 import { isUnmounted } from './mounts.ts';

@@ -1,6 +1,6 @@
 import { chmod, chown, link, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../support/append.ts';
+import { syncFolder } from '../../src/system/atomic-file.ts';
 import { FOLDER_MODE } from '../support/folder.ts';
 import type { ManifestFile } from './manifest.ts';
 import type { Owner, Undone } from './swap-database.ts';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { chmod, chown, copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { foldInLog } from '../../src/store/inspect.ts';
-import { syncFolder } from '../support/append.ts';
+import { syncFolder } from '../../src/system/atomic-file.ts';
 import { FILE_MODE, FOLDER_MODE } from '../support/folder.ts';
 import { DATABASE_FILE } from './database.ts';
 

@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { type Appended, appendLines } from '../support/append.ts';
 import { datedFiles, utcDay } from '../support/dated-files.ts';
 import { makeFolder } from '../support/folder.ts';
-
-/** `metrics_2026-03-04.csv`; `metrics_2026-03-04.2.csv` and so on where the columns changed within the day. */
-export const METRICS_FILE = /^metrics_(\d{4}-\d{2}-\d{2})(?:\.(\d{1,6}))?\.csv$/;
+import { METRICS_FILE, numberOf } from './metrics-names.ts';
 
 export interface Written extends Appended {
   readonly file: string;
@@ -26,11 +24,6 @@ async function fileOfDay(folder: string, day: string, header: string): Promise<{
   const last = Math.max(0, ...files.map(({ name }) => numberOf(name)));
   const isNew = last === 0 || !(await canContinue(join(folder, nameOf(day, last)), header));
   return { name: nameOf(day, isNew ? last + 1 : last), isNew };
-}
-
-/** Of a file's place among those of its day, from 1. */
-export function numberOf(name: string): number {
-  return Number(METRICS_FILE.exec(name)?.[2] ?? 1);
 }
 
 function nameOf(day: string, number: number): string {

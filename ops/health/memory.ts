@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import type { OutcomeStatus } from '../program.ts';
-import { readIfThere, writeAtomically } from '../support/atomic-file.ts';
 import { makeFolder } from '../support/folder.ts';
 
 const memorySchema = v.object({

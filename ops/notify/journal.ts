@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import type { Log } from '../../src/core/ports.ts';
+import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { appendLines } from '../support/append.ts';
-import { readIfThere, writeAtomically } from '../support/atomic-file.ts';
 import { diskProblem } from '../support/disk-problem.ts';
 import { makeFolder } from '../support/folder.ts';
 import { EMPTY_MEMORY, type Memory, memoryOf, merged, type Patch, patched } from './memory.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
 import { type OpsDocument, opsDocumentSchema } from '../../src/http/api/ops-schema.ts';
-import { writeAtomically } from '../support/atomic-file.ts';
+import { writeAtomically } from '../../src/system/atomic-file.ts';
 import { opsFolder, replaceFile } from './folders.ts';
 
 const FILE = 'jobs.json';

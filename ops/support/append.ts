@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncFolder } from '../../src/system/atomic-file.ts';
 import { FILE_MODE } from './folder.ts';
 
 const BLOCK_BYTES = 65_536;
@@ -52,16 +53,6 @@ export async function cutTornLine(file: string): Promise<number> {
     const whole = await endOfLastLine(handle, size);
     if (whole < size) await handle.truncate(whole);
     return size - whole;
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Makes the names in a folder outlast a power cut. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
   } finally {
     await handle.close();
   }
