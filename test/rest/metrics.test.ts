@@ -102,6 +102,8 @@ t.test('the metrics are those of /health and /status', async (t) => {
   t.equal(found.get('edge_health_config_reload_success'), 1);
   t.equal(found.get('edge_health_shutdown_in_progress'), 0);
   t.equal(found.get('edge_health_ros_peers'), undefined, 'not on the graph');
+  t.equal(status.ros.published, null, 'nor is anything handed to it');
+  t.equal(found.get('edge_health_ros_published_messages_total{topic="health_status"}'), undefined);
   t.ok((found.get('edge_health_process_open_fds') as number) > 10);
   t.ok(Math.abs((found.get('edge_health_process_resident_memory_bytes') as number) - status.process.resident_memory_bytes) < 5e6);
   const { host } = await service.until<StatusDocument>('/status', (now) => now.host !== null);

@@ -237,6 +237,15 @@ export const statusDocumentSchema = v.strictObject({
     peers: v.pipe(v.nullable(v.number()), about('Other participants (embedded) or nodes (rclnodejs) on the graph; null: not known.')),
     subscribers: v.pipe(v.nullable(v.number()), about('Of /health_status; null: not known.')),
     refused: count('Messages and datagrams that were refused since the start.'),
+    published: v.pipe(
+      v.nullable(
+        v.strictObject({
+          health_status: count('Health statuses of this node, on /health_status.'),
+          alerts: count('Changes of alerts, on /alerts; those that were open at the start are published again.'),
+        }),
+      ),
+      about('What was handed to the graph since the start; null: not on the graph.'),
+    ),
     problem: v.pipe(v.nullable(v.string()), about('What is wrong just now, such as another monitor of the same name.')),
   }),
   process: v.strictObject({

@@ -61,6 +61,11 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
   gauge('http_connections', 'Open connections.', rest.connections);
   gauge('event_streams', 'Readers of /events.', rest.event_streams);
   gauge('ros_peers', 'Other participants or nodes on the ROS 2 graph.', status.ros.peers);
+  const { published } = status.ros;
+  out.family('edge_health_ros_published_messages_total', 'counter', 'Messages handed to the ROS 2 graph.', [
+    [{ topic: 'health_status' }, published?.health_status ?? null],
+    [{ topic: 'alerts' }, published?.alerts ?? null],
+  ]);
   gauge('shutdown_in_progress', 'Whether a safe shutdown is under way.', Number(status.shutdown.state === 'in_progress'));
   gauge('config_reload_success', 'Whether the configuration file was taken when it was last read.', Number(status.config.problem === null));
   gauge('start_time_seconds', 'When the service started.', Date.parse(status.started) / 1000);
