@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { ClockEvent } from '../core/clock-watch.ts';
 import { gapMs } from '../core/summary.ts';
-import { jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
+import { jumpsBetween, livedMs, notYet, repeatedMs, skippedMs } from './jumps.ts';
 
 const event = (timestamp_ms: number, delta_seconds: number): ClockEvent => ({ kind: 'step', timestamp_ms, delta_seconds });
 
@@ -37,4 +37,22 @@ t.test('the gap around a jump is what is left of it, also when it was noticed af
   t.equal(gap(3_601_000, 3_602_000, late), 200);
   t.equal(gap(0, 3_601_000, []), 3_601_000);
   t.equal(gap(5000, 5000, late), 0);
+});
+
+t.test('who was first seen after a time has not gone through it twice', async (t) => {
+  const events = [event(100_000, -60)]; // 160 s → 100 s
+  t.equal(repeatedMs(events, 0, 200_000, 150_000), 10_000);
+  t.equal(repeatedMs(events, 0, 200_000, 170_000), 0);
+  t.equal(repeatedMs(events, 0, 200_000, 50_000), 60_000);
+});
+
+t.test('time that has not come yet parts samples up to where some of it was lived before a step back', async (t) => {
+  const events = [event(100_000, -60)];
+  t.same(notYet(events, 110_000, 110_000, 0), [], 'a range that ends by now');
+  t.equal(skippedMs(notYet(events, 110_000, 200_000, 0), 0, 200_000), 0, 'all of it was lived');
+  t.equal(skippedMs(notYet(events, 110_000, 200_000, 150_000), 0, 200_000), 40_000, 'from 150 s on');
+  t.equal(skippedMs(notYet([], 110_000, 200_000, 0), 0, 200_000), 90_000, 'nobody noted a step');
+  t.equal(livedMs(events, 0, 200_000, 110_000, 0), 170_000, '160 s, and 10 of them again');
+  t.equal(livedMs(events, 0, 200_000, 110_000, 150_000), 120_000, 'and who was first seen at 150 s');
+  t.equal(livedMs(events, 120_000, 200_000, 110_000, 0), 40_000, 'a range that lies beyond now');
 });

@@ -35,6 +35,11 @@ export class Notes {
     return this.#rates.get(node) ?? [{ sinceMs: 0, hertz: 1 }];
   }
 
+  /** When a node was first seen, by the clock of then; minus infinity: nobody noted it. */
+  firstSeenMs(node: string): number {
+    return this.#rates.get(node)?.[0]?.sinceMs ?? Number.NEGATIVE_INFINITY;
+  }
+
   periodMsAt(node: string, timestampMs: number): number {
     const rates = this.ratesOf(node);
     let hertz = rates[0]?.hertz ?? 1;

@@ -1,3 +1,4 @@
+import type { ClockEvent } from '../core/clock-watch.ts';
 import { percentiles } from '../core/histogram.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';
 import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate, Order, TimeRange } from '../core/ports.ts';
@@ -15,7 +16,7 @@ import type { Status } from '../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { emptyPage } from './chunk.ts';
-import { jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
+import { jumpsBetween, livedMs, notYet } from './jumps.ts';
 import { Means } from './means.ts';
 import { addRow, addStretch, hourOf } from './tiers.ts';
 
@@ -131,10 +132,13 @@ class Buckets {
   readonly #widthMs: number;
   readonly #originMs: number;
   readonly #filling = new Map<number, Bucket>();
+  /** What is no gap between samples. */
+  readonly jumps: readonly ClockEvent[];
   #next = 0;
 
-  constructor(query: AggregateQuery) {
+  constructor(query: AggregateQuery, jumps: readonly ClockEvent[]) {
     this.#query = query;
+    this.jumps = jumps;
     this.#widthMs = query.by === null ? query.toMs - query.fromMs : BUCKET_MS[query.by];
     this.#originMs = query.by === null ? query.fromMs : Math.floor(query.fromMs / this.#widthMs) * this.#widthMs;
   }
@@ -175,20 +179,22 @@ class Buckets {
  */
 export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number): Aggregate[] {
   const { node } = query;
-  const { clockEvents } = archive.notes;
-  const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), toMs: Math.min(query.toMs, nowMs) };
+  const { notes } = archive;
+  const jumps = [...notes.clockEvents, ...notYet(notes.clockEvents, nowMs, query.toMs, notes.firstSeenMs(node))];
+  const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), nowMs };
   const firstRawMs = archive.samples.firstMs(node) ?? Number.POSITIVE_INFINITY;
-  const buckets = new Buckets(query);
+  const buckets = new Buckets(query, jumps);
   const answer: Aggregate[] = [];
   const answerUntil = (ms: number): void => {
     for (const bucket of buckets.takeUntil(ms)) answer.push(toAggregate(archive, node, bucket, known));
   };
-  for (const hourMs of archive.hours.starts(node, hourOf(known.fromMs), known.toMs)) {
+  // Not only up to now: there are samples of later where the clock was set back.
+  for (const hourMs of archive.hours.starts(node, hourOf(known.fromMs), query.toMs)) {
     answerUntil(hourMs);
     const hour = archive.hours.hour(node, hourMs);
     const bucket = buckets.at(Math.max(hourMs, query.fromMs));
     if (hour && hourMs >= bucket.fromMs && hourMs + HOUR_MS <= bucket.toMs) {
-      addStretch(bucket.summary, hour.summary, archive.notes.periodMsAt(node, hourMs), clockEvents);
+      addStretch(bucket.summary, hour.summary, notes.periodMsAt(node, hourMs), jumps);
       mergeAllHistograms(bucket.histograms, hour.histograms);
       continue;
     }
@@ -201,49 +207,45 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
 }
 
 function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
-  const { notes } = archive;
   const minutes = archive.hours.minutes(node, hourMs);
   const hour = minutes ? null : archive.hours.hour(node, hourMs);
   const pieces: [number, Summary][] = minutes ? [...minutes].sort(([a], [b]) => a - b) : hour ? [[0, hour.summary]] : [];
   for (const [minute, later] of pieces) {
     const startMs = hourMs + minute * MINUTE_MS;
     if (startMs >= fromMs && startMs < toMs)
-      addStretch(buckets.at(startMs).summary, later, notes.periodMsAt(node, startMs), notes.clockEvents);
+      addStretch(buckets.at(startMs).summary, later, archive.notes.periodMsAt(node, startMs), buckets.jumps);
   }
 }
 
 function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
-  const { notes } = archive;
   for (const chunk of archive.samples.chunks(node, fromMs, toMs, 'asc')) {
     for (let row = 0; row < chunk.count; row += 1) {
       const at = chunk.timestampMs[row] as number;
       if (at < fromMs || at >= toMs) continue;
       const { summary, histograms } = buckets.at(at);
-      addRow(summary, histograms, chunk, row, notes.periodMsAt(node, at), notes.clockEvents);
+      addRow(summary, histograms, chunk, row, archive.notes.periodMsAt(node, at), buckets.jumps);
     }
   }
 }
 
-/** Samples that should have come between two times, by the rates that were in force, as far as the clock did not pass over them. */
-function expectedSamples(archive: Archive, node: string, fromMs: number, toMs: number): number {
-  const { clockEvents } = archive.notes;
-  const rates = archive.notes.ratesOf(node);
+/** Samples that should have come between two times, by the rates that were in force, for as long as the clock was there. */
+function expectedSamples({ notes }: Archive, node: string, { fromMs, toMs }: TimeRange, nowMs: number): number {
+  const rates = notes.ratesOf(node);
   let expected = 0;
   rates.forEach((rate, i) => {
     const from = i === 0 ? fromMs : Math.max(fromMs, rate.sinceMs);
     const to = Math.min(toMs, rates[i + 1]?.sinceMs ?? toMs);
-    if (to <= from) return;
-    const livedMs = to - from - skippedMs(clockEvents, from, to) + repeatedMs(clockEvents, from, to);
-    expected += (livedMs / 1000) * rate.hertz;
+    if (to > from) expected += (livedMs(notes.clockEvents, from, to, nowMs, notes.firstSeenMs(node)) / 1000) * rate.hertz;
   });
   return Math.round(expected);
 }
 
-function toAggregate(archive: Archive, node: string, bucket: Bucket, known: TimeRange): Aggregate {
+/** `known`: since when there are samples of the node, and what time it is now. */
+function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fromMs: number; nowMs: number }): Aggregate {
   const { summary, histograms } = bucket;
+  const { nowMs } = known;
   const fromMs = Math.max(bucket.fromMs, known.fromMs);
-  const toMs = Math.min(bucket.toMs, known.toMs);
-  let expected = 0;
+  const toMs = Math.min(bucket.toMs, nowMs);
   if (toMs > fromMs) {
     const { clockEvents } = archive.notes;
     const measured = summary.received > 0;
@@ -252,8 +254,8 @@ function toAggregate(archive: Archive, node: string, bucket: Bucket, known: Time
       ...(measured ? jumpsBetween(clockEvents, summary.lastMs, toMs) : []),
     ];
     bridgeEnds(summary, fromMs, toMs, archive.notes.periodMsAt(node, toMs), jumps);
-    expected = expectedSamples(archive, node, fromMs, toMs);
   }
+  const expected = bucket.toMs > fromMs ? expectedSamples(archive, node, { fromMs, toMs: bucket.toMs }, nowMs) : 0;
   const seconds = (i: 0 | 1 | 2 | 3): number => Math.round(summary.statusMs[i]) / 1000;
   const metrics = {} as Record<Metric, MetricAggregate>;
   METRICS.forEach((metric, m) => {
