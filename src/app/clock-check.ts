@@ -1,8 +1,8 @@
-import { type ClockEvent, type ClockReading, compareClocks } from '../core/clock-watch.ts';
+import { CLOCK_JUMP_SECONDS, type ClockEvent, type ClockReading, compareClocks } from '../core/clock-watch.ts';
 import type { Log } from '../core/ports.ts';
 import type { Clocks } from '../core/time.ts';
 
-/** How often the three clocks are compared: reading boot time costs a system call or two. */
+/** How often all three clocks are compared: reading boot time costs a system call or two. */
 const COMPARE_SECONDS = 1;
 
 /** Notices that the machine was asleep, or that its wall clock was set. */
@@ -18,16 +18,20 @@ export class ClockCheck {
     this.#record = record;
   }
 
-  /** Called with every sample; compares once a second at most. */
+  /**
+   * Called with every sample. A jump of the wall clock is noticed with the first sample after it, so that no more than a period seems to be
+   * missing around it; apart from that the clocks are compared once a second at most.
+   */
   check(): void {
     const monotonicSeconds = this.#clocks.monotonicSeconds();
+    const wallMilliseconds = this.#clocks.wallMilliseconds();
     const last = this.#last;
-    if (last && monotonicSeconds - last.monotonicSeconds < COMPARE_SECONDS) return;
-    const reading: ClockReading = {
-      monotonicSeconds,
-      wallMilliseconds: this.#clocks.wallMilliseconds(),
-      bootSeconds: this.#clocks.bootSeconds(),
-    };
+    if (last) {
+      const passedSeconds = monotonicSeconds - last.monotonicSeconds;
+      const wallJump = (wallMilliseconds - last.wallMilliseconds) / 1000 - passedSeconds;
+      if (passedSeconds < COMPARE_SECONDS && Math.abs(wallJump) < CLOCK_JUMP_SECONDS) return;
+    }
+    const reading: ClockReading = { monotonicSeconds, wallMilliseconds, bootSeconds: this.#clocks.bootSeconds() };
     this.#last = reading;
     if (!last) return;
     for (const event of compareClocks(last, reading)) {
