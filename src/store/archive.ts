@@ -107,6 +107,7 @@ export class Archive implements Recordings {
 
   /** Writes one change durably; tells whether it was news. Throws when that has to wait. Readers see it either way. */
   saveAlert(alert: Alert, mark?: Mark): boolean {
+    this.#look();
     if (!this.isOpen) {
       this.alerts.hold(alert, mark);
       throw this.#file.notOpen();
@@ -119,6 +120,7 @@ export class Archive implements Recordings {
 
   /** Writes a request of a safe shutdown durably; throws when that has to wait. Readers see it either way. */
   saveShutdown(record: ShutdownRecord): void {
+    this.#look();
     if (!this.isOpen) {
       this.shutdowns.hold(record);
       throw this.#file.notOpen();
@@ -186,6 +188,15 @@ export class Archive implements Recordings {
   /** Sets the database aside and goes on with a new one: what is still in memory is written to it, and what was open stays open. */
   replaceDamaged(reason: string): void {
     this.#file.replaceDamaged(reason);
+  }
+
+  /** Durable is only what is in a file that is there. */
+  #look(): void {
+    try {
+      if (this.isOpen) this.#file.guard(() => this.#file.reopenIfGone());
+    } catch {
+      // What is wrong will be met, and said, by the write.
+    }
   }
 
   #use(db: DatabaseSync): void {

@@ -30,6 +30,8 @@ export class DatabaseFile {
   #db = standInDatabase();
   /** Null while the stand-in serves. */
   #inode: number | null = null;
+  /** Of the log beside it; null: not seen yet. */
+  #logInode: number | null = null;
   /** The file, to look at while SQLite has it for itself. */
   #descriptor: number | null = null;
   #closedBecause = 'not tried yet';
@@ -83,12 +85,13 @@ export class DatabaseFile {
     this.#user.load();
   }
 
-  /** A database deleted or replaced under us would be written to in vain. */
+  /** A database deleted or replaced under us would be written to in vain, and so would the log beside it. */
   reopenIfGone(): void {
     const { path, nowMs, onSetAside } = this.#options;
-    const inode = statSync(path, { throwIfNoEntry: false })?.ino;
-    if (inode !== undefined && inode === this.#inode) {
+    const inode = inodeOf(path);
+    if (inode !== null && inode === this.#inode) {
       if (this.#descriptor !== null) checkStillThere(this.#descriptor);
+      this.#reopenIfLogIsGone();
       return;
     }
     if (this.isOpen) {
@@ -98,6 +101,17 @@ export class DatabaseFile {
       setAside(path, nowMs(), ['-wal', '-shm']);
       onSetAside('(removed)', `the database was removed or replaced at ${isoUtc(nowMs())}`);
     }
+    this.open();
+  }
+
+  /** What only a removed log has would go with this process. Closing the database brings it into the file; opening begins a new log. */
+  #reopenIfLogIsGone(): void {
+    const inode = inodeOf(`${this.#options.path}-wal`);
+    if (this.#logInode === null || inode === this.#logInode) {
+      this.#logInode = inode;
+      return;
+    }
+    this.#leave();
     this.open();
   }
 
@@ -141,6 +155,7 @@ export class DatabaseFile {
     this.#use(opened.db);
     this.#descriptor = openSync(path, 'r');
     this.#inode = statSync(path).ino;
+    this.#logInode = inodeOf(`${path}-wal`);
   }
 
   #use(db: DatabaseSync): void {
@@ -164,4 +179,9 @@ export class DatabaseFile {
     if (this.#descriptor !== null) closeSync(this.#descriptor);
     this.#descriptor = null;
   }
+}
+
+/** Null: there is no such file. */
+function inodeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, lstatSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../core/time.ts';
 
@@ -65,11 +65,13 @@ export interface OpenedDatabase {
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
+/** SQLITE_IOERR_SHORT_READ: the file ends before a page that it should have. A disk that cannot be read has another code. */
+const SHORT_READ = 522;
 
 /** Whether an error says that the file's content is broken, as opposed to a full disk, a lock or a mistake of ours. */
 export function isDamage(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode;
-  return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE);
+  return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE || code === SHORT_READ);
 }
 
 const WITH_SIDE_FILES = ['', '-wal', '-shm'];
@@ -87,6 +89,8 @@ function pragma(db: DatabaseSync, name: string): number {
 
 /** Looks at the header, and at the length that it tells against the file's: SQLite itself notices only when it gets there. */
 function checkFile(path: string): void {
+  // A pipe would be opened when somebody writes to it, which may be never.
+  if (!statSync(path).isFile()) throw new Unusable('not a file');
   const header = Buffer.alloc(100);
   const descriptor = openSync(path, 'r');
   const length = readSync(descriptor, header, 0, 100, 0);
@@ -161,7 +165,10 @@ function open(path: string): DatabaseSync {
   } catch (error) {
     db.close();
     // A full disk: the beginnings of a new database hold nothing, and would be taken for a damaged one.
-    if (!existing) for (const suffix of WITH_SIDE_FILES) rmSync(path + suffix, { force: true });
+    // Not so a link to where nothing can be made yet: whoever laid it wants it.
+    if (!existing && !lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) {
+      for (const suffix of WITH_SIDE_FILES) rmSync(path + suffix, { force: true });
+    }
     throw error;
   }
 }

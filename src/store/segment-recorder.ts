@@ -134,12 +134,19 @@ export class SegmentRecorder {
     this.dropBatches();
     this.#samples = 0;
     this.begin();
-    return this.#tail?.leftovers() ?? [];
+    return (
+      this.#tail?.leftovers((path, error) => this.#log('error', 'cannot read what an earlier run left', { path, error: error.message })) ??
+      []
+    );
   }
 
-  /** Removes a segment that is in the database. */
+  /** Removes a segment that is in the database. One that stays is found there at the next start, and passed over. */
   remove(segment: number): void {
-    this.#tail?.remove(segment);
+    try {
+      this.#tail?.remove(segment);
+    } catch (error) {
+      this.#log('error', 'cannot clear up the tail', { folder: this.#tail?.folder, error: (error as Error).message });
+    }
   }
 
   /** Cuts a segment down to alerts and requests of a shutdown; the bytes that are left. */

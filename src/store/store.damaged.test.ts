@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import {
   closeSync,
+  copyFileSync,
   existsSync,
+  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -200,6 +203,98 @@ for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and 
     t.equal((await next.rows()).length, 190);
     t.same(next.store.state().set_aside, []);
   });
+}
+
+t.test('an alert that comes after the database was removed is in the new one, also when it is resolved by then', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = await fill(t, folder, series(START, 300));
+  const started = await startStore(t, folder);
+  for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+  const raised = change(`${NODE}/cpu_percent/7`, START + 301_000);
+  const resolved = { ...change(`${NODE}/cpu_percent/7`, START + 302_000), resolved: true };
+  await started.store.recordAlert(raised);
+  t.same(started.store.state().set_aside, ['(removed)'], 'the alert has it looked for');
+  await started.store.recordAlert(resolved);
+  const { alerts } = await started.store.alerts({ ...ALL, changes: true, range: EVER });
+  t.same(
+    alerts.filter(({ alert_id }) => alert_id.endsWith('/7')).map((alert) => alert.resolved),
+    [true, false],
+    'both changes are there',
+  );
+  t.ok(existsSync(path));
+  await checkWorks(t, started);
+});
+
+t.test('the log beside the database is removed while running: what it held is brought into the database', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = await fill(t, folder, series(START, 300));
+  const started = await startStore(t, folder);
+  started.record(series(START + 300_000, 60));
+  started.recordNextMinute(series(START + 360_000, 1));
+  await until('it is written', () => started.store.state().samples_pending === 0);
+  rmSync(`${path}-wal`);
+  started.recordNextMinute(series(START + 361_000, 1));
+  await until('the log is there again', () => existsSync(`${path}-wal`));
+  t.same(started.store.state().set_aside, [], 'nothing was given up');
+  // As a kill would leave it.
+  const killed = `${folder}/killed.db`;
+  for (const suffix of ['', '-wal']) copyFileSync(path + suffix, killed + suffix);
+  const check = new DatabaseSync(killed);
+  t.match(check.prepare('PRAGMA integrity_check').get(), { integrity_check: 'ok' });
+  const { last } = check.prepare('SELECT max(to_ms) AS last FROM raw').get() as { last: number };
+  t.ok(last >= START + 360_000, 'with what was written before the log was removed');
+  check.close();
+  t.same(await started.rows(), series(START, 362), 'nothing is lost');
+  await checkWorks(t, started);
+});
+
+t.test('the database is cut in half while running', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = await fill(t, folder, BULKY);
+  const started = await startStore(t, folder);
+  started.record(series(START + 20_000_000, 30));
+  await started.rows(); // The check after the start is over by then.
+  truncateSync(path, Math.floor(statSync(path).size / 2));
+  started.recordNextMinute(series(START + 20_030_000, 1));
+  await until('it is met', async () => {
+    await started.rows().catch(() => null);
+    started.recordNextMinute([]);
+    return started.store.state().set_aside.length > 0;
+  });
+  t.same((await started.rows()).slice(-31), series(START + 20_000_000, 31), 'what was not written yet is in the new one');
+  await checkWorks(t, started);
+});
+
+const STRANGERS: Record<string, (path: string) => void> = {
+  'a folder': (path) => {
+    mkdirSync(path);
+    writeFileSync(`${path}/file`, 'in it');
+  },
+  // Opening it for reading would wait for somebody who writes.
+  'a named pipe': (path) => void execFileSync('mkfifo', [path]),
+};
+
+for (const [name, put] of Object.entries(STRANGERS)) {
+  for (const when of ['at the start', 'while running']) {
+    t.test(`${name} lies in its place ${when}`, { timeout: 30_000 }, async (t) => {
+      const folder = temporaryFolder(t);
+      const path = await fill(t, folder, series(START, 10));
+      const exchange = (): void => {
+        for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+        put(path);
+      };
+      if (when === 'at the start') exchange();
+      const started = await startStore(t, folder);
+      if (when === 'while running') exchange();
+      started.recordNextMinute(series(START + 20_000, 10));
+      started.recordNextMinute(series(START + 30_000, 1));
+      await until('it is noticed', () => started.store.state().set_aside.some((path) => path.includes('set-aside')));
+      await until('the new one is written', () => started.store.state().state === 'ok');
+      t.ok(statSync(path).isFile());
+      t.same((await started.rows()).slice(-11), series(START + 20_000, 11));
+      await checkWorks(t, started);
+    });
+  }
 }
 
 t.test('another database is put in its place while running', async (t) => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Alert } from '../core/alert.ts';
@@ -140,13 +140,13 @@ t.test('what was open in a database that could be opened only late is told then'
   first.record(rowsOf(1));
   await first.stop();
   renameSync(path, `${path}.away`);
-  mkdirSync(path); // Neither a database nor in a way that it could be one.
+  symlinkSync(join(folder, 'not-mounted/edge-health.db'), path);
   const second = await startStore(t, folder);
   t.match(second.store.state(), { state: 'degraded', set_aside: [] });
   await second.store.recordAlert(alert(3));
   await second.store.recordAlert(alert(2, { resolved: true, timestamp: alert(4).timestamp }));
   second.record(series(START + MINUTE * 1000, MINUTE));
-  rmdirSync(path);
+  unlinkSync(path);
   renameSync(`${path}.away`, path);
   await until('it heals', () => second.store.state().state === 'ok');
   t.same(second.lateOpens, [[alert(1)]], 'but for what this run has told of since');

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
+import { cpSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
@@ -127,10 +127,10 @@ t.test('a clock that was set back: what comes now comes after what is there, als
   await check(first, 1);
   await first.stop();
   renameSync(path, `${path}.away`);
-  mkdirSync(path); // Neither a database nor in a way that it could be one.
+  symlinkSync(join(folder, 'not-mounted/edge-health.db'), path);
   const late = await startStore(t, folder);
   t.ok((late.store.segment() ?? 0) < ahead, 'nobody knows yet');
-  rmdirSync(path);
+  unlinkSync(path);
   renameSync(`${path}.away`, path);
   late.recordNextMinute(series(START, 1));
   await until('it is opened', () => late.lateOpens.length > 0);

@@ -1,4 +1,15 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -224,8 +235,95 @@ t.test('without a folder nothing is left, and writing says so', async (t) => {
   const tail = openTail(t, join(file, 'tail'));
   t.same(tail.leftovers(), []);
   t.throws(() => tail.begin(1), { code: 'ENOTDIR' });
-  t.throws(() => tail.write('x'), /not open/);
+  t.throws(() => tail.write('x'), { code: 'ENOTDIR' });
   t.equal(tail.segment, 1, 'but samples can still be told apart by segment');
+});
+
+t.test('a tail that is deleted goes on with the next line, which keeps its number', async (t) => {
+  const folder = join(temporaryFolder(t), 'tail');
+  const tail = openTail(t, folder);
+  const segment = tail.begin(1000);
+  tail.write(line(row(1)));
+  tail.write(line(row(2)));
+  rmSync(folder, { recursive: true });
+  tail.write(JSON.stringify(alert(3)));
+  tail.write(line(row(4)));
+  rmSync(join(folder, `${segment}.ndjson`));
+  tail.write(JSON.stringify(alert(5)));
+  tail.write(line(row(6)));
+  const next = openTail(t, folder);
+  next.begin(2000);
+  const [leftover] = next.leftovers();
+  t.equal(leftover?.segment, segment);
+  t.same(leftover?.alerts, [{ order: 5, alert: alert(5) }]);
+  t.same(
+    leftover?.samples.map(({ columns }) => [toRows(columns), [...columns.order]]),
+    [[[row(6)], [6]]],
+  );
+});
+
+t.test('a tail that could not be begun begins as soon as it can', async (t) => {
+  const parent = temporaryFolder(t);
+  const folder = join(parent, 'tail');
+  writeFileSync(folder, 'in the way');
+  const tail = openTail(t, folder);
+  t.throws(() => tail.begin(1000));
+  t.throws(() => tail.write(line(row(1))), { code: 'EEXIST' });
+  rmSync(folder);
+  tail.write(line(row(2)));
+  t.same(readFileSync(join(folder, `${tail.segment}.ndjson`), 'utf8').split('\n').length, 3, 'the line that was lost has its place');
+  tail.end();
+  const next = openTail(t, folder);
+  next.begin(2000);
+  t.same(
+    next.leftovers()[0]?.samples.map(({ columns }) => toRows(columns)),
+    [[row(2)]],
+  );
+});
+
+t.test('a tail that was ended takes nothing, and leaves nothing behind', async (t) => {
+  const folder = join(temporaryFolder(t), 'tail');
+  const tail = openTail(t, folder);
+  t.throws(() => tail.write(line(row(1))), /not open/, 'nor does one that was never begun');
+  const segment = tail.begin(1000);
+  tail.end();
+  tail.remove(segment);
+  t.throws(() => tail.write(line(row(2))), /not open/);
+  t.same(readdirSync(folder), []);
+});
+
+t.test('what cannot be read is passed over, and told', async (t) => {
+  const folder = join(temporaryFolder(t), 'tail');
+  const tail = openTail(t, folder);
+  const first = tail.begin(1000);
+  tail.write(line(row(1)));
+  tail.begin(2000);
+  tail.write(line(row(2)));
+  tail.end();
+  const problems: string[] = [];
+  const next = openTail(t, folder);
+  next.begin(3000);
+  const leftovers = next.leftovers(
+    (path) => problems.push(path),
+    (path) => {
+      if (path.endsWith(`${first}.ndjson`)) throw new Error('EACCES');
+      return readFileSync(path, 'utf8');
+    },
+  );
+  t.same(
+    leftovers.map(({ samples }) => samples.map(({ columns }) => toRows(columns))),
+    [[[row(2)]]],
+  );
+  t.same(problems, [join(folder, `${first}.ndjson`)]);
+  t.equal(next.leftovers().length, 2, 'it is there still, for another time');
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, 'no folder');
+  problems.length = 0;
+  t.same(
+    next.leftovers((path) => problems.push(path)),
+    [],
+  );
+  t.same(problems, [folder]);
 });
 
 t.test('the folder: systemd’s, or a private one in memory', async (t) => {

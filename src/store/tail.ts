@@ -29,6 +29,8 @@ export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): st
   return tailBesideDatabase(dataPath);
 }
 
+const readText = (path: string): string => fs.readFileSync(path, 'utf8');
+
 /** The segments' files in the order in which they were begun. */
 function segmentsIn(folder: string): number[] {
   return fs
@@ -45,10 +47,14 @@ function segmentsIn(folder: string): number[] {
  */
 export class Tail {
   readonly folder: string;
+  #isOpen = false;
+  /** Null also while it is open and its file could not be. */
   #descriptor: number | null = null;
   #segment = 0;
   #bytes = 0;
-  /** Ends of lines that are still to be written, where a full file system cut lines off: each keeps its number. */
+  /** Lines of the segment, those that could not be written included. */
+  #lines = 0;
+  /** Ends of lines that are still to be written, where lines could not be or were deleted: each keeps its number. */
   #owed = 0;
 
   constructor(folder: string) {
@@ -67,7 +73,9 @@ export class Tail {
   /** Ends the segment and begins the next, whose number is unique over restarts and clock steps. */
   begin(nowMs: number): number {
     this.end();
+    this.#isOpen = true;
     this.#bytes = 0;
+    this.#lines = 0;
     this.#owed = 0;
     this.#segment = Math.max(nowMs, this.#segment + 1);
     fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
@@ -77,17 +85,29 @@ export class Tail {
     return this.#segment;
   }
 
-  /** Writes one line; throws when the tail's file system is full. The line after it has the next number all the same. */
+  /** Writes one line; throws when the tail's file system does not take it. The line after it has the next number all the same. */
   write(line: string): void {
-    if (this.#descriptor === null) throw new Error('the tail is not open');
+    if (!this.#isOpen) throw new Error('the tail is not open');
+    const before = this.#lines++;
+    const descriptor = this.#openAgain(before);
     const owed = this.#owed;
     const bytes = Buffer.from(`${'\n'.repeat(owed)}${line}\n`);
     this.#owed = owed + 1;
-    const written = fs.writeSync(this.#descriptor, bytes);
+    const written = fs.writeSync(descriptor, bytes);
     this.#bytes += written;
     this.#owed -= Math.min(written, owed);
     if (written < bytes.length) throw new Error('no space for a whole line');
     this.#owed = 0;
+  }
+
+  /** The segment's file, begun anew where somebody deleted it, or where it could not be begun. */
+  #openAgain(linesBefore: number): number {
+    if (this.#descriptor !== null && fs.fstatSync(this.#descriptor).nlink > 0) return this.#descriptor;
+    this.#close();
+    fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
+    this.#descriptor = fs.openSync(this.#file(this.#segment), 'a', 0o600);
+    this.#owed = linesBefore;
+    return this.#descriptor;
   }
 
   /** Removes a segment that is in the database, or given up. */
@@ -116,16 +136,33 @@ export class Tail {
   }
 
   end(): void {
+    this.#isOpen = false;
+    this.#close();
+  }
+
+  #close(): void {
     if (this.#descriptor !== null) fs.closeSync(this.#descriptor);
     this.#descriptor = null;
   }
 
-  /** What is left of the segments before this one. A line cut off by a kill, or not ours, is passed over; it was never published. */
-  leftovers(): Leftover[] {
+  /**
+   * What is left of the segments before this one. A line cut off by a kill, or not ours, is passed over; it was never published. What
+   * cannot be read stays for another time, and `onProblem` is told of it.
+   */
+  leftovers(onProblem: (path: string, error: Error) => void = () => undefined, read: (path: string) => string = readText): Leftover[] {
     if (!fs.existsSync(this.folder)) return [];
-    return segmentsIn(this.folder)
+    const attempt = <T>(path: string, work: () => T): T[] => {
+      try {
+        return [work()];
+      } catch (error) {
+        onProblem(path, error as Error);
+        return [];
+      }
+    };
+    return attempt(this.folder, () => segmentsIn(this.folder))
+      .flat()
       .filter((segment) => segment < this.#segment)
-      .map((segment) => parseSegment(segment, fs.readFileSync(this.#file(segment), 'utf8')));
+      .flatMap((segment) => attempt(this.#file(segment), () => parseSegment(segment, read(this.#file(segment)))));
   }
 
   #file(segment: number): string {
