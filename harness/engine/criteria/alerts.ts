@@ -1,0 +1,74 @@
+import type { AlertEvidence, Evidence, OpenEpisode } from '../evidence.ts';
+import { counted } from '../format.ts';
+import { type Judgement, marginOf, type Table, type Verdict } from '../judgement.ts';
+
+/** No CRITICAL alert is open at the end, neither by REST nor by the topic, and both have the same alerts open. */
+export function judgeAlerts({ alerts }: Evidence): Judgement {
+  const { openByRest, openByTopic } = alerts;
+  const critical = criticalIds(alerts);
+  const differing = openByRest === null || openByTopic === null ? [] : difference(openByRest, openByTopic);
+  const missing: string[] = [];
+  if (openByRest === null) missing.push('what /alerts lists as open at the end');
+  if (openByTopic === null) missing.push(alerts.instead ?? 'the alerts of the topic');
+  if (differing.length > 0) missing.push(`/alerts and the topic do not agree on what is open: ${differing.join(', ')}`);
+  const limit = { comparison: '<=', value: 0, unit: '' } as const;
+  const verdict = critical.length > 0 ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
+  const known = openByRest !== null || openByTopic !== null;
+  return {
+    criterion: 'alerts',
+    title: 'Alerts',
+    verdict,
+    requirement: 'zero unresolved CRITICAL alerts',
+    formula:
+      'episodes of severity CRITICAL open at the end, by /alerts?resolved=false or by the changes told on the topic /alerts, = 0; both ways must have the same episodes open',
+    measured: { label: 'CRITICAL open at the end', value: known ? critical.length : null, unit: '' },
+    limit,
+    margin: known ? marginOf(critical.length, limit) : null,
+    summary: summarize(alerts, critical.length, verdict),
+    evidence: [
+      { label: 'open by /alerts', value: openByRest?.length ?? null, unit: '' },
+      { label: 'open by the topic', value: openByTopic?.length ?? null, unit: '' },
+      { label: 'episodes that came to CRITICAL', value: alerts.episodes.CRITICAL, unit: '', informative: true },
+      { label: 'episodes that came to ERROR', value: alerts.episodes.ERROR, unit: '', informative: true },
+      { label: 'episodes that came to WARNING', value: alerts.episodes.WARNING, unit: '', informative: true },
+    ],
+    tables: [openTable(alerts)],
+    missing,
+  };
+}
+
+function criticalIds({ openByRest, openByTopic }: AlertEvidence): string[] {
+  const critical = [openByRest, openByTopic]
+    .filter((open) => open !== null)
+    .flat()
+    .filter(({ severity }) => severity === 'CRITICAL');
+  return [...new Set(critical.map(({ alertId }) => alertId))];
+}
+
+/** Ids that one has open and the other has not. */
+function difference(one: readonly OpenEpisode[], other: readonly OpenEpisode[]): string[] {
+  const [ids, others] = [one, other].map((episodes) => new Set(episodes.map(({ alertId }) => alertId))) as [Set<string>, Set<string>];
+  return [...ids]
+    .filter((id) => !others.has(id))
+    .concat([...others].filter((id) => !ids.has(id)))
+    .sort();
+}
+
+function summarize({ episodes, instead }: AlertEvidence, critical: number, verdict: Verdict): string {
+  const told = episodes.CRITICAL === 0 ? 'none came up' : `${counted(episodes.CRITICAL, 'episode')} came to it`;
+  const open = critical === 0 ? `No CRITICAL alert is open at the end (${told})` : `${counted(critical, 'CRITICAL alert')} open at the end`;
+  const doubt = verdict === 'INCOMPLETE' ? ', as far as can be told' : '';
+  return `${open}${doubt}${instead === null ? '' : `; ${instead}`}.`;
+}
+
+function openTable({ openByRest, openByTopic }: AlertEvidence): Table {
+  const rest = new Map(openByRest?.map((episode) => [episode.alertId, episode]));
+  const topic = new Map(openByTopic?.map((episode) => [episode.alertId, episode]));
+  const rows = [...new Map([...topic, ...rest])]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([id, { metric }]) => {
+      const since = topic.get(id)?.since ?? rest.get(id)?.since ?? null;
+      return [id, metric, rest.get(id)?.severity ?? null, topic.get(id)?.severity ?? null, since];
+    });
+  return { title: 'Open at the end', columns: ['alert', 'metric', 'by /alerts', 'by the topic', 'since'], rows };
+}

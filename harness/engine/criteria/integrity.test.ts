@@ -1,0 +1,80 @@
+import t from 'tap';
+import { HOLDING, perfectEvidence } from '../../testing/perfect.ts';
+import type { HoldingEvidence, IntegrityEvidence } from '../evidence.ts';
+import { judgeIntegrity } from './integrity.ts';
+
+const gap = { from: 'a', to: 'b', seconds: 12.34567, excused: 'suspended', remark: 'off' };
+
+function integrity(more: Partial<IntegrityEvidence> = {}): ReturnType<typeof judgeIntegrity> {
+  return judgeIntegrity(perfectEvidence({ integrity: { ...perfectEvidence().integrity, ...more } }));
+}
+
+function holding(more: Partial<HoldingEvidence>): HoldingEvidence {
+  return { ...HOLDING, ...more };
+}
+
+t.test('300 s pass, more does not, stored or collected', async (t) => {
+  for (const held of ['stored', 'collected'] as const) {
+    const longest = (longestSeconds: number): ReturnType<typeof judgeIntegrity> => integrity({ [held]: holding({ longestSeconds }) });
+    t.equal(longest(299).verdict, 'PASS');
+    t.same([longest(300).verdict, longest(300).margin], ['PASS', 0]);
+    const beyond = longest(300.001);
+    t.same([beyond.verdict, beyond.measured.value, beyond.missing], ['FAIL', 300.001, []], held);
+    t.equal(longest(301).margin, -1);
+  }
+  const judgement = integrity();
+  t.same([judgement.criterion, judgement.measured.value, judgement.margin], ['integrity', 60, 240], 'the longer of the two');
+  t.equal(judgement.summary, 'The longest gap is 60 s.');
+});
+
+t.test('both have to be known, and looked at without a hole of five minutes', async (t) => {
+  const one = integrity({ stored: null, instead: 'not asked' });
+  t.same([one.verdict, one.missing, one.measured.value], ['INCOMPLETE', ['the stored samples: not asked'], 60]);
+  t.match(one.summary, 'as far as can be told');
+  const other = integrity({ collected: null });
+  t.same([other.verdict, other.missing], ['INCOMPLETE', ['the rows that operations collect: nobody could look']]);
+  const neither = integrity({ stored: null, collected: null });
+  t.same([neither.verdict, neither.missing.length, neither.measured.value, neither.margin], ['INCOMPLETE', 2, null, null]);
+  t.match(neither.summary, 'Nobody could look');
+  for (const held of ['stored', 'collected'] as const) {
+    t.equal(integrity({ [held]: holding({ blindSeconds: 300 }) }).verdict, 'PASS');
+    const blind = integrity({ [held]: holding({ blindSeconds: 301 }) });
+    t.same([blind.verdict, blind.missing.length], ['INCOMPLETE', 1]);
+    t.match(
+      blind.missing[0],
+      held === 'stored' ? 'the stored samples: nobody could look at 301 s' : 'the rows that operations collect: nobody',
+    );
+  }
+});
+
+t.test('what fails, fails whatever is missing', async (t) => {
+  t.equal(integrity({ stored: null, collected: holding({ longestSeconds: 301 }) }).verdict, 'FAIL');
+  t.equal(integrity({ stored: holding({ longestSeconds: 301, blindSeconds: 1000 }) }).verdict, 'FAIL');
+});
+
+t.test('what was found is told', async (t) => {
+  const judgement = integrity({ stored: holding({ gaps: [gap], covered: 0.5, count: 7 }), collected: null });
+  t.same(
+    judgement.evidence.map(({ value }) => value),
+    [7, 1, 50, null, null, null],
+  );
+  t.same(
+    judgement.evidence.map(({ label }) => label),
+    [
+      'stored samples',
+      'longest gap, stored samples',
+      'looked at, stored samples',
+      'collected rows',
+      'longest gap, collected rows',
+      'looked at, collected rows',
+    ],
+  );
+  t.same(
+    judgement.tables.map(({ title }) => title),
+    ['Gaps in the stored samples', 'Gaps in the collected rows'],
+  );
+  t.same(
+    judgement.tables.map(({ rows }) => rows),
+    [[['a', 'b', 12.346, 'suspended', 'off']], []],
+  );
+});

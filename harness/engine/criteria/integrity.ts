@@ -1,0 +1,55 @@
+import type { Evidence, HoldingEvidence } from '../evidence.ts';
+import { duration, rounded } from '../format.ts';
+import { type Judgement, marginOf, type Table } from '../judgement.ts';
+
+const LIMIT_SECONDS = 300;
+
+/** No gap above five minutes, neither in the stored samples nor in the rows that operations collected. */
+export function judgeIntegrity({ integrity }: Evidence): Judgement {
+  const { stored, collected } = integrity;
+  const held = [stored, collected].filter((holding) => holding !== null);
+  const longest = held.length === 0 ? null : Math.max(...held.map(({ longestSeconds }) => longestSeconds));
+  const missing: string[] = [];
+  const unseen = integrity.instead ?? 'nobody could look';
+  if (stored === null) missing.push(`the stored samples: ${unseen}`);
+  if (collected === null) missing.push(`the rows that operations collect: ${unseen}`);
+  if (stored !== null && stored.blindSeconds > LIMIT_SECONDS) missing.push(blind('the stored samples', stored));
+  if (collected !== null && collected.blindSeconds > LIMIT_SECONDS) missing.push(blind('the rows that operations collect', collected));
+  const limit = { comparison: '<=', value: LIMIT_SECONDS, unit: 's' } as const;
+  const verdict = (longest ?? 0) > LIMIT_SECONDS ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
+  return {
+    criterion: 'integrity',
+    title: 'Data integrity',
+    verdict,
+    requirement: 'no gap longer than 5 minutes in collected metrics',
+    formula:
+      'longest difference of neighbouring time stamps, and from the begin and to the end of the run, less what recorded suspends and clock steps explain, ≤ 300 s; of the stored samples and of the rows of metrics/',
+    measured: { label: 'longest gap', value: longest, unit: 's' },
+    limit,
+    margin: longest === null ? null : marginOf(longest, limit),
+    summary:
+      longest === null
+        ? 'Nobody could look at what was stored and collected.'
+        : `The longest gap is ${duration(longest)}${missing.length > 0 ? ', as far as can be told' : ''}.`,
+    evidence: [...quantities('stored samples', stored), ...quantities('collected rows', collected)],
+    tables: [gapTable('Gaps in the stored samples', stored), gapTable('Gaps in the collected rows', collected)],
+    missing,
+  };
+}
+
+function blind(what: string, { blindSeconds }: HoldingEvidence): string {
+  return `${what}: nobody could look at ${duration(blindSeconds)} in which a gap might be`;
+}
+
+function quantities(what: string, holding: HoldingEvidence | null): Judgement['evidence'] {
+  return [
+    { label: what, value: holding?.count ?? null, unit: '' },
+    { label: `longest gap, ${what}`, value: holding?.longestSeconds ?? null, unit: 's' },
+    { label: `looked at, ${what}`, value: holding === null ? null : holding.covered * 100, unit: '%' },
+  ];
+}
+
+function gapTable(title: string, holding: HoldingEvidence | null): Table {
+  const rows = (holding?.gaps ?? []).map(({ from, to, seconds, excused, remark }) => [from, to, rounded(seconds, 3), excused, remark]);
+  return { title, columns: ['from', 'to', 'seconds', 'excused', 'remark'], rows };
+}

@@ -1,0 +1,74 @@
+import type { Evidence, ReliabilityEvidence } from '../evidence.ts';
+import { counted, rounded } from '../format.ts';
+import { type Judgement, marginOf, type Table, type Verdict } from '../judgement.ts';
+
+const LIMIT_PERCENT = 99;
+
+/** More than 99 % of the expected statuses were received; where nobody listened, they neither were nor were not. */
+export function judgeReliability({ reliability }: Evidence): Judgement {
+  const { by, expected, received, unheard } = reliability;
+  const known = by !== null && expected > 0;
+  const percent = known ? (received / expected) * 100 : null;
+  const limit = { comparison: '>', value: LIMIT_PERCENT, unit: '%' } as const;
+  const verdict = known ? decide(reliability) : 'INCOMPLETE';
+  const missing = !known
+    ? [reliability.instead ?? 'no stretch was watched in which a status was expected']
+    : verdict === 'INCOMPLETE'
+      ? [`nobody listened in ${unheard} of ${expected} slots`]
+      : [];
+  return {
+    criterion: 'reliability',
+    title: 'Reliability',
+    verdict,
+    requirement: 'health metrics published at more than 99 % of the expected rate',
+    formula:
+      'received ÷ expected > 99 %; expected = ⌊Hz × CLOCK_MONOTONIC seconds⌋ of each watched stretch (without suspends, absences and what the watcher missed; with the downtime of the service); ' +
+      'received = statuses of the node stamped in it, of which the same stamp within five minutes counts once; ' +
+      'FAIL only where slots in which nobody listened, had they all been received, would not have helped',
+    measured: { label: 'received of expected', value: percent, unit: '%' },
+    limit,
+    margin: percent === null ? null : marginOf(percent, limit),
+    summary: summarize(reliability, verdict),
+    evidence: [
+      { label: 'rate', value: reliability.hertz, unit: 'Hz' },
+      { label: 'expected', value: known ? expected : null, unit: '' },
+      { label: 'received', value: known ? received : null, unit: '' },
+      { label: 'lost', value: known ? expected - received : null, unit: '' },
+      { label: 'nobody listened', value: unheard, unit: '' },
+      { label: 'received twice', value: reliability.duplicates, unit: '', informative: true },
+      { label: 'out of order', value: reliability.outOfOrder, unit: '', informative: true },
+      { label: 'by the event stream', value: reliability.byEvents?.received ?? null, unit: '', informative: true },
+      { label: 'expected by the event stream', value: reliability.byEvents?.expected ?? null, unit: '', informative: true },
+    ],
+    tables: [lossTable(reliability)],
+    missing,
+  };
+}
+
+/** In whole slots, so that no rounding decides. */
+function decide({ expected, received, unheard }: ReliabilityEvidence): Verdict {
+  if (received * 100 > expected * LIMIT_PERCENT) return 'PASS';
+  return (received + unheard) * 100 > expected * LIMIT_PERCENT ? 'INCOMPLETE' : 'FAIL';
+}
+
+const WAYS = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in what operations collected' };
+
+function summarize({ by, instead, expected, received }: ReliabilityEvidence, verdict: Verdict): string {
+  if (by === null || expected === 0) return 'It cannot be told how many statuses were received.';
+  const [lost, percent] = [expected - received, (received / expected) * 100];
+  const told = `${received} of ${expected} statuses received ${WAYS[by]} (${rounded(percent, 4)} %), ${lost === 0 ? 'none lost' : `${lost} not`}`;
+  return `${told}${verdict === 'INCOMPLETE' ? ', but nobody listened all the time' : ''}${instead === null ? '' : `; ${instead}`}.`;
+}
+
+function lossTable({ lost, expected, received }: ReliabilityEvidence): Table {
+  return {
+    title: `Where ${counted(expected - received, 'status').replace(/statuss$/, 'statuses')} went`,
+    columns: ['place', 'statuses', 'how it is told'],
+    rows: [
+      ['not sampled', lost.notSampled, 'the service was down, or its count of missed slots'],
+      ['not published', lost.notPublished, 'samples − statuses handed to the graph, both as the service counts'],
+      ['not delivered', lost.notDelivered, 'handed to the graph − received'],
+      ['unknown', lost.unknown, 'the counters do not tell'],
+    ],
+  };
+}

@@ -1,0 +1,119 @@
+import t from 'tap';
+import { perfectEvidence, serviceRun } from '../../testing/perfect.ts';
+import type { Evidence } from '../evidence.ts';
+import { judgeUptime, restartsOf, watchedMilliseconds } from './uptime.ts';
+
+const WEEK = 604_800;
+const first = serviceRun(-86_400, { cause: 'first', detail: '' });
+
+function uptime(more: Partial<Evidence> = {}): ReturnType<typeof judgeUptime> {
+  return judgeUptime(perfectEvidence(more));
+}
+
+t.test('168 h without a restart pass', async (t) => {
+  const judgement = uptime();
+  t.same([judgement.criterion, judgement.verdict, judgement.missing], ['uptime', 'PASS', []]);
+  t.same(judgement.measured, { label: 'watched', value: 168, unit: 'h' });
+  t.same(judgement.limit, { comparison: '>=', value: 168, unit: 'h' });
+  t.equal(judgement.margin, 0);
+  t.equal(judgement.summary, '168 h watched, 0 restarts of fewer than 3.');
+  const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
+  t.same(told, { watched: 168, planned: 168, restarts: 0, 'silence at the end': 0, suspended: 0, absent: 0 });
+  t.same(
+    judgement.evidence.filter(({ informative }) => informative).map(({ label }) => label),
+    ['suspended', 'absent'],
+  );
+  t.same(
+    judgement.tables.map(({ rows }) => rows),
+    [[], [], []],
+  );
+});
+
+t.test('two restarts pass, three fail, seen or not', async (t) => {
+  const runs = [first, serviceRun(1000), serviceRun(2000, { cause: 'oom-kill', detail: '' }), serviceRun(90_061, { cause: 'watchdog' })];
+  const two = uptime({ runs: runs.slice(0, 3) });
+  t.same([two.verdict, restartsOf(perfectEvidence({ runs: runs.slice(0, 3) }))], ['PASS', 2]);
+  t.match(two.summary, '2 restarts');
+  const three = uptime({ runs });
+  t.equal(three.verdict, 'FAIL');
+  t.same([three.measured.value, three.limit.comparison, three.limit.value, three.margin], [3, '<', 3, 0]);
+  t.match(three.summary, 'restarted 3 times');
+  t.same(three.missing, [], 'nothing is missing');
+  t.same(three.tables[0]?.rows[2], ['1 d 01:01:01', 'start at 90061', 'watchdog', 'SIGKILL', 0, '0.1.0']);
+  t.equal(uptime({ runs: [first, serviceRun(1000, { unseen: 1 })] }).verdict, 'PASS');
+  const unseen = uptime({ runs: [first, serviceRun(1000, { unseen: 2 })] });
+  t.same([unseen.verdict, unseen.measured.value], ['FAIL', 3]);
+  t.equal(uptime({ runs: [...runs, serviceRun(100_000)] }).margin, -1);
+});
+
+t.test('three restarts fail at once, whatever is missing', async (t) => {
+  const runs = [first, serviceRun(1), serviceRun(2), serviceRun(3)];
+  t.equal(uptime({ runs, ended: false, watched: [{ from: 0, to: 60, awakeSeconds: 60 }], lastHeardAt: 60 }).verdict, 'FAIL');
+  t.equal(uptime({ runs, plannedSeconds: 600, watched: [], lastHeardAt: null }).verdict, 'FAIL');
+});
+
+t.test('the time watched is the sum of the stretches, to the millisecond', async (t) => {
+  const half = WEEK / 2;
+  const watched = (missing: number): Evidence['watched'] => [
+    { from: 0, to: half, awakeSeconds: half },
+    { from: half + 500, to: WEEK + 500 - missing, awakeSeconds: half - missing },
+  ];
+  const at = (missing: number): Partial<Evidence> => ({ watched: watched(missing), lastHeardAt: WEEK + 500 });
+  t.equal(uptime(at(0)).verdict, 'PASS');
+  t.equal(uptime(at(0.0004)).verdict, 'PASS', 'clocks are told in milliseconds');
+  const short = uptime(at(0.001));
+  t.same([short.verdict, short.missing.length], ['INCOMPLETE', 1]);
+  t.equal(uptime(at(1)).verdict, 'INCOMPLETE');
+  t.equal(watchedMilliseconds(perfectEvidence(at(1))), 604_799_000);
+  t.ok((uptime(at(3600)).margin ?? 0) === -1, 'an hour is missing');
+  t.match(uptime(at(3600)).missing, [/60 min of 168 h are still to be watched/]);
+  t.match(uptime(at(3600)).summary, '167 h of 168 h, 0 restarts so far.');
+});
+
+t.test('what was not planned for 168 h, has not ended or never ran is INCOMPLETE', async (t) => {
+  t.match(uptime({ plannedSeconds: WEEK - 1 }), { verdict: 'INCOMPLETE', missing: [/was planned for 168 h, the test takes 168 h/] });
+  t.match(uptime({ plannedSeconds: 600 }), { verdict: 'INCOMPLETE', missing: ['the run was planned for 10 min, the test takes 168 h'] });
+  t.match(uptime({ plannedSeconds: WEEK * 2, ended: false }), { verdict: 'INCOMPLETE', missing: [/planned end/] });
+  t.equal(uptime({ plannedSeconds: WEEK * 2 }).verdict, 'PASS');
+  const unseen = uptime({ runs: [] });
+  t.same([unseen.verdict, unseen.missing], ['INCOMPLETE', ['no run of the service was seen']]);
+  t.equal(unseen.evidence.find(({ label }) => label === 'restarts')?.value, 0);
+});
+
+t.test('a service that was not heard of in the last five minutes did not run until the end', async (t) => {
+  t.equal(uptime({ lastHeardAt: WEEK - 300 }).verdict, 'PASS');
+  const silent = uptime({ lastHeardAt: WEEK - 300.5 });
+  t.same([silent.verdict, silent.measured.value, silent.measured.unit, silent.margin], ['FAIL', 300.5, 's', -0.5]);
+  t.same(silent.limit, { comparison: '<=', value: 300, unit: 's' });
+  t.match(silent.summary, 'Nothing was heard of the service');
+  t.equal(uptime({ lastHeardAt: null }).verdict, 'FAIL');
+  t.equal(uptime({ lastHeardAt: null, watched: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
+});
+
+t.test('absences, suspends and steps are listed', async (t) => {
+  const judgement = uptime({
+    absences: [
+      { from: 60, to: 120, kind: 'away' },
+      { from: 86_400, to: 90_000, kind: 'off' },
+      { from: 100_000, to: 100_001, kind: 'stalled' },
+    ],
+    suspends: [{ at: 700, seconds: 3600 }],
+    clockSteps: [
+      { at: 500, seconds: -60, wall: 'back' },
+      { at: 900, seconds: 60, wall: 'forth' },
+    ],
+  });
+  t.equal(judgement.verdict, 'PASS');
+  t.same(judgement.tables[1]?.rows, [
+    ['0 d 00:01:00', '0 d 00:02:00', 60, 'the watcher was not running'],
+    ['1 d 00:00:00', '1 d 01:00:00', 3600, 'the machine was off'],
+    ['1 d 03:46:40', '1 d 03:46:41', 1, 'the watcher was kept from running'],
+  ]);
+  t.same(judgement.tables[2]?.rows, [
+    ['0 d 00:08:20', 'clock put back', -60, 'back'],
+    ['0 d 00:11:40', 'suspended', 3600, null],
+    ['0 d 00:15:00', 'clock put forward', 60, 'forth'],
+  ]);
+  const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
+  t.same([told['suspended'], told['absent']], [1, 3661 / 3600]);
+});

@@ -1,0 +1,121 @@
+import type { Evidence } from '../evidence.ts';
+import { axisTime, counted, duration } from '../format.ts';
+import { type Judgement, type Limit, marginOf, type Quantity, REQUIRED_SECONDS, type Table, type Verdict } from '../judgement.ts';
+
+/** "Fewer than 3". */
+export const RESTART_LIMIT = 3;
+/** A service of which nothing was heard for longer than this at the end did not run until the end. */
+export const SILENCE_LIMIT_SECONDS = 300;
+
+/** Restarts seen, and those that are known by nothing but the count of systemd. */
+export function restartsOf({ runs }: Evidence): number {
+  return runs.reduce((sum, { unseen }) => sum + unseen, Math.max(0, runs.length - 1));
+}
+
+/** Time in which somebody looked, suspends included, in whole milliseconds: clocks are not told more precisely. */
+export function watchedMilliseconds({ watched }: Evidence): number {
+  return watched.reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0);
+}
+
+/** 168 hours, fewer than three restarts: every restart counts, whatever caused it, and the service runs until the end. */
+export function judgeUptime(evidence: Evidence): Judgement {
+  const restarts = restartsOf(evidence);
+  const watchedSeconds = watchedMilliseconds(evidence) / 1000;
+  const silentSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastHeardAt ?? 0);
+  const missing: string[] = [];
+  if (evidence.plannedSeconds < REQUIRED_SECONDS) {
+    missing.push(`the run was planned for ${duration(evidence.plannedSeconds)}, the test takes 168 h`);
+  } else if (watchedSeconds < REQUIRED_SECONDS)
+    missing.push(`${duration(REQUIRED_SECONDS - watchedSeconds)} of 168 h are still to be watched`);
+  else if (!evidence.ended) missing.push('the run has not come to its planned end');
+  if (evidence.runs.length === 0) missing.push('no run of the service was seen');
+
+  const decided = decide(restarts, silentSeconds, watchedSeconds, missing.length > 0);
+  return {
+    criterion: 'uptime',
+    title: 'Uptime',
+    requirement: 'runs continuously for 168 hours with fewer than 3 restarts',
+    formula:
+      'watched = Σ (to − from) over the watched stretches, by CLOCK_BOOTTIME, suspends included, ≥ 168 h; restarts = runs of the service seen − 1 + restarts known only by the count of systemd, < 3; ' +
+      'silence at the end = end of the last watched stretch − last sign of life of the service, ≤ 300 s',
+    ...decided,
+    margin: marginOf(decided.measured.value ?? 0, decided.limit),
+    evidence: [
+      { label: 'watched', value: watchedSeconds / 3600, unit: 'h' },
+      { label: 'planned', value: evidence.plannedSeconds / 3600, unit: 'h' },
+      { label: 'restarts', value: restarts, unit: '' },
+      { label: 'silence at the end', value: silentSeconds, unit: 's' },
+      { label: 'suspended', value: sum(evidence.suspends.map(({ seconds }) => seconds)) / 3600, unit: 'h', informative: true },
+      { label: 'absent', value: sum(evidence.absences.map(({ from, to }) => to - from)) / 3600, unit: 'h', informative: true },
+    ],
+    tables: [restartTable(evidence), absenceTable(evidence), clockTable(evidence)],
+    missing,
+  };
+}
+
+interface Decided {
+  readonly verdict: Verdict;
+  readonly measured: Quantity;
+  readonly limit: Limit;
+  readonly summary: string;
+}
+
+/** What decides stands in `measured`: the restarts or the silence where they fail, else the time. */
+function decide(restarts: number, silentSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
+  const told = `${duration(watchedSeconds)} watched, ${counted(restarts, 'restart')}`;
+  if (restarts >= RESTART_LIMIT) {
+    return {
+      verdict: 'FAIL',
+      measured: { label: 'restarts', value: restarts, unit: '' },
+      limit: { comparison: '<', value: RESTART_LIMIT, unit: '' },
+      summary: `The service was restarted ${restarts} times; fewer than 3 are allowed (${told}).`,
+    };
+  }
+  if (silentSeconds > SILENCE_LIMIT_SECONDS) {
+    return {
+      verdict: 'FAIL',
+      measured: { label: 'silence at the end', value: silentSeconds, unit: 's' },
+      limit: { comparison: '<=', value: SILENCE_LIMIT_SECONDS, unit: 's' },
+      summary: `Nothing was heard of the service in the last ${duration(silentSeconds)} (${told}).`,
+    };
+  }
+  return {
+    verdict: lacking ? 'INCOMPLETE' : 'PASS',
+    measured: { label: 'watched', value: watchedSeconds / 3600, unit: 'h' },
+    limit: { comparison: '>=', value: REQUIRED_SECONDS / 3600, unit: 'h' },
+    summary: lacking ? `${duration(watchedSeconds)} of 168 h, ${counted(restarts, 'restart')} so far.` : `${told} of fewer than 3.`,
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function restartTable({ runs }: Evidence): Table {
+  return {
+    title: 'Restarts',
+    columns: ['after', 'started', 'cause', 'detail', 'unseen before it', 'version'],
+    rows: runs.slice(1).map((run) => [axisTime(run.from), run.started, run.cause, run.detail, run.unseen, run.version]),
+  };
+}
+
+function absenceTable({ absences }: Evidence): Table {
+  const why = { off: 'the machine was off', away: 'the watcher was not running', stalled: 'the watcher was kept from running' };
+  return {
+    title: 'Nobody looked',
+    columns: ['from', 'to', 'seconds', 'why'],
+    rows: absences.map(({ from, to, kind }) => [axisTime(from), axisTime(to), to - from, why[kind]]),
+  };
+}
+
+function clockTable({ suspends, clockSteps }: Evidence): Table {
+  const rows = [
+    ...suspends.map(({ at, seconds }) => ({ at, what: 'suspended', seconds, wall: null })),
+    ...clockSteps.map(({ at, seconds, wall }) => ({ at, what: seconds > 0 ? 'clock put forward' : 'clock put back', seconds, wall })),
+  ].sort((one, other) => one.at - other.at);
+  return {
+    title: 'Suspends and clock steps',
+    columns: ['at', 'what', 'seconds', 'time after it'],
+    rows: rows.map(({ at, what, seconds, wall }) => [axisTime(at), what, seconds, wall]),
+  };
+}

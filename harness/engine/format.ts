@@ -1,0 +1,23 @@
+/** `3 d 04:05:06` of seconds on the run's axis. */
+export function axisTime(seconds: number): string {
+  const whole = Math.round(Math.abs(seconds));
+  const parts = [Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, '0'));
+  return `${seconds < 0 ? '−' : ''}${Math.floor(whole / 86_400)} d ${parts.join(':')}`;
+}
+
+/** Up to `digits` decimals, without trailing zeros. */
+export function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
+
+/** `1 restart`, `2 restarts`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** `10 min`, `3.5 h`, `45 s`: as a person would say it. */
+export function duration(seconds: number): string {
+  if (seconds < 600) return `${rounded(seconds, 1)} s`;
+  if (seconds < 7200) return `${rounded(seconds / 60, 1)} min`;
+  return `${rounded(seconds / 3600, 2)} h`;
+}

@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { episode, HOLDING, memoryOf, perfectEvidence, serviceRun } from '../testing/perfect.ts';
+import type { Evidence } from './evidence.ts';
+import { judge, verdictOf } from './judge.ts';
+import type { Criterion, Judgement, Verdict } from './judgement.ts';
+import { worst } from './judgement.ts';
+
+const RANK: Readonly<Record<Verdict, number>> = { PASS: 0, INCOMPLETE: 1, FAIL: 2 };
+const DAY = 86_400;
+/** A day is enough for what does not ask for 168 h, and its memory is judged in a fiftieth of the time. */
+const day: Evidence = perfectEvidence({
+  watched: [{ from: 0, to: DAY, awakeSeconds: DAY }],
+  memory: memoryOf(() => 60e6, DAY - 1),
+  lastHeardAt: DAY,
+});
+
+function judgementOf(criterion: Criterion, more: Partial<Evidence>): Judgement {
+  return judge({ ...day, ...more }).find((judgement) => judgement.criterion === criterion) as Judgement;
+}
+
+/** That a criterion never gets better while a number grows. */
+function worsens(criterion: Criterion, number: fc.Arbitrary<number>, evidence: (value: number) => Partial<Evidence>): void {
+  fc.assert(
+    fc.property(number, number, (one, other) => {
+      const [low, high] = [Math.min(one, other), Math.max(one, other)].map((value) => judgementOf(criterion, evidence(value))) as [
+        Judgement,
+        Judgement,
+      ];
+      return RANK[low.verdict] <= RANK[high.verdict] && (low.margin ?? 0) >= (high.margin ?? 0);
+    }),
+  );
+}
+
+t.test('no criterion gets better with more restarts, lost slots, CPU time, memory, gaps or open alerts', async (t) => {
+  const week = perfectEvidence();
+  worsens('uptime', fc.integer({ min: 3, max: 10 }), (count) => ({
+    ...week,
+    memory: day.memory,
+    runs: Array.from({ length: count + 1 }, (_, at) => serviceRun(at - DAY)),
+  }));
+  worsens('uptime', fc.integer({ min: 0, max: 2 }), (count) => ({
+    ...week,
+    memory: day.memory,
+    runs: Array.from({ length: count + 1 }, (_, at) => serviceRun(at - DAY)),
+  }));
+  worsens('reliability', fc.integer({ min: 0, max: DAY }), (lost) => ({
+    reliability: { ...day.reliability, expected: DAY, received: DAY - lost },
+  }));
+  worsens('performance', fc.double({ min: 0, max: DAY, noNaN: true }), (cpuSeconds) => ({ cpu: { ...day.cpu, cpuSeconds } }));
+  worsens('stability', fc.double({ min: 0, max: 60, noNaN: true }), (more) => ({
+    memory: memoryOf((at) => 60e6 + (at > DAY / 1.5 ? more * 1e6 : 0), DAY - 1),
+  }));
+  for (const held of ['stored', 'collected'] as const) {
+    worsens('integrity', fc.double({ min: 0, max: 1000, noNaN: true }), (longestSeconds) => ({
+      integrity: { ...day.integrity, [held]: { ...HOLDING, longestSeconds } },
+    }));
+  }
+  worsens('alerts', fc.integer({ min: 0, max: 4 }), (count) => {
+    const open = Array.from({ length: count }, (_, index) => episode(`${index}`, 'CRITICAL'));
+    return { alerts: { ...day.alerts, openByRest: open, openByTopic: open } };
+  });
+  t.pass('for any two numbers');
+});
+
+const holding = fc.option(
+  fc.record({ ...constants(HOLDING), longestSeconds: fc.integer({ min: 0, max: 600 }), blindSeconds: fc.integer({ min: 0, max: 600 }) }),
+);
+const episodes = fc.option(fc.subarray([episode('a', 'WARNING'), episode('b', 'CRITICAL')]));
+
+function constants<T extends object>(value: T): { [Key in keyof T]: fc.Arbitrary<T[Key]> } {
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, fc.constant(member)])) as {
+    [Key in keyof T]: fc.Arbitrary<T[Key]>;
+  };
+}
+
+/** Any evidence of a week: what is there may be good, bad or missing. */
+const anyEvidence: fc.Arbitrary<Evidence> = fc
+  .record({
+    restarts: fc.integer({ min: -1, max: 4 }),
+    ended: fc.boolean(),
+    planned: fc.constantFrom(604_800, 604_799, 600, 1e6),
+    watched: fc.constantFrom(604_800, 604_799, 604_800.001, 0),
+    heard: fc.option(fc.constantFrom(604_800, 604_000, 0)),
+    by: fc.option(fc.constantFrom('topic' as const, 'events' as const)),
+    expected: fc.integer({ min: 0, max: 1000 }),
+    lost: fc.integer({ min: 0, max: 20 }),
+    unheard: fc.integer({ min: 0, max: 20 }),
+    cpuSeconds: fc.integer({ min: 0, max: 120_000 }),
+    awakeSeconds: fc.constantFrom(0, 1, 604_800),
+    openByRest: episodes,
+    openByTopic: episodes,
+    stored: holding,
+    collected: holding,
+    memory: fc.constantFrom(
+      day.memory,
+      memoryOf((at) => 60e6 + 100 * at, DAY),
+      memoryOf(() => 1, 0),
+    ),
+  })
+  .map((any) => {
+    const lost = Math.min(any.lost, any.expected);
+    return perfectEvidence({
+      plannedSeconds: any.planned,
+      ended: any.ended,
+      watched: any.watched === 0 ? [] : [{ from: 0, to: any.watched, awakeSeconds: any.watched }],
+      lastHeardAt: any.heard,
+      runs: Array.from({ length: any.restarts + 1 }, (_, at) => serviceRun(at - DAY)),
+      reliability: {
+        ...day.reliability,
+        by: any.by,
+        expected: any.expected,
+        received: any.expected - lost,
+        unheard: Math.min(any.unheard, lost),
+      },
+      cpu: { ...day.cpu, cpuSeconds: any.cpuSeconds, awakeSeconds: any.awakeSeconds },
+      alerts: { ...day.alerts, openByRest: any.openByRest, openByTopic: any.openByTopic },
+      integrity: { stored: any.stored, collected: any.collected, instead: null },
+      memory: any.memory,
+    });
+  });
+
+t.test('whatever the evidence: what passes lacks nothing and is on the right side of its limit', async (t) => {
+  fc.assert(
+    fc.property(anyEvidence, (evidence) => {
+      const judgements = judge(evidence);
+      for (const { criterion, limit, margin, measured, missing, verdict } of judgements) {
+        if ((verdict === 'INCOMPLETE') !== missing.length > 0 && verdict !== 'FAIL')
+          throw new Error(`${criterion}: ${verdict}, missing ${missing}`);
+        if ((measured.value === null) !== (margin === null)) throw new Error(`${criterion}: a margin of nothing`);
+        if (verdict !== 'INCOMPLETE' && margin === null) throw new Error(`${criterion}: ${verdict} of nothing`);
+        const strict = limit.comparison.length === 1;
+        const holds = margin !== null && (strict ? margin > 0 : margin >= 0);
+        if (verdict === 'PASS' && !holds) throw new Error(`${criterion}: PASS with a margin of ${margin}`);
+        if (verdict === 'FAIL' && holds) throw new Error(`${criterion}: FAIL with a margin of ${margin}`);
+      }
+      return verdictOf(judgements) === worst(judgements.map(({ verdict }) => verdict));
+    }),
+  );
+  t.pass('for any evidence');
+});
+
+t.test('whatever the evidence: dropping some of it makes nothing pass', async (t) => {
+  const drops: readonly ((evidence: Evidence) => Partial<Evidence>)[] = [
+    () => ({ watched: [] }),
+    () => ({ ended: false }),
+    () => ({ runs: [] }),
+    () => ({ lastHeardAt: null }),
+    ({ reliability }) => ({ reliability: { ...reliability, by: null } }),
+    ({ reliability }) => ({ reliability: { ...reliability, received: 0, unheard: reliability.expected } }),
+    () => ({ memory: { at: new Float64Array(), bytes: new Float64Array(), hostPercent: new Float64Array(), group: null } }),
+    ({ cpu }) => ({ cpu: { ...cpu, cpuSeconds: 0, awakeSeconds: 0 } }),
+    ({ alerts }) => ({ alerts: { ...alerts, openByRest: null } }),
+    ({ alerts }) => ({ alerts: { ...alerts, openByTopic: null } }),
+    ({ integrity }) => ({ integrity: { ...integrity, stored: null } }),
+    ({ integrity }) => ({ integrity: { ...integrity, collected: null } }),
+  ];
+  fc.assert(
+    fc.property(anyEvidence, fc.subarray([...drops], { minLength: 1 }), (evidence, dropped) => {
+      const rest = { ...evidence };
+      for (const drop of dropped) Object.assign(rest, drop(rest));
+      return verdictOf(judge(rest)) !== 'PASS';
+    }),
+  );
+  t.pass('not even what passed before');
+});

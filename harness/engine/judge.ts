@@ -1,0 +1,25 @@
+import { judgeAlerts } from './criteria/alerts.ts';
+import { judgeIntegrity } from './criteria/integrity.ts';
+import { judgePerformance } from './criteria/performance.ts';
+import { judgeReliability } from './criteria/reliability.ts';
+import { judgeStability } from './criteria/stability.ts';
+import { judgeUptime } from './criteria/uptime.ts';
+import type { Evidence } from './evidence.ts';
+import { type Judgement, type Verdict, worst } from './judgement.ts';
+
+/** The six criteria, in the order of the specification. */
+export function judge(evidence: Evidence): readonly Judgement[] {
+  return [
+    judgeUptime(evidence),
+    judgeReliability(evidence),
+    judgeStability(evidence),
+    judgeAlerts(evidence),
+    judgePerformance(evidence),
+    judgeIntegrity(evidence),
+  ];
+}
+
+/** FAIL if one of them fails, PASS only if all pass. */
+export function verdictOf(judgements: readonly Judgement[]): Verdict {
+  return worst(judgements.map(({ verdict }) => verdict));
+}

@@ -1,0 +1,79 @@
+import { median, type Point, theilSen } from './statistics.ts';
+
+export const WARM_UP_SECONDS = 3600;
+export const MEDIAN_SECONDS = 300;
+
+export interface MemoryReadings {
+  /** Seconds, in order. */
+  readonly at: ArrayLike<number>;
+  readonly bytes: ArrayLike<number>;
+  /** When each run of the service started, in order. */
+  readonly starts: readonly number[];
+  readonly warmUpSeconds: number;
+  readonly medianSeconds: number;
+}
+
+export interface MemoryVariance {
+  /** Of each run of the service that got beyond its warm-up: medians of the readings of each stretch, at its middle. */
+  readonly medians: readonly (readonly Point[])[];
+  readonly count: number;
+  readonly min: number;
+  readonly max: number;
+  readonly median: number;
+  /** (max − min) / median × 100. */
+  readonly percent: number;
+  /** Bytes a second (Theil–Sen, within the runs); null: there are no two medians of one run. */
+  readonly slope: number | null;
+  /** Of the same line, at second 0. */
+  readonly intercept: number | null;
+}
+
+interface Stretch {
+  readonly run: number;
+  readonly middle: number;
+  readonly readings: number[];
+}
+
+/** Medians over stretches of `medianSeconds`, which begin at each start of the service plus `warmUpSeconds`. */
+export function memoryMedians({ at, bytes, starts, warmUpSeconds, medianSeconds }: MemoryReadings): Point[][] {
+  const stretches: Stretch[] = [];
+  let run = -1;
+  for (let index = 0; index < at.length; index++) {
+    const time = at[index] as number;
+    while (time >= (starts[run + 1] as number)) run++;
+    const begin = (starts[run] as number) + warmUpSeconds;
+    const number = Math.floor((time - begin) / medianSeconds);
+    if (!(number >= 0)) continue;
+    const middle = begin + (number + 0.5) * medianSeconds;
+    const last = stretches.at(-1);
+    if (last?.run === run && last.middle === middle) last.readings.push(bytes[index] as number);
+    else stretches.push({ run, middle, readings: [bytes[index] as number] });
+  }
+  const runs = Map.groupBy(stretches, (stretch) => stretch.run);
+  return [...runs.values()].map((mine) => mine.map(({ middle, readings }) => ({ at: middle, value: median(Float64Array.from(readings)) })));
+}
+
+/** How far the memory of the service spread, and whither it tends; null: no reading after a warm-up. */
+export function memoryVariance(readings: MemoryReadings): MemoryVariance | null {
+  const medians = memoryMedians(readings);
+  const values = Float64Array.from(medians.flat(), ({ value }) => value);
+  if (values.length === 0) return null;
+  let min = values[0] as number;
+  let max = min;
+  for (const value of values) {
+    min = Math.min(min, value);
+    max = Math.max(max, value);
+  }
+  const middle = median(values);
+  const line = theilSen(medians);
+  return {
+    medians,
+    count: values.length,
+    min,
+    max,
+    median: middle,
+    percent: ((max - min) / middle) * 100,
+    slope: line?.slope ?? null,
+    intercept: line?.intercept ?? null,
+  };
+}

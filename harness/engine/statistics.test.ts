@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { median, type Point, theilSen } from './statistics.ts';
+
+t.test('median: the middle one, or between the two', async (t) => {
+  t.ok(Number.isNaN(median(new Float64Array())));
+  t.equal(median(Float64Array.of(5)), 5);
+  t.equal(median(Float64Array.of(5, 1)), 3);
+  t.equal(median(Float64Array.of(3, 1, 2)), 2);
+  t.equal(median(Float64Array.of(4, 1, 3, 2)), 2.5);
+  t.equal(median(Float64Array.of(7, 7, 7, 7, 1)), 7);
+  t.equal(median(Float64Array.of(-1, -5, -3, -9)), -4);
+});
+
+t.test('median: the same as by sorting, for whatever numbers', async (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 1, maxLength: 60 }), (values) => {
+      const sorted = [...values].sort((one, other) => one - other);
+      const half = sorted.length >> 1;
+      const expected = sorted.length % 2 === 1 ? sorted[half] : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
+      return median(Float64Array.from(values)) === expected;
+    }),
+    { numRuns: 300 },
+  );
+  t.pass('sorted or not');
+});
+
+function points(...values: readonly (readonly [number, number])[]): Point[] {
+  return values.map(([at, value]) => ({ at, value }));
+}
+
+t.test('Theil–Sen: a line is found, wild points do not move it', async (t) => {
+  const line = Array.from({ length: 20 }, (_, at): Point => ({ at, value: 3 + 2 * at }));
+  t.same(theilSen([line]), { slope: 2, intercept: 3 });
+  const wild = line.map((point, index) => (index % 5 === 2 ? { ...point, value: 1e6 } : point));
+  t.same(theilSen([wild]), { slope: 2, intercept: 3 });
+  t.same(theilSen([points([0, 1], [1, 2], [2, 9])]), { slope: 4, intercept: 1 }, 'slopes 1, 4, 7');
+});
+
+t.test('Theil–Sen: pairs are made within each series alone', async (t) => {
+  const saw = [points([0, 0], [1, 1], [2, 2]), points([3, 0], [4, 1], [5, 2])];
+  t.equal(theilSen(saw)?.slope, 1);
+  t.ok((theilSen([saw.flat()])?.slope ?? 9) < 1);
+});
+
+t.test('Theil–Sen: without two points that are apart there is no line', async (t) => {
+  t.equal(theilSen([]), null);
+  t.equal(theilSen([points([1, 1]), points([2, 2])]), null);
+  t.equal(theilSen([points([1, 1], [1, 5])]), null);
+  t.equal(theilSen([points([1, 1], [1, 5], [2, 3])])?.slope, 0, 'of 2 and −2');
+});
+
+t.test('Theil–Sen: many points are thinned evenly', async (t) => {
+  const many = Array.from({ length: 1800 }, (_, at): Point => ({ at, value: at % 3 === 0 ? at : -at }));
+  t.same(theilSen([many]), { slope: 1, intercept: 0 }, 'every third one');
+  const halves = [many.slice(0, 900), many.slice(900)];
+  t.same(theilSen(halves), { slope: 1, intercept: 0 }, 'of all series together');
+  const most = Array.from({ length: 600 }, (_, at): Point => ({ at, value: at % 2 === 0 ? 0 : 1e6 }));
+  t.not(theilSen([most])?.intercept, 0, 'as many as are taken are not');
+});

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import type { RecordEntry } from './entries.ts';
+
+/**
+ * The chain. A line of the record is an entry as JSON, whose last two members are `"n"`, its number from 0, and `"hash"`. The hash is
+ * the SHA-256, in hex, of the hash before it (of the run's id, for the first entry) followed by the line without `,"hash":"…"`. Who
+ * has one hash noted elsewhere can tell by it that no byte before it has changed.
+ */
+export type SealedEntry = RecordEntry & { readonly n: number; readonly hash: string };
+
+const NEWLINE = 0x0a;
+const HASH_BYTES = 64;
+const BEFORE_HASH = Buffer.from(',"hash":"');
+const AFTER_HASH = Buffer.from('"}');
+/** Of a line, without its newline, that ends with a hash. */
+const SEAL_BYTES = BEFORE_HASH.length + HASH_BYTES + AFTER_HASH.length;
+const BRACE = Buffer.from('}');
+
+/**
+ * Between a line that was cut off and the entry that acknowledges it. The control character CAN tells that what came before is void: in
+ * JSON it cannot stand, so that a line that was cut off and one that was altered stay apart, whatever the moment at which power fails.
+ */
+export const TORN_MARK = '\u0018\n';
+
+export interface Sealed {
+  /** With its newline. */
+  readonly line: Buffer;
+  readonly hash: string;
+}
+
+export function seal(entry: RecordEntry, n: number, previous: string): Sealed {
+  const text = Buffer.from(JSON.stringify({ ...entry, n }));
+  const hash = linked(previous, text.subarray(0, -1));
+  return { line: Buffer.concat([text.subarray(0, -1), BEFORE_HASH, Buffer.from(hash), AFTER_HASH, Buffer.of(NEWLINE)]), hash };
+}
+
+/** The hash that a line, without its newline, ends with, and the one that it should end with after `previous`; null: it ends with none. */
+export function sealOf(line: Buffer, previous: string): { readonly stated: string; readonly due: string } | null {
+  const at = line.length - SEAL_BYTES;
+  if (at < 1 || line.compare(BEFORE_HASH, 0, BEFORE_HASH.length, at, at + BEFORE_HASH.length) !== 0) return null;
+  if (line.compare(AFTER_HASH, 0, AFTER_HASH.length, line.length - AFTER_HASH.length) !== 0) return null;
+  const stated = line.toString('latin1', at + BEFORE_HASH.length, at + BEFORE_HASH.length + HASH_BYTES);
+  return { stated, due: linked(previous, line.subarray(0, at)) };
+}
+
+/** `text` lacks its last brace. */
+function linked(previous: string, text: Buffer): string {
+  return createHash('sha256').update(previous).update(text).update(BRACE).digest('hex');
+}
+
+/** Whether a line holds a control character, which no entry does: it was cut off and marked so, or a power cut left zeros in it. */
+export function isVoid(line: Buffer): boolean {
+  for (let i = 0; i < line.length; i += 1) if ((line[i] as number) < 0x20) return true;
+  return false;
+}

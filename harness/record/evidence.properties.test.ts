@@ -1,0 +1,244 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { isoUtc } from '../../src/core/time.ts';
+import type { Evidence } from '../engine/evidence.ts';
+import { judge, verdictOf } from '../engine/judge.ts';
+import { anyFaults } from '../testing/arbitrary.ts';
+import { type Fault, week } from '../testing/weeks.ts';
+import { minutes, WITHOUT } from '../testing/without.ts';
+import type { MinuteEntry, Received, RecordEntry } from './entries.ts';
+import { EvidenceBuilder } from './evidence.ts';
+
+const HOURS = 0.5;
+const SECONDS = HOURS * 3600;
+const faults = anyFaults(SECONDS);
+
+function entriesOf(list: readonly Fault[], hertz = 1): RecordEntry[] {
+  return [...week({ hours: HOURS, hertz, faults: list })];
+}
+
+function built(entries: Iterable<RecordEntry>): EvidenceBuilder {
+  const builder = new EvidenceBuilder();
+  for (const entry of entries) builder.add(entry);
+  return builder;
+}
+
+function stampsOf(received: Received | null): number[] {
+  if (received?.first == null) return [];
+  const stamps = [received.first];
+  for (const step of received.steps) stamps.push((stamps.at(-1) as number) + step);
+  return stamps;
+}
+
+function receivedOf(stamps: readonly number[]): Received {
+  const steps = stamps.slice(1).map((stamp, index) => stamp - (stamps[index] as number));
+  return { first: stamps[0] ?? null, steps, slowest_ms: 4, fastest_ms: 1 };
+}
+
+/** The same with other statuses on the topic. */
+function arriving(
+  entries: readonly RecordEntry[],
+  change: (stamps: readonly number[], minute: number) => readonly number[],
+): Iterable<RecordEntry> {
+  let minute = 0;
+  return minutes(entries, (entry) => ({ ...entry, topic: entry.topic && receivedOf(change(stampsOf(entry.topic), minute++)) }));
+}
+
+/** Without what tells of the order and of repetitions. */
+function told(evidence: Evidence): unknown {
+  return JSON.stringify({ ...evidence, reliability: { ...evidence.reliability, duplicates: 0, outOfOrder: 0 } });
+}
+
+t.test('the order of arrival within a minute changes nothing', async (t) => {
+  fc.assert(
+    fc.property(faults, fc.infiniteStream(fc.nat()), (list, random) => {
+      const entries = entriesOf(list);
+      const shuffled = arriving(entries, (stamps) => {
+        const keyed = stamps.map((stamp) => ({ stamp, key: random.next().value as number }));
+        return keyed.sort((one, other) => one.key - other.key).map(({ stamp }) => stamp);
+      });
+      return told(built(shuffled).evidence()) === told(built(entries).evidence());
+    }),
+    { numRuns: 40 },
+  );
+  t.pass('for any faults');
+});
+
+t.test('statuses that come twice, within four minutes, change nothing', async (t) => {
+  fc.assert(
+    fc.property(faults, fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 60 }), (list, later, many) => {
+      // With what makes a minute longer it would come later than that.
+      const entries = entriesOf(list.filter(({ kind }) => !['stall', 'suspend', 'kill', 'reboot'].includes(kind)));
+      const before: (readonly number[])[] = [];
+      const doubled = arriving(entries, (stamps, minute) => {
+        before.push(stamps);
+        return [...(before[minute - later] ?? []).slice(0, many), ...stamps, ...stamps.slice(0, many)];
+      });
+      return told(built(doubled).evidence()) === told(built(entries).evidence());
+    }),
+    { numRuns: 40 },
+  );
+  t.pass('for any faults');
+});
+
+t.test('a status that was lost never raises the ratio', async (t) => {
+  fc.assert(
+    fc.property(faults, fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 59 }), (list, minute, which) => {
+      const entries = entriesOf(list);
+      const fewer = arriving(entries, (stamps, index) => (index === minute ? stamps.filter((_, place) => place !== which) : stamps));
+      const [with_, without_] = [entries, fewer].map((record) => built(record).evidence().reliability) as [
+        Evidence['reliability'],
+        Evidence['reliability'],
+      ];
+      return without_.expected === with_.expected && without_.received <= with_.received && with_.received - without_.received <= 1;
+    }),
+    { numRuns: 60 },
+  );
+  t.pass('for any faults');
+});
+
+t.test('counts and shares are what they can be, whatever happens', async (t) => {
+  fc.assert(
+    fc.property(faults, fc.constantFrom(1, 0.5, 3), (list, hertz) => {
+      const builder = built(entriesOf(list, hertz));
+      const { cpu, integrity, reliability, watched } = builder.evidence();
+      const { expected, lost, received, unheard } = reliability;
+      const { notDelivered, notPublished, notSampled, unknown } = lost;
+      const lacking = [notSampled, notPublished, notDelivered, unknown];
+      const sound =
+        received >= 0 &&
+        received <= expected &&
+        unheard >= 0 &&
+        received + unheard <= expected &&
+        lacking.every((count) => Number.isInteger(count) && count >= 0) &&
+        lacking.reduce((sum, count) => sum + count, 0) === expected - received &&
+        cpu.cpuSeconds <= cpu.awakeSeconds &&
+        watched.every(({ awakeSeconds, from, to }) => to > from && awakeSeconds <= to - from + 1e-6) &&
+        watched.slice(1).every(({ from }, index) => from >= (watched[index]?.to ?? 0)) &&
+        [integrity.stored, integrity.collected].every((holding) => holding === null || (holding.covered >= 0 && holding.covered <= 1));
+      const { at, ratePercent } = builder.series();
+      return (
+        sound &&
+        at.slice(1).every((point, index) => point > (at[index] as number)) &&
+        ratePercent.every((rate) => rate === null || (rate >= 0 && rate <= 100)) &&
+        judge(builder.evidence()).every(({ measured }) => measured.unit !== '%' || (measured.value ?? 0) >= 0)
+      );
+    }),
+    { numRuns: 100 },
+  );
+  t.pass('for any faults');
+});
+
+t.test('a service without a fault is at 100 %, whatever becomes of its watcher, its clock and its machine', async (t) => {
+  fc.assert(
+    fc.property(faults, (list) => {
+      const around = list.filter(
+        ({ kind }) => kind === 'kill' || kind === 'suspend' || kind === 'duplicate' || kind === 'reorder' || kind === 'alert',
+      );
+      const { ended, reliability } = built(entriesOf(around)).evidence();
+      return ended && reliability.received === reliability.expected && reliability.expected > 1000;
+    }),
+    { numRuns: 60 },
+  );
+  t.pass('absences, suspends and repetitions');
+});
+
+t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
+  const shifted = (entries: readonly RecordEntry[], ms: number): RecordEntry[] =>
+    entries.map((entry) => {
+      const later = { ...entry, wall: entry.wall + ms };
+      const iso = (stamp: string): string => isoUtc(Date.parse(stamp) + ms);
+      const move = (received: Received | null): Received | null =>
+        received && { ...received, first: received.first === null ? null : received.first + ms };
+      switch (later.type) {
+        case 'minute':
+          return {
+            ...later,
+            topic: move(later.topic),
+            events: move(later.events),
+            service: later.service && { ...later.service, started: iso(later.service.started) },
+          };
+        case 'service':
+          return { ...later, started: iso(later.started) };
+        case 'alert':
+          return { ...later, timestamp: iso(later.timestamp) };
+        case 'holding': {
+          const at = (stamp: number | null): number | null => (stamp === null ? null : stamp + ms);
+          const gaps = later.gaps.map(({ from, seconds, to }) => ({ from: from + ms, to: to + ms, seconds }));
+          return { ...later, from: later.from + ms, to: later.to + ms, first: at(later.first), last: at(later.last), gaps };
+        }
+        default:
+          return later;
+      }
+    });
+  const figures = (entries: readonly RecordEntry[]): string => {
+    const builder = built(entries);
+    const judgements = judge(builder.evidence()).map(({ evidence, margin, measured, verdict }) => [verdict, measured, margin, evidence]);
+    return JSON.stringify([judgements, { ...builder.series(), begunEpochSeconds: 0 }]);
+  };
+  fc.assert(
+    fc.property(faults, fc.integer({ min: -1e12, max: 1e12 }), (list, ms) => {
+      const entries = entriesOf(list);
+      return figures(shifted(entries, ms)) === figures(entries);
+    }),
+    { numRuns: 40 },
+  );
+  t.pass('by any time');
+});
+
+t.test('a minute written as two changes nothing', async (t) => {
+  const halves = (minute: MinuteEntry, before: RecordEntry): MinuteEntry[] => {
+    const middle = (key: 'boot' | 'mono' | 'wall'): number => (before[key] + minute[key]) / 2;
+    const clocks = { boot: middle('boot'), mono: middle('mono'), wall: middle('wall') };
+    const part = (received: Received | null, early: boolean): Received | null =>
+      received && receivedOf(stampsOf(received).filter((stamp) => stamp < clocks.wall === early));
+    const { service } = minute;
+    const first = service && { ...service, resident_bytes: service.resident_bytes.slice(0, 2) };
+    const second = service && { ...service, resident_bytes: service.resident_bytes.slice(2) };
+    return [
+      { ...minute, ...clocks, topic: part(minute.topic, true), events: part(minute.events, true), service: first },
+      { ...minute, topic: part(minute.topic, false), events: part(minute.events, false), service: second },
+    ];
+  };
+  const quiet = faults.map((list) => list.filter(({ kind }) => ['lose', 'duplicate', 'alert', 'kill', 'deaf'].includes(kind)));
+  fc.assert(
+    fc.property(quiet, fc.integer({ min: 1, max: 29 }), (list, which) => {
+      const entries = entriesOf(list);
+      const mine = entries.filter(({ type }) => type === 'minute')[which];
+      const before = entries
+        .slice(0, entries.indexOf(mine as RecordEntry))
+        .findLast(({ type }) => ['minute', 'begin', 'resume'].includes(type));
+      const split = entries.flatMap((entry) => (entry === mine && before !== undefined ? halves(mine as MinuteEntry, before) : [entry]));
+      const [whole, parts] = [entries, split].map((record) => {
+        const { cpu, lastHeardAt, memory, reliability, watched } = built(record).evidence();
+        const { expected, received, unheard } = reliability;
+        return JSON.stringify([
+          expected,
+          received,
+          unheard,
+          watched,
+          [...memory.at],
+          [...memory.bytes],
+          cpu.cpuSeconds.toFixed(6),
+          lastHeardAt,
+        ]);
+      });
+      return split.length === entries.length + 1 && whole === parts;
+    }),
+    { numRuns: 60 },
+  );
+  t.pass('any of them');
+});
+
+t.test('no record passes for lack of what was dropped from it', async (t) => {
+  const kinds = Object.keys(WITHOUT);
+  fc.assert(
+    fc.property(anyFaults(604_800, 2), fc.subarray(kinds, { minLength: 1, maxLength: 2 }), (list, dropped) => {
+      let entries: Iterable<RecordEntry> = week({ hertz: 0.02, faults: list });
+      for (const kind of dropped) entries = [...(WITHOUT[kind]?.(entries) ?? [])];
+      return verdictOf(judge(built(entries).evidence())) !== 'PASS';
+    }),
+    { numRuns: 15 },
+  );
+  t.pass('of whatever kind');
+});

@@ -1,0 +1,111 @@
+import t from 'tap';
+import type { Received } from '../entries.ts';
+import { Distinct } from './distinct.ts';
+import type { Stretch } from './stretch.ts';
+
+const OFFSET = 1e9;
+
+function stretch(to: number, more: Partial<Stretch> = {}): Stretch {
+  return {
+    from: to - 60,
+    to,
+    awakeSeconds: 60,
+    monotonicSeconds: 60,
+    stalledSeconds: 0,
+    fresh: false,
+    hertz: 1,
+    wallOffsets: [OFFSET],
+    ...more,
+  };
+}
+
+/** Stamped at these seconds of the axis, by a clock that is `ahead` of what it was. */
+function received(places: readonly number[], ahead = 0, fastest = 1): Received {
+  const stamps = places.map((at) => Math.round((OFFSET + at + ahead) * 1000));
+  const steps = stamps.slice(1).map((stamp, index) => stamp - (stamps[index] as number));
+  return { first: stamps[0] ?? null, steps, slowest_ms: 5, fastest_ms: fastest };
+}
+
+function places(distinct: Distinct, message: Received, within: Stretch, remote = false): number[] {
+  const found: number[] = [];
+  distinct.add(message, within, remote, (at) => found.push(Math.round(at * 1000) / 1000));
+  return found;
+}
+
+t.test('the same stamp counts once, in one message or in several', async (t) => {
+  const distinct = new Distinct();
+  t.same(places(distinct, received([1, 2, 2, 3, 1]), stretch(60)), [1, 2, 3]);
+  t.same(places(distinct, received([2, 3, 4]), stretch(120)), [4]);
+  t.same([distinct.duplicates, distinct.outOfOrder], [4, 0]);
+  t.same(places(distinct, { first: null, steps: [], slowest_ms: null, fastest_ms: null }, stretch(180)), []);
+});
+
+t.test('the order of arrival is told', async (t) => {
+  const distinct = new Distinct();
+  t.same(places(distinct, received([1, 3, 2, 4, 0]), stretch(60)), [1, 3, 2, 4, 0]);
+  t.equal(distinct.outOfOrder, 2);
+});
+
+t.test('what is stamped as something five minutes before is another status', async (t) => {
+  for (const [back, expected] of [
+    [300, [400]],
+    [299, []],
+  ] as const) {
+    const distinct = new Distinct();
+    places(distinct, received([400 - back]), stretch(120));
+    // The clock was put back: what is stamped now carries the stamps of then.
+    const within = stretch(420, { wallOffsets: [OFFSET - back, OFFSET] });
+    t.same(places(distinct, received([400], -back), within), expected, `${back} s`);
+  }
+});
+
+t.test('a clock that is set is seen by either of its times', async (t) => {
+  const forward = stretch(60, { wallOffsets: [OFFSET + 3600, OFFSET] });
+  t.same(places(new Distinct(), received([10]), forward), [10], 'before it was put forward');
+  t.same(places(new Distinct(), received([50], 3600), forward), [50], 'after it');
+  const back = stretch(60, { wallOffsets: [OFFSET - 3600, OFFSET] });
+  t.same(places(new Distinct(), received([10]), back), [10]);
+  t.same(places(new Distinct(), received([50], -3600), back), [50]);
+});
+
+t.test('a stamp of the future is of just now', async (t) => {
+  t.same(places(new Distinct(), received([70]), stretch(60)), [70], 'while the entry was written');
+  t.same(places(new Distinct(), received([70.001]), stretch(60)), [60]);
+});
+
+t.test('the clock of another machine is seen by how long its statuses seem to take', async (t) => {
+  for (const skew of [-3600, 3600, 0.6]) {
+    const message = received([10, 11], -skew, skew * 1000);
+    t.same(places(new Distinct(), message, stretch(60), true), [10, 11], `${skew} s`);
+  }
+  t.same(places(new Distinct(), received([10], -3600, 3_600_000), stretch(60)), [-3590], 'not that of this machine');
+  t.same(places(new Distinct(), received([10], 0, 500), stretch(60), true), [10], 'half a second is taken for slowness');
+  t.same(places(new Distinct(), { ...received([10]), fastest_ms: null }, stretch(60), true), [10]);
+});
+
+t.test('stamps are remembered for five minutes at least, and not for ever', async (t) => {
+  for (const [minutes, expected] of [
+    [5, 1],
+    [9, 1],
+    [10, 2],
+  ] as const) {
+    const distinct = new Distinct();
+    let count = 0;
+    distinct.add(received([30]), stretch(60), false, () => count++);
+    for (let minute = 1; minute < minutes; minute++)
+      distinct.add(received([30 + 60 * minute]), stretch(60 + 60 * minute), false, () => undefined);
+    // Sent again, such as to one that joins late.
+    distinct.add(received([30]), stretch(60 + 60 * minutes), false, () => count++);
+    t.equal(count, expected, `after ${minutes} min`);
+  }
+});
+
+t.test('at low rates they are remembered for twenty periods', async (t) => {
+  const distinct = new Distinct();
+  const slow = { hertz: 1 / 120 };
+  places(distinct, received([30]), stretch(60, slow));
+  places(distinct, received([1000]), stretch(1060, slow));
+  t.same(places(distinct, received([30]), stretch(2400, slow)), [], 'within 2400 s');
+  const back = stretch(2460, { ...slow, wallOffsets: [OFFSET - 2400, OFFSET] });
+  t.same(places(distinct, received([2430], -2400), back), [2430], 'but one stamped so much later is another');
+});

@@ -1,0 +1,140 @@
+import t from 'tap';
+import type { HoldingEvidence } from '../../engine/evidence.ts';
+import type { HoldingEntry, StampGap } from '../entries.ts';
+import type { ClockEvent } from './axis.ts';
+import { Holding } from './holding.ts';
+
+const T = Date.UTC(2026, 2, 4);
+
+/** A look from one second to another, which found `count` of one a second, the first and the last right at its bounds. */
+function look(from: number, to: number, more: Partial<HoldingEntry> = {}): HoldingEntry {
+  const inside = { count: to - from, first: ms(from), last: ms(to - 1), longest_seconds: 1, gaps: [] };
+  return { type: 'holding', of: 'stored', from: ms(from), to: ms(to), ...inside, boot: 0, mono: 0, wall: 0, ...more };
+}
+
+function ms(seconds: number): number {
+  return T + seconds * 1000;
+}
+
+function gap(from: number, to: number): StampGap {
+  return { from: ms(from), to: ms(to), seconds: to - from };
+}
+
+const EMPTY = { count: 0, first: null, last: null, longest_seconds: 0 };
+
+function found(
+  looks: readonly HoldingEntry[],
+  end: number,
+  events: readonly ClockEvent[] = [],
+  of: HoldingEntry['of'] = 'stored',
+): HoldingEvidence {
+  const holding = new Holding(of, T);
+  for (const entry of looks) holding.add(entry);
+  const evidence = holding.evidence(ms(end), events, []);
+  if (evidence === null) throw new Error('nothing was looked at');
+  return evidence;
+}
+
+t.test('nobody looked', async (t) => {
+  t.equal(new Holding('stored', T).evidence(T, [], []), null);
+});
+
+t.test('looks that follow each other cover the run', async (t) => {
+  const all = found([look(0, 3600), look(3600, 7200)], 7200);
+  t.same(all, { count: 7200, covered: 1, gaps: [], longestSeconds: 1, blindSeconds: 0 });
+  t.equal(found([look(0, 3600)], 3600.5).covered < 1, true);
+  t.equal(found([look(0, 3600)], 0).covered, 1, 'a look beyond the end');
+});
+
+t.test('gaps between neighbours, at seams and at both ends', async (t) => {
+  const inside = found([look(0, 3600, { gaps: [gap(100, 400), gap(1000, 1061)], longest_seconds: 300 })], 3600);
+  t.same(
+    inside.gaps.map(({ from, seconds }) => [from, seconds]),
+    [
+      ['2026-03-04T00:01:40.000Z', 300],
+      ['2026-03-04T00:16:40.000Z', 61],
+    ],
+  );
+  t.same([inside.longestSeconds, inside.blindSeconds], [300, 0]);
+  const seam = found([look(0, 3600, { last: ms(3500) }), look(3600, 7200, { first: ms(3801) })], 7200);
+  t.same([seam.longestSeconds, seam.gaps.map(({ seconds }) => seconds)], [301, [301]]);
+  t.equal(found([look(0, 3600, { first: ms(301) })], 3600).longestSeconds, 301, 'from the begin');
+  t.equal(found([look(0, 3600, { last: ms(3299) })], 3600).longestSeconds, 301, 'to the end');
+  const empty = found([look(0, 3600, { last: ms(3500) }), look(3600, 3700, EMPTY), look(3700, 7200, { first: ms(3801) })], 7200);
+  t.same([empty.longestSeconds, empty.count], [301, 7100], 'over a look that found nothing');
+  t.equal(found([look(0, 3600, EMPTY)], 3600).longestSeconds, 3600);
+  t.equal(found([look(0, 3600, { count: 1, first: ms(1800), last: null })], 3600).longestSeconds, 1800);
+});
+
+t.test('short gaps are not listed, though the longest is told', async (t) => {
+  const stored = found([look(0, 100, { last: ms(40) })], 100);
+  t.same([stored.longestSeconds, stored.gaps], [60, []]);
+  t.equal(found([look(0, 100, { last: ms(39.999) })], 100).gaps.length, 1);
+  const rows = found([look(0, 200, { of: 'collected', last: ms(50) })], 200, [], 'collected');
+  t.same([rows.longestSeconds, rows.gaps], [150, []]);
+  t.equal(found([look(0, 200, { of: 'collected', last: ms(49) })], 200, [], 'collected').gaps.length, 1);
+});
+
+t.test('a look that tells of a longer gap than it lists is taken at its word', async (t) => {
+  t.equal(found([look(0, 3600, { longest_seconds: 301 }), look(3600, 7200)], 7200).longestSeconds, 301);
+  t.equal(found([look(0, 3600, { longest_seconds: 301, gaps: [gap(100, 400)] })], 3600).longestSeconds, 301);
+});
+
+t.test('what suspends and steps explain is taken off, and listed', async (t) => {
+  const event = (seconds: number, at: number): ClockEvent => ({ kind: 'suspend', seconds, at: 0, earliest: ms(at - 5), latest: ms(at) });
+  const slept = found([look(0, 7200, { gaps: [gap(100, 1000)], longest_seconds: 900 })], 7200, [event(800, 990)]);
+  t.same([slept.longestSeconds, slept.gaps.map(({ excused, seconds }) => [seconds, excused])], [100, [[100, 'suspended for 800 s']]]);
+  const seam = found([look(0, 3600), look(3600, 7200, { first: ms(5000) })], 7200, [event(1400, 4999)]);
+  t.equal(seam.longestSeconds, 1);
+  t.equal(seam.gaps.length, 1);
+});
+
+t.test('where nobody looked a gap may hide', async (t) => {
+  const hole = found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200);
+  t.same([hole.blindSeconds, hole.longestSeconds, hole.gaps], [311, 1, []]);
+  t.equal(hole.covered.toFixed(4), (1 - 300 / 7200).toFixed(4));
+  const empty = found([look(0, 3600), look(3900, 4000, EMPTY), look(4000, 7200, { first: ms(4010) })], 7200);
+  t.same([empty.blindSeconds, empty.longestSeconds], [401, 110], 'what is known of it is a gap');
+  t.equal(found([look(0, 3600), look(3601, 7200)], 7200).blindSeconds, 0, 'a second is no hole');
+  t.equal(found([look(0, 3600), look(3601.001, 7200, { first: ms(3602) })], 7200).blindSeconds, 3);
+  const late = found([look(100, 3600)], 3600);
+  t.same([late.blindSeconds, late.longestSeconds], [100, 1], 'at the begin');
+  const early = found([look(0, 3600)], 3960);
+  t.same([early.blindSeconds, early.longestSeconds], [361, 1], 'and at the end');
+  t.equal(early.covered, 1 - 360 / 3960);
+  t.equal(found([look(0, 3600)], 3601).blindSeconds, 0);
+  t.equal(found([look(0, 3600)], 3601.001).blindSeconds, 2.001);
+  const asleep: ClockEvent = { kind: 'suspend', seconds: 300, at: 0, earliest: ms(3900), latest: ms(3905) };
+  t.equal(found([look(0, 3600)], 3960, [asleep]).blindSeconds, 61, 'which a suspend explains as well');
+  t.equal(found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200, [{ ...asleep, latest: ms(3909) }]).blindSeconds, 11);
+});
+
+t.test('looks go back with a clock that is put back', async (t) => {
+  const back = (looks: readonly HoldingEntry[], end: number, by = 600): HoldingEvidence => {
+    const holding = new Holding('stored', T);
+    for (const [index, entry] of looks.entries()) {
+      if (index === 1) holding.putBack(by);
+      holding.add(entry);
+    }
+    return holding.evidence(ms(end), [], []) as HoldingEvidence;
+  };
+  // At 3600 it was put back to 3000: what was stored from 3000 to 3600 is there twice.
+  const both = look(3000, 6000, { count: 3600 });
+  t.same(back([look(0, 3600), both], 6000), { count: 7200, covered: 1, gaps: [], longestSeconds: 1, blindSeconds: 0 });
+  const missing = back([look(0, 3600), look(3000, 6000, { count: 3200 })], 6000);
+  t.equal(missing.blindSeconds, 399, 'older samples may hide a gap of 400 s but for two');
+  const before = back([look(0, 3600, { last: ms(3499) }), look(3000, 6000, { count: 3500 })], 6000);
+  t.equal(Math.round(before.blindSeconds), 199, 'which goes on from what was missing before');
+  const down = back([look(0, 3600), look(3000, 6000, { first: ms(3700), count: 2300 })], 6000);
+  t.equal(down.longestSeconds, 701, 'nothing came until the time had passed');
+  t.equal(down.gaps[0]?.remark, 'the clock was put back by 600 s');
+  const silent = back([look(0, 3600), look(3000, 3300, EMPTY), look(3300, 6000, { first: ms(3400), count: 2600 })], 6000);
+  t.equal(silent.longestSeconds, 401, 'nothing at first');
+  const never = back([look(0, 3600), look(3600, 6000)], 6000);
+  t.equal(never.blindSeconds, 600, 'the time that came twice was looked at once');
+  const early = back([look(0, 3600, { last: ms(3500) }), look(2999, 3000, { count: 0, first: null, last: null })], 3000, 601);
+  t.equal(early.longestSeconds, 101, 'of 3500 in the old time and 3000 in the new one');
+  t.equal(back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(6000, 7000)], 7000).blindSeconds, 0);
+  const twice = back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(5000, 7000, { first: ms(6000), count: 1000 })], 7000);
+  t.equal(twice.longestSeconds, 1, 'each time it is put back counts once');
+});

@@ -1,0 +1,134 @@
+import t from 'tap';
+import { Spans } from './spans.ts';
+import type { Stretch } from './stretch.ts';
+
+function stretch(from: number, to: number, more: Partial<Stretch> = {}): Stretch {
+  const stalledSeconds = more.stalledSeconds ?? 0;
+  const awakeSeconds = Math.max(0, to - from - stalledSeconds);
+  return { from, to, awakeSeconds, monotonicSeconds: to - from, stalledSeconds, fresh: false, hertz: 1, wallOffsets: [0], ...more };
+}
+
+function count(spans: Spans, from: number, until: number, step = 1): void {
+  for (let at = from; at < until; at += step) spans.count('topic', at);
+}
+
+t.test('slots are rate × time awake, and no more are received', async (t) => {
+  const spans = new Spans();
+  t.same(spans.tally('topic'), { expected: 0, received: 0, unheard: 0 });
+  spans.count('topic', 5);
+  spans.deaf('topic', 5);
+  t.same(spans.tally('topic'), { expected: 0, received: 0, unheard: 0 }, 'before any stretch nothing counts');
+  spans.add(stretch(0, 60.4, { fresh: true }));
+  count(spans, 0.5, 60);
+  spans.add(stretch(60.4, 120.9));
+  count(spans, 60.5, 120);
+  t.same(spans.tally('topic'), { expected: 120, received: 120, unheard: 0 }, 'the rests of the minutes add up');
+  t.same(spans.tally('events'), { expected: 120, received: 0, unheard: 0 });
+  count(spans, 60, 70);
+  t.equal(spans.tally('topic').received, 120);
+  t.same(spans.watched(), [{ from: 0, to: 120.9, awakeSeconds: 120.9 }]);
+});
+
+t.test('sums of differences do not lose a slot by rounding', async (t) => {
+  const spans = new Spans();
+  for (let minute = 0; minute < 1000; minute++)
+    spans.add(stretch(minute * 60, minute * 60 + 60, { fresh: minute === 0, awakeSeconds: 60 - 1e-8 }));
+  t.equal(spans.tally('topic').expected, 60_000);
+});
+
+t.test('a late joiner’s ten were stamped before the span', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(100, 160, { fresh: true }));
+  count(spans, 90.5, 130);
+  t.same(spans.tally('topic'), { expected: 60, received: 30, unheard: 0 });
+  spans.count('topic', 99.9995);
+  t.equal(spans.tally('topic').received, 31, 'stamps are told in milliseconds');
+  spans.count('topic', 99.9985);
+  t.equal(spans.tally('topic').received, 31);
+});
+
+t.test('what comes late belongs to the span that it was stamped in, if any', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(0, 60, { fresh: true }));
+  count(spans, 0.5, 59);
+  spans.add(stretch(100, 160, { fresh: true }));
+  spans.add(stretch(200, 260, { fresh: true }));
+  t.equal(spans.tally('topic').received, 59);
+  spans.count('topic', 59.5);
+  t.equal(spans.tally('topic').received, 60, 'two spans before');
+  for (const at of [80, 60.002, 99.998, 180, 160.002, -5]) spans.count('topic', at);
+  t.equal(spans.tally('topic').received, 60, 'in an absence, or before the begin');
+  for (const at of [99.9995, 160.0005]) spans.count('topic', at);
+  t.equal(spans.tally('topic').received, 62);
+  spans.count('topic', 30);
+  t.equal(spans.tally('topic').received, 62, 'no more than there were slots');
+});
+
+t.test('what was stamped after the last minute does not count, unless another follows', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(0, 60, { fresh: true }));
+  count(spans, 0.5, 58);
+  spans.count('topic', 60.0005);
+  t.equal(spans.tally('topic').received, 59, 'at the end');
+  spans.count('topic', 60.5);
+  t.equal(spans.tally('topic').received, 59, 'after it');
+  spans.add(stretch(60, 120));
+  t.equal(spans.tally('topic').received, 60);
+});
+
+t.test('a stall is a span of its own: what comes late after it hides no loss', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(0, 60, { fresh: true }));
+  count(spans, 0.5, 40);
+  spans.add(stretch(60, 160, { stalledSeconds: 40 }));
+  count(spans, 60.5, 160);
+  spans.add(stretch(160, 220));
+  count(spans, 160.5, 220);
+  spans.add(stretch(220, 280));
+  count(spans, 220.5, 280);
+  t.same(spans.tally('topic'), { expected: 240, received: 220, unheard: 0 });
+  t.same(spans.watched(), [
+    { from: 0, to: 120, awakeSeconds: 120 },
+    { from: 160, to: 280, awakeSeconds: 120 },
+  ]);
+  t.same(spans.stalls(), [{ from: 120, to: 160 }]);
+});
+
+t.test('a minute that was missed as a whole counts nothing', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(0, 60, { fresh: true }));
+  spans.add(stretch(60, 120, { stalledSeconds: 60.001 }));
+  spans.add(stretch(120, 180));
+  t.same(spans.tally('topic'), { expected: 120, received: 0, unheard: 0 });
+  t.same(spans.watched(), [
+    { from: 0, to: 60, awakeSeconds: 60 },
+    { from: 120, to: 180, awakeSeconds: 60 },
+  ]);
+  t.same(spans.stalls(), [{ from: 60, to: 120 }]);
+  const first = new Spans();
+  first.add(stretch(0, 60, { fresh: true, stalledSeconds: 60 }));
+  t.same(first.watched(), []);
+  t.same(first.stalls(), [{ from: 0, to: 60 }]);
+});
+
+t.test('another rate begins another span, watched without a seam', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(0, 60, { fresh: true }));
+  spans.add(stretch(60, 120, { hertz: 0.5 }));
+  spans.add(stretch(120, 180, { hertz: 0.5 }));
+  t.equal(spans.tally('topic').expected, 120);
+  t.same(spans.watched(), [{ from: 0, to: 180, awakeSeconds: 180 }]);
+});
+
+t.test('slots in which nobody listened', async (t) => {
+  const spans = new Spans();
+  spans.add(stretch(0, 60, { fresh: true }));
+  spans.deaf('topic', 60);
+  spans.add(stretch(60, 120));
+  spans.deaf('topic', 10.2);
+  count(spans, 70.5, 110);
+  t.same(spans.tally('topic'), { expected: 120, received: 40, unheard: 71 });
+  count(spans, 60.5, 100);
+  t.same(spans.tally('topic'), { expected: 120, received: 80, unheard: 40 }, 'not more than are missing');
+  t.equal(spans.tally('events').unheard, 0);
+});

@@ -1,0 +1,3 @@
+/** By which way statuses and alerts are heard. */
+export const WAYS = ['topic', 'events'] as const;
+export type Way = (typeof WAYS)[number];

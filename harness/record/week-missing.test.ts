@@ -1,0 +1,100 @@
+import t from 'tap';
+import { judged, slowWeek } from '../testing/judged.ts';
+import { type Fault, week } from '../testing/weeks.ts';
+import { minutes, readings, WITHOUT, without } from '../testing/without.ts';
+import type { RecordEntry } from './entries.ts';
+import { EvidenceBuilder } from './evidence.ts';
+
+const DAY = 86_400;
+const perfect: readonly RecordEntry[] = [...week({ hertz: 0.1 })];
+
+t.test('without one kind of evidence no week passes, and what is missing is said', async (t) => {
+  const expected: Readonly<Record<string, readonly string[]>> = {
+    'the topic': ['reliability INCOMPLETE', 'alerts INCOMPLETE'],
+    'any status': ['reliability INCOMPLETE', 'alerts INCOMPLETE'],
+    'readings of the service': ['stability INCOMPLETE', 'performance INCOMPLETE'],
+    'readings of memory': ['stability INCOMPLETE'],
+    'the list of open alerts': ['alerts INCOMPLETE'],
+    'looks at the stored samples': ['integrity INCOMPLETE'],
+    'looks at the collected rows': ['integrity INCOMPLETE'],
+    'the last looks': ['integrity INCOMPLETE'],
+    'the end': ['alerts INCOMPLETE'],
+  };
+  for (const [what, drop] of Object.entries(WITHOUT)) {
+    const { by, failing, verdict } = judged(drop(perfect));
+    t.equal(verdict, 'INCOMPLETE', what);
+    if (expected[what] !== undefined) t.same(failing, expected[what], what);
+    for (const judgement of Object.values(by))
+      t.equal(judgement.missing.length > 0, judgement.verdict === 'INCOMPLETE', `${what}: ${judgement.criterion}`);
+  }
+});
+
+t.test('nothing at all is INCOMPLETE in everything', async (t) => {
+  const { failing } = judged([]);
+  const all = ['uptime', 'reliability', 'stability', 'alerts', 'performance', 'integrity'];
+  t.same(
+    failing,
+    all.map((criterion) => `${criterion} INCOMPLETE`),
+  );
+  t.same(new EvidenceBuilder().series().at, []);
+});
+
+t.test('without the service entries the readings tell of its run', async (t) => {
+  t.equal(judged(without(perfect, ({ type }) => type === 'service')).verdict, 'PASS');
+});
+
+t.test('what readings do not cover by 90 % is INCOMPLETE, with the rest it passes', async (t) => {
+  const mute = (seconds: number): Fault[] => [{ kind: 'mute', at: DAY, seconds }];
+  t.equal(slowWeek(mute(0.09 * 7 * DAY)).verdict, 'PASS');
+  t.same(slowWeek(mute(0.11 * 7 * DAY)).failing, ['stability INCOMPLETE'], 'the CPU time goes on being counted');
+  // Half of the minutes say nothing, and each run lasts one reading: no two can be compared.
+  const alone = readings(perfect, (reading) => ({ ...reading, cpu_from: reading.samples % 12 < 6 ? 'group' : 'process' }));
+  t.same(judged(alone).failing, ['performance INCOMPLETE']);
+});
+
+t.test('a few slots without a subscription do not decide, many do', async (t) => {
+  const deaf = (seconds: number): Fault[] => [{ kind: 'deaf', way: 'topic', at: DAY, seconds }];
+  const few = slowWeek(deaf(6000));
+  t.equal(few.verdict, 'PASS', 'even if they were lost');
+  t.equal(few.evidence.reliability.unheard, 600);
+  t.same(slowWeek(deaf(6060)).failing, ['reliability INCOMPLETE']);
+  const loss: Fault = { kind: 'lose', at: 3 * DAY, slots: 605, place: 'deliver' };
+  t.same(slowWeek([...deaf(6060), loss]).failing, ['reliability FAIL'], 'even if they were received');
+});
+
+t.test('where there is no topic, the event stream counts, and the report says so', async (t) => {
+  for (const options of [{ transport: 'off' }, { serviceTransport: 'off' }] as const) {
+    const { by, evidence, failing } = slowWeek([], options);
+    t.same(failing, []);
+    t.equal(evidence.reliability.by, 'events');
+    t.match(by.reliability.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
+    t.match(by.alerts.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
+    const loss: Fault = { kind: 'lose', at: 3 * DAY, slots: 605, place: 'deliver' };
+    const lossy = slowWeek([loss], options);
+    t.same(lossy.failing, ['reliability FAIL']);
+    t.equal(lossy.evidence.reliability.lost.notDelivered, 605);
+    const critical: Fault = { kind: 'alert', at: 3 * DAY, seconds: null, severity: 'CRITICAL' };
+    t.same(slowWeek([critical], options).failing, ['alerts FAIL']);
+    t.same(slowWeek([{ kind: 'deaf', way: 'events', at: 0, seconds: 8 * DAY }], options).failing, [
+      'reliability INCOMPLETE',
+      'alerts INCOMPLETE',
+    ]);
+  }
+});
+
+t.test('a topic that was asked for and told nothing is no loss of the service, unless it published nothing', async (t) => {
+  const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
+  const deaf = judged(minutes(perfect, (minute) => ({ ...minute, topic: nothing })));
+  t.same(deaf.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE']);
+  t.match(deaf.by.reliability.summary, 'nothing was heard on the topic');
+  const counted = judged(minutes(perfect, (minute) => ({ ...minute, topic: nothing, events: null })));
+  t.same(counted.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE'], 'its own counters say that it published');
+  const { by, verdict } = slowWeek([{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }]);
+  t.same([verdict, by.reliability.verdict], ['FAIL', 'FAIL'], 'by its own counters it published nothing on the topic');
+  // One that was sent the last ten statuses as a late joiner could hear; here there were none yet.
+  const mute = (age: number): Iterable<RecordEntry> =>
+    week({ hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }] });
+  const untold = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));
+  t.equal(judged(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream told of what it published');
+  t.equal(judged(untold(500)).by.reliability.verdict, 'FAIL');
+});

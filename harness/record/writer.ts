@@ -1,0 +1,237 @@
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { takeLock } from '../../src/store/lock.ts';
+import { seal, TORN_MARK } from './chain.ts';
+import { type BeginEntry, type Clocked, RECORD_FILE, type RecordEntry } from './entries.ts';
+import { type OnEntry, type RecordReading, readRecord, type Tail } from './reader.ts';
+import { attempt, explained, RecordError } from './record-error.ts';
+import { WaitingEntries } from './waiting.ts';
+
+export interface Opened {
+  readonly writer: RecordWriter;
+  /** Of the record as it was found. */
+  readonly reading: RecordReading;
+  /** A line that was cut off has been acknowledged. */
+  readonly torn: boolean;
+}
+
+const LOCK_FILE = 'record.lock';
+const FILE_MODE = 0o644;
+/** What waits is written in pieces of so many bytes. */
+const WRITE_BYTES = 262_144;
+
+interface Held {
+  close(): void;
+}
+
+interface Begun {
+  rest: Buffer;
+  readonly entries: number;
+  /** The hash that its last line ends with. */
+  readonly head: string;
+}
+
+/**
+ * Writes record.ndjson: entries are on the disk when `append` returns and there is no `problem`. What stands there is never written
+ * again nor cut off. One process at a time may write a record; the lock is the kernel's, and ends with its process however that ends.
+ */
+export class RecordWriter {
+  readonly #file: string;
+  readonly #lock: Held;
+  readonly #descriptor: number;
+  readonly #waiting = new WaitingEntries();
+  #head: string;
+  #entries: number;
+  #bytes: number;
+  /** Sealed, and not written to its end. */
+  #begun: Begun | null = null;
+  #unsynced = false;
+  #problem: string | null = null;
+
+  private constructor(file: string, lock: Held, { head, entries, bytes }: Pick<RecordReading, 'head' | 'entries' | 'bytes'>) {
+    this.#file = file;
+    this.#lock = lock;
+    this.#descriptor = attempt(file, () => fs.openSync(file, 'a'));
+    this.#head = head;
+    this.#entries = entries;
+    this.#bytes = bytes;
+  }
+
+  /** Begins a record in a folder, which is made if need be. Throws RecordError. */
+  static create(folder: string, begin: BeginEntry): RecordWriter {
+    const lock = lockFolder(folder, true);
+    return orRelease(lock, () => {
+      const file = join(folder, RECORD_FILE);
+      if (fs.existsSync(file) && fs.statSync(file).size > 0)
+        throw new RecordError('exists', `${file}: a run is recorded there already; resume it, or choose another folder with --out`);
+      const { line, hash } = seal(begin, 0, begin.run);
+      attempt(folder, () => {
+        // Under another name first: a record that exists has a begin.
+        fs.writeFileSync(`${file}.new`, line, { mode: FILE_MODE, flush: true });
+        fs.renameSync(`${file}.new`, file);
+        syncFolder(folder);
+      });
+      return new RecordWriter(file, lock, { head: hash, entries: 1, bytes: line.length });
+    });
+  }
+
+  /** Goes on with the record of a folder; every entry that is there is handed over first. Throws RecordError. */
+  static open(folder: string, clocks: () => Clocked, onEntry?: OnEntry): Opened {
+    const file = join(folder, RECORD_FILE);
+    if (!fs.existsSync(file)) throw noRecord(file);
+    const lock = lockFolder(folder, false);
+    return orRelease(lock, () => {
+      const reading = attempt(folder, () => readRecord(folder, onEntry));
+      refuseUnlessGood(file, reading);
+      const writer = new RecordWriter(file, lock, reading);
+      if (reading.tail) writer.#acknowledge(reading.tail, clocks());
+      return { writer, reading, torn: reading.tail !== null };
+    });
+  }
+
+  /** Hash of the last entry that is in the file. */
+  get head(): string {
+    return this.#head;
+  }
+
+  /** In the file. */
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /** Length of the file. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Entries that could not be written yet. */
+  get waiting(): number {
+    return this.#waiting.length + (this.#begun?.entries ?? 0);
+  }
+
+  /** Why the last attempt to write failed, and what to do; null: everything is on the disk. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /**
+   * Adds entries, in one write. What the disk does not take is kept and written before the next ones (waiting.ts says how much is
+   * kept). Throws RecordError ('changed') when somebody else has removed or changed the file: the run cannot go on.
+   */
+  append(...entries: readonly RecordEntry[]): void {
+    for (const entry of entries) this.#waiting.add(entry);
+    this.flush();
+  }
+
+  /** Tries to write what waits; whether all of it is on the disk. */
+  flush(): boolean {
+    this.#refuseIfChanged();
+    try {
+      if (this.#begun) this.#finish(this.#begun);
+      while (this.#waiting.length > 0) this.#finish(this.#begin(this.#waiting.take(WRITE_BYTES)));
+      if (this.#unsynced) fs.fdatasyncSync(this.#descriptor);
+      this.#unsynced = false;
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = explained(this.#file, error);
+    }
+    return this.#problem === null;
+  }
+
+  close(): void {
+    fs.closeSync(this.#descriptor);
+    this.#lock.close();
+  }
+
+  /** `before`: what is written before them. */
+  #begin(entries: readonly RecordEntry[], before = ''): Begun {
+    const lines: Buffer[] = [Buffer.from(before)];
+    let head = this.#head;
+    for (const [i, entry] of entries.entries()) {
+      const { line, hash } = seal(entry, this.#entries + i, head);
+      lines.push(line);
+      head = hash;
+    }
+    this.#begun = { rest: Buffer.concat(lines), entries: entries.length, head };
+    return this.#begun;
+  }
+
+  /** One write, unless the disk is full in the middle of it: then the rest of it later. */
+  #finish(begun: Begun): void {
+    while (begun.rest.length > 0) {
+      const written = fs.writeSync(this.#descriptor, begun.rest);
+      this.#unsynced = true;
+      this.#bytes += written;
+      begun.rest = begun.rest.subarray(written);
+    }
+    this.#begun = null;
+    this.#head = begun.head;
+    this.#entries += begun.entries;
+  }
+
+  #acknowledge(tail: Tail, clocked: Clocked): void {
+    this.#bytes += tail.bytes;
+    // In one write: whatever of it a power cut leaves is void like the line itself.
+    const mark = tail.endsLine ? '' : TORN_MARK;
+    this.#begin([{ type: 'torn', ...clocked, bytes: tail.bytes + mark.length, sha256: tail.sha256With(mark) }], mark);
+    this.flush();
+  }
+
+  #refuseIfChanged(): void {
+    let there: fs.Stats | undefined;
+    try {
+      there = fs.statSync(this.#file, { throwIfNoEntry: false });
+    } catch {
+      return; // The write will tell.
+    }
+    const own = fs.fstatSync(this.#descriptor);
+    const isOurs = there?.ino === own.ino && there.dev === own.dev;
+    if (isOurs && own.size === this.#bytes) return;
+    const what = isOurs ? `has ${own.size} bytes, where ${this.#bytes} were written` : 'was removed or replaced';
+    throw new RecordError('changed', `${this.#file} ${what}: somebody else changed it during the run; begin a new one in another folder`);
+  }
+}
+
+function orRelease<T>(lock: Held, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+function lockFolder(folder: string, make: boolean): Held {
+  const lock = attempt(folder, () => {
+    if (make) fs.mkdirSync(folder, { recursive: true });
+    fs.accessSync(folder, fs.constants.W_OK);
+    return takeLock(join(folder, LOCK_FILE));
+  });
+  if (lock) return lock;
+  throw new RecordError(
+    'in-use',
+    `${folder}: another edge-health harness records there; stop that one, or choose another folder with --out`,
+  );
+}
+
+function refuseUnlessGood(file: string, { state, problem }: RecordReading): void {
+  if (state === 'intact' || state === 'torn') return;
+  if (state === 'none') throw noRecord(file);
+  const where = `${file}, line ${problem?.line}: ${problem?.what}`;
+  const advice = 'Keep it as it is, and begin a new run in another folder with --out';
+  if (state === 'foreign') throw new RecordError('foreign', `${where}. ${advice}`);
+  throw new RecordError('altered', `${where}. The record was altered, and proves nothing from that line on. ${advice}`);
+}
+
+function noRecord(file: string): RecordError {
+  return new RecordError('none', `${file}: no run is recorded there; begin one, or name its folder with --out`);
+}
+
+function syncFolder(folder: string): void {
+  const descriptor = fs.openSync(folder, 'r');
+  try {
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
