@@ -5,6 +5,7 @@ import type { Log } from '../core/ports.ts';
 import type { Thresholds } from '../core/thresholds.ts';
 import type { Clocks } from '../core/time.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { rosPaths } from '../installation/ros-paths.ts';
 import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
 import { graphPlace } from '../ros/environment.ts';
 import type { GraphListener, GraphNames, GraphOptions, GraphPlace, RosTransport } from '../ros/graph.ts';
@@ -12,7 +13,6 @@ import { findRos } from '../ros/rclnodejs/finding.ts';
 import { isSecurityEnforced } from '../ros/rclnodejs/place.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { RosGraph } from './ros-graph.ts';
-import { rosPaths } from './ros-paths.ts';
 
 export interface JoinOptions {
   readonly config: Config;

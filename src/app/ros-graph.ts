@@ -13,6 +13,7 @@ export interface RosState {
   readonly peers: number | null;
   readonly subscribers: number | null;
   readonly refused: number;
+  readonly published: { readonly health_status: number; readonly alerts: number } | null;
   readonly problem: string | null;
 }
 
@@ -43,6 +44,9 @@ export class RosGraph implements Publisher {
   #reason = 'not decided yet';
   /** What was published while there was no transport yet; null: it has begun, or there will be none. */
   #early: Early | null = { health: [], alerts: [], shutdown: [] };
+  /** What was handed to a transport: with the samples taken, and with what a subscriber received, it tells where something was lost. */
+  #healthPublished = 0;
+  #alertsPublished = 0;
   #joining: Promise<void> | null = null;
   #stopped = false;
 
@@ -72,17 +76,18 @@ export class RosGraph implements Publisher {
       peers: details?.peers ?? null,
       subscribers: details?.subscribers ?? null,
       refused: details?.refused ?? 0,
+      published: this.#transport ? { health_status: this.#healthPublished, alerts: this.#alertsPublished } : null,
       problem: details?.problem ?? null,
     };
   }
 
   publishHealth(status: HealthStatus, line: string): void {
-    if (this.#transport) this.#transport.publishHealth(status, line);
+    if (this.#transport) this.#handHealth(this.#transport, status, line);
     else keep(this.#early?.health, status);
   }
 
   publishAlert(alert: Alert): void {
-    if (this.#transport) this.#transport.publishAlert(alert);
+    if (this.#transport) this.#handAlert(this.#transport, alert);
     else keep(this.#early?.alerts, alert);
   }
 
@@ -131,9 +136,19 @@ export class RosGraph implements Publisher {
   #publishEarly(transport: RosTransport): void {
     const early = this.#early;
     this.#early = null;
-    for (const status of early?.health ?? []) transport.publishHealth(status, JSON.stringify(status));
-    for (const alert of early?.alerts ?? []) transport.publishAlert(alert);
+    for (const status of early?.health ?? []) this.#handHealth(transport, status, JSON.stringify(status));
+    for (const alert of early?.alerts ?? []) this.#handAlert(transport, alert);
     for (const progress of early?.shutdown ?? []) transport.publishShutdown(progress);
+  }
+
+  #handHealth(transport: RosTransport, status: HealthStatus, line: string): void {
+    transport.publishHealth(status, line);
+    this.#healthPublished += 1;
+  }
+
+  #handAlert(transport: RosTransport, alert: Alert): void {
+    transport.publishAlert(alert);
+    this.#alertsPublished += 1;
   }
 
   #stayOff(reason: string, unmeant: boolean): void {

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rosPaths } from '../app/ros-paths.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { dataPath } from '../installation/data-path.ts';
 import { installation } from '../installation/installation.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { rosPaths } from '../installation/ros-paths.ts';
 import { graphPlace } from '../ros/environment.ts';
 import { graphNames } from '../ros/names.ts';
 import type { Prepared } from '../ros/rclnodejs/prepared.ts';

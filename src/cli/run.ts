@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rosPaths } from '../app/ros-paths.ts';
 import { Service } from '../app/service.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
@@ -8,6 +7,7 @@ import type { Config } from '../config/schema.ts';
 import { dataPath, dataPathProblem } from '../installation/data-path.ts';
 import { installation } from '../installation/installation.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { rosPaths } from '../installation/ros-paths.ts';
 import { graphNames } from '../ros/names.ts';
 import { findRos } from '../ros/rclnodejs/finding.ts';
 import { environmentFor } from '../ros/rclnodejs/prepared.ts';

@@ -12,6 +12,11 @@ export const PROGRAMS = {
   inventory: place('../system/inventory-program.ts', './inventory.cjs'),
   rosProbe: place('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
   ops: place('../../ops/main.ts', './ops.cjs'),
+  harness: place('../../harness/main.ts', './harness.cjs'),
+  /** Keeps the service that a run in a checkout starts; the package has none. */
+  harnessKeeper: place('../../harness/run/keeper.sh', '../harness/run/keeper.sh'),
+  /** The product as it is called. */
+  command: place('../../bin/edge-health', '../bin/edge-health'),
   dashboard: place('../../dist/dashboard', './dashboard'),
   openapi: place('../../docs/openapi.json', './openapi.json'),
   /** The default configuration of a checkout. */

@@ -54,3 +54,36 @@ t.test('who is woken or sent to rest while others are looked at', async (t) => {
   t.match(looks.join(''), /^ab?cd$/);
   t.ok(attention.isIdle);
 });
+
+t.test('of thousands each is looked at in its turn, some at a time', async (t) => {
+  const attention = new Attention<number>();
+  const looks = new Map<number, number>();
+  let most = 0;
+  let now = 1;
+  const round = (times: number): void => {
+    const until = now + 2;
+    for (let due = now; due < until && [...looks.values(), 0].some((count) => count < times) && now < until; now = due) {
+      let looked = 0;
+      due = attention.poll(now, (who) => {
+        looks.set(who, (looks.get(who) ?? 0) + 1);
+        looked += 1;
+        return 10 + who / 1e6;
+      });
+      attention.poll(now, () => t.fail('another poll at the same moment looks at nobody') as never);
+      most = Math.max(most, looked);
+      if (looks.size === 5000) break;
+    }
+  };
+  for (let who = 0; who < 5000; who += 1) attention.wake(who);
+  round(1);
+  t.ok(most <= 100, `${most} at a time`);
+  t.same([looks.size, new Set(looks.values())], [5000, new Set([1])], 'each once');
+  t.ok(now < 2, 'within a second');
+  now = 10;
+  let looked = 0;
+  const due = attention.poll(now, () => {
+    looked += 1;
+    return 10;
+  });
+  t.ok(looked > 0 && looked <= 100 && due > now, 'and when they are due some at a time again');
+});

@@ -106,6 +106,36 @@ t.test('own addresses', async (t) => {
   for (const { address } of allInterfaces()) t.ok(network.isOwn(address));
 });
 
+t.test('while the kernel does not tell the interfaces, those of before count, and that is said once', async (t) => {
+  let all: (() => Interface[]) | null = () => allInterfaces(MACHINE);
+  const network = new UdpNetwork(false, () => {
+    // Its descriptors are used up: it takes a socket to ask.
+    if (!all) throw Object.assign(new Error('A system error occurred'), { code: 'ERR_SYSTEM_ERROR' });
+    return all();
+  });
+  t.teardown(() => network.close());
+  const problems: string[] = [];
+  await network.open(MAX_DOMAIN - 1, { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
+  const before = network.interfaces();
+  t.equal(before.length, 3);
+  all = null;
+  t.same(network.interfaces(), before);
+  t.same(network.interfaces(), before);
+  t.ok(network.isOwn('10.0.1.5'));
+  const turn = (): Promise<unknown> => new Promise((done) => setImmediate(done));
+  await turn();
+  t.same(problems, ['cannot ask for the network interfaces']);
+  all = () => allInterfaces({ lo: MACHINE.lo });
+  t.same(
+    network.interfaces().map(({ name }) => name),
+    ['lo'],
+  );
+  all = null;
+  network.interfaces();
+  await turn();
+  t.equal(problems.length, 2, 'another time it is said again');
+});
+
 t.test('no port is free: it says so, and nothing stays open', async (t) => {
   const taken: Socket[] = [];
   t.teardown(() => {

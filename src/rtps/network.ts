@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
+import { Intake } from './intake.ts';
 import { MULTICAST_GROUP, ports } from './protocol.ts';
 
 /** An IPv4 address of this machine and the network it is in. */
@@ -78,22 +79,35 @@ function toNumber(address: string): number {
 /** UDP over IPv4 (9.6). IPv6 is not announced, and locators of it are passed over. */
 export class UdpNetwork implements Network {
   readonly #localhostOnly: boolean;
+  readonly #ask: () => Interface[];
   readonly #joined = new Set<string>();
+  /** As they were told last. */
+  #all: readonly Interface[] = [];
   #own: ReadonlySet<string> = new Set();
+  #isTold = true;
   #handler: DatagramHandler | null = null;
+  readonly #intake = new Intake();
   #group: Socket | null = null;
   #sockets: Readonly<Record<Channel, Socket>> | null = null;
   /** For what is sent to those who may not be there. */
   #doubtful: Socket | null = null;
 
-  constructor(localhostOnly: boolean) {
+  constructor(localhostOnly: boolean, ask: () => Interface[] = allInterfaces) {
     this.#localhostOnly = localhostOnly;
+    this.#ask = ask;
   }
 
   interfaces(): Interface[] {
-    const all = allInterfaces();
-    this.#own = new Set(all.map(({ address }) => address));
-    return usableInterfaces(this.#localhostOnly, all);
+    const problem = attempt(() => {
+      this.#all = this.#ask();
+    });
+    // The kernel tells them through a socket, and there may be no descriptor for one.
+    if (problem && this.#isTold) {
+      setImmediate(() => this.#handler?.onProblem('cannot ask for the network interfaces', { error: problem.message }));
+    }
+    this.#isTold = problem === null;
+    this.#own = new Set(this.#all.map(({ address }) => address));
+    return usableInterfaces(this.#localhostOnly, this.#all);
   }
 
   isOwn(address: string): boolean {
@@ -161,6 +175,7 @@ export class UdpNetwork implements Network {
   }
 
   close(): void {
+    this.#intake.close();
     for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user, this.#doubtful]) attempt(() => socket?.close());
     this.#group = null;
     this.#sockets = null;
@@ -207,7 +222,9 @@ export class UdpNetwork implements Network {
         lookup: (address, _options, done) => done(null, address, 4),
       });
       socket.once('error', reject);
-      socket.on('message', (datagram, { address }) => this.#handler?.onDatagram(datagram, address, isGroup));
+      socket.on('message', (datagram, { address }) => {
+        this.#intake.take(datagram.length, () => this.#handler?.onDatagram(datagram, address, isGroup));
+      });
       const address = this.#localhostOnly && !isGroup ? LOOPBACK : '0.0.0.0';
       socket.bind(port, address, () => {
         socket.removeListener('error', reject);

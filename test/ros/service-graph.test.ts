@@ -41,6 +41,10 @@ t.test('two appliances and a robot of another make see each other; one that stop
   const all = await first.untilGet<StatusDocument>('/status', (status) => ['robot2', 'robot3'].every((name) => named(name, status)));
   t.equal(all.ros.transport, 'embedded');
   t.equal(all.ros.reason, 'no ROS 2 is sourced');
+  // No more than ten wait for the transport; from then on every sample is handed over.
+  const { publish, ros } = await first.untilGet<StatusDocument>('/status', ({ ros }) => (ros.published?.health_status ?? 0) > 10);
+  t.equal(ros.published?.health_status, publish.samples);
+  t.match(await first.text('/metrics'), /^edge_health_ros_published_messages_total\{topic="health_status"\} \d\d$/m);
   t.equal(named('robot1', all)?.local, true);
   t.equal(named('robot2', all)?.local, false);
   await second.untilGet<StatusDocument>('/status', (status) => ['robot1', 'robot3'].every((name) => named(name, status)));

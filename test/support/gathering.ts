@@ -31,6 +31,7 @@ const WITHOUT_GRAPH: StatusDocument['ros'] = {
   peers: null,
   subscribers: null,
   refused: 0,
+  published: null,
   problem: null,
 };
 const WITHOUT_SHUTDOWN = shutdownStatus({

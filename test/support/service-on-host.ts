@@ -70,10 +70,14 @@ export class HostService {
   }
 
   async get<T>(path: string): Promise<T> {
+    return JSON.parse(await this.text(path)) as T;
+  }
+
+  async text(path: string): Promise<string> {
     // From within the host: its loopback is its own.
     const code = `fetch('http://127.0.0.1:${PORT}${path}').then(async (r) => process.stdout.write(await r.text()))`;
     const { stdout } = await execute(...this.#host.command(process.execPath, ['-e', code]), { maxBuffer: 64 * 1024 * 1024 });
-    return JSON.parse(stdout) as T;
+    return stdout as string;
   }
 
   /** Asks until the answer satisfies; throws with the last answer and the log otherwise. */

@@ -1,37 +1,18 @@
-import { decode } from '../../rtps/cdr.ts';
-import type { EndpointData } from '../../rtps/discovery-data.ts';
-import type { LocalReader, LocalWriter } from '../../rtps/endpoints.ts';
+import type { LocalWriter } from '../../rtps/endpoints.ts';
 import type { Network } from '../../rtps/network.ts';
 import { Participant } from '../../rtps/participant.ts';
-import { Malformed } from '../../rtps/protocol.ts';
-import type { Received } from '../../rtps/reader.ts';
 import type { Change } from '../../rtps/writer.ts';
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
-import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
+import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ServiceServer } from './service-server.ts';
+import { type Kind, TopicReaders } from './topic-readers.ts';
 
 /** Keep last of every topic (contract). */
 const DEPTH = 10;
-/** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
-const MAX_GATHERING = 1088;
-/**
- * So many of them everybody is told of, as of any subscription; of further ones only whoever publishes there. Each would be announced to
- * every participant, and several of each robot make that a square of their number.
- */
-const MAX_KNOWN_TO_ALL = 32;
-
-/** What a writer offers and a reader asks for. */
-type Offer = 'whole' | 'volatile' | 'best effort';
-
-/** As much as the writer promises: one that offers less than the contract asks for is read all the same. */
-function offerOf({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Offer {
-  if (!reliable) return 'best effort';
-  return transientLocal ? 'whole' : 'volatile';
-}
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
@@ -61,7 +42,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #participant: Participant;
   readonly #writers: Readonly<Record<TopicName, LocalWriter>>;
-  readonly #readers = new Map<string, { readonly type: MessageType; readonly reader: LocalReader }>();
+  readonly #readers: TopicReaders;
   readonly #service: ServiceServer | null;
   readonly #graph: NodeGraph;
 
@@ -72,15 +53,16 @@ export class Session {
       domain: place.domainId,
       prefix: newPrefix(),
       name: `${names.namespace === '/' ? '' : names.namespace}/${names.nodes.healthMonitor}`,
-      // SROS2's name of the place that security rules are looked up at; peers show it.
-      userData: 'enclave=/;',
+      userData: ENCLAVE_DATA,
       network: options.network,
       staticPeers: options.staticPeers,
       localhostOnly: options.localhostOnly,
       log: options.log,
       monotonicSeconds: options.monotonicSeconds,
       wallMilliseconds: options.wallMilliseconds,
-      onRemoteWriter: (endpoint) => this.#onRemoteWriter(endpoint),
+      onRemoteWriter: (endpoint) => {
+        if (options.gather) this.#readers.onRemoteWriter(endpoint);
+      },
       onAddressLost: options.onAddressLost,
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
@@ -92,9 +74,17 @@ export class Session {
       diagnostics: writer('diagnostics'),
     };
     this.#service = this.#createService();
+    this.#readers = new TopicReaders(this.#participant, {
+      wants: (topic, kind) => this.#wants(topic, kind),
+      onHealthStatus: (status) => options.listener.onHealthStatus(status),
+      onAlert: (alert) => options.listener.onAlert(alert),
+      onRefused: options.onRefused,
+      onChange: () => this.#publishGraph(),
+      log: options.log,
+    });
     if (options.gather) {
-      this.#read(topicOf(names.topics.healthStatus), HEALTH_STATUS, 'whole');
-      this.#read(topicOf(names.topics.alerts), ALERT, 'whole');
+      this.#readers.read(topicOf(names.topics.healthStatus), 'health');
+      this.#readers.read(topicOf(names.topics.alerts), 'alert');
     }
     this.#publishGraph();
   }
@@ -155,79 +145,20 @@ export class Session {
   }
 
   /** One appliance shows every robot: whoever publishes health statuses or alerts, in whatever namespace, is read. */
-  #onRemoteWriter({ topic, type, qos }: EndpointData): void {
-    if (!this.#options.gather) return;
+  #wants(topic: string, kind: Kind): boolean {
     const { topics } = this.#options.names;
-    for (const [layout, name, own] of [
-      [HEALTH_STATUS, '/health_status', topics.healthStatus],
-      [ALERT, '/alerts', topics.alerts],
-    ] as const) {
-      if (type !== layout.ddsName || !(topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name)))) continue;
-      this.#read(topic, layout, offerOf({ reliable: qos.reliable, transientLocal: qos.durability > 0 }));
-    }
-  }
-
-  #read(topic: string, type: MessageType, offer: Offer): void {
-    const key = `${topic} ${offer}`;
-    if (this.#readers.has(key)) return;
-    const { listener, log } = this.#options;
-    if (this.#readers.size >= MAX_GATHERING) {
-      log('warning', 'too many topics of others: one is not read', { topic, most: MAX_GATHERING });
-      return;
-    }
-    const take =
-      type === HEALTH_STATUS
-        ? this.#taking(topic, type, healthStatusFrom, (status) => listener.onHealthStatus(status))
-        : this.#taking(topic, type, alertFrom, (alert) => listener.onAlert(alert));
-    const isDiscreet = this.#readers.size >= MAX_KNOWN_TO_ALL;
-    const reader = this.#participant.createReader({
-      topic,
-      isDiscreet,
-      type: type.ddsName,
-      reliable: offer !== 'best effort',
-      transientLocal: offer === 'whole',
-      depth: DEPTH,
-      userData: typeHashData(type),
-      // A writer that offers more is matched here too, and read by the reader that asks for that.
-      onSample: (received) => {
-        if (offerOf(received.writer) === offer) take(received);
-      },
-    });
-    this.#readers.set(key, { type, reader });
-    if (!isDiscreet) this.#publishGraph();
-  }
-
-  #taking<T>(
-    topic: string,
-    type: MessageType,
-    check: (message: unknown) => Checked<T>,
-    take: (value: T) => void,
-  ): (received: Received) => void {
-    return ({ data, address }) => {
-      if (!data.payload || data.isKey) return;
-      const checked = check(decode(type, data.payload));
-      if (checked.ok) take(checked.value);
-      else {
-        this.#options.onRefused(topic, `${checked.reason} (from ${address})`);
-        throw new Malformed(checked.reason);
-      }
-    };
+    const [own, name] = kind === 'health' ? [topics.healthStatus, '/health_status'] : [topics.alerts, '/alerts'];
+    return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name));
   }
 
   /** Which endpoint is of which node, for `ros2 node info`. */
   #publishGraph(): void {
-    // Readers are made before the rest in the constructor's last steps; until then there is nothing to tell.
-    if (!this.#writers) return;
     const { nodes } = this.#options.names;
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
-    const ofType = (type: MessageType): string[] =>
-      [...this.#readers.values()]
-        .filter((entry) => entry.type === type && !entry.reader.options.isDiscreet)
-        .map(({ reader }) => reader.guid);
     const graph: GraphNode[] = [
       { name: nodes.healthMonitor, writers: [healthStatus.guid, diagnostics.guid], readers: [] },
-      { name: nodes.thresholdMonitor, writers: [], readers: ofType(HEALTH_STATUS) },
-      { name: nodes.alertPublisher, writers: [alerts.guid], readers: ofType(ALERT) },
+      { name: nodes.thresholdMonitor, writers: [], readers: this.#readers.guids('health') },
+      { name: nodes.alertPublisher, writers: [alerts.guid], readers: this.#readers.guids('alert') },
     ];
     if (this.#service) {
       const { replies, requests } = this.#service;
@@ -235,12 +166,4 @@ export class Session {
     }
     this.#graph.publish(graph);
   }
-}
-
-/** Unlike any other, which is all that is asked of it (8.2.4.2): no secret. Begins with the vendor id (9.3.1.5). */
-function newPrefix(): string {
-  const octets = Buffer.alloc(12);
-  octets.writeUInt32BE((process.pid ^ (Date.now() >>> 0)) >>> 0, 2);
-  for (let i = 6; i < 12; i += 1) octets[i] = Math.floor(Math.random() * 256);
-  return octets.toString('hex');
 }

@@ -39,7 +39,6 @@ function setUp() {
     listener: {
       onHealthStatus: (status) => statuses.push(status),
       onAlert: (alert) => alerts.push(alert),
-      onSafeShutdown: null,
     },
   });
   return { arrivals, statuses, alerts, lines, clock };

@@ -8,7 +8,12 @@ import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
 
-type Options = Pick<GraphOptions, 'listener' | 'localNode' | 'log' | 'monotonicSeconds'>;
+interface Options extends Pick<GraphOptions, 'localNode' | 'log' | 'monotonicSeconds'> {
+  readonly listener: {
+    onHealthStatus(status: HealthStatus, topic: string): void;
+    onAlert(alert: Alert, topic: string): void;
+  };
+}
 
 /** A conflict of names is shown for so long after it was last noticed. */
 const CONFLICT_SECONDS = 60;
@@ -55,14 +60,14 @@ export class Arrivals {
     if (status === null) return;
     if (status.node_name === this.#options.localNode) {
       if (!this.#sent.has(healthKey(status))) this.#onConflict(topic);
-    } else if (!twice || this.#taken.add(JSON.stringify(status))) this.#options.listener.onHealthStatus(status);
+    } else if (!twice || this.#taken.add(JSON.stringify(status))) this.#options.listener.onHealthStatus(status, topic);
   }
 
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
     if (alert === null || this.#sent.has(alertKey(alert))) return;
     if (alert.alert_id.startsWith(`${this.#options.localNode}/`)) this.#onConflict(topic);
-    else if (!twice || this.#taken.add(JSON.stringify(alert))) this.#options.listener.onAlert(alert);
+    else if (!twice || this.#taken.add(JSON.stringify(alert))) this.#options.listener.onAlert(alert, topic);
   }
 
   #read<T>(type: MessageType, serialized: Buffer, topic: string, check: (message: unknown) => Checked<T>): T | null {

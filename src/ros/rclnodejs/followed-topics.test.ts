@@ -1,6 +1,6 @@
 import t from 'tap';
 import { graphNames } from '../names.ts';
-import { MAX_FOLLOWED_TOPICS, offersLess, topicsToFollow } from './followed-topics.ts';
+import { MAX_FOLLOWED_TOPICS, offersLess, subscribedTopics, topicsToFollow } from './followed-topics.ts';
 
 const HEALTH = 'edge_health_interfaces/msg/HealthStatus';
 const ALERT = 'edge_health_interfaces/msg/Alert';
@@ -50,4 +50,21 @@ t.test('publishers that offer less', async (t) => {
   t.equal(offersLess({ reliability: 1, durability: 1 }), false);
   t.equal(offersLess({ reliability: 2, durability: 1 }), true, 'best effort');
   t.equal(offersLess({ reliability: 1, durability: 2 }), true, 'volatile');
+});
+
+t.test('a subscription: what is named, and where nothing is named all of that type', async (t) => {
+  const graph = [
+    { name: '/well/being', types: [HEALTH] },
+    { name: '/a/health_status', types: [HEALTH] },
+    { name: '/alarms', types: [ALERT] },
+    { name: '/rosout', types: ['rcl_interfaces/msg/Log'] },
+  ];
+  t.same(subscribedTopics(graph, { healthStatus: '/health_status', alerts: '/alerts' }), own);
+  t.same(subscribedTopics([], { healthStatus: null, alerts: null }), []);
+  t.same(subscribedTopics(graph, { healthStatus: null, alerts: '/alerts' }), [
+    { topic: '/alerts', kind: 'alert' },
+    { topic: '/a/health_status', kind: 'health' },
+    { topic: '/well/being', kind: 'health' },
+  ]);
+  t.same(subscribedTopics(graph, { healthStatus: '/health_status', alerts: null }), [own[0], { topic: '/alarms', kind: 'alert' }]);
 });

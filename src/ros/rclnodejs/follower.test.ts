@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import { graphNames } from '../names.ts';
 import type { Arrivals } from './arrivals.ts';
+import { topicsToFollow } from './followed-topics.ts';
 import { Follower } from './follower.ts';
 import { FakeLibrary, FakeNode } from './testing/fake-library.ts';
 
@@ -26,7 +27,13 @@ function setUp() {
   } as unknown as Arrivals;
   const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
   const lines: string[] = [];
-  const follower = new Follower({ library: library.asRclnodejs(), node, names, arrivals, log: (_level, message) => lines.push(message) });
+  const follower = new Follower({
+    library: library.asRclnodejs(),
+    node,
+    topics: (graph) => topicsToFollow(graph, names),
+    arrivals,
+    log: (_level, message) => lines.push(message),
+  });
   const topics = (): string[] => node.subscriptions.map(({ topic, qos }) => `${topic} ${qos.reliability}${qos.durability}`);
   return { follower, node, graph: library.graph, arrived, lines, topics };
 }

@@ -1,15 +1,15 @@
 import type { Log } from '../../core/ports.ts';
-import type { GraphNames } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type FollowedTopic, offersLess, topicsToFollow } from './followed-topics.ts';
+import { type FollowedTopic, type GraphTopics, offersLess } from './followed-topics.ts';
 import { anyQos, type GuardCondition, type RclNode, type Rclnodejs, type RclSubscription, rawType, reliableQos } from './library.ts';
 
 export interface FollowerOptions {
   readonly library: Rclnodejs;
   /** The node that the subscriptions belong to; it spins. */
   readonly node: RclNode;
-  readonly names: GraphNames;
+  /** What to listen to, as the graph is now; of an empty graph: what is listened to from the start, and always. */
+  readonly topics: (graph: GraphTopics) => readonly FollowedTopic[];
   readonly arrivals: Arrivals;
   readonly log: Log;
 }
@@ -27,18 +27,18 @@ const DEPTH = 1000;
 /** Subscriptions to topics that nobody publishes on any more go after so many looks. */
 const SILENT_LOOKS = 12;
 
-/** Keeps subscriptions to every topic of health statuses and alerts on the graph. */
+/** Keeps subscriptions to the topics of health statuses and alerts on the graph that are wanted. */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #guard: GuardCondition;
   readonly #following = new Map<string, Following>();
   #changes: readonly (() => void)[] = [];
 
-  /** Subscribes to the own topics at once; the node must not spin yet. */
+  /** Subscribes at once to what is always listened to; the node must not spin yet. */
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#guard = options.node.createGuardCondition(() => this.#change());
-    for (const wanted of topicsToFollow([], options.names)) this.#follow(wanted, false);
+    for (const wanted of options.topics([])) this.#follow(wanted, false);
   }
 
   /** How many subscriptions of this process there are to a topic. */
@@ -49,8 +49,8 @@ export class Follower {
 
   /** Looks at the graph for topics that came or went, or whose publishers offer less than the contract asks for. */
   look(): void {
-    const { node, names } = this.#options;
-    const wanted = topicsToFollow(node.getTopicNamesAndTypes(), names);
+    const { node, topics } = this.#options;
+    const wanted = topics(node.getTopicNamesAndTypes());
     const changes: (() => void)[] = [];
     for (const one of wanted) {
       const publishers = node.getPublishersInfoByTopic(one.topic);
@@ -59,7 +59,7 @@ export class Follower {
       const less = publishers.some(({ qos_profile }) => offersLess(qos_profile));
       if (!following || (less && following.any === null)) changes.push(() => this.#follow(one, less));
     }
-    const kept = new Set(topicsToFollow([], names).map(({ topic }) => topic));
+    const kept = new Set(topics([]).map(({ topic }) => topic));
     for (const [topic, { silentLooks }] of this.#following) {
       if (silentLooks >= SILENT_LOOKS && !kept.has(topic)) changes.push(() => this.#leave(topic));
     }

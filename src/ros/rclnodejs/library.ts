@@ -1,5 +1,8 @@
 import { join } from 'node:path';
-import { addonFile } from './prepared.ts';
+import type { Log } from '../../core/ports.ts';
+import type { GraphPlace } from '../graph.ts';
+import { applyVariables, placeVariables } from './place.ts';
+import { addonFile, type Prepared } from './prepared.ts';
 
 /**
  * The part of rclnodejs 2 that is used here. Messages go through it serialized: their bytes are made and read by this product's
@@ -127,6 +130,20 @@ export function keepErrors(node: RclNode, onError: (error: Error) => void): void
   };
 }
 
+/** Neither parameters nor rosout: the product has its own configuration and log, and each costs endpoints and memory. */
+const BARE: NodeOptions = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
+
+/** A node that outlives whatever arrives. */
+export function bareNode(
+  library: Rclnodejs,
+  context: RclContext,
+  { name, namespace, log }: { readonly name: string; readonly namespace: string; readonly log: Log },
+): RclNode {
+  const node = new library.Node(name, namespace, context, BARE, [], false);
+  keepErrors(node, (error) => log('warning', 'rclnodejs could not take what arrived', { node: name, error: error.message }));
+  return node;
+}
+
 /**
  * Leaves a callback of rclnodejs, which native code runs outside of Node's own callbacks: promises that are settled there would
  * not go on before something else happens in the process.
@@ -155,4 +172,32 @@ export function loadRclnodejs(folder: string): Rclnodejs {
   const library = loaded.default ?? loaded;
   library.removeSignalHandlers();
   return library;
+}
+
+export interface RclPlace {
+  readonly prepared: Prepared;
+  readonly place: GraphPlace;
+  /** SROS2 enclave; null: as the environment says. */
+  readonly enclave: string | null;
+  /** For tests; otherwise the prepared copy. */
+  readonly load?: (folder: string) => Rclnodejs;
+}
+
+/**
+ * Loads rclnodejs, initialises rcl at that place and has something made in it: to be called in a process whose environment is that of
+ * `environmentFor`. Where that fails nothing is left running.
+ */
+export async function withRcl<T>(at: RclPlace, make: (library: Rclnodejs, context: RclContext) => T): Promise<T> {
+  applyVariables(process.env, placeVariables(at.prepared.distro, at.place));
+  const library = (at.load ?? loadRclnodejs)(at.prepared.folder);
+  const context = new library.Context();
+  try {
+    // Without rcl's own log files: the product logs elsewhere, and a home folder need not be writable then.
+    const named = at.enclave === null ? [] : ['--enclave', at.enclave];
+    await library.init(context, ['--ros-args', '--disable-external-lib-logs', ...named]);
+    return make(library, context);
+  } catch (error) {
+    if (!context.isShutdown()) context.shutdown();
+    throw error;
+  }
 }

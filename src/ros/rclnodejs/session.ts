@@ -1,8 +1,9 @@
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { Arrivals } from './arrivals.ts';
+import { topicsToFollow } from './followed-topics.ts';
 import { Follower } from './follower.ts';
-import { keepErrors, later, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
+import { bareNode, later, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
@@ -14,8 +15,6 @@ export interface SessionOptions extends GraphOptions {
 
 /** Keep last of every topic (contract). */
 const DEPTH = 10;
-/** Neither parameters nor rosout: the product has its own configuration and log, and each costs endpoints and memory. */
-const BARE = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
 /** How long stopping waits for subscribers that have not confirmed the last alerts and shutdown steps. */
 const ACKNOWLEDGED_WITHIN_NS = 250_000_000n;
 
@@ -32,11 +31,7 @@ export class Session {
     this.#context = context;
     this.#options = options;
     const { names, listener, spinMilliseconds } = options;
-    const node = (name: string): RclNode => {
-      const made = new library.Node(name, names.namespace, context, BARE, [], false);
-      keepErrors(made, (error) => options.log('warning', 'rclnodejs could not take what arrived', { node: name, error: error.message }));
-      return made;
-    };
+    const node = (name: string): RclNode => bareNode(library, context, { name, namespace: names.namespace, log: options.log });
     const healthMonitor = node(names.nodes.healthMonitor);
     const thresholdMonitor = node(names.nodes.thresholdMonitor);
     const alertPublisher = node(names.nodes.alertPublisher);
@@ -54,7 +49,9 @@ export class Session {
       }),
     };
     const { arrivals, gather, log } = options;
-    this.#follower = gather ? new Follower({ library, node: thresholdMonitor, names, arrivals, log }) : null;
+    this.#follower = gather
+      ? new Follower({ library, node: thresholdMonitor, topics: (graph) => topicsToFollow(graph, names), arrivals, log })
+      : null;
     const handler = listener.onSafeShutdown;
     if (handler) {
       const options = { qos: library.QoS.profileServicesDefault };

@@ -9,18 +9,11 @@ import type { GraphOptions, RosDetails, RosTransport } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
 import { Arrivals } from './arrivals.ts';
-import { loadRclnodejs, type Rclnodejs } from './library.ts';
-import { applyVariables, placeVariables } from './place.ts';
-import type { Prepared } from './prepared.ts';
+import { type RclPlace, withRcl } from './library.ts';
 import { Session, type TopicName } from './session.ts';
 
-export interface RclnodejsOptions extends GraphOptions {
-  readonly prepared: Prepared;
-  /** SROS2 enclave; null: as the environment says. */
-  readonly enclave: string | null;
+export interface RclnodejsOptions extends GraphOptions, RclPlace {
   readonly spinMilliseconds?: number;
-  /** For tests; otherwise the prepared copy. */
-  readonly load?: (folder: string) => Rclnodejs;
 }
 
 /** The executor wakes up twice a second when nothing happens; a message or a request wakes it at once. */
@@ -55,24 +48,11 @@ export class RclnodejsTransport implements RosTransport {
 
   /** Loads rclnodejs and initialises rcl: to be called in a process whose environment is that of `environmentFor`. */
   async start(): Promise<void> {
-    const { prepared, place, enclave } = this.#options;
-    applyVariables(process.env, placeVariables(prepared.distro, place));
-    const library = (this.#options.load ?? loadRclnodejs)(prepared.folder);
-    const context = new library.Context();
-    try {
-      // Without rcl's own log files: the product logs elsewhere, and a home folder need not be writable then.
-      const named = enclave === null ? [] : ['--enclave', enclave];
-      await library.init(context, ['--ros-args', '--disable-external-lib-logs', ...named]);
-      this.#session = new Session(library, context, {
-        ...this.#options,
-        log: this.#log,
-        arrivals: this.#arrivals,
-        spinMilliseconds: this.#options.spinMilliseconds ?? SPIN_MS,
-      });
-    } catch (error) {
-      if (!context.isShutdown()) context.shutdown();
-      throw error;
-    }
+    const spinMilliseconds = this.#options.spinMilliseconds ?? SPIN_MS;
+    this.#session = await withRcl(
+      this.#options,
+      (library, context) => new Session(library, context, { ...this.#options, log: this.#log, arrivals: this.#arrivals, spinMilliseconds }),
+    );
     this.#lookAfter(FIRST_LOOK_MS);
   }
 

@@ -1,0 +1,125 @@
+import type { Alert } from '../../core/alert.ts';
+import type { HealthStatus } from '../../core/health-status.ts';
+import type { Log } from '../../core/ports.ts';
+import { decode } from '../../rtps/cdr.ts';
+import type { EndpointData } from '../../rtps/discovery-data.ts';
+import type { LocalReader } from '../../rtps/endpoints.ts';
+import type { Participant } from '../../rtps/participant.ts';
+import { type Guid, Malformed } from '../../rtps/protocol.ts';
+import type { Received } from '../../rtps/reader.ts';
+import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
+import type { MessageType } from '../interfaces.ts';
+import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
+import { typeHashData } from './names.ts';
+
+/** Keep last of every topic (contract). */
+const DEPTH = 10;
+/** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
+const MAX_GATHERING = 1088;
+/**
+ * So many of them everybody is told of, as of any subscription; of further ones only whoever publishes there. Each would be announced to
+ * every participant, and several of each robot make that a square of their number.
+ */
+const MAX_KNOWN_TO_ALL = 32;
+
+/** What a writer offers and a reader asks for. */
+type Offer = 'whole' | 'volatile' | 'best effort';
+
+/** As much as the writer promises: one that offers less than the contract asks for is read all the same. */
+function offerOf({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Offer {
+  if (!reliable) return 'best effort';
+  return transientLocal ? 'whole' : 'volatile';
+}
+
+export type Kind = 'health' | 'alert';
+
+const TYPES: Readonly<Record<Kind, MessageType>> = { health: HEALTH_STATUS, alert: ALERT };
+
+export interface TopicReadersOptions {
+  /** Whether a topic that somebody publishes on, by its DDS name, is to be read. */
+  readonly wants: (topic: string, kind: Kind) => boolean;
+  readonly onHealthStatus: (status: HealthStatus, received: Received, topic: string) => void;
+  readonly onAlert: (alert: Alert, received: Received, topic: string) => void;
+  /** A message that was well-formed, but not what it should be. */
+  readonly onRefused: (topic: string, reason: string) => void;
+  /** There is another reader that everybody is told of. */
+  readonly onChange: () => void;
+  readonly log: Log;
+}
+
+/** The readers of health statuses and alerts of a participant: for each topic one for each thing that its writers promise. */
+export class TopicReaders {
+  readonly #options: TopicReadersOptions;
+  readonly #participant: Participant;
+  readonly #readers = new Map<string, { readonly kind: Kind; readonly reader: LocalReader }>();
+
+  constructor(participant: Participant, options: TopicReadersOptions) {
+    this.#participant = participant;
+    this.#options = options;
+  }
+
+  /** Those that count as a node's, for `ros2 node info`. */
+  guids(kind: Kind): Guid[] {
+    return [...this.#readers.values()]
+      .filter((entry) => entry.kind === kind && !entry.reader.options.isDiscreet)
+      .map(({ reader }) => reader.guid);
+  }
+
+  /** For the participant's `onRemoteWriter`. */
+  onRemoteWriter({ topic, type, qos }: EndpointData): void {
+    for (const kind of ['health', 'alert'] as const) {
+      if (type !== TYPES[kind].ddsName || !this.#options.wants(topic, kind)) continue;
+      this.read(topic, kind, offerOf({ reliable: qos.reliable, transientLocal: qos.durability > 0 }));
+    }
+  }
+
+  /** Reads a topic, whether somebody publishes there already or not. */
+  read(topic: string, kind: Kind, offer: Offer = 'whole'): void {
+    const key = `${topic} ${offer}`;
+    if (this.#readers.has(key)) return;
+    const { log, onAlert, onChange, onHealthStatus } = this.#options;
+    if (this.#readers.size >= MAX_GATHERING) {
+      log('warning', 'too many topics of others: one is not read', { topic, most: MAX_GATHERING });
+      return;
+    }
+    const type = TYPES[kind];
+    const take =
+      kind === 'health'
+        ? this.#taking(topic, type, healthStatusFrom, (status, received) => onHealthStatus(status, received, topic))
+        : this.#taking(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
+    const isDiscreet = this.#readers.size >= MAX_KNOWN_TO_ALL;
+    const reader = this.#participant.createReader({
+      topic,
+      isDiscreet,
+      type: type.ddsName,
+      reliable: offer !== 'best effort',
+      transientLocal: offer === 'whole',
+      depth: DEPTH,
+      userData: typeHashData(type),
+      // A writer that offers more is matched here too, and read by the reader that asks for that.
+      onSample: (received) => {
+        if (offerOf(received.writer) === offer) take(received);
+      },
+    });
+    this.#readers.set(key, { kind, reader });
+    if (!isDiscreet) onChange();
+  }
+
+  #taking<T>(
+    topic: string,
+    type: MessageType,
+    check: (message: unknown) => Checked<T>,
+    take: (value: T, received: Received) => void,
+  ): (received: Received) => void {
+    return (received) => {
+      const { address, data } = received;
+      if (!data.payload || data.isKey) return;
+      const checked = check(decode(type, data.payload));
+      if (checked.ok) take(checked.value, received);
+      else {
+        this.#options.onRefused(topic, `${checked.reason} (from ${address})`);
+        throw new Malformed(checked.reason);
+      }
+    };
+  }
+}
