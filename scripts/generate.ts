@@ -1,12 +1,13 @@
 /**
  * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page and manual page, the
- * OpenAPI document, the ROS types and Grafana's dashboards. With --check it only compares, and fails where a file is out of date.
+ * OpenAPI document, the schema of the harness's reports, the ROS types and Grafana's dashboards. With --check it only compares, and fails where a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dashboardFiles } from '../ops/fleet/grafana/dashboards.ts';
 import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
 import { openApiDocument } from '../src/http/api/openapi.ts';
 import { changelogDay, renderConfigManual } from './deb/manual.ts';
+import { harnessReportSchema } from './harness-report-schema.ts';
 import { readDefinitions } from './ros/definitions.ts';
 import { renderInterfaces } from './ros/render.ts';
 
@@ -15,6 +16,7 @@ const files: Readonly<Record<string, string>> = {
   'config/edge_health_config.yaml': renderDefaultYaml(),
   'docs/configuration.md': renderReference(),
   'docs/man/edge_health_config.5': renderConfigManual(version, changelogDay()),
+  'docs/harness-report.schema.json': `${JSON.stringify(harnessReportSchema(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,
   'src/ros/interfaces.generated.ts': renderInterfaces(readDefinitions()),
   ...dashboardFiles(),

@@ -1,0 +1,54 @@
+import t from 'tap';
+import { compose } from '../compose.ts';
+import { badWeek } from '../testing/bad-week.ts';
+import { nothing, perfectWeek } from '../testing/runs.ts';
+import { columnsOf, endOf } from './columns.ts';
+import { LANES, marksAt, marksOf } from './marks.ts';
+
+t.test('columns go from the begin to the end of the run, with nothing in the gaps', async (t) => {
+  const { series } = compose(badWeek());
+  const end = endOf(series);
+  t.equal(end, 604_800 + 15_300);
+  const { times, values } = columnsOf(series, end);
+  t.equal(times[0], series.begun_epoch_seconds);
+  t.equal(times.at(-1), series.begun_epoch_seconds + end);
+  t.ok(
+    times.every((time, index) => index === 0 || time > (times[index - 1] as number)),
+    'times only grow',
+  );
+  for (const column of Object.values(values)) t.equal(column.length, times.length);
+  const absence = times.findIndex((time) => time > series.begun_epoch_seconds + 189_960);
+  t.equal(values.rate_percent[absence], null, 'no line leads over the time in which nobody watched');
+  t.equal(values.rate_percent[times.indexOf(series.begun_epoch_seconds + 310_020)], 100);
+});
+
+t.test('a series without gaps gets a point at its begin and no other', async (t) => {
+  const { series } = compose(perfectWeek());
+  const { times } = columnsOf(series, endOf(series));
+  t.equal(times.length, 10_081);
+});
+
+t.test('nothing at all still has an axis', async (t) => {
+  const { series } = compose(nothing());
+  const { times, values } = columnsOf(series, endOf(series));
+  t.same(times, [series.begun_epoch_seconds, series.begun_epoch_seconds + 60]);
+  t.same(values.celsius, [null, null]);
+  t.same(marksOf(series, 60), []);
+});
+
+t.test('everything that happened is a mark with words, and is found where it is', async (t) => {
+  const { series } = compose(badWeek());
+  const begun = series.begun_epoch_seconds;
+  const marks = marksOf(series, endOf(series));
+  t.equal(marks.length, 124 + 3 + 2 + 1 + 2);
+  t.same([...new Set(marks.map(({ lane }) => lane))].sort(), [...LANES].sort(), 'one of each kind');
+  const texts = (at: number, lane: (typeof LANES)[number] | null = null) => marksAt(marks, begun + at, 30, lane).map(({ text }) => text);
+  t.match(texts(130_010), [/^Restart of the service: watchdog, SIGABRT · 2026-03-03 19:36:40 UTC$/]);
+  t.match(texts(400_500), [/^Not watched for 15 min: machine off or booting/]);
+  t.match(texts(93_000), [/^Suspended for 2 h/]);
+  t.match(texts(250_000), [/^Clock put forward by 1 h/]);
+  t.match(texts(260_000), [/^Clock put back by 1 h/]);
+  t.match(texts(600_000, 'CRITICAL'), [/^CRITICAL: temperature, open at the end \(robot_7\/temperature\/01JC\)/]);
+  t.match(texts(400_900), [/machine off/, /^Restart of the service: reboot · /]);
+  t.same(texts(1000), []);
+});

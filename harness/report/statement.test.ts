@@ -1,0 +1,87 @@
+import t from 'tap';
+import { compose, type ReportInput } from './compose.ts';
+import { duration } from './figures.ts';
+import { badWeek } from './testing/bad-week.ts';
+import { evidence, nothing, perfectWeek, tenMinutes } from './testing/runs.ts';
+
+const WEEK = 604_800;
+const stated = (input: ReportInput) => {
+  const { is_168_hour_verdict, statement, verdict } = compose(input);
+  return { is_168_hour_verdict, statement, verdict };
+};
+
+t.test('a short run says first of all what it is not', async (t) => {
+  t.same(stated(tenMinutes()), {
+    verdict: 'INCOMPLETE',
+    is_168_hour_verdict: false,
+    statement: 'This run lasted 10 min. It is not the 168-hour verdict. Nothing has failed. Evidence is missing for Uptime and Stability.',
+  });
+  const failed = tenMinutes();
+  const judgements = failed.judgements.map((one) => (one.criterion === 'alerts' ? { ...one, verdict: 'FAIL' as const } : one));
+  t.same(
+    stated({ ...failed, judgements }).statement,
+    'This run lasted 10 min. It is not the 168-hour verdict. Failed: Alerts. Evidence is missing for Uptime and Stability.',
+  );
+  const ongoing = { ...failed, evidence: { ...evidence(600), ended: false, watched: [{ from: 0, to: 185, awakeSeconds: 185 }] } };
+  t.match(
+    stated(ongoing).statement,
+    /^This run has lasted 3 min 5 s of the 10 min planned\. It is not the 168-hour verdict\. Nothing has failed so far\./,
+  );
+});
+
+t.test('a week says what it found, and does not hide where nobody watched', async (t) => {
+  t.same(stated(perfectWeek()), {
+    verdict: 'PASS',
+    is_168_hour_verdict: true,
+    statement: 'This is the verdict of a run of 168 h: PASS. All six criteria are met.',
+  });
+  t.same(stated(badWeek()), {
+    verdict: 'FAIL',
+    is_168_hour_verdict: true,
+    statement:
+      'This is the verdict of a run of 168 h: FAIL. Failed: Uptime, Reliability, Stability and Alerts. Evidence is missing for Data integrity. ' +
+      'For another 4 h 15 min in between nobody watched; that counts neither for nor against the service.',
+  });
+});
+
+t.test('a week that has not ended is no verdict, unless it has failed already', async (t) => {
+  const unfinished = { ...evidence(WEEK), ended: false, watched: [{ from: 0, to: 36_000, awakeSeconds: 36_000 }] };
+  const judgements = tenMinutes().judgements;
+  t.match(
+    stated({ ...perfectWeek(), judgements, evidence: unfinished }).statement,
+    /^This run of 168 h has not ended: 10 h were watched so far\. It is not the verdict yet\. Nothing has failed so far\./,
+  );
+  t.match(stated({ ...badWeek(), evidence: unfinished }).statement, /^This run of 168 h has failed after 10 h\. Failed: Uptime,/);
+  t.match(stated(nothing()).statement, /has not ended: nothing was watched so far\. It is not the verdict yet\./);
+});
+
+t.test('what was put together afterwards is not the verdict, though it may pass', async (t) => {
+  const input = perfectWeek();
+  const collected = stated({ ...input, evidence: { ...input.evidence, origin: 'collected' } });
+  t.equal(collected.is_168_hour_verdict, false);
+  t.equal(collected.verdict, 'PASS');
+  t.match(
+    collected.statement,
+    /collected from 2026-03-02 07:30:00 UTC to 2026-03-09 07:30:00 UTC\. Nobody watched.*It is not the 168-hour verdict\. All six criteria are met\.$/,
+  );
+});
+
+t.test('durations are never rounded up', async (t) => {
+  t.equal(duration(0), '0 s');
+  t.equal(duration(59.9), '59 s');
+  t.equal(duration(600), '10 min');
+  t.equal(duration(599.99), '9 min 59 s');
+  t.equal(duration(3600), '1 h');
+  t.equal(duration(WEEK - 1), '167 h 59 min');
+  t.equal(duration(WEEK), '168 h');
+});
+
+t.test('notes tell of torn lines, suspends and a set clock, each once', async (t) => {
+  const input = badWeek();
+  const { notes } = compose({ ...input, run: { ...input.run, notes: ['twice', 'twice'] } });
+  t.match(notes[0], /^1 line of the record was cut off/);
+  t.match(notes[1], /The wall clock was set twice\. Nothing is judged by it/);
+  t.match(notes[2], /suspended once, for 2 h in all/);
+  t.same(notes.slice(3), ['twice']);
+  t.same(compose(perfectWeek()).notes, []);
+});

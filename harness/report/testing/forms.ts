@@ -1,0 +1,35 @@
+import { bundleHarnessChart } from '../../../scripts/harness-chart.ts';
+import type { PageAssets } from '../assets.ts';
+import { compose, type ReportInput } from '../compose.ts';
+import type { ReportFile } from '../digest.ts';
+import type { ReportDocument } from '../document.ts';
+import { render } from '../render.ts';
+
+let bundled: Promise<PageAssets> | null = null;
+
+/** Script and style sheet as the build makes them, from these sources. */
+export function assets(): Promise<PageAssets> {
+  bundled ??= bundleHarnessChart();
+  return bundled;
+}
+
+export async function forms(input: ReportInput): Promise<{ document: ReportDocument; files: Readonly<Record<ReportFile, string>> }> {
+  const document = compose(input);
+  return { document, files: render(document, await assets()) };
+}
+
+/** What a page says, without its script, style sheet, data and marks. */
+export function textOfPage(html: string): string {
+  return unescaped(
+    html
+      .replaceAll(/<(script|style)\b[^>]*>.*?<\/\1>/gs, '')
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' '),
+  );
+}
+
+export function unescaped(text: string): string {
+  return text
+    .replaceAll(/&(lt|gt|quot|apos|#39);/g, (_, name: string) => ({ lt: '<', gt: '>', quot: '"', apos: "'", '#39': "'" })[name] as string)
+    .replaceAll('&amp;', '&');
+}

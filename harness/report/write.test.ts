@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { begin, minute } from '../record/testing/entries.ts';
+import { readPageAssets } from './assets.ts';
+import { compose } from './compose.ts';
+import { digestOf, REPORT_FILES, statedDigest } from './digest.ts';
+import type { ReportDocument } from './document.ts';
+import { badWeek } from './testing/bad-week.ts';
+import { recorded } from './testing/recorded.ts';
+import { perfectWeek } from './testing/runs.ts';
+import { writeDocument, writeReports } from './write.ts';
+
+const ASSETS = { script: 'void 0', style: 'p { margin: 0 }' };
+
+t.test('the report of a record: four files that belong together, and nothing else', async (t) => {
+  const folder = temporaryFolder(t);
+  recorded(folder, [begin(), minute(1), minute(2)]);
+  const before = readdirSync(folder);
+  const written = await writeReports(folder, Date.UTC(2026, 3, 1));
+  t.equal(written.verdict, 'INCOMPLETE');
+  t.match(written.statement, /^This run of 168 h has not ended: 2 min were watched so far\. It is not the verdict yet\./);
+  t.same(
+    written.files,
+    REPORT_FILES.map((name) => join(folder, name)),
+  );
+  t.same(readdirSync(folder).sort(), [...before, ...REPORT_FILES].sort());
+  const json = readFileSync(join(folder, 'report.json'), 'utf8');
+  const { made, verdict } = JSON.parse(json) as ReportDocument;
+  t.same([made, verdict], ['2026-04-01T00:00:00.000Z', 'INCOMPLETE']);
+  for (const name of REPORT_FILES)
+    if (name !== 'report.json') t.equal(statedDigest(name, readFileSync(join(folder, name), 'utf8')), digestOf(json), name);
+});
+
+t.test('a new report takes the place of the old one', async (t) => {
+  const folder = temporaryFolder(t);
+  await writeDocument(folder, compose(badWeek()), ASSETS);
+  const old = statSync(join(folder, 'report.html')).ino;
+  await writeDocument(folder, compose(perfectWeek()), ASSETS);
+  t.match(readFileSync(join(folder, 'report.md'), 'utf8'), /^# edge-health reliability report: PASS/);
+  t.not(statSync(join(folder, 'report.html')).ino, old, 'who had it open reads on in the old one');
+});
+
+t.test(
+  'a disk that fills up: every file is whole, and those that are not of this report say so',
+  { skip: whyNotMountable() ?? false },
+  async (t) => {
+    const disk = new SmallDisk(t);
+    await writeDocument(disk.folder, compose(badWeek()), ASSETS);
+    const digest = digestOf(readFileSync(join(disk.folder, 'report.json'), 'utf8'));
+    disk.fill();
+    await t.rejects(writeDocument(disk.folder, compose(perfectWeek()), ASSETS), { code: 'ENOSPC' });
+    t.equal(digestOf(readFileSync(join(disk.folder, 'report.json'), 'utf8')), digest);
+    t.equal(statedDigest('report.html', readFileSync(join(disk.folder, 'report.html'), 'utf8')), digest);
+  },
+);
+
+t.test('without the program that draws charts there is a report all the same, which says so', async (t) => {
+  const folder = temporaryFolder(t);
+  const none = readPageAssets(folder);
+  t.same(none, { script: '', style: '' });
+  await writeDocument(folder, compose(badWeek()), none);
+  const page = readFileSync(join(folder, 'report.html'), 'utf8');
+  t.match(page, /The charts are missing/);
+  t.match(page, /97\.53 %/);
+  writeFileSync(join(folder, 'harness-chart.js'), 'one');
+  writeFileSync(join(folder, 'harness-chart.css'), 'two');
+  t.same(readPageAssets(folder), { script: 'one', style: 'two' });
+});
