@@ -28,6 +28,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   ros: { about: 'both ROS 2 transports: latency, cost, 1,000 statuses a second', boundMinutes: 15, long: 1 },
   fleet: { about: 'one appliance and 10, 100, 300 robots on the ROS 2 graph', boundMinutes: 30 },
   ops: { about: 'the scheduler of operations with all jobs, for an hour', boundMinutes: 4, long: 6 },
+  harness: { about: 'the harness over a week: its record and its report', boundMinutes: 5 },
 };
 const ORDER = Object.keys(PROGRAMS);
 /** After being asked to end, a program has this long to end what it started. */

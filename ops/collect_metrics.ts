@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { type RestClient, ServiceUnreachable } from '../src/client/rest.ts';
 import type { Config } from '../src/config/schema.ts';
-import { appendMetrics, METRICS_FILE } from './collect/metrics-file.ts';
+import { appendMetrics } from './collect/metrics-file.ts';
+import { METRICS_FILE } from './collect/metrics-names.ts';
 import { COLUMNS, type Collected, type CollectedStatus, HEADER, metricsRows } from './collect/metrics-rows.ts';
 import { momentNow } from './collect/moment.ts';
 import { nodeValues } from './collect/node-values.ts';

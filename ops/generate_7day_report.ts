@@ -1,26 +1,30 @@
 import { join } from 'node:path';
+import type { Verdict } from '../harness/engine/judgement.ts';
+import type { ReportDocument } from '../harness/report/document.ts';
+import { writeDocument } from '../harness/report/write.ts';
 import { isoUtc } from '../src/core/time.ts';
-import { Misuse, type OpsContext, type OpsProgram, type Outcome } from './program.ts';
-import { figures, markdown } from './report/markdown.ts';
+import { Misuse, type OpsContext, type OpsProgram, type Outcome, type OutcomeStatus } from './program.ts';
 import { type Period, periodOf } from './report/period.ts';
-import { NOTE, type ReportDocument, reportOf } from './report/report.ts';
-import { writeAtomically } from './support/atomic-file.ts';
+import { reportOf } from './report/report.ts';
 import { utcDay } from './support/dated-files.ts';
 import { diskProblem } from './support/disk-problem.ts';
 import { makeFolder } from './support/folder.ts';
 
+const STATUS: Readonly<Record<Verdict, OutcomeStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
+
 export const generateReport: OpsProgram = {
   name: 'generate_7day_report',
-  summary: 'Writes the figures of the last seven days from what was collected, as report.md and report.json',
+  summary: 'Judges the last seven days by what was collected, and writes report.html, report.md, report.json and junit.xml',
   usage: 'generate_7day_report [--from TIME] [--to TIME] [--days N] [--out DIR] [--dry-run] [OPTIONS]',
-  help: `From metrics/ and alerts/ of the data folder; the service need not run. The figures are not the verdict of the
-168-hour harness. WARNING: the data is incomplete; UNKNOWN: there is none.
+  help: `From metrics/ and alerts/ of the data folder, and the stored samples where the service answers. It is judged as a run of the
+harness is; what was not collected is missing, and nothing passes on it: it is not the verdict of the 168-hour
+harness. WARNING: nothing failed, but evidence is missing; CRITICAL: something failed; UNKNOWN: there is no data.
 
   --from TIME     beginning, such as 2026-01-31 (UTC) or 2026-01-31T12:00:00Z
   --to TIME       end; otherwise now
   --days N        length; otherwise 7
   --out DIR       where the report is written; otherwise reports/7day_YYYY-MM-DD of the data folder
-  --dry-run       shows the figures and writes nothing
+  --dry-run       shows the judgements and writes nothing
 `,
   options: {
     from: { type: 'string' },
@@ -31,16 +35,18 @@ export const generateReport: OpsProgram = {
   },
   positionals: 0,
   run: async (context, { options }) => {
-    const period = periodOf(options, context.nowMs());
+    const { config, dataFolder, rest, signal, version } = context;
+    const nowMs = context.nowMs();
+    const period = periodOf(options, nowMs);
     if (typeof period === 'string') throw new Misuse(period);
-    const report = await reportOf(context.dataFolder, period, context.nowMs(), context.signal);
+    const configuredHertz = config.publish_frequency;
+    const report = await reportOf({ configuredHertz, dataFolder, nowMs, period, rest, signal, version });
     if (report === null) return unknown(nothing(context, period));
-    const folder = (options['out'] as string | undefined) ?? join(context.dataFolder, 'reports', `7day_${utcDay(period.toMs)}`);
     if (options['dry-run'] === true) return told(report, null);
+    const folder = (options['out'] as string | undefined) ?? join(dataFolder, 'reports', `7day_${utcDay(period.toMs)}`);
     try {
       await makeFolder(folder);
-      await writeAtomically(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
-      await writeAtomically(join(folder, 'report.md'), markdown(report));
+      await writeDocument(folder, report);
     } catch (error) {
       const problem = diskProblem(error, folder);
       if (problem === null) throw error;
@@ -51,19 +57,21 @@ export const generateReport: OpsProgram = {
 };
 
 function told(report: ReportDocument, folder: string | null): Outcome {
-  const { incomplete } = report;
-  const width = Math.max(...figures(report).map(([name]) => name.length));
-  const status = incomplete.length === 0 ? 'OK' : 'WARNING';
-  const where = folder === null ? 'nothing is written' : `report.md and report.json in ${folder}`;
+  const { judgements, notes, series: _, statement, verdict, ...rest } = report;
+  const status = STATUS[verdict];
+  const where = folder === null ? 'nothing is written' : `report.html, report.md, report.json and junit.xml in ${folder}`;
   return {
     status,
     lines: [
-      ...figures(report).map(([name, value]) => `${name.padEnd(width)}  ${value}`),
-      NOTE,
-      ...incomplete.map((what) => `WARNING  incomplete: ${what}`),
+      `${verdict}: ${statement}`,
+      ...judgements.flatMap(({ missing, summary, title, verdict: of }) => [
+        `${title.padEnd(14)}  ${of.padEnd(10)}  ${summary}`,
+        ...missing.map((what) => `${' '.repeat(28)}missing: ${what}`),
+      ]),
+      ...notes,
       `${status}  ${where}`,
     ],
-    document: { ...report, folder },
+    document: { verdict, statement, judgements, notes, ...rest, folder },
   };
 }
 

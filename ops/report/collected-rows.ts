@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { METRICS, type Readings } from '../../src/core/metrics.ts';
-import { METRICS_FILE, numberOf } from '../collect/metrics-file.ts';
+import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
 import { parseCsvRecord } from '../support/csv.ts';
 import { datedFiles, utcDay } from '../support/dated-files.ts';
 import { linesOf } from '../support/lines.ts';
@@ -38,6 +38,8 @@ export interface ReadCounts {
   rows: number;
   /** Lines that are no rows of ours, torn ones included. */
   foreign: number;
+  /** There are rows from before the period: collecting had begun by then. */
+  hasEarlier: boolean;
 }
 
 export interface RowReader {
@@ -49,9 +51,10 @@ const NEEDED = ['time', 'node_name', 'local', 'answered'];
 
 /** Hands over the rows of a period, day by day and within a day in the order of writing. Files of other versions may lack columns. */
 export async function readRows(folder: string, { fromMs, toMs }: Period, reader: RowReader, signal: AbortSignal): Promise<ReadCounts> {
-  const counts: ReadCounts = { files: 0, rows: 0, foreign: 0 };
   const [first, last] = [utcDay(fromMs), utcDay(toMs)];
-  const files = (await datedFiles(folder, METRICS_FILE)).filter(({ day }) => day >= first && day <= last);
+  const all = await datedFiles(folder, METRICS_FILE);
+  const counts: ReadCounts = { files: 0, rows: 0, foreign: 0, hasEarlier: all.some(({ day }) => day < first) };
+  const files = all.filter(({ day }) => day >= first && day <= last);
   files.sort((a, b) => (a.day === b.day ? numberOf(a.name) - numberOf(b.name) : a.day < b.day ? -1 : 1));
   for (const { name } of files) {
     counts.files += 1;
@@ -68,7 +71,8 @@ export async function readRows(folder: string, { fromMs, toMs }: Period, reader:
         }
         const row = columns.read(line);
         if (row === null) counts.foreign += 1;
-        else if (row.ms >= fromMs && row.ms < toMs) {
+        else if (row.ms < fromMs) counts.hasEarlier = true;
+        else if (row.ms < toMs) {
           counts.rows += 1;
           reader.node(row);
           if (row.local) reader.service(columns.service(row));

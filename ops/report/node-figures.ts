@@ -65,3 +65,19 @@ export class NodeSums {
       .sort((a, b) => Number(b.local) - Number(a.local) || (a.node_name < b.node_name ? -1 : 1));
   }
 }
+
+/** Longer lists are cut. */
+const MOST_NODES = 50;
+
+/** What the nodes measured, a line each for people. */
+export function nodeNotes(figures: readonly NodeFigures[]): string[] {
+  const notes = figures.slice(0, MOST_NODES).map(({ metrics, node_name, rows, silent_rows }) => {
+    const values = METRICS.flatMap((metric) => {
+      const of = metrics[metric];
+      return of === null ? [] : [`${metric} ${of.mean} (${of.min} to ${of.max})`];
+    });
+    const silent = silent_rows > 0 ? `, silent in ${silent_rows}` : '';
+    return `${node_name}, mean (least to greatest) over ${rows} rows${silent}: ${values.join(', ') || 'nothing was available'}.`;
+  });
+  return figures.length > MOST_NODES ? [...notes, `${figures.length - MOST_NODES} more nodes are in metrics/.`] : notes;
+}

@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { ServiceRow } from './collected-rows.ts';
+import { countSamples } from './counters.ts';
+import { inOrder } from './timeline.ts';
+
+const BEGIN = Date.parse('2026-03-01T00:00:00.000Z');
+
+interface Step {
+  readonly seconds: number;
+  readonly slept: number;
+  readonly reboots: boolean;
+  readonly restarts: boolean;
+  readonly answered: boolean;
+  /** Of the slots, in percent. */
+  readonly taken: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  seconds: fc.integer({ min: 1, max: 400 }),
+  slept: fc.integer({ min: 0, max: 50 }),
+  reboots: fc.nat(19).map((n) => n === 0),
+  restarts: fc.nat(9).map((n) => n === 0),
+  answered: fc.nat(4).map((n) => n > 0),
+  taken: fc.integer({ min: 0, max: 100 }),
+});
+
+function rowsOf(steps: readonly Step[]): ServiceRow[] {
+  let [at, boot, bootedAt, run, slept, samples] = [0, 0, -1000, 0, 0, 500];
+  return steps.map(({ answered, reboots, restarts, seconds, slept: sleeps, taken }) => {
+    at += seconds;
+    slept += Math.min(sleeps, seconds);
+    samples += Math.floor(((seconds - Math.min(sleeps, seconds)) * taken) / 100);
+    if (reboots) {
+      boot += 1;
+      [bootedAt, slept] = [at - 5, 0];
+    }
+    if (reboots || restarts) {
+      run += 1;
+      samples = Math.floor((Math.min(5, seconds) * taken) / 100);
+    }
+    const bootSeconds = at - bootedAt;
+    return {
+      node: 'unit_7',
+      ms: BEGIN + at * 1000,
+      local: true,
+      answered,
+      silent: false,
+      readings: { cpu_percent: 1, memory_percent: 1, disk_percent: 1, temperature: 1 },
+      reason: '',
+      bootId: `boot/${boot}`,
+      bootSeconds,
+      monotonicSeconds: bootSeconds - slept,
+      version: '1',
+      started: answered ? `run ${run}` : null,
+      memoryBytes: 1,
+      cpuSeconds: 1,
+      hertz: answered ? 1 : null,
+      samples: answered ? samples : null,
+      missed: 0,
+      samplesLost: 0,
+      open: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
+    };
+  });
+}
+
+const steps = fc.array(step, { minLength: 1, maxLength: 60 });
+
+t.test('whatever happens, the counts are of the slots that there were, and add up', async (t) => {
+  fc.assert(
+    fc.property(steps, (of) => {
+      const rows = inOrder(rowsOf(of));
+      const { ratePercent, reliability } = countSamples(rows, 1);
+      const { expected, lost, received, unheard } = reliability;
+      const awake = of.reduce((sum, { seconds, slept }) => sum + seconds - Math.min(slept, seconds), 0);
+      if (expected > awake || received < 0 || unheard < 0 || received + unheard > expected) return false;
+      if (lost.notSampled + lost.unknown + lost.notPublished + lost.notDelivered !== expected - received) return false;
+      return ratePercent.length === rows.length && ratePercent.every((rate) => rate === null || (rate >= 0 && rate <= 100));
+    }),
+    { numRuns: 500 },
+  );
+  t.pass('added up');
+});
+
+t.test('where every slot has its sample and nothing restarts, none is lost', async (t) => {
+  fc.assert(
+    fc.property(steps, (of) => {
+      const rows = rowsOf(of.map((one) => ({ ...one, answered: true, reboots: false, restarts: false, taken: 100 })));
+      const { expected, received } = countSamples(inOrder(rows), 1).reliability;
+      return received === expected;
+    }),
+    { numRuns: 500 },
+  );
+  t.pass('none lost');
+});
+
+t.test('without rows nothing is expected', async (t) => {
+  t.match(countSamples([], 2).reliability, { by: null, hertz: 2, expected: 0, received: 0, unheard: 0 });
+});
