@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../core/ports.ts';
 import type { ServiceManager } from '../core/supervision.ts';
@@ -33,7 +33,7 @@ export function serviceManager(environment: NodeJS.ProcessEnv, sdNotifyFolder: s
     if (existsSync(join(sdNotifyFolder, 'build/Release/notify.node'))) {
       const require = process.getBuiltinModule('node:module').createRequire(join(sdNotifyFolder, 'package.json'));
       const library = require(sdNotifyFolder) as SdNotify;
-      return { via: 'sd-notify', notify: (state) => library.sendState(state) };
+      return { via: 'sd-notify', notify: withReserve((state) => library.sendState(state)) };
     }
   } catch (error) {
     problem = (error as Error).message.split('\n')[0] as string;
@@ -43,6 +43,30 @@ export function serviceManager(environment: NodeJS.ProcessEnv, sdNotifyFolder: s
   } catch (error) {
     log('warning', 'the service manager cannot be notified', { sd_notify: problem, libc: (error as Error).message });
     return null;
+  }
+}
+
+/**
+ * sd_notify(3) takes a socket each time, and nobody learns when there was no descriptor for one: the watchdog would end a service that is
+ * well. A descriptor is held in reserve for it.
+ */
+function withReserve(send: (state: string) => void): (state: string) => void {
+  let reserve = openReserve();
+  return (state) => {
+    if (reserve !== null) closeSync(reserve);
+    try {
+      send(state);
+    } finally {
+      reserve = openReserve();
+    }
+  };
+}
+
+function openReserve(): number | null {
+  try {
+    return openSync('/dev/null', 'r');
+  } catch {
+    return null; // Taken by somebody else just now; the next time there may be one.
   }
 }
 

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { NotifySocket } from '../support/notify-socket.ts';
@@ -39,6 +39,32 @@ t.test('a service under NOTIFY_SOCKET says when it is ready, how it is, that it 
   t.equal(await service.end(), 0);
   await socket.waitFor(({ state }) => state['STOPPING'] === '1');
   t.equal(socket.having('READY').length, 1);
+});
+
+t.test('a service that can open nothing any more says all the same that it gets on', async (t) => {
+  const { folder, socket } = await listen(t);
+  const environment = { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: String(WATCHDOG_MS * 1000), WATCHDOG_PID: '' };
+  const service = await RunningService.start(folder, { environment });
+  t.teardown(() => service.end());
+  await socket.waitFor(({ state }) => state['READY'] === '1');
+  await service.json('/status');
+  // A descriptor is always the lowest free number, which must be below the limit.
+  const taken = new Set(readdirSync(`/proc/${service.pid}/fd`).map(Number));
+  let lowest = 0;
+  while (taken.has(lowest)) lowest += 1;
+  execFileSync('prlimit', ['--pid', String(service.pid), `--nofile=${lowest}:`]);
+  const sinceMs = Date.now();
+  await t.rejects(fetch(`${service.url}/health`), 'nor take a connection');
+  await socket.waitFor(({ atMs, state }) => state['WATCHDOG'] === '1' && atMs > sinceMs + 2 * WATCHDOG_MS, 15);
+  const pings = socket
+    .having('WATCHDOG')
+    .map(({ atMs }) => atMs)
+    .filter((atMs) => atMs > sinceMs - WATCHDOG_MS);
+  const longest = Math.max(...pings.slice(1).map((atMs, index) => atMs - (pings[index] as number)));
+  t.ok(longest < WATCHDOG_MS, `never silent for the watchdog's time (${longest} ms)`);
+  execFileSync('prlimit', ['--pid', String(service.pid), '--nofile=1024:']);
+  t.equal((await service.get('/health')).status, 200, 'and answers again when it can');
+  t.equal(await service.end(), 0);
 });
 
 t.test('without the addon, as in a plain checkout, it notifies all the same', async (t) => {
