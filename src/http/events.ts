@@ -15,6 +15,7 @@ import {
   parseId,
   type StreamFilter,
 } from './resume.ts';
+import { connectionKey, readUnsent } from './unsent.ts';
 
 interface SentEvent {
   readonly number: number;
@@ -38,6 +39,13 @@ interface Stream {
   live: boolean;
   /** How far it was brought from the store: what is published later and was in the store already is not sent again. */
   reached: Partial<Position>;
+  /** Bytes that its reader had taken when that was looked at last. */
+  taken: number;
+}
+
+/** What the kernel has been given of a stream. */
+function sentBytes({ response: { socket } }: Stream): number {
+  return socket ? socket.bytesWritten - socket.writableLength : 0;
 }
 
 /** Events kept for clients that come back within moments. */
@@ -47,12 +55,17 @@ const AT_ONCE = 200;
 const HEARTBEAT_SECONDS = 15;
 /** Bytes that may wait for a reader who does not read; beyond it the stream is cut, and the client may resume. */
 const MAX_WAITING_BYTES = 128 * 1024;
+/** The same for all of them together, which is shared out evenly: a thousand who do not read are not worth the service's end. */
+const MAX_WAITING_BYTES_OVER_ALL = 32 * 1024 * 1024;
+/** The kernel takes megabytes for a reader before anything waits here. One who takes less than this from one heartbeat to the next does not read. */
+const LEAST_TAKEN_BYTES = 4096;
 
 /** Fans health statuses and alerts out to the readers of /events, and lets them resume where they left off. */
 export class EventHub implements Publisher {
   readonly #streams = new Set<Stream>();
   readonly #history: HistoryReader;
   readonly #max: number;
+  readonly #heartbeatSeconds: number;
   #kept: SentEvent[] = [];
   /** Of the next event. Numbers begin at 1; what comes from the store has 0. */
   #number = 1;
@@ -60,9 +73,10 @@ export class EventHub implements Publisher {
   #dropped = 0;
   #heartbeat: NodeJS.Timeout | null = null;
 
-  constructor(history: HistoryReader, maxStreams: number) {
+  constructor(history: HistoryReader, maxStreams: number, heartbeatSeconds = HEARTBEAT_SECONDS) {
     this.#history = history;
     this.#max = maxStreams;
+    this.#heartbeatSeconds = heartbeatSeconds;
   }
 
   get count(): number {
@@ -92,10 +106,10 @@ export class EventHub implements Publisher {
 
   /** Begins a stream on a response; resolves when everything missed since `lastEventId` was sent. */
   async open(response: ServerResponse, filter: StreamFilter, lastEventId: string | null): Promise<void> {
-    const stream: Stream = { response, filter, live: lastEventId === null, reached: {} };
+    const stream: Stream = { response, filter, live: lastEventId === null, reached: {}, taken: 0 };
     this.#streams.add(stream);
     response.once('close', () => this.#close(stream));
-    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_SECONDS * 1000);
+    this.#heartbeat ??= setInterval(() => this.#beat(), this.#heartbeatSeconds * 1000);
     response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store',
@@ -137,10 +151,8 @@ export class EventHub implements Publisher {
   }
 
   #cutIfSlow(stream: Stream): void {
-    if (stream.response.writableLength <= MAX_WAITING_BYTES) return;
-    this.#dropped += 1;
-    this.#close(stream);
-    stream.response.destroy();
+    const most = Math.min(MAX_WAITING_BYTES, MAX_WAITING_BYTES_OVER_ALL / this.#streams.size);
+    if (stream.response.writableLength > most) this.#drop(stream);
   }
 
   #close(stream: Stream): void {
@@ -155,6 +167,29 @@ export class EventHub implements Publisher {
       stream.response.write(': still here\n\n');
       this.#cutIfSlow(stream);
     }
+    void this.#cutTheDeaf();
+  }
+
+  /** Cuts those for whom too much waits in the kernel, and who have taken next to nothing of it since they were looked at last. */
+  async #cutTheDeaf(): Promise<void> {
+    const suspects = [...this.#streams].filter((stream) => sentBytes(stream) - stream.taken > MAX_WAITING_BYTES);
+    const port = suspects[0]?.response.socket?.localPort;
+    if (port === undefined) return;
+    const unsent = await readUnsent(port);
+    for (const stream of suspects) {
+      const { socket } = stream.response;
+      const waiting = socket ? unsent.get(connectionKey(socket)) : undefined;
+      if (waiting === undefined || !this.#streams.has(stream)) continue;
+      const before = stream.taken;
+      stream.taken = Math.max(before, sentBytes(stream) - waiting);
+      if (waiting > MAX_WAITING_BYTES && stream.taken - before < LEAST_TAKEN_BYTES) this.#drop(stream);
+    }
+  }
+
+  #drop(stream: Stream): void {
+    this.#dropped += 1;
+    this.#close(stream);
+    stream.response.destroy();
   }
 
   /** Sends what came after an event: from memory where that is known, else first from the store by its position. */

@@ -6,10 +6,15 @@ const TURN_MS = 10;
 const MOST_WAITING = 1024;
 const MOST_WAITING_OCTETS = 4 * 1024 * 1024;
 
+interface Waiting {
+  readonly octets: number;
+  readonly handle: () => void;
+}
+
 /** Spreads the handling of datagrams over turns of the event loop, in the order in which they came. */
 export class Intake {
   readonly #nowMs: () => number;
-  #waiting: { readonly octets: number; readonly handle: () => void }[] = [];
+  #waiting: Waiting[] = [];
   #waitingOctets = 0;
   #spentMs = 0;
   #turn: NodeJS.Immediate | null = null;
@@ -54,7 +59,7 @@ export class Intake {
     this.#spentMs = 0;
     let taken = 0;
     for (; taken < this.#waiting.length && this.#spentMs < TURN_MS; taken += 1) {
-      const { octets, handle } = this.#waiting[taken] as (typeof this.#waiting)[number];
+      const { octets, handle } = this.#waiting[taken] as Waiting;
       this.#waitingOctets -= octets;
       this.#handle(handle);
       if (this.#waiting.length === 0) return; // Closed meanwhile.

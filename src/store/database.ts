@@ -1,4 +1,4 @@
-import { closeSync, existsSync, lstatSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../core/time.ts';
 
@@ -91,6 +91,8 @@ function pragma(db: DatabaseSync, name: string): number {
 function checkFile(path: string): void {
   // A pipe would be opened when somebody writes to it, which may be never.
   if (!statSync(path).isFile()) throw new Unusable('not a file');
+  // SQLite would open it read-only, and say no more than "disk I/O error" later.
+  accessSync(path, constants.R_OK | constants.W_OK);
   const header = Buffer.alloc(100);
   const descriptor = openSync(path, 'r');
   const length = readSync(descriptor, header, 0, 100, 0);
