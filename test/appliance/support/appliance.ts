@@ -38,7 +38,7 @@ export class Appliance {
   }
 
   /** Boots one, and waits until the service has measured something. */
-  static async boot(t: Test, options: ApplianceOptions): Promise<Appliance> {
+  static async boot(t: Pick<Test, 'teardown'>, options: ApplianceOptions): Promise<Appliance> {
     const { config, ...boot } = options;
     const installed = options.installed ?? (await builtPackage()).file;
     const files = { ...options.files, ...(config ? { [CONFIG]: stringify(config) } : {}) };

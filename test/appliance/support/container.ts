@@ -269,7 +269,7 @@ export class Container {
 
   /** Takes it away: processes, mounts, control groups, network, folder. */
   async stop(): Promise<void> {
-    for (const { process: relay } of this.#relays.values()) relay.disconnect();
+    for (const { process: relay } of this.#relays.values()) if (relay.connected) relay.disconnect();
     this.#relays.clear();
     await this.#supervision.stop();
     if (this.#isHostOurs) removeNamespace(this.host.name);

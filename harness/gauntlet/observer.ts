@@ -1,0 +1,123 @@
+import { type ClientRequest, get } from 'node:http';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { Host } from '../../test/support/network.ts';
+import { Peer } from '../../test/support/peers.ts';
+
+/** A status or a change of an alert, with when it arrived here. */
+export interface Heard<T> {
+  readonly atMs: number;
+  readonly it: T;
+}
+
+const RECONNECT_MS = 100;
+
+/** A reader of /events that comes again with the last id whenever it was cut off, as a browser does. */
+export class StreamReader {
+  readonly statuses: Heard<HealthStatus>[] = [];
+  readonly alerts: Heard<Alert>[] = [];
+  /** How often it was cut off. */
+  cuts = 0;
+  readonly #url: string;
+  readonly #node: string;
+  #lastId: string | null = null;
+  #request: ClientRequest | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  constructor(url: string, node: string) {
+    this.#url = url;
+    this.#node = node;
+    this.#connect();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#request?.destroy();
+  }
+
+  #connect(): void {
+    const headers = this.#lastId === null ? {} : { 'Last-Event-ID': this.#lastId };
+    let text = '';
+    let isOver = false;
+    const over = (wasOpen: boolean): void => {
+      if (isOver || this.#isClosed) return;
+      isOver = true;
+      if (wasOpen) this.cuts += 1;
+      this.#timer = setTimeout(() => this.#connect(), RECONNECT_MS);
+    };
+    this.#request = get(`${this.#url}/events`, { headers, agent: false }, (response) => {
+      if (response.statusCode !== 200) response.resume();
+      else {
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+          const blocks = text.split('\n\n');
+          text = blocks.pop() ?? '';
+          for (const block of blocks) this.#block(block);
+        });
+      }
+      response.on('error', () => over(true)).on('close', () => over(true));
+    });
+    this.#request.on('error', () => over(false));
+  }
+
+  #block(block: string): void {
+    const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
+    const id = fields.get('id');
+    if (id) this.#lastId = id;
+    const [event, data] = [fields.get('event'), fields.get('data')];
+    if (data === undefined) return;
+    const atMs = Date.now();
+    if (event === 'health') {
+      const it = JSON.parse(data) as HealthStatus;
+      if (it.node_name === this.#node) this.statuses.push({ atMs, it });
+    } else if (event === 'alert') {
+      this.alerts.push({ atMs, it: JSON.parse(data) as Alert });
+    }
+  }
+}
+
+/** A subscriber to /health_status and /alerts on another DDS implementation than ours. */
+export class TopicReader {
+  readonly #peer: Peer;
+  readonly #node: string;
+
+  private constructor(peer: Peer, node: string) {
+    this.#peer = peer;
+    this.#node = node;
+  }
+
+  static async start(host: Host, node: string): Promise<TopicReader> {
+    const peer = await Peer.start(host, 'cyclone', 'subscribe', ['--topic', '/health_status', '--topic', '/alerts']);
+    return new TopicReader(peer, node);
+  }
+
+  get statuses(): Heard<HealthStatus>[] {
+    return this.#heard<HealthStatus>('health_status').filter(({ it }) => it.node_name === this.#node);
+  }
+
+  get alerts(): Heard<Alert>[] {
+    return this.#heard<Alert>('alerts');
+  }
+
+  /** Stamp of the newest status, in ms since the epoch; 0: none yet. Cheap. */
+  get newestMs(): number {
+    for (const event of this.#peer.events.slice(-50).reverse()) {
+      if (event.event !== 'sample' || !event.topic.endsWith('health_status') || event.data['node_name'] !== this.#node) continue;
+      return Date.parse(String(event.data['timestamp']));
+    }
+    return 0;
+  }
+
+  async close(): Promise<void> {
+    await this.#peer.kill('SIGKILL');
+  }
+
+  #heard<T>(topic: string): Heard<T>[] {
+    return this.#peer
+      .all('sample')
+      .filter((sample) => sample.topic.endsWith(topic))
+      .map(({ wall_ms, data }) => ({ atMs: wall_ms, it: data as T }));
+  }
+}
