@@ -1,0 +1,83 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { toHealthStatus } from '../../src/core/health-status.ts';
+import type { Readings } from '../../src/core/metrics.ts';
+import type { Thresholds } from '../../src/core/thresholds.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import { Archive } from '../../src/store/archive.ts';
+import { Batch } from '../../src/store/batch.ts';
+
+export const DATABASE_FILE = 'edge-health.db';
+
+const LIMIT = { warning: 90, critical: 95 };
+const THRESHOLDS: Thresholds = { cpu_percent: LIMIT, memory_percent: LIMIT, disk_percent: LIMIT, temperature: LIMIT };
+/** Within what is kept raw (8 days), and before the run. */
+const [FROM_DAYS, TO_DAYS] = [7, 0.5];
+const SAMPLES_A_SEGMENT = 500;
+/** So much of the cap is filled: just below where the service begins to remove the oldest samples (src/store/retention.ts, HEADROOM). */
+const FILLED = 0.969;
+/** More would mean that nothing is kept at all. */
+const MOST_SEGMENTS = 20_000;
+
+/** From a fixed seed (mulberry32). */
+function noise(): () => number {
+  let state = 20260101;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Begins a database with samples of the days before, by the code of the service, until it almost reaches its cap: a run of minutes would not
+ * get there by itself. Returns how many samples that took.
+ */
+export function fillAlmost(dataFolder: string, node: string, maxBytes: number): number {
+  mkdirSync(dataFolder, { recursive: true });
+  const path = join(dataFolder, DATABASE_FILE);
+  let nowMs = Date.now() - FROM_DAYS * DAY_MS;
+  const archive = new Archive({
+    path,
+    maxBytes,
+    localNode: node,
+    nowMs: () => nowMs,
+    onSetAside: (_, reason) => {
+      throw new Error(`${path}: ${reason}`);
+    },
+  });
+  archive.open();
+  archive.setRate(node, SAMPLES_A_SEGMENT / 60);
+  const random = noise();
+  // As calm as a machine is, but with all their digits, which take eight bytes each instead of one or two.
+  const around = (value: number): number => value + 2 * random();
+  let count = 0;
+  // One dense minute in each stretch, so that the oldest quarter of an hour, which goes first, is a small part of all.
+  const stretchMs = HOUR_MS / 4;
+  const stretches = Math.floor(((FROM_DAYS - TO_DAYS) * DAY_MS) / stretchMs);
+  const fromMs = nowMs;
+  for (let segment = 0; segment < MOST_SEGMENTS; segment += 1) {
+    const beginMs = fromMs + (segment % stretches) * stretchMs + Math.floor(segment / stretches) * 60_000;
+    const batch = new Batch();
+    for (let i = 0; i < SAMPLES_A_SEGMENT; i += 1) {
+      const readings: Readings = { cpu_percent: around(12), memory_percent: around(40), disk_percent: around(30), temperature: around(45) };
+      const timestampMs = beginMs + Math.floor((i * 60_000) / SAMPLES_A_SEGMENT);
+      batch.add(toHealthStatus({ slot: count, monotonicSeconds: 0, timestampMs, readings }, node, THRESHOLDS), timestampMs, i + 1);
+      count += 1;
+    }
+    nowMs = Math.max(nowMs, beginMs + 60_000);
+    archive.append(beginMs, node, batch.take().columns);
+    archive.commit(beginMs);
+    if (bytesOf(archive.db) > maxBytes * FILLED) break;
+  }
+  archive.close();
+  return count;
+}
+
+/** In use: free pages are no part of what is kept. */
+function bytesOf(db: DatabaseSync): number {
+  const sql = 'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size';
+  return (db.prepare(sql).get() as { bytes: number }).bytes;
+}

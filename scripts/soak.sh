@@ -1,0 +1,21 @@
+#!/bin/sh
+# npm run soak: a week's samples in an hour, on the service of this checkout; --help tells the options.
+set -eu
+cd "$(dirname -- "$0")/.."
+sh scripts/install.sh
+node="node_modules/node/bin/node --disable-warning=ExperimentalWarning"
+case " $* " in
+  *" --help "* | *" -h "*) exec $node harness/soak/main.ts --help ;;
+esac
+sh scripts/build.sh
+
+# The independent subscriber, and a network of its own (root). Without them it runs on loopback, and nobody but the harness listens.
+missing=
+for package in cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make; do
+  dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  # shellcheck disable=SC2086 # a list of words
+  sh scripts/debian-packages.sh "npm run soak" $missing || echo "soak: without an independent subscriber." >&2
+fi
+exec $node harness/soak/main.ts "$@"
