@@ -1,6 +1,7 @@
 /** Builds dist/: the programs as one CommonJS file each, the dashboard, and the OpenAPI document. */
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
+import { bundleHarnessChart } from './harness-chart.ts';
 
 const out = 'dist';
 
@@ -13,6 +14,7 @@ await build({
     inventory: 'src/system/inventory-program.ts',
     'stop-helper': 'src/app/stop-helper-program.ts',
     ops: 'ops/main.ts',
+    harness: 'harness/main.ts',
     'ros-probe': 'src/ros/rclnodejs/probe-program.ts',
   },
   outdir: out,
@@ -31,6 +33,11 @@ await build({
   legalComments: 'linked',
   logLevel: 'warning',
 });
+
+// What report.html of the harness carries in it.
+const { script, style } = await bundleHarnessChart();
+writeFileSync(`${out}/harness-chart.js`, script);
+writeFileSync(`${out}/harness-chart.css`, style);
 
 const dashboard = `${out}/dashboard`;
 rmSync(dashboard, { recursive: true, force: true });

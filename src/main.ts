@@ -2,6 +2,7 @@ import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import type { Command } from './cli/command.ts';
 import { EXIT } from './cli/exit-codes.ts';
+import { runHarness } from './cli/harness.ts';
 import { runOps } from './cli/ops.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './installation/installation.ts';
@@ -14,6 +15,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   sensors: async () => (await import('./cli/sensors.ts')).sensors,
   'ros-setup': async () => (await import('./cli/ros-setup.ts')).rosSetup,
   ops: async () => ops,
+  harness: async () => harness,
   version: async () => version,
   help: async () => help,
 };
@@ -25,6 +27,15 @@ const ops: Command = {
   options: {},
   positionals: 0,
   run: async () => runOps([]),
+};
+
+const harness: Command = {
+  summary: 'The reliability harness: watches the service for a week, and reports',
+  usage: 'harness COMMAND [OPTIONS]',
+  help: '`edge-health harness --help` lists its commands; each has --help.',
+  options: {},
+  positionals: 0,
+  run: async () => runHarness([]),
 };
 
 const version: Command = {
@@ -80,6 +91,7 @@ async function main(argv: readonly string[]): Promise<number> {
     if (first === undefined) throw new UsageError('a command is missing; see: edge-health help');
     const name = first === '--help' || first === '-h' ? 'help' : first === '--version' ? 'version' : first;
     if (name === 'ops') return runOps(rest);
+    if (name === 'harness') return runHarness(rest);
     const command = await commandNamed(name);
     const { own, ros } = splitRosArguments(rest);
     if (own.includes('--help') || own.includes('-h')) {

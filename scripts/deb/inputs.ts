@@ -9,6 +9,7 @@ const INPUTS = [
     'dashboard',
     'debian',
     'docs',
+    'harness',
     'libexec',
     'ops',
     'polkit',
@@ -17,7 +18,15 @@ const INPUTS = [
     'src',
     'systemd',
   ],
-  ...['package.json', 'package-lock.json', 'ros2/fastdds-udp.xml', 'scripts/build.ts', 'scripts/build-sd-notify.sh', 'scripts/deb.sh'],
+  ...[
+    'package.json',
+    'package-lock.json',
+    'ros2/fastdds-udp.xml',
+    'scripts/build.ts',
+    'scripts/build-sd-notify.sh',
+    'scripts/deb.sh',
+    'scripts/harness-chart.ts',
+  ],
 ];
 
 /** When the newest input changed, in milliseconds since 1970. Tests beside the code are no input. */

@@ -122,7 +122,8 @@ for (const architecture of ['amd64', 'arm64'] as const) {
 
     t.test('has everything that the checkout has for it', async (t) => {
       const has = (path: string): boolean => t.ok(existsSync(join(folder, path)), path);
-      for (const name of ['main', 'store-worker', 'inventory', 'ops', 'ros-probe']) has(`${PROGRAM}/dist/${name}.cjs`);
+      for (const name of ['main', 'store-worker', 'inventory', 'ops', 'harness', 'ros-probe']) has(`${PROGRAM}/dist/${name}.cjs`);
+      for (const extension of ['js', 'css']) has(`${PROGRAM}/dist/harness-chart.${extension}`);
       for (const path of filesBelow('dist/dashboard')) has(`${PROGRAM}/dist/dashboard/${path}`);
       for (const path of filesBelow('ros2/edge_health_interfaces')) has(`${PROGRAM}/ros2/edge_health_interfaces/${path}`);
       for (const unit of filesBelow('systemd').filter((path) => !path.endsWith('.md'))) has(`usr/lib/systemd/system/${unit}`);
@@ -134,7 +135,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       has('usr/share/man/man5/edge_health_config.5.gz');
       for (const path of filesBelow('ops/fleet').filter((path) => !/\.ts$|^README\.md$/.test(path))) has(`${FLEET}/${path}`);
       for (const path of filesBelow('ops/notify/templates')) has(`usr/share/edge-health/notify/templates/${path}`);
-      for (const page of ['configuration.md', 'fleet.md', 'operations.md', 'ros2.md', 'safe-shutdown.md', 'openapi.json'])
+      for (const page of ['configuration.md', 'fleet.md', 'harness.md', 'operations.md', 'ros2.md', 'safe-shutdown.md', 'openapi.json'])
         has(`${DOC}/${page}`);
       const own = files.filter((path) => !path.startsWith(FLEET));
       const leaked = own.filter((path) => /(?:^|\/)(?:tests?|examples|\.[^/]+)\/|\.map$|\.d\.[cm]?ts$|\.test\.|electron/.test(path));

@@ -6,7 +6,7 @@ import { builtPackage } from './support/package.ts';
 
 t.setTimeout(240_000);
 
-const UNITS = ['edge-health', 'edge-health@sensor_node', 'edge-health-ops'] as const;
+const UNITS = ['edge-health', 'edge-health@sensor_node', 'edge-health-ops', 'edge-health-harness'] as const;
 const HIGHEST_EXPOSURE = 2.0;
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -28,8 +28,17 @@ t.test('a role has the unit of the main one, but for what is its own', async (t)
 });
 
 t.test('nothing of a unit waits for the network', async (t) => {
-  for (const file of ['systemd/edge-health.service', 'systemd/edge-health@.service', 'systemd/edge-health-ops.service'])
-    t.notMatch(directives(read(file)).join('\n'), /network/);
+  for (const name of ['edge-health', 'edge-health@', 'edge-health-ops', 'edge-health-harness'])
+    t.notMatch(directives(read(`systemd/${name}.service`)).join('\n'), /network/);
+});
+
+t.test('what watches lives and dies by itself', async (t) => {
+  const harness = directives(read('systemd/edge-health-harness.service'));
+  t.same(
+    harness.filter((line) => /^(?:Requires|Requisite|Wants|BindsTo|PartOf|Upholds|PropagatesStopTo|StopPropagatedFrom)=/.test(line)),
+    [],
+  );
+  t.notMatch(directives(read('systemd/edge-health.service')).join('\n'), /harness/);
 });
 
 /** What `systemd-analyze security` holds against a unit: its overall figure, and the directives that are not set. */

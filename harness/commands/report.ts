@@ -1,0 +1,26 @@
+import { resolve } from 'node:path';
+import { becomeOwnerOf } from '../../ops/support/privileges.ts';
+import { VERDICT_EXIT } from '../engine/judgement.ts';
+import { writeReports } from '../report/write.ts';
+import type { HarnessCommand } from './command.ts';
+import { folderOf, harnessContext } from './context.ts';
+
+export const report: HarnessCommand = {
+  name: 'report',
+  summary: 'Write the report of a run anew, from its record',
+  usage: 'report [DIR]',
+  help: `Writes report.html, report.md, report.json and junit.xml into DIR; without DIR of the run that \`start\` began, else of the newest.
+A run that is not finished yet can be reported as well, and is INCOMPLETE at best.
+
+Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 there is no such run, or its record was altered.`,
+  options: {},
+  positionals: 1,
+  run: async ({ positionals: [named] }) => {
+    const folder = resolve(named ?? folderOf(named, harnessContext()));
+    process.umask(0o027); // As in the run itself.
+    becomeOwnerOf(folder, process.env);
+    const { files, statement, verdict } = await writeReports(folder);
+    process.stdout.write(`${verdict}: ${statement}\n${files.join('\n')}\n`);
+    return VERDICT_EXIT[verdict];
+  },
+};

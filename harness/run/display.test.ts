@@ -1,0 +1,127 @@
+import { Writable } from 'node:stream';
+import t from 'tap';
+import type { Judgement } from '../engine/judgement.ts';
+import { Display } from './display.ts';
+import { block, line, type Standing, statusLine } from './progress.ts';
+
+const JUDGEMENT: Judgement = {
+  criterion: 'reliability',
+  title: 'Reliability',
+  verdict: 'PASS',
+  requirement: '',
+  formula: '',
+  summary: '',
+  missing: [],
+  measured: { label: '', value: 99.987, unit: '%' },
+  limit: { comparison: '>', value: 99, unit: '%' },
+  margin: 1,
+  evidence: [],
+  tables: [],
+};
+const STANDING: Standing = {
+  nodeName: 'robot',
+  url: 'http://127.0.0.1:5000',
+  folder: '/runs/1',
+  plannedSeconds: 604_800,
+  watchedSeconds: 11_520,
+  absentSeconds: 90,
+  judgements: [JUDGEMENT],
+  restarts: 1,
+  openAlerts: [{ severity: 'CRITICAL', metric: 'cpu_percent' }],
+  entries: 200,
+  head: 'ab'.repeat(32),
+  problem: null,
+};
+/** As a terminal is told to go back over four lines, and to clear what follows. */
+const OVER_FOUR = '\u001b[4A\u001b[0J';
+
+t.test('how a run stands, for people', async (t) => {
+  const [first, second, third, fourth] = block(STANDING, 200, false);
+  t.equal(first, 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h (1.9 %), 164 h 48 min to go, absent 1 min 30 s');
+  t.match(second, /^ {2}Reliability +PASS +99\.99 % \(> 99 %\)$/);
+  t.equal(third, '  1 restart; open: CRITICAL cpu_percent');
+  t.equal(fourth, '  /runs/1: 200 entries, head abababababababab');
+  for (const one of block({ ...STANDING, problem: 'the disk is full' }, 40, false)) t.ok(one.length < 40, one);
+  t.match(line(STANDING), 'Reliability PASS 99.99 % (> 99 %); 1 restart; open: CRITICAL cpu_percent');
+  t.match(
+    statusLine({ ...STANDING, openAlerts: [], restarts: 0, problem: 'the disk is full' }),
+    'no restarts; no open alerts; the disk is full',
+  );
+  t.match(line({ ...STANDING, watchedSeconds: 604_799.9 }), '(99.9 %)', '100 % is the end');
+  const unknown = { ...JUDGEMENT, measured: { ...JUDGEMENT.measured, value: null } };
+  t.match(line({ ...STANDING, judgements: [unknown] }), 'not known yet (> 99 %)');
+});
+
+function displayed(isTTY: boolean, watchdogSeconds: number | null = null) {
+  let written = '';
+  let now = 1000;
+  const notified: string[] = [];
+  const stream = Object.assign(
+    new Writable({
+      write: (chunk, _, done) => {
+        written += String(chunk);
+        done();
+      },
+    }),
+    { isTTY, columns: 100 },
+  ) as unknown as NodeJS.WriteStream;
+  const manager = { via: 'test', notify: (state: string) => void notified.push(state) };
+  const display = new Display({ stream, manager, watchdogSeconds, monotonicSeconds: () => now });
+  const beat = (seconds: number): void => {
+    for (let second = 0; second < seconds; second += 1) {
+      display.beat(() => STANDING);
+      now += 1;
+    }
+  };
+  const taken = (): string => {
+    const text = written;
+    written = '';
+    return text;
+  };
+  return { beat, display, notified, stream, taken };
+}
+
+t.test('elsewhere than on a terminal: a line after a minute, then every ten, the hash every hour', async (t) => {
+  const { beat, taken } = displayed(false);
+  beat(60);
+  t.equal(taken(), '');
+  beat(1);
+  t.match(taken(), /^3 h 12 min of 168 h.*\n$/);
+  beat(538);
+  t.equal(taken(), '');
+  beat(2);
+  t.equal(taken().split('\n').length, 2);
+  beat(3000);
+  t.match(taken(), `record: 200 entries, head ${'ab'.repeat(32)}\n`);
+});
+
+t.test('on a terminal: a block that is drawn again', async (t) => {
+  const { beat, display, taken } = displayed(true);
+  beat(1);
+  t.equal(taken().split('\n').length, 5);
+  beat(1);
+  t.ok(taken().startsWith(OVER_FOUR), 'over the one before');
+  display.say('a line that stays');
+  t.equal(taken(), `${OVER_FOUR}a line that stays\n`);
+  beat(1);
+  t.notOk(taken().includes(OVER_FOUR));
+});
+
+t.test('a terminal that was closed changes nothing', async (t) => {
+  const { beat, display, stream, taken } = displayed(true);
+  stream.emit('error', new Error('EIO'));
+  taken();
+  beat(5);
+  display.say('nobody reads it');
+  t.equal(taken(), '');
+});
+
+t.test('the service manager is told, and pinged by beats alone', async (t) => {
+  const { beat, notified } = displayed(false, 40);
+  beat(1);
+  t.equal(notified[0], 'READY=1');
+  beat(60);
+  const pings = notified.filter((state) => state === 'WATCHDOG=1').length;
+  t.ok(pings >= 6 && pings <= 8, `${pings} pings in a minute`);
+  t.equal(notified.filter((state) => state.startsWith('STATUS=')).length, 1, 'the line when it changes');
+});

@@ -1,0 +1,80 @@
+#!/bin/sh
+# Keeps the service of a checkout, and its scheduler of operations, running while they are watched: started again as their units would
+# have it, whatever becomes of the harness, so that one that is resumed finds the very service that it watched.
+#
+#   keeper.sh FOLDER EDGE_HEALTH CONFIG
+#
+# In FOLDER: keeper.pid (process id and start time), service.pid and ops.pid, their logs, and exits.ndjson, a line for each end of the
+# service. SIGTERM ends all of it, and so does the folder's going away.
+set -u
+folder=$1 edge_health=$2 config=$3
+ended=
+
+# start_time PID: field 22 of proc(5), which tells a process from a later one of the same number.
+start_time() {
+  read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  # shellcheck disable=SC2086 # a list of words
+  set -- ${stat##*) }
+  echo "${20}"
+}
+
+# keep NAME SECONDS BURST CODES COMMAND…: as Restart=on-failure with RestartSec, StartLimitBurst in a minute (0: no limit) and
+# RestartPreventExitStatus.
+keep() {
+  name=$1 pause=$2 burst=$3 codes=$4 child='' failures=''
+  shift 4
+  trap 'ended=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
+  trap '' HUP INT
+  while [ -z "$ended" ]; do
+    "$@" </dev/null >>"$folder/$name.log" 2>&1 &
+    child=$!
+    echo "$child" >"$folder/$name.pid"
+    wait "$child"
+    code=$?
+    # A signal for this shell ends the wait before the child has ended.
+    while kill -0 "$child" 2>/dev/null; do
+      wait "$child"
+      code=$?
+    done
+    signal=
+    if [ "$code" -gt 128 ]; then signal=$(kill -l $((code - 128)) 2>/dev/null); fi
+    if [ "$name" = service ] && [ -d "$folder" ]; then
+      if [ -n "$signal" ]; then how="\"code\":null,\"signal\":\"$signal\""; else how="\"code\":$code,\"signal\":null"; fi
+      if [ -n "$ended" ]; then how="$how,\"asked\":true"; fi
+      echo "{\"at\":$(date +%s%3N),\"pid\":$child,$how}" >>"$folder/exits.ndjson"
+    fi
+    child=
+    case $code,$signal in 0,* | *,HUP | *,INT | *,TERM | *,PIPE) return ;; esac
+    for final in $codes; do if [ "$code" = "$final" ]; then return; fi; done
+    now=$(date +%s) recent='' count=0
+    for time in $failures $now; do
+      if [ "$time" -gt $((now - 60)) ]; then recent="$recent $time" count=$((count + 1)); fi
+    done
+    failures=$recent
+    if [ "$burst" -gt 0 ] && [ "$count" -ge "$burst" ]; then return; fi
+    [ -n "$ended" ] || pause_for "$pause"
+  done
+}
+
+# Sleeping in the background, so that a signal is obeyed at once.
+pause_for() {
+  sleep "$1" &
+  sleeper=$!
+  wait "$sleeper"
+  kill "$sleeper" 2>/dev/null
+}
+
+trap 'ended=1' TERM
+trap '' HUP INT
+echo "$$ $(start_time $$)" >"$folder/keeper.pid"
+keep service 1 5 '64 69 78' "$edge_health" run --config "$config" &
+service=$!
+keep ops 10 0 '3 64 69 78' "$edge_health" ops run --config "$config" &
+ops=$!
+while [ -z "$ended" ] && [ -f "$folder/keeper.pid" ]; do
+  kill -0 "$service" 2>/dev/null || kill -0 "$ops" 2>/dev/null || break
+  pause_for 5
+done
+kill -TERM "$ops" "$service" 2>/dev/null
+wait "$ops" "$service"
+rm -f "$folder/keeper.pid" 2>/dev/null

@@ -1,0 +1,94 @@
+import t from 'tap';
+import type { Clocked, RecordEntry, Target, Watcher } from '../record/entries.ts';
+import { week } from '../testing/weeks.ts';
+import { SoFar } from './so-far.ts';
+import { reading } from './testing/watched.ts';
+
+const target: Target = {
+  kind: 'unit',
+  url: 'http://127.0.0.1:5000',
+  unit: 'edge-health.service',
+  node_name: 'robot',
+  version: '1',
+  configured_hertz: 1,
+  service_transport: 'embedded',
+  data_folder: null,
+};
+const watcher: Watcher = { version: '1', transport: 'embedded', reason: '', machine: null };
+const at = (seconds: number, wall = seconds): Clocked => ({ boot: seconds, mono: seconds, wall: wall * 1000 });
+const begin = (now: Clocked): RecordEntry => ({
+  type: 'begin',
+  ...now,
+  format: 1,
+  run: 'r',
+  boot_id: 'a',
+  planned_seconds: 600,
+  target,
+  watcher,
+});
+const resume = (now: Clocked, boot_id: string): RecordEntry => ({ type: 'resume', ...now, boot_id, target, watcher });
+const minute = (now: Clocked, restarts: number | null = null): RecordEntry => ({
+  type: 'minute',
+  ...now,
+  topic: null,
+  events: null,
+  stalled_seconds: 0,
+  service: { ...reading(), group: { memory_bytes: 1, anon_bytes: 1, restarts } },
+  host: { cpu: null, memory: null, disk: null, celsius: null },
+  watcher: { cpu_seconds: 0, resident_bytes: 0 },
+});
+const service = (now: Clocked, cause: 'first' | 'signal', unseen = 0): RecordEntry => {
+  const run = { started: `s${now.boot}`, version: '1', pid: 1, invocation: null };
+  return { type: 'service', ...now, ...run, cause, detail: '', unseen };
+};
+const alert = (id: string, by: 'topic' | 'events', resolved: boolean): RecordEntry => {
+  const change = { alert_id: id, severity: 'CRITICAL', metric: 'm', timestamp: '', resolved } as const;
+  return { type: 'alert', ...at(1), by, ...change };
+};
+
+function soFar(...entries: RecordEntry[]): SoFar {
+  const found = new SoFar();
+  for (const entry of entries) found.add(entry);
+  return found;
+}
+
+t.test('absences are told by the boot-time clock, over a boot by the wall clock', async (t) => {
+  const one = soFar(begin(at(100)), minute(at(160)), resume(at(190), 'a'), minute(at(250)), resume(at(20, 400), 'b'));
+  t.equal(one.absentSeconds, 30 + 150);
+  t.equal(one.bootId, 'b');
+  t.equal(one.beganMs, 100_000);
+  t.equal(one.plannedSeconds, 600);
+});
+
+t.test('the run of the service that was seen last, in its boot, with its restarts', async (t) => {
+  const one = soFar(begin(at(100)), service(at(100), 'first'), minute(at(160), 2), service(at(170), 'signal', 1), minute(at(180), 4));
+  t.match(one.service, { started: 's170' });
+  t.equal(one.serviceBootId, 'a');
+  t.equal(one.restarts, 4);
+  t.equal(one.restartsBefore, 2);
+  t.equal(soFar(begin(at(100)), service(at(100), 'first'), resume(at(5), 'b')).serviceBootId, 'a', 'which may be an earlier one');
+  t.equal(soFar(begin(at(100)), minute(at(160), 3), service(at(170), 'signal')).restarts, null, 'not those of the run before');
+});
+
+t.test('what is open, and up to where was looked', async (t) => {
+  const look = { type: 'holding', ...at(5), from: 0, to: 7, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } as const;
+  const one = soFar(
+    ...[begin(at(0)), alert('a', 'topic', false), alert('b', 'topic', false), alert('c', 'events', false), alert('a', 'topic', true)],
+    ...[
+      { ...look, of: 'stored' } as const,
+      { type: 'open', ...at(6), open: [{ alert_id: 'b', severity: 'CRITICAL', metric: 'm' }] } as const,
+    ],
+  );
+  t.same([...one.openByTopic.keys()], ['b']);
+  t.same(one.lookedUntil, { stored: 7, collected: null });
+  t.equal(one.open.length, 1);
+});
+
+t.test('complete, or only stopped', async (t) => {
+  const end = (reason: 'complete' | 'stopped'): RecordEntry => ({ type: 'end', ...at(9), reason });
+  t.equal(soFar(begin(at(0)), end('complete')).isComplete, true);
+  t.equal(soFar(begin(at(0)), end('stopped')).isComplete, false);
+  const whole = soFar(...week({ hours: 1 }));
+  t.equal(whole.isComplete, true);
+  t.equal(whole.absentSeconds, 0);
+});

@@ -1,0 +1,112 @@
+import * as fs from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type RestClient, serviceOf } from '../../src/client/rest.ts';
+import { configPath, loadConfig } from '../../src/config/load.ts';
+import { formatConfigError } from '../../src/config/parse.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { PROGRAMS } from '../../src/installation/programs.ts';
+import { Keeper } from './keeper.ts';
+import { EXIT, Refusal } from './refusal.ts';
+
+export const MAIN_UNIT = 'edge-health.service';
+
+/** What is to be watched. */
+export interface Subject {
+  readonly kind: 'unit' | 'started' | 'url';
+  readonly unit: string | null;
+  readonly config: Config;
+  readonly rest: RestClient;
+  /** Of a service that the harness starts itself. */
+  readonly keeper: Keeper | null;
+}
+
+export interface SubjectOptions {
+  readonly folder: string;
+  readonly url: string | null;
+  readonly unit: string | null;
+  readonly config: string | null;
+  readonly isCheckout: boolean;
+  readonly say: (text: string) => void;
+}
+
+/** Throws Refusal for what is wrong with the options or the configuration. A service of the harness's own is started, or found running. */
+export async function subjectOf(options: SubjectOptions): Promise<Subject> {
+  const { folder, isCheckout, say, url } = options;
+  const config = load(options);
+  if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), keeper: null };
+  if (options.unit !== null || !isCheckout)
+    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null), keeper: null };
+  const keeper = new Keeper(folder);
+  const file = join(folder, 'service.yaml');
+  if (keeper.running !== null) {
+    const running = loaded(file);
+    say(`the service that this run started is running still (keeper: process ${keeper.running})`);
+    return { kind: 'started', unit: null, config: running, rest: restOf(running, null), keeper };
+  }
+  const own = await ownConfig(fs.existsSync(file) ? loaded(file) : config, folder, say);
+  fs.mkdirSync(folder, { recursive: true });
+  // JSON is YAML.
+  fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
+  keeper.start(file);
+  return { kind: 'started', unit: null, config: own, rest: restOf(own, null), keeper };
+}
+
+function load({ config, unit }: SubjectOptions): Config {
+  const role = /^edge-health@(.+?)(?:\.service)?$/.exec(unit ?? '')?.[1];
+  return loadedConfig(config ?? (role === undefined ? null : `/etc/edge-health/${role}_config.yaml`));
+}
+
+/** Of the file that is named, else of the one that the service finds. Throws Refusal where it has errors. */
+export function loadedConfig(named: string | null): Config {
+  return loaded(configPath(named, process.env, fileURLToPath(PROGRAMS.config)));
+}
+
+function loaded(file: string): Config {
+  const result = loadConfig(file);
+  if (result.ok) return result.config;
+  throw new Refusal(EXIT.config, `the configuration has errors:\n${result.errors.map(formatConfigError).join('\n')}`);
+}
+
+function restOf(config: Config, url: string | null): RestClient {
+  if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new Refusal(EXIT.usage, `--url is "${url}"; allowed: an address such as http://robot-7:5000`);
+  try {
+    return serviceOf(config.rest, url);
+  } catch (error) {
+    throw new Refusal(EXIT.config, `rest.token_file cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** The checkout's configuration with a data folder of the run's own, a port that is free, nobody notified, and a machine that stays up. */
+async function ownConfig(config: Config, folder: string, say: (text: string) => void): Promise<Config> {
+  const { host, port: wanted } = config.rest;
+  const port = (await freePort(host, wanted)) ?? (await freePort(host, 0));
+  if (port === null)
+    throw new Refusal(EXIT.config, `no port of ${host ?? 'this machine'} can be listened on; set rest.host in the configuration`);
+  if (port !== wanted && wanted !== 0) say(`port ${wanted} is in use: the service of this run gets port ${port}`);
+  const { notify } = config.ops;
+  return {
+    ...config,
+    storage: { ...config.storage, path: resolve(folder, 'service') },
+    rest: { ...config.rest, port },
+    safe_shutdown: { ...config.safe_shutdown, action: 'dry-run' },
+    ops: {
+      ...config.ops,
+      notify: { ...notify, command: null, webhook: { ...notify.webhook, url: null }, email: { ...notify.email, host: null } },
+    },
+  };
+}
+
+/** The port, or with 0 any that is free; null: it is in use. */
+function freePort(host: string | null, port: number): Promise<number | null> {
+  return new Promise((found) => {
+    const server = createServer();
+    server.once('error', () => found(null));
+    server.listen({ port, ...(host === null ? {} : { host }) }, () => {
+      const address = server.address();
+      server.close(() => found(address !== null && typeof address === 'object' ? address.port : null));
+    });
+  });
+}

@@ -1,0 +1,110 @@
+import type { Alert, Severity } from '../../../src/core/alert.ts';
+import type { HealthStatus } from '../../../src/core/health-status.ts';
+import { isoUtc } from '../../../src/core/time.ts';
+import type { Clocked, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';
+import type { SeenRun } from '../../watch/ports.ts';
+import { type Look, Looks } from '../looks.ts';
+import { Watch, type WatchOptions } from '../watch.ts';
+
+export const EPOCH = Date.parse('2026-03-04T05:06:07.000Z');
+
+export function status(stampMs: number): HealthStatus {
+  const timestamp = isoUtc(stampMs);
+  return { cpu_percent: 10, memory_percent: 20, disk_percent: 30, temperature: null, status: 'OK', node_name: 'robot', timestamp };
+}
+
+export function alert(id: string, severity: Severity, resolved = false): Alert {
+  return { alert_id: id, severity, metric: 'cpu_percent', value: 1, threshold: 1, timestamp: isoUtc(EPOCH), resolved };
+}
+
+/** A watch whose seconds last a millisecond, of a service that says what it is told to. */
+export class Watched {
+  readonly entries: RecordEntry[] = [];
+  readonly asked: (readonly [from: number, to: number])[] = [];
+  readonly ending = new AbortController();
+  readonly watch: Watch;
+  /** Null: the service does not answer. */
+  reading: ServiceReading | null = reading();
+  run: SeenRun | null = null;
+  open: OpenAlert[] = [];
+  /** Called once a second, with the seconds since the begin. */
+  onSecond: (second: number) => void = () => undefined;
+  checks = 0;
+  #now: Clocked = { boot: 1000, mono: 500, wall: EPOCH };
+  #second = 0;
+
+  constructor(options: Partial<WatchOptions> = {}) {
+    const look = async (from: number, to: number): Promise<Look> => {
+      this.asked.push([from, to]);
+      return { of: 'stored', from, to, count: 1, first: from, last: from, longest_seconds: 0, gaps: [] };
+    };
+    this.watch = new Watch({
+      plannedSeconds: 119.9,
+      recordedSeconds: () => (this.of('minute').at(-1)?.boot ?? 0) - (this.of('minute')[0]?.boot ?? 0),
+      hasTopic: true,
+      clocks: { now: () => this.#now, takeStalled: () => 0 },
+      wallMilliseconds: () => this.#now.wall,
+      service: {
+        read: async () => {
+          const run = this.run;
+          this.run = null;
+          return this.reading && { reading: this.reading, run };
+        },
+        open: async () => this.open,
+      },
+      looks: new Looks({ sources: { stored: look, collected: null }, from: { stored: EPOCH, collected: EPOCH } }),
+      openByTopic: new Map(),
+      write: (entries) => this.entries.push(...entries),
+      check: () => {
+        this.checks += 1;
+      },
+      ownUse: () => ({ cpu_seconds: 1, resident_bytes: 2 }),
+      onBeat: () => this.#beaten(),
+      onNote: () => undefined,
+      beatMs: 1,
+      ...options,
+    });
+  }
+
+  get now(): Clocked {
+    return this.#now;
+  }
+
+  /** `wall` by default goes with the others. */
+  pass(seconds: number, wallSeconds = seconds): void {
+    const { boot, mono, wall } = this.#now;
+    this.#now = { boot: boot + seconds, mono: mono + seconds, wall: wall + wallSeconds * 1000 };
+  }
+
+  async runs(): Promise<void> {
+    await this.watch.begin(() => undefined, this.ending.signal);
+  }
+
+  of<T extends RecordEntry['type']>(type: T): (RecordEntry & { readonly type: T })[] {
+    return this.entries.filter((entry): entry is RecordEntry & { readonly type: T } => entry.type === type);
+  }
+
+  #beaten(): void {
+    this.#second += 1;
+    this.pass(1);
+    this.onSecond(this.#second);
+  }
+}
+
+export function reading(started = isoUtc(EPOCH)): ServiceReading {
+  return {
+    started,
+    samples: 1,
+    missed: 0,
+    published: 1,
+    samples_lost: 0,
+    resident_bytes: [70e6],
+    cpu_seconds: 1,
+    cpu_from: 'process',
+    group: null,
+    open_files: 40,
+    open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
+    configured_hertz: 1,
+    database_bytes: 1000,
+  };
+}

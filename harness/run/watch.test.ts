@@ -1,0 +1,181 @@
+import t from 'tap';
+import { alert, EPOCH, reading, status, Watched } from './testing/watched.ts';
+
+const RESTART = { version: '1', pid: 2, invocation: null, cause: 'signal', detail: 'SIGKILL', unseen: 1 } as const;
+
+t.test('a minute is an entry: what was received, delta-coded, with the readings of the minute', async (t) => {
+  const it = new Watched();
+  it.onSecond = () => {
+    it.watch.onStatus('topic', status(it.now.wall));
+    it.watch.onStatus('events', status(it.now.wall));
+  };
+  await it.runs();
+  const [begin, first, ...more] = it.of('minute');
+  t.match(begin, { boot: 1000, topic: { first: null, steps: [] }, service: { samples: 1 } }, 'the counters at the begin');
+  t.match(first, { boot: 1060, topic: { first: EPOCH + 1000, steps: Array(59).fill(1000), slowest_ms: 0, fastest_ms: 0 } });
+  t.match(first, { host: { cpu: 10, memory: 20, disk: 30, celsius: null }, watcher: { cpu_seconds: 1, resident_bytes: 2 } });
+  t.equal(first?.service?.resident_bytes.length, 4, 'four readings');
+  t.equal(more.length, 0, 'the end makes the last one');
+  t.ok(it.watch.watchedSeconds(it.now) >= 119.9, 'it ends by itself');
+  t.ok(it.checks >= 10);
+});
+
+t.test('what was heard before the begin is not of the run', async (t) => {
+  const it = new Watched({ plannedSeconds: 60.9 });
+  it.watch.onStatus('topic', status(EPOCH - 1000));
+  it.watch.onAlert('topic', alert('a', 'WARNING'));
+  t.notOk(it.watch.isHeard, 'the event stream is still to come');
+  it.watch.onStatus('events', status(EPOCH - 1000));
+  t.ok(it.watch.isHeard);
+  it.pass(5);
+  await it.runs();
+  t.equal(it.of('minute')[1]?.topic?.first, null);
+  t.match(it.of('alert'), [{ boot: 1005, alert_id: 'a' }], 'but what is open is, as of its begin');
+});
+
+t.test('a service that does not answer', async (t) => {
+  const it = new Watched({ plannedSeconds: 60.9 });
+  it.reading = null;
+  await it.runs();
+  t.same(
+    it.of('minute').map(({ service }) => service),
+    [null, null],
+  );
+});
+
+t.test('another run of the service is an entry at once', async (t) => {
+  const it = new Watched();
+  it.run = { ...RESTART, started: reading().started, cause: 'first', unseen: 0 };
+  it.onSecond = (second) => {
+    if (second !== 20) return;
+    const started = '2026-03-04T05:06:27.000Z';
+    it.reading = { ...reading(started), resident_bytes: [60e6] };
+    it.run = { ...RESTART, started };
+  };
+  await it.runs();
+  const [first, second] = it.of('service');
+  t.match(first, { cause: 'first', boot: 1000 });
+  t.match(second, { cause: 'signal', unseen: 1, boot: 1030 });
+  t.match(it.of('minute')[1], { boot: 1030, service: { resident_bytes: [60e6] } }, 'with the memory of the new run alone');
+  t.equal(it.watch.restarts, 2);
+});
+
+t.test('alerts', async (t) => {
+  const it = new Watched({ plannedSeconds: 200 });
+  it.onSecond = (second) => {
+    if (second === 5) {
+      it.open = [{ alert_id: 'a', severity: 'CRITICAL', metric: 'cpu_percent' }];
+      it.watch.onAlert('topic', alert('a', 'CRITICAL'));
+      it.watch.onAlert('events', alert('a', 'CRITICAL'));
+    }
+    // Nothing tells of it but the count.
+    if (second === 70) {
+      it.open = [];
+      it.reading = reading();
+    }
+    if (second === 6) it.reading = { ...reading(), open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 1 } };
+  };
+  await it.runs();
+  t.same(
+    it.of('open').map(({ open }) => open.length),
+    [0, 1, 0],
+    'at the begin and at each change',
+  );
+  t.match(it.of('alert'), [{ by: 'topic' }, { by: 'events' }]);
+  t.ok((it.of('minute')[1]?.boot ?? 0) <= 1011, 'a CRITICAL one is on the disk within ten seconds');
+  t.ok(it.of('open')[2]?.boot ?? 0 <= 1090);
+});
+
+t.test('a clock that was put back is looked behind', async (t) => {
+  const it = new Watched({ plannedSeconds: 69.9 });
+  it.onSecond = (second) => {
+    if (second === 30) {
+      it.pass(0, -3600);
+      it.watch.onClock('step', -3600);
+    }
+  };
+  await it.runs();
+  await it.watch.end('complete', 0);
+  t.match(it.of('clock'), [{ kind: 'step', seconds: -3600 }]);
+  const [before, after] = it.asked;
+  t.same(before, [EPOCH, EPOCH + 30_000], 'up to what it showed');
+  t.same(after, [EPOCH - 3_570_000, it.of('end')[0]?.wall], 'and from what it shows');
+});
+
+t.test('every hour it looks at what is stored', async (t) => {
+  const it = new Watched({ plannedSeconds: 3699.9 });
+  await it.runs();
+  await it.watch.end('complete', 0);
+  const ends = it.of('holding').map(({ to }) => Math.round((to - EPOCH) / 1000));
+  t.same(ends, [3595, 3700]);
+  for (const [index, { from }] of it.of('holding').entries()) t.equal(from, it.of('holding')[index - 1]?.to ?? EPOCH);
+});
+
+t.test('the end is fixed before everything has settled', async (t) => {
+  const it = new Watched({ plannedSeconds: 29.9 });
+  it.open = [{ alert_id: 'a', severity: 'CRITICAL', metric: 'cpu_percent' }];
+  it.onSecond = () => it.watch.onStatus('topic', status(it.now.wall));
+  await it.runs();
+  const end = it.now;
+  const ended = it.watch.end('complete', 10);
+  // What is stamped before may arrive later; what is stamped later is of no run.
+  it.watch.onStatus('topic', status(end.wall - 1));
+  for (const way of ['topic', 'events'] as const) it.watch.onStatus(way, status(end.wall + 500));
+  it.pass(2);
+  it.watch.onAlert('topic', alert('a', 'CRITICAL'));
+  await ended;
+  const last = it.of('minute').at(-1);
+  t.match(last, { ...end, topic: { steps: { length: 30 } } }, 'thirty, and the late one');
+  t.equal(it.of('minute').at(-1)?.events?.first, null);
+  t.match(it.entries.at(-1), { type: 'end', reason: 'complete', ...end });
+  t.match(it.entries.at(-2), { type: 'holding' });
+  t.match(it.of('open').at(-1)?.open, [{ alert_id: 'a' }]);
+  t.equal(it.of('alert').length, 1, 'the topic told it, too');
+});
+
+t.test('ways that do not agree are waited for, but not for ever', async (t) => {
+  const it = new Watched({
+    plannedSeconds: 29.9,
+    hasTopic: true,
+    openByTopic: new Map([['b', { alert_id: 'b', severity: 'CRITICAL', metric: 'm' }]]),
+  });
+  await it.runs();
+  for (const way of ['topic', 'events'] as const) it.watch.onStatus(way, status(it.now.wall));
+  const began = performance.now();
+  await it.watch.end('complete', 1);
+  t.ok(performance.now() - began >= 1000);
+  t.equal(it.of('open').length, 2, 'one at the begin, one at the end');
+});
+
+t.test('what cannot be written any more ends it', async (t) => {
+  const it = new Watched({
+    check: () => {
+      throw new Error('the record is gone');
+    },
+  });
+  await t.rejects(it.runs(), { message: 'the record is gone' });
+});
+
+t.test('it can be stopped', async (t) => {
+  const it = new Watched({ plannedSeconds: 1e9 });
+  it.onSecond = (second) => {
+    if (second === 3) it.ending.abort();
+  };
+  await it.runs();
+  t.ok(it.watch.watchedSeconds(it.now) < 100);
+  const already = new Watched();
+  already.ending.abort();
+  await already.runs();
+  t.equal(already.of('minute').length, 1);
+});
+
+t.test('what the watcher itself was kept from is watched for longer', async (t) => {
+  const stalls = [0, 0, 7];
+  const it: Watched = new Watched({ plannedSeconds: 29.9, clocks: { now: () => it.now, takeStalled: () => stalls.shift() ?? 0 } });
+  it.onSecond = (second) => {
+    if (second === 2) it.pass(7);
+  };
+  await it.runs();
+  await it.watch.end('complete', 0);
+  t.match(it.of('minute').at(-1), { boot: 1037, stalled_seconds: 7 });
+});

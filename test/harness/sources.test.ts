@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import t from 'tap';
+import { discover } from '../../harness/watch/discover.ts';
+import { EventStream } from '../../harness/watch/events.ts';
+import { type Exit, KeptSupervisor } from '../../harness/watch/kept.ts';
+import type { WatchListener, Way } from '../../harness/watch/ports.ts';
+import { ServiceWatch } from '../../harness/watch/service.ts';
+import { storedSource } from '../../harness/watch/stored.ts';
+import { RestClient } from '../../src/client/rest.ts';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import { temporaryFolder } from '../support/fixtures.ts';
+import { alertOf, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
+import { later, measured, recorded, startIn } from '../support/rest.ts';
+import type { RunningService } from '../support/service.ts';
+
+/** What the harness hears of a real service, by REST. */
+
+t.setTimeout(120_000);
+
+const HERTZ = 10;
+const monotonicSeconds = (): number => performance.now() / 1000;
+
+class Heard implements WatchListener {
+  readonly statuses: HealthStatus[] = [];
+  readonly alerts: Alert[] = [];
+  readonly notes: string[] = [];
+
+  onStatus(_by: Way, status: HealthStatus): void {
+    this.statuses.push(status);
+  }
+
+  onAlert(_by: Way, alert: Alert): void {
+    this.alerts.push(alert);
+  }
+
+  onNote(text: string): void {
+    this.notes.push(text);
+  }
+
+  get stamps(): number[] {
+    return this.statuses.map(({ timestamp }) => Date.parse(timestamp));
+  }
+}
+
+t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, the gap', async (t) => {
+  const folder = temporaryFolder(t);
+  const exits: Exit[] = [];
+  let service: RunningService | null = null;
+  const start = async (port: number): Promise<RunningService> => {
+    const started = await startIn(t, folder, { config: { publish_frequency: HERTZ, node_name: 'robot', rest: { port } } });
+    void once(started.process, 'exit').then(([code, signal]) => exits.push({ at: Date.now(), pid: started.pid, code, signal }));
+    return started;
+  };
+  service = await start(0);
+  await measured(service);
+  const rest = new RestClient({ base: service.url, token: null });
+  const { dataFolderProblem, machine, target } = await discover({ rest, kind: 'started', unit: null, seconds: 20 });
+  t.match(target, { kind: 'started', url: service.url, node_name: 'robot', configured_hertz: HERTZ, service_transport: 'off' });
+  t.match(target.data_folder, /data$/, dataFolderProblem ?? '');
+  t.ok((machine?.cores ?? 0) > 0);
+
+  const heard = new Heard();
+  const supervisor = new KeptSupervisor({
+    pid: () => (service?.process.exitCode === null && !service.process.signalCode ? service.pid : null),
+    exits: () => exits,
+  });
+  const watch = new ServiceWatch({ rest, node: 'robot', supervisor, before: null, bootId: 'boot', monotonicSeconds });
+  const stream = new EventStream({ rest, node: 'robot', hertz: HERTZ, lastEventId: null, listener: heard, monotonicSeconds });
+  t.teardown(() => stream.stop());
+  await stream.start();
+  const first = await watch.read();
+  t.match(first, { run: { cause: 'first', pid: service.pid }, reading: { cpu_from: 'process', published: null, configured_hertz: HERTZ } });
+  t.ok((first?.reading.resident_bytes[0] ?? 0) > 30e6 && (first?.reading.cpu_seconds ?? 0) > 0);
+  t.same(await watch.open(), []);
+  await recorded(service, 20);
+  const firstPid = service.pid;
+
+  await service.end('SIGKILL');
+  t.equal(await watch.read(), null, 'nobody answers');
+  await later(1500);
+  service = await start(Number(new URL(service.url).port));
+  await measured(service);
+  const second = await watch.read();
+  t.match(second, { run: { cause: 'signal', detail: 'SIGKILL', unseen: 0, pid: service.pid } });
+  t.not(second?.run?.started, first?.reading.started);
+  t.not(service.pid, firstPid);
+  // The stream comes back by itself, within its longest pause.
+  const reborn = Date.parse(second?.run?.started ?? '');
+  const deadline = performance.now() + 30_000;
+  while (heard.stamps.filter((stamp) => stamp > reborn).length < 2 * HERTZ) {
+    if (performance.now() > deadline) throw new Error(`the stream is not back: ${heard.notes.join('; ')}\n${service.log}`);
+    await later(50);
+  }
+  await stream.stop();
+  const { stamps } = heard;
+  t.same(
+    stamps,
+    [...new Set(stamps)].sort((a, b) => a - b),
+    'each once, in order',
+  );
+  t.match(heard.notes, [/broke off/, /is back after/]);
+
+  const [from, to] = [stamps[0] as number, stamps.at(-1) as number];
+  const { data } = await service.json<{ data: HealthStatus[] }>(
+    `/health/history?limit=10000&from=${new Date(from).toISOString()}&to=${new Date(to + 1).toISOString()}`,
+  );
+  const stored = data.map(({ timestamp }) => Date.parse(timestamp));
+  t.same(stamps, stored, 'what was stored was heard, also what was measured while nobody was connected');
+  const look = storedSource({ rest, node: 'robot' });
+  const longest = Math.max(...stored.slice(1).map((stamp, i) => stamp - (stored[i] as number))) / 1000;
+  t.ok(longest > 1.5, `${longest} s without a sample`);
+  t.match(await look(from, to + 1), { count: stored.length, first: from, last: to, longest_seconds: longest, gaps: [] });
+  const middle = stored[Math.floor(stored.length / 2)] as number;
+  const halves = [await look(from, middle), await look(middle, to + 1)];
+  t.equal((halves[0]?.count ?? 0) + (halves[1]?.count ?? 0), stored.length, 'looks that follow each other count everything once');
+  t.equal(halves[1]?.first, middle);
+  await service.end();
+  t.equal(await look(from, to), null, 'and then there is nobody to ask');
+});
+
+t.test('other nodes are left aside; gaps of what is stored are exact; 200 Hz in pages', async (t) => {
+  const clocks = new TestClocks();
+  const service = await startGathering(t, temporaryFolder(t), clocks);
+  const rest = new RestClient({ base: service.url, token: null });
+  const heard = new Heard();
+  const stream = new EventStream({ rest, node: 'health_monitor', hertz: 1, lastEventId: null, listener: heard, monotonicSeconds });
+  t.teardown(() => stream.stop());
+  await stream.start();
+  while ((await service.json<{ rest: { event_streams: number } }>('/status')).rest.event_streams === 0) await later(10);
+
+  const begun = clocks.wallMs;
+  const expected: number[] = [];
+  // Half an hour; of it nothing in the minutes 10 to 14, and 61 s without a sample later on.
+  await service.run(1800, (second) => {
+    service.gathering.onHealthStatus(statusOf('other', clocks.wallMs));
+    if (second % 300 === 7) service.gathering.onAlert(alertOf('other', `a${second}`, clocks.wallMs));
+    const minute = Math.floor(second / 60);
+    if ((minute >= 10 && minute < 15) || (second > 1200 && second <= 1260)) return;
+    expected.push(clocks.wallMs);
+    service.measure();
+  });
+  const ended = clocks.wallMs;
+  const stored = storedSource({ rest, node: 'health_monitor' });
+  const seconds = (second: number): number => begun + second * 1000;
+  t.same(await stored(begun, ended), {
+    of: 'stored',
+    from: begun,
+    to: ended,
+    count: expected.length,
+    first: begun,
+    last: seconds(1799),
+    longest_seconds: 301,
+    gaps: [
+      { from: seconds(599), to: seconds(900), seconds: 301 },
+      { from: seconds(1200), to: seconds(1261), seconds: 61 },
+    ],
+  });
+  t.match(await stored(seconds(1799), ended), { count: 1 }, 'the sample of the last second is in memory only');
+  while (heard.statuses.length < expected.length) await later(10);
+  t.same(heard.stamps, expected);
+  t.same(heard.alerts, [], 'no alert is of the watched node');
+
+  const dense = clocks.wallMs;
+  for (let second = 0; second < 60; second += 1) {
+    for (let i = 0; i < 200; i += 1) {
+      service.measure();
+      clocks.pass(0.005);
+    }
+    await service.settled();
+  }
+  t.match(await stored(dense, clocks.wallMs), { count: 12_000, longest_seconds: 0.005, gaps: [] }, 'more than a page');
+});
