@@ -2,7 +2,7 @@ import t from 'tap';
 import { episode, memoryOf, perfectEvidence, serviceRun } from '../testing/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
-import { CRITERIA, marginOf, type Verdict, worst } from './judgement.ts';
+import { CRITERIA, marginOf, VERDICT_EXIT, type Verdict, worst } from './judgement.ts';
 
 t.test('the six criteria in the order of the specification', async (t) => {
   const judgements = judge(perfectEvidence());
@@ -57,4 +57,8 @@ t.test('a margin is positive on the right side of a limit', async (t) => {
   t.equal(marginOf(301, { comparison: '<=', value: 300, unit: '' }), -1);
   t.equal(marginOf(99.5, { comparison: '>', value: 99, unit: '' }), 0.5);
   t.equal(marginOf(167, { comparison: '>=', value: 168, unit: '' }), -1);
+});
+
+t.test('a verdict is an exit code', async (t) => {
+  t.same([VERDICT_EXIT.PASS, VERDICT_EXIT.FAIL, VERDICT_EXIT.INCOMPLETE], [0, 1, 2]);
 });

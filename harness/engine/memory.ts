@@ -38,8 +38,7 @@ interface Stretch {
 export function memoryMedians({ at, bytes, starts, warmUpSeconds, medianSeconds }: MemoryReadings): Point[][] {
   const stretches: Stretch[] = [];
   let run = -1;
-  for (let index = 0; index < at.length; index++) {
-    const time = at[index] as number;
+  for (const [index, time] of Array.from(at).entries()) {
     while (time >= (starts[run + 1] as number)) run++;
     const begin = (starts[run] as number) + warmUpSeconds;
     const number = Math.floor((time - begin) / medianSeconds);

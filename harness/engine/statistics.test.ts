@@ -51,10 +51,10 @@ t.test('Theil–Sen: without two points that are apart there is no line', async 
 });
 
 t.test('Theil–Sen: many points are thinned evenly', async (t) => {
-  const many = Array.from({ length: 1800 }, (_, at): Point => ({ at, value: at % 3 === 0 ? at : -at }));
+  const many = Array.from({ length: 900 }, (_, at): Point => ({ at, value: at % 3 === 0 ? at : -at }));
   t.same(theilSen([many]), { slope: 1, intercept: 0 }, 'every third one');
-  const halves = [many.slice(0, 900), many.slice(900)];
+  const halves = [many.slice(0, 450), many.slice(450)];
   t.same(theilSen(halves), { slope: 1, intercept: 0 }, 'of all series together');
-  const most = Array.from({ length: 600 }, (_, at): Point => ({ at, value: at % 2 === 0 ? 0 : 1e6 }));
+  const most = Array.from({ length: 300 }, (_, at): Point => ({ at, value: at % 2 === 0 ? 0 : 1e6 }));
   t.not(theilSen([most])?.intercept, 0, 'as many as are taken are not');
 });

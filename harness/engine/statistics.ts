@@ -29,8 +29,7 @@ function select(values: Float64Array, place: number): number {
       values[right--] = swapped;
     }
     if (place <= right) high = right;
-    else if (place >= left) low = left;
-    else break;
+    else low = left;
   }
   return values[place] as number;
 }
@@ -47,8 +46,8 @@ export interface Line {
   readonly intercept: number;
 }
 
-/** More points are thinned evenly, as the pairs grow with the square: of a week's five-minute medians every fourth is taken. */
-const MOST_POINTS = 600;
+/** More points are thinned evenly, as the pairs grow with the square: of a week's five-minute medians every seventh is taken. */
+const MOST_POINTS = 300;
 
 /**
  * The line of Theil and Sen: its slope is the median of the slopes between all pairs of points of one series, its intercept the
@@ -60,18 +59,17 @@ export function theilSen(series: readonly (readonly Point[])[]): Line | null {
   const total = series.reduce((sum, points) => sum + points.length, 0);
   const stride = Math.max(1, Math.ceil(total / MOST_POINTS));
   const thinned = series.map((points) => points.filter((_, index) => index % stride === 0));
-  const slopes = new Float64Array(thinned.reduce((sum, { length }) => sum + (length * (length - 1)) / 2, 0));
-  let count = 0;
+  const slopes: number[] = [];
   for (const points of thinned) {
     for (let second = 1; second < points.length; second++) {
       const { at, value } = points[second] as Point;
       for (let first = 0; first < second; first++) {
         const before = points[first] as Point;
-        if (at !== before.at) slopes[count++] = (value - before.value) / (at - before.at);
+        if (at !== before.at) slopes.push((value - before.value) / (at - before.at));
       }
     }
   }
-  if (count === 0) return null;
-  const slope = median(slopes.subarray(0, count));
+  if (slopes.length === 0) return null;
+  const slope = median(Float64Array.from(slopes));
   return { slope, intercept: median(Float64Array.from(thinned.flat(), ({ at, value }) => value - slope * at)) };
 }

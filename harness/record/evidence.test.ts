@@ -96,6 +96,7 @@ t.test('what is open at the end has to be asked at the end', async (t) => {
   t.equal(lists.length, 3, 'at the begin, when it changed, at the end');
   const unasked = all.filter((entry) => entry !== lists[2]);
   t.equal(openOf(unasked), null);
+  t.equal(openOf(unasked.filter(({ type }) => type !== 'end')), null, 'also of a watcher that was killed in the last moment');
   t.equal(openOf(unasked.filter((entry) => entry !== lists[1])), null);
   t.equal(openOf(all.filter(({ type }) => type !== 'open')), null);
   const late = { ...(lists[1] as RecordEntry), boot: (all.at(-1)?.boot ?? 0) - 120 };
@@ -103,6 +104,12 @@ t.test('what is open at the end has to be asked at the end', async (t) => {
   t.equal(openOf([...unasked, { ...late, boot: late.boot - 0.001 }]), null);
   const going = all.filter((entry) => entry.boot < 5000 + 1500);
   t.equal(openOf(going), 1, 'while it goes on, as it was listed last');
+  const atBegin = [...week({ hours: 0.5, until: 600, killed: true })].map((entry) =>
+    entry.type === 'open' ? { ...entry, boot: 5000 } : entry,
+  );
+  t.equal(openOf(atBegin), 0, 'right at the begin');
+  const unread = minutes(week({ hours: 0.5, until: 60, killed: true }), (minute) => ({ ...minute, service: null }));
+  t.equal(openOf(unread), 0, 'in the first minutes it was just asked');
   t.equal(openOf(going.filter((entry) => entry !== lists[1])), 0);
   t.equal(openOf([...going, { ...(all.at(-1) as RecordEntry), boot: 6500 }]), null, 'not once it was stopped');
   const mute = week({ hours: 0.5, until: 1500, killed: true, faults: [...open, { kind: 'mute', at: 1300, seconds: 500 }] });
@@ -141,6 +148,7 @@ t.test('without a topic the event stream counts', async (t) => {
   const off = evidenceOf([{ kind: 'lose', at: 100, slots: 30, place: 'deliver' }], { transport: 'off' });
   t.same([off.reliability.by, off.reliability.received, off.reliability.byEvents], ['events', 1770, null]);
   t.match(off.reliability.instead, 'asked not to subscribe');
+  t.same([off.reliability.unheard, off.reliability.instead?.includes('heard')], [0, false]);
   t.same([off.alerts.openByTopic, off.alerts.instead], [[], off.reliability.instead]);
   const unpublished = evidenceOf([], { serviceTransport: 'off' });
   t.same([unpublished.reliability.by, unpublished.reliability.received], ['events', 1800]);
@@ -149,6 +157,7 @@ t.test('without a topic the event stream counts', async (t) => {
   t.same([neither.reliability.by, neither.alerts.openByTopic], [null, null]);
   const alone = evidenceOf([{ kind: 'deaf', way: 'events', at: 0, seconds: 9000 }]);
   t.same([alone.reliability.by, alone.reliability.byEvents], ['topic', null]);
+  t.equal(evidenceOf([{ kind: 'deaf', way: 'topic', at: 0, seconds: 9000 }]).reliability.by, 'topic', 'it was asked for');
   const partly = evidenceOf([{ kind: 'deaf', way: 'events', at: 0, seconds: 600 }]);
   t.same(partly.reliability.byEvents, { expected: 1800, received: 1200 });
 });
@@ -190,14 +199,6 @@ t.test('a torn line tells nothing: its clocks are of the boot that follows', asy
   );
   t.equal(torn.length, entries.length + 1);
   t.same(built(torn).evidence(), built(entries).evidence());
-});
-
-t.test('an end that was stopped may be gone on from', async (t) => {
-  const { absences, ended, reliability } = evidenceOf([{ kind: 'kill', at: 900, seconds: 60 }]);
-  t.same(
-    [ended, absences, reliability.received],
-    [true, [{ from: 900 - 60, to: 960, kind: 'away' }], 1800].map((value) => value),
-  );
 });
 
 t.test('the axis of the charts tells all of it', async (t) => {

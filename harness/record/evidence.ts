@@ -18,6 +18,10 @@ import { WAYS, type Way } from './evidence/way.ts';
 /** Where the present stretch began: the last `begin`, `resume` or `minute`. */
 interface Mark extends Clocked {
   readonly at: number;
+  /** It was no `minute`. */
+  readonly fresh: boolean;
+  /** The stamps are of another machine's clock. */
+  readonly remote: boolean;
 }
 
 /** Boils a record down, entry by entry, to what the criteria judge and what the charts draw. A function of the entries alone. */
@@ -36,16 +40,16 @@ export class EvidenceBuilder {
   #plannedSeconds = 0;
   #beginMs = 0;
   #mark: Mark | null = null;
-  #fresh = true;
   #lastWall = 0;
+  /** Of the wall clock, at the last minute. */
+  #endMs = 0;
   #hertz: number | null = null;
-  #remote = false;
   /** Whether the topic was asked for and there, ever; and why not, the last time that it was not. */
   #topicAsked = false;
   #topicOff: string | null = null;
   #heard = { topic: 0, events: 0 };
   #lastHeardAt: number | null = null;
-  #lastReadingAt: number | null = null;
+  #lastReadingAt = Number.NEGATIVE_INFINITY;
   #open: { readonly at: number; readonly list: readonly OpenAlert[] } | null = null;
   #listenedAt = 0;
   /** In the last minute there was no subscription. */
@@ -53,6 +57,7 @@ export class EvidenceBuilder {
   #ended = false;
   #eventsSeen = 0;
 
+  /** A `torn` entry tells nothing: it is written before the `resume` that tells which boot its clocks are of. */
   add(entry: RecordEntry): void {
     switch (entry.type) {
       case 'begin':
@@ -88,9 +93,6 @@ export class EvidenceBuilder {
         break;
       case 'end':
         this.#ended = true;
-        break;
-      case 'torn':
-        // Written before the `resume` that tells which boot it is of.
         break;
     }
   }
@@ -149,12 +151,11 @@ export class EvidenceBuilder {
   }
 
   #listen({ boot, mono, target, wall, watcher }: BeginEntry | ResumeEntry, at: number): void {
-    this.#mark = { boot, mono, wall, at };
-    this.#fresh = true;
+    this.#mark = { boot, mono, wall, at, fresh: true, remote: target.kind === 'url' };
+    this.#endMs = wall;
     this.#listenedAt = at;
     this.#lastWall = wall;
     this.#hertz = target.configured_hertz;
-    this.#remote = target.kind === 'url';
     const off = whyNotByTopic(target, watcher);
     if (off === null) this.#topicAsked = true;
     else this.#topicOff = off;
@@ -166,7 +167,6 @@ export class EvidenceBuilder {
     const at = this.#axis.at(entry);
     if (this.#mark !== null) this.#absences.push({ from: this.#mark.at, to: at, kind: rebooted ? 'off' : 'away' });
     if (rebooted) this.#offs.push({ from: this.#lastWall, to: entry.wall });
-    this.#noticeSteps();
     this.#chart.gap(at);
     this.#listen(entry, at);
   }
@@ -190,7 +190,7 @@ export class EvidenceBuilder {
       this.#deaf[way] = received === null;
       if (received === null) this.#spans.deaf(way, stretch.awakeSeconds);
       else {
-        this.#distinct[way].add(received, stretch, this.#remote, (stampedAt) => {
+        this.#distinct[way].add(received, stretch, mark.remote, (stampedAt) => {
           counts[way]++;
           this.#spans.count(way, stampedAt);
           if (stampedAt <= at) this.#lastHeardAt = Math.max(stampedAt, this.#lastHeardAt ?? 0);
@@ -201,8 +201,8 @@ export class EvidenceBuilder {
     this.#losses.add(stretch, service, counts);
     const cpuPercent = this.#readings.add(entry, stretch, this.#runs.last, this.#axis.boot);
     this.#chart.add(entry, stretch, counts, cpuPercent);
-    this.#mark = { boot, mono, wall, at };
-    this.#fresh = false;
+    this.#mark = { boot, mono, wall, at, fresh: false, remote: mark.remote };
+    this.#endMs = wall;
   }
 
   #stretch(mark: Mark, { mono, stalled_seconds }: MinuteEntry, at: number): Stretch {
@@ -217,7 +217,7 @@ export class EvidenceBuilder {
       awakeSeconds: Math.max(0, monotonicSeconds - stalled_seconds),
       monotonicSeconds,
       stalledSeconds: stalled_seconds,
-      fresh: this.#fresh,
+      fresh: mark.fresh,
       hertz: this.#hertz ?? 1,
       wallOffsets,
     };
@@ -269,16 +269,15 @@ export class EvidenceBuilder {
     const open = this.#open;
     const end = this.#mark?.at ?? 0;
     if (open === null || open.at < this.#listenedAt) return null;
-    const answers = this.#lastReadingAt !== null && this.#lastReadingAt >= end - LIST_SECONDS;
+    const answers = this.#lastReadingAt >= end - LIST_SECONDS;
     const goesOn = !this.#ended && this.watchedSeconds < this.#plannedSeconds && answers;
     if (open.at < end - LIST_SECONDS && !goesOn) return null;
     return open.list.map(({ alert_id, metric, severity }) => ({ alertId: alert_id, metric, severity, since: null }));
   }
 
   #integrity(): IntegrityEvidence {
-    const endMs = this.#mark?.wall ?? this.#beginMs;
-    const stored = this.#holdings?.stored.evidence(endMs, this.#axis.events, this.#offs) ?? null;
-    const collected = this.#holdings?.collected.evidence(endMs, this.#axis.events, this.#offs) ?? null;
+    const stored = this.#holdings?.stored.evidence(this.#endMs, this.#axis.events, this.#offs) ?? null;
+    const collected = this.#holdings?.collected.evidence(this.#endMs, this.#axis.events, this.#offs) ?? null;
     return { stored, collected, instead: stored === null || collected === null ? 'nobody could look' : null };
   }
 }

@@ -24,7 +24,8 @@ t.test('an episode is open from its first change to the one that resolves it', a
   book.told(change('a', 'WARNING', 1), 60);
   t.same(book.open(), [{ alertId: 'a', metric: 'cpu_percent', severity: 'WARNING', since: '2026-03-04T00:01:00.000Z' }]);
   book.told(change('a', 'CRITICAL', 2), 120);
-  t.same(openIn(book), ['a CRITICAL']);
+  book.told(change('a', 'WARNING', 1), 121);
+  t.same(openIn(book), ['a CRITICAL'], 'the first one, told again, is no later one');
   book.told(change('a', 'WARNING', 3), 180);
   t.same(openIn(book), ['a WARNING']);
   book.told(change('b', 'ERROR', 3), 180);

@@ -14,8 +14,8 @@ interface Episode {
   to: number | null;
   /** Changes that were told: a late joiner is told old ones again, and a restarted service those that are open. */
   readonly told: Set<string>;
-  /** Nothing was heard of it since the watcher was away. */
-  doubtful: boolean;
+  /** The last time of listening in which it was told of. */
+  heardIn: number;
 }
 
 /** A list belongs to the begin, the resume or the end that it is at most this far from. */
@@ -28,32 +28,30 @@ export const LIST_SECONDS = 120;
  */
 export class AlertBook {
   readonly #episodes = new Map<string, Episode>();
+  /** How often the watcher began to listen. */
   #listening = 0;
-  #listed = false;
-  /** Whether anything was told, or could have been. */
-  heard = false;
+  /** Until then the first list tells what was open before. */
+  #listUntil = Number.NEGATIVE_INFINITY;
 
   /** Begin or resume. */
   listen(at: number): void {
-    this.#listening = at;
-    this.#listed = false;
-    for (const episode of this.#episodes.values()) episode.doubtful = true;
+    this.#listening++;
+    this.#listUntil = at + LIST_SECONDS;
   }
 
   told({ alert_id, severity, metric, timestamp, resolved }: AlertEntry, at: number): void {
-    this.heard = true;
     const change = `${timestamp} ${severity} ${resolved}`;
     const known = this.#episodes.get(alert_id);
     if (known === undefined) {
       const episode = { metric, severity, worst: severity, resolved, since: timestamp, from: at, to: resolved ? at : null };
-      this.#episodes.set(alert_id, { ...episode, told: new Set([change]), doubtful: false });
+      this.#episodes.set(alert_id, { ...episode, told: new Set([change]), heardIn: this.#listening });
       return;
     }
-    known.doubtful = false;
+    known.heardIn = this.#listening;
     if (known.resolved || known.told.has(change)) return;
     known.told.add(change);
     known.severity = severity;
-    if (SEVERITIES.indexOf(severity) > SEVERITIES.indexOf(known.worst)) known.worst = severity;
+    known.worst = worse(known.worst, severity);
     if (!resolved) return;
     known.resolved = true;
     known.to = at;
@@ -61,11 +59,11 @@ export class AlertBook {
   }
 
   listedOpen({ open }: OpenEntry, at: number): void {
-    if (this.#listed || at - this.#listening > LIST_SECONDS) return;
-    this.#listed = true;
+    if (at > this.#listUntil) return;
+    this.#listUntil = Number.NEGATIVE_INFINITY;
     const ids = new Set(open.map(({ alert_id }) => alert_id));
     for (const [id, episode] of this.#episodes) {
-      if (!episode.doubtful || ids.has(id)) continue;
+      if (episode.heardIn === this.#listening || ids.has(id)) continue;
       episode.to ??= at;
       episode.resolved = true;
     }
@@ -73,11 +71,10 @@ export class AlertBook {
       const known = this.#episodes.get(alert_id);
       if (known === undefined) {
         const episode = { metric, severity, worst: severity, resolved: false, since: null, from: at, to: null };
-        this.#episodes.set(alert_id, { ...episode, told: new Set(), doubtful: false });
-      } else if (known.doubtful) {
+        this.#episodes.set(alert_id, { ...episode, told: new Set(), heardIn: this.#listening });
+      } else if (known.heardIn !== this.#listening) {
         known.severity = severity;
-        known.doubtful = false;
-        if (SEVERITIES.indexOf(severity) > SEVERITIES.indexOf(known.worst)) known.worst = severity;
+        known.worst = worse(known.worst, severity);
       }
     }
   }
@@ -96,6 +93,10 @@ export class AlertBook {
   series(): Series['alerts'] {
     return [...this.#episodes].map(([alertId, { from, to, worst, metric }]) => ({ from, to, severity: worst, metric, alertId }));
   }
+}
+
+function worse(one: Severity, other: Severity): Severity {
+  return SEVERITIES[Math.max(SEVERITIES.indexOf(one), SEVERITIES.indexOf(other))] as Severity;
 }
 
 /** One book for each way. */

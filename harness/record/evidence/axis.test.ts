@@ -104,6 +104,14 @@ t.test('over an absence in one boot the same clocks go on', async (t) => {
       ['step', 60],
     ],
   );
+  t.same(
+    axis.events.map(({ earliest, latest }) => [(earliest - WALL) / 1000, (latest - WALL) / 1000]),
+    [
+      [1860, 3720],
+      [120, 3720],
+    ],
+    'any time in it',
+  );
 });
 
 t.test('over a reboot it goes by the wall clock, but not by less than the time since the boot', async (t) => {

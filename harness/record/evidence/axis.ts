@@ -31,7 +31,7 @@ export class Axis {
   readonly events: ClockEvent[] = [];
   /** Of the present boot: axis − boot-time clock. */
   #offset = 0;
-  #bootId = '';
+  #bootId: string | null = null;
   #last: Placed | null = null;
 
   /** The boot that the last entry was written in; counts from 0. */
@@ -40,7 +40,8 @@ export class Axis {
   begin(entry: BeginEntry): number {
     this.#offset = -entry.boot;
     this.#bootId = entry.boot_id;
-    return this.place(entry, false);
+    this.#last = { ...clocksOf(entry), axis: 0 };
+    return 0;
   }
 
   /** Whether the machine was booted since the entry before. */

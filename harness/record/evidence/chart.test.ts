@@ -7,7 +7,7 @@ const heard = { first: 1, steps: [], slowest_ms: 1, fastest_ms: 1 };
 const host = { cpu: 8, memory: 40, disk: 50, celsius: 45 };
 
 function minute(at: number, more: Partial<MinuteEntry> = {}): MinuteEntry {
-  return minuteOf(at, { topic: heard, events: heard, host, service: readingOf({ resident_bytes: [1e6, 61.5e6] }), ...more });
+  return minuteOf(at, { topic: heard, events: heard, host, service: readingOf({ resident_bytes: [1e6, 2e6, 61.5e6] }), ...more });
 }
 
 t.test('a point for each minute, at its end', async (t) => {
@@ -73,4 +73,10 @@ t.test('more points than a column has room for at first', async (t) => {
   for (let index = 0; index < 2500; index++) chart.gap(index);
   const { at } = chart.columns('topic');
   t.same([at.length, at[1023], at[1024], at[2499]], [2500, 1023, 1024, 2499]);
+});
+
+t.test('a minute without a reading of memory', async (t) => {
+  const chart = new Chart();
+  chart.add(minute(60, { service: readingOf({ resident_bytes: [] }) }), stretchOf(0, 60), { topic: 60, events: 60 }, 0);
+  t.same(chart.columns('topic').memoryMegabytes, [null]);
 });

@@ -25,32 +25,30 @@ export class Chart {
   readonly #cpu = new Column();
   readonly #hostCpu = new Column();
   readonly #celsius = new Column();
-  #awakeSeconds = 0;
-  #counts = { topic: 0, events: 0 };
-  #heard = { topic: false, events: false };
+  #since = nothing();
 
   /** Nobody looked from there on. */
   gap(at: number): void {
-    this.#point(at, { topic: Number.NaN, events: Number.NaN }, Number.NaN, null);
+    this.#point(at, () => Number.NaN, Number.NaN, null);
   }
 
   add(entry: MinuteEntry, stretch: Stretch, counts: Readonly<Record<Way, number>>, cpuPercent: number): void {
-    if (stretch.fresh) this.#clear();
-    this.#awakeSeconds += stretch.awakeSeconds;
+    if (stretch.fresh) this.#since = nothing();
+    const since = this.#since;
+    since.awakeSeconds += stretch.awakeSeconds;
     for (const way of WAYS) {
-      this.#counts[way] += counts[way];
-      this.#heard[way] ||= entry[way] !== null;
+      since.counts[way] += counts[way];
+      since.heard[way] ||= entry[way] !== null;
     }
-    if (this.#awakeSeconds < LEAST_SECONDS) return;
-    const expected = this.#awakeSeconds * stretch.hertz;
-    const rates = { topic: Number.NaN, events: Number.NaN };
-    for (const way of WAYS) {
+    if (since.awakeSeconds < LEAST_SECONDS) return;
+    const expected = since.awakeSeconds * stretch.hertz;
+    const rate = (way: Way): number => {
+      if (!since.heard[way]) return Number.NaN;
       // Where a minute ends within a period, one more or one less falls into it.
-      const whole = this.#counts[way] > expected - 1;
-      if (this.#heard[way]) rates[way] = whole ? 100 : (this.#counts[way] / expected) * 100;
-    }
-    this.#point(stretch.to, rates, cpuPercent, entry);
-    this.#clear();
+      return since.counts[way] > expected - 1 ? 100 : (since.counts[way] / expected) * 100;
+    };
+    this.#point(stretch.to, rate, cpuPercent, entry);
+    this.#since = nothing();
   }
 
   columns(way: Way): ChartColumns {
@@ -65,20 +63,24 @@ export class Chart {
     };
   }
 
-  #point(at: number, rates: Readonly<Record<Way, number>>, cpuPercent: number, entry: MinuteEntry | null): void {
+  #point(at: number, rate: (way: Way) => number, cpuPercent: number, entry: MinuteEntry | null): void {
     this.#at.push(at);
-    for (const way of WAYS) this.#rate[way].push(rates[way]);
-    const resident = entry?.service?.resident_bytes.at(-1);
-    this.#memory.push(resident === undefined ? Number.NaN : resident / 1e6);
+    for (const way of WAYS) this.#rate[way].push(rate(way));
+    this.#memory.push((entry?.service?.resident_bytes.at(-1) ?? Number.NaN) / 1e6);
     this.#hostMemory.push(entry?.host.memory ?? Number.NaN);
     this.#cpu.push(cpuPercent);
     this.#hostCpu.push(entry?.host.cpu ?? Number.NaN);
     this.#celsius.push(entry?.host.celsius ?? Number.NaN);
   }
+}
 
-  #clear(): void {
-    this.#awakeSeconds = 0;
-    this.#counts = { topic: 0, events: 0 };
-    this.#heard = { topic: false, events: false };
-  }
+/** What came since the last point. */
+interface Since {
+  awakeSeconds: number;
+  readonly counts: Record<Way, number>;
+  readonly heard: Record<Way, boolean>;
+}
+
+function nothing(): Since {
+  return { awakeSeconds: 0, counts: { topic: 0, events: 0 }, heard: { topic: false, events: false } };
 }

@@ -39,8 +39,8 @@ export class Distinct {
   }
 
   #one(stamp: number, at: number, window: number, onDistinct: (at: number) => void): void {
-    const before = this.#young.get(stamp) ?? this.#old.get(stamp);
-    if (before !== undefined && Math.abs(at - before) < window) {
+    const before = this.#young.get(stamp) ?? this.#old.get(stamp) ?? Number.NEGATIVE_INFINITY;
+    if (Math.abs(at - before) < window) {
       this.duplicates++;
       return;
     }
@@ -63,7 +63,7 @@ function placeOf(stampSeconds: number, { wallOffsets, to }: Stretch): number {
   let place = Number.NEGATIVE_INFINITY;
   for (const offset of wallOffsets) {
     const at = stampSeconds - offset;
-    if (at <= to + AHEAD_SECONDS && at > place) place = at;
+    if (at <= to + AHEAD_SECONDS) place = Math.max(place, at);
   }
   return place === Number.NEGATIVE_INFINITY ? to : place;
 }

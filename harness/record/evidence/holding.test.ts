@@ -125,16 +125,30 @@ t.test('looks go back with a clock that is put back', async (t) => {
   t.equal(missing.blindSeconds, 399, 'older samples may hide a gap of 400 s but for two');
   const before = back([look(0, 3600, { last: ms(3499) }), look(3000, 6000, { count: 3500 })], 6000);
   t.equal(Math.round(before.blindSeconds), 199, 'which goes on from what was missing before');
-  const down = back([look(0, 3600), look(3000, 6000, { first: ms(3700), count: 2300 })], 6000);
-  t.equal(down.longestSeconds, 701, 'nothing came until the time had passed');
-  t.equal(down.gaps[0]?.remark, 'the clock was put back by 600 s');
-  const silent = back([look(0, 3600), look(3000, 3300, EMPTY), look(3300, 6000, { first: ms(3400), count: 2600 })], 6000);
-  t.equal(silent.longestSeconds, 401, 'nothing at first');
+  const silent = back([look(0, 3600), look(3000, 6000, { first: ms(3000), count: 2900 })], 6000);
+  t.same([silent.longestSeconds, silent.blindSeconds], [1, 699], 'nothing came until the time had passed: the older ones are all there is');
   const never = back([look(0, 3600), look(3600, 6000)], 6000);
   t.equal(never.blindSeconds, 600, 'the time that came twice was looked at once');
-  const early = back([look(0, 3600, { last: ms(3500) }), look(2999, 3000, { count: 0, first: null, last: null })], 3000, 601);
-  t.equal(early.longestSeconds, 101, 'of 3500 in the old time and 3000 in the new one');
+  // Put back to before the run began: no older samples are known there.
+  const empty = [look(0, 600), look(-700, -600, EMPTY), look(-600, 0, { first: ms(-400), count: 400 })];
+  const early = back(empty, 0, 1300);
+  t.same([early.longestSeconds, early.blindSeconds, early.gaps.length], [301, 0, 1], 'of 599 in the old time and −400 in the new one');
+  t.equal(early.gaps[0]?.remark, '');
+  const down = back([look(0, 600), look(-700, 0, { first: ms(-400), count: 400 })], 0, 1300);
+  t.same([down.longestSeconds, down.gaps.map(({ remark }) => remark)], [301, ['the clock was put back by 1300 s']]);
+  const near = back([look(0, 600), look(-700, 0, { first: ms(-660), count: 660 })], 0, 1300);
+  t.same([near.longestSeconds, near.gaps], [41, []], 'of which the stamps tell less than nothing');
   t.equal(back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(6000, 7000)], 7000).blindSeconds, 0);
+  const seam = back([look(0, 3600), look(3599, 6000, { count: 2402 })], 6000);
+  t.equal(seam.blindSeconds, 600, 'a second is no going back');
   const twice = back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(5000, 7000, { first: ms(6000), count: 1000 })], 7000);
   t.equal(twice.longestSeconds, 1, 'each time it is put back counts once');
+});
+
+t.test('only looks that have stamps in common hide anything', async (t) => {
+  const holding = new Holding('stored', T);
+  for (const entry of [look(0, 3600), look(3600, 7200)]) holding.add(entry);
+  holding.putBack(600);
+  holding.add(look(6600, 9600, { count: 3200 }));
+  t.equal(holding.evidence(ms(9600), [], [])?.blindSeconds, 399);
 });

@@ -27,8 +27,8 @@ export class Holding {
   /** The longest gap of a look, where it is not among those that it lists. */
   #unlistedSeconds = 0;
   #holesMs = 0;
-  /** Of what is hidden by samples that carry the same stamps, since the clock was put back. */
-  #hiddenSeconds = 0;
+  /** What may be hidden by samples that carry the same stamps, since the clock was put back. */
+  readonly #hidden: Hidden[] = [];
   readonly #looks: Look[] = [];
   readonly #gaps: StampRange[] = [];
   /** From the last known sample before a hole between looks to the first one after it. */
@@ -53,18 +53,22 @@ export class Holding {
       backSeconds = this.#backSeconds;
       this.#backSeconds = 0;
     }
-    // Where the clock was put back, what may be hidden goes on from what was missing before.
-    const missingSeconds = backSeconds > 0 ? (this.#cursorMs - this.#lastMs) / 1000 : 0;
-    this.#hiddenSeconds = Math.max(this.#hiddenSeconds, missingSeconds + this.#hidden({ from, to, count }));
+    const older = this.#olderIn(from, to);
+    if (older.count > 0) {
+      // What was missing before the clock was put back goes on in what may be hidden since.
+      const missingSeconds = (this.#cursorMs - this.#lastMs) / 1000;
+      this.#hidden.push({ from, to, seconds: missingSeconds + hiddenSeconds({ from, to, count }, older) });
+    }
     const seam = { from: this.#lastMs, to: first ?? to, backSeconds };
     if (from > this.#cursorMs + SEAM_MS) {
       this.#holesMs += from - this.#cursorMs;
       this.#blind.push(seam);
       this.#lastMs = last ?? from;
     } else if (first !== null) {
-      this.#gaps.push(seam);
+      // Where the first one may be an older one from the middle of the range, it does not tell how long nothing came.
+      if (older.count === 0 || older.isFromBegin) this.#gaps.push(seam);
       this.#lastMs = last ?? first;
-    } else if (backSeconds > 0) {
+    } else {
       // Nothing since the clock was put back: the gap goes on, told in the new time.
       this.#lastMs -= backSeconds * 1000;
     }
@@ -89,7 +93,8 @@ export class Holding {
       if (range.to - range.from > listedMs || gap.seconds * 1000 > listedMs) gaps.push(gap);
     }
     // Time that came twice and was looked at once at most is as good as a hole.
-    let blindSeconds = Math.max(this.#hiddenSeconds, this.#backSeconds);
+    let blindSeconds = this.#backSeconds;
+    for (const hidden of this.#hidden) blindSeconds = Math.max(blindSeconds, hidden.seconds - passedOver(hidden, events));
     const blind = [...this.#blind];
     if (endMs > this.#cursorMs + SEAM_MS) blind.push({ from: this.#lastMs, to: endMs, backSeconds: 0 });
     for (const range of blind) blindSeconds = Math.max(blindSeconds, explain(range, events, offs).seconds);
@@ -98,20 +103,46 @@ export class Holding {
     return { count: this.#count, covered, gaps, longestSeconds, blindSeconds };
   }
 
-  /**
-   * Since a clock was put back, a look finds samples of both times that carry the same stamps, and the older ones may hide a gap of the
-   * newer: how long it may be, by how many there should be had the newer come as steadily as the older.
-   */
-  #hidden({ count, from, to }: Look): number {
-    let [older, overlapMs] = [0, 0];
+  /** What looks before found in the same range of stamps, which is some only since the clock was put back. */
+  #olderIn(from: number, to: number): Older {
+    let [count, ms, isFromBegin] = [0, 0, false];
     for (const look of this.#looks) {
-      const commonMs = Math.min(to, look.to) - Math.max(from, look.from);
-      if (commonMs <= 0) continue;
-      overlapMs += commonMs;
-      older += (look.count * commonMs) / (look.to - look.from);
+      isFromBegin ||= look.from <= from && look.to > from;
+      const commonMs = Math.max(0, Math.min(to, look.to) - Math.max(from, look.from));
+      ms += commonMs;
+      count += (look.count * commonMs) / (look.to - look.from);
     }
-    if (older === 0) return 0;
-    const newer = Math.max(0, count - older) + SLACK_COUNT;
-    return (to - from) / 1000 - (newer * overlapMs) / older / 1000;
+    return { count, ms, isFromBegin };
   }
+}
+
+interface Older {
+  readonly count: number;
+  /** Of the range, in which they lie. */
+  readonly ms: number;
+  /** They lie right at its begin, too. */
+  readonly isFromBegin: boolean;
+}
+
+interface Hidden {
+  readonly from: number;
+  readonly to: number;
+  readonly seconds: number;
+}
+
+/** How much of a range of stamps suspends and forward steps took away. */
+function passedOver({ from, to }: Hidden, events: readonly ClockEvent[]): number {
+  return events.reduce((sum, { earliest, latest, seconds }) => {
+    const commonSeconds = (Math.min(to, latest) - Math.max(from, earliest - seconds * 1000)) / 1000;
+    return sum + Math.max(0, Math.min(seconds, commonSeconds));
+  }, 0);
+}
+
+/**
+ * Since a clock was put back, a look finds samples of both times that carry the same stamps, and the older ones may hide a gap of the
+ * newer: how long it may be, by how many there should be had the newer come as steadily as the older.
+ */
+function hiddenSeconds({ count, from, to }: Look, older: Older): number {
+  const newer = Math.max(0, count - older.count) + SLACK_COUNT;
+  return (to - from) / 1000 - (newer * older.ms) / older.count / 1000;
 }

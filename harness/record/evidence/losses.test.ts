@@ -126,6 +126,23 @@ t.test('while the service does not answer, or is restarted, what is missing was 
   );
 });
 
+t.test('what is expected goes by the rate, and by each way', async (t) => {
+  const all = new Losses();
+  all.add(stretchOf(0, 60, { hertz: 2 }), null, { topic: 100, events: 110 });
+  t.same(all.of('topic', tally(120, 100)), { ...NONE, notSampled: 20 });
+  t.same(all.of('events', tally(120, 100)), { ...NONE, notSampled: 10, unknown: 10 });
+});
+
+t.test('a service that no longer tells what it published', async (t) => {
+  const all = losses([
+    [reading(1), 60],
+    [reading(2), 60],
+    [reading(3), 60],
+    [reading(4, { published: null }), 50],
+  ]);
+  t.same([all.published, all.of('topic', tally(240, 230))], [120, { ...NONE, unknown: 10 }]);
+});
+
 t.test('over an absence counters are not compared', async (t) => {
   const all = losses(
     [
@@ -137,4 +154,21 @@ t.test('over an absence counters are not compared', async (t) => {
   );
   t.same(all.of('topic', tally(180, 168)), { ...NONE, notDelivered: 2, unknown: 10 });
   t.equal(all.published, 60);
+});
+
+t.test('a short stretch without a reading belongs to the next one', async (t) => {
+  const all = new Losses();
+  const add = (from: number, to: number, service: ServiceReading | null, topic: number): void =>
+    all.add(stretchOf(from, to, { fresh: from === 0 }), service, { topic, events: topic });
+  add(0, 60, reading(1), 60);
+  add(60, 89.9, null, 20);
+  add(89.9, 150, readingOf({ samples: 150, published: 150 }), 60);
+  t.same(all.of('topic', tally(150, 140)), { ...NONE, notDelivered: 10 });
+  add(150, 180, null, 20);
+  add(180, 210, readingOf({ samples: 210, published: 210 }), 30);
+  t.same(
+    all.of('topic', tally(210, 190)),
+    { ...NONE, notSampled: 10, notDelivered: 10 },
+    'in half a minute there is one, if the service answers',
+  );
 });

@@ -6,12 +6,18 @@ import { WAYS, type Way } from './way.ts';
 
 type Counted = Readonly<Record<Way, number>>;
 
+/** A stretch that is shorter may lie between two readings; in a longer one without any the service did not answer. */
+const READ_WITHIN_SECONDS = 30;
+
 /**
- * Where statuses were lost, as far as the service's own counters tell: those of two readings of one run, a stretch apart. In a stretch
+ * Where statuses were lost, as far as the service's own counters tell, by their differences between readings of one run. In a stretch
  * in which the service did not answer or was restarted, and in the one before, all that is missing was not sampled.
  */
 export class Losses {
-  #reading: ServiceReading | null = null;
+  /** The run of the last reading; the reading itself, where the next may be compared with it; what was heard since. */
+  #started: string | null = null;
+  #counted: ServiceReading | null = null;
+  #since = { topic: 0, events: 0 };
   /** What was missing in the stretch before, if it is not accounted for yet. */
   #before: Counted = { topic: 0, events: 0 };
   #missed = 0;
@@ -23,18 +29,20 @@ export class Losses {
   published: number | null = null;
 
   add(stretch: Stretch, reading: ServiceReading | null, counts: Counted): void {
-    const before = stretch.fresh ? null : this.#reading;
+    if (stretch.fresh) this.#counted = null;
     const expected = stretch.awakeSeconds * stretch.hertz;
     const missing = { topic: Math.max(0, expected - counts.topic), events: Math.max(0, expected - counts.events) };
-    const restarted = this.#reading !== null && reading !== null && this.#reading.started !== reading.started;
-    if (reading === null || restarted) {
+    for (const way of WAYS) this.#since[way] += counts[way];
+    const restarted = reading !== null && this.#started !== null && this.#started !== reading.started;
+    if (restarted || (reading === null && stretch.monotonicSeconds >= READ_WITHIN_SECONDS)) {
       for (const way of WAYS) this.#down[way] += missing[way] + this.#before[way];
       this.#before = { topic: 0, events: 0 };
-    } else {
-      if (before !== null) this.#compare(before, reading, counts);
-      this.#before = missing;
-    }
-    if (reading !== null) this.#reading = reading;
+    } else this.#before = missing;
+    if (reading === null) return;
+    if (!restarted && this.#counted !== null) this.#compare(this.#counted, reading);
+    this.#started = reading.started;
+    this.#counted = reading;
+    this.#since = { topic: 0, events: 0 };
   }
 
   /** Sums up to what was expected and not received. */
@@ -47,20 +55,20 @@ export class Losses {
     };
     const notSampled = take(this.#down[way] + this.#missed);
     const notPublished = way === 'topic' ? take(this.#unpublished) : 0;
-    const notDelivered = way === 'events' || this.published !== null ? take(this.#handed[way] - this.#heard[way]) : 0;
+    const notDelivered = take(this.#handed[way] - this.#heard[way]);
     return { notSampled, notPublished, notDelivered, unknown: rest + unheard };
   }
 
-  #compare(before: ServiceReading, now: ServiceReading, counts: Counted): void {
+  #compare(before: ServiceReading, now: ServiceReading): void {
     const samples = now.samples - before.samples;
     this.#missed += Math.max(0, now.missed - before.missed);
     this.#handed.events += samples;
-    this.#heard.events += counts.events;
+    this.#heard.events += this.#since.events;
     if (now.published === null || before.published === null) return;
     const published = now.published - before.published;
     this.published = (this.published ?? 0) + published;
     this.#unpublished += Math.max(0, samples - published);
     this.#handed.topic += published;
-    this.#heard.topic += counts.topic;
+    this.#heard.topic += this.#since.topic;
   }
 }

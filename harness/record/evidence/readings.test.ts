@@ -70,6 +70,9 @@ t.test('CPU: a run whose start was watched counts from its start', async (t) => 
   const asleep = new Readings();
   asleep.add(minute(160, restarted), stretchOf(60, 160, { monotonicSeconds: 20 }), serviceRun(80), 0);
   t.equal(asleep.cpu().awakeSeconds, 20, 'not more than it was awake');
+  const atOnce = new Readings();
+  atOnce.add(minute(160, restarted), stretchOf(80, 160, { monotonicSeconds: 20 }), serviceRun(80), 0);
+  t.equal(atOnce.cpu().awakeSeconds, 20);
   const absent = new Readings();
   absent.add(minute(400, restarted), stretchOf(340, 400, { fresh: true }), serviceRun(300), 0);
   t.equal(absent.cpu().awakeSeconds, 100, 'that began in an absence');

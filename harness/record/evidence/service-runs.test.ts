@@ -67,6 +67,8 @@ t.test('the same run told again is no restart', async (t) => {
   anonymous.recorded(entry(-100, { invocation: null, cause: 'first' }), moment(1));
   anonymous.recorded(entry(-100), moment(2));
   t.same(causes(anonymous), ['first']);
+  anonymous.recorded(entry(50, { invocation: null }), moment(60));
+  t.same(causes(anonymous), ['first', 'signal'], 'one that started at another time is another');
 });
 
 t.test('a run that only a reading shows is one, with what is told of it later', async (t) => {
@@ -122,6 +124,7 @@ t.test('the count of systemd shows restarts that nobody saw', async (t) => {
   t.equal(after(5, 7), 1);
   t.equal(after(0, 0), 0, 'started by hand');
   t.equal(after(5, 2), 2, 'started by hand, then twice by itself');
+  t.equal(after(5, 5), 5, 'started by hand, then five times by itself');
   t.equal(after(5, 2, 1), 2, 'booted, then twice by itself');
   t.equal(after(2, 5, 1), 5, 'the count begins anew with a boot');
   t.equal(after(0, 3, 0, 1), 2, 'the greater of both');
@@ -141,6 +144,10 @@ t.test('the count is compared once for each run', async (t) => {
   runs.read(reading(200), moment(210));
   runs.read(reading(200, 23), moment(220));
   t.same(unseen(runs), [0, 1, 2], 'it may be told later');
+  t.same(
+    runs.runs().map(({ started }) => started),
+    [stamp(-100), stamp(100), stamp(200)],
+  );
   const unrelated = new ServiceRuns();
   unrelated.read(reading(-100, 0), moment(60));
   unrelated.read(reading(-50, null), moment(70));

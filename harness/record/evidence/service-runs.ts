@@ -24,8 +24,8 @@ export class ServiceRuns {
   /** When the service was last seen in a run, on the axis. */
   #seenAt = Number.NEGATIVE_INFINITY;
   #restarts: { readonly count: number; readonly boot: number } | null = null;
-  /** Of the last run, whether the count of restarts was looked at. */
-  #compared = true;
+  /** For how many runs the count of restarts was looked at; the first has none before it. */
+  #compared = 1;
 
   /** A service entry. Returns whether it is a run that was not known. */
   recorded(entry: ServiceEntry, moment: Moment): void {
@@ -81,18 +81,20 @@ export class ServiceRuns {
     const cause = run.cause !== 'first' || last === undefined ? run.cause : last.boot === moment.boot ? 'unknown' : 'reboot';
     this.#runs.push({ ...run, cause, from, boot: moment.boot });
     this.#seenAt = moment.at;
-    this.#compared = last === undefined;
   }
 
-  /** Restarts between the run before and this one that only the count shows: one is this run itself. */
+  /**
+   * Restarts between the run before and this one that only the count shows: one of those it counts is this run itself. Where it did not
+   * grow, somebody started the service by hand (or booted): that is this run, or what the count shows came after it.
+   */
   #count(count: number, boot: number): void {
     const before = this.#restarts;
-    const last = this.#runs.at(-1);
-    if (!this.#compared && before !== null && last !== undefined) {
-      const started = before.boot === boot && count >= before.count ? count - before.count - 1 : count;
-      this.#runs[this.#runs.length - 1] = { ...last, unseen: Math.max(last.unseen, started) };
+    if (this.#runs.length > this.#compared && before !== null) {
+      const run = this.#runs.pop() as Run;
+      const uncounted = before.boot === boot && count > before.count ? count - before.count - 1 : count;
+      this.#runs.push({ ...run, unseen: Math.max(run.unseen, uncounted) });
     }
-    this.#compared = true;
+    this.#compared = Math.max(this.#compared, this.#runs.length);
     this.#restarts = { count, boot };
   }
 }

@@ -2,8 +2,8 @@ import type { WatchedSpan } from '../../engine/evidence.ts';
 import type { Stretch } from './stretch.ts';
 import type { Way } from './way.ts';
 
-/** Time stamps and clocks are told in whole milliseconds. */
-const ROUNDING_SECONDS = 0.001;
+/** Time stamps are told in milliseconds, the boot-time clock in hundredths of a second (/proc/uptime). */
+const ROUNDING_SECONDS = 0.02;
 /** Of sums of differences of clocks. */
 const ROUNDING_SLOTS = 1e-3;
 

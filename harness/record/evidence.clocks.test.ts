@@ -1,0 +1,188 @@
+import t from 'tap';
+import type { Evidence } from '../engine/evidence.ts';
+import { type Fault, type WeekOptions, week } from '../testing/weeks.ts';
+import { minutes, readings, without } from '../testing/without.ts';
+import type { MinuteEntry, NoteEntry, Received, RecordEntry } from './entries.ts';
+import { EvidenceBuilder } from './evidence.ts';
+
+const HOUR = 3600;
+
+function boiled(entries: Iterable<RecordEntry>): Evidence {
+  const builder = new EvidenceBuilder();
+  for (const entry of entries) builder.add(entry);
+  return builder.evidence();
+}
+
+function evidenceOf(faults: readonly Fault[], options: WeekOptions = {}): Evidence {
+  return boiled(week({ hours: 0.5, faults, ...options }));
+}
+
+t.test('a clock that is set loses no status and makes no gap', async (t) => {
+  for (const seconds of [HOUR, -HOUR, 400, -400]) {
+    const { integrity, reliability } = evidenceOf([{ kind: 'step', at: 905, seconds }]);
+    t.same([reliability.received, reliability.duplicates], [1800, 0], `${seconds} s`);
+    t.equal(integrity.stored?.longestSeconds, 1, `${seconds} s`);
+    t.ok((integrity.stored?.blindSeconds ?? 9) < 2, `${seconds} s: ${integrity.stored?.blindSeconds}`);
+  }
+  const both = evidenceOf([
+    { kind: 'step', at: 905, seconds: -HOUR },
+    { kind: 'step', at: 925, seconds: 2 * HOUR },
+    { kind: 'step', at: 1205, seconds: -HOUR },
+  ]);
+  t.equal(both.reliability.received, 1800);
+  t.ok((both.integrity.stored?.blindSeconds ?? 99) < 6, `${both.integrity.stored?.blindSeconds}`);
+  t.ok((both.integrity.stored?.longestSeconds ?? 99) < 6, `${both.integrity.stored?.longestSeconds}`);
+  t.equal(both.clockSteps.length, 3);
+});
+
+t.test('statuses that come again after the clock was set are the same', async (t) => {
+  for (const seconds of [HOUR, -HOUR]) {
+    const entries = [...week({ hours: 1, faults: [{ kind: 'step', at: 1790, seconds }] })];
+    const all = entries.filter((entry) => entry.type === 'minute');
+    for (const [later, expected] of [
+      [1, 60],
+      [4, 60],
+      [5, 60],
+      [8, 0],
+    ] as const) {
+      // One that joins anew is sent again what it had before the step.
+      const [early, late] = [all[28], all[29 + later]];
+      const again = entries.map((entry) =>
+        entry === late ? { ...late, topic: joined(early?.topic ?? null, late?.topic ?? null) } : entry,
+      );
+      const { duplicates } = boiled(again as RecordEntry[]).reliability;
+      if (expected > 0) t.equal(duplicates, expected, `${seconds} s, ${later} min later`);
+      else t.ok(seconds > 0 ? duplicates < 60 : true, 'beyond five minutes it is not known any more');
+    }
+  }
+});
+
+function joined(early: Received | null, late: Received | null): Received | null {
+  if (early?.first == null || late?.first == null) return null;
+  const last = early.first + early.steps.reduce((sum, step) => sum + step, 0);
+  return { ...late, first: early.first, steps: [...early.steps, late.first - last, ...late.steps] };
+}
+
+t.test('a suspend explains what lies in it, as near as the clock entry tells', async (t) => {
+  const suspend: Fault = { kind: 'suspend', at: 935, seconds: 20 };
+  const gap: Fault = { kind: 'gap', of: 'stored', at: 600, seconds: 325 };
+  t.equal(evidenceOf([suspend, gap]).integrity.stored?.longestSeconds, 325, 'not what ended before it');
+  const untold = without(week({ hours: 0.5, faults: [suspend, gap] }), ({ type }) => type === 'clock');
+  t.equal(boiled(untold).integrity.stored?.longestSeconds, 305, 'without one it may have been anywhere in its minute');
+  const long: Fault[] = [{ kind: 'suspend', at: 905, seconds: 100 }];
+  t.equal(boiled(without(week({ hours: 0.5, faults: long }), ({ type }) => type === 'clock')).integrity.stored?.longestSeconds, 1);
+});
+
+t.test('every entry tells the clocks', async (t) => {
+  const entries = [...week({ hours: 0.5, faults: [{ kind: 'suspend', at: 905, seconds: 20 }] })].filter(({ type }) => type !== 'clock');
+  t.same(boiled(entries).suspends, [{ at: 960, seconds: 20 }], 'somewhere before the minute’s end');
+  const minute = entries.find((entry) => entry.type === 'minute' && entry.boot > 5000 + 905) as MinuteEntry;
+  const clocks = { boot: 5926, mono: 5926 - 20 - 1000, wall: minute.wall - 54_000 };
+  const between: RecordEntry[] = [
+    { type: 'note', text: 'here', ...clocks } satisfies NoteEntry,
+    { type: 'holding', of: 'stored', from: 0, to: 0, count: 0, first: null, last: null, longest_seconds: 0, gaps: [], ...clocks },
+    { type: 'open', open: [], ...clocks },
+    { type: 'alert', by: 'topic', alert_id: 'a', severity: 'WARNING', metric: 'm', timestamp: '', resolved: true, ...clocks },
+  ];
+  for (const entry of between) {
+    const told = entries.flatMap((other) => (other === minute ? [entry, other] : [other]));
+    t.same(boiled(told).suspends, [{ at: 906, seconds: 20 }], entry.type);
+  }
+});
+
+t.test('a reboot is told as one', async (t) => {
+  const { absences, integrity, runs } = evidenceOf([{ kind: 'reboot', at: 930, seconds: 120 }]);
+  t.same(absences, [{ from: 900, to: 1070, kind: 'off' }]);
+  t.same(
+    integrity.stored?.gaps.map(({ remark, seconds }) => [seconds, remark]),
+    [[131, 'the machine was off']],
+  );
+  t.equal(runs[1]?.cause, 'reboot');
+  const killed = evidenceOf([
+    { kind: 'kill', at: 930, seconds: 120 },
+    { kind: 'gap', of: 'stored', at: 930, seconds: 100 },
+  ]);
+  t.same([killed.absences[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'the watcher alone is none');
+});
+
+t.test('gaps are listed from a minute on where samples are stored, from two and a half where rows are', async (t) => {
+  const listed = (of: 'stored' | 'collected', seconds: number): number | undefined =>
+    evidenceOf([{ kind: 'gap', of, at: 600, seconds }]).integrity[of]?.gaps.length;
+  t.same([listed('stored', 60), listed('stored', 61), listed('collected', 150), listed('collected', 151)], [0, 1, 0, 1]);
+  // At both ends, which the looks do not tell of.
+  const atBegin = (of: 'stored' | 'collected', seconds: number): number | undefined =>
+    evidenceOf([{ kind: 'gap', of, at: -60, seconds: 60 + seconds }]).integrity[of]?.gaps.length;
+  t.same([atBegin('stored', 50), atBegin('stored', 70), atBegin('collected', 70), atBegin('collected', 160)], [0, 1, 0, 1]);
+});
+
+t.test('what nobody looked at is missing', async (t) => {
+  for (const held of ['stored', 'collected'] as const) {
+    const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'holding' && entry.of === held));
+    t.same([integrity[held], integrity.instead], [null, 'nobody could look']);
+  }
+  const { alerts, integrity } = boiled([...week({ hours: 0.5 })].slice(0, 1));
+  t.same([integrity.stored, integrity.collected, alerts.openByTopic], [null, null, null]);
+  t.equal(boiled([...week({ hours: 0.5, transport: 'off' })].slice(0, 1)).alerts.openByTopic, null);
+});
+
+t.test('a record without its begin', async (t) => {
+  t.same(new EvidenceBuilder().evidence().absences, []);
+  const entries = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 900, seconds: 60 }] })].slice(1);
+  const { absences, watched } = boiled(entries.filter((entry) => entry.type !== 'minute' || entry.boot > 5900));
+  t.same([absences, watched.length], [[], 1], 'begins with the resume');
+});
+
+t.test('the clock of this machine is not taken for another’s', async (t) => {
+  const late = (kind: 'unit' | 'url'): Evidence =>
+    boiled(minutes(week({ hours: 0.5, kind }), (minute) => ({ ...minute, topic: minute.topic && { ...minute.topic, fastest_ms: -5000 } })));
+  t.equal(late('unit').reliability.received, 1800);
+  t.equal(late('url').reliability.received, 1795, 'these were stamped before the begin');
+});
+
+t.test('the last sign of life may be of the very end', async (t) => {
+  const entries = [...week({ hours: 0.5 })];
+  const last = entries.findLast((entry) => entry.type === 'minute') as MinuteEntry;
+  const silent = minutes(entries, (minute) => ({
+    ...minute,
+    service: null,
+    events: null,
+    topic: { steps: [], slowest_ms: 1, fastest_ms: 1, first: minute.boot === last.boot ? last.wall : null },
+  }));
+  t.equal(boiled(silent).lastHeardAt, 1800);
+});
+
+t.test('lost statuses are told by place', async (t) => {
+  const { reliability } = evidenceOf([
+    { kind: 'lose', at: 300, slots: 10, place: 'sample' },
+    { kind: 'lose', at: 600, slots: 20, place: 'publish' },
+    { kind: 'lose', at: 900, slots: 30, place: 'deliver' },
+  ]);
+  t.same(reliability.lost, { notSampled: 10, notPublished: 20, notDelivered: 30, unknown: 0 });
+});
+
+t.test('a stall takes its time off, and is listed', async (t) => {
+  const { reliability, watched } = evidenceOf([{ kind: 'stall', at: 610, seconds: 20 }]);
+  t.same([reliability.expected, reliability.received], [1780, 1780]);
+  t.same(
+    watched.map(({ awakeSeconds }) => awakeSeconds),
+    [640, 1140],
+  );
+});
+
+t.test('a topic that is silent is one that nothing was published on, if the service says so', async (t) => {
+  const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
+  const silent = (published: number | null, way: 'topic' | 'both' = 'topic'): Evidence => {
+    const entries = minutes(week({ hours: 0.5 }), (minute) => ({
+      ...minute,
+      topic: nothing,
+      events: way === 'both' ? nothing : minute.events,
+    }));
+    return boiled(readings(entries, (reading) => ({ ...reading, published: published === null ? null : reading.samples * published })));
+  };
+  t.equal(silent(0).reliability.unheard, 0, 'it counted none');
+  t.equal(silent(1).reliability.unheard, 1800, 'it counted them');
+  t.equal(silent(1, 'both').reliability.unheard, 1800);
+  t.equal(silent(null).reliability.unheard, 1800, 'it does not tell, but the event stream does');
+  t.equal(silent(null, 'both').reliability.unheard, 0, 'nobody heard of any');
+  t.equal(silent(0).reliability.instead, null);
+});
