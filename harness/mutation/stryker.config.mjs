@@ -1,0 +1,27 @@
+/** `npm run mutation`. See harness/mutation/README.md. */
+export default {
+  plugins: ['./harness/mutation/runner.ts', './harness/mutation/prose.ts'],
+  testRunner: 'engine-tests',
+  ignorers: ['prose'],
+  mutate: ['harness/engine/**/*.ts', 'harness/record/evidence.ts', 'harness/record/evidence/*.ts', '!**/*.test.ts'],
+  ignorePatterns: [
+    '**',
+    '!package.json',
+    '!harness/engine/**',
+    '!harness/record/entries.ts',
+    '!harness/record/evidence.ts',
+    '!harness/record/evidence*.test.ts',
+    '!harness/record/evidence/**',
+    '!harness/testing/**',
+    '!harness/watch/holding.ts',
+    '!src/core/**',
+  ],
+  coverageAnalysis: 'perTest',
+  concurrency: 2,
+  timeoutMS: 10_000,
+  reporters: ['json', 'progress-append-only'],
+  jsonReporter: { fileName: 'build/mutation/mutation.json' },
+  tempDirName: 'build/mutation/sandbox',
+  packageManager: 'npm',
+  allowEmpty: false,
+};
