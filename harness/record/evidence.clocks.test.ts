@@ -18,7 +18,7 @@ function evidenceOf(faults: readonly Fault[], options: WeekOptions = {}): Eviden
 }
 
 t.test('a clock that is set loses no status and makes no gap', async (t) => {
-  for (const seconds of [HOUR, -HOUR, 400, -400]) {
+  for (const seconds of [HOUR, -HOUR, 400, -400, 60, -60, -5]) {
     const { integrity, reliability } = evidenceOf([{ kind: 'step', at: 905, seconds }]);
     t.same([reliability.received, reliability.duplicates], [1800, 0], `${seconds} s`);
     t.equal(integrity.stored?.longestSeconds, 1, `${seconds} s`);
@@ -105,6 +105,24 @@ t.test('a reboot is told as one', async (t) => {
   t.same([killed.absences[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'the watcher alone is none');
 });
 
+t.test('a container that is started again has a clock that went on', async (t) => {
+  const killed = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 930, seconds: 120 }] })];
+  const booted = (kernels: readonly [string, string]): Evidence => {
+    const ids = kernels.map((kernel, index) => `${kernel}/${index}`);
+    return boiled(
+      killed.map((entry) =>
+        entry.type === 'begin' || entry.type === 'resume' ? { ...entry, boot_id: ids[entry.type === 'begin' ? 0 : 1] as string } : entry,
+      ),
+    );
+  };
+  const [absence] = boiled(killed).absences;
+  t.same(booted(['k', 'k']).absences, [{ ...absence, kind: 'off' }]);
+  t.ok(
+    (booted(['k', 'l']).absences[0]?.to ?? 0) > (absence?.to ?? 0) + 1000,
+    'that of a machine begins anew: it was booting all that time',
+  );
+});
+
 t.test('gaps are listed from a minute on where samples are stored, from two and a half where rows are', async (t) => {
   const listed = (of: 'stored' | 'collected', seconds: number): number | undefined =>
     evidenceOf([{ kind: 'gap', of, at: 600, seconds }]).integrity[of]?.gaps.length;
@@ -185,4 +203,50 @@ t.test('a topic that is silent is one that nothing was published on, if the serv
   t.equal(silent(null).reliability.unheard, 1800, 'it does not tell, but the event stream does');
   t.equal(silent(null, 'both').reliability.unheard, 0, 'nobody heard of any');
   t.equal(silent(0).reliability.instead, null);
+});
+
+t.test('a gap right before the clock was put back is as long as it was', async (t) => {
+  const forward: Fault = { kind: 'step', at: 300, seconds: 1000 };
+  const back: Fault = { kind: 'step', at: 905, seconds: -400 };
+  const gap: Fault = { kind: 'gap', of: 'stored', at: 604, seconds: 301 };
+  t.equal(evidenceOf([back, gap]).integrity.stored?.longestSeconds, 301);
+  t.equal(evidenceOf([forward, back, gap]).integrity.stored?.longestSeconds, 301, 'whatever was before');
+  t.equal(evidenceOf([{ kind: 'suspend', at: 310, seconds: 20 }, back, gap]).integrity.stored?.longestSeconds, 301);
+});
+
+t.test('an absence parts what was watched', async (t) => {
+  const { reliability, watched } = evidenceOf([{ kind: 'kill', at: 930, seconds: 60 }]);
+  t.same(
+    watched.map(({ from, to }) => [from, to]),
+    [
+      [0, 900],
+      [990, 1890],
+    ],
+  );
+  t.same([reliability.expected, reliability.received], [1800, 1800]);
+});
+
+t.test('statuses that come again after a suspend are the same', async (t) => {
+  const entries = [...week({ hours: 0.5, faults: [{ kind: 'suspend', at: 955, seconds: 400 }] })];
+  const all = entries.filter((entry) => entry.type === 'minute');
+  const [early, late] = [all[15], all[16]];
+  const again = entries.map((entry) => (entry === late ? { ...late, topic: joined(early?.topic ?? null, late?.topic ?? null) } : entry));
+  t.equal(boiled(again as RecordEntry[]).reliability.duplicates, 60);
+});
+
+t.test('the charts show the topic, also where there is no event stream', async (t) => {
+  const builder = new EvidenceBuilder();
+  for (const entry of week({ hours: 0.5, faults: [{ kind: 'deaf', way: 'events', at: 0, seconds: 9000 }] })) builder.add(entry);
+  t.equal(builder.series().ratePercent[0], 100);
+});
+
+t.test('what a late joiner is sent again makes no loss good, whatever the clocks did long before', async (t) => {
+  const faults: readonly Fault[] = [
+    { kind: 'kill', at: 930, seconds: 60 },
+    { kind: 'lose', at: 1200, slots: 20, place: 'deliver' },
+  ];
+  for (const before of [[], [{ kind: 'suspend', at: 310, seconds: 15 }], [{ kind: 'step', at: 310, seconds: 15 }]] as const) {
+    const { expected, received } = evidenceOf([...before, ...faults]).reliability;
+    t.equal(expected - received, 20, before[0]?.kind ?? 'nothing before');
+  }
 });

@@ -41,7 +41,10 @@ function arriving(
   change: (stamps: readonly number[], minute: number) => readonly number[],
 ): Iterable<RecordEntry> {
   let minute = 0;
-  return minutes(entries, (entry) => ({ ...entry, topic: entry.topic && receivedOf(change(stampsOf(entry.topic), minute++)) }));
+  return minutes(entries, (entry) => {
+    const index = minute++;
+    return { ...entry, topic: entry.topic && receivedOf(change(stampsOf(entry.topic), index)) };
+  });
 }
 
 /** Without what tells of the order and of repetitions. */
@@ -67,11 +70,13 @@ t.test('the order of arrival within a minute changes nothing', async (t) => {
 t.test('statuses that come twice, within four minutes, change nothing', async (t) => {
   fc.assert(
     fc.property(faults, fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 60 }), (list, later, many) => {
-      // With what makes a minute longer it would come later than that.
-      const entries = entriesOf(list.filter(({ kind }) => !['stall', 'suspend', 'kill', 'reboot'].includes(kind)));
-      const before: (readonly number[])[] = [];
+      // With what makes a minute longer it would come later than that. Right after a clock was put back by some minutes, what comes
+      // again cannot be told from what is new and carries the same stamp.
+      const near = (fault: Fault): boolean => fault.kind === 'step' && fault.seconds < 0 && fault.seconds > -400;
+      const entries = entriesOf(list.filter((fault) => !['stall', 'suspend', 'kill', 'reboot'].includes(fault.kind) && !near(fault)));
+      const before: (readonly number[] | undefined)[] = [];
       const doubled = arriving(entries, (stamps, minute) => {
-        before.push(stamps);
+        before[minute] = stamps;
         return [...(before[minute - later] ?? []).slice(0, many), ...stamps, ...stamps.slice(0, many)];
       });
       return told(built(doubled).evidence()) === told(built(entries).evidence());

@@ -144,8 +144,8 @@ export class EvidenceBuilder {
   }
 
   #noticeSteps(): void {
-    for (const { kind, seconds } of this.#axis.events.slice(this.#eventsSeen)) {
-      if (kind === 'step' && seconds < 0) for (const holding of Object.values(this.#holdings ?? {})) holding.putBack(-seconds);
+    for (const { seconds } of this.#axis.events.slice(this.#eventsSeen)) {
+      if (seconds < 0) for (const holding of Object.values(this.#holdings ?? {})) holding.putBack(-seconds);
     }
     this.#eventsSeen = this.#axis.events.length;
   }

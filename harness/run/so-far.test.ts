@@ -58,6 +58,8 @@ t.test('absences are told by the boot-time clock, over a boot by the wall clock'
   t.equal(one.bootId, 'b');
   t.equal(one.beganMs, 100_000);
   t.equal(one.plannedSeconds, 600);
+  const container = soFar({ ...begin(at(100)), boot_id: 'k/1' } as RecordEntry, minute(at(160)), resume(at(170, 4000), 'k/2'));
+  t.equal(container.absentSeconds, 10, 'a container has the clock of its kernel');
 });
 
 t.test('the run of the service that was seen last, in its boot, with its restarts', async (t) => {

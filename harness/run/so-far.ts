@@ -1,3 +1,4 @@
+import { sharesClock } from '../record/boots.ts';
 import type { Clocked, OpenAlert, RecordEntry, ServiceEntry, Target, Watcher } from '../record/entries.ts';
 
 /** What the watcher has to know of a run that is resumed. */
@@ -69,7 +70,7 @@ export class SoFar {
   #span(now: Clocked, bootId: string, target: Target, watcher: Watcher): void {
     if (this.#last !== null) {
       const { boot, wall } = this.#last;
-      this.absentSeconds += Math.max(0, bootId === this.bootId ? now.boot - boot : (now.wall - wall) / 1000);
+      this.absentSeconds += Math.max(0, sharesClock(this.bootId, bootId) ? now.boot - boot : (now.wall - wall) / 1000);
     }
     this.#last = now;
     this.bootId = bootId;

@@ -23,7 +23,7 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
     requirement: 'health metrics published at more than 99 % of the expected rate',
     formula:
       'received ÷ expected > 99 %; expected = ⌊Hz × CLOCK_MONOTONIC seconds⌋ of each watched stretch (without suspends, absences and what the watcher missed; with the downtime of the service); ' +
-      'received = statuses of the node stamped in it, of which the same stamp within five minutes counts once; ' +
+      'received = statuses of the node stamped in it, of which the same stamp within five minutes counts once, unless the clock was put back in between; ' +
       'FAIL only where slots in which nobody listened, had they all been received, would not have helped',
     measured: { label: 'received of expected', value: percent, unit: '%' },
     limit,

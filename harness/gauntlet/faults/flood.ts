@@ -63,7 +63,7 @@ export const floodSlow: Fault = {
 export const floodGarbage: Fault = {
   name: 'flood-garbage',
   group: GROUP,
-  core: true,
+  core: false,
   expected: `octets that are no request, headers, addresses and bodies without end, thousands of requests at once whose answers nobody reads: ${EXPECTED}`,
   boot: BOOT,
   run: (arena) => floodRest(arena, ['garbage', 'headers', 'pipelined'], 5, 0.9),

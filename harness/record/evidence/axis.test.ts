@@ -127,6 +127,18 @@ t.test('over a reboot it goes by the wall clock, but not by less than the time s
   t.equal(axis.resume(resume(2, { boot: 90, mono: 90, wall: 70_000 })), false);
 });
 
+t.test('a container that is booted again keeps the clocks of the kernel', async (t) => {
+  const axis = new Axis();
+  axis.begin({ ...begin(), boot_id: 'kernel-a/10' });
+  axis.place(clocks(60), false);
+  t.equal(axis.resume({ ...resume(1, clocks(75)), boot_id: 'kernel-a/22' }), true, 'it was booted');
+  t.equal(axis.at(clocks(75)), 75, 'not later by the time since the boot of the kernel');
+  t.equal(axis.boot, 1);
+  t.equal(axis.resume({ ...resume(2, { boot: 20, mono: 20, wall: WALL + 100_000 }), boot_id: 'kernel-b/10' }), true);
+  t.equal(axis.at({ boot: 21, mono: 21, wall: WALL + 101_000 }), 101, 'another kernel: by the wall clock');
+  t.equal(axis.boot, 2);
+});
+
 t.test('a record that begins with a resume goes on by it', async (t) => {
   const axis = new Axis();
   t.equal(axis.resume(resume(3, clocks(5))), true);

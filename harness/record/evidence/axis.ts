@@ -1,3 +1,4 @@
+import { sharesClock } from '../boots.ts';
 import type { BeginEntry, Clocked, ResumeEntry } from '../entries.ts';
 
 /** Time slept through, or a step of the wall clock, as the clocks of two neighbouring entries show it. */
@@ -48,11 +49,11 @@ export class Axis {
   resume(entry: ResumeEntry): boolean {
     const last = this.#last;
     const rebooted = entry.boot_id !== this.#bootId;
-    if (rebooted && last !== null) {
+    if (rebooted && last !== null) this.boot++;
+    if (last !== null && !sharesClock(this.#bootId, entry.boot_id)) {
       const seconds = Math.max(entry.boot, (entry.wall - last.wall) / 1000);
       this.#offset = last.axis + seconds - entry.boot;
       this.#last = null;
-      this.boot++;
     }
     this.#bootId = entry.boot_id;
     this.place(entry, false);

@@ -62,6 +62,9 @@ t.test('without a subscription there is no rate', async (t) => {
   chart.add(minute(120), stretchOf(60, 120), { topic: 60, events: 60 }, 0);
   chart.add(minute(180, { topic: null }), stretchOf(120, 180), { topic: 0, events: 60 }, 0);
   t.same(chart.columns('topic').ratePercent, [null, 100, null]);
+  const neither = new Chart();
+  neither.add(minute(60, { topic: null, events: null }), stretchOf(0, 60), { topic: 0, events: 0 }, 0);
+  t.same([neither.columns('topic').ratePercent, neither.columns('events').ratePercent], [[null], [null]]);
   t.same(chart.columns('topic').memoryMegabytes.length, 3);
   const rate = new Chart();
   rate.add(minute(30), stretchOf(0, 30, { hertz: 10 }), { topic: 150, events: 0 }, 0);

@@ -46,16 +46,18 @@ t.test('the order of arrival is told', async (t) => {
   t.equal(distinct.outOfOrder, 2);
 });
 
-t.test('what is stamped as something five minutes before is another status', async (t) => {
+t.test('once the clock was put back, what is stamped as something before is another status', async (t) => {
   for (const [back, expected] of [
     [300, [400]],
-    [299, []],
+    [60, [400]],
+    [2, [400]],
+    [1.999, []],
   ] as const) {
     const distinct = new Distinct();
-    places(distinct, received([400 - back]), stretch(120));
-    // The clock was put back: what is stamped now carries the stamps of then.
+    places(distinct, received([400 - back]), stretch(399));
     const within = stretch(420, { wallOffsets: [OFFSET - back, OFFSET] });
     t.same(places(distinct, received([400], -back), within), expected, `${back} s`);
+    t.same(places(distinct, received([400], -back), within), [], 'and counts once itself');
   }
 });
 

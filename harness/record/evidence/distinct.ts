@@ -1,8 +1,10 @@
 import type { Received } from '../entries.ts';
 import type { Stretch } from './stretch.ts';
 
-/** The same time stamp within this time of the other is the same status; later it is another: the clock was put back. */
+/** So long a time stamp is remembered, at least: the same again is the same status. */
 export const DISTINCT_SECONDS = 300;
+/** Unless the clock was put back: then it is another, stamped at another time. Clocks are slewed and rounded by less than this. */
+const SAME_SECONDS = 2;
 /** A late joiner is sent ten statuses again; at low rates these are older than five minutes. */
 const DISTINCT_PERIODS = 20;
 /** A status that is stamped up to this long after the clocks of its entry came in while the entry was written. */
@@ -31,16 +33,16 @@ export class Distinct {
     const fastest = received.fastest_ms ?? 0;
     const skewMs = remote && Math.abs(fastest) > SKEW_MS ? fastest : 0;
     let stamp = received.first;
-    this.#one(stamp, placeOf((stamp + skewMs) / 1000, stretch), window, onDistinct);
+    this.#one(stamp, placeOf((stamp + skewMs) / 1000, stretch), onDistinct);
     for (const step of received.steps) {
       stamp += step;
-      this.#one(stamp, placeOf((stamp + skewMs) / 1000, stretch), window, onDistinct);
+      this.#one(stamp, placeOf((stamp + skewMs) / 1000, stretch), onDistinct);
     }
   }
 
-  #one(stamp: number, at: number, window: number, onDistinct: (at: number) => void): void {
+  #one(stamp: number, at: number, onDistinct: (at: number) => void): void {
     const before = this.#young.get(stamp) ?? this.#old.get(stamp) ?? Number.NEGATIVE_INFINITY;
-    if (Math.abs(at - before) < window) {
+    if (Math.abs(at - before) < SAME_SECONDS) {
       this.duplicates++;
       return;
     }

@@ -36,6 +36,8 @@ t.test('only what can lie in the gap', async (t) => {
   t.equal(secondsOf(600, 1100, [suspend]), 500);
   t.equal(secondsOf(-400, 90, [suspend]), 490);
   t.equal(secondsOf(0, 94, [event(3, 495, 500)]), 94, 'one that is short is not taken for near');
+  const touching = explain({ from: T - 400_000, to: T + 100_000, backSeconds: 0 }, [suspend], []);
+  t.same([touching.seconds, touching.excused], [500, ''], 'ends where it began');
   t.equal(secondsOf(150, 300, [suspend]), 0, 'older samples lie around it');
   t.equal(secondsOf(-100, 300, [suspend]), 200, 'on one side of it');
   t.equal(secondsOf(300, 700, [suspend]), 205, 'on the other, but for 5 s');

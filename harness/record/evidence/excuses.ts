@@ -26,7 +26,6 @@ export function explain({ from, to, backSeconds }: StampRange, events: readonly 
   let seconds = (to - from) / 1000 + backSeconds;
   const excused: string[] = [];
   for (const event of events) {
-    if (event.seconds <= 0) continue;
     const taken = takenMs(event, from, to);
     if (taken <= 0) continue;
     seconds -= taken / 1000;
@@ -40,6 +39,7 @@ export function explain({ from, to, backSeconds }: StampRange, events: readonly 
 
 /** How many of the stamps between two an event took away. */
 function takenMs({ earliest, latest, seconds }: ClockEvent, from: number, to: number): number {
+  // Of a clock that was put back: less than nothing, either way.
   const all = seconds * 1000;
   if (Math.min(to, latest) - Math.max(from, earliest - all) >= all) return all;
   return Math.min(to, earliest) - Math.max(from, latest - all);

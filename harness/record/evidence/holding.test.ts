@@ -152,3 +152,45 @@ t.test('only looks that have stamps in common hide anything', async (t) => {
   holding.add(look(6600, 9600, { count: 3200 }));
   t.equal(holding.evidence(ms(9600), [], [])?.blindSeconds, 399);
 });
+
+t.test('since the clock was put back the first sample may be an older one', async (t) => {
+  const after = (before: readonly HoldingEntry[], back: number, entry: HoldingEntry): number => {
+    const holding = new Holding('stored', T);
+    for (const earlier of before) holding.add(earlier);
+    holding.putBack(back);
+    holding.add(entry);
+    return holding.evidence(entry.to, [], [])?.longestSeconds ?? 0;
+  };
+  // Nothing came from 3299 to 3600, where it was put back to 3000: at least as long the gap is.
+  t.equal(
+    after([look(0, 3600, { last: ms(3299) })], 600, look(3000, 6000, { count: 3600 })),
+    301,
+    'older ones from the begin of the look on',
+  );
+  t.equal(after([look(0, 3600, { last: ms(3299) })], 3600, look(0, 6000, { count: 9600 })), 301, 'right from there on');
+  // Put back to a time of which no older ones are known: the first that is found may come from the middle.
+  t.equal(after([look(0, 600)], 700, look(-100, 1000, { first: ms(200) })), 1);
+  const hole = [look(700, 1200)];
+  t.equal(after([look(0, 600), ...hole], 600, look(600, 1000, { first: ms(950) })), 1, 'none where it begins');
+  t.equal(after([look(0, 300), ...hole], 600, look(600, 1000, { first: ms(950) })), 1, 'nor before');
+});
+
+t.test('what was slept through, or passed over by a clock put forward, does not hide anything', async (t) => {
+  const blind = (...events: readonly ClockEvent[]): number => {
+    const holding = new Holding('stored', T);
+    holding.add(look(0, 3600));
+    holding.putBack(600);
+    // 400 s are missing.
+    holding.add(look(3000, 6000, { count: 3200 }));
+    return Math.round(holding.evidence(ms(6000), events, [])?.blindSeconds ?? -1);
+  };
+  const event = (seconds: number, at: number): ClockEvent => ({ kind: 'suspend', seconds, at: 0, earliest: ms(at), latest: ms(at) });
+  t.equal(blind(), 399);
+  t.equal(blind(event(300, 5000)), 99);
+  t.equal(blind(event(300, 3100)), 299, 'a third of it lies there');
+  t.equal(blind(event(300, 6200)), 299);
+  t.equal(blind(event(300, 2000)), 399, 'before');
+  t.equal(blind(event(300, 6400)), 399, 'after');
+  t.equal(blind(event(100, 4000), event(200, 5000)), 99);
+  t.equal(blind(event(-600, 3600)), 399);
+});
