@@ -3,11 +3,12 @@ export default {
   plugins: ['./harness/mutation/runner.ts', './harness/mutation/prose.ts'],
   testRunner: 'engine-tests',
   ignorers: ['prose'],
-  mutate: ['harness/engine/**/*.ts', 'harness/record/evidence.ts', 'harness/record/evidence/*.ts', '!**/*.test.ts'],
+  mutate: ['harness/engine/**/*.ts', 'harness/record/{boots,evidence}.ts', 'harness/record/evidence/*.ts', '!**/*.test.ts'],
   ignorePatterns: [
     '**',
     '!package.json',
     '!harness/engine/**',
+    '!harness/record/boots.ts',
     '!harness/record/entries.ts',
     '!harness/record/evidence.ts',
     '!harness/record/evidence*.test.ts',

@@ -55,7 +55,8 @@ function told(evidence: Evidence): unknown {
 t.test('the order of arrival within a minute changes nothing', async (t) => {
   fc.assert(
     fc.property(faults, fc.infiniteStream(fc.nat()), (list, random) => {
-      const entries = entriesOf(list);
+      // Where a clock was put back, the order is what tells a status from another with the same stamp.
+      const entries = entriesOf(list.filter((fault) => fault.kind !== 'step' || fault.seconds > 0));
       const shuffled = arriving(entries, (stamps) => {
         const keyed = stamps.map((stamp) => ({ stamp, key: random.next().value as number }));
         return keyed.sort((one, other) => one.key - other.key).map(({ stamp }) => stamp);

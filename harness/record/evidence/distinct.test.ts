@@ -111,3 +111,54 @@ t.test('at low rates they are remembered for twenty periods', async (t) => {
   const back = stretch(2460, { ...slow, wallOffsets: [OFFSET - 2400, OFFSET] });
   t.same(places(distinct, received([2430], -2400), back), [2430], 'but one stamped so much later is another');
 });
+
+t.test('a stamp that comes again without the clock having been put back is always the same status', async (t) => {
+  const distinct = new Distinct();
+  places(distinct, received([50]), stretch(60));
+  const forward = stretch(120, { wallOffsets: [OFFSET + 20, OFFSET] });
+  t.same(places(distinct, received([50]), forward), []);
+  t.same(places(distinct, received([50]), stretch(180, { wallOffsets: [OFFSET + 20] })), [], 'though it now seems to be of another time');
+});
+
+t.test('stamps may repeat for as long as they are remembered after the clock was put back', async (t) => {
+  for (const [later, expected] of [
+    [9, 1],
+    [10, 0],
+  ] as const) {
+    const distinct = new Distinct();
+    places(distinct, received([400]), stretch(410));
+    places(distinct, received([410], -60), stretch(420, { wallOffsets: [OFFSET - 60, OFFSET] }));
+    // Told again after that, it seems to be of a minute later.
+    const again = places(distinct, received([400]), stretch(420 + later * 60, { wallOffsets: [OFFSET - 60] }));
+    t.equal(again.length, expected, `${later} min later`);
+  }
+});
+
+t.test('what comes right after the status before is not taken for later', async (t) => {
+  // The clock was put back by 60 s at 905: what was stamped before that may mean a minute later by the new time.
+  const set = stretch(960, { wallOffsets: [OFFSET - 60, OFFSET] });
+  const distinct = new Distinct();
+  places(distinct, received([899]), stretch(900));
+  const before = received([900, 901, 902, 903, 904]);
+  t.same(places(distinct, before, set), [900, 901, 902, 903, 904]);
+  t.same(places(distinct, received([905, 906], -60), set), [905, 906]);
+  t.same(places(distinct, received([940], -60), set), [940], 'after others that were lost');
+  t.same(places(distinct, received([960], -60), set), [960], 'with the stamp of 900');
+  const alone = new Distinct();
+  places(alone, received([893]), stretch(900));
+  t.same(places(alone, received([899]), set), [959], 'six seconds later it is taken to be as late as it can be');
+  const slow = new Distinct();
+  places(slow, received([893]), stretch(900));
+  t.same(places(slow, received([899]), { ...set, hertz: 0.5 }), [899], 'unless that is within five periods');
+  const exact = new Distinct();
+  places(exact, received([894]), stretch(900));
+  t.same(places(exact, received([899]), set), [899]);
+  const both = new Distinct();
+  places(both, received([959]), stretch(900));
+  t.same(
+    places(both, received([960]), stretch(960, { wallOffsets: [OFFSET - 2, OFFSET] })),
+    [960],
+    'not after the end, if it may be in it',
+  );
+  t.same(places(new Distinct(), received([965]), stretch(960, { wallOffsets: [OFFSET - 2, OFFSET] })), [965], 'the nearest after it');
+});
