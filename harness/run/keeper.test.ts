@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../src/store/testing/folder.ts';
 import { Keeper, startTime } from './keeper.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(180_000);
 
 const KEEPER = new URL('keeper.sh', import.meta.url).pathname;
 
@@ -24,9 +24,12 @@ function kept(t: Test, service: string, ops = 'trap "exit 0" TERM; while :; do s
   return keeper;
 }
 
-async function until(holds: () => boolean, seconds = 20): Promise<void> {
+async function until(holds: () => boolean, seconds = 60): Promise<void> {
   const deadline = performance.now() + seconds * 1000;
-  while (!holds() && performance.now() < deadline) await new Promise((later) => setTimeout(later, 50));
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`after ${seconds} s still not: ${holds}`);
+    await new Promise((later) => setTimeout(later, 50));
+  }
 }
 
 const signals = (keeper: Keeper): unknown[] => keeper.exits().map(({ code, signal }) => signal ?? code);
