@@ -232,12 +232,12 @@ t.test('rows that are being written', async (t) => {
     writeFileSync(file, Array.from({ length: 20 }, () => `${rows++},${'x'.repeat(200)}\n`).join(''), { flag: 'a' });
   }, 2);
   t.teardown(() => clearInterval(writer));
-  for (let run = 0; run < 5; run += 1) {
+  // On a busy machine fewer rows are written in the time of a backup.
+  for (let run = 0; run < 5 || rows < 1000; run += 1) {
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'OK', text);
     t.ok(await readArchive(site.newest));
   }
-  t.ok(rows > 1000, `${rows} rows written meanwhile`);
 });
 
 t.test('older ones give way to a verified one only', async (t) => {
