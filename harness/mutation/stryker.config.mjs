@@ -8,7 +8,7 @@ export default {
     '**',
     '!package.json',
     '!harness/engine/**',
-    '!harness/record/boots.ts',
+    '!harness/record/boots*.ts',
     '!harness/record/entries.ts',
     '!harness/record/evidence.ts',
     '!harness/record/evidence*.test.ts',

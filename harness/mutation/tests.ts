@@ -10,6 +10,7 @@ export const TESTS = [
   'harness/engine/criteria/integrity.test.ts',
   'harness/engine/format.test.ts',
   'harness/engine/criteria/stability.test.ts',
+  'harness/record/boots.test.ts',
   'harness/record/evidence/axis.test.ts',
   'harness/record/evidence/spans.test.ts',
   'harness/record/evidence/distinct.test.ts',

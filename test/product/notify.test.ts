@@ -47,9 +47,15 @@ t.test('a service that can open nothing any more says all the same that it gets 
   const service = await RunningService.start(folder, { environment });
   t.teardown(() => service.end());
   await socket.waitFor(({ state }) => state['READY'] === '1');
-  await service.json('/status');
+  // Neither a connection that is still there for the next request, nor one whose descriptor becomes free meanwhile.
+  await (await fetch(`${service.url}/status`, { headers: { Connection: 'close' } })).json();
+  const descriptors = (): string => readdirSync(`/proc/${service.pid}/fd`).join();
+  for (let [before, same] = ['', 0]; same < 10; same = descriptors() === before ? same + 1 : 0) {
+    before = descriptors();
+    await new Promise((later) => setTimeout(later, 50));
+  }
   // A descriptor is always the lowest free number, which must be below the limit.
-  const taken = new Set(readdirSync(`/proc/${service.pid}/fd`).map(Number));
+  const taken = new Set(descriptors().split(',').map(Number));
   let lowest = 0;
   while (taken.has(lowest)) lowest += 1;
   execFileSync('prlimit', ['--pid', String(service.pid), `--nofile=${lowest}:`]);

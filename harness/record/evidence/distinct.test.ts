@@ -153,6 +153,9 @@ t.test('what comes right after the status before is not taken for later', async 
   const exact = new Distinct();
   places(exact, received([894]), stretch(900));
   t.same(places(exact, received([899]), set), [899]);
+  const near = new Distinct();
+  places(near, received([910]), stretch(920));
+  t.same(places(near, received([911]), stretch(960, { wallOffsets: [OFFSET - 3, OFFSET] })), [911], 'nor 914');
   const both = new Distinct();
   places(both, received([959]), stretch(900));
   t.same(

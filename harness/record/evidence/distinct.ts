@@ -71,8 +71,8 @@ export class Distinct {
     const following = places.filter((at) => at > this.#latest && at <= Math.min(next, to));
     if (following.length > 0) return Math.min(...following);
     const before = places.filter((at) => at <= to);
-    const ahead = places.filter((at) => at > to && at <= to + AHEAD_SECONDS);
     if (before.length > 0) return Math.max(...before);
+    const ahead = places.filter((at) => at <= to + AHEAD_SECONDS);
     return ahead.length > 0 ? Math.min(...ahead) : to;
   }
 
