@@ -31,13 +31,6 @@ export const REVIEWED: readonly Reviewed[] = [
     reason: 'a point and itself are not apart, and make no pair',
   },
   {
-    file: 'harness/record/boots.ts',
-    original: "'/'",
-    replacement: '""',
-    because: 'equivalent',
-    reason: 'an id without a kernel is then its own: alike only where the ids are the same',
-  },
-  {
     file: 'harness/record/evidence.ts',
     original: '[]',
     replacement: '["Stryker was here"]',
