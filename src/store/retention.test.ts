@@ -32,6 +32,42 @@ function oldestOf({ archive }: TestArchive, table: Table): number {
   );
 }
 
+/** Beside the full hours that other samples are at. */
+const QUARTER_MS = HOUR_MS / 4;
+
+/** A day's recorded hours up to now, after which the clock is believed. */
+function liveForADay(opened: TestArchive, node = NODE): void {
+  for (let hours = 24; hours > 0; hours -= 1) opened.add(node, series(opened.nowMs - hours * HOUR_MS + QUARTER_MS, 1));
+  opened.commit();
+}
+
+t.test('a clock that is wrong by a year takes nothing, and is believed after a day', async (t) => {
+  const opened = testArchive(t, NOW);
+  liveForADay(opened);
+  const first = oldestOf(opened, 'raw');
+  opened.nowMs = NOW + 365 * DAY_MS;
+  for (let hour = 0; hour < 23; hour += 1) {
+    opened.add(NODE, series(opened.nowMs, 2));
+    opened.commit();
+    opened.nowMs += HOUR_MS;
+    if (hour % 8 === 0) opened.restart();
+  }
+  t.equal(oldestOf(opened, 'raw'), first, 'nothing is old yet');
+  t.equal(oldestOf(opened, 'minute'), NOW - DAY_MS);
+  const wrong = opened.nowMs;
+  opened.nowMs = NOW;
+  opened.add(NODE, series(NOW, 2));
+  opened.commit();
+  t.equal(oldestOf(opened, 'raw'), first, 'nor when it is put right');
+  opened.nowMs = wrong;
+  for (let hour = 0; hour < 3; hour += 1) {
+    opened.add(NODE, series(opened.nowMs, 2));
+    opened.commit();
+    opened.nowMs += HOUR_MS;
+  }
+  t.equal(oldestOf(opened, 'raw'), NOW + 365 * DAY_MS, 'a year has passed indeed');
+});
+
 t.test('each tier is kept as long as it should, and no longer', async (t) => {
   const opened = testArchive(t, NOW - 3 * 365 * DAY_MS);
   const ages = [...[0.5, RAW_DAYS - 1, RAW_DAYS + 1, MINUTE_DAYS - 1, MINUTE_DAYS + 1, HOUR_DAYS - 1, HOUR_DAYS + 1]].toSorted(
@@ -49,6 +85,7 @@ t.test('each tier is kept as long as it should, and no longer', async (t) => {
   opened.archive.saveClockEvent({ kind: 'step', timestamp_ms: NOW - (HOUR_DAYS + 1) * DAY_MS, delta_seconds: 5 });
   opened.archive.saveClockEvent({ kind: 'step', timestamp_ms: NOW - (HOUR_DAYS - 1) * DAY_MS, delta_seconds: 5 });
   opened.nowMs = NOW;
+  liveForADay(opened);
   opened.add(NODE, series(NOW, 120));
   opened.add('robot', series(NOW, 120));
   opened.commit();
@@ -70,7 +107,7 @@ t.test('each tier is kept as long as it should, and no longer', async (t) => {
   t.equal(countAt(HOUR_DAYS - 1, stepMs(1)), 1, 'hours');
   t.equal(countAt(HOUR_DAYS + 1, stepMs(1)), 0);
   const whole = aggregate(opened.archive, { node: NODE, fromMs: NOW - 1000 * DAY_MS, toMs: NOW + 1000, by: null }, NOW + 1000)[0];
-  t.equal(whole?.samples_received, 6 * 120 + 1);
+  t.equal(whole?.samples_received, 6 * 120 + 24 + 1);
   t.same(
     opened.archive.alerts
       .list({ ...ALL, range: EVER })
@@ -104,7 +141,7 @@ t.test('of rates and of clocks that were set what was noted last is kept, howeve
       ({ ms }) => (NOW - ms) / DAY_MS,
     );
   opened.nowMs = NOW;
-  opened.add(NODE, series(NOW - 2 * HOUR_MS, 2));
+  liveForADay(opened);
   opened.add(NODE, series(NOW, 2));
   opened.commit();
   t.same(noted('rate', 'since_ms'), [800, 10]);
@@ -125,6 +162,7 @@ t.test('where raw samples begin in the middle of an hour, its minutes tell what 
   opened.add(NODE, series(NOW + 1800_000, 1800));
   opened.add(NODE, series(NOW + HOUR_MS, 1));
   opened.nowMs = NOW + RAW_DAYS * DAY_MS + 1800_000;
+  liveForADay(opened);
   opened.add(NODE, series(opened.nowMs, 1));
   opened.commit();
   t.equal(oldestOf(opened, 'raw'), NOW + 1800_000);
@@ -154,8 +192,8 @@ t.test('beyond the cap the oldest goes, raw samples before minutes before hours,
   let largest = 0;
   const fill = (hours: number, samples: number): void => {
     for (let hour = 0; hour < hours; hour += 1) {
-      for (let done = 0; done < samples; done += 600) {
-        opened.add(NODE, bulky(opened.nowMs + done * 1000, Math.min(600, samples - done)));
+      for (let done = 0; done < samples; done += 300) {
+        opened.add(NODE, bulky(opened.nowMs + done * 1000, Math.min(300, samples - done)));
         opened.commit();
         largest = Math.max(largest, opened.archive.size().totalBytes, statSync(path).size);
       }

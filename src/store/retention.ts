@@ -8,8 +8,29 @@ export const MINUTE_DAYS = 90;
 export const HOUR_DAYS = 730;
 export const ALERT_DAYS = 1825;
 
+/** So many hours must have been recorded near a time before anything is judged to be old by it. */
+const SETTLED_HOURS = 24;
+
+/**
+ * The time that ages are counted from: a clock that was set wrong by weeks or years must not cost what was recorded, and a machine may
+ * have started with it, so that nobody saw the step. A wall clock is believed once a day's hours have been recorded near it; until then
+ * nothing grows old. null: nothing has been recorded for as long as that.
+ */
+function settledMs(db: DatabaseSync, nowMs: number): number | null {
+  const hour = db.prepare(`SELECT hour_ms AS ms FROM hour WHERE node_id = ? AND hour_ms <= ? ORDER BY hour_ms DESC LIMIT 1 OFFSET ?`);
+  let settled: number | null = null;
+  for (const { id } of db.prepare('SELECT id FROM node').all() as { id: number }[]) {
+    const found = hour.get(id, nowMs, SETTLED_HOURS - 1) as { ms: number } | undefined;
+    if (found) settled = Math.max(settled ?? 0, Math.min(nowMs, found.ms + 2 * DAY_MS));
+  }
+  return settled;
+}
+
+/** Removes what is older than its tier is kept. */
 export function pruneByAge(db: DatabaseSync, nowMs: number): void {
-  const before = (days: number): number => nowMs - days * DAY_MS;
+  const fromMs = settledMs(db, nowMs);
+  if (fromMs === null) return;
+  const before = (days: number): number => fromMs - days * DAY_MS;
   for (const { id } of db.prepare('SELECT id FROM node').all() as { id: number }[]) {
     db.prepare('DELETE FROM raw WHERE node_id = ? AND from_ms < ?').run(id, before(RAW_DAYS));
     db.prepare('DELETE FROM minute WHERE node_id = ? AND hour_ms < ?').run(id, before(MINUTE_DAYS));
