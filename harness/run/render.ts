@@ -5,14 +5,16 @@ import { PROGRAMS } from '../../src/installation/programs.ts';
 /** Verdicts are 0 to 2; anything else means that there is no report. */
 const HIGHEST_VERDICT = 2;
 
+/** What a program that runs for months saves memory with, and one that ends soon loses time. */
+const SAVING = /^--(?:lite-mode|no-opt|no-maglev|max-semi-space-size|v8-pool-size|memory-saver-mode|external-memory)/;
+
 /**
  * Has the report written by a process of its own: what that takes goes with it, and the watcher stays small. Its exit code is that of the
  * verdict; null: it failed, and has said why.
  */
 export function renderReport(folder: string): Promise<number | null> {
   return new Promise((resolve) => {
-    // A program that ends soon may use all of V8.
-    const options = process.execArgv.filter((option) => !/^--(?:lite-mode|no-opt|no-maglev|max-semi-space-size|v8-pool-size)/.test(option));
+    const options = process.execArgv.filter((option) => !SAVING.test(option));
     const child = spawn(process.execPath, [...options, fileURLToPath(PROGRAMS.harness), 'report', folder], {
       stdio: ['ignore', 'inherit', 'inherit'],
       // A terminal's Ctrl-C is for the watcher, which waits for the report.

@@ -30,7 +30,15 @@ const PACKAGES = [
   'libzstd1',
 ];
 /** As bin/edge-health gives them, which is a shell script and would start the program itself. */
-const NODE_OPTIONS = ['--max-semi-space-size=1', '--v8-pool-size=1', '--no-opt', '--no-maglev', '--no-short-builtin-calls'];
+const NODE_OPTIONS = [
+  '--max-semi-space-size=1',
+  '--v8-pool-size=1',
+  '--no-opt',
+  '--no-maglev',
+  '--no-short-builtin-calls',
+  '--external-memory-accounted-in-global-limit',
+  '--memory-saver-mode',
+];
 
 function skipReason(): string | false {
   if (process.arch === 'arm64') return 'runs by itself here';
