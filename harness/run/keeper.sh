@@ -75,6 +75,11 @@ while [ -z "$ended" ] && [ -f "$folder/keeper.pid" ]; do
   kill -0 "$service" 2>/dev/null || kill -0 "$ops" 2>/dev/null || break
   pause_for 5
 done
-kill -TERM "$ops" "$service" 2>/dev/null
-wait "$ops" "$service"
+# Told until they have ended: a shell loses a signal that comes while it starts a command.
+remain=1
+while [ -n "$remain" ]; do
+  remain=
+  for keeping in $ops $service; do kill -TERM "$keeping" 2>/dev/null && remain=1; done
+  [ -z "$remain" ] || pause_for 0.3
+done
 rm -f "$folder/keeper.pid" 2>/dev/null

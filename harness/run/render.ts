@@ -6,7 +6,7 @@ import { PROGRAMS } from '../../src/installation/programs.ts';
 const HIGHEST_VERDICT = 2;
 
 /** What a program that runs for months saves memory with, and one that ends soon loses time. */
-const SAVING = /^--(?:lite-mode|no-opt|no-maglev|max-semi-space-size|v8-pool-size|memory-saver-mode|external-memory)/;
+const SAVING = /^--(?:lite-mode|no-opt|no-maglev|max-semi-space-size|v8-pool-size|external-memory)/;
 
 /**
  * Has the report written by a process of its own: what that takes goes with it, and the watcher stays small. Its exit code is that of the

@@ -142,17 +142,20 @@ export function countIn(head: Uint8Array): number {
   return input.unsigned();
 }
 
-/** Unpacks a blob. Throws RangeError where it is damaged. */
-export function decodeChunk(blob: Uint8Array): Columns {
+function columnsOf(count: number): Columns {
+  return { ...emptyColumns(count), count };
+}
+
+/** Unpacks a blob into what `room` gives for a count, new columns otherwise. Throws RangeError where it is damaged. */
+export function decodeChunk(blob: Uint8Array, room: (count: number) => Columns = columnsOf): Columns {
   const input = new ByteReader(blob);
   const format = input.unsigned();
   if (format !== FORMAT && format !== FORMAT_WITHOUT_ORDER) throw new RangeError('unknown chunk format');
   const count = input.unsigned();
   // Each sample takes at least five bytes or so; a count that lies must not allocate.
   if (count > blob.length) throw new RangeError('count beyond the blob');
-  const timestampMs = new Float64Array(count);
-  const metrics = METRICS.map(() => new Float64Array(count));
-  const status = new Uint8Array(count);
+  const columns = room(count);
+  const { timestampMs, metrics, status, order } = columns;
   let at = input.signed();
   const spacing = input.unsigned();
   for (let i = 0; i < count; i += 1) {
@@ -167,8 +170,8 @@ export function decodeChunk(blob: Uint8Array): Columns {
     status.fill(value, i, i + run);
     i += run;
   }
-  const order = Uint32Array.from({ length: count }, (_, i) => i + 1);
+  for (let i = 0; i < count; i += 1) order[i] = i + 1;
   if (format === FORMAT) readOrder(input, order);
   input.end();
-  return { count, timestampMs, metrics, status, order };
+  return columns;
 }

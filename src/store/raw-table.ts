@@ -3,13 +3,14 @@ import type { Order, TimeRange } from '../core/ports.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { type Columns, decodeChunk, encodeChunk } from './chunk.ts';
 import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './columns.ts';
+import { Scratch } from './scratch.ts';
 import { hourOf } from './tiers.ts';
 
 /** A chunk, written or pending, that is read only when it is needed. */
 interface Piece {
   readonly fromMs: number;
   readonly toMs: number;
-  readonly read: () => Columns | null;
+  readonly read: (scratch: Scratch) => Columns | null;
 }
 
 /** Raw samples: one row a chunk. A chunk lies within one hour, and chunks of different segments may overlap where a clock was set back. */
@@ -89,10 +90,11 @@ export class RawTable {
 
   /**
    * Samples that may lie in the range, those pending included, in order of time: chunks that overlap are merged. In `desc` the
-   * chunks come last first, each still ascending.
+   * chunks come last first, each still ascending. Each is there until the next one is asked for.
    */
   *chunks(nodeId: number | null, pending: readonly Columns[], fromMs: number, toMs: number, order: Order): Generator<Columns> {
     const waiting = pending.flatMap((columns) => [...splitIntoChunks(columns)].map(toPiece));
+    const scratch = new Scratch();
     let low = Math.max(hourOf(fromMs), fromMs - MAX_CHUNK_MS);
     let high = toMs;
     while (low < high) {
@@ -110,8 +112,9 @@ export class RawTable {
       ];
       const groups = overlapping(pieces.filter((piece) => piece.toMs >= fromMs));
       for (const group of order === 'asc' ? groups : groups.reverse()) {
-        const columns = group.map(({ read }) => read()).filter((chunk) => chunk !== null);
+        const columns = group.map(({ read }) => read(scratch)).filter((chunk) => chunk !== null);
         if (columns.length > 0) yield joinSorted(columns);
+        scratch.release();
       }
       if (order === 'asc') low = hourMs + HOUR_MS;
       else high = hourMs;
@@ -134,7 +137,8 @@ export class RawTable {
     return rows.map(({ from_ms, to_ms, segment }) => ({
       fromMs: from_ms,
       toMs: to_ms,
-      read: () => tryDecode((select.get(nodeId, from_ms, segment) as { samples: Uint8Array }).samples),
+      read: (scratch) =>
+        tryDecode((select.get(nodeId, from_ms, segment) as { samples: Uint8Array }).samples, (count) => scratch.take(count)),
     }));
   }
 }
@@ -160,9 +164,9 @@ function overlapping(pieces: readonly Piece[]): Piece[][] {
 }
 
 /** A chunk that cannot be decoded is passed over: it is one minute, and the rest of the range is readable. */
-function tryDecode(samples: Uint8Array): Columns | null {
+function tryDecode(samples: Uint8Array, room?: (count: number) => Columns): Columns | null {
   try {
-    return decodeChunk(samples);
+    return decodeChunk(samples, room);
   } catch {
     return null;
   }

@@ -37,7 +37,6 @@ const NODE_OPTIONS = [
   '--no-maglev',
   '--no-short-builtin-calls',
   '--external-memory-accounted-in-global-limit',
-  '--memory-saver-mode',
 ];
 
 function skipReason(): string | false {
