@@ -6,6 +6,8 @@ import type { RecordWriter } from '../record/writer.ts';
 
 /** Judging takes at most this share of the time: it is for the watcher's own display alone. */
 const JUDGING_SHARE = 1 / 4000;
+/** After a restart, or where other alerts are open: what is displayed should not contradict itself for long. */
+const NEWS_SHARE = 1 / 200;
 
 /** Entries on their way to the record, and what they come to so far. */
 export class Recorder {
@@ -13,7 +15,8 @@ export class Recorder {
   readonly #monotonicSeconds: () => number;
   #writer: RecordWriter | null = null;
   #judgements: readonly Judgement[] = [];
-  #judgeAt = 0;
+  #judged = { atSeconds: Number.NEGATIVE_INFINITY, tookSeconds: 0 };
+  #hasNews = false;
 
   constructor(builder: EvidenceBuilder, monotonicSeconds: () => number) {
     this.#builder = builder;
@@ -51,12 +54,16 @@ export class Recorder {
   readonly write = (entries: readonly RecordEntry[]): void => {
     this.#writer?.append(...entries);
     this.take(entries);
+    this.#hasNews ||= entries.some(({ type }) => type === 'open' || type === 'service');
     const now = this.#monotonicSeconds();
+    const { atSeconds, tookSeconds } = this.#judged;
+    const isDue = now - atSeconds >= tookSeconds / (this.#hasNews ? NEWS_SHARE : JUDGING_SHARE);
     // The first minute is of no length: it only has the counters at the begin.
-    if (now < this.#judgeAt || this.watchedSeconds === 0 || !entries.some(({ type }) => type === 'minute')) return;
+    if (!isDue || this.watchedSeconds === 0 || !entries.some(({ type }) => type === 'minute')) return;
     this.#judgements = judge(this.#builder.evidence());
     const after = this.#monotonicSeconds();
-    this.#judgeAt = after + (after - now) / JUDGING_SHARE;
+    this.#judged = { atSeconds: after, tookSeconds: after - now };
+    this.#hasNews = false;
   };
 
   /** Throws RecordError when there is no record any more; writes what waits. */
