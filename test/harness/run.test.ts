@@ -250,6 +250,7 @@ t.test('the texts of the report say where it is from', { skip }, async (t) => {
   const { by, output } = await run.ended();
   t.equal(by, 2, output);
   const text = readFileSync(join(site.folder, 'report.md'), 'utf8');
-  t.match(text, /This run lasted 12 s\. It is not the 168-hour verdict\./);
+  // It looks once a second whether the time is over.
+  t.match(text, /This run lasted 1[23] s\. It is not the 168-hour verdict\./);
   t.match(text, /event stream/, 'and that it was not the topic');
 });
