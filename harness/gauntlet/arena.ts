@@ -278,6 +278,7 @@ export class Arena implements ArenaParts {
   async #tideIsTold(seconds: number): Promise<boolean> {
     await this.machine.until(
       async () => {
+        // A service under a fault may not answer: it is asked again.
         const open = await this.appliance.openAlertIds(TIDE_METRIC).catch(() => null);
         return open !== null && open.length === (this.tide?.isHigh ? 1 : 0);
       },

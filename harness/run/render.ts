@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { optionsForShortLived } from '../../src/installation/node-options.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 
 /** Verdicts are 0 to 2; anything else means that there is no report. */
 const HIGHEST_VERDICT = 2;
-
-/** What a program that runs for months saves memory with, and one that ends soon loses time. */
-const SAVING = /^--(?:lite-mode|no-opt|no-maglev|max-semi-space-size|v8-pool-size|external-memory)/;
 
 /**
  * Has the report written by a process of its own: what that takes goes with it, and the watcher stays small. Its exit code is that of the
@@ -14,8 +12,7 @@ const SAVING = /^--(?:lite-mode|no-opt|no-maglev|max-semi-space-size|v8-pool-siz
  */
 export function renderReport(folder: string): Promise<number | null> {
   return new Promise((resolve) => {
-    const options = process.execArgv.filter((option) => !SAVING.test(option));
-    const child = spawn(process.execPath, [...options, fileURLToPath(PROGRAMS.harness), 'report', folder], {
+    const child = spawn(process.execPath, [...optionsForShortLived(), fileURLToPath(PROGRAMS.harness), 'report', folder], {
       stdio: ['ignore', 'inherit', 'inherit'],
       // A terminal's Ctrl-C is for the watcher, which waits for the report.
       detached: true,

@@ -79,6 +79,7 @@ export async function startService({ cleanup, dataFolder, options, place, sysRoo
   const port = await until('does not start', async () => /dashboard: http:\/\/[^/]+:(\d+)\//.exec(log())?.[1] ?? null);
   const rest = new RestClient({ base: `http://127.0.0.1:${port}`, token: null });
   const first = await until('is not on the graph', async () => {
+    // Not there yet: asked again until the deadline.
     const status = await rest.json<StatusDocument>('/status').catch(() => null);
     return status === null || status.ros.reason === 'not decided yet' ? null : status;
   });

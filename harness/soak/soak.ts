@@ -103,6 +103,7 @@ class Soak {
       await stored.stop();
       await stored.look();
       meter.stop();
+      // What could not be asked is missing evidence, and makes its checks INCOMPLETE.
       const end = await service.rest.json<StatusDocument>('/status').catch(() => null);
       const rest = await this.#changes(service).catch(() => null);
       for (const failure of poller.failures) this.#note(`not answered: ${failure}`);

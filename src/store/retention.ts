@@ -17,7 +17,7 @@ const SETTLED_HOURS = 24;
  * nothing grows old. null: nothing has been recorded for as long as that.
  */
 function settledMs(db: DatabaseSync, nowMs: number): number | null {
-  const hour = db.prepare(`SELECT hour_ms AS ms FROM hour WHERE node_id = ? AND hour_ms <= ? ORDER BY hour_ms DESC LIMIT 1 OFFSET ?`);
+  const hour = db.prepare('SELECT hour_ms AS ms FROM hour WHERE node_id = ? AND hour_ms <= ? ORDER BY hour_ms DESC LIMIT 1 OFFSET ?');
   let settled: number | null = null;
   for (const { id } of db.prepare('SELECT id FROM node').all() as { id: number }[]) {
     const found = hour.get(id, nowMs, SETTLED_HOURS - 1) as { ms: number } | undefined;

@@ -171,7 +171,7 @@ class Stretch {
           10,
           () => `${reader.health().length} of ${wanted.length} events came`,
         )
-        .catch(() => undefined);
+        .catch(() => undefined); // What came is compared below.
       const got = reader
         .health()
         .map(({ timestamp }) => timestamp)
