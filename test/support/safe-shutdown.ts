@@ -144,8 +144,10 @@ export class Scene {
   /** Resolves with the last of what was told, once no shutdown is in progress. */
   async ended(): Promise<ShutdownProgress> {
     for (let tries = 0; tries < 3000; tries += 1) {
+      // Asked first: what is told while it is asked must not be missed.
+      const { state } = await this.shutdown.status();
       const last = this.progress.at(-1);
-      if (last && last.state !== 'in_progress' && (await this.shutdown.status()).state !== 'in_progress') return last;
+      if (last && last.state !== 'in_progress' && state !== 'in_progress') return last;
       await new Promise((later) => setTimeout(later, 10));
     }
     throw new Error(`it did not end: ${JSON.stringify(this.progress)}`);
