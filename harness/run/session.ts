@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Clocks } from '../../src/core/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
+import { releaseProgramPages } from '../../src/system/program-pages.ts';
 import type { Verdict } from '../engine/judgement.ts';
 import {
   type Clocked,
   type EndEntry,
   type Machine,
-  type MinuteEntry,
   RECORD_VERSION,
   type RecordEntry,
   type Target,
@@ -20,6 +20,7 @@ import { discover, NothingAnswers } from '../watch/discover.ts';
 import type { Display } from './display.ts';
 import { formatDuration } from './duration.ts';
 import { Looks } from './looks.ts';
+import { OwnUse } from './own-use.ts';
 import type { Standing } from './progress.ts';
 import { Recorder } from './recorder.ts';
 import { EXIT, Refusal } from './refusal.ts';
@@ -72,6 +73,7 @@ export class Session {
   readonly #clocks: WatchClocks;
   readonly #recorder: Recorder;
   readonly #soFar = new SoFar();
+  readonly #ownUse = new OwnUse(releaseProgramPages);
   /** Without procfs every boot is the same. */
   readonly #bootId = readBootId('/proc') ?? 'unknown';
   #writer: RecordWriter | null = null;
@@ -187,7 +189,7 @@ export class Session {
       openByTopic: soFar.openByTopic,
       write: this.#recorder.write,
       check: () => this.#recorder.check(),
-      ownUse,
+      ownUse: () => this.#ownUse.read(),
       onBeat: (now) => this.#display.beat(() => this.#standing(watch, target, plannedSeconds, now)),
       onNote: (text) => this.#display.say(text),
     });
@@ -284,9 +286,4 @@ function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, milliseconds);
   });
-}
-
-function ownUse(): MinuteEntry['watcher'] {
-  const { system, user } = process.cpuUsage();
-  return { cpu_seconds: (user + system) / 1e6, resident_bytes: process.memoryUsage.rss() };
 }

@@ -2,18 +2,11 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../core/ports.ts';
 import type { ServiceManager } from '../core/supervision.ts';
+import { openLibc } from './libc.ts';
 
 /** What of npm's sd-notify is used. */
 interface SdNotify {
   sendState(state: string): void;
-}
-
-/** What of node:ffi is used; it is experimental, and its types are not there yet. */
-interface Ffi {
-  dlopen(
-    file: string,
-    signatures: Readonly<Record<string, { readonly arguments: readonly string[]; readonly return: string }>>,
-  ): { readonly functions: Readonly<Record<string, (...values: unknown[]) => number | bigint>> };
 }
 
 const AF_UNIX = 1;
@@ -72,15 +65,13 @@ function openReserve(): number | null {
 
 /** sd_notify(3) is one datagram to a socket; Node has none of that kind, the C library has. Needs --experimental-ffi. */
 function throughLibc(path: string): ServiceManager {
-  const ffi = process.getBuiltinModule('node:ffi' as 'node:module') as unknown as Ffi | undefined;
-  if (!ffi) throw new Error('this Node was started without --experimental-ffi');
   const length = Buffer.byteLength(path);
   if (!/^[/@]/.test(path) || length >= MAX_PATH_BYTES) throw new Error(`NOTIFY_SOCKET is not the path of a socket: ${path}`);
-  const { functions } = ffi.dlopen('libc.so.6', {
+  const libc = openLibc({
     socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
     sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
   });
-  const socket = functions['socket']?.(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
+  const socket = libc.socket(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
   if (typeof socket !== 'number' || socket < 0) throw new Error('no socket can be made');
   const isAbstract = path.startsWith('@');
   // struct sockaddr_un: the family in the machine's byte order (little, on all that Node runs on), then the path; an abstract one starts
@@ -92,7 +83,7 @@ function throughLibc(path: string): ServiceManager {
     via: 'libc',
     notify: (state) => {
       const message = Buffer.from(state);
-      functions['sendto']?.(socket, message, BigInt(message.length), 0, address, address.length);
+      libc.sendto(socket, message, BigInt(message.length), 0, address, address.length);
     },
   };
 }
