@@ -16,6 +16,8 @@ export interface HeldFolder {
 export function holdFolder(folder: string): HeldFolder {
   try {
     fs.mkdirSync(folder, { recursive: true });
+    // SQLite, whose lock it is, does not tell why a file cannot be opened.
+    fs.closeSync(fs.openSync(join(folder, LOCK_FILE), 'a'));
     const lock = takeLock(join(folder, LOCK_FILE));
     if (lock) {
       fs.writeFileSync(join(folder, WATCHER_FILE), `${process.pid} ${startTime(process.pid)}\n`);
