@@ -52,7 +52,7 @@ t.test('how a run stands, for people', async (t) => {
   t.match(line({ ...STANDING, judgements: [unknown] }), 'not known yet (> 99 %)');
 });
 
-function displayed(isTTY: boolean, watchdogSeconds: number | null = null) {
+function displayed(isTTY: boolean, watchdogSeconds: number | null = null, columns = 100) {
   let written = '';
   let now = 1000;
   const notified: string[] = [];
@@ -63,7 +63,7 @@ function displayed(isTTY: boolean, watchdogSeconds: number | null = null) {
         done();
       },
     }),
-    { isTTY, columns: 100 },
+    { isTTY, columns },
   ) as unknown as NodeJS.WriteStream;
   const manager = { via: 'test', notify: (state: string) => void notified.push(state) };
   const display = new Display({ stream, manager, watchdogSeconds, monotonicSeconds: () => now });
@@ -105,6 +105,12 @@ t.test('on a terminal: a block that is drawn again', async (t) => {
   t.equal(taken(), `${OVER_FOUR}a line that stays\n`);
   beat(1);
   t.notOk(taken().includes(OVER_FOUR));
+});
+
+t.test('a terminal that does not tell its size has the usual one', async (t) => {
+  const { beat, taken } = displayed(true, null, 0);
+  beat(1);
+  t.match(taken(), 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h');
 });
 
 t.test('a terminal that was closed changes nothing', async (t) => {

@@ -8,6 +8,7 @@ const HEAD_SECONDS = 3600;
 const STATUS_SECONDS = 10;
 /** Pings within one watchdog time: two may come late. */
 const PINGS = 4;
+const USUAL_COLUMNS = 80;
 
 export interface DisplayOptions {
   readonly stream: NodeJS.WriteStream;
@@ -96,7 +97,8 @@ export class Display {
 
   #draw(standing: Standing): void {
     const { stream } = this.#options;
-    const lines = block(standing, stream.columns ?? 80, true);
+    // A terminal whose size was never set says 0.
+    const lines = block(standing, stream.columns || USUAL_COLUMNS, true);
     this.#erase();
     stream.write(`${lines.join('\n')}\n`);
     this.#lines = lines.length;
