@@ -37,6 +37,7 @@ const NODE_OPTIONS = [
   '--no-maglev',
   '--no-short-builtin-calls',
   '--external-memory-accounted-in-global-limit',
+  '--max-old-space-size=1024',
 ];
 
 function skipReason(): string | false {
