@@ -1,0 +1,44 @@
+/** The reports in docs/reports/ are what the programs wrote: what they say is what held. */
+import { globSync, readFileSync } from 'node:fs';
+import t from 'tap';
+import type { Gauntlet } from '../../harness/gauntlet/table.ts';
+import type { ReportDocument } from '../../harness/report/document.ts';
+import { verifyRun } from '../../harness/report/verify.ts';
+import type { Findings } from '../../harness/soak/findings.ts';
+
+const REPORTS = 'docs/reports';
+const json = <T>(path: string): T => JSON.parse(readFileSync(`${REPORTS}/${path}`, 'utf8')) as T;
+
+t.test('the run: unchanged since, computed alike by this engine, and no criterion failed', async (t) => {
+  const { document, lines } = verifyRun(`${REPORTS}/run`);
+  // Where reports are written otherwise since then: edge-health harness report docs/reports/run writes this one anew.
+  t.equal(document.result, 'intact', lines.join('\n'));
+  const { judgements, statement, verdict } = json<ReportDocument>('run/report.json');
+  t.equal(verdict, 'INCOMPLETE', 'no run that is shorter is the verdict of 168 hours');
+  t.match(statement, /not the 168-hour verdict/);
+  t.same(
+    judgements.filter((judgement) => judgement.verdict === 'FAIL'),
+    [],
+  );
+});
+
+t.test('the soak: a week of samples, and everything held', async (t) => {
+  const { verdict, findings } = json<{ verdict: string; findings: Pick<Findings, 'samples' | 'cutShort'> }>('soak/soak.json');
+  t.same([verdict, findings.samples, findings.cutShort], ['PASS', 604_800, null]);
+});
+
+t.test('the gauntlet: whole, and everything held', async (t) => {
+  const { tried, untried } = json<Gauntlet>('gauntlet/gauntlet.json');
+  t.same(untried, []);
+  t.same(
+    tried.filter(({ observation }) => !observation.held).map(({ fault }) => fault.name),
+    [],
+  );
+});
+
+t.test('they name no path nor host of the machine they were made on', async (t) => {
+  for (const path of globSync(`${REPORTS}/**/*.{md,json,xml,html,ndjson}`)) {
+    const text = readFileSync(path, 'utf8');
+    t.notMatch(text, /\/(?:tmp|home|root|work)\//, path);
+  }
+});
