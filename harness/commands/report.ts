@@ -19,7 +19,8 @@ Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 there is no such ru
     const folder = resolve(named ?? folderOf(named, harnessContext()));
     process.umask(0o027); // As in the run itself.
     becomeOwnerOf(folder, process.env);
-    const { files, statement, verdict } = await writeReports(folder);
+    const { files, statement, verdict, warnings } = await writeReports(folder);
+    for (const warning of warnings) process.stderr.write(`edge-health harness: warning: ${warning}\n`);
     process.stdout.write(`${verdict}: ${statement}\n${files.join('\n')}\n`);
     return VERDICT_EXIT[verdict];
   },

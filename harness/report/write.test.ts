@@ -36,7 +36,7 @@ t.test('the report of a record: four files that belong together, and nothing els
 
 t.test('a new report takes the place of the old one', async (t) => {
   const folder = temporaryFolder(t);
-  await writeDocument(folder, compose(badWeek()), ASSETS);
+  t.same((await writeDocument(folder, compose(badWeek()), ASSETS)).warnings, []);
   const old = statSync(join(folder, 'report.html')).ino;
   await writeDocument(folder, compose(perfectWeek()), ASSETS);
   t.match(readFileSync(join(folder, 'report.md'), 'utf8'), /^# edge-health reliability report: PASS/);
@@ -61,7 +61,8 @@ t.test('without the program that draws charts there is a report all the same, wh
   const folder = temporaryFolder(t);
   const none = readPageAssets(folder);
   t.same(none, { script: '', style: '' });
-  await writeDocument(folder, compose(badWeek()), none);
+  const { warnings } = await writeDocument(folder, compose(badWeek()), none);
+  t.match(warnings, [/^report\.html has no style and no charts: .*; install it again .*edge-health harness report \//]);
   const page = readFileSync(join(folder, 'report.html'), 'utf8');
   t.match(page, /The charts are missing/);
   t.match(page, /97\.53 %/);

@@ -15,6 +15,8 @@ export interface Written {
   readonly statement: string;
   /** Paths of the four files. */
   readonly files: readonly string[];
+  /** What is wrong with them, and what to do; empty: nothing. */
+  readonly warnings: readonly string[];
 }
 
 /** Of this installation. */
@@ -40,5 +42,7 @@ export async function writeDocument(folder: string, document: ReportDocument, as
     await writeAtomically(file, texts[name], { durable: true });
     files.push(file);
   }
-  return { verdict: document.verdict, statement: document.statement, files };
+  const missing = [...(assets.style === '' ? ['style'] : []), ...(assets.script === '' ? ['charts'] : [])];
+  const warning = `report.html has no ${missing.join(' and no ')}: parts of edge-health are missing; install it again (a checkout: npm run build), then: edge-health harness report ${folder}`;
+  return { verdict: document.verdict, statement: document.statement, files, warnings: missing.length === 0 ? [] : [warning] };
 }

@@ -54,12 +54,20 @@ install_in() { # in a mount namespace of its own
   umount "$merged"
 }
 
+# Layers that nobody asked for in a while; a container that has been running longer keeps its own.
+remove_unused() {
+  local old
+  find "$cache/layers" -mindepth 1 -maxdepth 1 -mmin +"$unused_layers_stay_minutes" -print0 | while IFS= read -r -d '' old; do
+    grep -qsF "$old" /proc/[0-9]*/mountinfo || rm -rf --one-file-system "$old"
+  done
+}
+
 installed() {
   local suite=$1 deb=$2 lower folder part
   lower=$(root "$suite")
   folder=$cache/layers/$suite-$( (echo "$lower"; cat "$deb") | short_hash)
   if [ ! -d "$folder" ]; then
-    find "$cache/layers" -mindepth 1 -maxdepth 1 -mmin +"$unused_layers_stay_minutes" -exec rm -rf --one-file-system {} +
+    remove_unused
     part=$folder.part
     rm -rf --one-file-system "$part"
     mkdir -p "$part/upper" "$part/work" "$part/merged"
