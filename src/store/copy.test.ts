@@ -85,6 +85,31 @@ t.test('what is written while it is made is in it, and the thread is never held 
   t.ok(statSync(witness).size > 15e6);
 });
 
+t.test('a copy that is to begin in the middle of a change begins behind it', async (t) => {
+  const db = filled(t, 2);
+  const folder = temporaryFolder(t);
+  let pieces = 0;
+  db.exec('BEGIN IMMEDIATE; DELETE FROM ballast WHERE n = 1');
+  const copying = copyDatabase(db, { path: empty(folder), isWanted: () => true, onPiece: () => void pieces++ });
+  setTimeout(() => db.exec('COMMIT'), 50);
+  await copying;
+  t.ok(pieces > 0);
+  t.same(readdirSync(folder), []);
+});
+
+t.test('a change that does not end is not waited for by who does not want the copy any more', async (t) => {
+  const db = filled(t, 2);
+  const folder = temporaryFolder(t);
+  let isWanted = true;
+  db.exec('BEGIN IMMEDIATE; DELETE FROM ballast WHERE n = 1');
+  setTimeout(() => {
+    isWanted = false;
+  }, 50);
+  await t.rejects(copyDatabase(db, { path: empty(folder), isWanted: () => isWanted, onPiece: () => undefined }), /try again/);
+  db.exec('ROLLBACK');
+  t.same(readdirSync(folder), []);
+});
+
 t.test('a database that always has it begin once more is given up', async (t) => {
   const db = filled(t, 2);
   let pieces = 0;

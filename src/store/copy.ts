@@ -7,6 +7,8 @@ import { sizeOf } from './database.ts';
 const PAGES_AT_ONCE = 256;
 /** A change that is rolled back has SQLite begin once more, and within one nothing is copied. So many vain pieces beyond that are no accident. */
 const VAIN_PIECES = 1000;
+/** Between two tries to begin. */
+const AGAIN_MS = 5;
 /** What stays free on the disk, so that a copy is never what fills it. */
 const RESERVE_BYTES = 100_000_000;
 
@@ -54,22 +56,35 @@ export async function copyDatabase(
   const noRoom = (): NoRoom => new NoRoom(folder, totalBytes, reserveBytes, freeBytes());
   let leastRemaining = Number.POSITIVE_INFINITY;
   let vain = 0;
-  const descriptor = openSync(path, 'r+');
-  try {
-    if (freeBytes() < totalBytes + reserveBytes) throw noRoom();
-    await backup(db, path, {
+  const checkWanted = (): void => {
+    if (!isWanted()) throw new Error('the database was closed or replaced while it was copied; try again');
+  };
+  const checkVain = (most: number): void => {
+    if (vain > most) throw new Error('the database changes too fast to be copied; try again');
+  };
+  const copy = (): Promise<number> =>
+    backup(db, path, {
       rate: PAGES_AT_ONCE,
       // Thrown here, it ends the backup.
       progress: ({ remainingPages, totalPages }) => {
-        if (!isWanted()) throw new Error('the database was closed or replaced while it was copied; try again');
+        checkWanted();
         vain = remainingPages < leastRemaining ? 0 : vain + 1;
         leastRemaining = Math.min(leastRemaining, remainingPages);
-        if (vain > VAIN_PIECES + totalPages / PAGES_AT_ONCE) throw new Error('the database changes too fast to be copied; try again');
+        checkVain(VAIN_PIECES + totalPages / PAGES_AT_ONCE);
         fdatasyncSync(descriptor);
         if (freeBytes() < reserveBytes / 2) throw noRoom();
         onPiece();
       },
     });
+  const descriptor = openSync(path, 'r+');
+  try {
+    if (freeBytes() < totalBytes + reserveBytes) throw noRoom();
+    while ((await copy().catch(unlessInChange)) === null) {
+      checkWanted();
+      vain += 1;
+      checkVain(VAIN_PIECES);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
     endLog(path);
   } catch (error) {
     throw isFull(error) ? noRoom() : error;
@@ -89,6 +104,15 @@ function endLog(path: string): void {
   } finally {
     copy.close();
   }
+}
+
+/**
+ * Null where the first piece came within a change of the same connection: Node waits for the end of it at any other piece, but takes a first
+ * one that is told to wait for the last, and fails with SQLITE_OK, "not an error".
+ */
+function unlessInChange(error: Error & { readonly errcode?: number }): null {
+  if (error.errcode === 0) return null;
+  throw error;
 }
 
 /** SQLITE_FULL. */
