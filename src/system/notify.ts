@@ -63,7 +63,7 @@ function openReserve(): number | null {
   }
 }
 
-/** sd_notify(3) is one datagram to a socket; Node has none of that kind, the C library has. Needs --experimental-ffi. */
+/** sd_notify(3) is one datagram to a socket; Node has none of that kind, the C library has. Needs node:ffi. */
 function throughLibc(path: string): ServiceManager {
   const length = Buffer.byteLength(path);
   if (!/^[/@]/.test(path) || length >= MAX_PATH_BYTES) throw new Error(`NOTIFY_SOCKET is not the path of a socket: ${path}`);
