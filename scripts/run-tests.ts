@@ -4,10 +4,16 @@ import { once } from 'node:events';
 import { globSync } from 'node:fs';
 
 /**
- * Suites that last minutes and mostly wait. They run one after the other beside the others, which keep two processes busy: at their
+ * Suites that last long and mostly wait. They run one after the other beside the others, which keep two processes busy: at their
  * places in the alphabet they would be waited for at the end.
  */
-const PATIENT = ['test/harness/gauntlet.test.ts', 'test/harness/soak.test.ts', 'test/ros/embedded-reliability.test.ts'];
+const PATIENT = [
+  'test/harness/gauntlet.test.ts',
+  'test/harness/run.test.ts',
+  'test/harness/soak.test.ts',
+  'test/ros/embedded-hosts.test.ts',
+  'test/ros/embedded-reliability.test.ts',
+];
 
 const totals = { passed: 0, failed: 0, skipped: 0 };
 
