@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import type { Check } from './check.ts';
 import { checksOf } from './checks.ts';
 import { type Findings, memoryRule } from './findings.ts';
 import { judgeSoak, SOAK_FILES, writeSoak } from './report.ts';
@@ -19,6 +20,14 @@ function readings(change: Partial<Record<keyof Findings['readings'], (second: nu
     databaseBytes: each(change.databaseBytes ?? (() => 7.9e6)),
     databaseFolderBytes: each(change.databaseFolderBytes ?? (() => 9e6)),
   };
+}
+
+function sampling(taken: number): Findings['sampling'] {
+  const missed = 60_000 - taken;
+  const host = { idlePercent: 60, stealPercent: 3 };
+  const stretch = { seconds: 10, host };
+  const lossy = { seconds: 10, fromSeconds: 10, missed, host: { idlePercent: 41.26, stealPercent: 22.5 } };
+  return { expected: 60_000, taken, missed, host, stretches: [{ ...stretch, fromSeconds: 0, missed: 0 }, lossy] };
 }
 
 function perfect(change: Partial<Findings> = {}): Findings {
@@ -39,7 +48,7 @@ function perfect(change: Partial<Findings> = {}): Findings {
     died: null,
     expected: 60_000,
     counted: (['topic', 'events', 'stored', 'peer'] as const).map((way) => ({ way, title: way, count: 59_990, sameStamp: 3, instead: '' })),
-    sampling: { expected: 60_000, taken: 59_995, missed: 5 },
+    sampling: sampling(59_995),
     samplesGivenUp: 0,
     readings: readings(),
     ...memoryRule(SECONDS),
@@ -71,9 +80,22 @@ t.test('slots: 1 % is allowed, more is not, by each way alone', async (t) => {
   }
   t.equal(verdicts(perfect({ counted: lossOf('topic', null) }))['loss-topic'], 'INCOMPLETE');
   t.equal(verdicts(perfect({ counted: lossOf('peer', null) }))['loss-peer'], undefined, 'it need not be there');
-  t.equal(verdicts(perfect({ sampling: { expected: 60_000, taken: 59_400, missed: 600 } }))['sampling'], 'PASS');
-  t.equal(verdicts(perfect({ sampling: { expected: 60_000, taken: 59_399, missed: 601 } }))['sampling'], 'FAIL');
+  t.equal(verdicts(perfect({ sampling: sampling(59_400) }))['sampling'], 'PASS');
+  t.equal(verdicts(perfect({ sampling: sampling(59_399) }))['sampling'], 'FAIL');
   t.equal(verdicts(perfect({ sampling: null }))['sampling'], 'INCOMPLETE');
+});
+
+t.test('sampling: what the host of the machine took while slots were missed is told, and excuses nothing', async (t) => {
+  const { evidence, tables, verdict } = checksOf(perfect({ sampling: sampling(59_000) })).find(
+    ({ check }) => check === 'sampling',
+  ) as Check;
+  t.equal(verdict, 'FAIL');
+  const told = Object.fromEntries(evidence.map(({ label, value }) => [label, value]));
+  t.match(told, { 'missed, as the service counts': 1000, 'of them while the host took more than 2 % of the processors (steal)': 1000 });
+  t.equal(told['taken by the host of this machine, on average'], 3);
+  t.same(tables[0]?.rows, [['0:10', 10, 1000, 22.5, 41.3]], 'stretches without a missed slot are left out');
+  const real = perfect({ sampling: { ...sampling(59_000), host: null, stretches: [] } as Findings['sampling'] });
+  t.same(checksOf(real).find(({ check }) => check === 'sampling')?.tables, []);
 });
 
 t.test('memory: below 10 % behind the warm-up, whatever was before', async (t) => {

@@ -1,11 +1,11 @@
-import type { Limit } from '../engine/judgement.ts';
 import { memoryVariance } from '../engine/memory.ts';
 import { theilSen } from '../engine/statistics.ts';
 import { type Check, checked } from './check.ts';
 import { alertsCheck } from './check-alerts.ts';
+import { samplingCheck } from './check-sampling.ts';
+import { count, LOSS_LIMIT } from './figures.ts';
 import type { Counted, Findings } from './findings.ts';
 
-const LOSS_LIMIT: Limit = { comparison: '<=', value: 1, unit: '%' };
 const LEAST_MEDIANS = 3;
 /** Readings of every second are a few thousand at most; growth shows in every tenth as well. */
 const SLOPE_EVERY = 10;
@@ -39,24 +39,6 @@ function serviceCheck({ died, seconds }: Findings): Check {
     measured: { label: 'ends', value: died === null ? 0 : 1, unit: '' },
     limit: { comparison: '<=', value: 0, unit: '' },
     summary: died === null ? `One process for ${count(seconds)} s.` : `It ended after ${count(seconds)} s: ${died}.`,
-  });
-}
-
-function samplingCheck({ hertz, sampling, samplesGivenUp }: Findings): Check {
-  const lost = sampling === null ? null : (100 * (sampling.expected - sampling.taken)) / sampling.expected;
-  return checked({
-    check: 'sampling',
-    title: 'Sampling',
-    requirement: 'no slot lost beyond 1 %',
-    formula: `(${hertz} Hz × time between two readings of /status − samples taken between them) ÷ expected × 100 ≤ 1 %`,
-    measured: { label: 'slots without a sample', value: lost, unit: '%' },
-    limit: LOSS_LIMIT,
-    summary: sampling === null ? 'Unknown.' : `${count(sampling.taken)} of ${count(sampling.expected)} slots were sampled.`,
-    evidence: [
-      { label: 'missed, as the service counts', value: sampling?.missed ?? null, unit: '', informative: true },
-      { label: 'given up by the store, as it counts', value: samplesGivenUp, unit: '', informative: true },
-    ],
-    missing: ['/status did not answer'],
   });
 }
 
@@ -184,6 +166,5 @@ function peaks(values: readonly number[]): number[] {
   return found;
 }
 
-export const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 const rounded = (value: number): string => (Math.round(value * 10) / 10).toLocaleString('en-US');
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);

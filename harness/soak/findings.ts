@@ -26,6 +26,32 @@ export interface Readings {
   readonly databaseFolderBytes: number[];
 }
 
+/** Shares of the time of the machine's processors, in percent. */
+export interface HostShares {
+  readonly idlePercent: number;
+  /** Taken by the host of a virtual machine for others: nothing in the machine runs meanwhile. */
+  readonly stealPercent: number;
+}
+
+/** Between two answers of /status, some seconds apart. */
+export interface Stretch {
+  /** Since the first answer. */
+  readonly fromSeconds: number;
+  readonly seconds: number;
+  /** Slots, as the service counts. */
+  readonly missed: number;
+  readonly host: HostShares | null;
+}
+
+export interface SamplingFindings {
+  readonly expected: number;
+  readonly taken: number;
+  /** As the service counts. */
+  readonly missed: number;
+  readonly host: HostShares | null;
+  readonly stretches: readonly Stretch[];
+}
+
 export interface AlertFindings {
   /** Times that the soak let the temperature rise until it was CRITICAL and fall again. */
   readonly tides: number;
@@ -70,7 +96,7 @@ export interface Findings {
   readonly expected: number;
   readonly counted: readonly Counted[];
   /** By the counters of /status between two readings; null: they could not be had. */
-  readonly sampling: { readonly expected: number; readonly taken: number; readonly missed: number } | null;
+  readonly sampling: SamplingFindings | null;
   readonly samplesGivenUp: number | null;
   readonly readings: Readings;
   readonly warmUpSeconds: number;

@@ -1,4 +1,5 @@
 import { memoryVariance } from '../engine/memory.ts';
+import { clock } from './figures.ts';
 import { memoryRule } from './findings.ts';
 import type { Meter } from './meter.ts';
 import type { Poller } from './poller.ts';
@@ -79,9 +80,4 @@ export class Progress {
       `REST p99 ${p99.toFixed(0)} ms${failed > 0 ? `, ${failed} failed` : ''}`,
     ].join(' | ');
   }
-}
-
-function clock(ofSeconds: number): string {
-  const seconds = Math.max(0, Math.round(ofSeconds));
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }

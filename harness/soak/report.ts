@@ -4,7 +4,8 @@ import { type Verdict, worst } from '../engine/judgement.ts';
 import { duration, figure, limit, margin, measured, moment, quantity } from '../report/figures.ts';
 import { md } from '../report/markdown.ts';
 import type { Check } from './check.ts';
-import { checksOf, count } from './checks.ts';
+import { checksOf } from './checks.ts';
+import { count } from './figures.ts';
 import type { Findings } from './findings.ts';
 
 export const SOAK_FILES = { json: 'soak.json', markdown: 'soak.md' } as const;

@@ -1,15 +1,23 @@
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import type { Findings } from './findings.ts';
+import type { Findings, Stretch } from './findings.ts';
+import { type HostTime, readHostTime, sharesOf } from './host-time.ts';
 import type { SoakedService } from './service.ts';
 
 const STATUS_EVERY_MS = 10_000;
 
-/** Slots sampled, by what /status counts between two readings. */
+export interface SamplingReading {
+  /** Seconds, by performance.now. */
+  readonly at: number;
+  readonly samples: number;
+  readonly missed: number;
+  readonly host: HostTime | null;
+}
+
+/** Slots sampled, by what /status counts between two readings, and what the machine's processors did meanwhile. */
 export class Sampling {
   readonly #service: SoakedService;
   readonly #hertz: number;
-  #first: SamplingReading | null = null;
-  #last: SamplingReading | null = null;
+  readonly #readings: SamplingReading[] = [];
   #timer: NodeJS.Timeout | null = null;
 
   constructor(service: SoakedService, hertz: number) {
@@ -18,13 +26,11 @@ export class Sampling {
   }
 
   get result(): Findings['sampling'] {
-    const [first, last] = [this.#first, this.#last];
-    if (first === null || last === null || first === last) return null;
-    return { expected: this.#hertz * (last.at - first.at), taken: last.samples - first.samples, missed: last.missed - first.missed };
+    return samplingOf(this.#readings, this.#hertz);
   }
 
   async begin(): Promise<void> {
-    this.#first = await this.#read();
+    await this.#look();
     // A service that ends before the last reading has told up to the one before.
     this.#timer = setInterval(() => void this.#look(), STATUS_EVERY_MS);
   }
@@ -35,23 +41,35 @@ export class Sampling {
   }
 
   async #look(): Promise<void> {
-    this.#last = (await this.#read()) ?? this.#last;
-  }
-
-  async #read(): Promise<SamplingReading | null> {
     const begun = performance.now();
     try {
       const { publish } = await this.#service.rest.json<StatusDocument>('/status');
       // Somewhere between asking and being answered it counted.
-      return { at: (begun + performance.now()) / 2000, samples: publish.samples, missed: publish.missed };
+      const at = (begun + performance.now()) / 2000;
+      this.#readings.push({ at, samples: publish.samples, missed: publish.missed, host: readHostTime() });
     } catch {
-      return null;
+      // The next one counts what this one would have.
     }
   }
 }
 
-interface SamplingReading {
-  readonly at: number;
-  readonly samples: number;
-  readonly missed: number;
+/** Null: there are no two readings. */
+export function samplingOf(readings: readonly SamplingReading[], hertz: number): Findings['sampling'] {
+  const [first, last] = [readings[0], readings.at(-1)];
+  if (first === undefined || last === undefined || first === last) return null;
+  return {
+    expected: hertz * (last.at - first.at),
+    taken: last.samples - first.samples,
+    missed: last.missed - first.missed,
+    host: sharesOf(first.host, last.host),
+    stretches: readings.slice(1).map((reading, i): Stretch => {
+      const before = readings[i] as SamplingReading;
+      return {
+        fromSeconds: before.at - first.at,
+        seconds: reading.at - before.at,
+        missed: reading.missed - before.missed,
+        host: sharesOf(before.host, reading.host),
+      };
+    }),
+  };
 }
