@@ -22,9 +22,14 @@ t.test('the run: unchanged since, computed alike by this engine, and no criterio
   );
 });
 
-t.test('the soak: a week of samples, and everything held', async (t) => {
-  const { verdict, findings } = json<{ verdict: string; findings: Pick<Findings, 'samples' | 'cutShort'> }>('soak/soak.json');
-  t.same([verdict, findings.samples, findings.cutShort], ['PASS', 604_800, null]);
+t.test('the soaks: a week of samples by either transport, and everything held', async (t) => {
+  for (const [folder, transport] of [
+    ['soak', 'embedded'],
+    ['soak-rclnodejs', 'rclnodejs'],
+  ]) {
+    const { verdict, findings } = json<{ verdict: string; findings: Findings }>(`${folder}/soak.json`);
+    t.same([verdict, findings.transport, findings.samples, findings.cutShort], ['PASS', transport, 604_800, null]);
+  }
 });
 
 t.test('the gauntlet: whole, and everything held', async (t) => {
