@@ -8,9 +8,10 @@ export class OwnUse {
   readonly #release: () => unknown;
   #readings = 0;
 
-  /** `release` gives memory back that the process can do without. */
+  /** `release` gives memory back that the process can do without, now for the first time: before the sources' libraries are loaded. */
   constructor(release: () => unknown) {
     this.#release = release;
+    release();
   }
 
   read(): MinuteEntry['watcher'] {

@@ -97,6 +97,8 @@ t.test('a run that goes on over a reboot, with causes that systemd knows', { ski
     t.match(third, { cause: 'signal', detail: /SIGKILL/ });
     t.match(third?.invocation, /^[0-9a-f]{32}$/);
     t.equal(await machine.show(HARNESS, 'MainPID'), pid);
+    const peak = (1024 * Number(/VmHWM:\s+(\d+) kB/.exec(await machine.read(`/proc/${pid}/status`))?.[1])) / 1e6;
+    t.ok(peak > 10 && peak <= 80, `${peak.toFixed(1)} MB at the most, its start included`);
   });
 
   await t.test('when it is complete the unit rests, whatever the verdict', async (t) => {
