@@ -8,5 +8,7 @@ shift 2
 root=$(cd "$(dirname -- "$0")/.." && pwd)
 # The runtime's own headers; npm may be set to build against those of another Node, and the variable would win over the option.
 export npm_config_nodedir="$node"
+# node-gyp's Python programs stay as they were installed.
+export PYTHONDONTWRITEBYTECODE=1
 cd "$folder"
 exec "$root/node_modules/node/bin/node" "$root/node_modules/node-gyp/bin/node-gyp.js" rebuild --nodedir="$node" "$@"

@@ -20,8 +20,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 /** At the top of a package: nothing that is loaded. */
 const UNUSED_TOP =
   /^(?:tests?(?:\.js)?|__tests__|examples?|docs?|benchmarks?|coverage|tools|types|makefile|gulpfile\.js|_postinstall\.js|.*\.(?:sh|yml))$/i;
-/** Anywhere: maps, types, prose, settings of tools, tests of gyp; nested packages are packages of their own. */
-const UNUSED = /^(?:node_modules|\..*|.*\.map|.*\.d\.[cm]?ts|.*\.md|.*\.markdown|.*\.flow|.*\.bat|.*_test\.py|test_gyp\.py)$/i;
+/** Anywhere: maps, types, prose, settings of tools, tests of gyp, what Python compiled of it here; nested packages are packages of their own. */
+const UNUSED = /^(?:node_modules|__pycache__|\..*|.*\.map|.*\.d\.[cm]?ts|.*\.md|.*\.markdown|.*\.flow|.*\.bat|.*_test\.py|test_gyp\.py)$/i;
 const LICENCE = /^(?:licen[cs]e|copying|notice|authors)/i;
 
 /** Packages that lie in node_modules of the Debian package. */

@@ -77,7 +77,11 @@ t.test('a prebuilt addon that loads is taken', async (t) => {
 t.test('else one is compiled, against all prefixes at once, and what it took is cleared away', { timeout: 120_000 }, async (t) => {
   const given = options(t, `#include <rcl.h>\n#include <node_api.h>\nstatic_assert(RCL_ANSWER == 42);\nextern "C" ${BARE_ADDON}`);
   write(given.rclnodejs, { [`${PREBUILDS}/jazzy-noble-${process.arch}-node-rclnodejs.node`]: 'no library' });
-  t.equal(await provideAddon(given), 'compiled');
+  // Where Python is to put what it compiles, if it is to: by default beside node-gyp, in the package.
+  const compiled = folder(t);
+  const environment = { ...given.environment, PYTHONPYCACHEPREFIX: compiled, PYTHONDONTWRITEBYTECODE: '' };
+  t.equal(await provideAddon({ ...given, environment }), 'compiled');
+  t.same(readdirSync(compiled), [], 'nothing is left beside node-gyp');
   t.ok(loads(addonFile(given.folder)));
   t.match(given.lines, [/compiling one/]);
   const copy = join(given.folder, 'node_modules/rclnodejs');

@@ -79,7 +79,12 @@ async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOp
     arguments: [join(gyp, 'bin/node-gyp.js'), 'rebuild', '-j', String(jobs()), '--nodedir', headers],
     folder: copy,
     // Its build description asks the PATH for `node` and for `ros2`.
-    environment: { ...environment, PATH: [join(tools, 'bin'), dirname(process.execPath), environment['PATH']].join(':') },
+    environment: {
+      ...environment,
+      PATH: [join(tools, 'bin'), dirname(process.execPath), environment['PATH']].join(':'),
+      // Else Python puts its compiled files beside node-gyp, where they outlive the package.
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
     logFile,
   });
   const kept = join(folder, 'rclnodejs.node');
