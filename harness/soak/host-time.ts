@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { HostShares } from './findings.ts';
 
 /** Sums of the first line of /proc/stat (proc_stat(5)) over all processors, in clock ticks since the boot. */
 export interface HostTime {
@@ -24,7 +25,7 @@ export function readHostTime(file = '/proc/stat'): HostTime | null {
 }
 
 /** Of the processors' time between two readings, in percent; null: one is missing, or no tick has passed. */
-export function sharesOf(before: HostTime | null, after: HostTime | null): { idlePercent: number; stealPercent: number } | null {
+export function sharesOf(before: HostTime | null, after: HostTime | null): HostShares | null {
   if (before === null || after === null || after.total <= before.total) return null;
   const percent = (part: number): number => (100 * Math.max(0, part)) / (after.total - before.total);
   return { idlePercent: percent(after.idle - before.idle), stealPercent: percent(after.steal - before.steal) };
