@@ -1,5 +1,5 @@
 import t from 'tap';
-import { clamped, cpuRange, memoryRange, moment, rateRange, span, timeLabel } from './axis.ts';
+import { clamped, cpuRange, memoryRange, moment, rateRange, timeLabel } from './axis.ts';
 
 t.test('the range of the rate shows what was lost, however little or much', async (t) => {
   t.equal(rateRange(100, 100)[0], 98);
@@ -35,14 +35,6 @@ t.test('times are UTC, and told as shortly as the step allows', async (t) => {
   t.equal(timeLabel(Number.NaN, 60), '');
   t.equal(moment(at), '2026-03-29 01:05:07 UTC');
   t.equal(moment(1e300), '');
-});
-
-t.test('lengths have two parts at most', async (t) => {
-  t.equal(span(0), '0 s');
-  t.equal(span(45), '45 s');
-  t.equal(span(3600), '1 h');
-  t.equal(span(86_400 + 7200 + 59), '1 d 2 h');
-  t.equal(span(86_400 + 60), '1 d');
 });
 
 t.test('what is shown stays within the run', async (t) => {

@@ -43,24 +43,6 @@ export function moment(at: number): string {
   return Number.isNaN(date.getTime()) ? '' : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** `3 d 2 h`, `2 h 5 min`, `40 s`. */
-export function span(ofSeconds: number): string {
-  const seconds = Math.max(0, Math.round(ofSeconds));
-  const parts = [
-    [Math.floor(seconds / 86_400), 'd'],
-    [Math.floor(seconds / 3600) % 24, 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ] as const;
-  const first = parts.findIndex(([count]) => count > 0);
-  if (first < 0) return '0 s';
-  return parts
-    .slice(first, first + 2)
-    .filter(([count]) => count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
-    .join(' ');
-}
-
 /** Part of the run that is shown, moved into the run and no shorter than a minute. */
 export function clamped([from, to]: Range, [first, last]: Range): Range {
   const length = Math.min(Math.max(to - from, 60), last - first);

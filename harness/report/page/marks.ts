@@ -1,5 +1,6 @@
+import { duration } from '../../../dashboard/src/format.ts';
 import type { ReportSeries } from '../document.ts';
-import { moment, span } from './axis.ts';
+import { moment } from './axis.ts';
 
 /** Lanes of the lowest chart, from the top. */
 export const LANES = ['CRITICAL', 'ERROR', 'WARNING', 'Restarts', 'Absent', 'Clock'] as const;
@@ -25,7 +26,7 @@ export function marksOf(series: ReportSeries, end: number): Mark[] {
   const marks: Mark[] = [];
   for (const { alert_id, from, metric, severity, to } of series.alerts) {
     const lane = LANES.find((name) => name === severity) ?? 'ERROR';
-    const until = to === null ? 'open at the end' : `for ${span(to - from)}`;
+    const until = to === null ? 'open at the end' : `for ${duration(to - from)}`;
     marks.push({ lane, from: begun + from, to: begun + (to ?? end), text: `${severity}: ${metric}, ${until} (${alert_id})` });
   }
   for (const { at, cause, detail } of series.restarts)
@@ -36,15 +37,20 @@ export function marksOf(series: ReportSeries, end: number): Mark[] {
       text: `Restart of the service: ${cause}${detail === '' ? '' : `, ${detail}`}`,
     });
   for (const { from, kind, to } of series.absences)
-    marks.push({ lane: 'Absent', from: begun + from, to: begun + to, text: `Not watched for ${span(to - from)}: ${ABSENT[kind] ?? kind}` });
+    marks.push({
+      lane: 'Absent',
+      from: begun + from,
+      to: begun + to,
+      text: `Not watched for ${duration(to - from)}: ${ABSENT[kind] ?? kind}`,
+    });
   for (const { at, seconds } of series.suspends)
-    marks.push({ lane: 'Clock', from: begun + at, to: begun + at + seconds, text: `Suspended for ${span(seconds)}` });
+    marks.push({ lane: 'Clock', from: begun + at, to: begun + at + seconds, text: `Suspended for ${duration(seconds)}` });
   for (const { at, seconds } of series.clock_steps)
     marks.push({
       lane: 'Clock',
       from: begun + at,
       to: begun + at,
-      text: `Clock put ${seconds < 0 ? 'back' : 'forward'} by ${span(Math.abs(seconds))}`,
+      text: `Clock put ${seconds < 0 ? 'back' : 'forward'} by ${duration(Math.abs(seconds))}`,
     });
   return marks.sort((one, other) => one.from - other.from).map((mark) => ({ ...mark, text: `${mark.text} · ${moment(mark.from)}` }));
 }

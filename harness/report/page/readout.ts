@@ -1,5 +1,6 @@
 import type uPlot from 'uplot';
-import { moment, span } from './axis.ts';
+import { duration } from '../../../dashboard/src/format.ts';
+import { moment } from './axis.ts';
 import { element } from './elements.ts';
 import { LANES, type Mark, marksAt } from './marks.ts';
 import type { Panel } from './panels.ts';
@@ -42,7 +43,7 @@ export class Readout {
   #tell(plot: uPlot, left: number): void {
     const at = plot.posToVal(left, 'x');
     const slack = plot.posToVal(left + SLACK, 'x') - at;
-    this.time.textContent = `${moment(at)}, ${span(at - this.#begun)} after the begin`;
+    this.time.textContent = `${moment(at)}, ${duration(at - this.#begun)} after the begin`;
     for (const [index, { now, panel }] of this.#values.entries()) now.textContent = valuesOf(panel, this.#plots[index]);
     const near = marksAt(this.#marks, at, slack, null);
     this.happened.textContent = near.map(({ text }) => text).join('; ');
