@@ -77,22 +77,18 @@ export function block(standing: Standing, columns: number, colours: boolean): st
 
 /** The same in one line, for logs. */
 export function line(standing: Standing): string {
-  const criteria = standing.judgements.map((judgement) => `${judgement.title} ${judgement.verdict} ${measuredOf(judgement)}`);
-  return [
-    times(standing),
-    ...criteria,
-    counted(standing.restarts, 'restart'),
-    alerts(standing),
-    ...(standing.problem ? [standing.problem] : []),
-  ].join('; ');
+  return inOneLine(standing, (judgement) => `${judgement.title} ${judgement.verdict} ${measuredOf(judgement)}`);
 }
 
 /** The same for `systemctl status`, shorter. */
 export function statusLine(standing: Standing): string {
-  const criteria = standing.judgements.map(({ title, verdict }) => `${title} ${verdict}`);
+  return inOneLine(standing, ({ title, verdict }) => `${title} ${verdict}`);
+}
+
+function inOneLine(standing: Standing, criterion: (judgement: Judgement) => string): string {
   return [
     times(standing),
-    ...criteria,
+    ...standing.judgements.map(criterion),
     counted(standing.restarts, 'restart'),
     alerts(standing),
     ...(standing.problem ? [standing.problem] : []),

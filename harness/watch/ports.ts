@@ -1,6 +1,6 @@
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Cause, HoldingEntry, OpenAlert, ServiceReading } from '../record/entries.ts';
+import type { Clocked, HoldingEntry, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
 
 /** By which way something of the service was heard. */
 export type Way = 'topic' | 'events';
@@ -32,15 +32,7 @@ export interface EventsSource extends Source {
 }
 
 /** A run of the service, as it was first seen. */
-export interface SeenRun {
-  readonly started: string;
-  readonly version: string;
-  readonly pid: number | null;
-  readonly invocation: string | null;
-  readonly cause: Cause;
-  readonly detail: string;
-  readonly unseen: number;
-}
+export type SeenRun = Omit<ServiceEntry, 'type' | keyof Clocked>;
 
 /** Asked from time to time (every 15 s). */
 export interface ServiceSource {
