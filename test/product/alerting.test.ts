@@ -10,6 +10,11 @@ interface AlertList {
   count: number;
 }
 
+/** What is measured is the whole machine: other programs on it may keep it busy for a while longer. */
+const PATIENCE_SECONDS = 150;
+
+t.setTimeout(2 * PATIENCE_SECONDS * 1000);
+
 /** Keeps every core busy until the returned function is called. */
 function busy(): () => void {
   const children = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
@@ -60,7 +65,11 @@ t.test('a real load raises WARNING, then CRITICAL, and is resolved after it; a k
   for (const { timestamp } of published) t.equal(stored.filter((at) => at === timestamp).length, 1, `${timestamp} is stored once`);
 
   relax();
-  const after = await service.until<AlertList>('/alerts?metric=cpu_percent', ({ data }) => data.every(({ resolved }) => resolved), 40);
+  const after = await service.until<AlertList>(
+    '/alerts?metric=cpu_percent',
+    ({ data }) => data.every(({ resolved }) => resolved),
+    PATIENCE_SECONDS,
+  );
   t.equal(after.data.filter(({ alert_id }) => alert_id === alert.alert_id).length, 1, 'one alert, resolved');
   const changes = await service.json<AlertList>('/alerts?metric=cpu_percent&changes=true');
   const mine = changes.data.filter(({ alert_id }) => alert_id === alert.alert_id).reverse();
@@ -82,7 +91,8 @@ t.test('SIGHUP applies new thresholds, and a bad file changes nothing and says w
   // The last --config wins.
   const service = await RunningService.start(folder.path, { arguments: ['--config', file] });
   t.teardown(() => service.end());
-  await service.until<{ status?: string }>('/health', ({ status }) => status === 'OK');
+  await service.until<{ disk_percent?: number }>('/health', ({ disk_percent }) => typeof disk_percent === 'number');
+  t.same(await service.json('/alerts?metric=disk_percent'), { data: [], count: 0 });
 
   write(0);
   service.process.kill('SIGHUP');
