@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { connectionKey, parseUnsent, readUnsent } from './unsent.ts';
@@ -22,6 +23,28 @@ t.test('the tables are read, and their addresses are those that Node tells', asy
   t.equal(of('::ffff:192.168.1.2', 40_000), 16);
   t.equal(of('2001:db8::2', 40_001), 32);
   t.same(parseUnsent('rubbish\n', 5000), []);
+});
+
+t.test('what a flood leaves, a hundred thousand closed connections, holds up nobody', async (t) => {
+  const closed = (at: number): string =>
+    `${at}: 01014D0A:1388 03014D0A:${(at % 0xffff).toString(16).toUpperCase().padStart(4, '0')} 06 00000000:00000000 03:00000C3A 00000000     0        0 0 3 0000000000000000`.padEnd(
+      149,
+    );
+  const [head = '', ...rows] = TCP.trimEnd().split('\n');
+  const left = Array.from({ length: 100_000 }, (_, at) => closed(at));
+  const table = `${t.testdir({})}/tcp`;
+  writeFileSync(table, [head, ...left.slice(0, 50_000), ...rows, ...left.slice(50_000), ''].join('\n'));
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const unsent = await readUnsent(5000, [table, `${table}6`]);
+  isOver = true;
+  t.same([...unsent.values()], [0, 0x2a1f0], 'the one that listens, and the one that is open');
+  t.ok(turns > 100, `${turns} times something else got its turn`);
 });
 
 for (const host of ['127.0.0.1', '::1', '::']) {
