@@ -5,7 +5,6 @@ import type { Socket } from 'node:net';
 export type Unsent = ReadonlyMap<string, number>;
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
-/** A flood of connections leaves tables of 25 MB for a minute. */
 const READ_BYTES = 16 * 1024;
 
 /** The address's 16 octets in hexadecimal; an IPv4 address as one that is mapped into IPv6. */
@@ -61,8 +60,8 @@ export async function readUnsent(port: number, tables: readonly string[] = TABLE
 }
 
 /**
- * A table in pieces of whole rows. The kernel gives a page at a time, some in a moment and some, with the connections all of the other
- * family, only after milliseconds: so it is a thread of the pool that waits for each.
+ * A table in pieces of whole rows: after a flood of connections it has 25 MB for a minute. The kernel gives a page at a time, some in a
+ * moment and some, with the connections all of the other family, only after milliseconds: so a thread of the pool waits for each.
  */
 async function* rowsOf(table: string): AsyncGenerator<string> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
