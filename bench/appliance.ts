@@ -1,7 +1,7 @@
 /** The installed package in a container of its own: installation, start, memory and CPU, recovery. */
-import { Container } from '../test/appliance/support/container.ts';
-import { containersUnavailable, SUITES, type Suite } from '../test/appliance/support/images.ts';
-import { builtPackage } from '../test/appliance/support/package.ts';
+import { Container } from '../testkit/container/container.ts';
+import { containersUnavailable, SUITES, type Suite } from '../testkit/container/images.ts';
+import { builtPackage } from '../testkit/container/package.ts';
 import { Endings, mainPid, secondsUntilBack, startSeconds, UNIT } from './support/appliance.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { ProcessMeter } from './support/process-meter.ts';

@@ -1,5 +1,5 @@
 /** How many robots one appliance gathers on the ROS 2 graph: 10, 100 and 300 simulated ones on a network of their own. */
-import { peersUnavailable } from '../test/support/peers.ts';
+import { peersUnavailable } from '../testkit/dds/peers.ts';
 import { type FleetResult, type FleetSetup, measureFleet } from './support/fleet-measure.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';

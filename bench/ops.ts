@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../test/support/service.ts';
+import { ROOT } from '../testkit/service.ts';
 import type { Cleanup } from './support/cleanup.ts';
 import { fetchJson } from './support/http.ts';
 import { startService } from './support/ours.ts';

@@ -1,6 +1,7 @@
 /** The ROS 2 side: how quickly a status arrives, what it costs, and that none is lost; both transports, to both vendors' subscribers. */
-import { Network } from '../test/support/network.ts';
-import { peersUnavailable } from '../test/support/peers.ts';
+
+import { peersUnavailable } from '../testkit/dds/peers.ts';
+import { Network } from '../testkit/network/network.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { benchmark, type Context } from './support/program.ts';
 import { type AtRest, type Contestant, measureAtRest } from './support/ros-at-rest.ts';

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import type { Container } from '../../test/appliance/support/container.ts';
+import type { Container } from '../../testkit/container/container.ts';
 
 export const UNIT = 'edge-health';
 

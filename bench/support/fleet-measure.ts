@@ -1,8 +1,8 @@
 import { loadavg } from 'node:os';
 import type { Aggregate } from '../../src/core/ports.ts';
-import { build } from '../../test/support/native.ts';
-import { Network, type Segment } from '../../test/support/network.ts';
-import { Peer, VENDORS, type Vendor } from '../../test/support/peers.ts';
+import { build } from '../../testkit/dds/native.ts';
+import { Peer, VENDORS, type Vendor } from '../../testkit/dds/peers.ts';
+import { Network, type Segment } from '../../testkit/network/network.ts';
 import type { Cleanup } from './cleanup.ts';
 import { FleetAppliance } from './fleet-appliance.ts';
 import { RobotHost } from './fleet-robots.ts';

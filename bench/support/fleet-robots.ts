@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { EventProcess, type ToldEvent } from '../../test/support/event-process.ts';
-import type { Host } from '../../test/support/network.ts';
-import { ROOT } from '../../test/support/service.ts';
+import { EventProcess, type ToldEvent } from '../../testkit/event-process.ts';
+import type { Host } from '../../testkit/network/network.ts';
+import { ROOT } from '../../testkit/service.ts';
 import type { Cleanup } from './cleanup.ts';
 
 /** Simulated robots of one host. */

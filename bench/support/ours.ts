@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../../test/support/service.ts';
+import { ROOT } from '../../testkit/service.ts';
 import type { Cleanup } from './cleanup.ts';
 import { freePort, untilAnswered } from './http.ts';
 

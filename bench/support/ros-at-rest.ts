@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { type Host, Network } from '../../test/support/network.ts';
+import { type Host, Network } from '../../testkit/network/network.ts';
 import type { PublisherOptions } from '../clients/ros-publisher.ts';
 import type { Cleanup } from './cleanup.ts';
 import { ProcessMeter } from './process-meter.ts';

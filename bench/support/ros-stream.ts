@@ -1,4 +1,4 @@
-import { Network } from '../../test/support/network.ts';
+import { Network } from '../../testkit/network/network.ts';
 import type { PublisherOptions } from '../clients/ros-publisher.ts';
 import { type Cleanup, endProcess } from './cleanup.ts';
 import type { RosInstallation } from './ros-installation.ts';

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from '../../test/support/native.ts';
-import type { Host } from '../../test/support/network.ts';
-import { type PeerEvent, VENDORS, type Vendor } from '../../test/support/peers.ts';
+import { build } from '../../testkit/dds/native.ts';
+import { type PeerEvent, VENDORS, type Vendor } from '../../testkit/dds/peers.ts';
+import type { Host } from '../../testkit/network/network.ts';
 import type { Cleanup } from './cleanup.ts';
 import { pause } from './statistics.ts';
 

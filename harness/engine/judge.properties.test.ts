@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { episode, HOLDING, memoryOf, perfectEvidence, serviceRun } from '../testing/perfect.ts';
+import { episode, HOLDING, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
 import type { Criterion, Judgement, Verdict } from './judgement.ts';

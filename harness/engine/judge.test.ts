@@ -1,5 +1,5 @@
 import t from 'tap';
-import { episode, memoryOf, perfectEvidence, serviceRun } from '../testing/perfect.ts';
+import { episode, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
 import { CRITERIA, marginOf, VERDICT_EXIT, type Verdict, worst } from './judgement.ts';

@@ -1,4 +1,4 @@
-import type { Suite } from '../../test/appliance/support/images.ts';
+import type { Suite } from '../../testkit/container/images.ts';
 import type { Arena } from './arena.ts';
 import type { Figures } from './observation.ts';
 

@@ -1,5 +1,5 @@
-import type { LossyLink } from '../../test/support/lossy-link.ts';
-import { type Host, type Interface, Network, type Segment } from '../../test/support/network.ts';
+import type { LossyLink } from '../../testkit/network/lossy-link.ts';
+import { type Host, type Interface, Network, type Segment } from '../../testkit/network/network.ts';
 
 /** A network with the machine and a neighbour in it; the neighbour is where users of the machine are. */
 export interface Lan {

@@ -1,8 +1,8 @@
 import { type ClientRequest, get } from 'node:http';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Host } from '../../test/support/network.ts';
-import { Peer } from '../../test/support/peers.ts';
+import { Peer } from '../../testkit/dds/peers.ts';
+import type { Host } from '../../testkit/network/network.ts';
 
 /** A status or a change of an alert, with when it arrived here. */
 export interface Heard<T> {

@@ -1,6 +1,6 @@
 import { Endings } from '../../bench/support/appliance.ts';
-import { Appliance, UNIT } from '../../test/appliance/support/appliance.ts';
-import type { Suite } from '../../test/appliance/support/images.ts';
+import { Appliance, UNIT } from '../../testkit/container/appliance.ts';
+import type { Suite } from '../../testkit/container/images.ts';
 import { Arena, type ArenaParts } from './arena.ts';
 import { ARENA_CONFIG, ARENA_FILES, HERTZ, merged } from './arena-config.ts';
 import type { BootWish, Fault } from './fault.ts';

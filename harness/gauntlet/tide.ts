@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { Container } from '../../test/appliance/support/container.ts';
+import type { Container } from '../../testkit/container/container.ts';
 import type { Turn } from './account.ts';
 
 /** The file system whose usage is measured: small and in memory, so that nothing else fills it. */

@@ -1,7 +1,7 @@
 import t from 'tap';
+import { type Fault, type WeekOptions, week } from '../../testkit/weeks/weeks.ts';
+import { minutes, readings, without } from '../../testkit/weeks/without.ts';
 import type { Evidence } from '../engine/evidence.ts';
-import { type Fault, type WeekOptions, week } from '../testing/weeks.ts';
-import { minutes, readings, without } from '../testing/without.ts';
 import type { MinuteEntry, NoteEntry, Received, RecordEntry } from './entries.ts';
 import { EvidenceBuilder } from './evidence.ts';
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
+import { anyFaults } from '../../testkit/weeks/arbitrary.ts';
+import { type Fault, week } from '../../testkit/weeks/weeks.ts';
+import { minutes, WITHOUT } from '../../testkit/weeks/without.ts';
 import type { Evidence } from '../engine/evidence.ts';
 import { judge, verdictOf } from '../engine/judge.ts';
-import { anyFaults } from '../testing/arbitrary.ts';
-import { type Fault, week } from '../testing/weeks.ts';
-import { minutes, WITHOUT } from '../testing/without.ts';
 import type { MinuteEntry, Received, RecordEntry } from './entries.ts';
 import { EvidenceBuilder } from './evidence.ts';
 

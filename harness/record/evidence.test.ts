@@ -1,8 +1,8 @@
 import t from 'tap';
+import { BEGIN_MS, type Fault, type WeekOptions, week } from '../../testkit/weeks/weeks.ts';
+import { minutes, readings, without } from '../../testkit/weeks/without.ts';
 import type { Evidence } from '../engine/evidence.ts';
 import type { Series } from '../engine/series.ts';
-import { BEGIN_MS, type Fault, type WeekOptions, week } from '../testing/weeks.ts';
-import { minutes, readings, without } from '../testing/without.ts';
 import type { RecordEntry } from './entries.ts';
 import { EvidenceBuilder } from './evidence.ts';
 

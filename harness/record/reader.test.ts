@@ -2,7 +2,7 @@ import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { type SealedEntry, seal } from './chain.ts';
 import { RECORD_FILE, type RecordEntry } from './entries.ts';
 import { MAX_LINE_BYTES, type RecordReading, readRecord } from './reader.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { judged, slowWeek } from '../testing/judged.ts';
-import { type Fault, week } from '../testing/weeks.ts';
+import { judged, slowWeek } from '../../testkit/weeks/judged.ts';
+import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import type { RecordEntry } from './entries.ts';
 
 const HOUR = 3600;

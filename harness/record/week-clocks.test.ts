@@ -1,7 +1,7 @@
 import t from 'tap';
+import { judged, slowWeek } from '../../testkit/weeks/judged.ts';
+import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import { judge } from '../engine/judge.ts';
-import { judged, slowWeek } from '../testing/judged.ts';
-import { type Fault, week } from '../testing/weeks.ts';
 import { EvidenceBuilder } from './evidence.ts';
 
 const HOUR = 3600;

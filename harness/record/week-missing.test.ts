@@ -1,7 +1,7 @@
 import t from 'tap';
-import { judged, slowWeek } from '../testing/judged.ts';
-import { type Fault, week } from '../testing/weeks.ts';
-import { minutes, readings, WITHOUT, without } from '../testing/without.ts';
+import { judged, slowWeek } from '../../testkit/weeks/judged.ts';
+import { type Fault, week } from '../../testkit/weeks/weeks.ts';
+import { minutes, readings, WITHOUT, without } from '../../testkit/weeks/without.ts';
 import type { RecordEntry } from './entries.ts';
 import { EvidenceBuilder } from './evidence.ts';
 

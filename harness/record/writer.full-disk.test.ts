@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { RECORD_FILE, type RecordEntry } from './entries.ts';
 import { readRecord } from './reader.ts';
 import { begin, clocksAt, minute } from './testing/entries.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { RECORD_FILE } from './entries.ts';
 import { readRecord } from './reader.ts';
 import { begin, clocksAt, minute, oneOfEach, resume } from './testing/entries.ts';

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { week } from '../../testkit/weeks/weeks.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { readRecord } from '../record/reader.ts';
 import { RecordWriter } from '../record/writer.ts';
-import { week } from '../testing/weeks.ts';
 import { documentOf } from './from-record.ts';
 
 function write(folder: string, hours: number): void {

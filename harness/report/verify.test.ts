@@ -2,7 +2,7 @@ import { appendFileSync, copyFileSync, cpSync, readFileSync, rmSync, writeFileSy
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { begin, clocksAt, minute, oneOfEach } from '../record/testing/entries.ts';
 import { RecordWriter } from '../record/writer.ts';

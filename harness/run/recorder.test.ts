@@ -1,6 +1,6 @@
 import t from 'tap';
+import { week } from '../../testkit/weeks/weeks.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
-import { week } from '../testing/weeks.ts';
 import { Recorder } from './recorder.ts';
 
 t.test('how a run stands is judged rarely where that takes long, and soon after other alerts are open', async (t) => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { existing, folderName, newestRun, reportsFolder } from './place.ts';
 import { Requests, readRequest, settleRequest } from './request.ts';
 

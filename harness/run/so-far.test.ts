@@ -1,6 +1,6 @@
 import t from 'tap';
+import { week } from '../../testkit/weeks/weeks.ts';
 import type { Clocked, RecordEntry, Target, Watcher } from '../record/entries.ts';
-import { week } from '../testing/weeks.ts';
 import { SoFar } from './so-far.ts';
 import { reading } from './testing/watched.ts';
 

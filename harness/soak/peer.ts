@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { endProcess } from '../../bench/support/cleanup.ts';
 import type { Alert } from '../../src/core/alert.ts';
-import { build, buildUnavailable } from '../../test/support/native.ts';
+import { build, buildUnavailable } from '../../testkit/dds/native.ts';
 import type { Way } from './way.ts';
 
 const HEALTH = '"topic":"/health_status"';

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import type { DiscoveryRange } from '../../src/ros/graph.ts';
-import { Network, networkUnavailable } from '../../test/support/network.ts';
+import { Network, networkUnavailable } from '../../testkit/network/network.ts';
 
 /** Where on the network a soak runs. */
 export interface SoakPlace {
   readonly title: string;
   readonly domainId: number;
   readonly discoveryRange: DiscoveryRange;
-  /** Options of the independent peer (test/ros/peers). */
+  /** Options of the independent peer (testkit/dds/peers). */
   readonly peer: readonly string[];
 }
 

@@ -5,7 +5,7 @@ import type { Cleanup } from '../../bench/support/cleanup.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { ROOT } from '../../test/support/service.ts';
+import { ROOT } from '../../testkit/service.ts';
 import type { SoakOptions } from './options.ts';
 import type { SoakPlace } from './place.ts';
 import { THRESHOLD } from './tide.ts';

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { HEADER } from '../../ops/collect/metrics-rows.ts';
 import { csvRecord } from '../../ops/support/csv.ts';
 import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectedSource } from './collected.ts';
 
 const MIDNIGHT = Date.parse('2026-03-05T00:00:00.000Z');

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { discover } from './discover.ts';
 import { refuse, serve } from './testing/server.ts';
 import { atFolder, statusPart } from './testing/status.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { ServiceWatch } from './service.ts';
 import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
 import { refuse, serve } from './testing/server.ts';

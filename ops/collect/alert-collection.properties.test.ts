@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Alert, Severity } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { AlertCollection } from './alert-collection.ts';
 import { type AlertRecord, changeKey } from './alert-record.ts';
 import { AlertService } from './testing/alert-service.ts';

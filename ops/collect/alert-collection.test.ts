@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectAlerts } from '../collect_alerts.ts';
 import type { OpsContext } from '../program.ts';
 import type { AlertRecord } from './alert-record.ts';

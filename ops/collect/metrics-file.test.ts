@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { appendMetrics } from './metrics-file.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');

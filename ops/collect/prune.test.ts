@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectMetrics } from '../collect_metrics.ts';
 import { utcDay } from '../support/dated-files.ts';
 import { contextFor, GIVEN, NOT_THERE } from './testing/context.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { ReportDocument } from '../../harness/report/document.ts';
 import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { NOT_THERE } from '../collect/testing/context.ts';
 import { collect, type Made, make, reportOf, rowsOf, value } from './testing/made.ts';
 import { END, type Minute, perfectWeek, START, writeWeek } from './testing/week.ts';

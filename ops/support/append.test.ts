@@ -2,8 +2,8 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
-import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { appendLines, cutTornLine } from './append.ts';
 
 t.test('whatever was left of the last line is cut off, whole lines stay', async (t) => {

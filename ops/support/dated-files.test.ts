@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
-import { temporaryFolder } from '../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { datedFiles, daysOver, pruneDatedFiles, utcDay } from './dated-files.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07Z');

@@ -1,7 +1,8 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { fixtureNames, materialiseFixture, temporaryFolder } from '../../test/support/fixtures.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { fixtureNames, materialiseFixture } from '../../testkit/machines.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { CpuSource, type CpuTicks, cpuPercent, parseCpuTicks } from './cpu.ts';
 import type { Source } from './source.ts';

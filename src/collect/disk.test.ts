@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../../test/support/fixtures.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { type Blocks, DiskSource, diskPercent, type Statfs } from './disk.ts';
 import { Probe } from './probe.ts';
 

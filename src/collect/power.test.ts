@@ -1,7 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { fixtureNames, makeUnreadable, materialiseFixture, temporaryFolder, writeTree } from '../../test/support/fixtures.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machines.ts';
 import { PowerSource, readPowerState } from './power.ts';
 
 for (const name of fixtureNames()) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
-import { materialiseFixture } from '../../test/support/fixtures.ts';
+import { materialiseFixture } from '../../testkit/machines.ts';
 import type { Sample } from '../core/health-status.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';
 import type { Clocks } from '../core/time.ts';

@@ -1,7 +1,8 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { fixtureNames, makeUnreadable, materialiseFixture, temporaryFolder, writeTree } from '../../test/support/fixtures.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machines.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { chooseSensor, findSensors, isPossibleCelsius, parseMillidegrees, type SensorCandidate } from './sensors.ts';
 import { OccasionalReader } from './text-file.ts';

@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { makeUnreadable, temporaryFolder } from '../../test/support/fixtures.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { makeUnreadable } from '../../testkit/machines.ts';
 import { OccasionalReader, TextFile } from './text-file.ts';
 
 /** Files that every Linux has: one in procfs, one in sysfs. */

@@ -11,7 +11,7 @@ import { Reassembly } from './reassembly.ts';
 import { dissect, only, type Submessage } from './testing/dissect.ts';
 import { type Recorded, recorded } from './testing/recorded.ts';
 
-/** Cyclone DDS 0.10.2 and Fast DDS 2.9.1 with the peers of test/ros/peers, and ROS 2 Jazzy's own tools with both. */
+/** Cyclone DDS 0.10.2 and Fast DDS 2.9.1 with the peers of testkit/dds/peers, and ROS 2 Jazzy's own tools with both. */
 const ALL = recorded();
 const DEBIAN = ['cyclone', 'fastdds'] as const;
 const HEALTH_STATUS: Layout = {

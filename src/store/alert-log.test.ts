@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { AlertLog } from './alert-log.ts';
 import { AlertTable } from './alert-table.ts';
 import { openDatabase } from './database.ts';
 import { ALL, allPages, change, EVER, expectedAlerts, history, NOW, query } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 
 const folder = temporaryFolder(t);
 let databases = 0;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { DAY_MS } from '../core/time.ts';
 import { AlertTable } from './alert-table.ts';
 import { openDatabase } from './database.ts';
 import { ALL, allPages, change, EVER, expectedAlerts, history, NOW, query } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 
 const folder = temporaryFolder(t);
 let databases = 0;

@@ -2,12 +2,12 @@ import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import type { Order } from '../core/ports.ts';
 import { HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { aggregate, history } from './queries.ts';
 import { TestArchive, testArchive } from './testing/archive.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type Row, row, series, toColumns, toRows } from './testing/rows.ts';
 
 const NODE = 'a';

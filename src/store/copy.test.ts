@@ -2,10 +2,10 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { copyDatabase, copyPath, NO_ROOM, removeLeftovers } from './copy.ts';
 import { openDatabase } from './database.ts';
-import { temporaryFolder } from './testing/folder.ts';
-import { SmallDisk, whyNotMountable } from './testing/small-disk.ts';
 
 /** A database of ours with so many megabytes in it. */
 function filled(t: Test, megabytes: number): DatabaseSync {

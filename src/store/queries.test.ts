@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { METRICS } from '../core/metrics.ts';
 import { endOfPage, queryAfter } from '../core/paging.ts';
 import type { Aggregate, AggregateQuery, HistoryQuery } from '../core/ports.ts';
@@ -9,7 +10,6 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { aggregate, history } from './queries.ts';
 import { TestArchive } from './testing/archive.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type ExpectedAggregate, expectedAggregate, expectedHistory, expectedPercentile } from './testing/oracle.ts';
 import { type Row, series, toRows } from './testing/rows.ts';
 

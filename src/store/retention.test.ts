@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import { aggregate, history } from './queries.ts';
 import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, RAW_DAYS } from './retention.ts';
 import { ALL, change, EVER } from './testing/alerts.ts';
 import { TestArchive, testArchive } from './testing/archive.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type Row, row, series, toColumns } from './testing/rows.ts';
 
 const NODE = 'a';

@@ -2,13 +2,13 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { recordOf, type ShutdownRecord } from '../core/shutdown-record.ts';
 import { isoUtc } from '../core/time.ts';
 import { standInDatabase } from './database.ts';
 import { KEPT_OF_EACH, ShutdownLog } from './shutdown-log.ts';
 import { parseSegment, Tail } from './tail.ts';
 import { ALL, EVER } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { startStore } from './testing/store.ts';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');

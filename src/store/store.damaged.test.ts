@@ -15,8 +15,8 @@ import {
 } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { ALL, change } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type Row, row, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, type TestStore, until } from './testing/store.ts';
 

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import type { Alert } from '../core/alert.ts';
 import { parseSegment } from './tail.ts';
 import { ALL, change } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type Row, series } from './testing/rows.ts';
-import { SmallDisk, whyNotMountable } from './testing/small-disk.ts';
 import { EVER, NODE, START, startStore, TestStore, until } from './testing/store.ts';
 
 // A full disk stops neither recording nor reading; what could not be written is written once there is room again.

@@ -1,6 +1,6 @@
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { ALL, change, NOW } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { series } from './testing/rows.ts';
 import { EVER, START, startStore, until } from './testing/store.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { ALL } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { EVER, NODE, startStore, TestStore } from './testing/store.ts';
 
 const ROUNDS = 8;

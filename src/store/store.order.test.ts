@@ -2,10 +2,10 @@ import { cpSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import type { Position, RecordedEvent } from '../core/ports.ts';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { change } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { row, series, toStatus } from './testing/rows.ts';
 import { NODE, START, startStore, type TestStore, until } from './testing/store.ts';
 

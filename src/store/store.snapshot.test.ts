@@ -2,11 +2,11 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, writeFileSync } from '
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import { ALL, change, NOW } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type Row, series } from './testing/rows.ts';
-import { SmallDisk, whyNotMountable } from './testing/small-disk.ts';
 import { NODE, START, startStore, TestStore, until } from './testing/store.ts';
 
 const mortal = new URL('./testing/mortal-worker.ts', import.meta.url);

@@ -1,8 +1,8 @@
 import { cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { EVER as ALERTS_EVER, ALL, allPages, change, NOW } from './testing/alerts.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { row, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, TestStore, until } from './testing/store.ts';
 

@@ -13,14 +13,14 @@ import {
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import type { Alert } from '../core/alert.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { isoUtc } from '../core/time.ts';
 import type { Columns } from './chunk.ts';
 import { parseSegment, Tail, tailFolder } from './tail.ts';
-import { temporaryFolder } from './testing/folder.ts';
 import { type Row, row, toRows, toStatus } from './testing/rows.ts';
-import { SmallDisk, whyNotMountable } from './testing/small-disk.ts';
 
 const alert = (timestampMs: number, resolved = false): Alert => ({
   alert_id: `robots/arm/cpu_percent/${timestampMs}`,

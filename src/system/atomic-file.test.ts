@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../store/testing/folder.ts';
-import { SmallDisk, whyNotMountable } from '../store/testing/small-disk.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { readIfThere, writeAtomically } from './atomic-file.ts';
 
 t.test('a file is replaced, and nothing is left beside it', async (t) => {

@@ -3,27 +3,27 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type StatusDocument, startIn } from '../support/rest.ts';
-import { ROOT, temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { type StatusDocument, startIn } from '../../testkit/rest.ts';
+import { ROOT } from '../../testkit/service.ts';
 
 const PROGRAM = join(ROOT, 'bin/edge-health');
-const folder = temporaryFolder();
-t.teardown(folder.remove);
+const folder = temporaryFolder(t);
 // Whatever is started by mistake stays in here.
-const env = { ...process.env, RUNTIME_DIRECTORY: join(folder.path, 'run'), STATE_DIRECTORY: join(folder.path, 'state') };
+const env = { ...process.env, RUNTIME_DIRECTORY: join(folder, 'run'), STATE_DIRECTORY: join(folder, 'state') };
 mkdirSync(env.RUNTIME_DIRECTORY);
 
 let files = 0;
 function configFile(text: string): string {
   files += 1;
-  const path = join(folder.path, `config-${files}.yaml`);
+  const path = join(folder, `config-${files}.yaml`);
   writeFileSync(path, text);
   return path;
 }
 
 /** Runs the program to its end; one that does not end by itself is ended after half a minute, without a code. */
 function program(...argv: string[]): SpawnSyncReturns<string> {
-  return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: 30_000, env, cwd: folder.path });
+  return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: 30_000, env, cwd: folder });
 }
 
 const BROKEN = `node_name: 7up
@@ -87,8 +87,8 @@ t.test('check-config --json prints the same as JSON', async (t) => {
 
 t.test('check-config of what is no file', async (t) => {
   for (const [file, words] of [
-    [join(folder.path, 'missing.yaml'), 'no such file'],
-    [folder.path, 'a folder'],
+    [join(folder, 'missing.yaml'), 'no such file'],
+    [folder, 'a folder'],
     [configFile('a\0b'), 'a binary file'],
   ] as const) {
     const { status, stderr } = program('check-config', file);
@@ -119,7 +119,7 @@ t.test('run refuses to start on the same errors, all of them, and exits with 78'
   for (const pattern of ERRORS) t.match(stderr, pattern);
   t.match(stderr, /not started: the configuration has errors errors=4/);
   t.notMatch(stderr, /is running/);
-  const missing = program('run', '--config', join(folder.path, 'missing.yaml'));
+  const missing = program('run', '--config', join(folder, 'missing.yaml'));
   t.equal(missing.status, 78);
   t.match(missing.stderr, /missing\.yaml: found no such file/);
 });
@@ -143,18 +143,18 @@ t.test('an address or a host that cannot be listened on is an error of the confi
   const { status, stderr } = program(
     'run',
     '--config',
-    configFile(`rest: {host: 203.0.113.7, port: 0}\nstorage: {path: ${folder.path}/data-x}\n`),
+    configFile(`rest: {host: 203.0.113.7, port: 0}\nstorage: {path: ${folder}/data-x}\n`),
   );
   t.equal(status, 78);
   t.match(stderr, /cannot listen on 203\.0\.113\.7/);
 });
 
 t.test('a second service on the same port, or the same data folder, exits with 75 and says so; the first goes on', async (t) => {
-  const home = join(folder.path, 'first');
+  const home = join(folder, 'first');
   mkdirSync(home);
   const first = await startIn(t, home, { environment: { RUNTIME_DIRECTORY: join(home, 'run') } });
   const { port } = new URL(first.url);
-  const own = join(folder.path, 'second-run');
+  const own = join(folder, 'second-run');
   mkdirSync(own);
   const second = (text: string): SpawnSyncReturns<string> =>
     spawnSync(PROGRAM, ['run', '--config', configFile(text)], {
@@ -163,7 +163,7 @@ t.test('a second service on the same port, or the same data folder, exits with 7
       env: { ...env, RUNTIME_DIRECTORY: own },
     });
 
-  const samePort = second(`rest: {host: 127.0.0.1, port: ${port}}\nstorage: {path: ${folder.path}/other}\n`);
+  const samePort = second(`rest: {host: 127.0.0.1, port: ${port}}\nstorage: {path: ${folder}/other}\n`);
   t.equal(samePort.status, 75);
   t.match(samePort.stderr, new RegExp(`port ${port} is in use; stop the other program or set another rest\\.port`));
 
@@ -181,7 +181,7 @@ t.test('a second service on the same port, or the same data folder, exits with 7
 
 t.test('SIGHUP with a bad file leaves everything as it is and says why; with a good one thresholds change', async (t) => {
   const path = configFile('rest: {host: 127.0.0.1, port: 0}\nstorage: {path: reload-data}\n');
-  const child = spawn(PROGRAM, ['run', '--config', path], { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: folder.path });
+  const child = spawn(PROGRAM, ['run', '--config', path], { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: folder });
   t.teardown(async () => {
     if (child.exitCode !== null) return;
     child.kill('SIGTERM');

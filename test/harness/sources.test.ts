@@ -9,10 +9,10 @@ import { storedSource } from '../../harness/watch/stored.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { temporaryFolder } from '../support/fixtures.ts';
-import { alertOf, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
-import { later, measured, recorded, startIn } from '../support/rest.ts';
-import type { RunningService } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { alertOf, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
+import { later, measured, recorded, startIn } from '../../testkit/rest.ts';
+import type { RunningService } from '../../testkit/service.ts';
 
 /** What the harness hears of a real service, by REST. */
 

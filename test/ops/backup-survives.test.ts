@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import t from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
-import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { type BackupDocument, BackupSite, textOf } from './support/backup-site.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;

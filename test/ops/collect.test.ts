@@ -14,8 +14,8 @@ import { generateReport } from '../../ops/generate_7day_report.ts';
 import { parseCsvRecord } from '../../ops/support/csv.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { Alert } from '../../src/core/alert.ts';
-import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
-import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
+import { ROOT, RunningService, temporaryFolder } from '../../testkit/service.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 
 /** The processor's alerts come on a busy machine whatever the threshold; memory's are the test's own. */
 const cpu = { warning: 99.8, critical: 99.9 };

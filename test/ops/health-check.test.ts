@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { ROOT, RunningService } from '../support/service.ts';
+import { ROOT, RunningService } from '../../testkit/service.ts';
 import {
   checkAt,
   configure,

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { commandSender } from '../../ops/notify/command.ts';
 import { messageOf } from '../../ops/notify/message.ts';
 import { facts, line } from '../../ops/notify/testing/lines.ts';
-import { temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/service.ts';
 import { until } from './support/receiver.ts';
 
 const never = new AbortController().signal;

@@ -11,7 +11,7 @@ import { RestClient } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
-import { temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/service.ts';
 import { accept, Receiver, until } from './support/receiver.ts';
 
 interface Site {

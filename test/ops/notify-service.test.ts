@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
 import type { Message, MessageAlert } from '../../ops/notify/message.ts';
-import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
+import { ROOT, RunningService, temporaryFolder } from '../../testkit/service.ts';
 import { accept, Receiver, until } from './support/receiver.ts';
 
 /** Not the processor: on a busy machine its alerts come by themselves. */

@@ -7,7 +7,7 @@ import { testMessage } from '../../ops/notify/message.ts';
 import type { Result } from '../../ops/notify/queue.ts';
 import { webhookSender } from '../../ops/notify/webhook.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/service.ts';
 import { accept, Receiver, selfSigned } from './support/receiver.ts';
 
 type WebhookConfig = Config['ops']['notify']['webhook'];

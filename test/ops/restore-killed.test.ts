@@ -7,7 +7,7 @@ import { planRestore } from '../../ops/backup/restore-plan.ts';
 import type { Services } from '../../ops/backup/units.ts';
 import { foldInLog, inspectDatabase } from '../../src/store/inspect.ts';
 import { tailInMemory } from '../../src/store/tail-folder.ts';
-import { RunningService } from '../support/service.ts';
+import { RunningService } from '../../testkit/service.ts';
 import { BackupSite } from './support/backup-site.ts';
 import { hourAgo } from './support/restore-unit.ts';
 

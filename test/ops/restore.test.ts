@@ -7,8 +7,8 @@ import { systemdServices, unitsOf } from '../../ops/backup/units.ts';
 import { runRestore } from '../../ops/restore_backup.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { inspectDatabase } from '../../src/store/inspect.ts';
-import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../../testkit/service.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { BackupSite } from './support/backup-site.ts';
 import { LOADED, Unit } from './support/restore-unit.ts';
 

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
-import { EventReader } from '../support/events.ts';
-import { RunningService, temporaryFolder } from '../support/service.ts';
+import { EventReader } from '../../testkit/events.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { RunningService } from '../../testkit/service.ts';
 
 interface AlertList {
   data: Alert[];
@@ -24,10 +25,9 @@ function busy(): () => void {
 }
 
 t.test('a real load raises WARNING, then CRITICAL, and is resolved after it; a kill in between loses nothing', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
+  const folder = temporaryFolder(t);
   const config = { alerts: { raise_after_seconds: 1, clear_after_seconds: 2 } };
-  let service = await RunningService.start(folder.path, { config });
+  let service = await RunningService.start(folder, { config });
   t.teardown(() => service.end());
   const events = await EventReader.open(service.url);
   const relax = busy();
@@ -53,7 +53,7 @@ t.test('a real load raises WARNING, then CRITICAL, and is resolved after it; a k
 
   const published = events.health();
   t.equal(await service.end('SIGKILL'), 'SIGKILL');
-  service = await RunningService.start(folder.path, { config });
+  service = await RunningService.start(folder, { config });
   const again = await service.json<AlertList>('/alerts?resolved=false&metric=cpu_percent');
   t.same(
     again.data.map(({ alert_id, severity }) => [alert_id, severity]),
@@ -79,17 +79,16 @@ t.test('a real load raises WARNING, then CRITICAL, and is resolved after it; a k
 
 t.test('SIGHUP applies new thresholds, and a bad file changes nothing and says why', async (t) => {
   const { writeFileSync } = await import('node:fs');
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const file = `${folder.path}/live.yaml`;
+  const folder = temporaryFolder(t);
+  const file = `${folder}/live.yaml`;
   const write = (warning: number | string): void =>
     writeFileSync(
       file,
-      `rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${folder.path}/data}\nthresholds: {disk: {warning: ${warning}, critical: 99.9}}\nalerts: {raise_after_seconds: 0, clear_after_seconds: 0}\n`,
+      `rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${folder}/data}\nthresholds: {disk: {warning: ${warning}, critical: 99.9}}\nalerts: {raise_after_seconds: 0, clear_after_seconds: 0}\n`,
     );
   write(99.8);
   // The last --config wins.
-  const service = await RunningService.start(folder.path, { arguments: ['--config', file] });
+  const service = await RunningService.start(folder, { arguments: ['--config', file] });
   t.teardown(() => service.end());
   await service.until<{ disk_percent?: number }>('/health', ({ disk_percent }) => typeof disk_percent === 'number');
   t.same(await service.json('/alerts?metric=disk_percent'), { data: [], count: 0 });

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { EventReader } from '../support/events.ts';
-import { RunningService, temporaryFolder } from '../support/service.ts';
+import { EventReader } from '../../testkit/events.ts';
+import { RunningService, temporaryFolder } from '../../testkit/service.ts';
 
 interface Status {
   storage: { state: string; error: string | null; samples_pending: number; samples_lost: number };

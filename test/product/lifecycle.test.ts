@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { ROOT, RunningService } from '../../testkit/service.ts';
 
 interface Status {
   publish: { samples: number; missed: number; measured_hertz: number | null };
@@ -11,10 +12,9 @@ interface Status {
 }
 
 t.test('npm start runs the service with the given configuration, and SIGTERM to npm ends it cleanly', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const file = `${folder.path}/config.yaml`;
-  writeFileSync(file, `rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${folder.path}/data}\n`);
+  const folder = temporaryFolder(t);
+  const file = `${folder}/config.yaml`;
+  writeFileSync(file, `rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${folder}/data}\n`);
   const npm = spawn('npm', ['start', '--', '--config', file], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   npm.stderr.setEncoding('utf8');
@@ -35,9 +35,8 @@ t.test('npm start runs the service with the given configuration, and SIGTERM to 
 });
 
 t.test('one process, no children while it samples; the host is known shortly after the start', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const service = await RunningService.start(folder.path, { config: { publish_frequency: 20 } });
+  const folder = temporaryFolder(t);
+  const service = await RunningService.start(folder, { config: { publish_frequency: 20 } });
   t.teardown(() => service.end());
   const { host } = await service.until<Status>('/status', (status) => status.host !== null);
   t.ok(host && host.cores > 0);
@@ -55,9 +54,8 @@ t.test('one process, no children while it samples; the host is known shortly aft
 });
 
 t.test('at 1000 Hz the grid is kept', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const service = await RunningService.start(folder.path, { config: { publish_frequency: 1000 } });
+  const folder = temporaryFolder(t);
+  const service = await RunningService.start(folder, { config: { publish_frequency: 1000 } });
   t.teardown(() => service.end());
   // Beside other suites it may miss more for a while, but not for good.
   let from: Status['publish'] | null = null;
@@ -84,13 +82,12 @@ t.test('at 1000 Hz the grid is kept', async (t) => {
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} writes what is left and exits 0`, async (t) => {
-    const folder = temporaryFolder();
-    t.teardown(folder.remove);
-    const service = await RunningService.start(folder.path, { config: { publish_frequency: 10 } });
+    const folder = temporaryFolder(t);
+    const service = await RunningService.start(folder, { config: { publish_frequency: 10 } });
     await service.until<{ count: number }>('/health/history?hours=1', ({ count }) => count >= 5);
     const before = await service.json<{ data: { timestamp: string }[] }>('/health/history?hours=1');
     t.equal(await service.end(signal), 0);
-    const again = await RunningService.start(folder.path);
+    const again = await RunningService.start(folder);
     t.teardown(() => again.end());
     t.notMatch(again.log, /recovered/, 'nothing was left behind to recover');
     const after = await again.json<{ data: { timestamp: string }[] }>('/health/history?hours=1');

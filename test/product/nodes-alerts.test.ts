@@ -1,16 +1,15 @@
 import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { DAY_MS } from '../../src/core/time.ts';
-import type { EventReader } from '../support/events.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
-import { temporaryFolder } from '../support/service.ts';
+import type { EventReader } from '../../testkit/events.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
 
 type List = { data: Alert[]; count: number };
 
 function folderOf(t: Test): string {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  return folder.path;
+  const folder = temporaryFolder(t);
+  return folder;
 }
 
 async function take(service: GatheringService, ...alerts: Alert[]): Promise<void> {

@@ -1,13 +1,12 @@
 import t, { type Test } from 'tap';
 import { HOUR_MS } from '../../src/core/time.ts';
-import type { EventReader, ReceivedEvent } from '../support/events.ts';
-import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
-import { temporaryFolder } from '../support/service.ts';
+import type { EventReader, ReceivedEvent } from '../../testkit/events.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
 
 function folderOf(t: Test): string {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  return folder.path;
+  const folder = temporaryFolder(t);
+  return folder;
 }
 
 async function received(reader: EventReader, count: number): Promise<readonly ReceivedEvent[]> {

@@ -4,8 +4,8 @@ import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
 import { isoUtc } from '../../src/core/time.ts';
-import { startGathering, statusOf, TestClocks } from '../support/gathering.ts';
-import { temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -14,11 +14,10 @@ const NODES = 50;
 const SECONDS = 2 * 3600;
 
 t.test('50 nodes at 1 Hz for two hours: every status is there, no alert is raised, memory does not grow', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
+  const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const start = clocks.wallMs;
-  const service = await startGathering(t, folder.path, clocks);
+  const service = await startGathering(t, folder, clocks);
   const names = Array.from({ length: NODES }, (_, i) => `/robot_${i}/health_monitor`);
   const heap: number[] = [];
   const before = process.cpuUsage();

@@ -3,16 +3,15 @@ import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
 import { HOUR_MS, isoUtc } from '../../src/core/time.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../support/gathering.ts';
-import type { StatusDocument } from '../support/rest.ts';
-import { temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
+import type { StatusDocument } from '../../testkit/rest.ts';
 
 type List<T> = { data: T[]; count: number };
 
 function folderOf(t: Test): string {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  return folder.path;
+  const folder = temporaryFolder(t);
+  return folder;
 }
 
 /** The other robot's clock: so far off. */

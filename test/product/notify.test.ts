@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { NotifySocket } from '../support/notify-socket.ts';
-import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { NotifySocket } from '../../testkit/notify-socket.ts';
+import { ROOT, RunningService } from '../../testkit/service.ts';
 
 const WATCHDOG_MS = 2000;
 
 async function listen(t: Test, abstract = false): Promise<{ folder: string; socket: NotifySocket }> {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const socket = await NotifySocket.listen(folder.path, abstract ? `@edge-health-test-${process.pid}-${Date.now()}` : undefined);
+  const folder = temporaryFolder(t);
+  const socket = await NotifySocket.listen(folder, abstract ? `@edge-health-test-${process.pid}-${Date.now()}` : undefined);
   t.teardown(() => socket.close());
-  return { folder: folder.path, socket };
+  return { folder: folder, socket };
 }
 
 const ADDON = join(ROOT, 'node_modules/sd-notify/build/Release/notify.node');

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSyn
 import { join } from 'node:path';
 import t from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
-import { NotifySocket } from '../support/notify-socket.ts';
-import { ROOT, RunningService, temporaryFolder } from '../support/service.ts';
+import { NotifySocket } from '../../testkit/notify-socket.ts';
+import { ROOT, RunningService, temporaryFolder } from '../../testkit/service.ts';
 
 const folder = temporaryFolder();
 const data = join(folder.path, 'data');

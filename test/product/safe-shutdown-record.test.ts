@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
-import { SmallDisk, whyNotMountable } from '../../src/store/testing/small-disk.ts';
 import { until } from '../../src/store/testing/store.ts';
-import { executable, Scene } from '../support/safe-shutdown.ts';
-import { ROOT } from '../support/service.ts';
+import { executable, Scene } from '../../testkit/safe-shutdown.ts';
+import { ROOT } from '../../testkit/service.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 
 // What is kept of each call, and that nothing of it can fill the disk or hold anything up.
 
@@ -39,7 +39,7 @@ t.test('a service that is killed in the middle: the next one tells that it was i
   const scene = await Scene.start(t);
   await scene.stop();
   executable(`${scene.hooks}/10-waits`, 'echo $$ > "$0.pid"; exec sleep 60');
-  const program = `${ROOT}/test/support/shutdown-program.ts`;
+  const program = `${ROOT}/testkit/shutdown-program.ts`;
   const child = spawn(process.execPath, [program, scene.folder], { stdio: ['ignore', 'ignore', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const exited = once(child, 'exit');

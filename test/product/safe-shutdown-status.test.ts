@@ -9,9 +9,9 @@ import type { ShutdownProgress } from '../../src/core/shutdown.ts';
 import { type StatusDocument, shutdownEventSchema, statusDocumentSchema } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
 import type { ServiceView } from '../../src/http/view.ts';
-import { EventReader } from '../support/events.ts';
-import { Scene } from '../support/safe-shutdown.ts';
-import { ROOT } from '../support/service.ts';
+import { EventReader } from '../../testkit/events.ts';
+import { Scene } from '../../testkit/safe-shutdown.ts';
+import { ROOT } from '../../testkit/service.ts';
 
 // What is told of a safe shutdown: /events, /status and the command line.
 

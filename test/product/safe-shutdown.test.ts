@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isAlive, LOCAL, Scene } from '../support/safe-shutdown.ts';
+import { isAlive, LOCAL, Scene } from '../../testkit/safe-shutdown.ts';
 
 // The sequence, with real executables and the real store.
 

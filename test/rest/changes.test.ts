@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { EventReader } from '../support/events.ts';
-import { ask, Contract, measured, PretendedMachine, problemOf, startIn } from '../support/rest.ts';
-import { type RunningService, temporaryFolder } from '../support/service.ts';
+import { EventReader } from '../../testkit/events.ts';
+import { ask, Contract, measured, PretendedMachine, problemOf, startIn } from '../../testkit/rest.ts';
+import { type RunningService, temporaryFolder } from '../../testkit/service.ts';
 
 // Changes of alerts in the order in which they were recorded: what a collector asks for again and again.
 

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { EventReader } from '../support/events.ts';
+import { EventReader } from '../../testkit/events.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import {
   ask,
   Contract,
@@ -12,17 +13,15 @@ import {
   startIn,
   startService,
   stillWell,
-} from '../support/rest.ts';
-import { temporaryFolder } from '../support/service.ts';
+} from '../../testkit/rest.ts';
 
 const FIELDS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp'];
 
 t.test('every body is what /openapi.json says', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const machine = new PretendedMachine(folder.path);
+  const folder = temporaryFolder(t);
+  const machine = new PretendedMachine(folder);
   const config = { publish_frequency: 10, alerts: { raise_after_seconds: 0 } };
-  const service = await startIn(t, folder.path, { config, arguments: machine.arguments });
+  const service = await startIn(t, folder, { config, arguments: machine.arguments });
   machine.setMemoryPercent(97);
   await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
   await service.until<StatusDocument>('/status', ({ host, publish }) => host !== null && publish.measured_hertz !== null);
@@ -73,11 +72,10 @@ t.test('the document is not merely permissive: what is wrong is told', async (t)
 });
 
 t.test('bodies have exactly the fields of the specification', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const machine = new PretendedMachine(folder.path);
+  const folder = temporaryFolder(t);
+  const machine = new PretendedMachine(folder);
   const config = { publish_frequency: 10, alerts: { raise_after_seconds: 0 } };
-  const service = await startIn(t, folder.path, { config, arguments: machine.arguments });
+  const service = await startIn(t, folder, { config, arguments: machine.arguments });
   machine.setMemoryPercent(97);
   const health = await measured(service);
   t.same(Object.keys(health), FIELDS, '/health has the seven fields, in order');
@@ -232,11 +230,10 @@ t.test('unknown paths are problem documents that name the paths there are', asyn
 });
 
 t.test('history and statistics are of what was measured', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const machine = new PretendedMachine(folder.path);
+  const folder = temporaryFolder(t);
+  const machine = new PretendedMachine(folder);
   machine.setMemoryPercent(25);
-  const service = await startIn(t, folder.path, { config: { publish_frequency: 20 }, arguments: machine.arguments });
+  const service = await startIn(t, folder, { config: { publish_frequency: 20 }, arguments: machine.arguments });
   await recorded(service, 30);
   type History = { data: { timestamp: string; memory_percent: number }[]; count: number };
   const { data } = await service.json<History>('/health/history');

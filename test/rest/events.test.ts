@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { EventReader, type ReceivedEvent } from '../support/events.ts';
+import { EventReader, type ReceivedEvent } from '../../testkit/events.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import {
   ask,
   Contract,
@@ -14,9 +15,8 @@ import {
   startIn,
   startService,
   stillWell,
-} from '../support/rest.ts';
-import type { RunningService } from '../support/service.ts';
-import { temporaryFolder } from '../support/service.ts';
+} from '../../testkit/rest.ts';
+import type { RunningService } from '../../testkit/service.ts';
 
 const FAST_ALERTS = { raise_after_seconds: 0, clear_after_seconds: 0 };
 
@@ -44,13 +44,12 @@ async function witnessed(
   t: Test,
   publishFrequency: number,
 ): Promise<{ folder: string; machine: PretendedMachine; options: object; service: RunningService; witness: EventReader }> {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const machine = new PretendedMachine(folder.path);
+  const folder = temporaryFolder(t);
+  const machine = new PretendedMachine(folder);
   const options = { config: { publish_frequency: publishFrequency, alerts: FAST_ALERTS }, arguments: machine.arguments };
-  const service = await startIn(t, folder.path, options);
+  const service = await startIn(t, folder, options);
   const witness = await EventReader.open(service.url);
-  return { folder: folder.path, machine, options, service, witness };
+  return { folder: folder, machine, options, service, witness };
 }
 
 t.test('events have an id, a kind and one line of JSON that keeps to the document', async (t) => {

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import fc from 'fast-check';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import {
   type Answer,
   type ApiParameter,
@@ -12,18 +13,16 @@ import {
   recorded,
   startIn,
   stillWell,
-} from '../support/rest.ts';
-import { temporaryFolder } from '../support/service.ts';
+} from '../../testkit/rest.ts';
 
 /**
  * Requests made from the OpenAPI document alone: what it allows, and what it does not. Each answer is held against the same
  * document.
  */
-const folder = temporaryFolder();
-t.teardown(folder.remove);
-const machine = new PretendedMachine(folder.path);
+const folder = temporaryFolder(t);
+const machine = new PretendedMachine(folder);
 const config = { publish_frequency: 50, alerts: { raise_after_seconds: 0 } };
-const service = await startIn(t, folder.path, { config, arguments: machine.arguments });
+const service = await startIn(t, folder, { config, arguments: machine.arguments });
 machine.setMemoryPercent(97);
 await measured(service);
 await recorded(service, 20);

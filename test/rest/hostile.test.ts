@@ -11,8 +11,8 @@ import {
   type StatusDocument,
   startService,
   stillWell,
-} from '../support/rest.ts';
-import type { RunningService } from '../support/service.ts';
+} from '../../testkit/rest.ts';
+import type { RunningService } from '../../testkit/service.ts';
 
 /** Opens connections that are not asked to do anything; those that are closed meanwhile are let go. */
 async function idle(service: RunningService, count: number, bytes: string): Promise<RawConnection[]> {

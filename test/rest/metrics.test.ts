@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { ask, measured, PretendedMachine, type StatusDocument, startIn, startService } from '../support/rest.ts';
-import { ROOT, temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { ask, measured, PretendedMachine, type StatusDocument, startIn, startService } from '../../testkit/rest.ts';
+import { ROOT } from '../../testkit/service.ts';
 
 const PROMTOOL = '/usr/bin/promtool';
 
@@ -44,14 +45,13 @@ function series(text: string): Map<string, number> {
 }
 
 t.test('promtool accepts /metrics without a word', { skip: !existsSync(PROMTOOL) && 'needs the Debian package prometheus' }, async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const machine = new PretendedMachine(folder.path);
+  const folder = temporaryFolder(t);
+  const machine = new PretendedMachine(folder);
   const options = { config: { publish_frequency: 10, alerts: { raise_after_seconds: 0 } }, arguments: machine.arguments };
-  const service = await startIn(t, folder.path, options);
+  const service = await startIn(t, folder, options);
   for (const moment of ['at the start', 'with an alert', 'with jobs']) {
     if (moment === 'with jobs') {
-      writeJobs(folder.path);
+      writeJobs(folder);
       await service.until<StatusDocument>('/status', ({ host }) => host !== null);
     } else if (moment !== 'at the start') {
       machine.setMemoryPercent(99);
@@ -69,12 +69,11 @@ t.test('promtool accepts /metrics without a word', { skip: !existsSync(PROMTOOL)
 });
 
 t.test('the metrics are those of /health and /status', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const machine = new PretendedMachine(folder.path);
+  const folder = temporaryFolder(t);
+  const machine = new PretendedMachine(folder);
   machine.setMemoryPercent(97);
   const options = { config: { node_name: 'robot_7', alerts: { raise_after_seconds: 0 } }, arguments: machine.arguments };
-  const service = await startIn(t, folder.path, options);
+  const service = await startIn(t, folder, options);
   await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
   const status = await service.json<StatusDocument>('/status');
   const health = await service.json<HealthStatus>('/health');
@@ -114,11 +113,10 @@ t.test('the metrics are those of /health and /status', async (t) => {
 });
 
 t.test('the scheduler and its jobs are those of /status', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  const service = await startIn(t, folder.path, {});
+  const folder = temporaryFolder(t);
+  const service = await startIn(t, folder, {});
   t.same((await service.json<StatusDocument>('/status')).ops, { scheduler: { state: 'never', started: null, beat: null }, jobs: [] });
-  writeJobs(folder.path);
+  writeJobs(folder);
   const { ops } = await service.json<StatusDocument>('/status');
   t.match(ops, { scheduler: { state: 'running' }, jobs: JOBS });
   const found = series((await ask(service, 'GET', '/metrics')).body);
@@ -142,7 +140,7 @@ t.test('the scheduler and its jobs are those of /status', async (t) => {
     ['runs', 'failures', 'missed_runs', 'overlaps'].map((name) => [`edge_health_ops_job_${name}_total{ops_job="generate_7day_report"}`, 0]),
     'what never ran has counts and no times',
   );
-  writeJobs(folder.path, 'stopped');
+  writeJobs(folder, 'stopped');
   t.equal(series((await ask(service, 'GET', '/metrics')).body).get('edge_health_ops_scheduler_up'), 0);
 });
 

@@ -1,14 +1,13 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { ask, Contract, later, measured, PretendedMachine, recorded, startIn } from '../support/rest.ts';
-import { temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { ask, Contract, later, measured, PretendedMachine, recorded, startIn } from '../../testkit/rest.ts';
 
-const folder = temporaryFolder();
-t.teardown(folder.remove);
-const machine = new PretendedMachine(folder.path);
+const folder = temporaryFolder(t);
+const machine = new PretendedMachine(folder);
 const config = { publish_frequency: 100, alerts: { raise_after_seconds: 0, clear_after_seconds: 0 } };
-const service = await startIn(t, folder.path, { config, arguments: machine.arguments });
+const service = await startIn(t, folder, { config, arguments: machine.arguments });
 await measured(service);
 const contract = await Contract.of(service);
 

@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap';
-import { type Answer, ask, Contract, measured, PATHS, PretendedMachine, problemOf, recorded, startIn } from '../support/rest.ts';
-import { type RunningService, temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { type Answer, ask, Contract, measured, PATHS, PretendedMachine, problemOf, recorded, startIn } from '../../testkit/rest.ts';
+import type { RunningService } from '../../testkit/service.ts';
 
-const folder = temporaryFolder();
-t.teardown(folder.remove);
-const machine = new PretendedMachine(folder.path);
-const service: RunningService = await startIn(t, folder.path, { config: { publish_frequency: 50 }, arguments: machine.arguments });
+const folder = temporaryFolder(t);
+const machine = new PretendedMachine(folder);
+const service: RunningService = await startIn(t, folder, { config: { publish_frequency: 50 }, arguments: machine.arguments });
 await measured(service);
 const contract = await Contract.of(service);
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { EventReader } from '../support/events.ts';
+import { EventReader } from '../../testkit/events.ts';
 import {
   ask,
   Contract,
@@ -13,7 +13,7 @@ import {
   type StatusDocument,
   startService,
   stillWell,
-} from '../support/rest.ts';
+} from '../../testkit/rest.ts';
 
 const service = await startService(t, { config: { publish_frequency: 10 } });
 await measured(service);

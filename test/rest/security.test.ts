@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, exchange, later, measured, PATHS, problemOf, startIn, startService, stillWell } from '../support/rest.ts';
-import { ROOT, temporaryFolder } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { ask, exchange, later, measured, PATHS, problemOf, startIn, startService, stillWell } from '../../testkit/rest.ts';
+import { ROOT } from '../../testkit/service.ts';
 
 const ALLOWED = 'https://dashboard.example:8443';
 
@@ -68,13 +69,12 @@ t.test('without configured origins nothing is said of origins; * is for all', as
 });
 
 t.test('a bearer token', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
+  const folder = temporaryFolder(t);
   const token = 'secret-Token_0123456789.~+/=';
-  const file = join(folder.path, 'token');
+  const file = join(folder, 'token');
   writeFileSync(file, `${token}\n`);
   const config = { rest: { token_file: file, allowed_origins: [ALLOWED] } };
-  const service = await startIn(t, folder.path, { config });
+  const service = await startIn(t, folder, { config });
   const right = { Authorization: `Bearer ${token}` };
   while ((await ask(service, 'GET', '/health', right)).status === 503) await later(20);
 
@@ -133,12 +133,11 @@ t.test('a bearer token', async (t) => {
 });
 
 t.test('a token file that holds no token refuses to start, and does not show its content', async (t) => {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
+  const folder = temporaryFolder(t);
   for (const content of ['', '\n', 'too-short', `two words-${'x'.repeat(20)}`, 'x'.repeat(513)]) {
-    const file = join(folder.path, 'token');
+    const file = join(folder, 'token');
     writeFileSync(file, content);
-    const failure = await startIn(t, folder.path, { config: { rest: { token_file: file } } }).then(
+    const failure = await startIn(t, folder, { config: { rest: { token_file: file } } }).then(
       () => 'it started',
       (error: Error) => error.message,
     );
@@ -146,7 +145,7 @@ t.test('a token file that holds no token refuses to start, and does not show its
     t.match(failure, /one word of 16 to 512 characters/);
     if (content.length > 8) t.notMatch(failure, content.trim().slice(0, 9));
   }
-  const failure = await startIn(t, folder.path, { config: { rest: { token_file: join(folder.path, 'missing') } } }).then(
+  const failure = await startIn(t, folder, { config: { rest: { token_file: join(folder, 'missing') } } }).then(
     () => 'it started',
     (error: Error) => error.message,
   );

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { EventReader } from '../support/events.ts';
-import { later, RawConnection, residentMegabytes, type StatusDocument, startService, stillWell } from '../support/rest.ts';
+import { EventReader } from '../../testkit/events.ts';
+import { later, RawConnection, residentMegabytes, type StatusDocument, startService, stillWell } from '../../testkit/rest.ts';
 
 /** Sockets hold some megabytes by themselves before anything waits in the service. */
 const HERTZ = 1000;

@@ -6,7 +6,8 @@ import { setTimeout as later } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { Network, networkUnavailable } from '../support/network.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { Network, networkUnavailable } from '../../testkit/network/network.ts';
 import {
   ask,
   Contract,
@@ -20,8 +21,8 @@ import {
   type StatusDocument,
   startIn,
   stillWell,
-} from '../support/rest.ts';
-import { ROOT, type RunningService, temporaryFolder } from '../support/service.ts';
+} from '../../testkit/rest.ts';
+import { ROOT, type RunningService } from '../../testkit/service.ts';
 
 /** A data folder whose database takes a moment to copy: so many megabytes. */
 function largeDatabase(folder: string, megabytes: number): void {
@@ -33,9 +34,8 @@ function largeDatabase(folder: string, megabytes: number): void {
 }
 
 function newFolder(t: Test): string {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  return folder.path;
+  const folder = temporaryFolder(t);
+  return folder;
 }
 
 const leftovers = (folder: string): string[] => readdirSync(join(folder, 'data')).filter((name) => name.startsWith('snapshot'));

@@ -4,10 +4,11 @@ import { basename, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { temporaryFolder, writeTree } from '../support/fixtures.ts';
-import { ROOT } from '../support/service.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { writeTree } from '../../testkit/machines.ts';
+import { ROOT } from '../../testkit/service.ts';
 
-// The ament packages as files, without ROS 2. That they build and launch is test/ros/launch.test.ts.
+// The ament packages as files, without ROS 2. That they build and launch is test/system/ros2/launch.test.ts.
 
 const PACKAGES = ['edge_health', 'edge_health_interfaces'] as const;
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];

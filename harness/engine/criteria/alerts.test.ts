@@ -1,5 +1,5 @@
 import t from 'tap';
-import { episode, perfectEvidence } from '../../testing/perfect.ts';
+import { episode, perfectEvidence } from '../../../testkit/weeks/perfect.ts';
 import type { AlertEvidence } from '../evidence.ts';
 import { judgeAlerts } from './alerts.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { HOLDING, perfectEvidence } from '../../testing/perfect.ts';
+import { HOLDING, perfectEvidence } from '../../../testkit/weeks/perfect.ts';
 import type { HoldingEvidence, IntegrityEvidence } from '../evidence.ts';
 import { judgeIntegrity } from './integrity.ts';
 

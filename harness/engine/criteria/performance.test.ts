@@ -1,5 +1,5 @@
 import t from 'tap';
-import { perfectEvidence } from '../../testing/perfect.ts';
+import { perfectEvidence } from '../../../testkit/weeks/perfect.ts';
 import type { CpuEvidence } from '../evidence.ts';
 import { judgePerformance } from './performance.ts';
 

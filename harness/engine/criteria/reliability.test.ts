@@ -1,5 +1,5 @@
 import t from 'tap';
-import { perfectEvidence } from '../../testing/perfect.ts';
+import { perfectEvidence } from '../../../testkit/weeks/perfect.ts';
 import type { ReliabilityEvidence } from '../evidence.ts';
 import { judgeReliability } from './reliability.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { memoryOf as memoryUpTo, perfectEvidence, serviceRun } from '../../testing/perfect.ts';
+import { memoryOf as memoryUpTo, perfectEvidence, serviceRun } from '../../../testkit/weeks/perfect.ts';
 import type { Evidence } from '../evidence.ts';
 import { judgeStability, mediansExpected, stabilityOf } from './stability.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { perfectEvidence, serviceRun } from '../../testing/perfect.ts';
+import { perfectEvidence, serviceRun } from '../../../testkit/weeks/perfect.ts';
 import type { Evidence } from '../evidence.ts';
 import { judgeUptime, restartsOf, watchedMilliseconds } from './uptime.ts';
 

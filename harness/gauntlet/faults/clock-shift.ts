@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dropIn, STATE, UNIT } from '../../../test/appliance/support/appliance.ts';
+import { dropIn, STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import type { Arena } from '../arena.ts';
 
 /** Debian's faketime, of this machine; the machine below the container has it. */

@@ -1,7 +1,7 @@
 import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { EventReader } from '../../../test/support/events.ts';
+import { EventReader } from '../../../testkit/events.ts';
 import { longestSilenceSeconds } from '../account.ts';
 import { type Arena, pause, TIDE_METRIC } from '../arena.ts';
 import type { Fault } from '../fault.ts';

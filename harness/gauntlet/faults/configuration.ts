@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { CONFIG, UNIT } from '../../../test/appliance/support/appliance.ts';
+import { CONFIG, UNIT } from '../../../testkit/container/appliance.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import { mustGoOn, mustPublishOn, runOf, saidSince } from './tools.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { UNIT } from '../../../test/appliance/support/appliance.ts';
-import { temporaryFolder } from '../../../test/support/service.ts';
+import { UNIT } from '../../../testkit/container/appliance.ts';
+import { temporaryFolder } from '../../../testkit/service.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { BootWish, Fault } from '../fault.ts';
 import type { Figures } from '../observation.ts';

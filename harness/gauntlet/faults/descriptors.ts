@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { mainPid } from '../../../bench/support/appliance.ts';
-import { DEBUGGER, dropIn } from '../../../test/appliance/support/appliance.ts';
+import { DEBUGGER, dropIn } from '../../../testkit/container/appliance.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import { mustBeRestarted, mustGoOn, mustPublishOn, mustPublishOnTopic, runOf } from './tools.ts';

@@ -1,5 +1,5 @@
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { STATE, UNIT } from '../../../test/appliance/support/appliance.ts';
+import { STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { BootWish, Fault } from '../fault.ts';
 import type { Figures } from '../observation.ts';

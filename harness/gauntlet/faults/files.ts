@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { STATE, UNIT } from '../../../test/appliance/support/appliance.ts';
+import { STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { BootWish, Fault } from '../fault.ts';
 import { DATABASE, mustBeRestarted, mustGoOn, runOf, saidSince, TAIL } from './tools.ts';

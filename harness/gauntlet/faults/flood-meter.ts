@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mainPid } from '../../../bench/support/appliance.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { dropIn } from '../../../test/appliance/support/appliance.ts';
-import type { Host } from '../../../test/support/network.ts';
+import { dropIn } from '../../../testkit/container/appliance.ts';
+import type { Host } from '../../../testkit/network/network.ts';
 import { longestSilenceSeconds } from '../account.ts';
 import { type Arena, pause } from '../arena.ts';
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { ROOT } from '../../../test/support/service.ts';
+import { ROOT } from '../../../testkit/service.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import type { Figures } from '../observation.ts';
 import { addressOf, attacker, flood, Meter, PRECEDENCE, Told, told } from './flood-meter.ts';
 
 const GROUP = 'flood';
-const RTPS = join(ROOT, 'test/ros/support/attacker-program.ts');
+const RTPS = join(ROOT, 'testkit/dds/attacker-program.ts');
 const BOOT = { lan: 'good', files: PRECEDENCE } as const;
 
 interface Sent {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { DEBUGGER, dropIn, UNIT } from '../../../test/appliance/support/appliance.ts';
+import { DEBUGGER, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
 import { pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import { mustBeRestarted, runOf, saidSince } from './tools.ts';

@@ -1,6 +1,6 @@
-import { finish } from '../../../test/appliance/support/finish.ts';
-import { type Counted, outageOf } from '../../../test/ros/support/streams.ts';
-import { Peer, VENDORS, type Vendor } from '../../../test/support/peers.ts';
+import { finish } from '../../../testkit/container/finish.ts';
+import { Peer, VENDORS, type Vendor } from '../../../testkit/dds/peers.ts';
+import { type Counted, outageOf } from '../../../testkit/dds/streams.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Lan } from '../lan.ts';
 

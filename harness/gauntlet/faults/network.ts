@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { VENDORS } from '../../../test/support/peers.ts';
+import { VENDORS } from '../../../testkit/dds/peers.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import type { Figures } from '../observation.ts';

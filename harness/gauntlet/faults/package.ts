@@ -2,9 +2,9 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { CONFIG, STATE, UNIT } from '../../../test/appliance/support/appliance.ts';
-import { builtPackage, field, repackaged } from '../../../test/appliance/support/package.ts';
-import { temporaryFolder } from '../../../test/support/service.ts';
+import { CONFIG, STATE, UNIT } from '../../../testkit/container/appliance.ts';
+import { builtPackage, field, repackaged } from '../../../testkit/container/package.ts';
+import { temporaryFolder } from '../../../testkit/service.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { dropIn, STATE, UNIT } from '../../../test/appliance/support/appliance.ts';
-import type { Container } from '../../../test/appliance/support/container.ts';
-import { EventReader } from '../../../test/support/events.ts';
+import { dropIn, STATE, UNIT } from '../../../testkit/container/appliance.ts';
+import type { Container } from '../../../testkit/container/container.ts';
+import { EventReader } from '../../../testkit/events.ts';
 import { changeKey, type Disk, readDisk } from './power-disk.ts';
 
 /** What the machine is in the middle of when its power goes. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Alert } from '../../../src/core/alert.ts';
-import { STATE } from '../../../test/appliance/support/appliance.ts';
-import type { Container } from '../../../test/appliance/support/container.ts';
+import { STATE } from '../../../testkit/container/appliance.ts';
+import type { Container } from '../../../testkit/container/container.ts';
 
 /** What a change of an alert is known by. */
 export function changeKey({

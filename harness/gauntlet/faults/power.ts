@@ -1,9 +1,9 @@
 import { stringify } from 'yaml';
 import { randomFrom } from '../../../src/rtps/testing/random.ts';
-import { CONFIG } from '../../../test/appliance/support/appliance.ts';
-import { Container } from '../../../test/appliance/support/container.ts';
-import { SUITES } from '../../../test/appliance/support/images.ts';
-import { builtPackage } from '../../../test/appliance/support/package.ts';
+import { CONFIG } from '../../../testkit/container/appliance.ts';
+import { Container } from '../../../testkit/container/container.ts';
+import { SUITES } from '../../../testkit/container/images.ts';
+import { builtPackage } from '../../../testkit/container/package.ts';
 import type { Arena } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import type { Figures } from '../observation.ts';

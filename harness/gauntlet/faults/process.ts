@@ -1,4 +1,4 @@
-import { UNIT } from '../../../test/appliance/support/appliance.ts';
+import { UNIT } from '../../../testkit/container/appliance.ts';
 import { longestSilenceSeconds } from '../account.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';

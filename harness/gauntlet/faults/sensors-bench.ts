@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dropIn } from '../../../test/appliance/support/appliance.ts';
-import type { Container } from '../../../test/appliance/support/container.ts';
+import { dropIn } from '../../../testkit/container/appliance.ts';
+import type { Container } from '../../../testkit/container/container.ts';
 import type { Arena } from '../arena.ts';
 import { SHORE } from '../tide.ts';
 

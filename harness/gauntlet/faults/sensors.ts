@@ -2,7 +2,7 @@ import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { METRICS, type Metric } from '../../../src/core/metrics.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { UNIT } from '../../../test/appliance/support/appliance.ts';
+import { UNIT } from '../../../testkit/container/appliance.ts';
 import { type Arena, pause } from '../arena.ts';
 import type { Fault } from '../fault.ts';
 import { SENSOR_FILES, Sensors } from './sensors-bench.ts';

@@ -1,4 +1,4 @@
-import { STATE, UNIT } from '../../../test/appliance/support/appliance.ts';
+import { STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import { longestSilenceSeconds } from '../account.ts';
 import type { Arena } from '../arena.ts';
 import type { StreamReader } from '../observer.ts';

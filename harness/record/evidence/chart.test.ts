@@ -1,5 +1,5 @@
 import t from 'tap';
-import { minuteOf, readingOf, stretchOf } from '../../testing/reading.ts';
+import { minuteOf, readingOf, stretchOf } from '../../../testkit/weeks/reading.ts';
 import type { MinuteEntry } from '../entries.ts';
 import { Chart } from './chart.ts';
 

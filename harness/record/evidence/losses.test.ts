@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readingOf, stretchOf } from '../../testing/reading.ts';
+import { readingOf, stretchOf } from '../../../testkit/weeks/reading.ts';
 import type { ServiceReading } from '../entries.ts';
 import { Losses } from './losses.ts';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { serviceRun } from '../../testing/perfect.ts';
-import { minuteOf, readingOf, stretchOf } from '../../testing/reading.ts';
+import { serviceRun } from '../../../testkit/weeks/perfect.ts';
+import { minuteOf, readingOf, stretchOf } from '../../../testkit/weeks/reading.ts';
 import type { MinuteEntry, ServiceReading } from '../entries.ts';
 import { Readings } from './readings.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readingOf } from '../../testing/reading.ts';
+import { readingOf } from '../../../testkit/weeks/reading.ts';
 import type { ServiceEntry, ServiceReading } from '../entries.ts';
 import { type Moment, ServiceRuns } from './service-runs.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { Criterion, Judgement } from '../../../harness/engine/judgement.ts';
 import type { ReportDocument } from '../../../harness/report/document.ts';
-import { temporaryFolder } from '../../../src/store/testing/folder.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 import { contextFor, NOT_THERE } from '../../collect/testing/context.ts';
 import { generateReport } from '../../generate_7day_report.ts';
 import { END, type Minute, perfectWeek, writeWeek } from './week.ts';

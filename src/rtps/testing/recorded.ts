@@ -5,7 +5,7 @@ import { inflateRawSync } from 'node:zlib';
 const FOLDER = new URL('recorded/', import.meta.url);
 
 export interface Recorded {
-  /** The file, such as cyclone-topic; test/ros/fuzz/record.ts says what happens in it. */
+  /** The file, such as cyclone-topic; test/fuzz/rtps/record.ts says what happens in it. */
   readonly scene: string;
   /** Cyclone DDS 0.10.2, Fast DDS 2.9.1, or ROS 2 with its middleware. */
   readonly implementation: string;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Archive } from '../archive.ts';
-import { temporaryFolder } from './folder.ts';
 import { type Row, toColumns } from './rows.ts';
 
 /** An archive with a clock of its own that can be closed and opened again as a restart does. */

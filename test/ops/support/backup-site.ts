@@ -9,7 +9,7 @@ import type { Given, OpsContext, Outcome } from '../../../ops/program.ts';
 import { restoreBackup } from '../../../ops/restore_backup.ts';
 import { serviceOf } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { ROOT, temporaryFolder } from '../../support/service.ts';
+import { ROOT, temporaryFolder } from '../../../testkit/service.ts';
 
 /** Of the result of backup_logs, what tests look at. */
 export interface BackupDocument {

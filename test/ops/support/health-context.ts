@@ -6,7 +6,7 @@ import { healthCheck } from '../../../ops/health_check.ts';
 import type { OpsContext, Outcome, Trigger } from '../../../ops/program.ts';
 import { serviceOf } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { ROOT, temporaryFolder } from '../../support/service.ts';
+import { ROOT, temporaryFolder } from '../../../testkit/service.ts';
 
 export interface Verdict {
   readonly name: string;
@@ -51,9 +51,9 @@ export function provide({ programs }: Site, name: string, script: string): void 
   chmodSync(file, 0o755);
 }
 
-/** A program that prints what it printed on a real machine (test/fixtures/health-check). */
+/** A program that prints what it printed on a real machine (testkit/fixtures/health-check). */
 export function provideRecorded(site: Site, name: string, recording: string): void {
-  provide(site, name, `exec cat '${ROOT}/test/fixtures/health-check/${recording}'`);
+  provide(site, name, `exec cat '${ROOT}/testkit/fixtures/health-check/${recording}'`);
 }
 
 /** Where nobody listens: a port that the kernel gives to nobody. */

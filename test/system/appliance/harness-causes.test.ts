@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import t from 'tap';
+import { stringify } from 'yaml';
+import type { SeenRun } from '../../../harness/watch/ports.ts';
+import { ServiceWatch } from '../../../harness/watch/service.ts';
+import type { KnownRun } from '../../../harness/watch/supervisor.ts';
+import type { Tool } from '../../../harness/watch/tool.ts';
+import { UnitSupervisor } from '../../../harness/watch/unit.ts';
+import { RestClient } from '../../../src/client/rest.ts';
+import { readBootId } from '../../../src/system/boot-id.ts';
+import { Appliance, CONFIG, DEBUGGER, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
+import { containersUnavailable } from '../../../testkit/container/images.ts';
+
+/** Why a run of the service ended, as the harness finds it out from systemd and its journal. */
+
+t.setTimeout(300_000);
+const skip = containersUnavailable();
+
+const NODE = 'health_monitor';
+/** Without a limit of starts: here they follow each other fast. */
+const QUICK = '[Unit]\nStartLimitIntervalSec=0\n[Service]\nWatchdogSec=4\nTimeoutAbortSec=2\n';
+const HOARD = 'globalThis.hoard = []; setInterval(() => hoard.push(Buffer.alloc(16 << 20, 1)), 20);';
+
+t.test('why each run ended', { skip }, async (t) => {
+  const files = { [dropIn('debugger')]: DEBUGGER, [dropIn('quick')]: QUICK };
+  const appliance = await Appliance.boot(t, { suite: 'bookworm', files });
+  const { machine } = appliance;
+  const url = await machine.url();
+  const tool: Tool = async (file, parameters) => {
+    const { code, stdout } = await machine.run([file, ...parameters]);
+    return code === 0 ? stdout : null;
+  };
+  const inside = (path: string): string => `/proc/${machine.pid1}/root${path}`;
+  const watching = (before: KnownRun | null): ServiceWatch =>
+    new ServiceWatch({
+      rest: new RestClient({ base: url, token: null }),
+      node: NODE,
+      supervisor: new UnitSupervisor({ unit: UNIT, environment: process.env, tool }),
+      before,
+      bootId: readBootId(inside('/proc')),
+      monotonicSeconds: () => performance.now() / 1000,
+      procRoot: inside('/proc'),
+      groupRoot: inside('/sys/fs/cgroup'),
+    });
+  let watch = watching(null);
+  /** The next run of the service that is seen. */
+  const nextRun = async (): Promise<SeenRun> => {
+    let run: SeenRun | null = null;
+    await machine.until(async () => {
+      run = (await watch.read())?.run ?? null;
+      return run !== null;
+    }, 40);
+    // REST answers before systemd is told; the watchdog waits for that.
+    await machine.until(async () => (await machine.show(UNIT, 'ActiveState')) === 'active', 20);
+    return run as unknown as SeenRun;
+  };
+  const began = performance.now();
+  const done = (what: string): void => t.comment(`${what}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+
+  const first = await nextRun();
+  t.match(first, { cause: 'first', detail: '', unseen: 0, pid: await appliance.mainPid(), invocation: /^[0-9a-f]{32}$/ });
+  const { reading } = (await watch.read()) ?? {};
+  t.equal(reading?.cpu_from, 'group');
+  t.ok((reading?.cpu_seconds ?? 0) > 0.1 && (reading?.cpu_seconds ?? 0) < 60, `${reading?.cpu_seconds} s of CPU time`);
+  const own = (await appliance.status()).process;
+  const [resident = 0] = reading?.resident_bytes ?? [];
+  t.ok(Math.abs(resident - own.resident_memory_bytes) < 10e6, `${resident} of procfs, ${own.resident_memory_bytes} by itself`);
+  t.ok((reading?.group?.anon_bytes ?? 0) > 10e6 && (reading?.group?.memory_bytes ?? 0) >= (reading?.group?.anon_bytes ?? 0));
+  t.equal(reading?.group?.restarts, 0);
+
+  await appliance.signal('KILL');
+  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 0 });
+  done('SIGKILL');
+
+  for (const _ of [1, 2]) {
+    const beganMs = Date.now();
+    await appliance.signal('KILL');
+    await appliance.backAfter(beganMs, 30);
+  }
+  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 1 }, 'one that nobody saw');
+  done('twice');
+
+  await machine.sh(`kill -SEGV ${await appliance.mainPid()}`);
+  t.match(await nextRun(), { cause: 'signal', detail: 'SIGSEGV', unseen: 0 }, 'its unit allows no core');
+  done('SIGSEGV');
+
+  await appliance.signal('STOP');
+  t.match(await nextRun(), { cause: 'watchdog', unseen: 0 });
+  done('watchdog');
+
+  await machine.systemctl('restart', UNIT);
+  t.match(await nextRun(), { cause: 'stopped', detail: '', unseen: 0 });
+  t.equal((await watch.read())?.reading.group?.restarts, 0, 'systemd counts anew');
+  done('restart');
+
+  await machine.sh(`kill -TERM ${await appliance.mainPid()}`);
+  await machine.until(async () => (await machine.show(UNIT, 'ActiveState')) === 'inactive', 20);
+  await machine.systemctl('start', UNIT);
+  t.match(await nextRun(), { cause: 'exit', detail: 'it ended by itself, without an error', unseen: 0 });
+  done('SIGTERM');
+
+  await appliance.inject(HOARD);
+  // Control groups of version 1 tell systemd nothing, and a container has no messages of the kernel.
+  const isTold = existsSync(inside('/sys/fs/cgroup/cgroup.controllers'));
+  t.match(await nextRun(), { cause: isTold ? 'oom-kill' : 'signal', detail: 'SIGKILL', unseen: 0 });
+  done('out of memory');
+
+  const config = await machine.read(CONFIG);
+  await machine.write(CONFIG, stringify({ thresholds: { cpu: { warning: 'high' } } }));
+  await machine.run(['systemctl', 'restart', UNIT]);
+  t.equal(await watch.read(), null, 'nobody answers');
+  await machine.write(CONFIG, config);
+  await machine.systemctl('start', UNIT);
+  t.match(await nextRun(), { cause: 'exit', detail: 'exit status 78', unseen: 1 }, 'a start that failed is a run too');
+  done('configuration');
+
+  await machine.systemctl('stop', UNIT);
+  await machine.sh(`sed -i 's/"version": "[^"]*"/"version": "99.0.0"/' /usr/lib/edge-health/package.json`);
+  await machine.systemctl('start', UNIT);
+  const upgraded = await nextRun();
+  t.match(upgraded, { cause: 'upgrade', detail: `${first.version} → 99.0.0`, version: '99.0.0', unseen: 0 });
+  done('upgrade');
+
+  const { started, version, pid, invocation } = upgraded;
+  const known: KnownRun = { started, version, pid, invocation, restarts: 0, bootId: readBootId(inside('/proc')) };
+  watch = watching(known);
+  t.match(await watch.read(), { run: null }, 'a watcher that comes back finds the same run');
+  await appliance.signal('KILL');
+  watch = watching(known);
+  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 0 }, 'and one that ended in its absence');
+  await machine.reboot();
+  watch = watching(known);
+  t.match(await nextRun(), { cause: 'reboot', unseen: 0 });
+  done('reboot');
+});

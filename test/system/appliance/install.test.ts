@@ -1,0 +1,154 @@
+import { availableParallelism } from 'node:os';
+import t from 'tap';
+import { stringify } from 'yaml';
+import type { HealthStatus } from '../../../src/core/health-status.ts';
+import { Appliance, CONFIG, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
+import { Container } from '../../../testkit/container/container.ts';
+import { containersUnavailable, SUITES } from '../../../testkit/container/images.ts';
+import { builtPackage } from '../../../testkit/container/package.ts';
+
+t.setTimeout(600_000);
+const skip = containersUnavailable();
+
+const FIELDS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp'];
+/** What a person reads in `systemctl status`. */
+const STATUS_LINE =
+  /Status: "(OK|WARNING|CRITICAL): CPU \d+ %, memory \d+ %, disk \d+ %, temperature (unavailable|[\d.]+ °C); (no|\d+) open alerts?; ROS 2: embedded/;
+const ENABLED = '/etc/systemd/system/multi-user.target.wants/edge-health.service';
+/** What installing and removing any package leaves changed: records and caches of dpkg, apt and the linker, logs, and what is temporary. */
+const ANY_PACKAGE = /^\/(dev|proc|run|sys|tmp|var\/(cache|lib\/(apt|dpkg|systemd\/catalog)|log|tmp))(\/|$)/;
+
+/** Every file, folder and link, every user and group. */
+async function inventory(machine: Container): Promise<string[]> {
+  const files = await machine.sh('find / -xdev -path /proc -prune -o -print');
+  const people = await machine.sh('cut -d : -f 1 /etc/passwd | sed s/^/user:/; cut -d : -f 1 /etc/group | sed s/^/group:/');
+  return [...files.split('\n').filter((path) => !ANY_PACKAGE.test(path)), ...people.split('\n')].sort();
+}
+
+async function install(machine: Container, file: string): Promise<{ code: number | null; output: string; seconds: number }> {
+  await machine.copyIn(file, '/root/edge-health.deb');
+  const began = performance.now();
+  const { code, stdout, stderr } = await machine.run(['sh', '-c', 'cd /root && apt-get install -y ./edge-health.deb'], {
+    environment: { DEBIAN_FRONTEND: 'noninteractive' },
+    timeoutSeconds: 120,
+  });
+  const seconds = (performance.now() - began) / 1000;
+  await machine.sh('rm /root/edge-health.deb');
+  return { code, output: stdout + stderr, seconds };
+}
+
+for (const suite of SUITES) {
+  t.test(`on ${suite}`, { skip }, async (t) => {
+    const deb = (await builtPackage()).file;
+    const machine = await Container.boot(t, { suite, disk: { path: '/srv', megabytes: 64 } });
+    const appliance = new Appliance(machine);
+    const before = await inventory(machine);
+    let samples: number[] = [];
+
+    await t.test('apt installs it, and it runs', async (t) => {
+      const { code, output, seconds } = await install(machine, deb);
+      t.comment(`apt-get install took ${seconds.toFixed(1)} s`);
+      t.equal(code, 0, 'apt is content');
+      t.notMatch(output, /edge-health: /, 'and has nothing to complain of');
+      const status = await machine.run(['systemctl', 'status', UNIT]);
+      t.equal(status.code, 0);
+      t.match(status.stdout, /Loaded: .*enabled/);
+      t.match(status.stdout, /Active: active \(running\)/);
+      t.match(status.stdout, STATUS_LINE, 'the status line tells the four values');
+      t.same(await appliance.restarts(), 0, 'at its first start');
+
+      const health = JSON.parse(await machine.sh('curl -fsS localhost:5000/health')) as Record<string, unknown>;
+      t.same(Object.keys(health), FIELDS, 'curl gets the seven fields');
+      const page = await machine.http('/');
+      t.match(page.headers.get('content-type'), /^text\/html/);
+      const html = await page.text();
+      t.match(html, /<title>/, 'the dashboard is there');
+      const script = /src="\/?([^"]+\.js)"/.exec(html)?.[1];
+      t.equal((await machine.http(`/${script}`)).status, 200, 'and its program');
+      t.match(
+        await machine.sh('edge-health --version || edge-health version'),
+        (await builtPackage()).version,
+        'the command is on the path',
+      );
+    });
+
+    await t.test('the four metrics move', async (t) => {
+      // A virtual machine has no temperature sensor: it gets a sysfs with the one of a Raspberry Pi. Its disk is a small one.
+      const sensor = '/srv/sys/class/thermal/thermal_zone0';
+      await machine.write(`${sensor}/type`, 'cpu-thermal\n');
+      await machine.write(`${sensor}/temp`, '45000\n');
+      await machine.write(CONFIG, stringify({ disk: { paths: ['/srv'] } }));
+      const start = '/usr/lib/edge-health/bin/with-ros2 /usr/bin/edge-health run --sys /srv/sys';
+      await machine.write(dropIn('sensor'), `[Service]\nExecStart=\nExecStart=${start}\n`);
+      await machine.systemctl('daemon-reload');
+      await machine.systemctl('restart', UNIT);
+      const calm = await appliance.measures();
+      t.equal(calm.temperature, 45);
+      t.type(calm.memory_percent, 'number');
+      t.type(calm.cpu_percent, 'number');
+
+      await machine.sh('head -c 30M /dev/zero > /srv/ballast');
+      await machine.write(`${sensor}/temp`, '61500\n');
+      // A tenth of the machine's memory, held by a file system in it.
+      await machine.sh(`mkdir /root/memory && mount -t tmpfs -o size=20% tmpfs /root/memory
+        head -c "$(awk '/^MemTotal/ { printf "%d", $2 * 1024 / 10 }' /proc/meminfo)" /dev/zero > /root/memory/ballast`);
+      const seconds = 5;
+      await machine.sh(`for core in $(seq ${availableParallelism()}); do timeout ${seconds} sh -c 'while :; do :; done' & done; wait`);
+      const { data } = await machine.json<{ data: HealthStatus[] }>('/health/history?hours=1&order=desc');
+      const loaded = data.find(({ cpu_percent }) => (cpu_percent ?? 0) >= 95);
+      t.ok(loaded, 'CPU: all of it was used for some seconds');
+      t.ok((loaded?.disk_percent ?? 0) >= (calm.disk_percent ?? 100) + 40, `disk: ${calm.disk_percent} → ${loaded?.disk_percent} %`);
+      t.equal(loaded?.temperature, 61.5, 'temperature');
+
+      await machine.sh('rm /srv/ballast; umount /root/memory; rmdir /root/memory');
+      await machine.write(`${sensor}/temp`, '44000\n');
+      const after = await machine.untilJson<HealthStatus>('/health', ({ temperature }) => temperature === 44);
+      t.ok((after.disk_percent ?? 100) < 10, 'the disk is as empty as before');
+      // Other programs of this machine come and go as well: one of the two moments is quiet enough.
+      const memory = [calm, loaded, after].map((health) => health?.memory_percent ?? Number.NaN) as [number, number, number];
+      t.ok(memory[1] >= Math.min(memory[0], memory[2]) + 5, `memory: ${memory.join(' → ')} %`);
+      samples = await appliance.history();
+      t.ok(samples.length >= 5);
+    });
+
+    await t.test('remove keeps configuration and data, and a new installation finds them', async (t) => {
+      const { code, stderr } = await machine.run(['apt-get', 'remove', '-y', 'edge-health']);
+      t.equal(code, 0, stderr);
+      t.not((await machine.run(['systemctl', 'is-active', UNIT])).code, 0, 'the service is gone');
+      t.equal((await machine.run(['sh', '-c', 'test -e /usr/bin/edge-health -o -e /usr/lib/edge-health'])).code, 1, 'and its programs');
+      t.match(await machine.read(CONFIG), '/srv', 'the configuration is there');
+      await appliance.storeIsWhole(t);
+
+      t.equal((await install(machine, deb)).code, 0);
+      const again = await appliance.measures();
+      t.equal(again.temperature, 44, 'it runs with the configuration of before');
+      const history = await appliance.history();
+      t.same(history.slice(0, samples.length), samples, 'and with the history of before');
+    });
+
+    await t.test('purge leaves nothing behind', async (t) => {
+      await machine.sh('systemctl enable --now edge-health@sensor_node', { timeoutSeconds: 70 });
+      await machine.sh('rm -r /srv/sys');
+      const { code, stdout, stderr } = await machine.run(['apt-get', 'purge', '-y', 'edge-health']);
+      t.equal(code, 0, stdout + stderr);
+      const after = await inventory(machine);
+      t.same(
+        after.filter((entry) => !before.includes(entry)),
+        [],
+        'no file, link, user or group more than before it was installed',
+      );
+      t.same(
+        before.filter((entry) => !after.includes(entry)),
+        [],
+        'and none less',
+      );
+      t.equal(
+        await machine.sh('ls -d /run/edge-health* /var/lib/systemd/deb-systemd-helper-enabled/*edge-health* 2>/dev/null || true'),
+        '',
+      );
+      t.equal(await machine.sh("systemctl list-units --all --plain --no-legend 'edge-health*'"), '', 'systemd knows none of its units');
+      t.equal(await machine.sh('pgrep -f "[e]dge-health" || true'), '', 'nothing of it runs');
+      t.notOk(before.includes(ENABLED));
+    });
+  });
+}

@@ -1,0 +1,114 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { changelogDay } from '../../../scripts/deb/manual.ts';
+import { describeKeys } from '../../../src/config/describe.ts';
+
+// The manual pages and the completion are written by hand for the most part: here they are held against the program.
+
+const PAGES = ['docs/man/edge-health.8', 'docs/man/edge_health_config.5'];
+const COMPLETION = 'debian/completions/edge-health';
+
+const help = (...args: string[]): string =>
+  execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { encoding: 'utf8' });
+/** What bold type is on a teleprinter: the letter, back, and the letter again. */
+const OVERSTRUCK = /.[\b]/gu;
+/** As man(1) shows a page, in one line. */
+const shown = (page: string): string =>
+  execFileSync('man', ['--no-hyphenation', '--no-justification', '-l', '-Tutf8', page], {
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '2000', GROFF_NO_SGR: '1' },
+  })
+    .replace(OVERSTRUCK, '')
+    .replace(/\s+/g, ' ');
+const commands = [...help('help').matchAll(/^ {2}([a-z-]+) {2,}/gm)].map((match) => match[1] as string);
+/** The options of a command's help, without --help, which all have. */
+const optionsOf = (command: string): string[] =>
+  [...new Set(help(command, '--help').match(/--[a-z-]+/g))].filter((option) => option !== '--help');
+
+t.test('the manual pages are sound', { skip: spawnSync('man', ['--version']).error ? 'needs man-db' : false }, async (t) => {
+  for (const page of PAGES) {
+    const formatted = spawnSync('man', ['--warnings', '-E', 'UTF-8', '-l', '-Tutf8', page], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C.UTF-8' },
+    });
+    t.equal(formatted.status, 0);
+    t.equal(formatted.stderr, '', page);
+    const linted = spawnSync('mandoc', ['-T', 'lint', page], { encoding: 'utf8' });
+    t.equal(linted.stdout, '', page);
+    t.equal(linted.status, 0);
+  }
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  t.match(
+    readFileSync(PAGES[0] as string, 'utf8'),
+    `.TH EDGE\\-HEALTH 8 ${changelogDay()} "edge\\-health ${version}"`.replace('EDGE\\-HEALTH', 'EDGE-HEALTH'),
+  );
+
+  t.test('edge-health(8) has every command, option and exit code', async (t) => {
+    const text = shown(PAGES[0] as string);
+    t.ok(commands.length >= 7);
+    for (const command of commands) {
+      const [synopsis = ''] = new RegExp(`edge-health ${command}( \\[[^\\]]+\\])*`).exec(text) ?? [];
+      t.not(synopsis, '', command);
+      for (const option of optionsOf(command).filter((one) => one !== '--log-level')) t.match(synopsis, option, `${command} ${option}`);
+      const codes = help(command, '--help').match(/Exit codes: (.*)/s)?.[1] ?? '';
+      if (command !== 'status')
+        for (const code of codes.match(/\b\d+\b/g) ?? []) t.match(text, ` ${code} `, `${command} may exit with ${code}`);
+    }
+  });
+
+  t.test('edge_health_config(5) has every key with its default', async (t) => {
+    const text = shown(PAGES[1] as string);
+    const keys = describeKeys();
+    t.ok(keys.length > 30);
+    for (const { key, description, allowed } of keys) {
+      t.match(text, ` ${key} ${description.replaceAll('`', '')} Allowed: ${allowed}`, key);
+    }
+  });
+});
+
+t.test('completion', async (t) => {
+  t.same(complete(t, ''), [...commands, '--help', '--version']);
+  t.same(complete(t, 'ro'), ['ros-setup']);
+  t.same(complete(t, 'help', ''), commands);
+  t.same(complete(t, 'help', 'run', ''), []);
+  for (const command of commands.filter((name) => name !== 'help')) {
+    const options = optionsOf(command).filter((option) => option !== '--log-level');
+    t.same(complete(t, command, '--'), [...options, '--help'].sort(), command);
+  }
+  t.same(complete(t, 'nonsense', ''), []);
+
+  t.test('of files', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'edge-health-completion-'));
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    for (const name of ['a.yaml', 'b.yml', 'c.txt']) writeFileSync(join(folder, name), '');
+    t.same(complete(t, 'run', '--config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
+    t.same(complete(t, 'check-config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
+    t.same(complete(t, 'ros-setup', '--data', folder), [folder]);
+  });
+
+  t.test('of what is for ROS 2', async (t) => {
+    t.same(complete(t, 'run', '--ros-args', '--log-level', 'd'), ['debug']);
+    t.same(complete(t, 'run', '--ros-args', '-r', ''), []);
+    for (const level of complete(t, 'run', '--ros-args', '--log-level', '')) {
+      const config = join(tmpdir(), 'edge-health-nonexistent.yaml');
+      const { stderr } = spawnSync(
+        process.execPath,
+        ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'run', '--config', config, '--ros-args', '--log-level', level],
+        { encoding: 'utf8' },
+      );
+      t.notMatch(stderr, /--log-level/, `the program knows ${level}`);
+    }
+  });
+});
+
+/** What bash offers for the last of the words behind `edge-health`, sorted if they are options or files. */
+function complete(t: Test, ...words: string[]): string[] {
+  const script = `source ${COMPLETION}; COMP_WORDS=(edge-health "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' });
+  t.equal(status, 0, stderr);
+  const offered = stdout.split('\n').filter((line) => line !== '');
+  return words.at(-1)?.match(/^--|\//) ? offered.sort() : offered;
+}

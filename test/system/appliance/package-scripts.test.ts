@@ -1,0 +1,105 @@
+import t from 'tap';
+import { CONFIG, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
+import { Container } from '../../../testkit/container/container.ts';
+import type { Finished } from '../../../testkit/container/finish.ts';
+import { containersUnavailable } from '../../../testkit/container/images.ts';
+import { builtPackage, repackaged } from '../../../testkit/container/package.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+
+t.setTimeout(600_000);
+
+const STOP = 'edge-health-stop.socket';
+const ROLE = 'edge-health@sensor_node.service';
+const POLICY = '/usr/sbin/policy-rc.d';
+const UNATTENDED = ['--force-confdef', '--force-confold'];
+
+// What the scripts of the package do where things are not as usual; the usual is in install.test.ts and upgrade.test.ts.
+t.test('the package on a machine of its own habits', { skip: containersUnavailable() }, async (t) => {
+  const { file, version } = await builtPackage();
+  const folder = temporaryFolder(t);
+  const machine = await Container.boot(t, { suite: 'bookworm' });
+  await machine.copyIn(await repackaged(file, { version }, folder), '/root/this.deb');
+  await machine.copyIn(await repackaged(file, { version: '0.0.1' }, folder), '/root/older.deb');
+  const dpkg = async (...args: string[]): Promise<Finished> => {
+    const done = await machine.run(['dpkg', ...UNATTENDED, ...args], { timeoutSeconds: 120 });
+    t.equal(done.code, 0, `dpkg ${args.join(' ')}\n${done.stdout}${done.stderr}`);
+    return done;
+  };
+  const state = (unit: string): Promise<string> => machine.show(unit, 'ActiveState');
+  const starts = async (unit: string): Promise<number> =>
+    (await machine.journal(unit, '--output=cat')).split('\n').filter((line) => line.startsWith('Started ')).length;
+
+  await t.test('in an image that is being made nothing is started, and a mistake in the configuration is told', async (t) => {
+    // Without this folder nobody takes the machine for one that systemd runs.
+    const inImage = (command: string): Promise<Finished> =>
+      machine.run(['unshare', '--mount', 'sh', '-euc', `mount -t tmpfs none /run/systemd && ${command}`], { timeoutSeconds: 120 });
+    const installed = await inImage('dpkg -i /root/this.deb');
+    t.equal(installed.code, 0, installed.stderr);
+    t.notMatch(installed.stderr, /edge-health: /);
+    t.not(await state(UNIT), 'active');
+    t.equal(
+      await machine.sh(`test -L /etc/systemd/system/multi-user.target.wants/${UNIT} && echo enabled`),
+      'enabled',
+      'for the first boot',
+    );
+    await machine.sh(`printf 'rest:\\n  prot: 80\\n' >${CONFIG}`);
+    const again = await inImage('dpkg -i --force-confold /root/this.deb');
+    t.equal(again.code, 0, again.stderr);
+    t.match(again.stderr, /edge-health: the configuration has errors:\n.*edge_health_config\.yaml:2:3:.*prot/);
+    await dpkg('--purge', 'edge-health');
+    await dpkg('--install', '/root/this.deb');
+    t.equal(await state(UNIT), 'active');
+    t.equal(await state(STOP), 'active');
+    t.equal((await machine.run(['dpkg', '--verify', 'edge-health'])).stdout, '', 'all is as it came');
+  });
+
+  await t.test('a service that is disabled stays off, and one that policy-rc.d forbids is left as it is', async (t) => {
+    await machine.systemctl('disable', '--now', UNIT);
+    const { stderr } = await dpkg('--install', '/root/this.deb');
+    t.not(await state(UNIT), 'active');
+    t.notMatch(stderr, /^edge-health: /m);
+    await machine.systemctl('enable', '--now', UNIT);
+    const before = await starts(UNIT);
+    await machine.write(POLICY, '#!/bin/sh\nexit 101\n', '755');
+    await dpkg('--install', '/root/this.deb');
+    await machine.sh(`rm ${POLICY}`);
+    t.equal(await starts(UNIT), before);
+    t.equal(await state(UNIT), 'active');
+  });
+
+  await t.test('roles are restarted once with an upgrade, those that do not run are left alone', async (t) => {
+    await machine.systemctl('enable', '--now', ROLE);
+    await dpkg('--install', '/root/this.deb');
+    t.equal(await state(ROLE), 'active');
+    t.equal(await starts(ROLE), 2);
+    t.not(await state('edge-health@actuator_node.service'), 'active');
+    await machine.write('/etc/edge-health/sensor_node_config.yaml', 'rest: {prot: 80}\n');
+    const { stderr } = await dpkg('--install', '/root/this.deb');
+    t.match(stderr, /edge-health@sensor_node\.service did not start\..*sensor_node_config\.yaml:1:\d+:.*prot/s);
+    t.equal(await state(UNIT), 'active', 'the other goes on');
+  });
+
+  await t.test('going back to an older version says what becomes of the data', async (t) => {
+    const { stderr } = await dpkg('--install', '/root/older.deb');
+    t.match(stderr, `edge-health: going back from ${version} to 0.0.1.`);
+    t.match(stderr, /nothing is deleted/);
+    t.equal(await state(UNIT), 'active');
+  });
+
+  await t.test('purge takes along what the operator has made of it', async (t) => {
+    await machine.write(dropIn('mine'), '[Service]\nNice=1\n');
+    await machine.write('/etc/systemd/system/edge-health@.service.d/mine.conf', '[Service]\nNice=1\n');
+    await machine.write('/etc/edge-health/shutdown.d/10-park', '#!/bin/sh\n', '755');
+    await machine.systemctl('set-property', UNIT, 'MemoryMax=300M');
+    await machine.systemctl('mask', '--now', STOP);
+    await machine.sh('touch /dev/shm/fastrtps_1234 && chown edge-health /dev/shm/fastrtps_1234');
+    // The database on a disk of its own: the place where it is mounted cannot go.
+    await machine.sh(`systemctl stop ${UNIT} && rm -r /var/lib/edge-health/* && mount -t tmpfs none /var/lib/edge-health`);
+    await dpkg('--purge', 'edge-health');
+    await machine.sh('umount /var/lib/edge-health && rmdir /var/lib/edge-health');
+    t.equal(await machine.sh("find / -xdev -path /proc -prune -o -path /root -prune -o -name '*edge[-_]health*' -print"), '');
+    t.equal(await machine.sh("find /run /dev/shm -name '*edge-health*' -o -name 'fastrtps*'"), '');
+    t.equal(await machine.sh('find /etc /var /run /dev/shm -nouser -o -nogroup'), '', 'nothing belongs to a user that is gone');
+    t.equal(await machine.sh("getent passwd edge-health || getent group edge-health || echo 'gone'"), 'gone');
+  });
+});

@@ -1,0 +1,112 @@
+import t from 'tap';
+import { Container } from '../../../testkit/container/container.ts';
+import { containersUnavailable, SUITES } from '../../../testkit/container/images.ts';
+import { builtPackage } from '../../../testkit/container/package.ts';
+
+t.setTimeout(240_000);
+
+interface Status {
+  readonly ros: { readonly transport: string };
+  readonly nodes: readonly { readonly node_name: string; readonly health: { readonly status: string } | null }[];
+}
+interface Health {
+  readonly node_name: string;
+  readonly cpu_percent: number | null;
+  readonly timestamp: string;
+}
+
+const ROLES = ['sensor_node', 'actuator_node'] as const;
+const PORTS = { sensor_node: 5001, actuator_node: 5002 } as const;
+
+for (const suite of SUITES) {
+  t.test(`two roles beside the main one in ${suite}`, { skip: containersUnavailable() }, async (t) => {
+    const { file } = await builtPackage();
+    const machine = await Container.boot(t, { suite, installed: file });
+    // A machine without a network, whose loopback has no multicast, as Linux leaves it.
+    await machine.sh('ip link set lo multicast off; ip route flush all; systemctl restart edge-health');
+    const units = ROLES.map((role) => `edge-health@${role}`);
+    await machine.systemctl('start', ...units);
+    const all = ['edge-health', ...units];
+    for (const unit of all) t.equal(await machine.show(unit, 'ActiveState'), 'active', unit);
+    const pids = await Promise.all(all.map((unit) => machine.show(unit, 'MainPID')));
+    t.equal(new Set(pids).size, 3, 'one process each');
+
+    await t.test('the REST of the main one shows all three', async (t) => {
+      const names = ['health_monitor', ...ROLES];
+      const { nodes, ros } = await machine.untilJson<Status>('/status', ({ nodes }) =>
+        names.every((name) => nodes.some((node) => node.node_name === name && node.health !== null)),
+      );
+      t.equal(ros.transport, 'embedded');
+      t.same(nodes.map(({ node_name }) => node_name).sort(), [...names].sort());
+      for (const role of ROLES) {
+        const first = await machine.json<Health>(`/health?node=${role}`);
+        t.match(first, { node_name: role, cpu_percent: Number });
+        await machine.untilJson<Health>(`/health?node=${role}`, ({ timestamp }) => timestamp > first.timestamp);
+        const own = (await (await machine.http('/health', PORTS[role])).json()) as Health;
+        t.equal(own.node_name, role, 'and the role answers for itself');
+      }
+    });
+
+    await t.test('each has its folders, and its name in the journal', async (t) => {
+      for (const role of ROLES) {
+        const unit = `edge-health@${role}`;
+        t.match(await machine.sh(`stat -c '%U %a' /run/edge-health-${role}`), 'edge-health 750');
+        t.match(await machine.sh(`ls /var/lib/edge-health/data/${role} /run/edge-health-${role}/tail`), /\.ndjson[\s\S]*\.db/);
+        t.match(await machine.journal(unit, '--output=short'), new RegExp(`edge-health@${role}\\[\\d+\\]: edge-health .* is running`));
+        t.match(await machine.systemctl('status', unit), /Status: ".*CPU \d/);
+      }
+      t.match(await machine.sh('ls /var/lib/edge-health /run/edge-health/tail'), /\.ndjson[\s\S]*\.db/);
+    });
+
+    await t.test('one that is stopped is missed, and the others go on', async (t) => {
+      await machine.systemctl('stop', 'edge-health@sensor_node');
+      await machine.untilJson<{ data: readonly { alert_id: string; severity: string }[] }>(
+        '/alerts?resolved=false&node=sensor_node',
+        ({ data }) => data.some(({ severity }) => severity === 'ERROR'),
+        60,
+      );
+      t.equal(await machine.show('edge-health', 'MainPID'), pids[0]);
+      t.equal(await machine.show('edge-health@actuator_node', 'MainPID'), pids[2]);
+      await machine.systemctl('start', 'edge-health@sensor_node');
+      await machine.untilJson<{ data: readonly unknown[] }>(
+        '/alerts?resolved=false&node=sensor_node&severity=ERROR',
+        ({ data }) => data.length === 0,
+        60,
+      );
+      t.pass('and it is heard again');
+    });
+
+    await t.test('after a reboot those that are enabled are there', async (t) => {
+      await machine.systemctl('enable', 'edge-health@actuator_node');
+      await machine.reboot();
+      for (const unit of ['edge-health', 'edge-health@actuator_node']) t.equal(await machine.show(unit, 'ActiveState'), 'active', unit);
+      t.equal(await machine.show('edge-health@sensor_node', 'ActiveState'), 'inactive');
+    });
+
+    await t.test('edge_brain takes the place of the main one', async (t) => {
+      await machine.sh(
+        'echo EDGE_HEALTH_CONFIG=/etc/edge-health/edge_brain_config.yaml >> /etc/default/edge-health; systemctl restart edge-health',
+      );
+      t.match(await machine.untilJson<Health>('/health', (body) => body.node_name !== undefined), { node_name: 'edge_brain' });
+      t.match(await machine.sh('ls /var/lib/edge-health/data/edge_brain'), 'edge-health.db');
+      await machine.systemctl('reload', 'edge-health');
+      await machine.sh(`sed -i 's/warning: 80.0/warning: 99.0/' /etc/edge-health/edge_brain_config.yaml`);
+      t.not((await machine.run(['systemctl', 'reload', 'edge-health'])).code, 0, 'it is this file that is checked');
+      await machine.sh(`sed -i 's/warning: 99.0/warning: 80.0/' /etc/edge-health/edge_brain_config.yaml`);
+      await machine.sh(`sed -i '/^EDGE_HEALTH_CONFIG/d' /etc/default/edge-health; systemctl restart edge-health`);
+    });
+
+    await t.test('a role that has no configuration, or a port that is taken, ends in failed', async (t) => {
+      t.not((await machine.run(['systemctl', 'start', 'edge-health@nobody'])).code, 0);
+      t.equal(await machine.show('edge-health@nobody', 'ExecMainStatus'), '78');
+      t.equal(await machine.show('edge-health@nobody', 'NRestarts'), '0');
+      t.match(await machine.journal('edge-health@nobody'), '/etc/edge-health/nobody_config.yaml');
+      // Its port is that of the main one, whose place it is made to take.
+      await machine.run(['systemctl', 'start', 'edge-health@edge_brain']);
+      await machine.until(async () => (await machine.show('edge-health@edge_brain', 'ActiveState')) === 'failed', 30);
+      t.equal(await machine.show('edge-health@edge_brain', 'ExecMainStatus'), '75');
+      t.match(await machine.journal('edge-health@edge_brain'), 'port 5000 is in use');
+      t.equal(await machine.show('edge-health', 'ActiveState'), 'active');
+    });
+  });
+}

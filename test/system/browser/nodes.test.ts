@@ -1,0 +1,92 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { CHROMIUM, launchBrowser, openPage } from '../../../testkit/browser.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { alertOf, GatheringService, RealClocks, statusOf } from '../../../testkit/remote-nodes.ts';
+import { ROOT } from '../../../testkit/service.ts';
+
+const skip = CHROMIUM === '' && 'needs the Debian package chromium';
+const HOUR_MS = 3_600_000;
+
+t.test('the page shows all nodes at a glance, and one of them whole', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'run'));
+  const service = new GatheringService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
+  await service.start();
+  t.teardown(() => service.stop());
+  let isLegThere = true;
+  let arms = 0;
+  const say = (): void => {
+    service.measure({ cpu_percent: 25 });
+    arms += 1;
+    service.gathering.onHealthStatus(
+      statusOf('arm', Date.now() - 2 * HOUR_MS, { cpu_percent: 81.5, memory_percent: arms % 90, status: 'WARNING' }),
+    );
+    if (isLegThere) service.gathering.onHealthStatus(statusOf('leg', Date.now(), { cpu_percent: arms % 50 }));
+  };
+  say();
+  const timer = setInterval(say, 500);
+  t.teardown(() => clearInterval(timer));
+  service.gathering.onAlert(alertOf('arm', '1', Date.now()));
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`);
+
+  const tile = (name: string) => page.locator('.tile', { hasText: name });
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.getByRole('heading', { name: '3 nodes: 1 WARNING, 2 OK' }).waitFor();
+  await tile('arm').filter({ hasText: 'WARNING' }).filter({ hasText: '82 %' }).waitFor();
+  t.equal(await page.locator('.tile svg').count(), 3, 'a shape each, not colour alone');
+  t.equal(
+    await page
+      .locator('.tile[aria-current]')
+      .innerText()
+      .then((text) => text.includes('health_monitor')),
+    true,
+  );
+  await page.locator('.alerts').filter({ hasText: 'arm' }).waitFor();
+
+  const hint = page.locator('.hero').getByRole('button', { name: 'Other nodes: 1 open alert' });
+  await page.locator('.hero').filter({ hasText: 'OK' }).waitFor();
+  await hint.click();
+  await page.locator('.hero').filter({ hasText: 'WARNING' }).waitFor();
+  // The alerts of the node that is looked at now come with the next answer.
+  await hint.waitFor({ state: 'detached' });
+  t.pass('the machine is well, and says that another is not, and which');
+  await page.locator('article', { hasText: 'CPU usage' }).filter({ hasText: '81.5' }).waitFor();
+  await page.getByText(/The clock of arm is 2 h behind/).waitFor();
+  t.match(await page.locator('.alerts').innerText(), /CPU usage is high/);
+  t.match(page.url(), /#node=arm$/, 'the address names it');
+  await page
+    .locator('article', { hasText: 'Memory usage' })
+    .locator('.range')
+    .filter({ hasText: / to |always/ })
+    .waitFor();
+  await page.reload();
+  await page.locator('header').filter({ hasText: 'seen from' }).waitFor();
+  t.pass('and it is shown again after a reload');
+
+  await tile('leg').click();
+  await page.locator('.hero').filter({ hasText: 'OK' }).waitFor();
+  t.match(await page.locator('.alerts').innerText(), /No open alerts of leg[\s\S]*Other nodes: 1 open alert/);
+  await hint.waitFor();
+  isLegThere = false;
+  await page
+    .locator('.hero')
+    .filter({ hasText: /No data from leg since/ })
+    .waitFor({ timeout: 60_000 });
+  await tile('leg').filter({ hasText: 'UNKNOWN' }).filter({ hasText: 'ago' }).waitFor();
+  await page.locator('.alerts').filter({ hasText: 'ERROR' }).waitFor({ timeout: 60_000 });
+  isLegThere = true;
+  await page.locator('.hero').filter({ hasText: 'OK' }).waitFor({ timeout: 60_000 });
+  await page.locator('.alerts').filter({ hasText: 'No open alerts of leg' }).waitFor({ timeout: 60_000 });
+  await tile('health_monitor').click();
+  await page.locator('.hero').filter({ hasText: 'OK' }).waitFor();
+  t.notMatch(page.url(), '#');
+  t.same(errors, [], 'no error in the page');
+  const phone = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
+  await phone.page.locator('.tile').first().waitFor();
+  const width = await phone.page.evaluate(() => document.documentElement.scrollWidth);
+  t.ok(width <= 360, `nothing sticks out of a phone: ${width} px`);
+});

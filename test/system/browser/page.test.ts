@@ -1,0 +1,197 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import t, { type Test } from 'tap';
+import type { Alert } from '../../../src/core/alert.ts';
+import { CHROMIUM, launchBrowser, openPage } from '../../../testkit/browser.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { ROOT, RunningService } from '../../../testkit/service.ts';
+
+const skip = CHROMIUM === '' && 'needs the Debian package chromium';
+
+/** A recorded machine, so that the load of other tests raises nothing. */
+const RECORDED = { arguments: ['--proc', `${ROOT}/testkit/fixtures/pi5/proc`, '--sys', `${ROOT}/testkit/fixtures/pi5/sys`] };
+
+/** A port that the service can have again after it was killed. */
+const PORT = 15_000 + (process.pid % 10_000);
+
+/** The page of a recorded machine; all of it ends with the test. */
+async function shown(t: Test): Promise<{ service: RunningService; page: Page; errors: string[] }> {
+  const folder = temporaryFolder(t);
+  const service = await RunningService.start(folder, RECORDED);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  return { service, ...(await openPage(browser, `${service.url}/`)) };
+}
+
+t.test('the page shows the machine live, says when the service is gone, and heals', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  const config = {
+    rest: { port: PORT },
+    // Disk usage is always above 0: a WARNING that stays.
+    thresholds: { disk: { warning: 0, critical: 99.9 } },
+    alerts: { raise_after_seconds: 0 },
+  };
+  let service = await RunningService.start(folder, { config, ...RECORDED });
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors, requests } = await openPage(browser, `${service.url}/`);
+
+  const body = page.locator('body');
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.getByText('Disk usage', { exact: true }).first().waitFor();
+  const { data } = await service.until<{ data: Alert[] }>('/alerts?resolved=false', (list) => list.data.length > 0);
+  t.equal(data[0]?.metric, 'disk_percent');
+  const status = page.locator('.hero');
+  await status.filter({ hasText: 'WARNING' }).waitFor();
+  await page.locator('.alerts').filter({ hasText: 'WARNING' }).waitFor();
+  t.pass('status and open alert are there');
+
+  const health = await service.json<{ disk_percent: number }>('/health');
+  t.match(await page.locator('article', { hasText: 'Disk usage' }).innerText(), health.disk_percent.toFixed(1), 'the value of /health');
+  const measured = async (): Promise<string> => (await page.locator('header').innerText()).match(/\d\d:\d\d:\d\d/)?.[0] ?? '';
+  const before = await measured();
+  await page.waitForFunction((text) => !document.querySelector('header')?.textContent?.includes(text), before);
+  t.not(await measured(), before, 'it moves by itself');
+  t.equal(await page.locator('canvas').count(), 4, 'a chart per metric');
+
+  await service.end('SIGKILL');
+  await body.filter({ hasText: /No data since \d\d:\d\d:\d\d/ }).waitFor();
+  await status.filter({ hasText: 'UNKNOWN' }).waitFor();
+  t.pass('gone is unmistakable');
+
+  service = await RunningService.start(folder, { config, ...RECORDED });
+  await page.getByText('Live', { exact: true }).waitFor({ timeout: 40_000 });
+  await status.filter({ hasText: 'WARNING' }).waitFor();
+  t.notMatch(await body.innerText(), /No data since/, 'and it heals');
+
+  t.same(errors, [], 'no error in the page');
+  t.same([...new Set(requests.map((url) => new URL(url).host))], [new URL(service.url).host], 'it asks nobody but the service');
+});
+
+t.test('a safe shutdown is told of', { skip }, async (t) => {
+  const { errors, page } = await shown(t);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const shutdown = {
+    state: 'in_progress',
+    action: 'poweroff',
+    reason: 'MANUAL',
+    requested_by: '<b>Zoë</b>',
+    seconds_left: 9,
+    message: 'x',
+  };
+  await page.route('**/status', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...((await response.json()) as object), shutdown } });
+  });
+  await page.locator('.notice', { hasText: 'safe shutdown in progress (MANUAL, asked for by <b>Zoë</b>), 9 s left' }).waitFor();
+  t.same(errors, []);
+});
+
+t.test('the footer tells how the machine takes part in the ROS 2 graph, and what is wrong with that', { skip }, async (t) => {
+  const { errors, page, service } = await shown(t);
+  const { ros } = await service.json<{ ros: { reason: string } }>('/status');
+  const fact = page.locator('.foot div', { hasText: 'ROS 2' });
+  await fact.filter({ hasText: 'off' }).waitFor();
+  t.equal(await fact.getAttribute('title'), ros.reason);
+  let problem: string | null = null;
+  await page.route('**/status', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...((await response.json()) as object), ros: { ...ros, transport: 'embedded', problem } } });
+  });
+  await fact.filter({ hasText: 'embedded' }).waitFor();
+  t.equal(await fact.getAttribute('title'), ros.reason);
+  problem = 'another monitor has the same name';
+  await fact.filter({ hasText: 'embedded, problem' }).waitFor();
+  t.equal(await fact.getAttribute('title'), problem);
+  t.same(errors, []);
+});
+
+t.test('it fits a phone', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  const service = await RunningService.start(folder);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
+  await page.getByText('Live', { exact: true }).waitFor();
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  t.ok(width <= 360, `nothing sticks out: ${width} px`);
+  t.same(errors, []);
+});
+
+t.test('a token is asked for, and with it the page works', { skip }, async (t) => {
+  const { writeFileSync } = await import('node:fs');
+  const folder = temporaryFolder(t);
+  const file = `${folder}/token`;
+  writeFileSync(file, 'correct-horse-battery\n', { mode: 0o600 });
+  const service = await RunningService.start(folder, { config: { rest: { token_file: file } } });
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page } = await openPage(browser, `${service.url}/`);
+  await page.locator('#token').fill('wrong');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: /./ }).waitFor();
+  await page.locator('#token').fill('correct-horse-battery');
+  await page.keyboard.press('Enter');
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.pass('live with the token');
+});
+
+t.test('the scheduled jobs are shown where there is a scheduler', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  const service = await RunningService.start(folder, RECORDED);
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const panel = page.locator('.jobs');
+  t.equal(await panel.count(), 0, 'elsewhere there is none');
+
+  const live = join(folder, 'data/ops/live');
+  mkdirSync(live, { recursive: true });
+  const write = (beatMs: number): void => {
+    const at = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+    const counts = { runs: 9, failures: 1, missed: 0, overlaps: 0 };
+    const run = (status: string, exit_code: number, line: string): object => ({
+      last: { started: at(-60), duration_seconds: 1, status, exit_code, trigger: 'schedule', lines: [line] },
+      last_success: at(-60),
+      running_since: null,
+    });
+    const jobs = [
+      { name: 'health_check', schedule: '*/5 * * * *', next: at(200), ...counts, ...run('CRITICAL', 2, 'CRITICAL  disk: 0.4 GB free') },
+      { name: 'collect_metrics', schedule: '* * * * *', next: at(20), ...counts, missed: 4, ...run('OK', 0, 'OK  one row') },
+      { name: 'collect_alerts', schedule: '*/5 * * * *', next: at(200), ...counts, ...run('OK', 0, 'OK'), running_since: at(-2) },
+      { name: 'backup_logs', schedule: '0 0 * * *', next: at(40_000), ...counts, ...run('WARNING', 1, 'WARNING  no copy'), last: null },
+      { name: 'generate_7day_report', schedule: 'off', next: null, ...counts, ...run('OK', 0, ''), last: null },
+    ];
+    writeFileSync(
+      join(live, 'jobs.new'),
+      JSON.stringify({ scheduler: { state: 'running', started: at(-900), beat: new Date(beatMs).toISOString() }, jobs }),
+    );
+    renameSync(join(live, 'jobs.new'), join(live, 'jobs.json'));
+  };
+  write(Date.now());
+  await panel.waitFor();
+  const job = (name: string) => panel.locator('li', { hasText: name });
+  await job('health check').locator('.state.critical', { hasText: 'CRITICAL' }).waitFor();
+  t.equal(await job('health check').getAttribute('title'), 'CRITICAL  disk: 0.4 GB free');
+  t.match(await job('collect metrics').innerText(), /OK\s+last \d\d:\d\d:\d\d\s+next .*\s+4 missed/);
+  t.match(await job('collect alerts').innerText(), /OK\s+runs for \d+ s\s+last/);
+  t.match(await job('backup logs').innerText(), /waiting\s+has not run yet/);
+  t.equal(await panel.locator('li').count(), 4, 'one that is off is none');
+  t.equal(await panel.locator('.stopped').count(), 0);
+  if (process.env['SCREENSHOTS']) await page.screenshot({ path: join(process.env['SCREENSHOTS'], 'jobs.png') });
+  write(Date.now() - 600_000);
+  await panel.locator('.stopped', { hasText: /has not run since \d\d:\d\d:\d\d/ }).waitFor();
+  t.notMatch(await panel.innerText(), 'next');
+  const phone = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
+  await phone.page.locator('.jobs').waitFor();
+  t.ok((await phone.page.evaluate(() => document.documentElement.scrollWidth)) <= 360, 'nothing sticks out of a phone');
+  if (process.env['SCREENSHOTS']) await phone.page.screenshot({ path: join(process.env['SCREENSHOTS'], 'jobs-phone.png'), fullPage: true });
+  t.same([...errors, ...phone.errors], [], 'no error in the page');
+});

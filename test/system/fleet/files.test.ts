@@ -1,0 +1,278 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { ROOT } from '../../../testkit/service.ts';
+import { dashboards, FLEET, yaml } from './support/files.ts';
+
+const skip =
+  !(existsSync('/usr/bin/promtool') && existsSync('/usr/bin/amtool')) && 'needs the Debian packages prometheus and prometheus-alertmanager';
+
+function run(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): { status: number | null; output: string } {
+  const { error, status, stderr, stdout } = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, ...environment } });
+  if (error) throw error;
+  return { status, output: `${stdout}${stderr}` };
+}
+
+function copyOfFleet(t: Test): string {
+  const folder = temporaryFolder(t);
+  cpSync(FLEET, folder, { recursive: true });
+  return folder;
+}
+
+interface ScrapeFile {
+  readonly scrape_configs: readonly { readonly job_name: string; readonly relabel_configs: unknown }[];
+}
+
+t.test('promtool takes prometheus.yml, also with the other ways of discovery in it', { skip }, async (t) => {
+  const folder = join(copyOfFleet(t), 'prometheus');
+  mkdirSync(join(folder, 'secrets'));
+  writeFileSync(join(folder, 'secrets/edge-health.token'), '');
+  t.match(run('promtool', ['check', 'config', join(folder, 'prometheus.yml')]), { status: 0 });
+  const [files] = yaml<ScrapeFile>('prometheus/prometheus.yml').scrape_configs;
+  for (const other of ['static', 'dns']) {
+    const [job] = yaml<ScrapeFile>(`prometheus/discovery/${other}.yml`).scrape_configs;
+    t.equal(job?.job_name, files?.job_name, `${other}.yml takes the place of that job`);
+    if (other === 'static') t.same(job?.relabel_configs, files?.relabel_configs, 'with the same labels');
+    writeFileSync(join(folder, `${other}.yml`), readFileSync(join(folder, `discovery/${other}.yml`)));
+    const { output, status } = run('promtool', ['check', 'config', join(folder, `${other}.yml`)]);
+    t.equal(status, 0, output);
+  }
+});
+
+t.test('amtool takes alertmanager.yml, and alerts go where they should', { skip }, async (t) => {
+  const file = join(FLEET, 'alertmanager/alertmanager.yml');
+  const checked = run('amtool', ['check-config', file]);
+  t.equal(checked.status, 0, checked.output);
+  t.match(checked.output, / 1 templates/);
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['on-call,teachers', ['severity=critical', 'room=lab-1']],
+    ['teachers', ['severity=warning', 'room=lab-1']],
+    ['on-call,workshop', ['severity=critical', 'room=workshop']],
+    ['workshop', ['severity=warning', 'room=workshop']],
+    ['on-call,nobody', ['severity=critical', 'room=hall']],
+    ['operators', ['severity=warning', 'room=hall']],
+    ['operators', ['severity=warning']],
+    ['nobody', ['severity=info', 'room=lab-1']],
+  ];
+  for (const [receivers, labels] of cases) {
+    const { output, status } = run('amtool', [
+      'config',
+      'routes',
+      'test',
+      `--config.file=${file}`,
+      `--verify.receivers=${receivers}`,
+      ...labels,
+    ]);
+    t.equal(status, 0, `${labels.join(' ')} → ${receivers}\n${output}`);
+  }
+  const text = readFileSync(file, 'utf8');
+  t.notMatch(text, /(?:password|credentials|token|api_key):\s*\S/, 'no secret is in the file');
+});
+
+t.test('messages are written for people', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  const alert = (status: string, instance: string) => ({
+    status,
+    labels: { alertname: 'EdgeHealthDown', severity: 'critical', instance, robot: instance, room: 'lab-1', site: 'campus' },
+    annotations: {
+      summary: `${instance} does not answer`,
+      description: 'It has not answered for 2 minutes.',
+      runbook_url: 'docs/fleet.md#edgehealthdown',
+    },
+    startsAt: '2026-03-01T10:00:00Z',
+    endsAt: '2026-03-01T10:05:00Z',
+  });
+  const common = {
+    receiver: 'on-call',
+    externalURL: '',
+    groupLabels: {},
+    commonLabels: { alertname: 'EdgeHealthDown', severity: 'critical', room: 'lab-1', site: 'campus' },
+  };
+  const render = (template: string, data: object): string => {
+    const file = join(folder, 'data.json');
+    writeFileSync(file, JSON.stringify(data));
+    const glob = join(FLEET, 'alertmanager/alertmanager_templates/*.tmpl');
+    const { output, status } = run('amtool', [
+      'template',
+      'render',
+      `--template.glob=${glob}`,
+      `--template.text={{ template "${template}" . }}`,
+      `--template.data=${file}`,
+    ]);
+    t.equal(status, 0, output);
+    return output.trim();
+  };
+  const firing = { ...common, status: 'firing', commonAnnotations: {}, alerts: [alert('firing', 'robot-1'), alert('resolved', 'robot-2')] };
+  t.equal(render('edge_health.subject', firing), '[1 critical] campus lab-1: EdgeHealthDown');
+  t.equal(
+    render('edge_health.subject', { ...firing, status: 'resolved', commonAnnotations: { summary: 'robot-2 does not answer' } }),
+    '[resolved] campus lab-1: robot-2 does not answer',
+  );
+  t.equal(
+    render('edge_health.text', firing),
+    `CRITICAL  robot-1 does not answer
+It has not answered for 2 minutes.
+appliance: robot-1  robot: robot-1  room: lab-1  site: campus
+since 2026-03-01 10:00:00 UTC; what to do: docs/fleet.md#edgehealthdown
+
+resolved  robot-2 does not answer
+from 2026-03-01 10:00:00 to 2026-03-01 10:05:00 UTC`,
+  );
+});
+
+t.test('dashboards are such that Grafana takes them', async (t) => {
+  const known = dashboards();
+  t.equal(new Set(known.map(({ uid }) => uid)).size, known.length, 'no uid twice');
+  for (const { panels, templating, title } of known) {
+    t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${title}: every panel has an id of its own`);
+    const variables = new Set(templating.list.map(({ name }) => name));
+    t.ok(variables.has('datasource'), `${title}: any Prometheus will do`);
+    const named = [...JSON.stringify(panels).matchAll(/\$\{?([a-z]\w*)/g)].map(([, name]) => name as string);
+    t.same(
+      [...new Set(named)].filter((name) => !variables.has(name)),
+      [],
+      `${title}: every variable exists`,
+    );
+    for (const { targets = [], title: panel, type } of panels) {
+      if (type !== 'row') t.ok(targets.length > 0, `${title}: ${panel} asks for something`);
+      t.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, `${title}: ${panel}: every query has a letter`);
+      for (const { datasource } of targets) t.equal(datasource.uid, '$datasource');
+    }
+  }
+  const links = [...JSON.stringify(known).matchAll(/"\/d\/([\w-]+)/g)].map(([, uid]) => uid);
+  t.ok(links.length > 1);
+  for (const uid of links)
+    t.ok(
+      known.some((dashboard) => dashboard.uid === uid),
+      `${uid} exists`,
+    );
+  const { providers } = yaml<{ providers: { type: string; options: { path: string } }[] }>(
+    'grafana/provisioning/dashboards/edge-health.yml',
+  );
+  t.match(
+    providers,
+    [{ type: 'file', options: { path: '/usr/share/edge-health/fleet/grafana/dashboards' } }],
+    'where the package has them',
+  );
+});
+
+interface Compose {
+  readonly services: Readonly<
+    Record<
+      string,
+      {
+        readonly image: string;
+        readonly user: string;
+        readonly ports: readonly string[];
+        readonly volumes: readonly string[];
+        readonly healthcheck: { readonly test: readonly string[] };
+        readonly read_only: boolean;
+        readonly cap_drop: readonly string[];
+        readonly networks: readonly string[];
+      }
+    >
+  >;
+  readonly volumes: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, unknown>>;
+}
+
+t.test('the containers: pinned, without root, and everything that is mounted is there', async (t) => {
+  const fleet = copyOfFleet(t);
+  const folder = join(fleet, 'examples/containers');
+  const prepare = join(folder, 'prepare.sh');
+  t.match(run('sh', [prepare]).output, /targets\/robots\.yml.*alertmanager\.yml/s);
+  t.equal(run('sh', [prepare]).output, '', 'once more changes nothing');
+  t.equal(statSync(join(folder, 'secrets')).mode & 0o777, 0o700, 'secrets are closed to others');
+  t.match(readFileSync(join(folder, 'secrets/grafana/admin-password'), 'utf8'), /^[0-9a-f]{32}$/);
+  const { networks, services, volumes } = yaml<Compose>('examples/containers/compose.yaml');
+  t.same(Object.keys(services), ['prometheus', 'alertmanager', 'grafana']);
+  for (const [name, service] of Object.entries(services)) {
+    t.match(service.image, /^[a-z]+\/[a-z]+:v?\d+\.\d+\.\d+$/, `${name} is pinned`);
+    t.match(service.user, /^[1-9]\d*:[1-9]\d*$/, `${name} is not root`);
+    t.equal(service.read_only, true);
+    t.same(service.cap_drop, ['ALL']);
+    for (const network of service.networks) t.ok(network in networks);
+    for (const port of service.ports) t.match(port, /^127\.0\.0\.1:(\d+):\1$/, `${name} is not open to the network`);
+    for (const mount of service.volumes) {
+      const [source, , mode] = mount.split(':') as [string, string, string?];
+      if (/^\./.test(source)) {
+        t.ok(existsSync(resolve(folder, source)), `${name}: ${source} exists`);
+        t.equal(mode, 'ro');
+      } else t.ok(source in volumes, `${name}: ${source} is a volume`);
+    }
+    t.equal(service.healthcheck.test[0], 'CMD');
+  }
+  t.same(yaml('examples/containers/alertmanagers/containers.yml'), [{ targets: ['alertmanager:9093'] }]);
+});
+
+/** What Debian's packages leave below /etc, as far as dpkg here knows it. */
+function debianLayout(t: Test): string {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'etc/prometheus'), { recursive: true });
+  for (const file of ['prometheus.yml', 'alertmanager.yml']) cpSync(`/etc/prometheus/${file}`, join(folder, 'etc/prometheus', file));
+  mkdirSync(join(folder, 'etc/default'));
+  writeFileSync(join(folder, 'etc/default/prometheus-alertmanager'), '# Its arguments\nARGS=""\n');
+  mkdirSync(join(folder, 'etc/grafana/provisioning'), { recursive: true });
+  return folder;
+}
+
+/** Every file below a folder with its content, mode and time of change. */
+function everythingIn(folder: string): string[] {
+  return globSync('**/*', { cwd: folder, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      const { mode, mtimeMs } = statSync(path);
+      return `${path} ${mode.toString(8)} ${mtimeMs} ${readFileSync(path, 'utf8').length}`;
+    })
+    .sort();
+}
+
+t.test('install.sh puts everything where Debian looks for it, once, and leaves alone what was changed', { skip }, async (t) => {
+  const root = debianLayout(t);
+  const etc = join(root, 'etc/prometheus');
+  const script = join(FLEET, 'examples/systemd/install.sh');
+  const first = run('sh', [script, '--root', root, '--runbooks', 'https://wiki.campus.example/fleet']);
+  t.equal(first.status, 0, first.output);
+  for (const file of ['prometheus.yml', 'alertmanager.yml']) t.ok(existsSync(join(etc, `${file}.debian`)), `Debian's ${file} is kept`);
+  t.match(run('promtool', ['check', 'config', join(etc, 'prometheus.yml')]).output, /5 rule files found/);
+  t.equal(run('amtool', ['check-config', join(etc, 'alertmanager.yml')]).status, 0);
+  t.match(readFileSync(join(etc, 'rules/service.yml'), 'utf8'), /runbook_url: https:\/\/wiki\.campus\.example\/fleet#edgehealthdown$/m);
+  t.match(readFileSync(join(root, 'etc/default/prometheus-alertmanager'), 'utf8'), /^ARGS="--cluster\.listen-address="$/m);
+  t.same(readdirSync(join(root, 'etc/grafana/provisioning')).sort(), ['dashboards', 'datasources']);
+
+  const before = everythingIn(root);
+  const again = run('sh', [script, '--root', root, '--runbooks', 'https://wiki.campus.example/fleet']);
+  t.match(again, { status: 0, output: /^nothing to do/ });
+  t.same(everythingIn(root), before, 'a second run changes nothing');
+
+  writeFileSync(join(etc, 'targets/robots.yml'), '- targets: [robot-1:5000]\n');
+  writeFileSync(join(etc, 'prometheus.yml'), `${readFileSync(join(etc, 'prometheus.yml'), 'utf8')}# mine\n`);
+  writeFileSync(join(etc, 'rules/machine.yml'), 'groups: []\n');
+  const third = run('sh', [script, '--root', root]);
+  t.match(third, { status: 0, output: /left as it is: .*prometheus\.yml/ });
+  t.match(readFileSync(join(etc, 'prometheus.yml'), 'utf8'), /# mine\n$/);
+  t.equal(readFileSync(join(etc, 'targets/robots.yml'), 'utf8'), '- targets: [robot-1:5000]\n');
+  t.equal(
+    readFileSync(join(etc, 'rules/machine.yml'), 'utf8'),
+    readFileSync(join(FLEET, 'prometheus/rules/machine.yml'), 'utf8'),
+    'rules are ours',
+  );
+
+  writeFileSync(join(etc, 'alertmanager.yml'), 'route: {}\n');
+  const wrong = run('sh', [script, '--root', root]);
+  t.not(wrong.status, 0, 'what is wrong with the rest is told');
+  t.match(wrong.output, /alertmanager\.yml/);
+  t.equal(run('sh', [script, '--nonsense']).status, 64);
+});
+
+t.test('what the examples and docs/fleet.md name is there', async (t) => {
+  const guide = readFileSync(join(ROOT, 'docs/fleet.md'), 'utf8');
+  const named = [...guide.matchAll(/`(ops\/fleet\/[\w./-]+)`/g)].map(([, path]) => path as string);
+  t.ok(named.length > 3);
+  for (const path of named) t.ok(existsSync(join(ROOT, path)), path);
+  const links = [...guide.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path]) => path as string);
+  for (const link of links) t.ok(existsSync(resolve(dirname(join(ROOT, 'docs/fleet.md')), link)), link);
+});

@@ -1,0 +1,208 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { stringify } from 'yaml';
+import { materialiseFixture } from '../../../testkit/machines.ts';
+import { startIn } from '../../../testkit/rest.ts';
+import { ROOT, type RunningService, temporaryFolder } from '../../../testkit/service.ts';
+import { Engine, eventually, type Notification } from './support/engines.ts';
+import { familiesOf, filledIn, queries, rules } from './support/files.ts';
+import { FleetServers } from './support/fleet.ts';
+import { busy, calm, SmallDisk } from './support/load.ts';
+import { nameServer } from './support/names.ts';
+
+const missing = ['prometheus', 'prometheus-alertmanager', 'dnsmasq'].filter(
+  (program) => !['/usr/bin', '/usr/sbin'].some((folder) => existsSync(join(folder, program))),
+);
+const TOKEN = 'a-token-of-the-fleet';
+const judgedAtOnce = { alerts: { raise_after_seconds: 0, clear_after_seconds: 0, hysteresis_percent: 0 } };
+const LABORATORY = { site: 'campus', room: 'lab-1' };
+const FIRST = 'robot-1.lab-1.campus.example';
+const portOf = (service: RunningService): number => Number(new URL(service.url).port);
+
+/** Queries that have no data where all is well; that their families are there is checked apart. */
+const EMPTY_WHEN_WELL: readonly RegExp[] = [/Jobs that fail/, /Restarts of the service|annotation/];
+
+/** This machine, its CPU judged so that next to nothing but all cores busy counts, since other things run here as well. */
+async function realMachine(t: Test, folder: string): Promise<{ service: RunningService; config: string }> {
+  const token = join(folder, 'rest.token');
+  writeFileSync(token, TOKEN, { mode: 0o600 });
+  const options = {
+    node_name: 'robot_1',
+    thresholds: { cpu: { warning: 99, critical: 99.5 }, memory: { warning: 98, critical: 99 }, disk: { warning: 98, critical: 99 } },
+    ...judgedAtOnce,
+    rest: { token_file: token },
+    // On the graph, but of a domain where nobody else is.
+    ros: { transport: 'embedded', discovery_range: 'LOCALHOST', domain_id: 120 + (process.pid % 100) },
+    ops: { check: { clock: false } },
+  };
+  const service = await startIn(t, folder, { config: options });
+  const config = join(folder, 'ops.yaml');
+  writeFileSync(
+    config,
+    stringify({ ...options, rest: { ...options.rest, host: '127.0.0.1', port: portOf(service) }, storage: { path: join(folder, 'data') } }),
+  );
+  return { service, config };
+}
+
+/** A recorded machine, which has what this one may lack: sensors of temperature, power and throttling. */
+async function recordedMachine(t: Test, folder: string, name: string, config: { node_name: string }): Promise<RunningService> {
+  const { procRoot, sysRoot } = materialiseFixture(t, name);
+  return startIn(t, folder, { config, arguments: ['--proc', procRoot, '--sys', sysRoot] });
+}
+
+t.test(
+  'the shipped files against real engines and real appliances',
+  { skip: missing.length > 0 && `needs ${missing.join(', ')}` },
+  async (t) => {
+    const folders = [1, 2, 3, 4].map(() => temporaryFolder());
+    for (const folder of folders) t.teardown(folder.remove);
+    const [here, one, two, three] = folders.map(({ path }) => path) as [string, string, string, string];
+    const disk = SmallDisk.mount(t, three);
+    const [{ service: robot1, config }, robot2, robot3] = await Promise.all([
+      realMachine(t, one),
+      recordedMachine(t, two, 'pi5', { node_name: 'robot_2' }),
+      recordedMachine(t, three, 'intel-nuc', { ...judgedAtOnce, node_name: 'robot_3', ...(disk && { disk: { paths: [disk.path] } }) }),
+    ]);
+    const operations = (name: string): void => {
+      const { status, stderr, stdout } = spawnSync(join(ROOT, 'bin/edge-health'), ['ops', name, '--config', config], { encoding: 'utf8' });
+      t.ok([0, 1, 2].includes(status ?? -1), `edge-health ops ${name} runs`, { stderr, stdout });
+    };
+    for (const name of ['health_check', 'collect_metrics', 'backup_logs']) operations(name);
+    new Engine(t, join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', config]);
+
+    const srv = { name: '_edge-health._tcp.lab-1.campus.example', host: 'robot-3.lab-1.campus.example', port: portOf(robot3) };
+    const alone = 'robot-4.lab-2.campus.example';
+    const resolvConf = await nameServer(t, here, { hosts: [srv.host, alone], srv });
+    const servers = await FleetServers.start(
+      t,
+      here,
+      {
+        static: [{ targets: [`127.0.0.1:${portOf(robot1)}`], labels: { ...LABORATORY, host: FIRST } }],
+        files: {
+          'robots.yml': stringify([
+            { targets: [`127.0.0.1:${portOf(robot2)}`], labels: { ...LABORATORY, host: 'robot-2.lab-1.campus.example' } },
+          ]),
+          'more.json': JSON.stringify([
+            { targets: [`localhost:${portOf(robot2)}`], labels: { site: 'campus', room: 'workshop', robot: 'arm', host: 'arm-cell' } },
+          ]),
+        },
+        ...(resolvConf !== null && { dns: { srv: srv.name, a: alone, aPort: portOf(robot3) } }),
+        token: TOKEN,
+      },
+      resolvConf,
+    );
+    const { prometheus, webhook, log } = servers;
+
+    await t.test('targets are found through files and the name server, with labels for people', async (t) => {
+      const wanted = [
+        { instance: FIRST, robot: 'robot-1', ...LABORATORY },
+        { instance: 'robot-2.lab-1.campus.example', robot: 'robot-2', ...LABORATORY },
+        { instance: 'arm-cell', robot: 'arm', site: 'campus', room: 'workshop' },
+        ...(resolvConf === null
+          ? []
+          : [
+              { instance: `${srv.host}:${srv.port}`, robot: 'robot-3', ...LABORATORY },
+              { instance: alone, robot: 'robot-4', site: 'campus', room: 'lab-2' },
+            ]),
+      ];
+      const targets = await eventually(
+        async () => (await prometheus.targets()).filter(({ labels }) => labels['job'] === 'edge-health'),
+        (found) => found.length === wanted.length && found.every(({ health }) => health === 'up'),
+        log,
+      );
+      const sorted = (list: readonly Readonly<Record<string, string>>[]) =>
+        list.map((labels) => ({ ...labels })).sort((a, b) => (`${a['instance']}` < `${b['instance']}` ? -1 : 1));
+      t.same(sorted(targets.map(({ labels }) => labels)), sorted(wanted.map((labels) => ({ ...labels, job: 'edge-health' }))));
+      t.equal((await robot1.get('/metrics')).status, 401, 'the first wants the token');
+    });
+
+    const critical =
+      (instance: string, status: Notification['status']) =>
+      (told: Notification): boolean =>
+        told.receiver === 'on-call' &&
+        told.status === status &&
+        told.labels['alertname'] === 'EdgeHealthCritical' &&
+        told.labels['instance'] === instance;
+
+    const noDisk = (disk === null && 'needs the right to mount') || (resolvConf === null && 'needs root for a name server');
+    await t.test(
+      'a disk that is filled is an alert, which reaches whoever is on call, and is over when there is room',
+      { skip: noDisk },
+      async (t) => {
+        disk?.fill();
+        await webhook.one(critical(alone, 'firing'), log);
+        disk?.empty();
+        await webhook.one(critical(alone, 'resolved'), log);
+        t.same(
+          webhook.notifications.filter(critical(alone, 'firing')).map(({ labels }) => labels['room']),
+          ['lab-2'],
+          'told once',
+        );
+      },
+    );
+
+    await t.test('a real load on the CPU is an alert, which is over after it', async (t) => {
+      const relax = busy(t);
+      const fired = await webhook.one(critical(FIRST, 'firing'), log);
+      const about = { severity: 'critical', job: 'edge-health', instance: FIRST, robot: 'robot-1', node: 'robot_1', ...LABORATORY };
+      t.same({ ...fired.labels }, { alertname: 'EdgeHealthCritical', ...about });
+      t.match(
+        fired.annotations['description'],
+        /^robot_1 on robot-1\.lab-1\.campus\.example has been CRITICAL for a minute: CPU (?:99|100)/,
+      );
+
+      await t.test('no name in rules and dashboards is dead, no rule fails, and every panel has data', (t) =>
+        everythingHasData(t, servers),
+      );
+
+      relax();
+      if (await calm(48)) {
+        await webhook.one(critical(FIRST, 'resolved'), log);
+        t.pass('resolved');
+      } else t.comment('not seen to resolve: other programs kept the CPU of this machine busy; the alert of the disk above was');
+    });
+
+    await t.test('a killed service is down', async (t) => {
+      await robot2.end('SIGKILL');
+      const down = await webhook.one(({ labels, status }) => labels['alertname'] === 'EdgeHealthDown' && status === 'firing', log);
+      t.equal(down.labels['severity'], 'critical');
+      t.match(down.labels['instance'], /^(?:arm-cell|robot-2\.lab-1\.campus\.example)$/);
+      const others = webhook.notifications.filter(
+        ({ labels, status }) => labels['instance'] === down.labels['instance'] && status === 'firing',
+      );
+      t.same([...new Set(others.map(({ labels }) => labels['alertname']))], ['EdgeHealthDown'], 'and nothing else is told of it');
+    });
+  },
+);
+
+async function everythingHasData(t: Test, { log, prometheus }: FleetServers): Promise<void> {
+  const instances = [FIRST, 'robot-2.lab-1.campus.example', 'robot-3.*'];
+  const known = await eventually(
+    () => prometheus.families(),
+    (families) => deadNames(families).length === 0,
+    log,
+  ).catch(() => prometheus.families());
+  t.same(deadNames(known), [], 'every family that is named exists');
+  t.same(await prometheus.failedRules(), [], 'every rule was evaluated');
+  const all = queries();
+  t.ok(all.length > 50, `${all.length} queries`);
+  for (const { expr, where } of all) {
+    const found = await Promise.all(
+      instances.map((instance) => prometheus.query(filledIn(expr, instance).replaceAll('instance="robot-3.*"', 'instance=~"robot-3.*"'))),
+    );
+    if (!EMPTY_WHEN_WELL.some((pattern) => pattern.test(where)))
+      t.ok(
+        found.some((series) => series.length > 0),
+        `${where} has data`,
+        { expr },
+      );
+  }
+}
+
+/** Families that rules or dashboards name and that nobody has. */
+function deadNames(families: ReadonlySet<string>): string[] {
+  const named = new Set([...rules().map(({ expr }) => expr), ...queries().map(({ expr }) => expr)].flatMap(familiesOf));
+  return [...named].filter((name) => !families.has(name));
+}

@@ -1,0 +1,77 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ROOT } from '../../../../testkit/service.ts';
+
+/** What is shipped for a fleet. */
+export const FLEET = join(ROOT, 'ops/fleet');
+
+export interface Rule {
+  readonly alert?: string;
+  readonly record?: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export function yaml<T>(path: string): T {
+  return parse(readFileSync(join(FLEET, path), 'utf8'), { merge: true }) as T;
+}
+
+/** Every rule of prometheus/rules; throws when there is none, so that no test passes for having looked at nothing. */
+export function rules(): Rule[] {
+  const files = globSync('prometheus/rules/*.yml', { cwd: FLEET });
+  const found = files.flatMap((file) => yaml<{ groups: { rules: Rule[] }[] }>(file).groups.flatMap((group) => group.rules));
+  if (found.length === 0) throw new Error(`no rule in ${FLEET}/prometheus/rules`);
+  return found;
+}
+
+interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly type: string;
+  readonly targets?: readonly { readonly expr: string; readonly refId: string; readonly datasource: { readonly uid: string } }[];
+}
+
+export interface Dashboard {
+  readonly uid: string;
+  readonly title: string;
+  readonly panels: readonly Panel[];
+  readonly annotations: { readonly list?: readonly { readonly expr?: string }[] };
+  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[] };
+}
+
+export function dashboards(): Dashboard[] {
+  const files = globSync('grafana/dashboards/*.json', { cwd: FLEET });
+  if (files.length === 0) throw new Error(`no dashboard in ${FLEET}/grafana/dashboards`);
+  return files.map((file) => JSON.parse(readFileSync(join(FLEET, file), 'utf8')) as Dashboard);
+}
+
+export interface Query {
+  readonly where: string;
+  readonly expr: string;
+}
+
+/** Every query of the dashboards, as they are written. */
+export function queries(): Query[] {
+  return dashboards().flatMap(({ title, panels, annotations }) => [
+    ...panels.flatMap((panel) => (panel.targets ?? []).map(({ expr, refId }) => ({ where: `${title}: ${panel.title} ${refId}`, expr }))),
+    ...(annotations.list ?? []).flatMap(({ expr }) => (expr === undefined ? [] : [{ where: `${title}: annotation`, expr }])),
+  ]);
+}
+
+/** A query as Grafana sends it for one appliance and everything else. */
+export function filledIn(expr: string, instance: string): string {
+  return expr
+    .replaceAll('$__rate_interval', '1m')
+    .replaceAll('$instance', instance)
+    .replaceAll(/\$(site|room)/g, '.*');
+}
+
+/** The families that an expression names, Prometheus' own and the recorded series among them. */
+export function familiesOf(expr: string): string[] {
+  return [...expr.replaceAll(/"[^"]*"/g, '""').matchAll(/\b(?:(?:[a-z_]+:)?edge_health_|prometheus_)[a-z0-9_]+(?::[a-z0-9_]+)?\b/g)].map(
+    ([name]) => name,
+  );
+}

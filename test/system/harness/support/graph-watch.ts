@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import type { Alert } from '../../../../src/core/alert.ts';
+import type { HealthStatus } from '../../../../src/core/health-status.ts';
+import type { PlaceConfig } from '../../../../src/ros/environment.ts';
+import type { SubscribedTopics } from '../../../../src/ros/subscription.ts';
+import { EventProcess, type ProcessEnd, type ToldEvent } from '../../../../testkit/event-process.ts';
+import type { Host } from '../../../../testkit/network/network.ts';
+import { ROOT } from '../../../../testkit/service.ts';
+
+export interface GraphWatchOptions {
+  readonly transport?: 'auto' | 'embedded' | 'rclnodejs';
+  readonly ros?: PlaceConfig;
+  readonly domainId?: number;
+  readonly node?: string;
+  readonly topics?: SubscribedTopics;
+  readonly dataFolder?: string;
+}
+
+/** What it tells, by `event`. */
+export interface GraphWatchEvents {
+  ready: { readonly transport: string; readonly reason: string };
+  status: { readonly status: HealthStatus };
+  alert: { readonly alert: Alert };
+  note: { readonly text: string };
+  weight: { readonly rss_bytes: number; readonly cpu_seconds: number; readonly mono_seconds: number };
+  failed: { readonly error: string };
+}
+
+/** Environment variables of ROS 2 in the shell that runs the tests must not decide where a watcher is. */
+const NO_ROS = { ROS_DISTRO: '', AMENT_PREFIX_PATH: '', ROS_DOMAIN_ID: '', ROS_LOCALHOST_ONLY: '', ROS_AUTOMATIC_DISCOVERY_RANGE: '' };
+
+/** The harness's subscription (harness/watch/graph) in a process of its own in a host. It ends when this process does. */
+export class GraphWatch extends EventProcess<GraphWatchEvents> {
+  /** Resolves when it listens. */
+  static async start(host: Host, options: GraphWatchOptions = {}, environment: NodeJS.ProcessEnv = NO_ROS): Promise<GraphWatch> {
+    const watch = GraphWatch.launch(host, options, environment);
+    await watch.waitFor('ready', () => true, 60);
+    return watch;
+  }
+
+  static launch(host: Host, options: GraphWatchOptions = {}, environment: NodeJS.ProcessEnv = NO_ROS): GraphWatch {
+    const program = join(ROOT, 'test/system/harness/support/graph-watch-program.ts');
+    const child = host.spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, JSON.stringify(options)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '', ...environment },
+    });
+    const watch = new GraphWatch(child, 'graph watch', 30);
+    child.stdin?.on('error', () => {});
+    return watch;
+  }
+
+  get statuses(): HealthStatus[] {
+    return this.all('status').map(({ status }) => status);
+  }
+
+  /** What the process has used so far. */
+  async weigh(): Promise<ToldEvent<GraphWatchEvents, 'weight'>> {
+    const before = this.all('weight').length;
+    this.process.stdin?.write('weigh\n');
+    return (await this.waitForCount('weight', before + 1))[before] as ToldEvent<GraphWatchEvents, 'weight'>;
+  }
+
+  stop(): Promise<ProcessEnd> {
+    if (!this.hasEnded) this.process.stdin?.write('stop\n');
+    return this.ended;
+  }
+}

@@ -1,0 +1,188 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as later } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { ROOT } from '../../../testkit/service.ts';
+import {
+  checkAt,
+  place as folderOf,
+  NOWHERE,
+  provide,
+  provideRecorded,
+  type Site,
+  siteAt,
+  type Verdict,
+} from '../../ops/support/health-context.ts';
+
+const IMAGE = 'localhost/edge-health-test';
+/** Nothing of the host but its kernel; limits that any host allows to be set. */
+const BARE = ['--network', 'none', '--cgroups=disabled', '--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1000:1000'];
+
+function place(t: Test): Site {
+  const site = siteAt(folderOf(t), NOWHERE);
+  mkdirSync(site.dataFolder);
+  provideRecorded(site, 'systemctl', 'systemctl-not-installed.txt');
+  return site;
+}
+
+/** A podman with a storage of its own, in a mount namespace of its own without control groups, which not every machine may set up. */
+class Podman {
+  readonly #site: Site;
+
+  private constructor(site: Site) {
+    this.#site = site;
+  }
+
+  static async start(t: Test, site: Site): Promise<Podman> {
+    const script =
+      'mount --make-rprivate / && { umount -l /sys/fs/cgroup; mount -t tmpfs none /sys/fs/cgroup; } && echo ready && exec sleep 600';
+    const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+    await once(holder.stdout, 'data');
+    const storage = join(site.folder, 'storage.conf');
+    writeFileSync(storage, `[storage]\ndriver = "vfs"\ngraphroot = "${site.folder}/graph"\nrunroot = "${site.folder}/run"\n`);
+    const podman = new Podman(site);
+    provide(
+      site,
+      'podman',
+      `export CONTAINERS_STORAGE_CONF='${storage}'
+exec nsenter --target ${holder.pid} --mount /usr/bin/podman --runtime crun --cgroup-manager=cgroupfs --events-backend=none "$@"`,
+    );
+    t.teardown(() => {
+      podman.tell('rm', '--all', '--force', '--time', '0');
+      holder.kill('SIGKILL');
+    });
+    const files = join(site.folder, 'rootfs/bin');
+    mkdirSync(files, { recursive: true });
+    copyFileSync('/bin/busybox', join(files, 'busybox'));
+    for (const name of ['sh', 'sleep']) symlinkSync('busybox', join(files, name));
+    const archive = join(site.folder, 'rootfs.tar');
+    spawnSync('tar', ['-C', join(site.folder, 'rootfs'), '-cf', archive, '.']);
+    const imported = podman.tell('import', archive, IMAGE);
+    if (imported.status !== 0) throw new Error(imported.stderr);
+    return podman;
+  }
+
+  tell(...args: readonly string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+    return spawnSync(join(this.#site.programs, 'podman'), args, { encoding: 'utf8' });
+  }
+
+  run(name: string, options: readonly string[], ...command: readonly string[]): void {
+    const { status, stderr } = this.tell('run', '--detach', '--name', name, ...BARE, ...options, IMAGE, ...command);
+    if (status !== 0) throw new Error(stderr);
+  }
+}
+
+function podmanUnavailable(): string | false {
+  if (process.getuid?.() !== 0) return 'needs root, for a podman of its own';
+  const missing = ['podman', 'crun', 'busybox', 'nsenter'].filter((program) => spawnSync(program, ['--help']).error);
+  return missing.length > 0 && `needs ${missing.join(', ')}`;
+}
+
+const healthy = ['--health-cmd', '/bin/sh -c "exit 0"', '--health-interval', 'disable'];
+const sick = ['--health-cmd', '/bin/sh -c "exit 1"', '--health-interval', 'disable', '--health-retries', '1'];
+const SLEEP = ['/bin/sleep', '600'];
+
+t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) => {
+  const site = place(t);
+  const podman = await Podman.start(t, site);
+  podman.run('plain', [], ...SLEEP);
+  podman.run('healthy', healthy, ...SLEEP);
+  podman.run('starting', healthy, ...SLEEP);
+  podman.run('sick', sick, ...SLEEP);
+  podman.run('killed', [], ...SLEEP);
+  // It ends when it is told to, and is started again.
+  podman.run(
+    'crashing',
+    ['--restart', 'on-failure:9', '--volume', `${site.folder}:/told`],
+    '/bin/sh',
+    '-c',
+    'while [ ! -e /told/crash ]; do sleep 0.05; done; /bin/busybox rm /told/crash; exit 3',
+  );
+  podman.tell('healthcheck', 'run', 'healthy');
+  podman.tell('healthcheck', 'run', 'sick');
+  podman.tell('kill', 'killed');
+
+  const names = ['plain', 'healthy', 'starting', 'sick', 'killed', 'crashing', 'gone'];
+  const check = async (): Promise<(name: string) => Verdict | undefined> => {
+    const { of } = await checkAt(site, { check: { containers: names } });
+    return (name) => of(`container ${name}`);
+  };
+  provide(site, 'docker', 'echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1');
+  const first = await check();
+  t.match(first('plain'), { status: 'OK', message: 'runs in podman', measured: { engine: 'podman', state: 'running', health: null } });
+  t.match(first('healthy'), { status: 'OK', message: 'runs in podman, healthy' });
+  t.match(first('starting'), { status: 'OK', message: 'runs in podman, starting' });
+  t.match(first('sick'), { status: 'CRITICAL', message: /^unhealthy: its health check failed 1 times/, remedy: /^podman logs/ });
+  t.match(first('killed'), {
+    status: 'CRITICAL',
+    message: 'it does not run: exited, exit code 137 (SIGKILL)',
+    remedy: /podman start killed/,
+  });
+  t.match(first('crashing'), { status: 'OK', measured: { restarts: 0 } });
+  t.match(first('gone'), { status: 'UNKNOWN', remedy: /SupplementaryGroups=docker/ }, 'docker, which may not be asked, might have it');
+
+  writeFileSync(join(site.folder, 'crash'), '');
+  for (let waited = 0; !podman.tell('inspect', 'crashing').stdout.includes('"RestartCount": 1') && waited < 100; waited += 1)
+    await later(100);
+  const second = await check();
+  t.match(second('crashing'), { status: 'WARNING', message: 'restarted once since the last check', measured: { restarts: 1 } });
+  t.match((await check())('crashing'), { status: 'OK', message: 'runs in podman, restarts so far: 1' }, 'told once');
+
+  podman.tell('start', 'killed');
+  podman.tell('stop', '--time', '0', 'plain');
+  const third = await check();
+  t.match(third('killed'), { status: 'OK' });
+  t.match(third('plain'), { status: 'CRITICAL', message: /^it does not run: exited/ });
+});
+
+const hasDocker = spawnSync('docker', ['--version']).status === 0;
+
+t.test(
+  "docker's client, before an engine that answers as its API is documented",
+  { skip: !hasDocker && 'needs the docker client' },
+  async (t) => {
+    const site = place(t);
+    const fixtures: Readonly<Record<string, string>> = { navigation: 'running', mapping: 'out-of-memory', bridge: 'restarting' };
+    const engine = createServer((request, response) => {
+      response.setHeader('Api-Version', '1.44');
+      response.setHeader('Content-Type', 'application/json');
+      const name = /\/containers\/([^/]+)\/json$/.exec(request.url ?? '')?.[1];
+      if (name === undefined) return response.end('OK');
+      const fixture = fixtures[name];
+      if (fixture === undefined) return response.writeHead(404).end(JSON.stringify({ message: `No such container: ${name}` }));
+      const [container] = JSON.parse(readFileSync(`${ROOT}/testkit/fixtures/health-check/docker-${fixture}.json`, 'utf8')) as unknown[];
+      return response.end(JSON.stringify(container));
+    });
+    const socket = join(site.folder, 'docker.sock');
+    engine.listen(socket);
+    await once(engine, 'listening');
+    t.teardown(() => engine.close());
+    provide(site, 'podman', 'echo "Error: inspecting object: no such container" >&2; echo "[]"; exit 125');
+    const docker = spawnSync('sh', ['-c', 'command -v docker'], { encoding: 'utf8' }).stdout.trim();
+    provide(site, 'docker', `DOCKER_HOST='unix://${socket}' HOME='${site.folder}' exec ${docker} "$@"`);
+    const checked = await checkAt(site, { check: { containers: ['navigation', 'mapping', 'bridge', 'gone'] } });
+    t.match(checked.of('container navigation'), { status: 'OK', message: 'runs in docker, healthy, restarts so far: 2' });
+    t.match(checked.of('container mapping'), { status: 'CRITICAL', message: /killed for want of memory/ });
+    t.match(checked.of('container bridge'), { status: 'CRITICAL', message: /again and again \(17 restarts/ });
+    t.match(checked.of('container gone'), { status: 'CRITICAL', message: 'docker and podman know no such container' });
+    engine.close();
+    engine.closeAllConnections();
+    const down = await checkAt(site, { check: { containers: ['navigation'] } });
+    t.match(down.of('container navigation'), {
+      status: 'CRITICAL',
+      message: /Cannot connect to the Docker daemon/,
+      remedy: /systemctl start docker/,
+    });
+  },
+);
+
+t.test('an engine that talks of something else', async (t) => {
+  const site = place(t);
+  provide(site, 'docker', 'echo "[]"; echo "error: no such object: web" >&2; exit 1');
+  provide(site, 'podman', 'echo "Emulate Docker CLI using podman."');
+  const checked = await checkAt(site, { check: { containers: ['web'] } });
+  t.match(checked.of('container web'), { status: 'UNKNOWN', message: /podman: / }, 'what cannot be understood is not taken for an answer');
+});

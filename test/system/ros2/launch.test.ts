@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import * as generated from '../../../src/ros/interfaces.generated.ts';
+import { tailFolder } from '../../../src/store/tail.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
+import { ROOT } from '../../../testkit/service.ts';
+
+// The ament packages built and launched with the ROS 2 that is sourced.
+
+const sourced = process.env['AMENT_PREFIX_PATH'] !== undefined && spawnSync('ros2', ['--help']).status === 0;
+const skip = sourced ? networkUnavailable() : 'needs a sourced ROS 2';
+const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
+
+t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
+  const folder = temporaryFolder(t);
+  const prefix = join(folder, 'install');
+  const env = {
+    ...process.env,
+    AMENT_PREFIX_PATH: `${prefix}:${process.env['AMENT_PREFIX_PATH']}`,
+    ROS_LOG_DIR: join(folder, 'log'),
+    NODE_OPTIONS: '',
+    EDGE_HEALTH_HOME: '',
+  };
+  const run = (program: string, ...args: string[]): string => {
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env, cwd: folder });
+    if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${status}\n${stdout}\n${stderr}`);
+    return stdout;
+  };
+
+  await t.test('both packages build with plain cmake', async (t) => {
+    for (const name of ['edge_health_interfaces', 'edge_health']) {
+      const build = join(folder, name);
+      run('cmake', '-S', join(ROOT, 'ros2', name), '-B', build, `-DCMAKE_INSTALL_PREFIX=${prefix}`, '-DBUILD_TESTING=OFF');
+      run('cmake', '--build', build);
+      run('cmake', '--install', build);
+    }
+    t.same(run('ros2', 'pkg', 'executables', 'edge_health').trim().split('\n'), [
+      'edge_health edge-health',
+      'edge_health edge_health_node',
+    ]);
+    t.match(
+      run('ros2', 'interface', 'show', 'edge_health_interfaces/msg/HealthStatus'),
+      /^float64 cpu_percent .*\n(?:.*\n)*string timestamp /m,
+    );
+    t.match(run('ros2', 'run', 'edge_health', 'edge-health', 'version'), /^edge-health \d/);
+  });
+
+  await t.test('its generator gives our types the hashes that we announce', async (t) => {
+    const ours = new Map(Object.values(generated).flatMap((type) => ('typeHash' in type ? [[type.rosName, type.typeHash] as const] : [])));
+    const descriptions = globSync(`${prefix}/share/edge_health_interfaces/{msg,srv}/*.json`);
+    if (process.env['ROS_DISTRO'] === 'humble') return t.equal(descriptions.length, 0, 'Humble has no type hashes');
+    t.equal(descriptions.length, 4);
+    for (const file of descriptions) {
+      const { type_hashes } = JSON.parse(readFileSync(file, 'utf8')) as { type_hashes: { type_name: string; hash_string: string }[] };
+      for (const { type_name, hash_string } of type_hashes) t.equal(ours.get(type_name), hash_string, type_name);
+    }
+    return undefined;
+  });
+
+  await t.test('ros2 launch --show-args explains the arguments', async (t) => {
+    const shown = run('ros2', 'launch', 'edge_health', 'multi_node_monitoring.launch.py', '--show-args');
+    for (const role of ROLES)
+      t.match(shown, `'${role}_config':\n        Configuration file of ${role}.\n        (default: '${prefix}/share/`);
+    for (const name of ['nodes', 'namespaces', 'data_folder']) t.match(shown, `'${name}':`);
+  });
+
+  /** Launches in a network of its own until the output has all of `patterns`, then Ctrl-C; the whole output. */
+  const launch = async (t: Test, patterns: readonly RegExp[], ...args: string[]): Promise<string> => {
+    const network = new Network();
+    t.teardown(() => network.dispose());
+    const data = temporaryFolder(t);
+    const child = network
+      .host()
+      .spawn('ros2', ['launch', 'edge_health', 'multi_node_monitoring.launch.py', `data_folder:=${data}`, ...args], {
+        env,
+        cwd: folder,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+    let output = '';
+    let interrupted = false;
+    const interrupt = (): void => {
+      // Once: each further one makes launch write a line, which would be another one.
+      if (!interrupted) child.kill('SIGINT');
+      interrupted = true;
+    };
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        if (patterns.every((pattern) => pattern.test(output))) interrupt();
+      });
+    }
+    const tooLong = setTimeout(interrupt, 60_000);
+    await once(child, 'close');
+    clearTimeout(tooLong);
+    for (const pattern of patterns) t.match(output, pattern);
+    // What they keep in memory outlives them.
+    for (const tail of globSync(`${data}/data/*`)) rmSync(tailFolder(tail, {}), { recursive: true });
+    return output;
+  };
+
+  await t.test('one process a role, each with its configuration; Ctrl-C ends them', async (t) => {
+    const output = await launch(
+      t,
+      ROLES.map((role) => new RegExp(`\\[${role}-\\d\\] notice: edge-health .* is running; .*/config/${role}_config\\.yaml`)),
+    );
+    for (const role of ROLES) t.match(output, new RegExp(`\\[${role}-\\d\\]: process has finished cleanly`));
+  });
+
+  await t.test('a subset, in namespaces, with another file; what cannot run is not tried again', async (t) => {
+    const broken = join(folder, 'broken.yaml');
+    writeFileSync(broken, 'node_name: 7up\n');
+    const output = await launch(
+      t,
+      [/\[actuator_node-\d\] notice: edge-health .* is running/, /sensor_node is not started again: its own log says what to change/],
+      ...['nodes:=sensor_node,actuator_node', 'namespaces:=true', 'sensor_node_config:=broken.yaml'],
+    );
+    t.match(output, `${broken}:1:12: node_name: found "7up"`);
+    t.match(output, '-r __ns:=/sensor_node', 'as the command that died is shown');
+    t.notMatch(output, /edge_brain/);
+  });
+});

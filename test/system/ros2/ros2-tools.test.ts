@@ -1,0 +1,141 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { Alert } from '../../../src/core/alert.ts';
+import type { StatusDocument } from '../../../src/http/api/schema.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { type Host, Network } from '../../../testkit/network/network.ts';
+import { HostService } from '../../../testkit/network/service-on-host.ts';
+import { ROOT } from '../../../testkit/service.ts';
+import { buildInterfaces, middlewares, type Ros, ros2, ros2Unavailable } from './support/ros2.ts';
+
+/** What a robotics engineer types, with the ROS 2 that is sourced: against the service on each of its transports. */
+
+const skip = ros2Unavailable();
+
+const SUBSCRIBER = `
+import math, sys, rclpy
+from rclpy.qos import QoSProfile, DurabilityPolicy
+from edge_health_interfaces.msg import HealthStatus
+rclpy.init()
+node = rclpy.create_node('listener')
+count = 0
+def heard(status):
+    global count
+    count += 1
+    assert status.status in ('OK', 'WARNING', 'CRITICAL', 'UNKNOWN'), status
+    assert status.timestamp.endswith('Z') and 0 <= status.memory_percent <= 100
+    print(status.node_name, flush=True)
+node.create_subscription(HealthStatus, '/health_status', heard, QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+while count < 3:
+    rclpy.spin_once(node, timeout_sec=1.0)
+`;
+
+const CALLER = `
+import rclpy
+from edge_health_interfaces.srv import SafeShutdown
+rclpy.init()
+node = rclpy.create_node('caller')
+client = node.create_client(SafeShutdown, '/safe_shutdown')
+assert client.wait_for_service(timeout_sec=15.0)
+for timeout in (0.0, float('nan'), 10.0):
+    future = client.call_async(SafeShutdown.Request(reason='USER_REQUEST', requested_by='rclpy', timeout=timeout))
+    rclpy.spin_until_future_complete(node, future, timeout_sec=10.0)
+    print(future.result().success, future.result().message, flush=True)
+`;
+
+/** All of it against one service. */
+async function engineer(t: Test, host: Host, ros: Ros, middleware: string, service: HostService): Promise<void> {
+  const run = (...args: string[]): Promise<string> => ros2(host, ros, middleware, args);
+  const status = await run('topic', 'echo', '--once', '/health_status', 'edge_health_interfaces/msg/HealthStatus');
+  t.match(
+    status,
+    /cpu_percent: [\d.]+\nmemory_percent: [\d.]+\ndisk_percent: [\d.]+\ntemperature: .*\nstatus: \w+\nnode_name: health_monitor\n/,
+  );
+  const alert = await run('topic', 'echo', '--once', '--qos-durability', 'transient_local', '/alerts', 'edge_health_interfaces/msg/Alert');
+  t.match(alert, /alert_id: health_monitor\/(cpu|memory)_percent\/\w+\n/, 'an alert of before is still told');
+  t.match(await run('topic', 'echo', '--once', '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray'), /name: 'health_monitor: CPU usage'/);
+
+  const nodes = (await run('node', 'list', '--no-daemon', '--spin-time', '3')).trim().split('\n');
+  for (const name of ['/health_monitor', '/threshold_monitor', '/alert_publisher', '/safe_shutdown']) t.ok(nodes.includes(name), name);
+  const info = await run('topic', 'info', '-v', '/health_status', '--no-daemon', '--spin-time', '3');
+  t.match(info, /Publisher count: 1\n\nNode name: health_monitor\n/);
+  t.match(info, /Reliability: RELIABLE\n.*History.*\n\s*Durability: TRANSIENT_LOCAL/);
+  const rate = /average rate: ([\d.]+)/.exec(await ros2(host, ros, middleware, ['topic', 'hz', '/health_status'], 8));
+  t.ok(Math.abs(Number(rate?.[1]) - 1) < 0.05, `${rate?.[1]} Hz`);
+
+  const called = await run(
+    'service',
+    'call',
+    '/safe_shutdown',
+    'edge_health_interfaces/srv/SafeShutdown',
+    '{reason: BOREDOM, requested_by: me, timeout: 1}',
+  );
+  t.match(called, /success=False, message='refused: reason: found "BOREDOM"/);
+  const script = (name: string, text: string): string => {
+    const file = join(ros.folder, name);
+    writeFileSync(file, text);
+    return file;
+  };
+  t.equal(await run('python3', script('subscriber.py', SUBSCRIBER)), 'health_monitor\n'.repeat(3));
+  const replies = (await run('python3', script('caller.py', CALLER))).trim().split('\n');
+  t.match(replies, [/^False .*timeout: found 0/, /^False .*timeout: found NaN/, /^True accepted: dry-run for USER_REQUEST/]);
+
+  const robot = '{node_name: robot2, status: OK, cpu_percent: 12.5, timestamp: "2026-01-01T00:00:00Z"}';
+  await run(
+    'topic',
+    'pub',
+    '-t',
+    '3',
+    '-w',
+    '1',
+    '--qos-durability',
+    'transient_local',
+    '/health_status',
+    'edge_health_interfaces/msg/HealthStatus',
+    robot,
+  );
+  await service.untilGet<{ data: Alert[] }>('/alerts?node=robot2&metric=health_status&resolved=false', ({ data }) => data.length === 1);
+}
+
+t.test('with ROS 2', { skip, timeout: 900_000 }, async (t) => {
+  const folder = temporaryFolder(t);
+  const environment = buildInterfaces(folder);
+  const ros: Ros = { environment, folder };
+  const prepared = temporaryFolder(t);
+
+  await t.test('ros-setup prepares it, and says the second time that it is there', async (t) => {
+    for (const said of [/is prepared/, /already prepared/]) {
+      const args = ['ros-setup', '--data', prepared];
+      const { status, stdout, stderr } = spawnSync(join(ROOT, 'bin/edge-health'), args, { encoding: 'utf8', env: process.env });
+      t.equal(status, 0, stderr);
+      t.match(stdout, said);
+    }
+  });
+
+  for (const transport of ['embedded', 'rclnodejs'] as const) {
+    for (const middleware of middlewares()) {
+      await t.test(`${transport} and ${middleware}`, async (t) => {
+        const network = new Network();
+        t.teardown(() => network.dispose());
+        const host = network.host();
+        const config = {
+          // What was prepared is found there, and nobody else uses it.
+          storage: { path: prepared },
+          ros: { transport: transport === 'embedded' ? 'embedded' : 'auto' },
+          // Memory is always in use.
+          thresholds: { memory: { warning: 0.1, critical: 99.9 } },
+          alerts: { raise_after_seconds: 0 },
+          safe_shutdown: { action: 'dry-run' },
+        };
+        const variables = { ...process.env, RMW_IMPLEMENTATION: middleware, ROS_DOMAIN_ID: '0', FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4' };
+        const service = await HostService.start(host, temporaryFolder(t), { config, environment: variables });
+        const { ros: state } = await service.untilGet<StatusDocument>('/status', (status) => status.ros.transport !== 'off');
+        t.equal(state.transport, transport, state.reason);
+        await engineer(t, host, ros, middleware, service);
+        await service.end();
+      });
+    }
+  }
+});

@@ -1,0 +1,165 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Test } from 'tap';
+import { stringify } from 'yaml';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { temporaryFolder } from '../service.ts';
+import { type BootOptions, Container } from './container.ts';
+import { builtPackage } from './package.ts';
+
+export const UNIT = 'edge-health.service';
+export const CONFIG = '/etc/edge-health/edge_health_config.yaml';
+export const STATE = '/var/lib/edge-health';
+/** Where the debugger of Node listens in it once `DEBUGGER` is a drop-in of the unit. */
+const DEBUGGER_PORT = 9229;
+export const DEBUGGER = `[Service]\nEnvironment=NODE_OPTIONS=--inspect=127.0.0.1:${DEBUGGER_PORT}\n`;
+/** A configuration with which an alert is open from the first sample on, on any machine. */
+export const ALERTING = { thresholds: { memory: { warning: 0.1, critical: 99.9 } }, alerts: { raise_after_seconds: 0 } };
+
+/** File of a drop-in of the unit. */
+export const dropIn = (name: string): string => `/etc/systemd/system/${UNIT}.d/${name}.conf`;
+
+export interface ApplianceOptions extends Omit<BootOptions, 'installed'> {
+  /** Instead of this checkout's package. */
+  readonly installed?: string;
+  /** Instead of the package's configuration. */
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+/** A machine with the package installed. */
+export class Appliance {
+  readonly machine: Container;
+
+  constructor(machine: Container) {
+    this.machine = machine;
+  }
+
+  /** Boots one, and waits until the service has measured something. */
+  static async boot(t: Pick<Test, 'teardown'>, options: ApplianceOptions): Promise<Appliance> {
+    const { config, ...boot } = options;
+    const installed = options.installed ?? (await builtPackage()).file;
+    const files = { ...options.files, ...(config ? { [CONFIG]: stringify(config) } : {}) };
+    const appliance = new Appliance(await Container.boot(t, { ...boot, installed, files }));
+    await appliance.measures();
+    return appliance;
+  }
+
+  /** Waits until /health answers with a sample. */
+  measures(seconds = 30): Promise<HealthStatus> {
+    return this.machine
+      .untilJson<HealthStatus>('/health', ({ timestamp }) => timestamp !== undefined, seconds)
+      .catch(async (error: Error) => {
+        throw new Error(`${error.message}\n${await this.machine.journal(UNIT)}`);
+      });
+  }
+
+  async mainPid(): Promise<number> {
+    return Number(await this.machine.show(UNIT, 'MainPID'));
+  }
+
+  async restarts(): Promise<number> {
+    return Number(await this.machine.show(UNIT, 'NRestarts'));
+  }
+
+  /** WatchdogSec of the unit. */
+  async watchdogSeconds(): Promise<number> {
+    const bus = ['busctl', 'get-property', 'org.freedesktop.systemd1', '/org/freedesktop/systemd1/unit/edge_2dhealth_2eservice'];
+    const answer = await this.machine.sh([...bus, 'org.freedesktop.systemd1.Service', 'WatchdogUSec'].join(' '));
+    return Number(answer.split(' ')[1]) / 1e6;
+  }
+
+  /** Sends a signal to the service's main process alone. */
+  async signal(signal: 'KILL' | 'STOP' | 'HUP'): Promise<void> {
+    await this.machine.sh(`kill -${signal} ${await this.mainPid()}`);
+  }
+
+  status(): Promise<StatusDocument> {
+    return this.machine.json<StatusDocument>('/status');
+  }
+
+  /** The open alerts about the metric; there is at most one at a time. */
+  async openAlerts(metric: string): Promise<Alert[]> {
+    return (await this.machine.json<{ data: Alert[] }>(`/alerts?resolved=false&metric=${metric}`)).data;
+  }
+
+  async openAlertIds(metric: string): Promise<string[]> {
+    return (await this.openAlerts(metric)).map(({ alert_id }) => alert_id);
+  }
+
+  /** Waits for an open alert about the metric. */
+  async alerted(metric: string): Promise<Alert> {
+    const path = `/alerts?resolved=false&metric=${metric}`;
+    return (await this.machine.untilJson<{ data: Alert[] }>(path, ({ data }) => data.length > 0)).data[0] as Alert;
+  }
+
+  /** The time stamps of the last hour's history, oldest first, in ms. */
+  async history(): Promise<number[]> {
+    const { data } = await this.machine.json<{ data: HealthStatus[] }>('/health/history?hours=1&limit=10000&order=asc');
+    return data.map(({ timestamp }) => Date.parse(timestamp));
+  }
+
+  /** Waits until a process that began after `sinceMs` serves a sample of its own; how many seconds after that it was so. */
+  async backAfter(sinceMs: number, seconds: number): Promise<number> {
+    const url = await this.machine.url();
+    await this.machine.until(
+      async () => {
+        try {
+          const [status, health] = await Promise.all(
+            ['/status', '/health'].map(async (path) => (await fetch(url + path, { signal: AbortSignal.timeout(1000) })).json()),
+          );
+          return Date.parse((status as StatusDocument).started) > sinceMs && Date.parse((health as HealthStatus).timestamp) > sinceMs;
+        } catch {
+          return false; // Nobody answers, or not in time.
+        }
+      },
+      seconds,
+      () => 'the service is not back',
+    );
+    return (Date.now() - sinceMs) / 1000;
+  }
+
+  /** Evaluates JavaScript in the service's event loop, and waits for no answer: there may never be one. The unit needs `DEBUGGER`. */
+  async inject(code: string): Promise<void> {
+    const targets = (await (await this.machine.http('/json/list', DEBUGGER_PORT)).json()) as { webSocketDebuggerUrl: string }[];
+    const socket = new WebSocket((targets[0] as { webSocketDebuggerUrl: string }).webSocketDebuggerUrl);
+    await new Promise((resolve, reject) => {
+      socket.onopen = resolve;
+      socket.onerror = () => reject(new Error('the debugger does not answer'));
+    });
+    socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: code } }));
+    await new Promise<void>((resolve) => {
+      socket.onmessage = () => resolve();
+      setTimeout(resolve, 200);
+    });
+    socket.close();
+  }
+
+  /** Asserts that no database had to be set aside, and that SQLite finds nothing wrong with this one. Stops the service where it runs. */
+  async storeIsWhole(t: Test): Promise<void> {
+    const { machine } = this;
+    if (machine.isUp && (await machine.run(['systemctl', 'is-active', UNIT])).code === 0) {
+      t.same((await this.status()).storage.set_aside, [], 'no damaged store was set aside');
+      await machine.systemctl('stop', UNIT);
+      t.equal(await machine.show(UNIT, 'Result'), 'success', 'it ends as asked');
+    }
+    const folder = temporaryFolder();
+    try {
+      const copy = join(folder.path, 'state');
+      mkdirSync(copy);
+      await machine.copyOut(STATE, copy);
+      const db = new DatabaseSync(join(copy, 'edge-health.db'));
+      t.same(db.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }], 'the store is whole');
+      db.close();
+    } finally {
+      folder.remove();
+    }
+  }
+}
+
+/** The longest time between two neighbours, in seconds. */
+export function longestGapSeconds(timesMs: readonly number[]): number {
+  return Math.max(0, ...timesMs.slice(1).map((time, index) => (time - (timesMs[index] as number)) / 1000));
+}

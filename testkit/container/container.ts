@@ -1,0 +1,277 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { addNamespace, removeNamespace } from '../network/namespaces.ts';
+import { Host } from '../network/network.ts';
+import { type Finished, finish } from './finish.ts';
+import { rootFilesystem, type Suite } from './images.ts';
+import { Supervision } from './supervision.ts';
+
+const RELAY = join(import.meta.dirname, 'relay.ts');
+/** On a disk, not in memory: what a service writes and when is part of what is tested. */
+const FOLDERS = '/var/tmp';
+const BOOT_SECONDS = 90;
+const POLL_MS = 50;
+/** systemd-nspawn's exit status when the container has shut itself down. */
+const POWERED_OFF = 0;
+
+export interface BootOptions {
+  readonly suite: Suite;
+  /** A .deb that is installed already when it boots. */
+  readonly installed?: string;
+  /** A disk of its own for a folder; `cutPower` loses what was not written to it yet, and it can be filled. */
+  readonly disk?: { readonly path: string; readonly megabytes: number };
+  /** Files that are there before it boots: text by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** A host of a test network, whose interfaces the container has; by default it has only its loopback, with multicast. */
+  readonly host?: Host;
+}
+
+export interface RunOptions {
+  /** Root by default. */
+  readonly user?: string;
+  /** After which it is killed; 60 by default. */
+  readonly timeoutSeconds?: number;
+  readonly input?: string | Buffer;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** How a container ended: it powered itself off (or halted), or it was killed. */
+export type Ending = 'powered off' | 'killed';
+
+const pause = (ms: number): Promise<void> => new Promise((later) => setTimeout(later, ms));
+
+/** A throw-away machine: a Debian whose process 1 is a real systemd, in namespaces and control groups of its own. */
+export class Container {
+  readonly suite: Suite;
+  /** Its network, in which programs of this machine can run as well: a DDS peer, for instance. */
+  readonly host: Host;
+  readonly #supervision: Supervision;
+  readonly #isHostOurs: boolean;
+  readonly #relays = new Map<number, { readonly url: string; readonly process: ChildProcess }>();
+
+  private constructor(suite: Suite, host: Host, isHostOurs: boolean, supervision: Supervision) {
+    this.suite = suite;
+    this.host = host;
+    this.#isHostOurs = isHostOurs;
+    this.#supervision = supervision;
+  }
+
+  /** Boots one; it is gone when the test ends, however it ends. */
+  static async boot(t: Pick<Test, 'teardown'>, options: BootOptions): Promise<Container> {
+    const lower = await rootFilesystem(options.suite, options.installed ?? null);
+    const host = options.host ?? new Host(addNamespace('appliance'));
+    const folder = mkdtempSync(join(FOLDERS, 'edge-health-test-'));
+    const supervision = await Supervision.start({ folder, lower, network: host.name, disk: options.disk ?? null });
+    const container = new Container(options.suite, host, options.host === undefined, supervision);
+    t.teardown(() => container.stop());
+    for (const [path, text] of Object.entries(options.files ?? {})) await container.write(path, text);
+    await container.bootAgain();
+    return container;
+  }
+
+  /** Boots it on the file system that it left behind, and waits until systemd has started everything. */
+  async bootAgain(): Promise<void> {
+    const { starts } = this;
+    this.#supervision.tell('boot');
+    await this.waitForBoot(starts);
+  }
+
+  /** Waits until it has been started more than `starts` times, and systemd has started everything. */
+  async waitForBoot(starts: number): Promise<void> {
+    await this.until(
+      async () => {
+        if (this.#supervision.endStatus !== null && this.starts > starts) throw new Error(`it ended while booting:\n${this.console}`);
+        if (this.starts <= starts || this.pid1 === null) return false;
+        const { code, stdout } = await this.run(['systemctl', 'is-system-running', '--wait']);
+        return stdout.trim() === 'running' || (stdout.trim() === 'degraded' && code === 1);
+      },
+      BOOT_SECONDS,
+      () => `it has not booted:\n${this.console}`,
+    );
+  }
+
+  /** How often it has been started, reboots included. */
+  get starts(): number {
+    return this.#supervision.starts;
+  }
+
+  get isUp(): boolean {
+    return this.#supervision.isUp;
+  }
+
+  /** What systemd wrote to the console, for messages of failed tests. */
+  get console(): string {
+    try {
+      return readFileSync(join(this.folder, 'console'), 'utf8');
+    } catch {
+      return '';
+    }
+  }
+
+  /** Its process 1 as a process of this machine; null while there is none. */
+  get pid1(): number | null {
+    return this.#supervision.pid1;
+  }
+
+  /** Where its file system is put together, in a mount namespace of its own. */
+  get folder(): string {
+    return this.#supervision.folder;
+  }
+
+  /** Runs a program in it to its end. While it is off: on its file system alone. */
+  run(argv: readonly string[], options: RunOptions = {}): Promise<Finished> {
+    const [program, ...args] = this.command(argv, options);
+    return finish(program as string, args, options.input, options.timeoutSeconds ?? 60);
+  }
+
+  /** The same with a shell's script; its standard output without the last line break. Throws when it fails. */
+  async sh(script: string, options: RunOptions = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.run(['sh', '-euc', script], options);
+    if (code !== 0) throw new Error(`${script}: ended with ${code}\n${stderr}${stdout}`);
+    return stdout.trimEnd();
+  }
+
+  /** The program and arguments that run a program in it, for `spawn`. */
+  command(argv: readonly string[], { user, environment = {} }: RunOptions = {}): string[] {
+    const variables = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', SYSTEMD_PAGER: '', SYSTEMD_COLORS: '0', ...environment };
+    const env = ['env', '-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)];
+    // Not through PAM, which would open a session; with the user's own group and those it is a member of.
+    const as = user === undefined ? [] : ['chroot', `--userspec=${user}:`, '/'];
+    const pid = this.pid1;
+    const enter =
+      pid === null
+        ? ['nsenter', '--target', String(this.#supervision.pid), '--mount', 'chroot', join(this.folder, 'root')]
+        : ['nsenter', '--target', String(pid), '--all', '--'];
+    return [...enter, ...env, ...as, ...argv];
+  }
+
+  /** `systemctl` with these arguments; its standard output. Throws when it fails. */
+  async systemctl(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(['systemctl', ...args]);
+    if (code !== 0) throw new Error(`systemctl ${args.join(' ')}: ended with ${code}\n${stderr}${stdout}`);
+    return stdout.trimEnd();
+  }
+
+  /** A property of a unit as `systemctl show` tells it. */
+  show(unit: string, property: string): Promise<string> {
+    return this.systemctl('show', '--value', '--property', property, unit);
+  }
+
+  /** The messages of a unit in the journal, and systemd's about it, of every boot; one a line. */
+  async journal(unit: string, ...args: string[]): Promise<string> {
+    return (await this.run(['journalctl', '--no-pager', '--quiet', '--output=cat', '--unit', unit, ...args])).stdout;
+  }
+
+  async read(path: string): Promise<string> {
+    const { code, stdout, stderr } = await this.run(['cat', path]);
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  }
+
+  async write(path: string, content: string | Buffer, mode = '644'): Promise<void> {
+    await this.sh(`mkdir -p "$(dirname '${path}')"; cat > '${path}'; chmod ${mode} '${path}'`, { input: content });
+  }
+
+  /** Copies a file of this machine into it. */
+  copyIn(file: string, path: string): Promise<void> {
+    return this.write(path, readFileSync(file));
+  }
+
+  /** Copies a folder of it to this machine, while it runs or after its end. */
+  async copyOut(path: string, folder: string): Promise<void> {
+    const [program, ...args] = this.command(['tar', '-C', path, '-c', '.']);
+    const reader = spawn(program as string, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const writer = spawn('tar', ['-C', folder, '-x'], { stdio: ['pipe', 'inherit', 'inherit'] });
+    reader.stdout.pipe(writer.stdin);
+    const [[read], [written]] = await Promise.all([once(reader, 'close'), once(writer, 'close')]);
+    if (read !== 0 || written !== 0) throw new Error(`${path} could not be copied: ${read}, ${written}`);
+  }
+
+  /** Where a port of the container's loopback can be reached from this machine: http://127.0.0.1:<port>. Outlives reboots. */
+  async url(port = 5000): Promise<string> {
+    const known = this.#relays.get(port);
+    if (known) return known.url;
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port to relay from');
+    const [program, args] = this.host.command(process.execPath, [RELAY, String(port)]);
+    const relay = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    relay.send('server', server);
+    await once(relay, 'message');
+    server.close();
+    const url = `http://127.0.0.1:${address.port}`;
+    this.#relays.set(port, { url, process: relay });
+    return url;
+  }
+
+  /** A GET of the service in it. Rejects when nobody answers. */
+  async http(path: string, port = 5000): Promise<Response> {
+    return fetch((await this.url(port)) + path, { signal: AbortSignal.timeout(10_000) });
+  }
+
+  async json<T = Record<string, unknown>>(path: string): Promise<T> {
+    return (await (await this.http(path)).json()) as T;
+  }
+
+  /** Asks until the answer satisfies; nobody answering does not. Throws with the last answer otherwise. */
+  async untilJson<T>(path: string, satisfied: (body: T) => boolean, seconds = 20): Promise<T> {
+    let last: T | undefined;
+    await this.until(
+      async () => {
+        last = undefined;
+        last = await this.json<T>(path).catch(() => undefined);
+        return last !== undefined && satisfied(last);
+      },
+      seconds,
+      () => `${path} is ${JSON.stringify(last)?.slice(0, 2000)}`,
+    );
+    return last as T;
+  }
+
+  /** Waits until something holds; throws with the complaint when it does not in time. */
+  async until(holds: () => boolean | Promise<boolean>, seconds: number, complaint: () => string = () => 'it does not hold'): Promise<void> {
+    const deadline = performance.now() + seconds * 1000;
+    while (!(await holds())) {
+      if (performance.now() > deadline) throw new Error(`after ${seconds} s ${complaint()}`);
+      if (this.#supervision.hasEnded) throw new Error('the container is gone');
+      await pause(POLL_MS);
+    }
+  }
+
+  /** `systemctl reboot`, until it has booted again. */
+  async reboot(): Promise<void> {
+    const { starts } = this;
+    await this.run(['systemctl', '--no-block', 'reboot']);
+    await this.waitForBoot(starts);
+  }
+
+  /** Waits for its end; null when it has not come. A reboot is none. */
+  async waitForEnd(seconds: number): Promise<Ending | null> {
+    try {
+      await this.until(() => this.#supervision.endStatus !== null, seconds);
+    } catch {
+      return null;
+    }
+    return this.#supervision.endStatus === POWERED_OFF ? 'powered off' : 'killed';
+  }
+
+  /** Every process of it ends at once; what its disk (see `disk`) had not been given to write by then is lost. */
+  async cutPower(): Promise<void> {
+    const { cuts } = this.#supervision;
+    this.#supervision.tell('cut');
+    await this.until(() => this.#supervision.cuts > cuts, 20);
+  }
+
+  /** Takes it away: processes, mounts, control groups, network, folder. */
+  async stop(): Promise<void> {
+    for (const { process: relay } of this.#relays.values()) if (relay.connected) relay.disconnect();
+    this.#relays.clear();
+    await this.#supervision.stop();
+    if (this.#isHostOurs) removeNamespace(this.host.name);
+  }
+}

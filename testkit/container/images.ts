@@ -1,0 +1,35 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { networkUnavailable } from '../network/network.ts';
+
+const execute = promisify(execFile);
+const PROGRAM = join(import.meta.dirname, 'images.sh');
+
+/** The Debian releases that the appliance is proven on: 12 and 13. */
+export const SUITES = ['bookworm', 'trixie'] as const;
+export type Suite = (typeof SUITES)[number];
+
+const NEEDED: readonly (readonly [program: string, packageName: string])[] = [
+  ['debootstrap', 'debootstrap'],
+  ['systemd-nspawn', 'systemd-container'],
+  ['mkfs.ext4', 'e2fsprogs'],
+  ['ps', 'procps'],
+];
+
+/** Why no containers can be booted here; false when they can. Made for tap's `skip`. */
+export function containersUnavailable(): string | false {
+  if (process.getuid?.() !== 0) return 'needs root, to boot containers';
+  const missing = NEEDED.filter(([program]) => spawnSync(program, ['--version']).error).map(([, packageName]) => packageName);
+  if (missing.length > 0) return `needs the Debian packages ${missing.join(' ')}`;
+  return networkUnavailable();
+}
+
+/**
+ * The layers of a minimal Debian with systemd, as overlayfs wants them; made at the first call, which needs a Debian mirror and a
+ * minute. With `deb` that package is installed in it, as `apt-get install` does where systemd is not running.
+ */
+export async function rootFilesystem(suite: Suite, deb: string | null = null): Promise<string> {
+  const { stdout } = await execute(PROGRAM, deb === null ? ['root', suite] : ['installed', suite, deb]);
+  return stdout.trim();
+}

@@ -1,0 +1,118 @@
+/**
+ * The embedded transport in a process of its own, driven by testkit/dds/graph-node.ts: takes commands as lines of JSON on standard
+ * input, prints what happens as lines of JSON on standard output, and ends when its input does.
+ */
+import { createInterface } from 'node:readline';
+import { EmbeddedTransport } from '../../src/ros/embedded/transport.ts';
+import { CONTEXT } from './contents.ts';
+import type { NodeCommand, NodeEvents, NodeOptions, NodeStream } from './graph-node.ts';
+
+const options = JSON.parse(process.argv[2] ?? '{}') as NodeOptions;
+const namespace = options.namespace ?? '/';
+const under = (name: string): string => `${namespace === '/' ? '' : namespace}/${name}`;
+
+function tell<Kind extends keyof NodeEvents>(event: Kind, what: NodeEvents[Kind]): void {
+  process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...what })}\n`);
+}
+
+const transport = new EmbeddedTransport({
+  place: { domainId: options.domainId ?? 0, discoveryRange: options.discoveryRange ?? 'SUBNET', staticPeers: options.staticPeers ?? [] },
+  names: {
+    namespace,
+    nodes: {
+      healthMonitor: 'health_monitor',
+      thresholdMonitor: 'threshold_monitor',
+      alertPublisher: 'alert_publisher',
+      safeShutdown: 'safe_shutdown',
+    },
+    topics: {
+      healthStatus: under('health_status'),
+      alerts: under('alerts'),
+      shutdownStatus: under('shutdown_status'),
+      diagnostics: '/diagnostics',
+    },
+    services: { safeShutdown: under('safe_shutdown') },
+  },
+  listener: {
+    onHealthStatus: (status) => tell('health', { status }),
+    onAlert: (alert) => tell('alert', { alert }),
+    onSafeShutdown: async (call, caller) => {
+      tell('call', { call, caller });
+      if (options.answerAfterMs) await new Promise((later) => setTimeout(later, options.answerAfterMs));
+      // The answer says whom it is for, so that one that went astray can be told.
+      return { success: call.timeout > 0, message: `${call.reason} for ${call.requested_by}` };
+    },
+  },
+  localNode: options.localNode ?? 'health_monitor',
+  gather: options.gather ?? true,
+  diagnostics: () => CONTEXT,
+  log: (level, message, fields = {}) => tell('log', { level, message, fields }),
+  monotonicSeconds: () => Number(process.hrtime.bigint()) / 1e9,
+  wallMilliseconds: () => Date.now(),
+});
+
+/** What a frozen process missed it does not make up for, as the service does not: its next number comes when it wakes. */
+function stream({ hz, count, id = 0, nodeName = options.localNode ?? 'health_monitor' }: NodeStream): void {
+  let number = 0;
+  let due = performance.now();
+  const next = (): void => {
+    number += 1;
+    const timestamp = new Date().toISOString();
+    transport.publishHealth({
+      cpu_percent: number,
+      memory_percent: null,
+      disk_percent: 0,
+      temperature: id,
+      status: 'OK',
+      node_name: nodeName,
+      timestamp,
+    });
+    tell('published', { id, number });
+    if (number === count) return;
+    due = Math.max(due + 1000 / hz, performance.now());
+    setTimeout(next, due - performance.now());
+  };
+  next();
+}
+
+async function obey(command: NodeCommand): Promise<void> {
+  switch (command.do) {
+    case 'health':
+      return transport.publishHealth(command.status);
+    case 'alert':
+      return transport.publishAlert(command.alert);
+    case 'shutdown':
+      return transport.publishShutdown(command.progress);
+    case 'stream':
+      return stream(command.stream);
+    case 'details': {
+      if (command.collect) globalThis.gc?.();
+      const { rss, heapUsed, external } = process.memoryUsage();
+      const { user, system } = process.cpuUsage();
+      tell('details', { ...transport.details(), rss_bytes: rss, heap_bytes: heapUsed + external, cpu_seconds: (user + system) / 1e6 });
+      return;
+    }
+    case 'stop':
+      await transport.stop();
+      process.exitCode = 0;
+      input.close();
+      process.stdin.destroy();
+  }
+}
+
+// A test that is gone wants nothing more; a process that keeps running after an error would hide it.
+process.stdout.on('error', () => process.exit(1));
+process.on('uncaughtException', (error) => {
+  tell('failed', { error: error.stack ?? String(error) });
+  process.exit(70);
+});
+const input = createInterface({ input: process.stdin });
+input.on('line', (line) => void obey(JSON.parse(line) as NodeCommand));
+process.stdin.once('end', () => process.exit(1));
+transport.start().then(
+  () => tell('ready', {}),
+  (error: Error) => {
+    tell('failed', { error: error.message });
+    process.exit(69);
+  },
+);

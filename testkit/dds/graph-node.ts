@@ -1,0 +1,129 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../src/core/shutdown.ts';
+import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
+import { EventProcess, type ProcessEnd, type ToldEvent } from '../event-process.ts';
+import type { Host } from '../network/network.ts';
+import { ROOT } from '../service.ts';
+
+/** How a node takes part; what is not said is as a service on its own has it. */
+export interface NodeOptions {
+  readonly domainId?: number;
+  readonly discoveryRange?: DiscoveryRange;
+  readonly staticPeers?: readonly string[];
+  /** Of its ROS nodes and topics. */
+  readonly namespace?: string;
+  /** `node_name` of its own statuses. */
+  readonly localNode?: string;
+  readonly gather?: boolean;
+  /** How long it thinks about a call of /safe_shutdown. */
+  readonly answerAfterMs?: number;
+}
+
+/** What the node does when told; see testkit/dds/graph-node-program.ts. */
+export type NodeCommand =
+  | { readonly do: 'health'; readonly status: HealthStatus }
+  | { readonly do: 'alert'; readonly alert: Alert }
+  | { readonly do: 'shutdown'; readonly progress: ShutdownProgress }
+  | { readonly do: 'stream'; readonly stream: NodeStream }
+  | { readonly do: 'details'; readonly collect: boolean }
+  | { readonly do: 'stop' };
+
+/** Health statuses whose `cpu_percent` counts from 1. */
+export interface NodeStream {
+  readonly hz: number;
+  readonly count: number;
+  /** Says which stream of this node it is: `temperature` of its statuses. */
+  readonly id?: number;
+  readonly nodeName?: string;
+}
+
+/** What the node tells, by `event`. */
+export interface NodeEvents {
+  ready: object;
+  /** What arrived from others. */
+  health: { readonly status: HealthStatus };
+  alert: { readonly alert: Alert };
+  call: { readonly call: ShutdownCall; readonly caller: ShutdownCaller };
+  log: { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
+  published: { readonly id: number; readonly number: number };
+  details: RosDetails & { readonly rss_bytes: number; readonly heap_bytes: number; readonly cpu_seconds: number };
+  failed: { readonly error: string };
+}
+
+export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = ToldEvent<NodeEvents, Kind>;
+
+/** A process of its own in a host, with the embedded transport in it and nothing else. It ends when this process does. */
+export class GraphNode extends EventProcess<NodeEvents> {
+  private constructor(process: ChildProcess) {
+    super(process, 'graph node', 30);
+    // One that has ended takes no commands; that it has, `ended` tells.
+    process.stdin?.on('error', () => {});
+  }
+
+  /** Resolves when it takes part in the graph. */
+  static async start(host: Host, options: NodeOptions = {}): Promise<GraphNode> {
+    const program = join(ROOT, 'testkit/dds/graph-node-program.ts');
+    const child = host.spawn(process.execPath, ['--expose-gc', program, JSON.stringify(options)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    const node = new GraphNode(child);
+    await node.waitFor('ready', () => true, 60);
+    return node;
+  }
+
+  tell(command: NodeCommand): void {
+    this.process.stdin?.write(`${JSON.stringify(command)}\n`);
+  }
+
+  publishHealth(status: HealthStatus): void {
+    this.tell({ do: 'health', status });
+  }
+
+  publishAlert(alert: Alert): void {
+    this.tell({ do: 'alert', alert });
+  }
+
+  publishShutdown(progress: ShutdownProgress): void {
+    this.tell({ do: 'shutdown', progress });
+  }
+
+  /** Begins to publish; several streams may run at once. */
+  stream(stream: NodeStream): void {
+    this.tell({ do: 'stream', stream });
+  }
+
+  /** As they are now; `collect`: after a garbage collection, so that memory means what is in use. */
+  async details({ collect = false } = {}): Promise<NodeEvent<'details'>> {
+    const before = this.all('details').length;
+    this.tell({ do: 'details', collect });
+    const found = await this.waitForCount('details', before + 1, () => true, 60);
+    return found[before] as NodeEvent<'details'>;
+  }
+
+  /** Waits until the details are as wanted; throws with the last ones when they are not in time. */
+  async detailsUntil(satisfied: (details: NodeEvent<'details'>) => boolean, seconds = 30): Promise<NodeEvent<'details'>> {
+    const deadline = Date.now() + seconds * 1000;
+    for (;;) {
+      const details = await this.details();
+      if (satisfied(details)) return details;
+      if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.account()}`);
+      await new Promise((later) => setTimeout(later, 100));
+    }
+  }
+
+  /** It takes its leave of the others and ends. */
+  stop(): Promise<ProcessEnd> {
+    if (!this.hasEnded) this.tell({ do: 'stop' });
+    return this.ended;
+  }
+
+  /** It leaves without a word. */
+  kill(): Promise<ProcessEnd> {
+    if (!this.hasEnded) this.signal('SIGKILL');
+    return this.ended;
+  }
+}

@@ -1,0 +1,75 @@
+import type { GraphNode } from './graph-node.ts';
+import type { Peer, PeerEvent } from './peers.ts';
+
+/** What became of counted health statuses: which numbers arrived, and which had been published when. */
+
+export type Arrival = PeerEvent<'sample'>;
+
+export const numberOf = ({ data }: Arrival): number => Number(data['cpu_percent']);
+
+/** The health statuses that a peer received, in the order of their arrival. */
+export function arrivalsAt(peer: Peer): Arrival[] {
+  return peer.all('sample').filter(({ topic }) => topic.endsWith('/health_status'));
+}
+
+/** `from` to `to`, both included. */
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
+}
+
+/** Which of the numbers from..to are not among those found. */
+export function missing(found: readonly number[], from: number, to: number): number[] {
+  const known = new Set(found);
+  return range(from, to).filter((number) => !known.has(number));
+}
+
+/** The number of the stream's last status that was out at a moment of the wall clock; 0: none. */
+export function publishedUntil(node: GraphNode, wallMs: number, stream = 0): number {
+  return node.all('published').findLast(({ id, wall_ms }) => id === stream && wall_ms <= wallMs)?.number ?? 0;
+}
+
+/** Waits until a peer has a status of the stream with this number or a later one. */
+export function reached(peer: Peer, number: number, seconds: number): Promise<Arrival> {
+  return peer.waitFor('sample', (sample) => sample.topic.endsWith('/health_status') && numberOf(sample) >= number, seconds);
+}
+
+export const wait = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
+
+/** A number, and when it was published or arrived: milliseconds of the wall clock. */
+export interface Counted {
+  readonly number: number;
+  readonly ms: number;
+}
+
+/** What a disturbance cost. */
+export interface Outage {
+  /** Numbers that never arrived, ascending. */
+  readonly gone: readonly number[];
+  /** From the disturbance to the first arrival behind the last one that is gone; 0: nothing is. */
+  readonly backSeconds: number;
+  /** Whether only numbers are gone that keep last 10 had dropped by then, and none that arrived in peace before. */
+  readonly isWithinPromise: boolean;
+}
+
+const DEPTH = 10;
+/** Between what happens in one process and what another one notes of it. */
+const TOLERANCE_MS = 300;
+
+/** Judges a stream up to `last`, that was disturbed at a moment of the wall clock. */
+export function outageOf(published: readonly Counted[], arrived: readonly Counted[], disturbedMs: number, last: number): Outage {
+  const until = (ms: number): number => published.findLast((entry) => entry.ms <= ms)?.number ?? 0;
+  const numbers = arrived.map(({ number }) => number);
+  const gone = missing(numbers, Math.min(...numbers), last);
+  const [first, final] = [gone[0], gone.at(-1)];
+  if (first === undefined || final === undefined) return { gone, backSeconds: 0, isWithinPromise: true };
+  const backMs = arrived.find(({ number }) => number > final)?.ms ?? Number.POSITIVE_INFINITY;
+  const isWithinPromise = first > until(disturbedMs - TOLERANCE_MS) && final <= until(backMs + TOLERANCE_MS) - DEPTH;
+  return { gone, backSeconds: (backMs - disturbedMs) / 1000, isWithinPromise };
+}
+
+/** Of some milliseconds: median and largest, for people. */
+export function spread(milliseconds: readonly number[]): string {
+  const sorted = [...milliseconds].sort((a, b) => a - b);
+  const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN).toFixed(1);
+  return `median ${at(0.5)} ms, 99 % ${at(0.99)} ms, most ${at(1)} ms`;
+}

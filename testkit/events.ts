@@ -1,0 +1,57 @@
+import { get, type IncomingMessage } from 'node:http';
+import type { Alert } from '../src/core/alert.ts';
+import type { HealthStatus } from '../src/core/health-status.ts';
+
+export interface ReceivedEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** A client of /events that keeps what it was sent. */
+export class EventReader {
+  readonly received: ReceivedEvent[] = [];
+  readonly #response: IncomingMessage;
+
+  private constructor(response: IncomingMessage) {
+    this.#response = response;
+    let text = '';
+    response.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) this.#block(block);
+    });
+    response.on('error', () => {
+      // The service was killed: what was received counts.
+    });
+  }
+
+  static open(url: string, path = '/events', headers: Readonly<Record<string, string>> = {}): Promise<EventReader> {
+    return new Promise((resolve, reject) => {
+      get(url + path, { headers, agent: false }, (response) => resolve(new EventReader(response))).on('error', reject);
+    });
+  }
+
+  get status(): number {
+    return this.#response.statusCode ?? 0;
+  }
+
+  health(): HealthStatus[] {
+    return this.received.filter(({ event }) => event === 'health').map(({ data }) => JSON.parse(data) as HealthStatus);
+  }
+
+  alerts(): Alert[] {
+    return this.received.filter(({ event }) => event === 'alert').map(({ data }) => JSON.parse(data) as Alert);
+  }
+
+  close(): void {
+    this.#response.destroy();
+  }
+
+  #block(block: string): void {
+    const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
+    const event = fields.get('event');
+    if (event !== undefined) this.received.push({ id: fields.get('id') ?? '', event, data: fields.get('data') ?? '' });
+  }
+}

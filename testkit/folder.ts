@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const MEMORY = '/dev/shm';
+/** Containers often have 64 MB there, which two suites with a synthetic week each would fill. */
+const ENOUGH_BYTES = 1024 ** 3;
+
+/** In memory where the machine has enough of it: hundreds of suites that sync to one disk would wait for each other. */
+const parent = hasRoom(MEMORY) ? MEMORY : tmpdir();
+
+function hasRoom(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize >= ENOUGH_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+/** What is needed of a tap test: everything made for it is removed at its end. */
+export interface Teardown {
+  teardown(action: () => unknown): void;
+}
+
+/** A fresh folder, removed at the end of the test. */
+export function temporaryFolder(t: Teardown): string {
+  const folder = mkdtempSync(join(parent, 'edge-health-test-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}

@@ -1,0 +1,295 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { Gathering } from '../src/app/gather.ts';
+import type { GatheringRules } from '../src/app/gather-options.ts';
+import { Live } from '../src/app/live.ts';
+import { RateMeter } from '../src/app/rate-meter.ts';
+import { judgingRules } from '../src/app/rules.ts';
+import { shutdownStatus } from '../src/app/safe-shutdown-status.ts';
+import { View } from '../src/app/view.ts';
+import { PowerSource } from '../src/collect/power.ts';
+import { Sampler } from '../src/collect/sampler.ts';
+import { TemperatureSource } from '../src/collect/temperature.ts';
+import { DEFAULT_CONFIG } from '../src/config/schema.ts';
+import type { Alert } from '../src/core/alert.ts';
+import type { HealthStatus } from '../src/core/health-status.ts';
+import type { LogLevel } from '../src/core/ports.ts';
+import { type Clocks, HOUR_MS, isoUtc } from '../src/core/time.ts';
+import type { StatusDocument } from '../src/http/api/schema.ts';
+import { RestServer } from '../src/http/server.ts';
+import { Store } from '../src/store/store.ts';
+import { EventReader } from './events.ts';
+import { ROOT } from './service.ts';
+
+export const LOCAL = 'health_monitor';
+
+const WITHOUT_GRAPH: StatusDocument['ros'] = {
+  transport: 'off',
+  reason: 'what comes from other nodes comes from the test',
+  domain_id: null,
+  peers: null,
+  subscribers: null,
+  refused: 0,
+  published: null,
+  problem: null,
+};
+const WITHOUT_SHUTDOWN = shutdownStatus({
+  settings: { enabled: false, action: 'dry-run' },
+  problem: 'this service has none',
+  last: null,
+  secondsLeft: null,
+  counts: { accepted: 0, refused: 0 },
+  requests: [],
+});
+
+/** A clock that stands until the test moves it. */
+export class TestClocks implements Clocks {
+  seconds = 1000;
+  /** Lately, so that what is stored is kept. */
+  wallMs = Math.floor(Date.now() / HOUR_MS - 3) * HOUR_MS;
+
+  monotonicSeconds(): number {
+    return this.seconds;
+  }
+
+  wallMilliseconds(): number {
+    return this.wallMs;
+  }
+
+  bootSeconds(): number {
+    return this.seconds;
+  }
+
+  pass(seconds: number): void {
+    this.seconds += seconds;
+    this.wallMs += seconds * 1000;
+  }
+}
+
+/** The machine's own clock. */
+export class RealClocks extends TestClocks {
+  override monotonicSeconds(): number {
+    return performance.now() / 1000;
+  }
+
+  override wallMilliseconds(): number {
+    return Date.now();
+  }
+}
+
+export interface Logged {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export function statusOf(node: string, timestampMs: number, more: Partial<HealthStatus> = {}): HealthStatus {
+  return {
+    cpu_percent: (timestampMs / 1000) % 97,
+    memory_percent: 40,
+    disk_percent: 30,
+    temperature: null,
+    status: 'OK',
+    node_name: node,
+    timestamp: isoUtc(timestampMs),
+    ...more,
+  };
+}
+
+export function alertOf(node: string, id: string, timestampMs: number, more: Partial<Alert> = {}): Alert {
+  return {
+    alert_id: `${node}/cpu_percent/${id}`,
+    severity: 'WARNING',
+    metric: 'cpu_percent',
+    value: 85,
+    threshold: 80,
+    timestamp: isoUtc(timestampMs),
+    resolved: false,
+    ...more,
+  };
+}
+
+export interface GatheringServiceOptions {
+  readonly rules?: GatheringRules;
+  readonly localNode?: string;
+  readonly isOn?: boolean;
+  /** The built page; without it there is none. */
+  readonly dashboardFolder?: string;
+}
+
+/**
+ * The service without what measures and without ROS: the real store, REST server and gathering, wired as the service wires
+ * them. What would come from the graph comes from the test.
+ */
+export class GatheringService {
+  readonly clocks: TestClocks;
+  readonly live = new Live();
+  readonly logged: Logged[] = [];
+  /** What went out to every transport: the alerts of this machine. */
+  readonly published: Alert[] = [];
+  readonly store: Store;
+  readonly rest: RestServer;
+  readonly gathering: Gathering;
+  readonly #localNode: string;
+  #alerting: Promise<void> = Promise.resolve();
+  #url = '';
+  #stopped = false;
+
+  constructor(folder: string, clocks: TestClocks, options: GatheringServiceOptions = {}) {
+    const {
+      dashboardFolder = join(ROOT, 'docs'),
+      isOn = true,
+      localNode = LOCAL,
+      rules = { graceSeconds: 2, forgetAfterHours: 168 },
+    } = options;
+    this.clocks = clocks;
+    this.#localNode = localNode;
+    const log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+      this.logged.push({ level, message, fields });
+    };
+    const now = (): number => clocks.monotonicSeconds();
+    this.store = new Store({
+      dataPath: join(folder, 'data'),
+      maxBytes: 512e6,
+      node: localNode,
+      hertz: 1,
+      worker: new URL('../src/store/worker.ts', import.meta.url),
+      environment: { RUNTIME_DIRECTORY: join(folder, 'run') },
+      log,
+      monotonicSeconds: now,
+      onLateOpen: (alerts, heard) => this.gathering.adopt(alerts, heard),
+    });
+    const view = new View({
+      config: { ...DEFAULT_CONFIG, node_name: localNode },
+      configFile: 'test.yaml',
+      dataPath: join(folder, 'data'),
+      version: '0',
+      clocks,
+      log,
+      localNode,
+      live: this.live,
+      rate: new RateMeter(),
+      sampler: new Sampler([], clocks, 1, () => undefined),
+      temperature: new TemperatureSource(folder, null, now, log),
+      power: new PowerSource(folder, now),
+      store: this.store,
+      inventoryProgram: new URL('file:///none'),
+      gathered: () => this.gathering.counts(),
+      shutdown: async () => WITHOUT_SHUTDOWN,
+      ros: () => WITHOUT_GRAPH,
+      thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
+    });
+    this.rest = new RestServer({
+      host: '127.0.0.1',
+      port: 0,
+      token: null,
+      allowedOrigins: [],
+      maxConnections: 64,
+      maxEventStreams: 32,
+      dashboardFolder,
+      openapiFile: join(ROOT, 'docs/openapi.json'),
+      view,
+      log,
+    });
+    this.gathering = new Gathering({
+      localNode,
+      isOn,
+      rules,
+      clocks,
+      log,
+      live: this.live,
+      store: this.store,
+      events: this.rest,
+      publishAlerts: (changes) => this.#publishAlerts(changes),
+    });
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  async start(): Promise<void> {
+    this.live.know([this.#localNode]);
+    const { address, port } = await this.rest.start();
+    this.#url = `http://${address}:${port}`;
+    const past = await this.store.start();
+    this.live.know(past.nodes);
+    for (const alert of past.openAlerts) this.live.setAlert(alert);
+    this.gathering.start(past);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.gathering.stop();
+    await this.#alerting;
+    await this.rest.stop();
+    await this.store.stop();
+  }
+
+  /** A sample of this machine. */
+  measure(more: Partial<HealthStatus> = {}): HealthStatus {
+    const nowMs = this.clocks.wallMilliseconds();
+    const status = statusOf(this.#localNode, nowMs, more);
+    const line = JSON.stringify(status);
+    this.store.recordHealth(status, line, nowMs);
+    this.live.setStatus(status, this.clocks.monotonicSeconds(), 1);
+    this.rest.publishHealth(status, line);
+    return status;
+  }
+
+  /** So many seconds, in each of which `every` happens; the gathering looks once in each. */
+  async run(seconds: number, every: (second: number) => void = () => undefined): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      every(second);
+      this.clocks.pass(1);
+      this.gathering.check();
+      // What waits for the disk goes on between.
+      if (second % 20 === 19) await new Promise(setImmediate);
+    }
+    await this.settled();
+  }
+
+  /** Resolves when everything recorded so far was published. */
+  async settled(): Promise<void> {
+    await this.#alerting;
+    await this.store.clockEvents(1);
+    await new Promise(setImmediate);
+    await this.#alerting;
+  }
+
+  async json<T>(path: string): Promise<T> {
+    return (await (await fetch(this.#url + path)).json()) as T;
+  }
+
+  events(path = '/events', lastEventId: string | null = null): Promise<EventReader> {
+    return EventReader.open(this.#url, path, lastEventId === null ? {} : { 'Last-Event-ID': lastEventId });
+  }
+
+  #publishAlerts(changes: readonly Alert[]): void {
+    for (const alert of changes) {
+      this.live.setAlert(alert);
+      this.#alerting = this.#alerting.then(async () => {
+        await this.store.recordAlert(alert);
+        this.published.push(alert);
+        this.rest.publishAlert(alert);
+      });
+    }
+  }
+}
+
+/** Starts one on a folder, which may hold what an earlier one left; it is stopped at the end of the test. */
+export async function startGathering(
+  t: Test,
+  folder: string,
+  clocks = new TestClocks(),
+  options: GatheringServiceOptions = {},
+): Promise<GatheringService> {
+  mkdirSync(join(folder, 'run'), { recursive: true });
+  writeFileSync(join(folder, 'empty'), '');
+  const service = new GatheringService(folder, clocks, options);
+  t.teardown(() => service.stop());
+  await service.start();
+  return service;
+}

@@ -1,0 +1,180 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { SafeShutdown } from '../src/app/safe-shutdown.ts';
+import { machineRunners } from '../src/app/safe-shutdown-runners.ts';
+import type { ShutdownSettings } from '../src/app/safe-shutdown-settings.ts';
+import type { LogLevel } from '../src/core/ports.ts';
+import type {
+  ShutdownAction,
+  ShutdownCall,
+  ShutdownCaller,
+  ShutdownProgress,
+  ShutdownReason,
+  ShutdownReply,
+} from '../src/core/shutdown.ts';
+import type { PowerControl, ShutdownContext } from '../src/core/shutdown-ports.ts';
+import type { ShutdownRecord } from '../src/core/shutdown-record.ts';
+import { TestStore } from '../src/store/testing/store.ts';
+import { systemClocks } from '../src/system/clocks.ts';
+import { temporaryFolder } from './service.ts';
+
+export const LOCAL: ShutdownCaller = { address: '127.0.0.1', local: true };
+
+export interface SceneOptions {
+  /** An earlier scene's, to go on in. */
+  readonly folder?: string;
+  readonly dataPath?: string;
+  readonly settings?: Partial<ShutdownSettings>;
+  readonly power?: PowerControl;
+  readonly bootId?: string;
+}
+
+/** A machine that can do nothing but a dry run. */
+export const dryRunOnly: PowerControl = {
+  prepare: async () => undefined,
+  refusal: async (action) => (action === 'dry-run' ? null : 'which cannot be done here; set it to dry-run'),
+  inhibition: async () => null,
+  perform: async ({ action }) => {
+    if (action !== 'dry-run') throw new Error(`${action} cannot be done here`);
+  },
+  isGoingDown: async () => false,
+};
+
+/** A machine that can do everything, and notes what it is told to do. */
+export class TestPower implements PowerControl {
+  readonly done: string[] = [];
+  goingDown: boolean | null = false;
+  prepare = async (): Promise<void> => undefined;
+  refusal = async (): Promise<string | null> => null;
+  inhibition = async (_action: ShutdownAction, _reason: ShutdownReason): Promise<string | null> => null;
+  perform = async ({ action, requestedBy }: ShutdownContext): Promise<void> => {
+    this.done.push(`${action} for ${requestedBy}`);
+    this.goingDown = true;
+  };
+  isGoingDown = async (): Promise<boolean | null> => this.goingDown;
+}
+
+/** The safe shutdown with the real store, real executables and a systemctl that notes what it is told. */
+export class Scene {
+  readonly folder: string;
+  readonly hooks: string;
+  readonly store: TestStore;
+  readonly shutdown: SafeShutdown;
+  readonly settings: ShutdownSettings;
+  readonly progress: ShutdownProgress[] = [];
+  readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
+
+  constructor(t: Test, options: SceneOptions = {}) {
+    if (options.folder === undefined) {
+      const { path, remove } = temporaryFolder();
+      t.teardown(remove);
+      this.folder = path;
+    } else {
+      this.folder = options.folder;
+    }
+    this.hooks = join(this.folder, 'shutdown.d');
+    const bin = join(this.folder, 'bin');
+    mkdirSync(this.hooks, { recursive: true });
+    mkdirSync(bin, { recursive: true });
+    executable(join(bin, 'systemctl'), `echo "stop $4" >> ${this.folder}/order\n[ "$4" != broken.service ]`);
+    const dataPath = options.dataPath === undefined ? {} : { dataPath: options.dataPath };
+    this.store = new TestStore(this.folder, dataPath);
+    this.settings = {
+      enabled: true,
+      action: 'dry-run',
+      allowFrom: [],
+      maxRequestsPerMinute: 600,
+      hooksFolder: this.hooks,
+      hooksRequired: true,
+      stopUnits: [],
+      ...options.settings,
+    };
+    const environment = { ...process.env, PATH: `${bin}:${process.env['PATH']}` };
+    const log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+      this.logged.push({ level, message, fields });
+    };
+    this.shutdown = new SafeShutdown({
+      settings: this.settings,
+      clocks: systemClocks(),
+      log,
+      book: this.store.store,
+      flushStore: () => this.store.store.flush(),
+      runners: machineRunners(environment, log),
+      power: options.power ?? dryRunOnly,
+      bootId: options.bootId ?? 'this boot',
+      publish: (progress) => this.progress.push(progress),
+    });
+    t.teardown(() => this.stop());
+  }
+
+  static async start(t: Test, options: SceneOptions = {}): Promise<Scene> {
+    const scene = new Scene(t, options);
+    await scene.store.store.start();
+    await scene.shutdown.start();
+    return scene;
+  }
+
+  /** Adds a hook that notes that it ran. */
+  hook(name: string, script = '', mode = 0o755): this {
+    executable(join(this.hooks, name), `echo "hook ${name}" >> ${this.folder}/order\n${script}`, mode);
+    return this;
+  }
+
+  /** What ran, in order. */
+  order(): string[] {
+    const file = join(this.folder, 'order');
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  }
+
+  call(more: Partial<ShutdownCall> = {}, caller: ShutdownCaller = LOCAL): Promise<ShutdownReply> {
+    return this.shutdown.handler({ reason: 'MAINTENANCE', requested_by: 'operator', timeout: 30, ...more }, caller);
+  }
+
+  /** Resolves when something was told that has these words. */
+  async told(words: RegExp): Promise<ShutdownProgress> {
+    for (let tries = 0; tries < 3000; tries += 1) {
+      const found = this.progress.find(({ message }) => words.test(message));
+      if (found) return found;
+      await new Promise((later) => setTimeout(later, 10));
+    }
+    throw new Error(`${words} was not told: ${JSON.stringify(this.progress)}`);
+  }
+
+  /** Resolves with the last of what was told, once no shutdown is in progress. */
+  async ended(): Promise<ShutdownProgress> {
+    for (let tries = 0; tries < 3000; tries += 1) {
+      // Asked first: what is told while it is asked must not be missed.
+      const { state } = await this.shutdown.status();
+      const last = this.progress.at(-1);
+      if (last && last.state !== 'in_progress' && state !== 'in_progress') return last;
+      await new Promise((later) => setTimeout(later, 10));
+    }
+    throw new Error(`it did not end: ${JSON.stringify(this.progress)}`);
+  }
+
+  records(limit = 10_000): Promise<ShutdownRecord[]> {
+    return this.store.store.shutdowns({ accepted: null, limit });
+  }
+
+  async stop(): Promise<void> {
+    await this.shutdown.stop();
+    await this.store.stop();
+  }
+}
+
+export function executable(path: string, script: string, mode = 0o755): void {
+  writeFileSync(path, `#!/bin/sh\n${script}\n`);
+  chmodSync(path, mode); // Whatever the umask is.
+}
+
+/** Whether a process is alive whose command line holds a mark. */
+export function isAlive(mark: string): boolean {
+  return readdirSync('/proc').some((pid) => {
+    try {
+      return /^\d+$/.test(pid) && pid !== String(process.pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark);
+    } catch {
+      return false; // Gone meanwhile.
+    }
+  });
+}

@@ -1,0 +1,43 @@
+import { SafeShutdown } from '../src/app/safe-shutdown.ts';
+import { machineRunners } from '../src/app/safe-shutdown-runners.ts';
+import { Store } from '../src/store/store.ts';
+import { systemClocks } from '../src/system/clocks.ts';
+import { dryRunOnly } from './safe-shutdown.ts';
+
+// A program to be killed in the middle of a safe shutdown. Arguments: the folder of a scene (safe-shutdown.ts).
+
+const [, , folder = ''] = process.argv;
+const log = (): void => undefined;
+const store = new Store({
+  dataPath: `${folder}/data`,
+  maxBytes: 64e6,
+  node: 'health_monitor',
+  hertz: 1,
+  worker: new URL('../src/store/worker.ts', import.meta.url),
+  environment: { RUNTIME_DIRECTORY: `${folder}/run` },
+  log,
+  monotonicSeconds: () => performance.now() / 1000,
+  onLateOpen: log,
+});
+await store.start();
+const shutdown = new SafeShutdown({
+  settings: {
+    enabled: true,
+    action: 'dry-run',
+    allowFrom: [],
+    maxRequestsPerMinute: 10,
+    hooksFolder: `${folder}/shutdown.d`,
+    hooksRequired: true,
+    stopUnits: [],
+  },
+  clocks: systemClocks(),
+  log,
+  book: store,
+  flushStore: () => store.flush(),
+  runners: machineRunners(process.env, log),
+  power: dryRunOnly,
+  bootId: 'this boot',
+  publish: log,
+});
+const reply = await shutdown.handler({ reason: 'EMERGENCY', requested_by: 'killed', timeout: 60 }, { address: null, local: null });
+process.stdout.write(`${JSON.stringify(reply)}\n`);
