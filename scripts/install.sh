@@ -1,23 +1,46 @@
 #!/bin/sh
-# Installs the packages of package-lock.json unless that was done already for this very file, and compiles what can be compiled here.
+# Installs the packages of package-lock.json unless that was done for this very file, and compiles what can be compiled here.
 set -eu
 cd "$(dirname -- "$0")/.."
 
+# What the user typed, for messages.
+case ${npm_lifecycle_event:-} in
+  start | test) command="npm $npm_lifecycle_event" ;;
+  ?*) command="npm run $npm_lifecycle_event" ;;
+  *) command=install.sh ;;
+esac
+
+# The pinned Node needs this library, which a minimal Debian or Ubuntu lacks.
+need_libatomic() {
+  for file in /lib/*/libatomic.so.1 /lib64/libatomic.so.1 /usr/lib/libatomic.so.1 /usr/lib/*/libatomic.so.1 /usr/lib64/libatomic.so.1; do
+    [ ! -e "$file" ] || return 0
+  done
+  if command -v dpkg-query >/dev/null 2>&1; then
+    sh scripts/debian-packages.sh "$command" libatomic1
+  else
+    echo "$command: the library libatomic.so.1 is missing; install it with the package manager of this system." >&2
+    return 1
+  fi
+}
+
+# Only install scripts that are needed are run: npm before version 11 would run all of them. Warnings of npm are about the Node that
+# runs npm; everything here is run by the pinned one.
 install_packages() {
   wanted=$(cksum < package-lock.json)
   if [ -x node_modules/node/bin/node ] && [ "$(cat node_modules/.edge-health-installed 2>/dev/null)" = "$wanted" ]; then
     return
   fi
-  echo "Installing packages (once, about half a minute)..." >&2
-  npm ci --no-fund --no-audit >&2
-  # npm can be told not to run install scripts; the pinned runtime comes by one.
-  [ -x node_modules/node/bin/node ] || npm rebuild node >&2
-  if [ ! -x node_modules/node/bin/node ]; then
-    echo "The Node runtime (npm package 'node') could not be installed; see the messages above." >&2
+  echo "Installing packages (once, about a minute)..." >&2
+  npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >&2
+  npm rebuild node --no-fund --no-audit --loglevel=error >&2
+  if ! node_modules/node/bin/node --version >/dev/null; then
+    echo "$command: the Node runtime (npm package 'node') could not be installed; see the messages above." >&2
     exit 1
   fi
+  PATH="$PWD/node_modules/.bin:$PATH"
+  node scripts/link-bin.mjs
   # Makes the test runner without its TypeScript compiler, as .taprc says; Node runs the tests as they are.
-  PATH="$PWD/node_modules/.bin:$PATH" tap build >&2
+  tap build >&2
   echo "$wanted" > node_modules/.edge-health-installed
 }
 
@@ -31,5 +54,6 @@ build_sd_notify() {
     echo "The addon of sd-notify could not be compiled (node_modules/.sd-notify.log); systemd is notified without it." >&2
 }
 
+need_libatomic
 install_packages
 build_sd_notify
