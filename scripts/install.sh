@@ -49,7 +49,7 @@ build_sd_notify() {
   folder=$PWD/node_modules/sd-notify
   [ -f "$folder/binding.gyp" ] && [ ! -f "$folder/build/Release/notify.node" ] || return 0
   [ -f /usr/include/systemd/sd-daemon.h ] && command -v g++ >/dev/null && command -v make >/dev/null && command -v python3 >/dev/null || return 0
-  headers=$(ls -d "$PWD"/node_modules/node/node_modules/node-linux-* | head -n 1)
+  for headers in "$PWD"/node_modules/node/node_modules/node-linux-*; do break; done
   sh scripts/build-sd-notify.sh "$folder" "$headers" >node_modules/.sd-notify.log 2>&1 ||
     echo "The addon of sd-notify could not be compiled (node_modules/.sd-notify.log); systemd is notified without it." >&2
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # File systems to boot containers from, made once and kept in a cache. Needs root. Prints the folder.
 #   images.sh root SUITE             a minimal Debian with systemd as PID 1 and what the package depends on
+#   images.sh bare SUITE             a minimal Debian with its own Node, npm and git, and nothing else
 #   images.sh installed SUITE DEB    the layer that `apt-get install DEB` puts over it, without its having been booted
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
@@ -44,6 +45,24 @@ root() {
   echo "$folder"
 }
 
+bare() {
+  local suite=$1 folder part
+  folder=$cache/bare-$suite-$revision
+  if [ ! -d "$folder" ]; then
+    part=$folder.part
+    rm -rf --one-file-system "$part"
+    # shellcheck disable=SC2046 # no argument where there is no mirror
+    unshare --mount --propagation private \
+      debootstrap --variant=minbase --cache-dir="$cache/debs" "$suite" "$part" $(mirror) >"$folder.log" 2>&1 &&
+      cp /etc/resolv.conf "$part/etc/resolv.conf" &&
+      chroot "$part" apt-get install -y -q --no-install-recommends ca-certificates git nodejs npm >>"$folder.log" 2>&1 ||
+      { tail -n 20 "$folder.log" >&2; exit 1; }
+    rm -f "$part"/var/cache/apt/archives/*.deb
+    mv "$part" "$folder"
+  fi
+  echo "$folder"
+}
+
 install_in() { # in a mount namespace of its own
   local lower=$1 layer=$2 deb=$3 merged
   merged=$layer/merged
@@ -82,11 +101,11 @@ installed() {
 
 case ${1:-} in
   install-in) install_in "$2" "$3" "$4" ;;
-  root | installed)
+  root | bare | installed)
     mkdir -p "$cache/debs" "$cache/layers"
     exec 9>"$cache/lock"
     flock 9
     "$@" 9>&-
     ;;
-  *) sed -n 2,4p "$0" >&2; exit 64 ;;
+  *) sed -n 2,5p "$0" >&2; exit 64 ;;
 esac

@@ -33,3 +33,8 @@ export async function rootFilesystem(suite: Suite, deb: string | null = null): P
   const { stdout } = await execute(PROGRAM, deb === null ? ['root', suite] : ['installed', suite, deb]);
   return stdout.trim();
 }
+
+/** The folder of a minimal Debian 12 with its own Node, npm and git and nothing else; made at the first call. */
+export async function bareDebian(): Promise<string> {
+  return (await execute(PROGRAM, ['bare', 'bookworm'])).stdout.trim();
+}
