@@ -5,17 +5,19 @@ import { StatefulReader } from './reader.ts';
 import { data, fragments, type ReaderRig, readerRig, sender, WRITER } from './testing/reader-rig.ts';
 
 t.test('numbers that are far away cost nothing', async (t) => {
-  const { reader, delivered, gap, heartbeat, poll } = readerRig();
-  const started = performance.now();
+  // One step for each of the numbers would take years.
+  const { reader, budget, delivered, gap, heartbeat, poll } = readerRig();
   const far = 2 ** 52;
-  for (let i = 0; i < 10_000; i += 1) {
+  let heldAtFirst = 0;
+  for (let i = 0; i < 1000; i += 1) {
     gap(3, far, [far + 255]);
     gap(far, far + 2 ** 40);
     reader.onData(data(far + i), '');
     heartbeat(1, far);
+    if (i === 0) heldAtFirst = budget.held;
   }
   t.same(poll(), ['asks 1:1 2'], 'what is 256 ahead is not looked at');
-  t.ok(performance.now() - started < 5000, `${performance.now() - started} ms`);
+  t.equal(budget.held, heldAtFirst, 'nor is more kept each time');
   t.same(delivered, []);
   heartbeat(far, far + 9999);
   t.equal(poll()[0]?.split(' ').length, 257, '256 are asked for at once');
