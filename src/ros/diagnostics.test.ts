@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
@@ -101,6 +102,7 @@ t.test('the level of the whole is the worst level of the metrics that could be m
       const measured = metrics.filter((level) => level !== DIAGNOSTIC_LEVELS.UNKNOWN);
       return whole === (measured.length === 0 ? DIAGNOSTIC_LEVELS.UNKNOWN : Math.max(...measured)) && metrics.length === METRICS.length;
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
   t.equal(new Set(STATUSES.map((status) => DIAGNOSTIC_LEVELS[status])).size, STATUSES.length);
 });

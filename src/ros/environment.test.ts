@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { graphPlace, type PlaceConfig } from './environment.ts';
 import type { GraphPlace } from './graph.ts';
 
@@ -48,6 +49,7 @@ t.test('a domain id that is none is a problem, in words', async (t) => {
       const result = graphPlace(UNSET, { ROS_DOMAIN_ID: text });
       return !result.ok || (Number.isInteger(result.place.domainId) && result.place.domainId >= 0 && result.place.domainId <= 232);
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
 });
 

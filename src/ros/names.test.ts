@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { graphNames, isName, isNamespace, isNodeName, monitorName, type RemapRule } from './names.ts';
 
 const PLAIN = { node_name: 'health_monitor', namespace: null };
@@ -123,6 +124,7 @@ t.test('whatever the rules: every name is absolute and valid', async (t) => {
         Object.values(names.nodes).every(isNodeName)
       );
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
   t.pass('they are');
 });

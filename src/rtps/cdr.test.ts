@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { decode, encode, type FieldType, type Layout, type Message, type Primitive } from './cdr.ts';
 import { Malformed } from './protocol.ts';
 import { type Representation, referenceEncode } from './testing/reference-cdr.ts';
@@ -75,7 +76,7 @@ t.test('what is encoded is decoded, in every representation', async () => {
         );
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(200, 5000), seed: SEED },
   );
 });
 
@@ -106,7 +107,7 @@ t.test('any octets: a message no larger than they are, or Malformed', async () =
         assert.ok(error instanceof Malformed || error instanceof RangeError, String(error));
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(500, 20_000), seed: SEED },
   );
 });
 

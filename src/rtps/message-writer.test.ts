@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import * as write from './message-writer.ts';
 import { ParameterWriter } from './parameters.ts';
 import { guidOf, PID } from './protocol.ts';
@@ -55,6 +56,7 @@ t.test('what is written is read', async () => {
       const common = { ...fromWriter, sequenceNumber: first, sourceTimestampMs: null, hash: '07'.repeat(16) };
       assert.deepEqual(read(write.data(READER, WRITER, content)), { kind: 'data', ...common, payload: padded, isKey: flag });
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
 });
 
@@ -105,5 +107,6 @@ t.test('gaps say every number once', async () => {
       assert.deepEqual(told, list);
       assert.ok(messages <= 9);
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
 });

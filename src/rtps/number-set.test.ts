@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import {
   bitmapOf,
   MAX_SET_BITS,
@@ -33,6 +34,7 @@ t.test('a sequence number is written and read', async () => {
       buffer.subarray(at + 4, at + 8).swap32();
       assert.equal(readSequenceNumber(buffer, at, false), number);
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
 });
 
@@ -65,6 +67,7 @@ t.test('a set is written and read, numbers beyond 256 left out', async () => {
       assert.deepEqual(set, { base, numbers: numbers.filter((number) => number - base < MAX_SET_BITS) });
       assert.equal(end, octets.length);
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { LIMITS } from './limits.ts';
 import { ParameterList, ParameterWriter } from './parameters.ts';
 import { Malformed, PID } from './protocol.ts';
@@ -158,5 +159,6 @@ t.test('any octets', async () => {
         assert.ok(error instanceof Malformed, String(error));
       }
     }),
+    { numRuns: runs(100, 5000), seed: SEED },
   );
 });

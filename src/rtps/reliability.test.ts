@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { randomFrom } from './testing/random.ts';
 import { type SimulatedReader, Simulation } from './testing/simulation.ts';
 
@@ -148,7 +149,7 @@ t.test('whatever the channel does', async () => {
       const most = 100 * (joins + 1) + 12 * (joins + 1) * (fragments + plan.samples.length);
       assert.ok(datagrams <= most, `${datagrams} datagrams, ${most} at most`);
     }),
-    { numRuns: 400 },
+    { numRuns: runs(60, 2000), seed: SEED },
   );
 });
 
