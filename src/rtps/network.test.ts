@@ -1,5 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import t, { type Test } from 'tap';
+import { reserveDomain } from '../../testkit/network/domain.ts';
+import { until } from '../../testkit/wait.ts';
 import { allInterfaces, type Channel, type Interface, isInNetwork, UdpNetwork, usableInterfaces } from './network.ts';
 import { MAX_DOMAIN, ports } from './protocol.ts';
 
@@ -45,15 +47,13 @@ t.test('ports of every domain are ports', async (t) => {
   t.ok(ports.userUnicast(MAX_DOMAIN, 0) < 65536);
 });
 
-/** A domain that nobody else on this machine uses just now, most likely. */
-const DOMAIN = 100 + (process.pid % 100);
-
 async function opened(
   t: Test,
   network: UdpNetwork,
+  domain: number,
 ): Promise<{ ports: Readonly<Record<Channel, number>>; heard: { text: string; viaMulticast: boolean }[] }> {
   const heard: { text: string; viaMulticast: boolean }[] = [];
-  const bound = await network.open(DOMAIN, {
+  const bound = await network.open(domain, {
     onDatagram: (datagram, _address, viaMulticast) => heard.push({ text: String(datagram), viaMulticast }),
     onProblem: (message, fields) => t.comment(`${message} ${JSON.stringify(fields)}`),
   });
@@ -61,33 +61,30 @@ async function opened(
   return { ports: bound, heard };
 }
 
-const until = async (satisfied: () => boolean): Promise<void> => {
-  for (const end = performance.now() + 10_000; !satisfied() && performance.now() < end; ) await new Promise((done) => setTimeout(done, 5));
-};
-
 t.test('two participants of a machine take neighbouring ports, and hear what is sent there', async (t) => {
+  const domain = await reserveDomain(t);
   const [a, b] = [new UdpNetwork(true), new UdpNetwork(true)];
-  const first = await opened(t, a);
-  const second = await opened(t, b);
+  const first = await opened(t, a, domain);
+  const second = await opened(t, b, domain);
   t.ok(second.ports.meta > first.ports.meta);
   t.equal(first.ports.user, first.ports.meta + 1);
-  t.equal((first.ports.meta - ports.metaUnicast(DOMAIN, 0)) % 2, 0);
+  t.equal((first.ports.meta - ports.metaUnicast(domain, 0)) % 2, 0);
   a.send('meta', Buffer.from('meta'), '127.0.0.1', second.ports.meta, false);
   a.send('user', Buffer.from('user'), '127.0.0.1', second.ports.user, false);
   a.send('user', Buffer.from('doubtful'), '127.0.0.1', second.ports.user, true);
-  await until(() => second.heard.length === 3);
+  await until('all three datagrams arrived', () => second.heard.length === 3);
   t.same(second.heard.map(({ text }) => text).sort(), ['doubtful', 'meta', 'user']);
   t.same(first.heard, []);
   a.close();
   a.send('user', Buffer.from('after'), '127.0.0.1', second.ports.user, false);
-  const again = await opened(t, a);
+  const again = await opened(t, a, domain);
   t.same(again.ports, first.ports, 'closed ports are free');
 });
 
 t.test('listening on an interface that is not there is no error, and is said', async (t) => {
   const network = new UdpNetwork(true);
   const problems: string[] = [];
-  await network.open(DOMAIN, { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
+  await network.open(await reserveDomain(t), { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
   t.teardown(() => network.close());
   const gone: Interface = { name: 'eth9', address: '10.255.255.254', netmask: '255.255.255.0', isLoopback: false };
   network.join([gone]);
@@ -115,7 +112,7 @@ t.test('while the kernel does not tell the interfaces, those of before count, an
   });
   t.teardown(() => network.close());
   const problems: string[] = [];
-  await network.open(MAX_DOMAIN - 1, { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
+  await network.open(await reserveDomain(t), { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
   const before = network.interfaces();
   t.equal(before.length, 3);
   all = null;
@@ -137,6 +134,7 @@ t.test('while the kernel does not tell the interfaces, those of before count, an
 });
 
 t.test('no port is free: it says so, and nothing stays open', async (t) => {
+  await reserveDomain(t, [MAX_DOMAIN]);
   const taken: Socket[] = [];
   t.teardown(() => {
     for (const socket of taken) socket.close();
