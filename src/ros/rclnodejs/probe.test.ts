@@ -2,16 +2,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 import { graphNames } from '../names.ts';
 import type { Prepared } from './prepared.ts';
 import { type ProbeOptions, type ProbeRequest, probe } from './probe.ts';
-import { folder, write } from './testing/trees.ts';
+import { write } from './testing/trees.ts';
 
 const prepared: Prepared = { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/data/ros/jazzy-2.2.0-1a2b3c4d' };
 
 /** Probes with a program of these lines. */
 function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {}): Promise<string | null> {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   write(root, { 'program.cjs': source });
   return probe(prepared, {
     program: pathToFileURL(join(root, 'program.cjs')),
@@ -19,6 +20,7 @@ function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {})
     place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
     names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
     enclave: null,
+    deadlineSeconds: 120,
     ...changes,
   });
 }
@@ -49,7 +51,7 @@ t.test('a crash costs the probe alone', async (t) => {
 });
 
 t.test('a hang ends at the deadline', async (t) => {
-  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { deadlineSeconds: 1 }), 'it did not answer within 1 s');
+  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { deadlineSeconds: 0.2 }), 'it did not answer within 0.2 s');
 });
 
 t.test('an end without an answer', async (t) => {
@@ -73,7 +75,7 @@ t.test('it can load what is prepared, and goes where the service will go', async
 
 t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes nothing', async (t) => {
   const asked = async (environment: NodeJS.ProcessEnv): Promise<ProbeRequest> => {
-    const root = folder(t);
+    const root = temporaryFolder(t);
     const file = join(root, 'asked.json');
     write(root, { 'program.cjs': `require('node:fs').writeFileSync(${JSON.stringify(file)}, process.argv[2])` });
     await probe(prepared, {
@@ -82,6 +84,7 @@ t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes
       place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
       names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
       enclave: '/edge_health',
+      deadlineSeconds: 120,
     });
     return JSON.parse(readFileSync(file, 'utf8')) as ProbeRequest;
   };

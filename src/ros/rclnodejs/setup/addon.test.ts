@@ -1,113 +1,24 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import t, { type Test } from 'tap';
-import { addonFile } from '../prepared.ts';
+import { join } from 'node:path';
+import t from 'tap';
+import { temporaryFolder } from '../../../../testkit/folder.ts';
 import type { SourcedRos } from '../sourced.ts';
-import { fakePrefix, folder, write } from '../testing/trees.ts';
-import { type AddonOptions, provideAddon } from './addon.ts';
+import { fakePrefix, write } from '../testing/trees.ts';
+import { provideAddon } from './addon.ts';
 
-// With a compiler and node-gyp for real, and an rclnodejs of one function in place of the real one.
-
-const NODE_GYP = resolve(import.meta.dirname, '../../../../node_modules/node-gyp');
-const PREBUILDS = `prebuilds/linux-${process.arch}`;
-/** An addon as Node-API has it, without its headers. */
-const BARE_ADDON = 'void *napi_register_module_v1(void *env, void *exports) { (void)env; return exports; }\n';
-/** Asks the PATH for ros2 and takes the headers beside it, as rclnodejs does. */
-const GYP = `{ 'targets': [{
-  'target_name': 'rclnodejs',
-  'sources': ['./src/addon.cpp'],
-  'include_dirs': ["<!(node -p \\"require('./scripts/root.cjs')\\")/include/rcl"],
-}] }\n`;
-const ROOT_SCRIPT = `const { execSync } = require('node:child_process');
-module.exports = require('node:path').join(execSync('which ros2').toString().trim(), '../..');\n`;
-
-function options(t: Test, source: string): AddonOptions & { readonly lines: string[] } {
-  const root = folder(t);
-  const rclnodejs = join(root, 'node_modules/rclnodejs');
-  write(rclnodejs, {
-    'package.json': '{ "name": "rclnodejs" }',
-    'binding.gyp': GYP,
-    'src/addon.cpp': source,
-    'scripts/root.cjs': ROOT_SCRIPT,
-  });
-  write(rclnodejs, { [`${PREBUILDS}/humble-jammy-${process.arch}-node-rclnodejs.node`]: 'of another distribution' });
-  symlinkSync(NODE_GYP, join(root, 'node_modules/node-gyp'));
-  const copy = join(root, 'copy');
-  write(copy, { 'node_modules/rclnodejs/package.json': '{ "name": "rclnodejs" }' });
-  const workspace = folder(t);
-  const prefix = fakePrefix(t);
-  // The workspace's header wins over the distribution's.
-  write(workspace, { 'include/rcl/rcl.h': '#define RCL_ANSWER 42\n' });
-  write(prefix, { 'include/rcl/rcl.h': '#error the wrong one\n', 'include/rmw/rmw.h': '' });
-  const ros: SourcedRos = { state: 'sourced', distro: 'jazzy', prefixes: [workspace, prefix], librcl: join(prefix, 'lib/librcl.so') };
-  const lines: string[] = [];
-  return {
-    ros,
-    rclnodejs,
-    folder: copy,
-    environment: process.env,
-    logFile: join(root, 'setup.log'),
-    onProgress: (line) => lines.push(line),
-    lines,
-  };
-}
-
-const loads = (file: string): boolean => spawnSync(process.execPath, ['-e', 'require(process.argv[1])', file]).status === 0;
-
-t.test('a prebuilt addon that loads is taken', async (t) => {
-  const given = options(t, '#error not to be compiled\n');
-  const source = join(folder(t), 'addon.c');
-  write(join(source, '..'), { 'addon.c': BARE_ADDON });
-  write(given.rclnodejs, { [`${PREBUILDS}/jazzy-aaaa-${process.arch}-node-rclnodejs.node`]: 'needs another libc' });
-  write(given.rclnodejs, { [`${PREBUILDS}/jazzy-noble-${process.arch}-electron-rclnodejs.node`]: 'for electron' });
-  const built = spawnSync('cc', [
-    '-shared',
-    '-fPIC',
-    '-o',
-    join(given.rclnodejs, PREBUILDS, `jazzy-noble-${process.arch}-node-rclnodejs.node`),
-    source,
-  ]);
-  t.equal(built.status, 0, built.stderr?.toString());
-  t.equal(await provideAddon(given), 'prebuilt');
-  t.ok(loads(addonFile(given.folder)));
-  t.same(given.lines, []);
-});
-
-t.test('else one is compiled, against all prefixes at once, and what it took is cleared away', { timeout: 120_000 }, async (t) => {
-  const given = options(t, `#include <rcl.h>\n#include <node_api.h>\nstatic_assert(RCL_ANSWER == 42);\nextern "C" ${BARE_ADDON}`);
-  write(given.rclnodejs, { [`${PREBUILDS}/jazzy-noble-${process.arch}-node-rclnodejs.node`]: 'no library' });
-  // Where Python is to put what it compiles, if it is to: by default beside node-gyp, in the package.
-  const compiled = folder(t);
-  const environment = { ...given.environment, PYTHONPYCACHEPREFIX: compiled, PYTHONDONTWRITEBYTECODE: '' };
-  t.equal(await provideAddon({ ...given, environment }), 'compiled');
-  t.same(readdirSync(compiled), [], 'nothing is left beside node-gyp');
-  t.ok(loads(addonFile(given.folder)));
-  t.match(given.lines, [/compiling one/]);
-  const copy = join(given.folder, 'node_modules/rclnodejs');
-  t.same(readdirSync(copy).sort(), ['build', 'package.json']);
-  t.same(readdirSync(join(copy, 'build/Release')), ['rclnodejs.node']);
-  t.same(readdirSync(given.folder), ['node_modules']);
-  t.notOk(existsSync(join(given.rclnodejs, 'build')), 'nothing is built in the installed one');
-});
-
-t.test('one that does not compile shows the compiler’s error', { timeout: 120_000 }, async (t) => {
-  const given = options(t, '#include <rcl.h>\n#error this rcl is too old\n');
-  await t.rejects(provideAddon(given), { name: 'SetupFailed', message: /compiling rclnodejs failed .*\n.*this rcl is too old/ });
-  t.match(readFileSync(given.logFile, 'utf8'), /this rcl is too old/);
-});
-
-t.test('one that compiles and does not load is none', { timeout: 120_000 }, async (t) => {
-  const given = options(
-    t,
-    `extern "C" void missing_in_this_rcl();\nextern "C" void *napi_register_module_v1(void *, void *exports) { missing_in_this_rcl(); return exports; }\n`,
-  );
-  await t.rejects(provideAddon(given), { name: 'SetupFailed', message: /does not load: .*missing_in_this_rcl/ });
-});
+// Compiling an addon, and loading one that is there, is test/system/host/rclnodejs-addon.test.ts: they need a compiler.
 
 t.test('without node-gyp it says what is missing', async (t) => {
-  const given = options(t, '');
-  const alone = join(folder(t), 'node_modules/rclnodejs');
-  write(alone, { 'package.json': '{}' });
-  await t.rejects(provideAddon({ ...given, rclnodejs: alone }), { name: 'SetupFailed', message: /needs the npm package node-gyp/ });
+  const root = temporaryFolder(t);
+  const rclnodejs = join(root, 'node_modules/rclnodejs');
+  write(rclnodejs, {
+    'package.json': '{}',
+    [`prebuilds/linux-${process.arch}/humble-jammy-${process.arch}-node-rclnodejs.node`]: 'of another distribution',
+    [`prebuilds/linux-${process.arch}/jazzy-noble-${process.arch}-node-rclnodejs.node`]: 'no library',
+  });
+  const prefix = fakePrefix(t);
+  const ros: SourcedRos = { state: 'sourced', distro: 'jazzy', prefixes: [prefix], librcl: join(prefix, 'lib/librcl.so') };
+  const folder = join(root, 'copy');
+  write(folder, { 'node_modules/rclnodejs/package.json': '{ "name": "rclnodejs" }' });
+  const options = { ros, rclnodejs, folder, environment: process.env, logFile: join(root, 'setup.log'), onProgress: () => {} };
+  await t.rejects(provideAddon(options), { name: 'SetupFailed', message: /needs the npm package node-gyp/ });
 });
