@@ -1,8 +1,9 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 import { inPrefixes, lookForRos, type RosLook } from './sourced.ts';
-import { elfHead, fakePrefix, folder, sourcedEnvironment, write } from './testing/trees.ts';
+import { elfHead, fakePrefix, sourcedEnvironment, write } from './testing/trees.ts';
 
 const look = (environment: NodeJS.ProcessEnv): RosLook => lookForRos(environment, []);
 
@@ -20,7 +21,7 @@ t.test('a distribution is sourced', async (t) => {
 
 t.test('a workspace over a distribution, and prefixes that are gone', async (t) => {
   const prefix = fakePrefix(t);
-  const workspace = folder(t);
+  const workspace = temporaryFolder(t);
   const environment = { ...sourcedEnvironment(prefix), AMENT_PREFIX_PATH: `${workspace}:/nonexistent:${prefix}` };
   t.match(look(environment), { state: 'sourced', prefixes: [workspace, prefix] });
 });
@@ -86,7 +87,7 @@ t.test('librcl in a folder of the system counts', async (t) => {
 });
 
 t.test('the first prefix that has a file', async (t) => {
-  const [one, two] = [folder(t), folder(t)];
+  const [one, two] = [temporaryFolder(t), temporaryFolder(t)];
   write(two, { 'share/std_msgs/msg/String.msg': 'string data\n' });
   t.equal(inPrefixes([one, two], 'share/std_msgs/msg/String.msg'), join(two, 'share/std_msgs/msg/String.msg'));
   t.equal(inPrefixes([one, two], 'share/other'), null);

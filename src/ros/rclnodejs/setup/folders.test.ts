@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t from 'tap';
-import { fakePaths, fakePrepared, folder, write } from '../testing/trees.ts';
+import { temporaryFolder } from '../../../../testkit/folder.ts';
+import { fakePaths, fakePrepared, write } from '../testing/trees.ts';
 import { abandon, beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
 
 const KEY = 'jazzy-2.2.0-1a2b3c4d';
@@ -13,7 +14,7 @@ function deadProcess(): number {
 }
 
 t.test('a folder gets its name when it is whole', async (t) => {
-  const root = join(folder(t), 'data/ros');
+  const root = join(temporaryFolder(t), 'data/ros');
   const made = beginFolder(root);
   write(made, { 'prepared.json': 'one' });
   t.same(readdirSync(root), [basename(made)], 'nothing that could be taken for prepared');
@@ -23,7 +24,7 @@ t.test('a folder gets its name when it is whole', async (t) => {
 });
 
 t.test('what is there is replaced as a whole', async (t) => {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   write(root, { [`${KEY}/prepared.json`]: 'old', [`${KEY}/of-the-old-one`]: '' });
   const made = beginFolder(root);
   write(made, { 'prepared.json': 'new' });
@@ -34,7 +35,7 @@ t.test('what is there is replaced as a whole', async (t) => {
 });
 
 t.test('what killed runs left goes, what others are at work on stays', async (t) => {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   const mine = beginFolder(root);
   const dead = deadProcess();
   write(root, { [`.preparing-${dead}-abc/half`]: '', [`.replaced-${dead}-abc/${KEY}/old`]: '', [`.preparing-1-def/half`]: '' });
@@ -48,7 +49,7 @@ t.test('what killed runs left goes, what others are at work on stays', async (t)
 });
 
 t.test('a run that is told to end takes its own folder with it', async (t) => {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   const mine = beginFolder(root);
   write(mine, { half: '' });
   write(root, { '.preparing-1-def/half': '' });

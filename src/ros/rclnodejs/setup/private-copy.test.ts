@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import t from 'tap';
-import { folder, write } from '../testing/trees.ts';
+import { temporaryFolder } from '../../../../testkit/folder.ts';
+import { write } from '../testing/trees.ts';
 import { copyRclnodejs, resolvePackage } from './private-copy.ts';
 import { SetupFailed } from './step.ts';
 
@@ -44,9 +45,9 @@ function fakeModules(root: string): void {
 }
 
 t.test('rclnodejs and what it depends on, where Node finds it, without what could rebuild it', async (t) => {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   fakeModules(root);
-  const target = folder(t);
+  const target = temporaryFolder(t);
   copyRclnodejs(join(root, 'node_modules/rclnodejs'), target);
   const there = (path: string): boolean => existsSync(join(target, 'node_modules', path));
   for (const path of [
@@ -77,17 +78,17 @@ t.test('rclnodejs and what it depends on, where Node finds it, without what coul
 });
 
 t.test('a dependency that is missing is named', async (t) => {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   fakeModules(root);
   write(root, { 'node_modules/debug/package.json': manifest({ gone: '1' }) });
   t.throws(
-    () => copyRclnodejs(join(root, 'node_modules/rclnodejs'), folder(t)),
+    () => copyRclnodejs(join(root, 'node_modules/rclnodejs'), temporaryFolder(t)),
     new SetupFailed(`the npm package gone, which rclnodejs needs, is missing in ${join(root, 'node_modules')}: install edge-health again`),
   );
 });
 
 t.test('a package is looked for from the inside out', async (t) => {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   fakeModules(root);
   const modules = join(root, 'node_modules');
   t.equal(resolvePackage('ms', join(modules, '@scope/ref'), modules), join(modules, '@scope/ref/node_modules/ms'));
@@ -99,7 +100,7 @@ t.test('a package is looked for from the inside out', async (t) => {
 t.test('the rclnodejs of this checkout is copied whole, and left as it was', async (t) => {
   const rclnodejs = resolve(import.meta.dirname, '../../../../node_modules/rclnodejs');
   const before = statSync(join(rclnodejs, 'package.json')).mtimeMs;
-  const target = folder(t);
+  const target = temporaryFolder(t);
   copyRclnodejs(rclnodejs, target);
   const main = join(target, 'node_modules/rclnodejs/dist/index.cjs');
   t.ok(existsSync(main));

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { folder } from '../testing/trees.ts';
+import { temporaryFolder } from '../../../../testkit/folder.ts';
 import { runCommand, SetupFailed } from './step.ts';
 
 function shell(t: Test, script: string, program = '/bin/sh') {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   return { program, arguments: ['-c', script], folder: root, environment: process.env, logFile: join(root, 'setup.log') };
 }
 

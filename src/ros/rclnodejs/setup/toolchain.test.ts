@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../../../testkit/folder.ts';
 import type { SourcedRos } from '../sourced.ts';
-import { fakePrefix, folder, write } from '../testing/trees.ts';
+import { fakePrefix, write } from '../testing/trees.ts';
 import { isOnPath, missingTools, nodeHeaders } from './toolchain.ts';
 
 const PACKAGES = [
@@ -23,7 +24,7 @@ function sourced(t: Test, packages: readonly string[]): SourcedRos {
 
 /** A PATH with programs of these names; python3 ends with this exit code. */
 function path(t: Test, programs: readonly string[], python = 0): NodeJS.ProcessEnv {
-  const bin = folder(t);
+  const bin = temporaryFolder(t);
   for (const name of programs) {
     const says = name === 'python3' && python !== 0 ? 'echo "ModuleNotFoundError: No module named rosidl_adapter" >&2\n' : '';
     write(bin, { [name]: `#!/bin/sh\n${says}exit ${name === 'python3' ? python : 0}\n` });
@@ -69,7 +70,7 @@ t.test('the headers of this Node, wherever the npm package keeps them', async (t
   t.ok(nodeHeaders(process.execPath), 'of the Node that runs this');
   const own = `node-linux-${process.arch}`;
   for (const where of ['.', `node_modules/${own}`, `../${own}`]) {
-    const root = folder(t);
+    const root = temporaryFolder(t);
     mkdirSync(join(root, 'node/bin'), { recursive: true });
     symlinkSync(process.execPath, join(root, 'node/bin/node'));
     t.equal(nodeHeaders(join(root, 'node/bin/node')), null);

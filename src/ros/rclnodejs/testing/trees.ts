@@ -1,15 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
+import { temporaryFolder } from '../../../../testkit/folder.ts';
 import type { RosPaths } from '../prepared.ts';
-
-/** A fresh folder that goes with the test. */
-export function folder(t: Test): string {
-  const path = mkdtempSync(join(tmpdir(), 'edge-health-ros-'));
-  t.teardown(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 
 /** Writes files below a folder, by their relative paths. */
 export function write(root: string, files: Readonly<Record<string, string | Buffer>>): void {
@@ -32,7 +25,7 @@ export function elfHead(machine = MACHINES[process.arch] ?? 0): Buffer {
 
 /** An install prefix that looks like a ROS 2 distribution to whoever does not load it. */
 export function fakePrefix(t: Test, rclVersion = '9.2.4'): string {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   write(root, {
     'lib/librcl.so': elfHead(),
     'share/rcl/package.xml': `<package format="3">\n  <name>rcl</name>\n  <version>${rclVersion}</version>\n</package>\n`,
@@ -47,7 +40,7 @@ export function sourcedEnvironment(prefix: string, distro = 'jazzy'): NodeJS.Pro
 
 /** A product with an interface package and an rclnodejs, both of a few bytes, and an empty data folder. */
 export function fakePaths(t: Test): RosPaths {
-  const root = folder(t);
+  const root = temporaryFolder(t);
   write(root, {
     'ros2/edge_health_interfaces/CMakeLists.txt': 'project(edge_health_interfaces)\n',
     'ros2/edge_health_interfaces/msg/Alert.msg': 'string alert_id\n',
