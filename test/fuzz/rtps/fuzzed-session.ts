@@ -1,11 +1,11 @@
 import type { Test } from 'tap';
-import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { Session } from '../../../src/ros/embedded/session.ts';
 import { HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
 import { healthStatusMessage } from '../../../src/ros/messages.ts';
 import { graphNames } from '../../../src/ros/names.ts';
 import { decode, encode } from '../../../src/rtps/cdr.ts';
 import type { LocalWriter } from '../../../src/rtps/endpoints.ts';
+import { kept } from '../../../src/rtps/limits.ts';
 import { ParameterList } from '../../../src/rtps/parameters.ts';
 import { ENTITY, entityOf, PID } from '../../../src/rtps/protocol.ts';
 import { only } from '../../../src/rtps/testing/dissect.ts';
@@ -23,11 +23,11 @@ const STATUS = { memory_percent: 1, disk_percent: null, temperature: null, statu
 export interface Friend {
   readonly participant: TestParticipant;
   readonly writer: LocalWriter;
-  readonly read: unknown[];
+  readonly read: { last: Record<string, unknown> | null };
 }
 
 /** The embedded ROS 2 session as the service has it, on a network in memory and in virtual time, with friends who are matched with it. */
-export class World {
+export class FuzzedSession {
   readonly time: VirtualTime;
   readonly network: MemoryNetwork;
   readonly session: Session;
@@ -38,7 +38,8 @@ export class World {
   sentDatagrams = 0;
   sentOctets = 0;
   readonly #wire = new Wire();
-  readonly #statuses: HealthStatus[] = [];
+  /** The node names of the last statuses that arrived: the test itself keeps nothing that grows. */
+  readonly #names: string[] = [];
   #friends = 0;
   #samples = 0;
 
@@ -49,15 +50,18 @@ export class World {
       if (from === OWN_ADDRESS) {
         this.sentDatagrams += 1;
         this.sentOctets += datagram.length;
-        if (this.#said.length < MOST_KEPT) this.#said.push(Buffer.from(datagram));
-      } else if (this.heard.length < MOST_KEPT) this.heard.push(Buffer.from(datagram));
+        if (this.#said.length < MOST_KEPT) this.#said.push(kept(datagram));
+      } else if (this.heard.length < MOST_KEPT) this.heard.push(kept(datagram));
     };
     this.session = new Session(
       {
         place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
         names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
         listener: {
-          onHealthStatus: (status) => this.#statuses.push(status),
+          onHealthStatus: ({ node_name }) => {
+            this.#names.push(node_name);
+            if (this.#names.length > MOST_KEPT) this.#names.shift();
+          },
           onAlert: () => {},
           onSafeShutdown: async ({ reason }) => ({ success: true, message: reason }),
         },
@@ -106,7 +110,7 @@ export class World {
       depth: 10,
       userData: '',
     });
-    const read: unknown[] = [];
+    const read: Friend['read'] = { last: null };
     participant.createReader({
       topic: 'rt/health_status',
       type: HEALTH_STATUS.ddsName,
@@ -114,7 +118,9 @@ export class World {
       transientLocal: true,
       depth: 10,
       userData: '',
-      onSample: ({ data }) => read.push(decode(HEALTH_STATUS, data.payload ?? Buffer.alloc(0))),
+      onSample: ({ data }) => {
+        read.last = decode(HEALTH_STATUS, data.payload ?? Buffer.alloc(0));
+      },
     });
     t.teardown(() => participant.stop());
     await participant.start();
@@ -139,8 +145,8 @@ export class World {
     participant.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, cpu_percent: 1, node_name: name }) }));
     await this.time.pass(2);
     return {
-      out: (read.at(-1) as { cpu_percent?: number } | undefined)?.cpu_percent === number,
-      back: this.#statuses.some(({ node_name }) => node_name === name),
+      out: read.last?.['cpu_percent'] === number,
+      back: this.#names.includes(name),
     };
   }
 }

@@ -3,7 +3,7 @@ import { entity, message, type Part, sn, submessage, u16, u32 } from '../../../s
 import { Stranger } from '../../../src/rtps/testing/stranger.ts';
 import type { Target } from './mutations.ts';
 
-const LIARS = 12;
+const PEERS = 12;
 /** What they announce: so much is matched with what the session has. */
 const ENDPOINTS = [
   { isWriter: false, key: 1, names: {} },
@@ -15,11 +15,11 @@ const ENDPOINTS = [
 ] as const;
 
 /** Participants whose announcements are true to the letter, and whose acknowledgements, heartbeats and samples are anything. */
-export class Liars {
+export class ForgedPeers {
   readonly #random: () => number;
   readonly #target: Target;
   readonly #payloads: readonly Buffer[];
-  readonly #liars: Stranger[] = [];
+  readonly #peers: Stranger[] = [];
 
   /** `payloads`: what samples hold, when it is not noise. */
   constructor(random: () => number, target: Target, payloads: readonly Buffer[]) {
@@ -30,11 +30,11 @@ export class Liars {
 
   /** One more datagram of theirs, or two: one that begins anew announces itself. */
   next(): Buffer[] {
-    const i = this.#below(LIARS);
-    const known = this.#liars[i];
+    const i = this.#below(PEERS);
+    const known = this.#peers[i];
     if (!known || this.#random() < 0.001) {
       const fresh = new Stranger(this.#below(2 ** 32), { address: `10.0.0.${100 + i}`, port: 7410 });
-      this.#liars[i] = fresh;
+      this.#peers[i] = fresh;
       return [fresh.announcement(), ...ENDPOINTS.map(({ isWriter, key, names }) => fresh.endpoint(isWriter, key, names))];
     }
     const submessages = Array.from({ length: 1 + this.#below(4) }, () => this.#submessage());
