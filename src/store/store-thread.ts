@@ -6,7 +6,8 @@ import { Backlog, type WaitingSegment } from './backlog.ts';
 import { Condition } from './condition.ts';
 import type { Leftover, OpenAnswer, Operation, Operations, Written } from './protocol.ts';
 import type { SegmentRecorder } from './segment-recorder.ts';
-import { hangText, WorkerClient } from './worker-client.ts';
+import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
+import { hangText, WorkerClient, type WorkerListener } from './worker-client.ts';
 
 /** While writing fails, it is tried again this often. */
 const RETRY_SECONDS = 10;
@@ -27,6 +28,7 @@ export interface StoreThreadOptions {
   readonly onLateOpen: (openAlerts: readonly Alert[], heard: readonly HeardNode[]) => void;
   readonly retrySeconds?: number;
   readonly maxWaitingBytes?: number;
+  readonly timers?: Timers;
 }
 
 /**
@@ -40,8 +42,9 @@ export class StoreThread {
   readonly #onOpening: () => void;
   readonly #backlog: Backlog;
   readonly #condition: Condition;
+  readonly #timers: Timers;
   #client: WorkerClient | null = null;
-  #retryTimer: NodeJS.Timeout | null = null;
+  #retryTimer: Timer | null = null;
   #committing: Promise<void> | null = null;
   #stopping = false;
 
@@ -51,6 +54,7 @@ export class StoreThread {
     this.#onOpening = onOpening;
     this.#backlog = new Backlog(options.maxWaitingBytes ?? MAX_WAITING_BYTES);
     this.#condition = new Condition(options.log);
+    this.#timers = options.timers ?? REAL_TIMERS;
   }
 
   /** Whether it takes requests. */
@@ -63,11 +67,12 @@ export class StoreThread {
     const leftovers = this.#recorder.startOver();
     const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
     this.#backlog.replace(leftovers.map(toWaiting));
-    const client = new WorkerClient(worker, {
+    const listener: WorkerListener = {
       onSetAside: (setAside, reason) => this.#condition.begunAnew(setAside, reason),
       onDeath: (reason) => this.#onDeath(client, reason),
       onHang: (hangs) => this.#condition.hangs(hangs),
-    });
+    };
+    const client = new WorkerClient(worker, listener, this.#timers);
     this.#client = client;
     const opening = client.request('open', { path, maxBytes, node, hertz, leftovers });
     this.#onOpening();
@@ -89,7 +94,7 @@ export class StoreThread {
   /** Nothing is tried again. */
   giveUp(): void {
     this.#stopping = true;
-    if (this.#retryTimer) clearTimeout(this.#retryTimer);
+    if (this.#retryTimer) this.#timers.clearTimeout(this.#retryTimer);
   }
 
   /** Writes what is left and closes the database. */
@@ -128,13 +133,13 @@ export class StoreThread {
       this.#degrade(error.message);
       return null;
     });
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), DURABLE_DEADLINE_MS);
+    return new Promise((resolve) => {
+      const deadline = this.#timers.setTimeout(() => resolve(null), DURABLE_DEADLINE_MS);
+      void saved.then((answer) => {
+        this.#timers.clearTimeout(deadline);
+        resolve(answer);
+      });
     });
-    const answer = await Promise.race([saved, deadline]);
-    clearTimeout(timer);
-    return answer;
   }
 
   sendBatches(): void {
@@ -230,7 +235,7 @@ export class StoreThread {
   #degrade(error: string): void {
     this.#condition.fails(error);
     if (this.#stopping || this.#retryTimer) return;
-    this.#retryTimer = setTimeout(
+    this.#retryTimer = this.#timers.setTimeout(
       () => {
         this.#retryTimer = null;
         void this.#retry();

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Operation, Operations, Reply, Request } from './protocol.ts';
+import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
 
 /** An error thrown in the worker, with its name there. */
 export class StoreError extends Error {
@@ -46,15 +47,17 @@ export class WorkerClient {
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
   readonly #listener: WorkerListener;
+  readonly #timers: Timers;
   #ended = false;
   /** Of the last answer, or of the first question since all were answered; seconds of a clock that nobody sets. */
   #sinceSeconds = 0;
   #isSuspect = false;
   #hangs = false;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
 
-  constructor(program: URL, listener: WorkerListener) {
+  constructor(program: URL, listener: WorkerListener, timers: Timers = REAL_TIMERS) {
     this.#listener = listener;
+    this.#timers = timers;
     // A small young generation: the thread holds little, and its garbage would otherwise stay resident.
     this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
     this.#worker.on('message', (reply: Reply) => {
@@ -90,7 +93,7 @@ export class WorkerClient {
     const id = this.#nextId++;
     const request: Request<O> = { id, operation, body };
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size === 0) this.#sinceSeconds = performance.now() / 1000;
+      if (this.#waiting.size === 0) this.#sinceSeconds = this.#timers.nowSeconds();
       this.#waiting.set(id, { operation, resolve, reject });
       if (!this.#timer) this.#lookIn(HANG_SECONDS * 1000);
       this.#worker.postMessage(request, transfer);
@@ -99,17 +102,17 @@ export class WorkerClient {
 
   /** How long the thread has owed an answer; null: it does not hang. */
   get hangSeconds(): number | null {
-    return this.#hangs ? performance.now() / 1000 - this.#sinceSeconds : null;
+    return this.#hangs ? this.#timers.nowSeconds() - this.#sinceSeconds : null;
   }
 
   async end(): Promise<void> {
     this.#ended = true;
-    if (this.#timer) clearTimeout(this.#timer);
+    if (this.#timer) this.#timers.clearTimeout(this.#timer);
     await this.#worker.terminate();
   }
 
   #answered(): void {
-    this.#sinceSeconds = performance.now() / 1000;
+    this.#sinceSeconds = this.#timers.nowSeconds();
     this.#isSuspect = false;
     if (!this.#hangs) return;
     this.#hangs = false;
@@ -117,14 +120,14 @@ export class WorkerClient {
   }
 
   #lookIn(milliseconds: number): void {
-    this.#timer = setTimeout(() => this.#look(), milliseconds);
+    this.#timer = this.#timers.setTimeout(() => this.#look(), milliseconds);
     this.#timer.unref();
   }
 
   #look(): void {
     this.#timer = null;
     if (this.#waiting.size === 0 || this.#hangs) return;
-    const leftMs = (this.#sinceSeconds + HANG_SECONDS) * 1000 - performance.now();
+    const leftMs = (this.#sinceSeconds + HANG_SECONDS - this.#timers.nowSeconds()) * 1000;
     if (leftMs > 0) {
       this.#lookIn(leftMs);
       return;

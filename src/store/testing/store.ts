@@ -1,22 +1,65 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import type { Alert } from '../../core/alert.ts';
 import type { LogLevel } from '../../core/ports.ts';
 import { HOUR_MS } from '../../core/time.ts';
 import { Store, type StoreOptions } from '../store.ts';
+import type { Timer, Timers } from '../timers.ts';
 import { type Row, toRows, toStatus } from './rows.ts';
+
+export { until } from '../../../testkit/wait.ts';
 
 export const NODE = 'health_monitor';
 /** Lately: the store keeps raw samples for some days only. */
 export const START = Math.floor(Date.now() / HOUR_MS - 5) * HOUR_MS;
 export const EVER = { fromMs: 0, toMs: 8e14 };
 
+/** Timers of this length and more expire when the test lets time pass; a retry after less comes by itself. */
+const BY_ITSELF_BELOW_MS = 100;
+
+/**
+ * Time in which a store waits for its disk and between attempts. However busy the machine is, the disk hangs, and an alert is not waited
+ * for, only where a test lets that much time pass.
+ */
+class TestTimers implements Timers {
+  #seconds = 0;
+  readonly #pending = new Map<Timer, { readonly atSeconds: number; readonly action: () => void }>();
+
+  nowSeconds(): number {
+    return this.#seconds;
+  }
+
+  setTimeout(action: () => void, milliseconds: number): Timer {
+    if (milliseconds < BY_ITSELF_BELOW_MS) return setTimeout(action, milliseconds);
+    const timer: Timer = { unref: () => timer };
+    this.#pending.set(timer, { atSeconds: this.#seconds + milliseconds / 1000, action });
+    return timer;
+  }
+
+  clearTimeout(timer: Timer): void {
+    if (!this.#pending.delete(timer)) clearTimeout(timer as NodeJS.Timeout);
+  }
+
+  pass(seconds: number): void {
+    const end = this.#seconds + seconds;
+    for (;;) {
+      const due = [...this.#pending].filter(([, { atSeconds }]) => atSeconds <= end).sort(([, a], [, b]) => a.atSeconds - b.atSeconds)[0];
+      if (!due) break;
+      const [timer, { atSeconds, action }] = due;
+      this.#pending.delete(timer);
+      this.#seconds = atSeconds;
+      action();
+    }
+    this.#seconds = end;
+  }
+}
+
 /** A store whose minutes pass when the test says so. */
 export class TestStore {
   readonly store: Store;
   readonly logged: { readonly level: LogLevel; readonly message: string }[] = [];
   readonly lateOpens: (readonly Alert[])[] = [];
+  readonly #timers = new TestTimers();
   #seconds = 0;
   #stopped = false;
 
@@ -32,6 +75,7 @@ export class TestStore {
       monotonicSeconds: () => this.#seconds,
       onLateOpen: (alerts) => this.lateOpens.push(alerts),
       retrySeconds: 0.05,
+      timers: this.#timers,
       ...more,
     });
   }
@@ -47,6 +91,11 @@ export class TestStore {
   recordNextMinute(rows: readonly Row[], node = NODE): void {
     this.#seconds += 60;
     this.record(rows, node);
+  }
+
+  /** Lets time pass for what waits for the disk or for the next attempt. */
+  wait(seconds: number): void {
+    this.#timers.pass(seconds);
   }
 
   async rows(node = NODE): Promise<Row[]> {
@@ -65,13 +114,4 @@ export async function startStore(t: Test, folder: string, more: Partial<StoreOpt
   t.teardown(() => started.stop());
   await started.store.start();
   return started;
-}
-
-/** Waits until it is so; a test that waits in vain fails. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 3000; tries += 1) {
-    if (await condition()) return;
-    await sleep(10);
-  }
-  throw new Error(`it never came true that ${what}`);
 }
