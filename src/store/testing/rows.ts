@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Test } from 'tap';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { STATUSES, type Status } from '../../core/thresholds.ts';
@@ -49,4 +51,16 @@ export function toRows(columns: Omit<Columns, 'order'>): Row[] {
 export function toStatus({ timestampMs, values, status }: Row, node: string): HealthStatus {
   const [cpu_percent = null, memory_percent = null, disk_percent = null, temperature = null] = values;
   return { cpu_percent, memory_percent, disk_percent, temperature, status, node_name: node, timestamp: isoUtc(timestampMs) };
+}
+
+/** As t.same, which takes a second for some thousands of rows; where they differ it shows the first that do. */
+export function sameRows(t: Test, found: readonly Row[], wanted: readonly Row[], what = 'the same rows'): void {
+  if (isDeepStrictEqual(found, wanted)) {
+    t.pass(what);
+    return;
+  }
+  const first = wanted.findIndex((row, i) => !isDeepStrictEqual(row, found[i]));
+  const at = first < 0 ? wanted.length : first;
+  const message = `${what}: ${found.length} rows instead of ${wanted.length}, different from number ${at} on`;
+  t.same(found.slice(at, at + 3), wanted.slice(at, at + 3), message);
 }
