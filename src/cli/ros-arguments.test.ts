@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { UsageError } from './arguments.ts';
 import { splitRosArguments } from './ros-arguments.ts';
 
@@ -20,6 +21,7 @@ t.test('without --ros-args nothing is touched', async (t) => {
       const { own, ros } = splitRosArguments(argv);
       return ros === null && own.length === argv.length && own.every((word, i) => word === argv[i]);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
 });
 
@@ -141,7 +143,7 @@ t.test('any words: taken, or a usage error, nothing else', async (t) => {
     fc.property(fc.array(word, { maxLength: 12 }), (argv) => {
       messageOf(...argv);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000, 10000), seed: SEED },
   );
   t.pass('held');
 });

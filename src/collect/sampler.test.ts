@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { materialiseFixture } from '../../testkit/machines.ts';
 import type { Sample } from '../core/health-status.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';
@@ -278,7 +279,7 @@ t.test('whatever delays it, every slot is taken or missed, and every one taken i
         if (bench.taken.length === 0) throw new Error('nothing was taken');
       });
     }),
-    { numRuns: 300 },
+    { numRuns: runs(100, 3000), seed: SEED },
   );
 });
 

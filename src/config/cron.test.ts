@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { parse, validate } from 'node-cron';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { cronProblem, isTimeZone, scheduleProblem } from './cron.ts';
 import { formatConfigError, parseConfig } from './parse.ts';
 
@@ -73,7 +74,7 @@ t.test('what is allowed node-cron understands, and as it was meant', async (t) =
           throw new Error(expression);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(300, 10000), seed: SEED },
   );
   t.ok(allowed > 200, `${allowed} of them were allowed`);
 });
@@ -88,7 +89,7 @@ t.test('no text whatever upsets it', async (t) => {
     fc.property(texts, (text) => {
       if (cronProblem(text) === null && !validate(text)) throw new Error(`node-cron refuses "${text}"`);
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(600, 20000), seed: SEED },
   );
   t.pass();
 });

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
+import { anyText } from '../../testkit/text.ts';
 import { describeKeys } from './describe.ts';
 import { type ConfigError, formatConfigError, parseConfig } from './parse.ts';
 import { renderDefaultYaml, renderReference } from './render.ts';
@@ -246,7 +248,7 @@ t.test('aliases repeat a section, and do not multiply it', async (t) => {
     (_, n) => `k${n}: &a${n} [${Array.from({ length: 10 }, () => (n === 0 ? 'x' : `*a${n - 1}`)).join()}]`,
   ).join('\n');
   t.match(errorsOf(bomb), [{ found: /alias count/, allowed: 'at most 50 aliases' }]);
-  t.match(errorsOf(`k: &a x\nl: [${'*a,'.repeat(100_000)}]`), [{ allowed: 'at most 50 aliases' }], 'a hundred thousand of them');
+  t.match(errorsOf(`k: &a x\nl: [${'*a,'.repeat(10_000)}]`), [{ allowed: 'at most 50 aliases' }], 'ten thousand of them');
   t.match(errorsOf('rest: {port: *nothing}'), [{ line: 1, column: 14, found: /\*nothing/ }]);
   for (const text of ['disk:\n  paths: &a [*a]\n', '&a\nthresholds: *a\n', 'node_name: &a {b: *a}', '? &a [*a]\n: 1\n'])
     t.ok(errorsOf(text).length > 0, `contains itself: ${text}`);
@@ -255,7 +257,7 @@ t.test('aliases repeat a section, and do not multiply it', async (t) => {
 t.test('too much, too deep or binary is refused in few words', async (t) => {
   t.match(errorsOf(`# ${'x'.repeat(1024 * 1024)}`), [{ found: /characters/, line: 0 }]);
   t.match(errorsOf('node_name: a\0b'), [{ found: 'a binary file' }]);
-  for (const text of ['['.repeat(100_000), 'a: '.repeat(10_000), '{a: '.repeat(20_000), '- '.repeat(50_000)]) {
+  for (const text of ['['.repeat(20_000), 'a: '.repeat(10_000), '{a: '.repeat(10_000), '- '.repeat(20_000)]) {
     const errors = errorsOf(text);
     t.ok(errors.length > 0 && errors.length <= 20, `${errors.length} errors for ${text.slice(0, 10)}…`);
   }
@@ -292,7 +294,7 @@ t.test('whatever the text, it is a configuration or a list of errors', async (t)
     .map((lines) => lines.map(([depth, key, value]) => `${'  '.repeat(depth)}${key}: ${value}`).join('\n'));
   let refused = 0;
   fc.assert(
-    fc.property(fc.oneof(document, fc.string({ unit: 'binary', maxLength: 200 })), (text) => {
+    fc.property(fc.oneof(document, anyText(200)), (text) => {
       const parsed = parseConfig(text, 'f');
       if (parsed.ok) return true;
       refused += 1;
@@ -304,9 +306,9 @@ t.test('whatever the text, it is a configuration or a list of errors', async (t)
         )
       );
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(400, 10000), seed: SEED },
   );
-  t.ok(refused > 100, `${refused} of 1000 were refused`);
+  t.ok(refused > 100, `${refused} were refused`);
 });
 
 t.test('the reference page names every key with its default', async (t) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { CLOCK_JUMP_SECONDS, type ClockReading, compareClocks } from './clock-watch.ts';
 
 const before: ClockReading = { monotonicSeconds: 1000, wallMilliseconds: 1_772_600_000_000, bootSeconds: 1500 };
@@ -67,6 +68,7 @@ t.test('a sleep and a step between the same two readings are told apart to the m
       if (suspend?.kind !== 'suspend' || step?.kind !== 'step' || more.length > 0) return false;
       return Math.abs(suspend.delta_seconds - sleptMs / 1000) < 0.0015 && Math.abs(step.delta_seconds - stepped) < 0.0015;
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.pass('for every sleep and step');
 });

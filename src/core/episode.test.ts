@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpisode, TRANSITIONS } from './episode.ts';
 import type { Threshold } from './thresholds.ts';
 
@@ -68,7 +69,7 @@ t.test('the sample at which it is raised does not depend on how the clock rounds
       }
       return state.level === 'WARNING';
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(600, 20000), seed: SEED },
   );
   t.pass('for every origin of the grid');
 });
@@ -211,7 +212,7 @@ t.test('whatever is read, the level changes only by the transition told, and tha
         return TRANSITIONS.includes(step.taken) && step.taken.from === level && step.taken.to === state.level;
       });
     }),
-    { numRuns: 300 },
+    { numRuns: runs(150, 3000), seed: SEED },
   );
   t.equal(seen.size, TRANSITIONS.length, 'every transition was taken');
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { planGrid, slotAt, slotStartSeconds } from './grid.ts';
 
 const oneHertz = { originSeconds: 100, periodSeconds: 1 };
@@ -48,6 +49,7 @@ t.test('waiting as told leads to the next slot, with none missed, on every grid'
       const then = planGrid(grid, slot + 1, now + plan.seconds);
       return plan.seconds > 0 && plan.seconds <= grid.periodSeconds * 1.001 && then.kind === 'sample' && then.slot === slot + 1;
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.ok(waits > 0);
 });
@@ -76,6 +78,7 @@ t.test('whatever the wake-ups, slots are taken in order, and taken and missed to
         return counted === next;
       },
     ),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.ok(missed > 0);
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { addToHistogram, BIN_WIDTH, type Histogram, mergeHistograms, percentiles } from './histogram.ts';
 
 const QUANTILES = [0.5, 0.95, 0.99];
@@ -63,7 +64,7 @@ t.test('every percentile is the exact one to half a bin, so true to 0.1', async 
       const found = percentiles(histogramOf(values), QUANTILES);
       return QUANTILES.every((quantile, i) => Math.abs((found[i] as number) - exactPercentile(values, quantile)) <= BIN_WIDTH / 2 + 1e-9);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(100, 3000), seed: SEED },
   );
   t.ok(BIN_WIDTH <= 0.1);
 });
@@ -93,6 +94,7 @@ t.test('histograms of parts, merged, are the histogram of the whole', async (t) 
       const whole = histogramOf([...first, ...second]);
       return merged.size === whole.size && [...whole].every(([bin, count]) => merged.get(bin) === count);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.pass('for every two parts');
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { METRICS, toHundredths } from './metrics.ts';
 
 t.test('the metrics are the four of the specification, in its order', async (t) => {
@@ -19,6 +20,7 @@ t.test('rounding moves a value by at most half a hundredth, and rounding again c
       const rounded = toHundredths(value);
       return Math.abs(rounded - value) <= 0.005 + 1e-9 && toHundredths(rounded) === rounded;
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.pass('for every value');
 });

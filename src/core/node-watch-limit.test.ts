@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { LineLimit, TokenBucket } from './node-watch-limit.ts';
 
 t.test('in any stretch of time no more pass than the burst and what the rate adds', async (t) => {
@@ -15,6 +16,7 @@ t.test('in any stretch of time no more pass than the burst and what the rate add
       }
       return passed.every((from, i) => passed.length - i <= burst + 1 || withinRate(passed.slice(i), from, perSecond, burst));
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.pass();
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { fingerprint, isPlausible, NodeStamps, NodeWatch, type Stamp, stampOf } from './node-watch.ts';
 import { DAY_MS, isoUtc } from './time.ts';
 
@@ -35,7 +36,7 @@ t.test('the period is that of the time stamps, whatever is lost, repeated or ove
         return period > periodMs * 0.9 && period < periodMs * 2.2;
       },
     ),
-    { numRuns: 300 },
+    { numRuns: runs(300, 3000), seed: SEED },
   );
   t.equal(periodOf(steady(1000, 3)), 1.02, 'two differences are enough');
   t.equal(periodOf([stamp(START)]), 1, 'a second until two are known');
@@ -51,6 +52,7 @@ t.test('the period has bounds', async (t) => {
       const period = periodOf(times.map((ms) => stamp(ms)));
       return period >= 0.001 && period <= 3600;
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START, i))), 0.001, 'all in one millisecond');
   t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START + i * 3_600_000))), 3600);
@@ -79,6 +81,7 @@ t.test('each status is news once', async (t) => {
       const news = times.filter((ms) => taken.take(stamp(START + ms)) !== 'duplicate');
       return new Set(news).size === news.length && news.length === new Set(times).size;
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
 });
 
@@ -241,7 +244,7 @@ t.test('whatever comes when: at most one episode at a time, raised only by silen
       }
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300, 3000), seed: SEED },
   );
   t.pass();
 });

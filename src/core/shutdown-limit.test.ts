@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { RequestLimit } from './shutdown-limit.ts';
 
 t.test('a caller may ask so often a minute, and is told when to ask again', async (t) => {
@@ -62,5 +63,6 @@ t.test('over any time no more pass than the bucket holds and gains, and whoever 
       }
       t.equal(wait, 0);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
 });

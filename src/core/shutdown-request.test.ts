@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
+import { anyText } from '../../testkit/text.ts';
 import { SHUTDOWN_REASONS } from './shutdown.ts';
 import { checkCall, printable } from './shutdown-request.ts';
 
@@ -60,8 +62,8 @@ t.test('what a sloppy transport may hand over is refused like anything else', as
 
 t.test('whatever is called, the answer is short, printable and of one line', async (t) => {
   const anything = fc.record({
-    reason: fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.constantFrom(...SHUTDOWN_REASONS)),
-    requested_by: fc.string({ unit: 'binary', maxLength: 300 }),
+    reason: fc.oneof(anyText(300), fc.constantFrom(...SHUTDOWN_REASONS)),
+    requested_by: anyText(300),
     timeout: fc.double(),
   });
   fc.assert(
@@ -73,20 +75,27 @@ t.test('whatever is called, the answer is short, printable and of one line', asy
         call.requested_by.trim() !== '' &&
         call.timeout > 0 &&
         call.timeout <= 300;
-      t.equal(checked.ok, isAllowed);
-      if (checked.ok) return;
-      t.ok(checked.message.length < 600);
-      t.notMatch(checked.message, /[\p{C}\p{Zl}\p{Zp}]/u);
+      if (checked.ok) return isAllowed;
+      return !isAllowed && checked.message.length < 600 && !/[\p{C}\p{Zl}\p{Zp}]/u.test(checked.message);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
+  t.pass();
 });
 
-t.test('megabytes in a field cost no more than a line does', async (t) => {
-  const huge = 'x'.repeat(50_000_000);
-  const start = performance.now();
+t.test('megabytes in a field are not gone through', async (t) => {
+  const huge = 'x'.repeat(20_000_000);
+  const millisecondsOf = (work: () => unknown): number => {
+    const start = performance.now();
+    work();
+    return performance.now() - start;
+  };
+  const passMs = millisecondsOf(() => /[\p{C}\p{Zl}\p{Zp}]/u.test(huge));
+  // The best of several: whatever else the machine does makes none of them shorter.
+  const checkMs = Math.min(...Array.from({ length: 10 }, () => millisecondsOf(() => messageOf({ reason: huge, requested_by: huge }))));
+  t.ok(checkMs < passMs / 2, 'a call is checked faster than its text is read once');
   const message = messageOf({ reason: huge, requested_by: huge });
-  t.ok(performance.now() - start < 500);
-  t.match(message, /\(50000000 characters\)/);
+  t.match(message, /\(20000000 characters\)/);
   t.ok(message.length < 600);
 });
 

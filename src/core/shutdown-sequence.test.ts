@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { SHUTDOWN_REASONS, SHUTDOWN_STEPS, type ShutdownReason } from './shutdown.ts';
 import { nextPhase, ON_FAILURE, type ShutdownPhase, type StepOutcome, shutdownTimes } from './shutdown-sequence.ts';
 
@@ -52,6 +53,7 @@ t.test('however the steps end, it comes to an end, never goes back, and complete
       if (Object.values(ends).includes('stopped')) return;
       if (ON_FAILURE[reason] === 'skip') t.ok(phases.includes('power'), 'in danger the last step is always come to');
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
 });
 
@@ -62,6 +64,7 @@ t.test('times: what hangs is ended, and the store has its time, before the deadl
       t.equal(deadline, timeout);
       t.ok(terminateAt >= timeout * 0.75 - 1e-9 && terminateAt + graceSeconds + storeSeconds <= timeout + 1e-9);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.same(shutdownTimes(300), { terminateAt: 294, graceSeconds: 2, storeSeconds: 2, deadline: 300 });
 });

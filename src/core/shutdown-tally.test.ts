@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { recordOf, type ShutdownRecord } from './shutdown-record.ts';
 import { RefusalTally } from './shutdown-tally.ts';
 import { isoUtc } from './time.ts';
@@ -63,6 +64,6 @@ t.test('every call is in exactly one record, and an hour of flood makes no more 
       );
       t.ok(saved.size <= 61 + now / 60 + now / 3600 + 1);
     }),
-    { numRuns: 50 },
+    { numRuns: runs(15, 500), seed: SEED },
   );
 });

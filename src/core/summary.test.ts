@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import type { ClockEvent } from './clock-watch.ts';
 import { percentiles } from './histogram.ts';
 import { METRICS, type Readings } from './metrics.ts';
@@ -240,7 +241,7 @@ t.test('summaries merged in any split are what is computed from the samples dire
         })
       );
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300, 3000), seed: SEED },
   );
   t.ok(merges > 300, 'most runs merged several parts');
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import type { HistoryReader, Mark, Position, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
 import { formatId, isBeyond, missedSince, parseId } from './resume.ts';
 
@@ -13,6 +14,7 @@ t.test('an id tells the position, is short, and nothing else is an id', async (t
       t.same(parseId(id), at);
       return id.length < 60 && /^[0-9a-z._]+$/.test(id);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   for (const wrong of [
     '',
@@ -48,6 +50,7 @@ t.test('one of two marks is beyond the other, unless they are the same', async (
       const same = a.segment === b.segment && a.order === b.order;
       return [isBeyond(a, b), isBeyond(b, a)].filter((beyond) => beyond).length === (same ? 0 : 1);
     }),
+    { numRuns: runs(100, 1000), seed: SEED },
   );
   t.equal(isBeyond({ segment: 2, order: 0 }, { segment: 1, order: 9 }), true);
 });
@@ -103,7 +106,7 @@ t.test('from wherever a client stopped, it gets the rest, each once, in order; o
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runs(60, 600), seed: SEED },
   );
 });
 

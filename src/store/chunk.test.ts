@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { METRICS } from '../core/metrics.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { type Columns, decodeChunk, encodeChunk } from './chunk.ts';
@@ -71,7 +72,7 @@ t.test('any samples come back as they were, to the bit', async (t) => {
         after.metrics.every((values, m) => identical(values, before.metrics[m] as Float64Array))
       );
     }),
-    { numRuns: 500 },
+    { numRuns: runs(100, 5000), seed: SEED },
   );
   t.pass();
 });
@@ -115,7 +116,7 @@ t.test('a blob cut off anywhere, or with something after its end, is damaged', a
         return error instanceof RangeError;
       }
     }),
-    { numRuns: 50 },
+    { numRuns: runs(6, 500), seed: SEED },
   );
   t.pass();
 });
@@ -139,7 +140,7 @@ t.test('whatever else a blob holds: a RangeError, or no more samples than it has
         return error instanceof RangeError;
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(1000, 30000), seed: SEED },
   );
   t.ok(refused > 100, 'the garbage was bad enough to be refused');
 });

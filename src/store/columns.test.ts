@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './columns.ts';
 import { type Row, row, series, toColumns, toRows } from './testing/rows.ts';
@@ -32,6 +33,7 @@ t.test('chunks hold every sample once and in order; each ascends within one hour
       }
       return true;
     }),
+    { numRuns: runs(30, 1000), seed: SEED },
   );
 });
 
@@ -50,5 +52,6 @@ t.test('several stretches become one in order of time, rows of one time in the o
       const expected = list.flat().sort((a, b) => a.timestampMs - b.timestampMs);
       t.same(toRows(joinSorted(list.map(toColumns))), expected);
     }),
+    { numRuns: runs(30, 1000), seed: SEED },
   );
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import { standInDatabase } from './database.ts';
 import { LAG_SLACK_MS, LagTable } from './lag-table.ts';
@@ -57,7 +58,7 @@ t.test('whatever the clock did: every chunk of the segments asked for lies in th
       db.close();
       return missed.length === 0 && apart;
     }),
-    { numRuns: 400 },
+    { numRuns: runs(120, 4000), seed: SEED },
   );
   t.pass();
 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { METRICS } from '../core/metrics.ts';
 import { endOfPage, queryAfter } from '../core/paging.ts';
@@ -174,7 +175,7 @@ t.test('history of any range, raw or in steps, in pages, agrees with the oracle'
         });
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(30, 2000), seed: SEED },
   );
   t.pass();
 });
@@ -239,7 +240,7 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
         return t.passing();
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(30, 2000), seed: SEED },
   );
   t.pass();
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import type { Mark, RecordedEvent } from '../core/ports.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import { compareMarks, recorded } from './recorded.ts';
@@ -92,7 +93,7 @@ t.test('from any place on: what was recorded after it, in that order, each once,
         kinds.events.every(({ kind }) => kind === 'alert') && kinds.events.length === wanted.filter(({ kind }) => kind === 'alert').length
       );
     }),
-    { numRuns: 120 },
+    { numRuns: runs(40, 1200), seed: SEED },
   );
 });
 

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { until } from '../../testkit/wait.ts';
 import type { Alert } from '../core/alert.ts';
 import { parseSegment } from './tail.ts';
 import { ALL, change } from './testing/alerts.ts';
-import { type Row, series } from './testing/rows.ts';
-import { EVER, NODE, START, startStore, TestStore, until } from './testing/store.ts';
+import { type Row, sameRows, series } from './testing/rows.ts';
+import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
 // A full disk stops neither recording nor reading; what could not be written is written once there is room again.
 
@@ -21,7 +22,7 @@ async function listed({ store }: TestStore): Promise<readonly Alert[]> {
 }
 
 async function checkAll(t: Test, started: TestStore, rows: readonly Row[], alerts: readonly Alert[], what: string): Promise<void> {
-  t.same(await started.rows(), rows, `samples ${what}`);
+  sameRows(t, await started.rows(), rows, `samples ${what}`);
   t.same(await listed(started), alerts.toReversed(), `alerts ${what}`);
   const [whole] = await started.store.aggregate({ node: NODE, ...EVER, by: null });
   t.equal(whole?.samples_received, rows.length, `hours ${what}`);
@@ -185,7 +186,7 @@ t.test('the tail’s file system is full: recording goes on, and a line cut off 
   started.record(series(START + MINUTE * 1000, MINUTE));
   await started.store.recordAlert(alert(1));
   t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('tail')));
-  t.same(await started.rows(), rowsOf(2));
+  sameRows(t, await started.rows(), rowsOf(2));
   disk.free();
   const rest = series(START + 2 * MINUTE * 1000, 20);
   started.record(rest);

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { until } from '../../testkit/wait.ts';
 import type { Position, RecordedEvent } from '../core/ports.ts';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { change } from './testing/alerts.ts';
 import { row, series, toStatus } from './testing/rows.ts';
-import { NODE, START, startStore, type TestStore, until } from './testing/store.ts';
+import { NODE, START, startStore, type TestStore } from './testing/store.ts';
 
 async function after(started: TestStore, { health, alert }: Position): Promise<readonly RecordedEvent[]> {
   return (await started.store.recorded({ healthAfter: health, alertAfter: alert, node: null, limit: 10_000 })).events;

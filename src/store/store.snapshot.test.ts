@@ -4,10 +4,11 @@ import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { until } from '../../testkit/wait.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import { ALL, change, NOW } from './testing/alerts.ts';
-import { type Row, series } from './testing/rows.ts';
-import { NODE, START, startStore, TestStore, until } from './testing/store.ts';
+import { type Row, sameRows, series } from './testing/rows.ts';
+import { NODE, START, startStore, TestStore } from './testing/store.ts';
 
 const mortal = new URL('./testing/mortal-worker.ts', import.meta.url);
 const wanted = (): AbortSignal => new AbortController().signal;
@@ -55,10 +56,10 @@ t.test('a snapshot holds everything recorded up to the call, and opens anywhere'
   db.close();
   chmodSync(join(copied, 'data'), 0o755);
   const next = await startStore(t, copied);
-  t.same(await next.rows(), series(START, 157));
+  sameRows(t, await next.rows(), series(START, 157));
   t.same((await next.store.alerts(ALL)).alerts, [alert]);
   started.record(series(START + 157_000, 3));
-  t.same(await started.rows(), series(START, 160), 'and the store goes on');
+  sameRows(t, await started.rows(), series(START, 160), 'and the store goes on');
 });
 
 t.test('meanwhile everybody else is served and everything is written', async (t) => {
@@ -84,7 +85,7 @@ t.test('meanwhile everybody else is served and everything is written', async (t)
   const snapshot = await taking;
   t.ok(snapshot.sizeBytes > 40e6);
   t.ok(rounds > 2, `${rounds} minutes passed`);
-  t.same(await started.rows(), rows);
+  sameRows(t, await started.rows(), rows);
   const next = await startStore(t, unpack(t, snapshot));
   const copied = await next.rows();
   t.ok(copied.length >= 60, `${copied.length} samples`);
@@ -132,7 +133,7 @@ t.test('the store stops while it is made', async (t) => {
   await started.stop();
   await refused;
   t.same(leftovers(folder), []);
-  t.same(await (await startStore(t, folder)).rows(), series(START, 10));
+  sameRows(t, await (await startStore(t, folder)).rows(), series(START, 10));
 });
 
 t.test('the thread dies while it is made', async (t) => {

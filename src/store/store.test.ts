@@ -2,9 +2,10 @@ import { cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { until } from '../../testkit/wait.ts';
 import { EVER as ALERTS_EVER, ALL, allPages, change, NOW } from './testing/alerts.ts';
-import { row, series } from './testing/rows.ts';
-import { EVER, NODE, START, startStore, TestStore, until } from './testing/store.ts';
+import { row, sameRows, series } from './testing/rows.ts';
+import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
 t.test('what is recorded can be read at once, and after a restart', async (t) => {
   const folder = temporaryFolder(t);
@@ -66,7 +67,7 @@ t.test('a stop waits for the minute that is being written, and writes the rest',
   await started.stop();
   t.same(readdirSync(join(folder, 'run', 'tail')), []);
   const next = await startStore(t, folder);
-  t.same(await next.rows(), series(START, 90));
+  sameRows(t, await next.rows(), series(START, 90));
 });
 
 t.test('what comes before and during the start is not lost', async (t) => {
@@ -81,13 +82,13 @@ t.test('what comes before and during the start is not lost', async (t) => {
   started.recordNextMinute(series(START + 10_000, 5));
   await Promise.all([starting, alerting]);
   started.record(series(START + 15_000, 5));
-  t.same(await started.rows(), series(START, 20));
+  sameRows(t, await started.rows(), series(START, 20));
   t.equal((await started.store.clockEvents(10)).length, 1);
   t.equal((await started.store.alerts(ALL)).alerts.length, 1);
   t.equal(started.store.state().state, 'ok');
   t.notOk(started.logged.some(({ level }) => level === 'error'));
   await started.stop();
-  t.same(await (await startStore(t, folder)).rows(), series(START, 20));
+  sameRows(t, await (await startStore(t, folder)).rows(), series(START, 20));
 });
 
 t.test('a store that was never started can be stopped', async (t) => {
@@ -114,7 +115,7 @@ t.test('what a crash left is brought in once, also when it came between writing 
     cpSync(copy, tail, { recursive: true });
     t.equal(readdirSync(tail).length, 1);
     const next = await startStore(t, folder);
-    t.same(await next.rows(), all, `${round} start after it`);
+    sameRows(t, await next.rows(), all, `${round} start after it`);
     t.notOk(next.logged.some(({ message }) => message.includes('recovered')));
     t.same(readdirSync(tail).length, 1, 'and only the new segment is left');
     t.same((await next.store.alerts({ ...ALL, range: ALERTS_EVER })).alerts, [change('a/cpu_percent/1', NOW + 1000, { resolved: true })]);
@@ -193,10 +194,10 @@ t.test('two stores on one folder: the second is refused and changes nothing', as
   await second.stop();
   t.same(readdirSync(join(folder, 'run', 'tail')).length, 1);
   first.recordNextMinute(series(START + 10_000, 10));
-  t.same(await first.rows(), series(START, 20));
+  sameRows(t, await first.rows(), series(START, 20));
   await first.stop();
   const third = await startStore(t, folder);
-  t.same(await third.rows(), series(START, 20), 'and once the first is gone, the folder is free');
+  sameRows(t, await third.rows(), series(START, 20), 'and once the first is gone, the folder is free');
 });
 
 t.test('a folder that cannot be made is an error', async (t) => {

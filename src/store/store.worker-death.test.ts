@@ -4,7 +4,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import { ALL, change, NOW } from './testing/alerts.ts';
-import { series } from './testing/rows.ts';
+import { sameRows, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
 // The database has a thread of its own; should it die (memory, a bug), the store takes what it had not written from the
@@ -47,13 +47,13 @@ t.test('the thread dies: nothing recorded before, meanwhile or after is lost or 
   await until('it works again', () => started.store.state().state === 'ok');
   started.record(series(START + 3_150_000, 50));
   const all = series(START, 3200);
-  t.same(await started.rows(), all);
+  sameRows(t, await started.rows(), all);
   t.same((await started.store.alerts(ALL)).alerts, [change('a/cpu_percent/1', NOW)]);
   t.equal((await started.store.clockEvents(10)).length, 1);
   t.equal(started.store.state().samples_lost, 0);
   await started.stop();
   t.same(readdirSync(join(folder, 'run', 'tail')), []);
-  t.same(await (await startStore(t, folder)).rows(), all);
+  sameRows(t, await (await startStore(t, folder)).rows(), all);
 });
 
 t.test('it dies between writing a minute and saying so', async (t) => {
@@ -65,7 +65,7 @@ t.test('it dies between writing a minute and saying so', async (t) => {
   await until('it died', () => deaths(started) > 0);
   started.record(series(START + 70_000, 30));
   await until('it works again', () => started.store.state().state === 'ok');
-  t.same(await started.rows(), series(START, 100));
+  sameRows(t, await started.rows(), series(START, 100));
   const [whole] = await started.store.aggregate({ node: NODE, ...EVER, by: null });
   t.equal(whole?.samples_received, 100);
 });
@@ -79,7 +79,7 @@ t.test('it dies again and again', async (t) => {
     started.record(series(START + round * 20_000 + 15_000, 5));
     await until('it works again', () => started.store.state().state === 'ok');
   }
-  t.same(await started.rows(), series(START, 60));
+  sameRows(t, await started.rows(), series(START, 60));
 });
 
 t.test('the store is stopped, or killed, while the thread is dead: the next start has it all', async (t) => {
@@ -89,7 +89,7 @@ t.test('the store is stopped, or killed, while the thread is dead: the next star
   await die(started);
   started.record(series(START + 10_000, 10));
   await started.stop();
-  t.same(await (await startStore(t, folder)).rows(), series(START, 20));
+  sameRows(t, await (await startStore(t, folder)).rows(), series(START, 20));
 });
 
 t.test('a thread that cannot be started is an error of the start', async (t) => {

@@ -1,5 +1,7 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { decodeHour, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
@@ -39,11 +41,12 @@ const isRangeError = (work: () => unknown): boolean => {
 t.test('any hour comes back as it was', async (t) => {
   fc.assert(
     fc.property(hour, ({ summary, histograms, minutes }) => {
-      t.same(decodeHour(encodeHour(summary, histograms, HOUR), HOUR), { summary, histograms });
-      t.same(decodeMinutes(encodeMinutes(minutes, HOUR), HOUR), minutes);
+      deepStrictEqual(decodeHour(encodeHour(summary, histograms, HOUR), HOUR), { summary, histograms });
+      deepStrictEqual(decodeMinutes(encodeMinutes(minutes, HOUR), HOUR), minutes);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(30, 1500), seed: SEED },
   );
+  t.pass();
 });
 
 t.test('a blob cut off anywhere, or with something after its end, is damaged', async (t) => {
@@ -58,7 +61,7 @@ t.test('a blob cut off anywhere, or with something after its end, is damaged', a
         return isRangeError(() => decode(Uint8Array.from([...blob, 0])));
       });
     }),
-    { numRuns: 25 },
+    { numRuns: runs(5, 250), seed: SEED },
   );
   t.pass();
 });
@@ -85,7 +88,7 @@ t.test('whatever else a blob holds: a RangeError, or no more entries than it has
       const bins = (): number => decodeHour(blob, HOUR).histograms.reduce((sum, histogram) => sum + histogram.size, 0);
       return entries(blob, bins) && entries(blob, () => decodeMinutes(blob, HOUR).size);
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(500, 20000), seed: SEED },
   );
   t.ok(refused > 100, 'the garbage was bad enough to be refused');
 });

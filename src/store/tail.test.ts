@@ -1,3 +1,4 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import {
   chmodSync,
   existsSync,
@@ -13,8 +14,10 @@ import {
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { anyText } from '../../testkit/text.ts';
 import type { Alert } from '../core/alert.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { isoUtc } from '../core/time.ts';
@@ -99,24 +102,28 @@ t.test('a kill at any byte costs the line being written and nothing else', async
 
 t.test('any statuses come back from their lines', async (t) => {
   const value = fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => (number === 0 ? 0 : number)));
-  const sample = fc.record({
-    timestampMs: fc.integer({ min: 0, max: 4e12 }),
-    values: fc.array(value, { minLength: 4, maxLength: 4 }),
-    status: fc.constantFrom(...STATUSES),
-  });
+  const sample = fc.record(
+    {
+      timestampMs: fc.integer({ min: 0, max: 4e12 }),
+      values: fc.array(value, { minLength: 4, maxLength: 4 }),
+      status: fc.constantFrom(...STATUSES),
+    },
+    { noNullPrototype: true },
+  );
   const node = fc.stringMatching(/^[a-z_/]{1,12}$/);
   fc.assert(
     fc.property(fc.array(fc.tuple(node, sample), { maxLength: 30, size: 'max' }), (written) => {
       const text = written.map(([name, one]) => `${line(one, name)}\n`).join('');
       const found = parseSegment(1, text).samples.flatMap(({ node: name, columns }) => toRows(columns).map((one) => [name, one]));
       const names = [...new Set(written.map(([name]) => name))];
-      t.same(
+      deepStrictEqual(
         found,
         names.flatMap((name) => written.filter(([other]) => other === name)),
       );
     }),
-    { numRuns: 50 },
+    { numRuns: runs(15, 500), seed: SEED },
   );
+  t.pass();
 });
 
 t.test('foreign and damaged lines are passed over', async (t) => {
@@ -155,10 +162,11 @@ t.test('foreign and damaged lines are passed over', async (t) => {
     [alert(8)],
   );
   fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 300, size: 'max' }), (garbage) => {
+    fc.property(anyText(300), (garbage) => {
       const found = parseSegment(1, garbage);
       return found.alerts.length === 0 && found.samples.length === 0;
     }),
+    { numRuns: runs(50, 1000), seed: SEED },
   );
 });
 
