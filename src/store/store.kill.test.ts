@@ -1,44 +1,52 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { runs } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { ALL } from './testing/alerts.ts';
 import { EVER, NODE, startStore, TestStore } from './testing/store.ts';
 
-const ROUNDS = 8;
+/** After how many lines of the recorder it is killed: at the beginning, and in the second, third and later minutes of its time. */
+const KILLED_AFTER = [1, 300, 700, 1200, ...Array.from({ length: runs(0, 20) }, (_, round) => 1 + ((round * 397) % 1500))];
+const ROUNDS = KILLED_AFTER.length;
 const program = fileURLToPath(new URL('./testing/recorder.ts', import.meta.url));
 
+interface Recorder {
+  /** Waits for so many lines in all, of samples and alerts, and kills it; all its lines. */
+  kill(afterLines: number): Promise<string[]>;
+}
+
 /** Starts the recorder; resolves when it has begun to record. */
-async function startRecorder(folder: string, firstMs: number): Promise<{ kill: () => Promise<string[]> }> {
+async function startRecorder(folder: string, firstMs: number): Promise<Recorder> {
   const parameters = [program, join(folder, 'data'), join(folder, 'run'), String(firstMs)];
   const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');
   let text = '';
-  await new Promise<void>((resolve) => {
-    child.stdout.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-      if (text.includes('sample')) resolve();
+  const hasLines = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (text.split('\n').length > count) resolve();
+      };
+      child.stdout.on('data', look);
+      child.once('close', () => resolve());
+      look();
     });
-    child.once('close', resolve);
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
   });
+  await hasLines(1);
   return {
-    kill: async () => {
+    kill: async (afterLines) => {
+      await hasLines(afterLines);
       child.kill('SIGKILL');
       const [, signal] = await closed;
       if (signal !== 'SIGKILL') throw new Error(`the recorder ended by itself: ${text.slice(-500)}`);
       return text.split('\n').slice(0, -1); // The last line may be cut off.
     },
   };
-}
-
-async function recordAndKill(folder: string, firstMs: number, afterMs: number): Promise<string[]> {
-  const { kill } = await startRecorder(folder, firstMs);
-  await sleep(afterMs);
-  return kill();
 }
 
 const named = (lines: readonly string[], kind: string): string[] =>
@@ -48,11 +56,13 @@ t.test('kill -9 at any moment loses and doubles nothing that was recorded', asyn
   const folder = temporaryFolder(t);
   const firstMs = Date.now() - 2 * ROUNDS * HOUR_MS;
   const lines: string[] = [];
-  for (let round = 0; round < ROUNDS; round += 1)
-    lines.push(...(await recordAndKill(folder, firstMs + round * 2 * HOUR_MS, Math.random() * 700)));
+  for (const [round, afterLines] of KILLED_AFTER.entries()) {
+    const recorder = await startRecorder(folder, firstMs + round * 2 * HOUR_MS);
+    lines.push(...(await recorder.kill(afterLines)));
+  }
   const samples = named(lines, 'sample').map(Number);
   const alerts = named(lines, 'alert');
-  t.ok(samples.length > ROUNDS * 20 && alerts.length > 0, `${samples.length} samples and ${alerts.length} alerts in ${ROUNDS} rounds`);
+  t.ok(samples.length > 2000 && alerts.length > 30, `${samples.length} samples and ${alerts.length} alerts in ${ROUNDS} rounds`);
   t.same(
     lines.filter((line) => line.startsWith('log error')),
     [],
@@ -87,8 +97,7 @@ t.test('a folder that another process uses is refused, and free as soon as that 
   const recorder = await startRecorder(folder, Date.now() - HOUR_MS);
   const refused = new TestStore(folder);
   await t.rejects(refused.store.start(), { name: 'DataFolderInUse' });
-  await sleep(100);
-  const samples = named(await recorder.kill(), 'sample').map(Number);
+  const samples = named(await recorder.kill(300), 'sample').map(Number);
   const found = await (await startStore(t, folder)).rows();
   const times = found.map(({ timestampMs }) => timestampMs);
   t.equal(new Set(times).size, times.length);

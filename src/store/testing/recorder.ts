@@ -2,6 +2,7 @@ import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isoUtc } from '../../core/time.ts';
 import { Store } from '../store.ts';
+import { REAL_TIMERS } from '../timers.ts';
 
 // A program to be killed: records samples and alerts and names each on its output once it is recorded. Its minutes pass in
 // a fifth of a second, so that a kill meets every stage of writing. Arguments: data folder, folder for the tail, time of the
@@ -34,6 +35,8 @@ const store = new Store({
   log: (level, message) => say(`log ${level} ${message}\n`),
   monotonicSeconds: () => (performance.now() / 1000) * FASTER,
   onLateOpen: () => undefined,
+  // However busy the machine is, its disk does not count as hanging.
+  timers: { ...REAL_TIMERS, nowSeconds: () => 0 },
 });
 
 await store.start();
