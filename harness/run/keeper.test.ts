@@ -1,91 +1,80 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { until } from '../../testkit/wait.ts';
 import { Keeper, startTime } from './keeper.ts';
 
-t.setTimeout(180_000);
+t.setTimeout(300_000);
+// They wait for timers of the supervisor nearly all of the time.
+t.jobs = 5;
 
-const KEEPER = new URL('keeper.sh', import.meta.url).pathname;
+const SUPERVISOR = fileURLToPath(new URL('keeper.sh', import.meta.url));
+const UNTIL_STOPPED = 'trap "exit 0" TERM; while :; do sleep 0.1; done';
 
-/** A keeper of programs that do what the test says; ended with it. */
-function kept(t: Test, service: string, ops = 'trap "exit 0" TERM; while :; do sleep 0.1; done'): Keeper {
-  const run = temporaryFolder(t);
-  const keeper = new Keeper(run);
+/** A supervisor of two shell scripts, `service` and `ops`; stopped at the end of the test. */
+function supervise(t: Test, service: string, ops = UNTIL_STOPPED): { keeper: Keeper; process: ChildProcess } {
+  const folder = temporaryFolder(t);
+  const keeper = new Keeper(folder);
   mkdirSync(keeper.folder);
-  const program = join(run, 'edge-health');
+  const program = join(folder, 'edge-health');
   writeFileSync(program, `#!/bin/sh\nif [ "$1" = ops ]; then ${ops}; fi\n${service}\n`, { mode: 0o755 });
-  const child = spawn('/bin/sh', [KEEPER, keeper.folder, program, '/config.yaml'], { stdio: 'ignore', detached: true });
-  t.teardown(async () => {
-    await keeper.stop();
-    child.unref();
-  });
-  return keeper;
-}
-
-async function until(holds: () => boolean, seconds = 60): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`after ${seconds} s still not: ${holds}`);
-    await new Promise((later) => setTimeout(later, 50));
-  }
+  const child = spawn('/bin/sh', [SUPERVISOR, keeper.folder, program, '/config.yaml'], { stdio: 'ignore', detached: true });
+  t.teardown(() => keeper.stop());
+  return { keeper, process: child };
 }
 
 const signals = (keeper: Keeper): unknown[] => keeper.exits().map(({ code, signal }) => signal ?? code);
 
-t.test('a service that is killed is started again, and each end is noted', async (t) => {
-  const keeper = kept(t, 'exec sleep 1000');
-  await until(() => keeper.pid() !== null);
+/** All exits of the service, once the supervisor has nothing left to start: both programs have ended for good, and it ends as well. */
+async function exitsToTheEnd(t: Test, service: string): Promise<Keeper> {
+  const { keeper, process } = supervise(t, service, 'exit 0');
+  await once(process, 'exit');
+  return keeper;
+}
+
+t.test('a service that is killed is started again, and each exit is recorded', async (t) => {
+  const { keeper } = supervise(t, 'exec sleep 1000');
+  const first = await until('the service is started', () => keeper.pid());
   t.ok(keeper.running);
-  const first = keeper.pid() as number;
   process.kill(first, 'SIGKILL');
-  // Asked once each time: what was killed may end between two questions.
-  await until(() => ![null, first].includes(keeper.pid()));
+  const second = await until('it is started again', () => {
+    const pid = keeper.pid();
+    return pid !== first && pid;
+  });
   t.match(keeper.exits(), [{ pid: first, code: null, signal: 'KILL', at: Number }]);
-  const second = keeper.pid() as number;
-  t.not(second, first);
   t.equal(keeper.exits()[0]?.asked, undefined);
 
   await keeper.stop();
   t.equal(keeper.running, null);
-  t.equal(startTime(second), null, 'it ends with the keeper');
+  t.equal(startTime(second), null, 'it ends with the supervisor');
   t.match(keeper.exits()[1], { pid: second, asked: true });
   t.equal(keeper.pid(), null);
   await keeper.stop();
 });
 
-t.test('a service that ends in order stays so, as under systemd', async (t) => {
-  const keeper = kept(t, 'echo "I am done"; exit 0');
-  await until(() => keeper.exits().length > 0);
-  await new Promise((later) => setTimeout(later, 1500));
+t.test('a service that exits with 0 is not started again, as under systemd', async (t) => {
+  const keeper = await exitsToTheEnd(t, 'echo "I am done"; exit 0');
   t.same(signals(keeper), [0]);
   t.equal(keeper.lastWords(), 'I am done');
 });
 
-t.test('neither does one that nothing can be done for', async (t) => {
-  const keeper = kept(t, 'exit 78');
-  await until(() => keeper.exits().length > 0);
-  await new Promise((later) => setTimeout(later, 1500));
-  t.same(signals(keeper), [78]);
+t.test('neither is one whose exit code says that a restart does not help', async (t) => {
+  t.same(signals(await exitsToTheEnd(t, 'exit 78')), [78]);
 });
 
-t.test('one that fails again and again is given up', async (t) => {
-  const keeper = kept(t, 'exit 1');
-  await until(() => keeper.exits().length >= 5);
-  await new Promise((later) => setTimeout(later, 1500));
-  t.same(signals(keeper), [1, 1, 1, 1, 1]);
+t.test('one that fails five times within a minute is given up', async (t) => {
+  t.same(signals(await exitsToTheEnd(t, 'exit 1')), [1, 1, 1, 1, 1]);
 });
 
-t.test('everything ends where the folder goes away', async (t) => {
-  const keeper = kept(t, 'exec sleep 1000');
-  await until(() => keeper.pid() !== null);
+t.test('everything ends when the folder is removed', async (t) => {
+  const { keeper } = supervise(t, 'exec sleep 1000');
+  await until('both programs are started', () => keeper.pid() !== null && existsSync(join(keeper.folder, 'ops.pid')));
   const pids = [keeper.running as number, keeper.pid() as number, Number(readFileSync(join(keeper.folder, 'ops.pid'), 'utf8'))];
   rmSync(keeper.folder, { recursive: true });
-  await until(() => pids.every((pid) => startTime(pid) === null));
-  t.same(
-    pids.map((pid) => startTime(pid)),
-    [null, null, null],
-  );
+  await until('all have ended', () => pids.every((pid) => startTime(pid) === null));
   t.notOk(existsSync(keeper.folder));
 });
