@@ -1,54 +1,53 @@
 import t from 'tap';
-import { judged, slowWeek } from '../../testkit/weeks/judged.ts';
+import { judgedShort, shortRun, slowWeek } from '../../testkit/weeks/judged.ts';
 import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import type { RecordEntry } from './entries.ts';
 
 const HOUR = 3600;
-const DAY = 86_400;
 
 t.test('duplicated and reordered statuses count once each', async (t) => {
   const faults: Fault[] = [
-    { kind: 'duplicate', at: DAY, slots: 1000 },
-    { kind: 'reorder', at: 2 * DAY, slots: 1000 },
+    { kind: 'duplicate', at: 2 * HOUR, slots: 1000 },
+    { kind: 'reorder', at: 4 * HOUR, slots: 1000 },
   ];
-  const { evidence, verdict } = judged(week({ faults }));
+  const { evidence, verdict } = shortRun(faults);
   t.equal(verdict, 'PASS');
-  t.same([evidence.reliability.received, evidence.reliability.duplicates], [604_800, 1000]);
+  t.same([evidence.reliability.received, evidence.reliability.duplicates], [43_200, 1000]);
   t.ok(evidence.reliability.outOfOrder >= 450, `${evidence.reliability.outOfOrder} out of order`);
 });
 
 t.test('statuses that come twice make no lost ones good', async (t) => {
   const lost: Fault[] = [
-    { kind: 'lose', at: DAY, slots: 6048, place: 'deliver' },
-    { kind: 'duplicate', at: 2 * DAY, slots: 6048 },
+    { kind: 'lose', at: 2 * HOUR, slots: 432, place: 'deliver' },
+    { kind: 'duplicate', at: 4 * HOUR, slots: 432 },
   ];
-  t.same(judged(week({ faults: lost })).failing, ['reliability FAIL']);
+  t.same(shortRun(lost).failing, ['reliability FAIL']);
 });
 
 t.test('a watcher that is killed and resumed counts neither for nor against the service, and is not hidden', async (t) => {
-  const { by, evidence, failing, verdict } = judged(week({ faults: [{ kind: 'kill', at: 2 * DAY + 45, seconds: HOUR }] }));
+  const { by, evidence, failing, verdict } = shortRun([{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
-  t.same(evidence.absences, [{ from: 2 * DAY, to: 2 * DAY + 45 + HOUR, kind: 'away' }], 'from the last entry on');
-  t.equal(by.uptime.measured.value, 168, 'it was extended by its absence');
-  t.same([evidence.reliability.expected, evidence.reliability.received], [604_800, 604_800]);
-  t.same(by.uptime.tables[1]?.rows, [['2 d 00:00:00', '2 d 01:00:45', HOUR + 45, 'the watcher was not running']]);
+  t.same(evidence.absences, [{ from: 4 * HOUR, to: 4 * HOUR + 45 + HOUR, kind: 'away' }], 'from the last entry on');
+  t.equal(by.uptime.measured.value, 12, 'it was extended by its absence');
+  t.same([evidence.reliability.expected, evidence.reliability.received], [43_200, 43_200]);
+  t.same(by.uptime.tables[1]?.rows, [['0 d 04:00:00', '0 d 05:00:45', HOUR + 45, 'the watcher was not running']]);
   t.equal(evidence.integrity.stored?.covered, 1, 'what was stored meanwhile is looked at');
 });
 
 t.test('what a watcher did not see of a loss is not the service’s: but what it saw is', async (t) => {
-  const absence: Fault = { kind: 'kill', at: 2 * DAY + 45, seconds: 2 * HOUR };
-  const within = judged(week({ faults: [absence, { kind: 'lose', at: 2 * DAY + 45, slots: 7000, place: 'deliver' }] }));
+  const absence: Fault = { kind: 'kill', at: 4 * HOUR + 45, seconds: 2 * HOUR };
+  const within = shortRun([absence, { kind: 'lose', at: 4 * HOUR + 45, slots: 7000, place: 'deliver' }]);
   t.equal(within.verdict, 'PASS');
-  t.equal(within.evidence.reliability.received, 604_800);
-  const outside = judged(week({ faults: [absence, { kind: 'lose', at: 3 * DAY, slots: 7000, place: 'deliver' }] }));
+  t.equal(within.evidence.reliability.received, 43_200);
+  const outside = shortRun([absence, { kind: 'lose', at: 6 * HOUR, slots: 7000, place: 'deliver' }]);
   t.same(outside.failing, ['reliability FAIL']);
 });
 
 t.test('restarts hidden in an absence are found and count, by whatever tells them', async (t) => {
-  const restarts = [600, 1200, 1800].map((after): Fault => ({ kind: 'restart', at: 2 * DAY + after, seconds: 5 }));
-  const hidden: Fault[] = [{ kind: 'kill', at: 2 * DAY + 45, seconds: HOUR }, ...restarts];
+  const restarts = [600, 1200, 1800].map((after): Fault => ({ kind: 'restart', at: 4 * HOUR + after, seconds: 5 }));
+  const hidden: Fault[] = [{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }, ...restarts];
   for (const unseenBy of ['entry', 'count'] as const) {
-    const { by, failing } = slowWeek(hidden, { unseenBy });
+    const { by, failing } = shortRun(hidden, { hertz: 0.1, unseenBy });
     t.same(failing, ['uptime FAIL'], unseenBy);
     t.same(
       by.uptime.tables[0]?.rows.map((row) => row[4]),
@@ -56,13 +55,13 @@ t.test('restarts hidden in an absence are found and count, by whatever tells the
       'one run was seen, two were not',
     );
   }
-  t.equal(slowWeek(hidden.slice(0, 3)).verdict, 'PASS', 'two of them');
+  t.equal(shortRun(hidden.slice(0, 3), { hertz: 0.1 }).verdict, 'PASS', 'two of them');
 });
 
 t.test('a run of the service that only a reading shows is a restart', async (t) => {
-  const restarts = [1, 2, 3].map((day): Fault => ({ kind: 'restart', at: day * DAY, seconds: 5 }));
+  const restarts = [2, 4, 6].map((hours): Fault => ({ kind: 'restart', at: hours * HOUR, seconds: 5 }));
   const without = (entries: Iterable<RecordEntry>): RecordEntry[] => [...entries].filter(({ type }) => type !== 'service');
-  const { by, failing } = judged(without(week({ hertz: 0.1, faults: restarts })));
+  const { by, failing } = judgedShort(without(week({ hours: 12, hertz: 0.1, faults: restarts })));
   t.same(failing, ['uptime FAIL']);
   t.same(
     by.uptime.tables[0]?.rows.map((row) => row[2]),
@@ -71,30 +70,29 @@ t.test('a run of the service that only a reading shows is a restart', async (t) 
 });
 
 t.test('a reboot is a restart, a gap of the wall clock, and no loss', async (t) => {
-  const { by, evidence, failing } = judged(week({ faults: [{ kind: 'reboot', at: 2 * DAY + 30, seconds: 120 }] }));
+  const { by, evidence, failing } = shortRun([{ kind: 'reboot', at: 4 * HOUR + 30, seconds: 120 }]);
   t.same(failing, [], 'two minutes off and ten seconds to start');
-  t.same(evidence.absences, [{ from: 2 * DAY, to: 2 * DAY + 170, kind: 'off' }]);
-  t.same([evidence.reliability.expected, evidence.reliability.received], [604_800, 604_800]);
+  t.same(evidence.absences, [{ from: 4 * HOUR, to: 4 * HOUR + 170, kind: 'off' }]);
+  t.same([evidence.reliability.expected, evidence.reliability.received], [43_200, 43_200]);
   t.same(
     by.uptime.tables[0]?.rows.map((row) => row[2]),
     ['reboot'],
   );
   t.equal(evidence.integrity.stored?.longestSeconds, 131);
-  const long = judged(week({ faults: [{ kind: 'reboot', at: 2 * DAY + 30, seconds: 600 }] }));
+  const long = shortRun([{ kind: 'reboot', at: 4 * HOUR + 30, seconds: 600 }]);
   t.same(long.failing, ['integrity FAIL'], 'no sample was stored while the machine was off');
   t.equal(long.by.integrity.tables[0]?.rows[0]?.[4], 'the machine was off');
 });
 
 t.test('three reboots fail', async (t) => {
-  const reboots = [1, 2, 3].map((day): Fault => ({ kind: 'reboot', at: day * DAY, seconds: 60 }));
-  t.same(slowWeek(reboots).failing, ['uptime FAIL']);
-  t.equal(slowWeek(reboots.slice(1)).verdict, 'PASS');
+  const reboots = [2, 4, 6].map((hours): Fault => ({ kind: 'reboot', at: hours * HOUR, seconds: 60 }));
+  t.same(shortRun(reboots, { hertz: 0.1 }).failing, ['uptime FAIL']);
+  t.equal(shortRun(reboots.slice(1), { hertz: 0.1 }).verdict, 'PASS');
 });
 
 t.test('a watcher that stalls does not count it, and what arrives late hides no loss', async (t) => {
   for (const lost of [false, true]) {
-    const { evidence, verdict } = judged(week({ faults: [{ kind: 'stall', at: 2 * DAY + 10, seconds: HOUR, lost }] }));
-    t.equal(verdict, 'INCOMPLETE', 'an hour of the 168 was not watched');
+    const { evidence } = shortRun([{ kind: 'stall', at: 4 * HOUR + 10, seconds: HOUR, lost }]);
     t.ok(
       evidence.reliability.received >= evidence.reliability.expected - 1,
       `${lost}: ${evidence.reliability.expected - evidence.reliability.received} lost`,
@@ -104,22 +102,24 @@ t.test('a watcher that stalls does not count it, and what arrives late hides no 
       [['stalled', HOUR]],
     );
   }
+  const whole = slowWeek([{ kind: 'stall', at: 4 * HOUR + 10, seconds: HOUR }]);
+  t.equal(whole.verdict, 'INCOMPLETE', 'an hour of the 168 was not watched');
   const hiding: Fault[] = [
-    { kind: 'stall', at: 2 * DAY + 10, seconds: 2 * HOUR },
-    { kind: 'lose', at: 3 * DAY, slots: 6048, place: 'deliver' },
+    { kind: 'stall', at: 4 * HOUR + 10, seconds: 2 * HOUR },
+    { kind: 'lose', at: 6 * HOUR, slots: 432, place: 'deliver' },
   ];
-  t.equal(judged(week({ faults: hiding })).by.reliability.verdict, 'FAIL');
+  t.equal(shortRun(hiding).by.reliability.verdict, 'FAIL');
 });
 
 t.test('a watcher that is killed at the end has not finished', async (t) => {
-  t.equal(slowWeek([], { until: 7 * DAY - 60, killed: true }).verdict, 'INCOMPLETE');
-  const finished = [...week({ hertz: 0.1 })];
-  const cut = judged(finished.slice(0, -2));
+  t.equal(slowWeek([], { until: 604_800 - 60, killed: true }).verdict, 'INCOMPLETE');
+  const finished = [...week({ hours: 12, hertz: 0.1 })];
+  const cut = judgedShort(finished.slice(0, -2));
   t.same(cut.failing, ['alerts INCOMPLETE'], 'killed in the last moment: what is open at the end was not asked');
 });
 
 t.test('a service that is gone at the end has not run until the end', async (t) => {
-  const { by, verdict } = slowWeek([{ kind: 'die', at: 7 * DAY - 3000 }]);
+  const { by, verdict } = shortRun([{ kind: 'die', at: 12 * HOUR - 3000 }], { hertz: 0.1 });
   t.equal(verdict, 'FAIL');
   t.equal(by.uptime.verdict, 'FAIL');
   t.equal(by.uptime.measured.label, 'silence at the end');

@@ -1,12 +1,13 @@
 import t from 'tap';
-import { judged, slowWeek } from '../../testkit/weeks/judged.ts';
+import { judged, judgedShort, shortRun } from '../../testkit/weeks/judged.ts';
 import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import { minutes, readings, WITHOUT, without } from '../../testkit/weeks/without.ts';
 import type { RecordEntry } from './entries.ts';
 import { EvidenceBuilder } from './evidence.ts';
 
-const DAY = 86_400;
-const perfect: readonly RecordEntry[] = [...week({ hertz: 0.1 })];
+const HOUR = 3600;
+const HOURS = 12;
+const perfect: readonly RecordEntry[] = [...week({ hours: HOURS, hertz: 0.1 })];
 
 t.test('without one kind of evidence no week passes, and what is missing is said', async (t) => {
   const expected: Readonly<Record<string, readonly string[]>> = {
@@ -21,7 +22,7 @@ t.test('without one kind of evidence no week passes, and what is missing is said
     'the end': ['alerts INCOMPLETE'],
   };
   for (const [what, drop] of Object.entries(WITHOUT)) {
-    const { by, failing, verdict } = judged(drop(perfect));
+    const { by, failing, verdict } = judgedShort(drop(perfect));
     t.equal(verdict, 'INCOMPLETE', what);
     if (expected[what] !== undefined) t.same(failing, expected[what], what);
     for (const judgement of Object.values(by))
@@ -40,42 +41,42 @@ t.test('nothing at all is INCOMPLETE in everything', async (t) => {
 });
 
 t.test('without the service entries the readings tell of its run', async (t) => {
-  t.equal(judged(without(perfect, ({ type }) => type === 'service')).verdict, 'PASS');
+  t.equal(judgedShort(without(perfect, ({ type }) => type === 'service')).verdict, 'PASS');
 });
 
 t.test('what readings do not cover by 90 % is INCOMPLETE, with the rest it passes', async (t) => {
-  const mute = (seconds: number): Fault[] => [{ kind: 'mute', at: DAY, seconds }];
-  t.equal(slowWeek(mute(0.09 * 7 * DAY)).verdict, 'PASS');
-  t.same(slowWeek(mute(0.11 * 7 * DAY)).failing, ['stability INCOMPLETE'], 'the CPU time goes on being counted');
+  const mute = (seconds: number): Fault[] => [{ kind: 'mute', at: HOUR, seconds }];
+  t.equal(shortRun(mute(0.09 * HOURS * HOUR), { hertz: 0.1 }).verdict, 'PASS');
+  t.same(shortRun(mute(0.12 * HOURS * HOUR), { hertz: 0.1 }).failing, ['stability INCOMPLETE'], 'the CPU time goes on being counted');
   // Half of the minutes say nothing, and each run lasts one reading: no two can be compared.
   const alone = readings(perfect, (reading) => ({ ...reading, cpu_from: reading.samples % 12 < 6 ? 'group' : 'process' }));
-  t.same(judged(alone).failing, ['performance INCOMPLETE']);
+  t.same(judgedShort(alone).failing, ['performance INCOMPLETE']);
 });
 
 t.test('a few slots without a subscription do not decide, many do', async (t) => {
-  const deaf = (seconds: number): Fault[] => [{ kind: 'deaf', way: 'topic', at: DAY, seconds }];
-  const few = slowWeek(deaf(6000));
+  const deaf = (seconds: number): Fault[] => [{ kind: 'deaf', way: 'topic', at: 2 * HOUR, seconds }];
+  const few = shortRun(deaf(420), { hertz: 0.1 });
   t.equal(few.verdict, 'PASS', 'even if they were lost');
-  t.equal(few.evidence.reliability.unheard, 600);
-  t.same(slowWeek(deaf(6060)).failing, ['reliability INCOMPLETE']);
-  const loss: Fault = { kind: 'lose', at: 3 * DAY, slots: 605, place: 'deliver' };
-  t.same(slowWeek([...deaf(6060), loss]).failing, ['reliability FAIL'], 'even if they were received');
+  t.equal(few.evidence.reliability.unheard, 42);
+  t.same(shortRun(deaf(480), { hertz: 0.1 }).failing, ['reliability INCOMPLETE']);
+  const loss: Fault = { kind: 'lose', at: 6 * HOUR, slots: 44, place: 'deliver' };
+  t.same(shortRun([...deaf(480), loss], { hertz: 0.1 }).failing, ['reliability FAIL'], 'even if they were received');
 });
 
 t.test('where there is no topic, the event stream counts, and the report says so', async (t) => {
   for (const options of [{ transport: 'off' }, { serviceTransport: 'off' }] as const) {
-    const { by, evidence, failing } = slowWeek([], options);
+    const { by, evidence, failing } = shortRun([], { hertz: 0.1, ...options });
     t.same(failing, []);
     t.equal(evidence.reliability.by, 'events');
     t.match(by.reliability.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
     t.match(by.alerts.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
-    const loss: Fault = { kind: 'lose', at: 3 * DAY, slots: 605, place: 'deliver' };
-    const lossy = slowWeek([loss], options);
+    const loss: Fault = { kind: 'lose', at: 6 * HOUR, slots: 44, place: 'deliver' };
+    const lossy = shortRun([loss], { hertz: 0.1, ...options });
     t.same(lossy.failing, ['reliability FAIL']);
-    t.equal(lossy.evidence.reliability.lost.notDelivered, 605);
-    const critical: Fault = { kind: 'alert', at: 3 * DAY, seconds: null, severity: 'CRITICAL' };
-    t.same(slowWeek([critical], options).failing, ['alerts FAIL']);
-    t.same(slowWeek([{ kind: 'deaf', way: 'events', at: 0, seconds: 8 * DAY }], options).failing, [
+    t.equal(lossy.evidence.reliability.lost.notDelivered, 44);
+    const critical: Fault = { kind: 'alert', at: 6 * HOUR, seconds: null, severity: 'CRITICAL' };
+    t.same(shortRun([critical], { hertz: 0.1, ...options }).failing, ['alerts FAIL']);
+    t.same(shortRun([{ kind: 'deaf', way: 'events', at: 0, seconds: 24 * HOUR }], { hertz: 0.1, ...options }).failing, [
       'reliability INCOMPLETE',
       'alerts INCOMPLETE',
     ]);
@@ -84,17 +85,17 @@ t.test('where there is no topic, the event stream counts, and the report says so
 
 t.test('a topic that was asked for and told nothing is no loss of the service, unless it published nothing', async (t) => {
   const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
-  const deaf = judged(minutes(perfect, (minute) => ({ ...minute, topic: nothing })));
+  const deaf = judgedShort(minutes(perfect, (minute) => ({ ...minute, topic: nothing })));
   t.same(deaf.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE']);
   t.match(deaf.by.reliability.summary, 'nothing was heard on the topic');
-  const counted = judged(minutes(perfect, (minute) => ({ ...minute, topic: nothing, events: null })));
+  const counted = judgedShort(minutes(perfect, (minute) => ({ ...minute, topic: nothing, events: null })));
   t.same(counted.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE'], 'its own counters say that it published');
-  const { by, verdict } = slowWeek([{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }]);
+  const { by, verdict } = shortRun([{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }], { hertz: 0.1 });
   t.same([verdict, by.reliability.verdict], ['FAIL', 'FAIL'], 'by its own counters it published nothing on the topic');
   // One that was sent the last ten statuses as a late joiner could hear; here there were none yet.
   const mute = (age: number): Iterable<RecordEntry> =>
-    week({ hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }] });
+    week({ hours: HOURS, hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }] });
   const untold = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));
-  t.equal(judged(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream told of what it published');
-  t.equal(judged(untold(500)).by.reliability.verdict, 'FAIL');
+  t.equal(judgedShort(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream told of what it published');
+  t.equal(judgedShort(untold(500)).by.reliability.verdict, 'FAIL');
 });
