@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { episode, HOLDING, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
@@ -7,16 +8,16 @@ import type { Criterion, Judgement, Verdict } from './judgement.ts';
 import { worst } from './judgement.ts';
 
 const RANK: Readonly<Record<Verdict, number>> = { PASS: 0, INCOMPLETE: 1, FAIL: 2 };
-const DAY = 86_400;
-/** A day is enough for what does not ask for 168 h, and its memory is judged in a fiftieth of the time. */
-const day: Evidence = perfectEvidence({
-  watched: [{ from: 0, to: DAY, awakeSeconds: DAY }],
-  memory: memoryOf(() => 60e6, DAY - 1),
-  lastHeardAt: DAY,
+const SECONDS = 6 * 3600;
+/** Six hours are enough for what does not ask for 168 h, and their memory is judged in far less time. */
+const short: Evidence = perfectEvidence({
+  watched: [{ from: 0, to: SECONDS, awakeSeconds: SECONDS }],
+  memory: memoryOf(() => 60e6, SECONDS - 1),
+  lastHeardAt: SECONDS,
 });
 
 function judgementOf(criterion: Criterion, more: Partial<Evidence>): Judgement {
-  return judge({ ...day, ...more }).find((judgement) => judgement.criterion === criterion) as Judgement;
+  return judge({ ...short, ...more }).find((judgement) => judgement.criterion === criterion) as Judgement;
 }
 
 /** That a criterion never gets better while a number grows. */
@@ -29,6 +30,7 @@ function worsens(criterion: Criterion, number: fc.Arbitrary<number>, evidence: (
       ];
       return RANK[low.verdict] <= RANK[high.verdict] && (low.margin ?? 0) >= (high.margin ?? 0);
     }),
+    { numRuns: runs(50, 1000), seed: SEED },
   );
 }
 
@@ -36,29 +38,29 @@ t.test('no criterion gets better with more restarts, lost slots, CPU time, memor
   const week = perfectEvidence();
   worsens('uptime', fc.integer({ min: 3, max: 10 }), (count) => ({
     ...week,
-    memory: day.memory,
-    runs: Array.from({ length: count + 1 }, (_, at) => serviceRun(at - DAY)),
+    memory: short.memory,
+    runs: Array.from({ length: count + 1 }, (_, at) => serviceRun(at - SECONDS)),
   }));
   worsens('uptime', fc.integer({ min: 0, max: 2 }), (count) => ({
     ...week,
-    memory: day.memory,
-    runs: Array.from({ length: count + 1 }, (_, at) => serviceRun(at - DAY)),
+    memory: short.memory,
+    runs: Array.from({ length: count + 1 }, (_, at) => serviceRun(at - SECONDS)),
   }));
-  worsens('reliability', fc.integer({ min: 0, max: DAY }), (lost) => ({
-    reliability: { ...day.reliability, expected: DAY, received: DAY - lost },
+  worsens('reliability', fc.integer({ min: 0, max: SECONDS }), (lost) => ({
+    reliability: { ...short.reliability, expected: SECONDS, received: SECONDS - lost },
   }));
-  worsens('performance', fc.double({ min: 0, max: DAY, noNaN: true }), (cpuSeconds) => ({ cpu: { ...day.cpu, cpuSeconds } }));
+  worsens('performance', fc.double({ min: 0, max: SECONDS, noNaN: true }), (cpuSeconds) => ({ cpu: { ...short.cpu, cpuSeconds } }));
   worsens('stability', fc.double({ min: 0, max: 60, noNaN: true }), (more) => ({
-    memory: memoryOf((at) => 60e6 + (at > DAY / 1.5 ? more * 1e6 : 0), DAY - 1),
+    memory: memoryOf((at) => 60e6 + (at > SECONDS / 1.5 ? more * 1e6 : 0), SECONDS - 1),
   }));
   for (const held of ['stored', 'collected'] as const) {
     worsens('integrity', fc.double({ min: 0, max: 1000, noNaN: true }), (longestSeconds) => ({
-      integrity: { ...day.integrity, [held]: { ...HOLDING, longestSeconds } },
+      integrity: { ...short.integrity, [held]: { ...HOLDING, longestSeconds } },
     }));
   }
   worsens('alerts', fc.integer({ min: 0, max: 4 }), (count) => {
     const open = Array.from({ length: count }, (_, index) => episode(`${index}`, 'CRITICAL'));
-    return { alerts: { ...day.alerts, openByRest: open, openByTopic: open } };
+    return { alerts: { ...short.alerts, openByRest: open, openByTopic: open } };
   });
   t.pass('for any two numbers');
 });
@@ -93,8 +95,8 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     stored: holding,
     collected: holding,
     memory: fc.constantFrom(
-      day.memory,
-      memoryOf((at) => 60e6 + 100 * at, DAY),
+      short.memory,
+      memoryOf((at) => 60e6 + 100 * at, SECONDS),
       memoryOf(() => 1, 0),
     ),
   })
@@ -105,16 +107,16 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
       ended: any.ended,
       watched: any.watched === 0 ? [] : [{ from: 0, to: any.watched, awakeSeconds: any.watched }],
       lastHeardAt: any.heard,
-      runs: Array.from({ length: any.restarts + 1 }, (_, at) => serviceRun(at - DAY)),
+      runs: Array.from({ length: any.restarts + 1 }, (_, at) => serviceRun(at - SECONDS)),
       reliability: {
-        ...day.reliability,
+        ...short.reliability,
         by: any.by,
         expected: any.expected,
         received: any.expected - lost,
         unheard: Math.min(any.unheard, lost),
       },
-      cpu: { ...day.cpu, cpuSeconds: any.cpuSeconds, awakeSeconds: any.awakeSeconds },
-      alerts: { ...day.alerts, openByRest: any.openByRest, openByTopic: any.openByTopic },
+      cpu: { ...short.cpu, cpuSeconds: any.cpuSeconds, awakeSeconds: any.awakeSeconds },
+      alerts: { ...short.alerts, openByRest: any.openByRest, openByTopic: any.openByTopic },
       integrity: { stored: any.stored, collected: any.collected, instead: null },
       memory: any.memory,
     });
@@ -136,6 +138,7 @@ t.test('whatever the evidence: what passes lacks nothing and is on the right sid
       }
       return verdictOf(judgements) === worst(judgements.map(({ verdict }) => verdict));
     }),
+    { numRuns: runs(50, 1000), seed: SEED },
   );
   t.pass('for any evidence');
 });
@@ -161,6 +164,7 @@ t.test('whatever the evidence: dropping some of it makes nothing pass', async (t
       for (const drop of dropped) Object.assign(rest, drop(rest));
       return verdictOf(judge(rest)) !== 'PASS';
     }),
+    { numRuns: runs(50, 1000), seed: SEED },
   );
   t.pass('not even what passed before');
 });

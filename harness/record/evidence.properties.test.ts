@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { anyFaults } from '../../testkit/weeks/arbitrary.ts';
 import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import { minutes, WITHOUT } from '../../testkit/weeks/without.ts';
@@ -63,7 +64,7 @@ t.test('the order of arrival within a minute changes nothing', async (t) => {
       });
       return told(built(shuffled).evidence()) === told(built(entries).evidence());
     }),
-    { numRuns: 40 },
+    { numRuns: runs(12, 400), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -82,7 +83,7 @@ t.test('statuses that come twice, within four minutes, change nothing', async (t
       });
       return told(built(doubled).evidence()) === told(built(entries).evidence());
     }),
-    { numRuns: 40 },
+    { numRuns: runs(12, 400), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -98,7 +99,7 @@ t.test('a status that was lost never raises the ratio', async (t) => {
       ];
       return without_.expected === with_.expected && without_.received <= with_.received && with_.received - without_.received <= 1;
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20, 600), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -130,7 +131,7 @@ t.test('counts and shares are what they can be, whatever happens', async (t) => 
         judge(builder.evidence()).every(({ measured }) => measured.unit !== '%' || (measured.value ?? 0) >= 0)
       );
     }),
-    { numRuns: 100 },
+    { numRuns: runs(30, 1000), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -144,7 +145,7 @@ t.test('a service without a fault is at 100 %, whatever becomes of its watcher, 
       const { ended, reliability } = built(entriesOf(around)).evidence();
       return ended && reliability.received === reliability.expected && reliability.expected > 1000;
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20, 600), seed: SEED },
   );
   t.pass('absences, suspends and repetitions');
 });
@@ -187,7 +188,7 @@ t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
       const entries = entriesOf(list);
       return figures(shifted(entries, ms)) === figures(entries);
     }),
-    { numRuns: 40 },
+    { numRuns: runs(12, 400), seed: SEED },
   );
   t.pass('by any time');
 });
@@ -231,7 +232,7 @@ t.test('a minute written as two changes nothing', async (t) => {
       });
       return split.length === entries.length + 1 && whole === parts;
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20, 600), seed: SEED },
   );
   t.pass('any of them');
 });
@@ -244,7 +245,7 @@ t.test('no record passes for lack of what was dropped from it', async (t) => {
       for (const kind of dropped) entries = [...(WITHOUT[kind]?.(entries) ?? [])];
       return verdictOf(judge(built(entries).evidence())) !== 'PASS';
     }),
-    { numRuns: 15 },
+    { numRuns: runs(5, 150), seed: SEED },
   );
   t.pass('of whatever kind');
 });
