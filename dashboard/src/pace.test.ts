@@ -1,6 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { mock } from 'node:test';
 import t from 'tap';
 import { Pace } from './pace.ts';
+
+t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+t.afterEach(() => mock.timers.reset());
 
 t.test('the first call acts at once, the many after it once when the pause is over', async (t) => {
   let acts = 0;
@@ -10,14 +13,14 @@ t.test('the first call acts at once, the many after it once when the pause is ov
   pace.ask();
   t.equal(acts, 1);
   for (let i = 0; i < 1000; i += 1) pace.ask();
+  mock.timers.tick(39);
   t.equal(acts, 1);
-  await sleep(70);
+  mock.timers.tick(1);
   t.equal(acts, 2);
-  await sleep(60);
-  t.equal(acts, 2, 'nobody asked');
+  mock.timers.tick(1000);
+  t.equal(acts, 2, 'no call, no act');
   pace.ask();
   t.equal(acts, 3);
-  pace.stop();
 });
 
 t.test('stopped, it does not act any more', async (t) => {
@@ -28,6 +31,6 @@ t.test('stopped, it does not act any more', async (t) => {
   pace.ask();
   pace.ask();
   pace.stop();
-  await sleep(30);
+  mock.timers.tick(1000);
   t.equal(acts, 1);
 });
