@@ -16,7 +16,7 @@ const MADE = { madeMs: Date.UTC(2026, 3, 1), madeBy: '1.2.3' };
 
 t.test('a perfect week: PASS, in a page that a browser takes at once', async (t) => {
   const folder = temporaryFolder(t);
-  recorded(folder, week());
+  recorded(folder, week({ hertz: 0.1 }));
   const { document, reading } = documentOf(folder, MADE);
   t.equal(v.safeParse(reportSchema, document).success, true);
   t.equal(document.verdict, 'PASS');

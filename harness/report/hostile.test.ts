@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { md } from './markdown.ts';
 import { data, html } from './markup.ts';
 import { forms } from './testing/forms.ts';
@@ -35,6 +36,7 @@ for (const text of HOSTILE) {
   });
 }
 
+const EFFORT = { numRuns: runs(40, 2000), seed: SEED };
 const INVISIBLE = /(?![\t\n])\p{Cc}|[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufffe\uffff]/u;
 
 t.test('whatever the text: markup has none of its own, and Markdown neither', async (t) => {
@@ -44,13 +46,18 @@ t.test('whatever the text: markup has none of its own, and Markdown neither', as
       const page = html`<p title="${text}">${text}</p>`.text;
       return page.match(/[<>]/g)?.length === 4 && page.match(/"/g)?.length === 2 && !INVISIBLE.test(page) && page.isWellFormed();
     }),
+    EFFORT,
   );
-  fc.assert(fc.property(anything, (text) => !/(?<!\\)(?:\\\\)*(?:[`*[\]|]|<[^ \d=]|^>)/.test(md(text)) && !/[\r\n]/.test(md(text))));
+  fc.assert(
+    fc.property(anything, (text) => !/(?<!\\)(?:\\\\)*(?:[`*[\]|]|<[^ \d=]|^>)/.test(md(text)) && !/[\r\n]/.test(md(text))),
+    EFFORT,
+  );
   fc.assert(
     fc.property(
       fc.jsonValue(),
       (value) => !/[<>&]/.test(data(value).text) && JSON.stringify(JSON.parse(data(value).text)) === JSON.stringify(value),
     ),
+    EFFORT,
   );
   t.equal(visible('a\tb\r\nc'), 'a b c');
   t.equal(visible('a\u0000b'), 'a\\u{0}b');
