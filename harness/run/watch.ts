@@ -47,8 +47,6 @@ export interface WatchOptions {
   /** Once a second while it watches, after everything that was due. */
   readonly onBeat: (now: Clocked) => void;
   readonly onNote: (text: string) => void;
-  /** For tests; a second otherwise. */
-  readonly beatMs?: number;
 }
 
 /**
@@ -159,7 +157,7 @@ export class Watch implements WatchListener {
       } catch (error) {
         this.#halt(error as Error);
       }
-    }, this.#options.beatMs ?? BEAT_MS);
+    }, BEAT_MS);
     await ended;
   }
 

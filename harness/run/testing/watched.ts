@@ -1,7 +1,8 @@
+import { mock } from 'node:test';
 import type { Alert, Severity } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { isoUtc } from '../../../src/core/time.ts';
-import type { Clocked, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';
+import type { Clocked, EndEntry, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';
 import type { SeenRun } from '../../watch/ports.ts';
 import { type Look, Looks } from '../looks.ts';
 import { Watch, type WatchOptions } from '../watch.ts';
@@ -17,7 +18,7 @@ export function alert(id: string, severity: Severity, resolved = false): Alert {
   return { alert_id: id, severity, metric: 'cpu_percent', value: 1, threshold: 1, timestamp: isoUtc(EPOCH), resolved };
 }
 
-/** A watch whose seconds last a millisecond, of a service that says what it is told to. */
+/** A watch by virtual time, of a service that answers as the test sets it. */
 export class Watched {
   readonly entries: RecordEntry[] = [];
   readonly asked: (readonly [from: number, to: number])[] = [];
@@ -30,6 +31,8 @@ export class Watched {
   /** Called once a second, with the seconds since the begin. */
   onSecond: (second: number) => void = () => undefined;
   checks = 0;
+  /** How often the list of open alerts was requested. */
+  openRequests = 0;
   #now: Clocked = { boot: 1000, mono: 500, wall: EPOCH };
   #second = 0;
 
@@ -50,7 +53,10 @@ export class Watched {
           this.run = null;
           return this.reading && { reading: this.reading, run };
         },
-        open: async () => this.open,
+        open: async () => {
+          this.openRequests += 1;
+          return this.open;
+        },
       },
       looks: new Looks({ sources: { stored: look, collected: null }, from: { stored: EPOCH, collected: EPOCH } }),
       openByTopic: new Map(),
@@ -61,7 +67,6 @@ export class Watched {
       ownUse: () => ({ cpu_seconds: 1, resident_bytes: 2 }),
       onBeat: () => this.#beaten(),
       onNote: () => undefined,
-      beatMs: 1,
       ...options,
     });
   }
@@ -76,8 +81,12 @@ export class Watched {
     this.#now = { boot: boot + seconds, mono: mono + seconds, wall: wall + wallSeconds * 1000 };
   }
 
-  async runs(): Promise<void> {
-    await this.watch.begin(() => undefined, this.ending.signal);
+  runs(): Promise<void> {
+    return inVirtualTime(() => this.watch.begin(() => undefined, this.ending.signal), 1000);
+  }
+
+  ends(reason: EndEntry['reason'], settleSeconds: number): Promise<void> {
+    return inVirtualTime(() => this.watch.end(reason, settleSeconds), 500);
   }
 
   of<T extends RecordEntry['type']>(type: T): (RecordEntry & { readonly type: T })[] {
@@ -107,4 +116,28 @@ export function reading(started = isoUtc(EPOCH)): ServiceReading {
     configured_hertz: 1,
     database_bytes: 1000,
   };
+}
+
+/** Calls `action` and fires its timers, `stepMs` of virtual time at once, until what it returns is settled. */
+async function inVirtualTime(action: () => Promise<void>, stepMs: number): Promise<void> {
+  const { now } = performance;
+  let virtualMs = now.call(performance);
+  performance.now = () => virtualMs;
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  try {
+    let isSettled = false;
+    const acting = action().finally(() => {
+      isSettled = true;
+    });
+    acting.catch(() => undefined); // It is awaited below.
+    while (!isSettled) {
+      await new Promise((later) => setImmediate(later));
+      virtualMs += stepMs;
+      mock.timers.tick(stepMs);
+    }
+    await acting;
+  } finally {
+    mock.timers.reset();
+    performance.now = now;
+  }
 }
