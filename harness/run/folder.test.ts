@@ -1,17 +1,11 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { holdFolder, watcherOf } from './folder.ts';
 
-function temporary(t: Test): string {
-  const path = mkdtempSync(join(tmpdir(), 'edge-health-folder-'));
-  t.teardown(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
-
 t.test('a folder is made, held by one at a time, and free afterwards', async (t) => {
-  const folder = join(temporary(t), 'reports/new');
+  const folder = join(temporaryFolder(t), 'reports/new');
   const held = holdFolder(folder);
   t.equal(watcherOf(folder), process.pid);
   t.throws(() => holdFolder(folder), { exitCode: 75, message: new RegExp(`process ${process.pid}\\) watches into it`) });
@@ -22,7 +16,7 @@ t.test('a folder is made, held by one at a time, and free afterwards', async (t)
 });
 
 t.test('where nothing can be written the system says why, and the advice what to do', async (t) => {
-  const file = join(temporary(t), 'file');
+  const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, '');
   t.throws(() => holdFolder(file), { exitCode: 69, message: /file cannot be written to: EEXIST: .*; choose another with --out$/ });
   // A file system in which nobody can make a file.

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import type { Check } from './check.ts';
 import { checksOf } from './checks.ts';
 import { type Findings, memoryRule } from './findings.ts';
@@ -159,8 +159,7 @@ t.test('a run that was cut short has not passed; what failed in it has failed', 
 });
 
 t.test('both files say the same', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'edge-health-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const { verdict } = writeSoak(join(folder, 'new'), perfect({ notes: ['a | note'] }));
   const document = JSON.parse(readFileSync(join(folder, 'new', SOAK_FILES.json), 'utf8'));
   t.match(document, { schema: 'edge-health-soak/1', verdict, findings: { seconds: SECONDS } });

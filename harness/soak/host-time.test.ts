@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { type HostTime, readHostTime, sharesOf } from './host-time.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'edge-health-'));
-t.teardown(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder(t);
 
 function read(text: string): HostTime | null {
   const file = join(folder, 'stat');

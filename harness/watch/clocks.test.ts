@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import t from 'tap';
 import { WatchClocks } from './clocks.ts';
 import { Notes } from './notes.ts';
@@ -54,14 +55,16 @@ t.test('the clocks of now; without procfs boot time is monotonic time', async (t
 t.test('ticks by itself, between start and stop', async (t) => {
   let reads = 0;
   const clocks = { monotonicSeconds: () => ++reads, bootSeconds: () => reads, wallMilliseconds: () => reads * 1000 };
-  const watch = new WatchClocks({ clocks, onEvent: () => undefined, tickSeconds: 0.01 });
+  const watch = new WatchClocks({ clocks, onEvent: () => undefined, tickSeconds: 1 });
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
   watch.start();
   const begun = reads;
-  while (reads < begun + 5) await new Promise((later) => setTimeout(later, 10));
+  mock.timers.tick(5000);
+  t.equal(reads, begun + 5);
   watch.stop();
-  const ended = reads;
-  await new Promise((later) => setTimeout(later, 50));
-  t.equal(reads, ended);
+  mock.timers.tick(5000);
+  t.equal(reads, begun + 5);
 });
 
 t.test('a text is told at most once a minute', async (t) => {
