@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Alert, Severity } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { AlertCollection } from './alert-collection.ts';
 import { type AlertRecord, changeKey } from './alert-record.ts';
@@ -141,6 +142,6 @@ t.test('each change is collected once, wherever runs are killed, the cursor is l
       t.same(filesOf(folder), before, 'without news nothing is written');
       rmSync(folder, { recursive: true });
     }),
-    { numRuns: 100 },
+    { numRuns: runs(20, 300), seed: SEED },
   );
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { engineRemedy, judgeContainer, judgeContainers } from './container-check.ts';
 import { type Container, type EngineAnswer, parseInspect } from './container-engines.ts';
 import { recorded } from './testing/recorded.ts';
@@ -66,6 +67,7 @@ t.test('only a container that runs can be well', async () => {
         return (status === 'OK') === (state === 'running' && health !== 'unhealthy' && grown === 0);
       },
     ),
+    { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 

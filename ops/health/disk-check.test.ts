@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { type DiskFacts, judgeDisk } from './disk-check.ts';
 import { isReadOnlyByIntent, type Mount, mountOf, parseMounts } from './mounts.ts';
 
@@ -35,6 +36,7 @@ t.test('the limits hold for any size', async () => {
       const { status } = judgeDisk(facts({ freeBytes: freeMegabytes * 1e6 }), minimum);
       return status === (freeMegabytes < minimum ? 'CRITICAL' : freeMegabytes < 1.5 * minimum ? 'WARNING' : 'OK');
     }),
+    { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 
@@ -71,7 +73,10 @@ t.test('mounts', async (t) => {
   t.match(mountOf('/mntx', mounts), { point: '/' });
   t.equal(mountOf('/', []), null);
   t.ok(mountOf('/', parseMounts(readFileSync('/proc/self/mountinfo', 'utf8'))), 'of this machine');
-  fc.assert(fc.property(fc.string(), (text) => Array.isArray(parseMounts(text))));
+  fc.assert(
+    fc.property(fc.string(), (text) => Array.isArray(parseMounts(text))),
+    { numRuns: runs(100, 2000), seed: SEED },
+  );
 });
 
 t.test('fstab tells what was meant', async (t) => {

@@ -1,14 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { Counters, hasChanged, type Memory, readMemory, writeMemory } from './memory.ts';
 
-const folderOf = (t: Test): string => {
-  const folder = mkdtempSync('/tmp/edge-health-test-');
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  return folder;
-};
 const remembered = (of: string, value: number): Memory => ({ counters: { restarts: { of, value } }, statuses: {} });
 
 t.test('what has grown since the last check', async (t) => {
@@ -34,6 +31,7 @@ t.test('over any number of checks no growth is told twice, and none is missed wh
       }
       return told === value;
     }),
+    { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 
@@ -49,7 +47,7 @@ t.test('names that every object has are names like others', async (t) => {
 });
 
 t.test('the file: written when something changed, and whatever is in it does no harm', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const file = join(folder, 'ops/health_check.json');
   t.equal(await readMemory(folder), null);
   await writeMemory(folder, null, remembered('x', 1));

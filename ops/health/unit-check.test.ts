@@ -1,7 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { recorded } from './testing/recorded.ts';
 import { judgeMemory, judgeUnit } from './unit-check.ts';
 import { type Failure, MAIN_UNIT, parseFailures, parseUnits, readUsedBytes, SCHEDULER_UNIT, type Unit, unitOfConfig } from './units.ts';
@@ -36,6 +38,7 @@ t.test('whatever it prints, parsing does not fail', async () => {
       fc.string({ unit: fc.constantFrom(...'Id=\n[]x9 infty') }),
       (text) => Array.isArray(parseUnits(text)) && Array.isArray(parseFailures(text)),
     ),
+    { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 
@@ -99,8 +102,7 @@ t.test('the unit of a configuration file', async (t) => {
 });
 
 t.test('memory: the page cache is not counted', async (t) => {
-  const root = mkdtempSync('/tmp/edge-health-test-');
-  t.teardown(() => rmSync(root, { recursive: true }));
+  const root = temporaryFolder(t);
   const group = join(root, 'sys/fs/cgroup/system.slice/edge-health.service');
   mkdirSync(group, { recursive: true });
   const unit = { ...main('running'), memoryBytes: 250_000_000, memoryMaxBytes: 256_000_000 };

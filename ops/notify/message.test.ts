@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { MAX_LINES, messageOf, plainText, subjectLine, testMessage } from './message.ts';
 import { facts, jobLine, line, open } from './testing/lines.ts';
 
@@ -87,7 +88,7 @@ t.test('every message is as the schema says, and no text steers anything', async
       const sent = `${subjectLine(message)}${message.alerts.map(({ text }) => text).join('')}`;
       return message.alerts.length <= MAX_LINES && message.omitted === given.length - message.alerts.length && !/\p{Cc}|\u202e/u.test(sent);
     }),
-    { numRuns: 40 },
+    { numRuns: runs(20, 300), seed: SEED },
   );
   t.ok(validate(testMessage(facts)), JSON.stringify(validate.errors));
   t.notOk(validate({ ...testMessage(facts), status: 'FINE' }), 'the schema can say no');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
 import {
   DISTANCE_MS,
   decide,
@@ -96,7 +97,7 @@ function simulate(rules: Rules, happenings: readonly Happening[], restore: (plan
   return { plan, told, current, episodes: episode };
 }
 
-const runs = { numRuns: 150 };
+const RUNS = { numRuns: runs(60, 2000), seed: SEED };
 
 t.test('in the end receivers know what is open, and nothing waits', async () => {
   fc.assert(
@@ -107,7 +108,7 @@ t.test('in the end receivers know what is open, and nothing waits', async () => 
       for (const { level, metric } of real) if (!known.has(`${metric} ${level}`)) return false;
       return known.size === real.length && Object.values(plan.subjects).every(({ news }) => news === null);
     }),
-    runs,
+    RUNS,
   );
 });
 
@@ -125,7 +126,7 @@ t.test('no hour has more notifications than the bound, and no subject more lines
         return hour.length <= bound && lines.every(({ length }) => length <= TELLINGS_AN_HOUR + 6);
       });
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20, 500), seed: SEED },
   );
 });
 
@@ -146,7 +147,7 @@ t.test('the end is told only of what was told as open, in turn; every episode th
       }
       return !all || counted === episodes;
     }),
-    runs,
+    RUNS,
   );
 });
 
@@ -157,7 +158,7 @@ t.test('in quiet hours only what is severe enough is told', async () => {
         ({ lines, ms }) => rules.quietUntil(ms) === null || lines.every((line) => weight(line.severity) >= weight(rules.quietMinSeverity)),
       ),
     ),
-    runs,
+    RUNS,
   );
 });
 
@@ -168,7 +169,7 @@ t.test('a plan that was written down and read again decides the same', async () 
       const again = simulate(rules, happenings, (plan) => JSON.parse(JSON.stringify(plan)) as Plan);
       return JSON.stringify(there.told) === JSON.stringify(again.told);
     }),
-    { numRuns: 50 },
+    { numRuns: runs(20, 500), seed: SEED },
   );
 });
 
@@ -200,6 +201,6 @@ t.test('a clock that jumps about loses nothing', async () => {
       }
       return false;
     }),
-    runs,
+    RUNS,
   );
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { added, backoffMs, EMPTY_QUEUE, MAX_WAITING, MAX_WAITING_BYTES, picked, type Queue, type Result, settled } from './queue.ts';
 
 const NOW = 1_800_000_000_000;
@@ -119,6 +120,6 @@ t.test('nothing is lost silently: added = delivered + given up + waiting', async
       }
       return count === queue.delivered + lost + queue.waiting.length && queue.givenUpInAll === lost && queue.waiting.length <= MAX_WAITING;
     }),
-    { numRuns: 100 },
+    { numRuns: runs(50, 1000), seed: SEED },
   );
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import type { ServiceRow } from './collected-rows.ts';
 import { countSamples } from './counters.ts';
 import { inOrder } from './timeline.ts';
@@ -77,7 +78,7 @@ t.test('whatever happens, the counts are of the slots that there were, and add u
       if (lost.notSampled + lost.unknown + lost.notPublished + lost.notDelivered !== expected - received) return false;
       return ratePercent.length === rows.length && ratePercent.every((rate) => rate === null || (rate >= 0 && rate <= 100));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(100, 2000), seed: SEED },
   );
   t.pass('added up');
 });
@@ -89,7 +90,7 @@ t.test('where every slot has its sample and nothing restarts, none is lost', asy
       const { expected, received } = countSamples(inOrder(rows), 1).reliability;
       return received === expected;
     }),
-    { numRuns: 500 },
+    { numRuns: runs(100, 2000), seed: SEED },
   );
   t.pass('none lost');
 });

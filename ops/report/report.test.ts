@@ -7,7 +7,7 @@ import type { ReportDocument } from '../../harness/report/document.ts';
 import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { NOT_THERE } from '../collect/testing/context.ts';
-import { collect, type Made, make, reportOf, rowsOf, value } from './testing/made.ts';
+import { collect, type Made, make, reportOf, rowsOf, value, write } from './testing/made.ts';
 import { END, type Minute, perfectWeek, START, writeWeek } from './testing/week.ts';
 
 const verdicts = ({ of }: Made): string =>
@@ -37,7 +37,7 @@ const everyMinute = (from: number, to: number): number[] => Array.from({ length:
 t.test('a perfect week, also by its stored samples: everything but what nobody received', async (t) => {
   const data = collect(t);
   const url = await serviceWith(t, everyMinute(START - HOUR_MS, END));
-  const made = await make(data, {}, url);
+  const made = await write(data, {}, url);
   t.equal(
     verdicts(made),
     'uptime PASS, reliability INCOMPLETE, stability PASS, alerts PASS, performance PASS, integrity PASS',
@@ -135,7 +135,7 @@ t.test('alerts: by the files, and whether the rows agree', async (t) => {
   writeFileSync(file('2026-02-20'), before.join(''));
   const inside = [line('a', START + 1000, 'WARNING'), line('a', START + 2000, 'CRITICAL'), line('a', START + 3000, 'WARNING')];
   writeFileSync(file('2026-03-01'), inside.join('') + line('a', START + 4000, 'WARNING', true) + line('b', END + 1000, 'ERROR'));
-  const made = await make(data);
+  const made = await write(data);
   t.match(made.of.alerts, { verdict: 'FAIL', measured: { value: 1 }, missing: [] });
   t.equal(value(made.of.alerts, 'episodes that came to CRITICAL'), 2);
   t.equal(value(made.of.alerts, 'episodes that came to ERROR'), 0, 'what came after the end');
@@ -170,7 +170,7 @@ t.test('alerts: by the files, and whether the rows agree', async (t) => {
 t.test('periods', async (t) => {
   const data = collect(t);
   const rows = async (options: Record<string, string | boolean>): Promise<number> =>
-    Number.parseInt((await make(data, { ...options, 'dry-run': true })).report.run.how[0] ?? '', 10);
+    Number.parseInt((await make(data, options)).report.run.how[0] ?? '', 10);
   t.equal(await rows({ days: '1' }), 1440);
   t.equal(await rows({ from: '2026-03-02', to: '2026-03-02T01:00:00Z' }), 60);
   t.equal(await rows({ from: '2026-03-02T00:00:00+01:00', days: '0.5' }), 720);
@@ -195,8 +195,8 @@ t.test('nothing collected: UNKNOWN, with where to look; --dry-run and --out', as
   t.match(await make(empty), { status: 'UNKNOWN', lines: [/^UNKNOWN {2}no rows .*is collect_metrics scheduled/] });
   const data = collect(t, (week) => week.slice(-10));
   const out = join(temporaryFolder(t), 'mine');
-  t.equal((await make(data, { 'dry-run': true, out })).report.folder, null);
+  t.equal((await make(data, { out })).report.folder, null);
   t.notOk(existsSync(out));
-  await make(data, { out });
+  await write(data, { out });
   t.match(readFileSync(join(out, 'report.md'), 'utf8'), /reliability report: INCOMPLETE/);
 });

@@ -1,18 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import type { OpsContext, OpsProgram, Outcome } from '../program.ts';
 import { runAlone } from './by-hand.ts';
 import { leftRuns } from './inbox.ts';
-
-function folder(t: Test): string {
-  const path = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
-  t.teardown(() => rmSync(path, { recursive: true }));
-  return path;
-}
 
 const given = { options: {}, positionals: [] };
 const contextOf = (dataFolder: string, signal = new AbortController().signal): OpsContext =>
@@ -20,7 +14,7 @@ const contextOf = (dataFolder: string, signal = new AbortController().signal): O
 const programOf = (name: string, run: () => Promise<Outcome>): OpsProgram => ({ name, run }) as unknown as OpsProgram;
 
 t.test('what a run by hand leaves', async (t) => {
-  const data = folder(t);
+  const data = temporaryFolder(t);
   const failed: Outcome = { status: 'CRITICAL', lines: ['CRITICAL  no room'], document: null };
   t.equal(
     await runAlone(
@@ -72,7 +66,7 @@ await runAlone({ name: 'backup_logs', run }, context, { options: {}, positionals
 
 t.test("the scheduler's child leaves its run only if it outlives the scheduler", async (t) => {
   for (const outlives of [true, false]) {
-    const data = folder(t);
+    const data = temporaryFolder(t);
     const argv = [
       '--disable-warning=ExperimentalWarning',
       '--input-type=module',

@@ -1,14 +1,14 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { until } from '../../testkit/wait.ts';
 import type { OpsContext, OpsProgram } from '../program.ts';
 import { lockNamed } from './job-lock.ts';
 import { asChild, inProcess, type RunResult } from './runners.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
-t.teardown(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder(t);
 
 const log: string[] = [];
 /** A program in the place of edge-health's. */
@@ -57,25 +57,25 @@ t.test('what a process of its own says and how it ends is what counts', async (t
 t.test('the end asked for reaches everything that a process has started', async (t) => {
   const ending = new AbortController();
   const file = join(folder, 'pids');
-  const ended = child(`sleep 600 & echo $! > ${file}; trap 'echo tidied; exit 2' TERM; wait`)('backup_logs', 'schedule', ending.signal);
-  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await new Promise((later) => setTimeout(later, 20));
+  const ended = child(`sleep 600 & echo $! > '${file}'; trap 'echo tidied; exit 2' TERM; wait`)('backup_logs', 'schedule', ending.signal);
+  await until('its child runs', () => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'));
   ending.abort();
   t.same(await ended, { status: 'CRITICAL', lines: ['tidied'] });
-  t.notOk(isAlive(Number(readFileSync(file, 'utf8'))));
+  await until('its child is gone', () => !isAlive(Number(readFileSync(file, 'utf8'))));
 });
 
 t.test('and one that does not listen is killed, with its group', async (t) => {
   const ending = new AbortController();
   const file = join(folder, 'stubborn');
-  const ended = child(`trap '' TERM; (trap '' TERM; exec sleep 600) & echo $! > ${file}; while :; do sleep 1; done`, 0.3)(
+  const ended = child(`trap '' TERM; (trap '' TERM; exec sleep 600) & echo $! > '${file}'; while :; do sleep 1; done`, 0.3)(
     'backup_logs',
     'schedule',
     ending.signal,
   );
-  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await new Promise((later) => setTimeout(later, 20));
+  await until('its child runs', () => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'));
   ending.abort();
   t.match(await ended, { status: 'UNKNOWN', lines: [/ended by SIGKILL/] });
-  t.notOk(isAlive(Number(readFileSync(file, 'utf8'))));
+  await until('its child is gone', () => !isAlive(Number(readFileSync(file, 'utf8'))));
 });
 
 t.test('within this process', async (t) => {
@@ -93,15 +93,16 @@ t.test('within this process', async (t) => {
   t.equal(await run('health_check', 'schedule', never), 'busy', 'somebody else runs it');
   lock?.release();
 
-  let finish: () => void = () => undefined;
-  outcome = () =>
-    new Promise((resolve) => {
-      finish = () => resolve({ status: 'OK', lines: [], document: null });
-    });
+  const [begun, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  outcome = async () => {
+    begun.resolve();
+    await finish.promise;
+    return { status: 'OK', lines: [], document: null };
+  };
   const slow = run('health_check', 'schedule', never);
-  await new Promise((later) => setTimeout(later, 20));
-  t.equal(lockNamed(folder, 'health_check'), null, 'and nobody else meanwhile');
-  finish();
+  await begun.promise;
+  t.equal(lockNamed(folder, 'health_check'), null, 'and no other process can run it meanwhile');
+  finish.resolve();
   await slow;
   outcome = async () => {
     throw new Error('nobody foresaw it');

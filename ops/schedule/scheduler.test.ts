@@ -1,6 +1,14 @@
-import t from 'tap';
+import { mock } from 'node:test';
+import t, { type Test } from 'tap';
 import type { Run } from './jobs.ts';
 import { SimulatedMachine, settle } from './testing/simulated.ts';
+
+/** Timeouts that pass when the test lets them pass. */
+function virtualTimers(t: Test): typeof mock.timers {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  return mock.timers;
+}
 
 /** One job alone: the others are off. */
 const ONLY_BACKUP = { health_check: 'off', collect_metrics: 'off', collect_alerts: 'off' };
@@ -66,36 +74,40 @@ t.test('a job never runs beside itself', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a job beyond its deadline is ended; one that does not end is left alone', async (t) => {
-  const deadlines = { health_check: 1, collect_metrics: 1, collect_alerts: 1, backup_logs: 1, generate_7day_report: 1 };
-  // Real timers, of tenths of a second.
-  const quick = Object.fromEntries(Object.keys(deadlines).map((name) => [name, 0.05])) as typeof deadlines;
-  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', { ...ONLY_BACKUP, deadlines: quick });
+t.test('a job beyond its timeout is ended; one that does not end is left alone', async (t) => {
+  const timers = virtualTimers(t);
+  const deadlines = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
+  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', deadlines });
   machine.result = null;
-  machine.start('kill', 0.1);
+  machine.start('kill', 10);
   await machine.run(1);
   const [first] = machine.begun;
-  await new Promise((resolve) => first?.signal.addEventListener('abort', resolve));
+  timers.tick(59_999);
+  t.notOk(first?.signal.aborted);
+  timers.tick(1);
+  t.ok(first?.signal.aborted);
   await first?.end({ status: 'OK', lines: ['half of it'] });
-  t.match(machine.job('backup_logs').last, { status: 'CRITICAL', exit_code: 2, lines: ['half of it', /did not end within 0\.05 s/] });
+  t.match(machine.job('backup_logs').last, { status: 'CRITICAL', exit_code: 2, lines: ['half of it', /did not end within 60 s/] });
   t.match(machine.log, [/^error failed backup_logs/]);
 
-  await machine.run(86_400);
+  await machine.run(300);
   const second = machine.begun.at(-1);
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  timers.tick(60_000);
+  timers.tick(10_000);
+  await settle();
   t.match(machine.job('backup_logs'), {
-    running_since: '2026-06-12T00:00:00.000Z',
+    running_since: '2026-06-11T00:05:00.000Z',
     failures: 2,
     last: { lines: [/did not end/, /does not react/] },
   });
   t.match(machine.log.at(-2) ?? '', /error does not end/);
-  await machine.run(86_400);
+  await machine.run(315);
   t.equal(machine.begun.length, 2, 'not beside the one that hangs');
   t.match(machine.job('backup_logs'), { overlaps: 1 });
   await second?.end();
   t.match(machine.job('backup_logs'), { running_since: null, runs: 2, failures: 2 }, 'counted once');
   machine.result = { status: 'OK', lines: [] };
-  await machine.run(86_400);
+  await machine.run(300);
   t.match(machine.job('backup_logs'), { last: { status: 'OK' }, runs: 3 });
   t.match(machine.log.at(-1) ?? '', /notice has recovered/);
   await machine.scheduler.stop();
@@ -276,11 +288,14 @@ t.test('a schedule that was changed meanwhile has missed nothing', async (t) => 
 });
 
 t.test('jobs that do not end in time do not hold up the end', async (t) => {
+  const timers = virtualTimers(t);
   const machine = new SimulatedMachine('2026-06-10T23:59:59Z', ONLY_BACKUP);
   machine.result = null;
-  machine.start('kill', 0.1);
+  machine.start('kill', 10);
   await machine.run(1);
-  await machine.scheduler.stop();
+  const stopped = machine.scheduler.stop();
+  timers.tick(10_000);
+  await stopped;
   t.match(
     machine.durable.at(-1)?.jobs.find(({ name }) => name === 'backup_logs'),
     { last: null, next: '2026-06-11T00:00:00.000Z' },

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { liveFolder } from './folders.ts';
 import { leaveRun, leftRuns, takeRuns } from './inbox.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
@@ -10,10 +10,9 @@ import { lastLines, newRecord } from './jobs.ts';
 import { isRunning, NEVER, readState, StateFiles } from './state.ts';
 
 function folders(t: Test) {
-  const data = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
+  const data = temporaryFolder(t);
   const live = join(data, 'run');
   mkdirSync(live);
-  t.teardown(() => rmSync(data, { recursive: true }));
   const log: string[] = [];
   return { data, live, log, open: () => new StateFiles(data, live, (level, message) => void log.push(`${level} ${message}`)) };
 }

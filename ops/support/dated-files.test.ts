@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { datedFiles, daysOver, pruneDatedFiles, utcDay } from './dated-files.ts';
 
@@ -48,6 +49,7 @@ t.test('whatever the clock says: at most the days beyond keepDays go, oldest fir
         );
       },
     ),
+    { numRuns: runs(100, 2000), seed: SEED },
   );
   t.pass();
 });

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { linesOf } from './lines.ts';
 
@@ -27,7 +28,7 @@ t.test('whole lines are read wherever blocks end, and a torn end is told', async
       if (whole.length > 0) t.same((await read(file, Buffer.byteLength(first) + 1)).lines, others, 'from the second line on');
       return true;
     }),
-    { numRuns: 100 },
+    { numRuns: runs(30, 500), seed: SEED },
   );
 });
 

@@ -17,7 +17,13 @@ export interface Made {
   readonly of: Readonly<Record<Criterion, Judgement>>;
 }
 
-export async function make(data: string, options: Record<string, string | boolean> = {}, url = NOT_THERE): Promise<Made> {
+/** Judges what was collected, without writing the report. */
+export function make(data: string, options: Record<string, string | boolean> = {}, url = NOT_THERE): Promise<Made> {
+  return write(data, { 'dry-run': true, ...options }, url);
+}
+
+/** Judges what was collected, and writes the report. */
+export async function write(data: string, options: Record<string, string | boolean> = {}, url = NOT_THERE): Promise<Made> {
   const context = contextFor(data, url, { nowMs: () => END });
   const { document, lines, status } = await generateReport.run(context, { options, positionals: [] });
   const report = document as Shown;

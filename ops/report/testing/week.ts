@@ -63,9 +63,26 @@ export function rowOf(minute: Minute): { readonly ms: number; readonly row: stri
   return { ms, row };
 }
 
+const perfectMinutes = perfectWeek();
+const perfectRows: ReturnType<typeof rowOf>[] = [];
+
+/** `rowOf`, which costs most of the time of a test: a minute that no test changed has the same row in every week. */
+function cachedRowOf(minute: Minute): ReturnType<typeof rowOf> {
+  const index = Math.floor((minute.ms - START) / MINUTE_MS);
+  const perfect = perfectMinutes[index];
+  if (!perfect || !isEqual(minute, perfect)) return rowOf(minute);
+  perfectRows[index] ??= rowOf(perfect);
+  return perfectRows[index];
+}
+
+function isEqual(one: Minute, other: Minute): boolean {
+  const { status, ...values } = one;
+  return Object.keys(status).length === 0 && Object.entries(values).every(([name, value]) => other[name as keyof Minute] === value);
+}
+
 /** Writes rows as collect_metrics does: each into the file of its own day. */
 export function writeWeek(data: string, minutes: readonly Minute[]): void {
   mkdirSync(join(data, 'metrics'), { recursive: true });
-  const days = Map.groupBy(minutes.map(rowOf), ({ ms }) => utcDay(ms));
+  const days = Map.groupBy(minutes.map(cachedRowOf), ({ ms }) => utcDay(ms));
   for (const [day, rows] of days) writeFileSync(join(data, 'metrics', `metrics_${day}.csv`), HEADER + rows.map(({ row }) => row).join(''));
 }
