@@ -1,110 +1,141 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { restore } from '../../ops/backup/restore.ts';
 import { planRestore } from '../../ops/backup/restore-plan.ts';
 import type { Services } from '../../ops/backup/units.ts';
 import { foldInLog, inspectDatabase } from '../../src/store/inspect.ts';
 import { tailInMemory } from '../../src/store/tail-folder.ts';
+import { TestStore } from '../../src/store/testing/store.ts';
 import { RunningService } from '../../testkit/service.ts';
 import { BackupSite } from './support/backup-site.ts';
 import { hourAgo } from './support/restore-unit.ts';
 
 const NOTHING_RUNS: Services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };
+/** Before which steps a restore can be killed, in their order. */
+const STEPS = ['fold in the log', 'second name', 'tail', 'no -wal', 'no -shm', 'new one', 'done'];
+const UID = process.getuid?.() ?? 0;
 
 const asides = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('set-aside'));
+const spoolOf = (site: BackupSite): string => tailInMemory(realpathSync(site.dataFolder), UID);
+const samplesIn = (site: BackupSite): number =>
+  inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples ?? 0;
+
+/** Copies a folder with its hard links, which tell two names of one database from two databases. */
+function copyFolder(from: string, to: string): void {
+  mkdirSync(to, { recursive: true, mode: 0o700 });
+  const { status, stderr } = spawnSync('cp', ['-a', `${from}/.`, to], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+}
+
+/** A site with what lies in the folders of another one at this moment: exactly what a SIGKILL of all its processes would leave. */
+function copyOf(t: Test, site: BackupSite): BackupSite {
+  const copy = new BackupSite(t);
+  copyFolder(site.dataFolder, copy.dataFolder);
+  copyFolder(spoolOf(site), spoolOf(copy));
+  t.teardown(() => rmSync(spoolOf(copy), { recursive: true, force: true }));
+  return copy;
+}
+
+/** The samples that the service's store has when it starts in a site. */
+async function samplesAtStart(t: Test, site: BackupSite): Promise<number> {
+  const started = new TestStore(site.folder, { environment: {} });
+  try {
+    await started.store.start();
+    const count = (await started.rows()).length;
+    const { set_aside, state } = started.store.state();
+    t.same([state, set_aside], ['ok', []]);
+    return count;
+  } finally {
+    await started.stop();
+  }
+}
 
 t.test('killed between any two steps: the next start has the old one or the new one', async (t) => {
   const template = new BackupSite(t);
   const backedUp = template.fill(120);
   await template.backup();
   const config = { publish_frequency: 100 };
-  // What a killed service leaves: a log beside the database, and a tail in memory.
+  // What a killed service leaves: a log beside the database, and a spool in memory.
   for (let run = 1; run <= 2; run += 1) {
     const service = await RunningService.start(template.folder, { dataPath: template.dataFolder, config });
     const from = new Date().toISOString();
-    await service.until<{ count: number }>(`/health/history?from=${from}`, ({ count }) => count > 60);
+    await service.until<{ count: number }>(`/health/history?from=${from}`, ({ count }) => count > 30, 120);
     await service.end('SIGKILL');
   }
-  const uid = process.getuid?.() ?? 0;
-  const tail = tailInMemory(template.dataFolder, uid);
-  t.teardown(() => rmSync(tail, { recursive: true, force: true }));
-  t.ok(readdirSync(tail).length > 0 && statSync(join(template.dataFolder, 'edge-health.db-wal')).size > 0, 'there are a log and a tail');
+  t.teardown(() => rmSync(spoolOf(template), { recursive: true, force: true }));
+  t.ok(readdirSync(spoolOf(template)).length > 0, 'there is a spool');
+  t.ok(statSync(join(template.dataFolder, 'edge-health.db-wal')).size > 0, 'there is a log');
   const [archive] = template.names as [string];
-  const untilMs = Date.now();
+  const planFor = (site: BackupSite) => planRestore(site.context(), join(site.backups, archive), { configToo: false, overwrite: false });
 
-  /** Samples of before the kill that a service finds which is started now, and what it set aside. */
-  const found = async (site: BackupSite): Promise<number> => {
+  const old = await samplesAtStart(t, copyOf(t, template));
+  const bare = copyOf(t, template);
+  foldInLog(join(bare.dataFolder, 'edge-health.db'));
+  const oldWithoutSpool = samplesIn(bare);
+  t.ok(oldWithoutSpool > backedUp, `${backedUp} samples backed up, ${oldWithoutSpool} in the database`);
+  t.ok(old > oldWithoutSpool, `${old} with the spool`);
+
+  await t.test('a step that fails: everything is as it was', async (t) => {
+    for (const [index, name] of STEPS.entries()) {
+      const site = copyOf(t, template);
+      const before = readdirSync(spoolOf(site));
+      const onStep = (step: string): void => {
+        if (step === name) throw new Error('the disk says no');
+      };
+      await t.rejects(restore(site.context(), await planFor(site), NOTHING_RUNS, { overwrite: false, onStep }), {
+        name: 'RolledBack',
+        message: /the disk says no; everything is as it was before/,
+      });
+      t.same(readdirSync(spoolOf(site)), before, `before "${name}": the spool`);
+      t.same(asides(site), []);
+      if (index === 4) t.equal(await samplesAtStart(t, copyOf(t, site)), old, 'all of it is found');
+      foldInLog(join(site.dataFolder, 'edge-health.db'));
+      t.equal(samplesIn(site), oldWithoutSpool);
+    }
+  });
+
+  await t.test('killed before each step', async (t) => {
+    const site = copyOf(t, template);
+    const left: { readonly step: string; readonly copy: BackupSite }[] = [];
+    const onStep = (step: string): void => void left.push({ step, copy: copyOf(t, site) });
+    await restore(site.context(), await planFor(site), NOTHING_RUNS, { overwrite: false, onStep });
+    left.push({ step: 'restored', copy: site });
+    t.same(
+      left.map(({ step }) => step),
+      [...STEPS, 'restored'],
+    );
+    for (const { copy, step } of left) {
+      const isNew = step === 'done' || step === 'restored';
+      const isAfterSpool = step.startsWith('no -') || step === 'new one';
+      t.equal(await samplesAtStart(t, copy), isNew ? backedUp : isAfterSpool ? oldWithoutSpool : old, `before "${step}"`);
+      if (isAfterSpool)
+        t.ok(
+          asides(copy).some((name) => name.endsWith('-tail')),
+          'the spool lies beside it',
+        );
+      if (step !== 'tail') continue;
+      const again = await copy.restore({ yes: true });
+      t.equal(again.outcome.status, 'OK', again.text);
+      t.equal(await samplesAtStart(t, copy), backedUp, 'and can be restored again');
+    }
+  });
+
+  await t.test('a process that is killed, and a service that starts after it', async (t) => {
+    const site = copyOf(t, template);
+    const untilMs = Date.now();
+    const program = join(import.meta.dirname, 'support/restore-and-die.ts');
+    const parameters = [site.configFile, site.dataFolder, join(site.backups, archive), 'new one'];
+    const { signal, stdout } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...parameters], {
+      encoding: 'utf8',
+    });
+    t.same([signal, stdout], ['SIGKILL', 'new one']);
     const service = await RunningService.start(site.folder, { dataPath: site.dataFolder, config });
+    t.teardown(() => service.end());
     const { samples_received } = await service.json<{ samples_received: number }>(
       `/health/aggregate?from=${hourAgo()}&to=${new Date(untilMs).toISOString()}`,
     );
-    const { storage } = await service.json<{ storage: { state: string; set_aside: string[] } }>('/status');
-    t.same([storage.state, storage.set_aside], ['ok', []]);
-    await service.end();
-    return samples_received;
-  };
-  const copyOf = (): BackupSite => {
-    const site = new BackupSite(t);
-    cpSync(template.dataFolder, site.dataFolder, { recursive: true });
-    const copied = tailInMemory(realpathSync(site.dataFolder), uid);
-    cpSync(tail, copied, { recursive: true });
-    chmodSync(copied, 0o700);
-    t.teardown(() => rmSync(copied, { recursive: true, force: true }));
-    return site;
-  };
-  const old = await found(copyOf());
-  const bare = copyOf();
-  foldInLog(join(bare.dataFolder, 'edge-health.db'));
-  const oldWithoutTail = inspectDatabase(join(bare.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples as number;
-  t.ok(oldWithoutTail > backedUp && old > oldWithoutTail, `${backedUp} backed up, ${oldWithoutTail} in the database, ${old} with the tail`);
-  await t.test('a step that fails: everything is as it was', async (t) => {
-    for (let step = 1; ; step += 1) {
-      const site = copyOf();
-      const copied = tailInMemory(realpathSync(site.dataFolder), uid);
-      const before = readdirSync(copied);
-      const plan = await planRestore(site.context(), join(site.backups, archive), { configToo: false, overwrite: false });
-      let steps = 0;
-      const onStep = (): void => {
-        steps += 1;
-        if (steps === step) throw new Error('the disk says no');
-      };
-      const error = await restore(site.context(), plan, NOTHING_RUNS, { overwrite: false, onStep }).catch((thrown: Error) => thrown);
-      if (!(error instanceof Error)) break;
-      t.match(error, { name: 'RolledBack', message: /the disk says no; everything is as it was before/ });
-      t.same(readdirSync(copied), before, 'the tail');
-      t.same(asides(site), []);
-      foldInLog(join(site.dataFolder, 'edge-health.db'));
-      t.equal(inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples, oldWithoutTail);
-      if (step === 5) t.equal(await found(site), old, 'all of it is found');
-    }
+    t.equal(samples_received, oldWithoutSpool);
   });
-  const seen: string[] = [];
-  for (let step = 1; ; step += 1) {
-    const site = copyOf();
-    const program = join(import.meta.dirname, 'support/restore-and-die.ts');
-    const given = [site.configFile, site.dataFolder, join(site.backups, archive), String(step)];
-    const { signal, stderr, stdout } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...given], {
-      encoding: 'utf8',
-    });
-    if (signal !== 'SIGKILL') t.equal(stdout, 'restored', stderr);
-    const isNew = stdout === 'done' || stdout === 'restored';
-    const isAfterTail = stdout.startsWith('no -') || stdout === 'new one';
-    const samples = await found(site);
-    t.equal(samples, isNew ? backedUp : isAfterTail ? oldWithoutTail : old, `before the step "${stdout}"`);
-    if (isAfterTail)
-      t.ok(
-        asides(site).some((name) => name.endsWith('-tail')),
-        'the tail lies beside it',
-      );
-    seen.push(stdout);
-    if (stdout === 'restored') break;
-    if (stdout === 'tail') {
-      const again = await site.restore({ yes: true });
-      t.equal(again.outcome.status, 'OK', again.text);
-      t.equal(await found(site), backedUp, 'and can be restored again');
-    }
-  }
-  t.same(seen, ['fold in the log', 'second name', 'tail', 'no -wal', 'no -shm', 'new one', 'done', 'restored']);
 });

@@ -1,13 +1,13 @@
 import { restore } from '../../../ops/backup/restore.ts';
 import { planRestore } from '../../../ops/backup/restore-plan.ts';
 import type { OpsContext } from '../../../ops/program.ts';
+import { NOT_THERE } from '../../../ops/collect/testing/context.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 
-// A restore that is killed before its n-th step that changes what the next start finds; without such a step it ends by itself.
-// Arguments: configuration, data folder, archive, n.
+// A restore that is killed before the step with a name (ops/backup/swap-database.ts). Arguments: configuration, data folder, archive, step.
 
-const [, , configFile = '', dataFolder = '', archive = '', die = ''] = process.argv;
+const [, , configFile = '', dataFolder = '', archive = '', step = ''] = process.argv;
 const loaded = loadConfig(configFile);
 if (!loaded.ok) throw new Error('the configuration');
 const context: OpsContext = {
@@ -15,7 +15,7 @@ const context: OpsContext = {
   configFile,
   dataFolder,
   version: '1.2.3',
-  rest: new RestClient({ base: 'http://127.0.0.1:9', token: null }),
+  rest: new RestClient({ base: NOT_THERE, token: null }),
   environment: process.env,
   trigger: 'manual',
   signal: new AbortController().signal,
@@ -23,14 +23,12 @@ const context: OpsContext = {
   log: () => undefined,
   progress: () => undefined,
 };
-let step = 0;
 const plan = await planRestore(context, archive, { configToo: false, overwrite: false });
 const services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };
 await restore(context, plan, services, {
   overwrite: false,
   onStep: (name) => {
-    step += 1;
-    if (step !== Number(die)) return;
+    if (name !== step) return;
     process.stdout.write(name);
     process.kill(process.pid, 'SIGKILL');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // Nothing more happens in this process.
