@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
@@ -23,15 +23,48 @@ function unpack(t: Test, { close, descriptor }: Snapshot): string {
   return folder;
 }
 
-/** A store whose database is so large that its copy takes a while. */
-async function startLarge(t: Test, folder: string, more: ConstructorParameters<typeof TestStore>[1] = {}): Promise<TestStore> {
-  const first = await startStore(t, folder);
-  await first.stop();
-  const db = new DatabaseSync(join(folder, 'data/edge-health.db'));
-  db.exec(`CREATE TABLE ballast (bytes BLOB);
-    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO ballast SELECT zeroblob(100000) FROM n`);
-  db.close();
-  return startStore(t, folder, more);
+/** So much that it is copied in several pieces. */
+const BALLAST_BYTES = 3_000_000;
+
+/** A store with ballast whose next copy stands still after its first piece. */
+class PausedCopy {
+  readonly started: TestStore;
+  readonly #continue: string;
+
+  private constructor(started: TestStore, file: string) {
+    this.started = started;
+    this.#continue = file;
+  }
+
+  static async start(t: Test, folder: string): Promise<PausedCopy> {
+    await (await startStore(t, folder)).stop();
+    const db = new DatabaseSync(join(folder, 'data/edge-health.db'));
+    db.exec(`CREATE TABLE ballast (bytes BLOB); INSERT INTO ballast VALUES (zeroblob(${BALLAST_BYTES}))`);
+    db.close();
+    const paused = new PausedCopy(await startStore(t, folder, { worker: mortal, retrySeconds: 10 }), join(folder, 'continue'));
+    t.teardown(() => paused.goOn());
+    await paused.arm();
+    return paused;
+  }
+
+  async arm(): Promise<void> {
+    rmSync(this.#continue, { force: true });
+    rmSync(`${this.#continue}.paused`, { force: true });
+    await this.ask(`pause copy until ${this.#continue}`);
+  }
+
+  /** Asks the thread for what mortal-worker.ts does. */
+  async ask(what: string): Promise<void> {
+    await this.started.store.history({ node: what, fromMs: 0, toMs: 1, stepMs: null, order: 'asc', limit: 1 });
+  }
+
+  async begun(): Promise<void> {
+    await until('the copy has begun', () => existsSync(`${this.#continue}.paused`));
+  }
+
+  goOn(): void {
+    writeFileSync(this.#continue, '');
+  }
 }
 
 t.test('a snapshot holds everything recorded up to the call, and opens anywhere', async (t) => {
@@ -62,35 +95,37 @@ t.test('a snapshot holds everything recorded up to the call, and opens anywhere'
   sameRows(t, await started.rows(), series(START, 160), 'and the store goes on');
 });
 
-t.test('meanwhile everybody else is served and everything is written', async (t) => {
+t.test('meanwhile requests are answered and everything is written', async (t) => {
   const folder = temporaryFolder(t);
-  const started = await startLarge(t, folder);
+  const copy = await PausedCopy.start(t, folder);
+  const { store } = copy.started;
   const rows: Row[] = series(START, 60);
-  started.record(rows);
-  let done = false;
-  const taking = started.store.snapshot(wanted()).then((snapshot) => {
-    done = true;
-    return snapshot;
-  });
-  let rounds = 0;
-  let alerts = 0;
-  while (!done) {
-    rounds += 1;
-    const minute = series(START + rounds * 60_000, 60);
+  copy.started.record(rows);
+  const answered: string[] = [];
+  const noting = <T>(what: string, work: Promise<T>): Promise<T> => work.finally(() => answered.push(what));
+  const taking = noting('snapshot', store.snapshot(wanted()));
+  await copy.begun();
+  const work: Promise<unknown>[] = [];
+  for (let round = 1; round <= 3; round += 1) {
+    const minute = series(START + round * 60_000, 60);
     rows.push(...minute);
-    started.recordNextMinute(minute);
-    await started.store.clockEvents(1);
-    if (!done && (await started.store.recordAlert(change(`${NODE}/cpu_percent/${rounds}`, NOW + rounds)))) alerts += 1;
+    copy.started.recordNextMinute(minute);
+    work.push(
+      noting('read', store.clockEvents(1)),
+      noting('alert', store.recordAlert(change(`${NODE}/cpu_percent/${round}`, NOW + round))),
+    );
   }
+  copy.goOn();
   const snapshot = await taking;
-  t.ok(snapshot.sizeBytes > 40e6);
-  t.ok(rounds > 2, `${rounds} minutes passed`);
-  sameRows(t, await started.rows(), rows);
+  await Promise.all(work);
+  t.same(answered.toSorted(), ['alert', 'alert', 'alert', 'read', 'read', 'read', 'snapshot']);
+  t.equal(answered.at(-1), 'snapshot', 'the copy ended last');
+  t.ok(snapshot.sizeBytes > BALLAST_BYTES);
+  sameRows(t, await copy.started.rows(), rows);
   const next = await startStore(t, unpack(t, snapshot));
   const copied = await next.rows();
   t.ok(copied.length >= 60, `${copied.length} samples`);
-  t.same(copied, rows.slice(0, copied.length), 'from the first on, without a gap');
-  t.ok((await next.store.alerts(ALL)).alerts.length <= alerts);
+  sameRows(t, copied, rows.slice(0, copied.length), 'from the first on, without a gap');
 });
 
 t.test('one at a time, until it is closed', async (t) => {
@@ -105,52 +140,51 @@ t.test('one at a time, until it is closed', async (t) => {
   (await store.snapshot(wanted())).close();
 });
 
-t.test('who goes away ends it', async (t) => {
+t.test('a client that disconnects ends it', async (t) => {
   const folder = temporaryFolder(t);
-  const { store } = await startLarge(t, folder);
-  for (const afterMs of [0, 5, 20, 40]) {
-    const gone = new AbortController();
-    const taking = store.snapshot(gone.signal);
-    setTimeout(() => gone.abort(), afterMs);
-    await taking.then(
-      ({ close }) => close(),
-      () => t.ok(gone.signal.aborted),
-    );
-    await until('nothing is left of it', () => leftovers(folder).length === 0);
-  }
+  const copy = await PausedCopy.start(t, folder);
+  const { store } = copy.started;
+  await t.rejects(store.snapshot(AbortSignal.abort()), { name: 'AbortError' }, 'before it begins');
+  const gone = new AbortController();
+  const taking = t.rejects(store.snapshot(gone.signal), /closed or replaced while it was copied/, 'in its middle');
+  await copy.begun();
+  gone.abort();
+  copy.goOn();
+  await taking;
+  await until('nothing is left of it', () => leftovers(folder).length === 0);
   const snapshot = await store.snapshot(wanted());
-  t.ok(snapshot.sizeBytes > 40e6, 'the next one is whole');
+  t.ok(snapshot.sizeBytes > BALLAST_BYTES, 'the next one is whole');
   snapshot.close();
 });
 
 t.test('the store stops while it is made', async (t) => {
   const folder = temporaryFolder(t);
-  const started = await startLarge(t, folder);
-  started.record(series(START, 10));
-  const taking = started.store.snapshot(wanted());
-  const refused = t.rejects(taking, { name: 'SnapshotRefused', why: 'unavailable', message: /closed/ });
-  await until('it has begun', () => leftovers(folder).length > 0);
-  await started.stop();
+  const copy = await PausedCopy.start(t, folder);
+  copy.started.record(series(START, 10));
+  const refused = t.rejects(copy.started.store.snapshot(wanted()), { name: 'SnapshotRefused', why: 'unavailable', message: /closed/ });
+  await copy.begun();
+  const stopping = copy.started.stop();
+  copy.goOn();
+  await stopping;
   await refused;
-  t.same(leftovers(folder), []);
-  sameRows(t, await (await startStore(t, folder)).rows(), series(START, 10));
+  await until('nothing is left of it', () => leftovers(folder).length === 0);
+  t.same(await (await startStore(t, folder)).rows(), series(START, 10));
 });
 
 t.test('the thread dies while it is made', async (t) => {
   const folder = temporaryFolder(t);
-  const started = await startLarge(t, folder, { worker: mortal });
-  const refused = t.rejects(started.store.snapshot(wanted()), {
-    name: 'SnapshotRefused',
-    why: 'unavailable',
-    message: /killed by the test/,
-  });
-  await until('it has begun', () => leftovers(folder).length > 0);
-  started.store.history({ node: 'die now', fromMs: 0, toMs: 1, stepMs: null, order: 'asc', limit: 1 }).catch(() => undefined);
+  const copy = await PausedCopy.start(t, folder);
+  const { store } = copy.started;
+  const refused = t.rejects(store.snapshot(wanted()), { name: 'SnapshotRefused', why: 'unavailable', message: /killed by the test/ });
+  await copy.begun();
+  copy.ask('die now').catch(() => undefined);
+  copy.goOn();
   await refused;
-  await t.rejects(started.store.snapshot(wanted()), { why: 'unavailable', message: /killed by the test/ }, 'the store is degraded');
-  await until('the store works again', () => started.store.state().state === 'ok');
-  t.same(leftovers(folder), []);
-  (await started.store.snapshot(wanted())).close();
+  await t.rejects(store.snapshot(wanted()), { why: 'unavailable', message: /killed by the test/ }, 'the store is degraded');
+  copy.started.wait(10);
+  await until('the store works again', () => store.state().state === 'ok');
+  await until('nothing is left of it', () => leftovers(folder).length === 0);
+  (await store.snapshot(wanted())).close();
 });
 
 t.test('a store that cannot write says why there is no snapshot', { skip: whyNotMountable() ?? false }, async (t) => {

@@ -1,19 +1,40 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
-import type { Request } from '../protocol.ts';
-import '../worker.ts';
+import type { Reply, Request } from '../protocol.ts';
 
 // The store's thread, for tests of its death and of a disk that does not answer. What it does is asked for as the node of a history:
 // 'die now'; 'die at commit', with the next commit, after it is done but maybe before its answer is received; 'hang until FILE', standing
-// still until there is such a file, as when the kernel does not come back from the disk.
+// still until there is such a file, as when the kernel does not come back from the disk; 'pause copy until FILE', the same after the first
+// piece of the next copy of the database, when FILE.paused is there.
 
 const HANG = 'hang until ';
+const PAUSE = 'pause copy until ';
 
 let armed = false;
+let continueCopy: string | null = null;
 
-parentPort?.on('message', ({ operation, body }: Request) => {
+function standStillUntil(file: string): void {
+  while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+}
+
+const port = parentPort;
+if (!port) throw new Error('this program is a thread of a test');
+const post = port.postMessage.bind(port);
+port.postMessage = (reply: Reply): void => {
+  post(reply);
+  if (!('alive' in reply) || continueCopy === null) return;
+  const file = continueCopy;
+  continueCopy = null;
+  writeFileSync(`${file}.paused`, '');
+  standStillUntil(file);
+};
+
+await import('../worker.ts');
+
+port.on('message', ({ operation, body }: Request) => {
   const node = operation === 'history' ? (body as Request<'history'>['body']).node : '';
   if (node === 'die now' || (armed && operation === 'commit')) throw new Error('killed by the test');
-  if (node.startsWith(HANG)) while (!existsSync(node.slice(HANG.length))) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+  if (node.startsWith(HANG)) standStillUntil(node.slice(HANG.length));
+  if (node.startsWith(PAUSE)) continueCopy = node.slice(PAUSE.length);
   if (node === 'die at commit') armed = true;
 });
