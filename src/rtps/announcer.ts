@@ -20,8 +20,9 @@ export interface AnnouncerOptions {
   readonly log: Logger;
 }
 
-/** 8.5.3.2: how often a participant says that it is there. */
+/** 8.5.3.2: how often a participant announces itself, at least; and how often within a lease, since some announcements may be lost. */
 const PERIOD_SECONDS = 3;
+const ANNOUNCEMENTS_PER_LEASE = 6;
 /** The first ones come quickly: some are lost, and some peers start at the same moment. */
 const FIRST_PAUSES_SECONDS = [0.1, 0.3, 0.6, 1] as const;
 /** A static peer is asked at the ports of so many participants, as ROS 2 expects it; where there are many peers, of fewer. */
@@ -96,7 +97,7 @@ export class Announcer {
     const revision = this.#revision;
     const isLost = this.#look(nowSeconds);
     if (nowSeconds < this.#dueSeconds && this.#revision === revision) return isLost;
-    const { domain, network, peers, staticPeers } = this.#options;
+    const { domain, leaseSeconds, network, peers, staticPeers } = this.#options;
     for (const out of this.#interfaces) network.multicast(this.#datagram(this.#announcement(out), null), out);
     const indexes = staticPeers.length > MANY_PEERS ? PEER_INDEXES_OF_MANY : PEER_INDEXES;
     for (const address of staticPeers) {
@@ -108,7 +109,7 @@ export class Announcer {
     }
     // Those whom the group does not reach found us by a list of theirs: they are told directly.
     for (const peer of peers.all()) if (!peer.isInGroup) this.#announceTo(peer, nowSeconds);
-    const pause = FIRST_PAUSES_SECONDS[this.#announcements] ?? PERIOD_SECONDS;
+    const pause = FIRST_PAUSES_SECONDS[this.#announcements] ?? Math.min(PERIOD_SECONDS, leaseSeconds / ANNOUNCEMENTS_PER_LEASE);
     this.#announcements += 1;
     this.#dueSeconds = nowSeconds + pause;
     return isLost;

@@ -36,6 +36,8 @@ export interface ParticipantOptions {
   readonly staticPeers: readonly string[];
   /** Take nothing from other machines. */
   readonly localhostOnly: boolean;
+  /** For tests: how long others keep this participant without a datagram from it; LEASE_SECONDS by default. */
+  readonly leaseSeconds?: number;
   readonly log: Logger;
   readonly monotonicSeconds: () => number;
   readonly wallMilliseconds: () => number;
@@ -101,7 +103,7 @@ export class Participant implements MessageHandler {
       onRefused: (error) => this.#refuse(error),
       onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint),
     });
-    const announcer = new Announcer({ ...options, leaseSeconds: LEASE_SECONDS, packer, peers, log });
+    const announcer = new Announcer({ ...options, leaseSeconds: options.leaseSeconds ?? LEASE_SECONDS, packer, peers, log });
     this.#endpoints = endpoints;
     this.#announcer = announcer;
     this.#detector = new Detector({ domain: options.domain, peers, endpoints, announcer, log, monotonicSeconds });

@@ -45,6 +45,7 @@ const transport = new EmbeddedTransport({
   },
   localNode: options.localNode ?? 'health_monitor',
   gather: options.gather ?? true,
+  ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
   diagnostics: () => CONTEXT,
   log: (level, message, fields = {}) => tell('log', { level, message, fields }),
   monotonicSeconds: () => Number(process.hrtime.bigint()) / 1e9,

@@ -18,6 +18,8 @@ export interface NodeOptions {
   /** `node_name` of its own statuses. */
   readonly localNode?: string;
   readonly gather?: boolean;
+  /** How long others keep it without a datagram from it; as the service by default. */
+  readonly leaseSeconds?: number;
   /** How long it thinks about a call of /safe_shutdown. */
   readonly answerAfterMs?: number;
 }
@@ -64,7 +66,7 @@ export class GraphNode extends EventProcess<NodeEvents> {
   }
 
   /** Resolves when it takes part in the graph. */
-  static async start(host: Host, options: NodeOptions = {}): Promise<GraphNode> {
+  static async start(host: Pick<Host, 'spawn'>, options: NodeOptions = {}): Promise<GraphNode> {
     const program = join(ROOT, 'testkit/dds/graph-node-program.ts');
     const child = host.spawn(process.execPath, ['--expose-gc', program, JSON.stringify(options)], {
       stdio: ['pipe', 'pipe', 'pipe'],

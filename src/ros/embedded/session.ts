@@ -28,6 +28,7 @@ export interface SessionOptions extends GraphOptions {
   readonly network: Network;
   readonly staticPeers: readonly string[];
   readonly localhostOnly: boolean;
+  readonly leaseSeconds?: number;
   readonly wallMilliseconds: () => number;
   readonly onAddressLost: () => void;
   /** A message that was well-formed, but not what it should be. */
@@ -57,6 +58,7 @@ export class Session {
       network: options.network,
       staticPeers: options.staticPeers,
       localhostOnly: options.localhostOnly,
+      ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
       log: options.log,
       monotonicSeconds: options.monotonicSeconds,
       wallMilliseconds: options.wallMilliseconds,

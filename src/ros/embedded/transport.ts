@@ -15,6 +15,8 @@ export interface EmbeddedOptions extends GraphOptions {
   readonly wallMilliseconds: () => number;
   /** For tests; otherwise UDP. */
   readonly network?: () => Network;
+  /** For tests; otherwise the participant's default. */
+  readonly leaseSeconds?: number;
 }
 
 /** /diagnostics goes out at most this often, whatever the publish frequency: people and aggregators look at it. */

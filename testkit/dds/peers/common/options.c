@@ -22,6 +22,7 @@ static const char USAGE[] =
     "  --address ADDRESS       use this interface; may be repeated\n"
     "  --peer ADDRESS          ask this host by unicast; may be repeated\n"
     "  --no-multicast\n"
+    "  --lease S               others forget a silent participant after this time (the implementation's)\n"
     "  --max-message-bytes N   longer messages go in fragments\n"
     "  --ros humble|iron       what to announce (iron: type hashes, gids of 16 bytes)\n"
     "  --seconds S             end after this time\n"
@@ -104,7 +105,7 @@ void read_options(int argc, char **argv, struct options *options) {
   static const char *const durabilities[] = {"volatile", "transient-local", NULL};
   static const char *const distributions[] = {"humble", "iron", NULL};
   enum {
-    DOMAIN, ADDRESS, PEER, NO_MULTICAST, MAX_MESSAGE_BYTES, ROS, SECONDS, TOPIC, RELIABILITY, DURABILITY, DEPTH, HZ, COUNT, AWAIT_READERS,
+    DOMAIN, ADDRESS, PEER, NO_MULTICAST, LEASE, MAX_MESSAGE_BYTES, ROS, SECONDS, TOPIC, RELIABILITY, DURABILITY, DEPTH, HZ, COUNT, AWAIT_READERS,
     STAY, SEQUENCE, SET, SET_FILE, SERVICE, CLIENTS, REPEAT, INTERVAL, MATCH, REPLY, LISTEN, ANNOUNCE
   };
   static const struct option known[] = {
@@ -112,6 +113,7 @@ void read_options(int argc, char **argv, struct options *options) {
       {"address", required_argument, NULL, ADDRESS},
       {"peer", required_argument, NULL, PEER},
       {"no-multicast", no_argument, NULL, NO_MULTICAST},
+      {"lease", required_argument, NULL, LEASE},
       {"max-message-bytes", required_argument, NULL, MAX_MESSAGE_BYTES},
       {"ros", required_argument, NULL, ROS},
       {"seconds", required_argument, NULL, SECONDS},
@@ -150,6 +152,7 @@ void read_options(int argc, char **argv, struct options *options) {
       case ADDRESS: add(options->addresses, &options->address_count, optarg); break;
       case PEER: add(options->peers, &options->peer_count, optarg); break;
       case NO_MULTICAST: options->multicast = 0; break;
+      case LEASE: options->lease_seconds = number_of(optarg); break;
       case MAX_MESSAGE_BYTES: options->max_message_bytes = (unsigned)number_of(optarg); break;
       case ROS: options->ros = choice_of(optarg, distributions); break;
       case SECONDS: end_after(number_of(optarg)); break;

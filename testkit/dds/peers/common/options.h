@@ -35,6 +35,7 @@ struct options {
   const char *peers[MAX_LIST]; /* addresses that discovery asks by unicast */
   int peer_count;
   int multicast;
+  double lease_seconds; /* announced six times as often; 0: the implementation's choice */
   unsigned max_message_bytes; /* 0: the implementation's choice */
   enum ros ros;
 

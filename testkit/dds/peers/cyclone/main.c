@@ -15,7 +15,9 @@ dds_entity_t checked(const char *what, dds_return_t result) {
 
 /* Without options that concern it the configuration is left to CYCLONEDDS_URI. */
 static void configure_domain(const struct options *options) {
-  if (options->address_count == 0 && options->peer_count == 0 && options->multicast && options->max_message_bytes == 0) return;
+  if (options->address_count == 0 && options->peer_count == 0 && options->multicast && options->max_message_bytes == 0 &&
+      options->lease_seconds == 0)
+    return;
   char xml[4096];
   size_t used = (size_t)snprintf(xml, sizeof xml, "<Domain id=\"any\"><General>");
 #define APPEND(...) used += (size_t)snprintf(xml + used, sizeof xml - used, __VA_ARGS__)
@@ -28,11 +30,16 @@ static void configure_domain(const struct options *options) {
   APPEND("<AllowMulticast>%s</AllowMulticast>", options->multicast ? "true" : "false");
   if (options->max_message_bytes > 0) APPEND("<MaxMessageSize>%uB</MaxMessageSize>", options->max_message_bytes);
   APPEND("</General>");
+  APPEND("<Discovery>");
+  if (options->lease_seconds > 0)
+    APPEND("<LeaseDuration>%.0fms</LeaseDuration><SPDPInterval>%.0fms</SPDPInterval>", options->lease_seconds * 1000,
+           options->lease_seconds * 1000 / 6);
   if (options->peer_count > 0) {
-    APPEND("<Discovery><Peers>");
+    APPEND("<Peers>");
     for (int i = 0; i < options->peer_count; i++) APPEND("<Peer Address=\"%s\"/>", options->peers[i]);
-    APPEND("</Peers><ParticipantIndex>auto</ParticipantIndex></Discovery>");
+    APPEND("</Peers><ParticipantIndex>auto</ParticipantIndex>");
   }
+  APPEND("</Discovery>");
   APPEND("</Domain>");
 #undef APPEND
   checked("domain", dds_create_domain(options->domain, xml));

@@ -37,6 +37,11 @@ static dds::DomainParticipantQos participant_qos(const options &options) {
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(udp);
   auto &builtin = qos.wire_protocol().builtin;
+  if (options.lease_seconds > 0) {
+    builtin.discovery_config.leaseDuration = eprosima::fastrtps::Duration_t(static_cast<long double>(options.lease_seconds));
+    builtin.discovery_config.leaseDuration_announcementperiod =
+        eprosima::fastrtps::Duration_t(static_cast<long double>(options.lease_seconds / 6));
+  }
   for (int i = 0; i < options.peer_count; i++) {
     // Without a port: those of the first participants of the domain on that host are asked.
     rtps::Locator_t locator;
