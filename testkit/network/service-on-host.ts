@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { ROOT } from '../service.ts';
 import type { Host } from './network.ts';
+import { NO_ROS } from './this-machine.ts';
 
 const execute = promisify(execFile);
 const PORT = 5000;
@@ -15,9 +16,6 @@ export interface HostServiceOptions {
   readonly environment?: NodeJS.ProcessEnv;
   readonly arguments?: readonly string[];
 }
-
-/** Environment variables of ROS 2 in the shell that runs the tests must not decide where a service is. */
-const NO_ROS = { ROS_DISTRO: '', AMENT_PREFIX_PATH: '', ROS_DOMAIN_ID: '', ROS_LOCALHOST_ONLY: '', ROS_AUTOMATIC_DISCOVERY_RANGE: '' };
 
 /** The real service in a host of a test network, on port 5000 there. */
 export class HostService {

@@ -1,6 +1,6 @@
 import type { LocalReader, LocalWriter, TopicReaderOptions, TopicWriterOptions } from '../endpoints.ts';
+import type { Network } from '../network.ts';
 import { Participant, type ParticipantOptions } from '../participant.ts';
-import type { MemoryNetwork } from './memory-network.ts';
 
 export const TOPIC = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_', userData: '' } as const;
 
@@ -11,8 +11,8 @@ export interface TestParticipant extends Participant {
   readonly lines: string[];
 }
 
-/** A participant with names nobody else has, on a network in memory. */
-export function participantOn(network: MemoryNetwork, now: () => number, options: Partial<ParticipantOptions> = {}): TestParticipant {
+/** A participant with names that no other of the test has; on a network in memory, unless the options name all that a real one needs. */
+export function participantOn(network: Network, now: () => number, options: Partial<ParticipantOptions> = {}): TestParticipant {
   made += 1;
   const lines: string[] = [];
   const participant = new Participant({

@@ -1,0 +1,137 @@
+/**
+ * Participants of the embedded transport's own protocol on the loopback interface, with real UDP sockets, made in the test's process:
+ * readers and writers of topics, and a service client, to meet a node or a service in another process. Nothing is sent to any other
+ * interface.
+ */
+import { newPrefix } from '../../src/ros/embedded/identity.ts';
+import { replyTopicOf, requestTopicOf, topicOf, typeHashData } from '../../src/ros/embedded/names.ts';
+import type { MessageType, ServiceType } from '../../src/ros/interfaces.ts';
+import { decode, encode, type Message } from '../../src/rtps/cdr.ts';
+import type { LocalReader, LocalWriter } from '../../src/rtps/endpoints.ts';
+import { UdpNetwork } from '../../src/rtps/network.ts';
+import { ParameterWriter } from '../../src/rtps/parameters.ts';
+import type { Participant } from '../../src/rtps/participant.ts';
+import { PID } from '../../src/rtps/protocol.ts';
+import { participantOn } from '../../src/rtps/testing/participants.ts';
+import type { Teardown } from '../folder.ts';
+import { until } from '../wait.ts';
+
+/** Much longer than a participant may be stopped by other load. */
+export const LONG_LEASE_SECONDS = 120;
+
+export interface Sample<T> {
+  /** Guid of the writer. */
+  readonly writer: string;
+  readonly message: T;
+}
+
+export interface TopicReader<T> {
+  readonly samples: readonly Sample<T>[];
+  readonly local: LocalReader;
+}
+
+/** A participant that is stopped at the end of the test. Its endpoints are made first, then it starts. */
+export class LoopbackParticipant {
+  readonly participant: Participant;
+
+  constructor(t: Teardown, domain: number) {
+    const participant = participantOn(new UdpNetwork(true), () => performance.now() / 1000, {
+      domain,
+      prefix: newPrefix(),
+      staticPeers: ['127.0.0.1'],
+      localhostOnly: true,
+      leaseSeconds: LONG_LEASE_SECONDS,
+      wallMilliseconds: Date.now,
+    });
+    t.teardown(() => participant.stop());
+    this.participant = participant;
+  }
+
+  start(): Promise<void> {
+    return this.participant.start();
+  }
+
+  /** Reads a topic by its name in ROS 2; `ddsName` is the topic's name in DDS where that is another one. */
+  read<T>(topic: string, type: MessageType, { transientLocal = true, ddsName = topicOf(topic) } = {}): TopicReader<T> {
+    const samples: Sample<T>[] = [];
+    const local = this.participant.createReader({
+      topic: ddsName,
+      type: type.ddsName,
+      reliable: true,
+      transientLocal,
+      depth: 10,
+      userData: typeHashData(type),
+      onSample: ({ data, writer }) => {
+        if (data.payload && !data.isKey) samples.push({ writer: writer.guid, message: decode(type, data.payload) as T });
+      },
+    });
+    return { samples, local };
+  }
+
+  /** A writer of a topic. */
+  write(topic: string, type: MessageType): (message: object) => void {
+    const writer = this.participant.createWriter({
+      topic: topicOf(topic),
+      type: type.ddsName,
+      transientLocal: true,
+      depth: 10,
+      userData: typeHashData(type),
+    });
+    return (message) => this.participant.write(writer, encode(type, { ...message }));
+  }
+
+  /** A client of a service, as rmw_fastrtps has it. */
+  client(service: string, { request, response }: ServiceType): ServiceClient {
+    const replies: Message[] = [];
+    const reader = this.participant.createReader({
+      topic: replyTopicOf(service),
+      type: response.ddsName,
+      reliable: true,
+      transientLocal: false,
+      depth: 10,
+      userData: typeHashData(response),
+      onSample: ({ data }) => {
+        if (data.payload) replies.push(decode(response, data.payload));
+      },
+    });
+    const writer = this.participant.createWriter({
+      topic: requestTopicOf(service),
+      type: request.ddsName,
+      transientLocal: false,
+      depth: 10,
+      userData: typeHashData(request),
+    });
+    return new ServiceClient(this.participant, writer, reader, request, replies);
+  }
+}
+
+/** One request writer with its reply reader. */
+export class ServiceClient {
+  /** All that came to the reader, in order. */
+  readonly replies: readonly Message[];
+  readonly #participant: Participant;
+  readonly #writer: LocalWriter;
+  readonly #reader: LocalReader;
+  readonly #request: MessageType;
+  readonly #identity: Buffer;
+
+  constructor(participant: Participant, writer: LocalWriter, reader: LocalReader, request: MessageType, replies: readonly Message[]) {
+    this.#participant = participant;
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#request = request;
+    this.replies = replies;
+    // DDS-RPC 1.0, 7.8.2: the reader that the reply is for, and no number.
+    const identity = Buffer.alloc(24);
+    identity.write(reader.guid, 'hex');
+    this.#identity = new ParameterWriter().bytes(PID.RELATED_SAMPLE_IDENTITY, identity).list();
+  }
+
+  /** Resolves with the next reply, once a server was found. */
+  async call(request: Message): Promise<Message> {
+    await until('a server of the service', () => this.#writer.state.readerCount > 0 && this.#reader.state.writerCount > 0);
+    const before = this.replies.length;
+    this.#participant.write(this.#writer, encode(this.#request, request), { inlineQos: this.#identity });
+    return await until('the reply', () => this.replies[before]);
+  }
+}
