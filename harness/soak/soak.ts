@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Cleanup } from '../../bench/support/cleanup.ts';
-import { thisKernel, thisMachine } from '../../bench/support/machine.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { thisKernel, thisMachine } from '../../testkit/machine-info.ts';
 import { fillAlmost } from './fill.ts';
 import { type Counted, type Findings, memoryRule } from './findings.ts';
 import { Listening } from './listening.ts';

@@ -1,3 +1,4 @@
+/** The computer that figures were measured on, for reports of benchmarks, soaks and fault runs. */
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 
