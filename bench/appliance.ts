@@ -1,8 +1,10 @@
 /** The installed package in a container of its own: installation, start, memory and CPU, recovery. */
+import { mainPidOnHost } from '../testkit/container/appliance.ts';
 import { Container } from '../testkit/container/container.ts';
 import { containersUnavailable, SUITES, type Suite } from '../testkit/container/images.ts';
 import { builtPackage } from '../testkit/container/package.ts';
-import { Endings, mainPid, secondsUntilBack, startSeconds, UNIT } from './support/appliance.ts';
+import { Teardowns } from '../testkit/teardown.ts';
+import { secondsUntilBack, startSeconds, UNIT } from './support/appliance.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { ProcessMeter } from './support/process-meter.ts';
 import { benchmark } from './support/program.ts';
@@ -37,7 +39,7 @@ async function refuseUnsafe(machine: Container): Promise<void> {
 async function resources(machine: Container, minutes: number, progress: Progress): Promise<Row[]> {
   progress(`warm-up, ${WARM_UP_SECONDS} s`);
   await pause(WARM_UP_SECONDS);
-  const meter = new ProcessMeter(await mainPid(machine));
+  const meter = new ProcessMeter(await mainPidOnHost(machine));
   const cpuBefore = meter.cpuSeconds();
   const begun = performance.now();
   let highest = 0;
@@ -73,14 +75,14 @@ async function repeated(machine: Container, times: number, measure: () => Promis
 await benchmark('appliance', async ({ minutes, progress }): Promise<Outcome> => {
   const unavailable = containersUnavailable();
   if (unavailable) throw new Error(unavailable);
-  const endings = new Endings();
+  const teardowns = new Teardowns();
   const { file, version } = await builtPackage();
   try {
     const rows: Row[] = [];
     let machine: Container | undefined;
     const installIn = async (suite: Suite): Promise<number> => {
-      await endings.end();
-      machine = await Container.boot(endings, { suite });
+      await teardowns.run();
+      machine = await Container.boot(teardowns, { suite });
       await refuseUnsafe(machine);
       return install(machine, file);
     };
@@ -121,6 +123,6 @@ await benchmark('appliance', async ({ minutes, progress }): Promise<Outcome> => 
       ],
     };
   } finally {
-    await endings.end();
+    await teardowns.run();
   }
 });

@@ -31,7 +31,7 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'harness/main': ['harness/commands', 'harness/record'],
 };
 /** Programs that try the product as its tests do: they may use whatever is there, but nobody uses them. */
-const TRIALS = ['harness/soak', 'harness/gauntlet', 'harness/mutation'];
+const TRIALS = ['harness/soak', 'harness/mutation'];
 /** Node's modules that reach outside of the process: core has none of them, nor anything else but the language. */
 const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^;'"]*?from\s*'([^']+)'|\bimport\('([^']+)'\)/g;
 

@@ -1,35 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { Container } from '../../testkit/container/container.ts';
 
 export const UNIT = 'edge-health';
-
-/** What the containers of one benchmark have in place of a test. */
-export class Endings {
-  readonly #endings: (() => unknown)[] = [];
-
-  teardown(ending: () => unknown): void {
-    this.#endings.push(ending);
-  }
-
-  async end(): Promise<void> {
-    for (const ending of this.#endings.splice(0).reverse()) await ending();
-  }
-}
-
-/** The pid on this machine of the unit's main process in a container. */
-export async function mainPid(machine: Container): Promise<number> {
-  const inside = await machine.show(UNIT, 'MainPID');
-  const namespace = readlinkSync(`/proc/${machine.pid1}/ns/pid`);
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const numbers = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/);
-      if (numbers?.at(-1) === inside && readlinkSync(`/proc/${pid}/ns/pid`) === namespace) return Number(pid);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  throw new Error(`process ${inside} of the container is not to be seen here`);
-}
 
 /** Seconds from the unit's being started to its READY, of its last start. */
 export async function startSeconds(machine: Container): Promise<number> {

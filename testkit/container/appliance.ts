@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Test } from 'tap';
@@ -159,7 +159,17 @@ export class Appliance {
   }
 }
 
-/** The longest time between two neighbours, in seconds. */
-export function longestGapSeconds(timesMs: readonly number[]): number {
-  return Math.max(0, ...timesMs.slice(1).map((time, index) => (time - (timesMs[index] as number)) / 1000));
+/** The pid on this machine of the service's main process in a container. */
+export async function mainPidOnHost(machine: Container): Promise<number> {
+  const inside = await machine.show(UNIT, 'MainPID');
+  const namespace = readlinkSync(`/proc/${machine.pid1}/ns/pid`);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const numbers = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/);
+      if (numbers?.at(-1) === inside && readlinkSync(`/proc/${pid}/ns/pid`) === namespace) return Number(pid);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  throw new Error(`process ${inside} of the container is not visible on this machine`);
 }

@@ -1,0 +1,86 @@
+/** Faults by clients of the event stream that never read. */
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { type FaultBench, pause } from './support/bench.ts';
+import { fault } from './support/fault.ts';
+import { attacker, FloodMeter, flood, meterText, PRIORITY } from './support/flood-meter.ts';
+
+const CLIENTS = 1000;
+/** Events are twice as large with it, so that more waits for a client that does not read. */
+const LONG_NAME = `health_monitor_${'x'.repeat(110)}`;
+const EXPECTED =
+  'memory stays below 80 % of MemoryMax, sampling continues, clients that read get everything, and when the others are gone all is as before';
+
+interface Sent {
+  readonly opened: number;
+  readonly closed: number;
+  readonly answers: Readonly<Record<string, number>>;
+}
+
+interface Outcome {
+  readonly sent: Sent;
+  readonly rest: StatusDocument['rest'];
+  readonly mostStreams: number;
+  readonly text: string;
+  readonly recoverySeconds: number;
+}
+
+/** A thousand clients request /events and read nothing, until `until` holds or for so many seconds. */
+async function stalledClients(bench: FaultBench, seconds: number, until: (status: StatusDocument) => boolean): Promise<Outcome> {
+  const host = attacker(bench);
+  // The clients' kernel buffers little for them: the service has to hold the rest.
+  host.exec('sh', '-c', 'echo 4096 4096 4096 > /proc/sys/net/ipv4/tcp_rmem');
+  const meter = await FloodMeter.start(bench);
+  const clients = await flood(bench, host, 'streams', 600);
+  let mostStreams = 0;
+  let status = await bench.appliance.status();
+  const endMs = Date.now() + seconds * 1000;
+  while (Date.now() < endMs && !until(status)) {
+    await pause(0.5);
+    status = await bench.appliance.status();
+    mostStreams = Math.max(mostStreams, status.rest.event_streams);
+  }
+  const sent = await clients.end<Sent>(true);
+  const metered = await meter.end();
+  return { sent, rest: status.rest, mostStreams, text: meterText(metered), recoverySeconds: metered.recoverySeconds };
+}
+
+fault(
+  'clients-beyond-limit',
+  {
+    expected: `1,000 event-stream clients that never read, where 64 are allowed: the others are refused with an answer; ${EXPECTED}`,
+    boot: { lan: 'good', files: PRIORITY },
+  },
+  async (bench) => {
+    const { sent, mostStreams, text, recoverySeconds } = await stalledClients(bench, 20, () => false);
+    const { '200': served = 0, '503': refused = 0, ...others } = sent.answers;
+    bench.check('no more than 64 are served at a time', mostStreams <= 64 && served >= 60, { mostStreams, served });
+    bench.check('the others are refused with 503 or closed', refused > 0 && Object.keys(others).length === 0, sent);
+    return bench.finish({
+      observed: `${sent.opened} connected: ${served} served, ${refused} refused with 503, ${sent.closed} closed; ${text}`,
+      recoverySeconds,
+    });
+  },
+);
+
+fault(
+  'clients-that-never-read',
+  {
+    expected: `1,000 event-stream clients that never read, where 1,000 are allowed: each is dropped once too much waits for it; ${EXPECTED}`,
+    boot: {
+      lan: 'good',
+      files: PRIORITY,
+      topic: false,
+      config: { publish_frequency: 4, node_name: LONG_NAME, rest: { max_event_streams: 1000, max_connections: 1200 } },
+    },
+  },
+  async (bench) => {
+    const allDropped = (status: StatusDocument): boolean => status.rest.dropped_event_streams >= CLIENTS - 50;
+    const { sent, rest, mostStreams, text, recoverySeconds } = await stalledClients(bench, 400, allDropped);
+    bench.check('all are served at first', mostStreams > CLIENTS - 100, mostStreams);
+    bench.check('and nearly all dropped', rest.dropped_event_streams >= CLIENTS - 100, rest);
+    return bench.finish({
+      observed: `${mostStreams} served at a time, ${rest.dropped_event_streams} dropped, ${sent.closed} closed; ${text}`,
+      recoverySeconds,
+    });
+  },
+);

@@ -1,0 +1,137 @@
+/** Faults of the configuration file: garbage of many kinds in its place, and reloads faster than they can be handled. */
+import { randomBytes } from 'node:crypto';
+import { CONFIG, UNIT } from '../../testkit/container/appliance.ts';
+import type { FaultBench } from './support/bench.ts';
+import { fault } from './support/fault.ts';
+
+const EX_CONFIG = 78;
+const FOLDER = '/etc/edge-health';
+
+type Garbage = Buffer | string | { readonly script: string };
+
+const aliasBomb = [...'bcdefghij'].map((key) => {
+  const previous = `*${String.fromCharCode(key.charCodeAt(0) - 1)}`;
+  return `${key}: &${key} [${Array(10).fill(previous).join(',')}]\n`;
+});
+
+/** What may be in the place of the configuration: its content, or a script of the shell that puts it there. */
+const GARBAGE: Readonly<Record<string, Garbage>> = {
+  'random bytes': randomBytes(64 * 1024),
+  'zeros, as after a power cut': Buffer.alloc(4096),
+  'half of itself': 'publish_frequency: 10\nthresholds:\n  disk: {warning: 50, crit',
+  'a list': '- a\n- b\n',
+  'a word': 'garbage\n',
+  'ten levels of aliases': `a: &a [x,x,x,x,x,x,x,x,x,x]\n${aliasBomb.join('')}`,
+  '20,000 brackets': '['.repeat(20_000),
+  '8 MB of one key': 'node_name: x\n'.repeat(600_000),
+  'values of the wrong kind': 'publish_frequency: [1]\nthresholds: 5\nrest: {port: -1}\n',
+  'no file': { script: `rm ${CONFIG}` },
+  'a folder': { script: `rm ${CONFIG}; mkdir ${CONFIG}` },
+  'a link to itself': { script: `rm ${CONFIG}; ln -s ${CONFIG} ${CONFIG}` },
+  'a file only root may read': { script: `chmod 600 ${CONFIG}` },
+};
+
+async function replace({ machine }: FaultBench, garbage: Garbage): Promise<void> {
+  await machine.sh(`rm -rf ${CONFIG}; cp -p ${FOLDER}/good ${CONFIG}`);
+  if (typeof garbage === 'string' || Buffer.isBuffer(garbage)) await machine.write(CONFIG, garbage);
+  else await machine.sh(garbage.script);
+}
+
+async function restore({ machine }: FaultBench): Promise<void> {
+  await machine.sh(`[ ! -e ${FOLDER}/good ] || { rm -rf ${CONFIG}; mv ${FOLDER}/good ${CONFIG}; }`);
+}
+
+async function keepGoodFile(bench: FaultBench): Promise<void> {
+  await bench.machine.sh(`cp -p ${CONFIG} ${FOLDER}/good`);
+  bench.teardown(() => restore(bench));
+}
+
+const problemOf = async ({ appliance }: FaultBench): Promise<string | null> => (await appliance.status()).config.problem;
+
+fault(
+  'config-garbage',
+  {
+    core: true,
+    expected: 'a reload fails with a reason, and everything continues as before; a restart is refused with a reason; corrected, it starts',
+  },
+  async (bench) => {
+    const { machine } = bench;
+    await keepGoodFile(bench);
+    const before = await bench.serviceProcess();
+    await replace(bench, GARBAGE['random bytes'] as Buffer);
+    bench.check('systemctl reload fails', (await machine.run(['systemctl', 'reload', UNIT])).code !== 0);
+    await bench.checkEventually('/status has the problem', async () => (await problemOf(bench)) !== null);
+    const unchanged = /not reloaded: the running configuration stays in force/;
+    await bench.checkEventually('the journal has that nothing changed', async () =>
+      unchanged.test(await bench.journalSince(bench.beganMs)),
+    );
+    await bench.checkPublishing(3.5);
+    await bench.checkSameProcess(before);
+    bench.check('systemctl restart fails', (await machine.run(['systemctl', 'restart', UNIT])).code !== 0);
+    bench.check('the unit has failed', (await machine.show(UNIT, 'ActiveState')) === 'failed');
+    bench.check('with the exit status of a wrong configuration', (await machine.show(UNIT, 'ExecMainStatus')) === String(EX_CONFIG));
+    bench.check('and is not started again', (await bench.appliance.restarts()) === 0);
+    const shown = (await machine.run(['systemctl', 'status', UNIT])).stdout;
+    bench.check('systemctl status shows the reason', /not UTF-8|not started: the configuration has errors/.test(shown), shown);
+    await restore(bench);
+    const startedMs = await bench.inject(() => machine.systemctl('start', UNIT));
+    const recoverySeconds = await bench.recovered(startedMs, 10);
+    return bench.finish({
+      observed: 'the reload changed nothing; the restart was refused; corrected and started it was back; recovery counts from there',
+      recoverySeconds,
+    });
+  },
+);
+
+fault(
+  'config-garbage-of-all-kinds',
+  {
+    expected: `${Object.keys(GARBAGE).length} kinds of garbage, each reloaded: each is refused with a reason, and everything continues as before`,
+  },
+  async (bench) => {
+    await keepGoodFile(bench);
+    const before = await bench.serviceProcess();
+    for (const [name, garbage] of Object.entries(GARBAGE)) {
+      await replace(bench, garbage);
+      const fromMs = Date.now();
+      bench.check(`${name}: systemctl reload fails`, (await bench.machine.run(['systemctl', 'reload', UNIT])).code !== 0);
+      await bench.checkEventually(`${name}: the journal has that nothing changed`, async () =>
+        /not reloaded/.test(await bench.journalSince(fromMs)),
+      );
+      const problem = await problemOf(bench);
+      bench.check(`${name}: /status has the problem, in a few words`, problem !== null && problem.length <= 20_000, problem?.length);
+    }
+    await bench.checkPublishing(1);
+    await bench.checkSameProcess(before);
+    await restore(bench);
+    await bench.machine.systemctl('reload', UNIT);
+    await bench.recovered(Date.now(), 10);
+    return bench.finish({ observed: 'each was refused; the same process continued', recoverySeconds: null });
+  },
+);
+
+const RELOADS = 300;
+
+fault(
+  'reload-storm',
+  { expected: `${RELOADS} reloads as fast as possible, the file good and bad in turn: everything continues` },
+  async (bench) => {
+    const { machine } = bench;
+    await keepGoodFile(bench);
+    const before = await bench.serviceProcess();
+    const beganMs = Date.now();
+    await machine.write(`${FOLDER}/bad`, 'rest: {prot: 80}\n');
+    await machine.sh(
+      `for n in $(seq ${RELOADS / 2}); do cp ${FOLDER}/bad ${CONFIG}; kill -HUP ${before.pid}; sleep 0.01; cp ${FOLDER}/good ${CONFIG}; kill -HUP ${before.pid}; done`,
+    );
+    const endedMs = Date.now();
+    await machine.systemctl('reload', UNIT);
+    const recoverySeconds = await bench.recovered(endedMs, 10);
+    await bench.checkPublishing(1);
+    await bench.checkSameProcess(before);
+    return bench.finish({
+      observed: `the same process continued; ${((endedMs - beganMs) / 1000).toFixed(1)} s of reloads`,
+      recoverySeconds,
+    });
+  },
+);
