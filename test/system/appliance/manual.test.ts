@@ -1,15 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { readFileSync } from 'node:fs';
+import t from 'tap';
 import { changelogDay } from '../../../scripts/deb/manual.ts';
 import { describeKeys } from '../../../src/config/describe.ts';
 
-// The manual pages and the completion are written by hand for the most part: here they are held against the program.
+// The manual pages are mostly written by hand: here they are compared with the program.
 
 const PAGES = ['docs/man/edge-health.8', 'docs/man/edge_health_config.5'];
-const COMPLETION = 'debian/completions/edge-health';
 
 const help = (...args: string[]): string =>
   execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { encoding: 'utf8' });
@@ -68,47 +65,3 @@ t.test('the manual pages are sound', { skip: spawnSync('man', ['--version']).err
     }
   });
 });
-
-t.test('completion', async (t) => {
-  t.same(complete(t, ''), [...commands, '--help', '--version']);
-  t.same(complete(t, 'ro'), ['ros-setup']);
-  t.same(complete(t, 'help', ''), commands);
-  t.same(complete(t, 'help', 'run', ''), []);
-  for (const command of commands.filter((name) => name !== 'help')) {
-    const options = optionsOf(command).filter((option) => option !== '--log-level');
-    t.same(complete(t, command, '--'), [...options, '--help'].sort(), command);
-  }
-  t.same(complete(t, 'nonsense', ''), []);
-
-  t.test('of files', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'edge-health-completion-'));
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-    for (const name of ['a.yaml', 'b.yml', 'c.txt']) writeFileSync(join(folder, name), '');
-    t.same(complete(t, 'run', '--config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
-    t.same(complete(t, 'check-config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
-    t.same(complete(t, 'ros-setup', '--data', folder), [folder]);
-  });
-
-  t.test('of what is for ROS 2', async (t) => {
-    t.same(complete(t, 'run', '--ros-args', '--log-level', 'd'), ['debug']);
-    t.same(complete(t, 'run', '--ros-args', '-r', ''), []);
-    for (const level of complete(t, 'run', '--ros-args', '--log-level', '')) {
-      const config = join(tmpdir(), 'edge-health-nonexistent.yaml');
-      const { stderr } = spawnSync(
-        process.execPath,
-        ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'run', '--config', config, '--ros-args', '--log-level', level],
-        { encoding: 'utf8' },
-      );
-      t.notMatch(stderr, /--log-level/, `the program knows ${level}`);
-    }
-  });
-});
-
-/** What bash offers for the last of the words behind `edge-health`, sorted if they are options or files. */
-function complete(t: Test, ...words: string[]): string[] {
-  const script = `source ${COMPLETION}; COMP_WORDS=(edge-health "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' });
-  t.equal(status, 0, stderr);
-  const offered = stdout.split('\n').filter((line) => line !== '');
-  return words.at(-1)?.match(/^--|\//) ? offered.sort() : offered;
-}

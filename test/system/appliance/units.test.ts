@@ -10,37 +10,6 @@ const UNITS = ['edge-health', 'edge-health@sensor_node', 'edge-health-ops', 'edg
 const HIGHEST_EXPOSURE = 2.0;
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
-/** The lines of a unit file that mean something. */
-const directives = (text: string): string[] => text.split('\n').filter((line) => /^[^#\s]/.test(line));
-
-t.test('a role has the unit of the main one, but for what is its own', async (t) => {
-  const main = directives(read('systemd/edge-health.service'));
-  const role = directives(read('systemd/edge-health@.service'));
-  const own = role.filter((line) => line.includes('%i'));
-  t.same(
-    own.map((line) => line.split('=', 1)[0]),
-    ['Description', 'ExecStart', 'ExecReload', 'SyslogIdentifier', 'RuntimeDirectory'],
-  );
-  const shared = (lines: string[]): string[] =>
-    lines.filter((line) => !own.some((other) => other.split('=', 1)[0] === line.split('=', 1)[0]));
-  t.same(shared(role), shared(main));
-  t.ok(shared(main).length > 50, 'there is something to compare');
-});
-
-t.test('nothing of a unit waits for the network', async (t) => {
-  for (const name of ['edge-health', 'edge-health@', 'edge-health-ops', 'edge-health-harness'])
-    t.notMatch(directives(read(`systemd/${name}.service`)).join('\n'), /network/);
-});
-
-t.test('what watches lives and dies by itself', async (t) => {
-  const harness = directives(read('systemd/edge-health-harness.service'));
-  t.same(
-    harness.filter((line) => /^(?:Requires|Requisite|Wants|BindsTo|PartOf|Upholds|PropagatesStopTo|StopPropagatedFrom)=/.test(line)),
-    [],
-  );
-  t.notMatch(directives(read('systemd/edge-health.service')).join('\n'), /harness/);
-});
-
 /** What `systemd-analyze security` holds against a unit: its overall figure, and the directives that are not set. */
 async function exposure(machine: Container, unit: string): Promise<{ overall: number; open: string[] }> {
   const text = await machine.sh(`systemd-analyze security --no-pager ${unit}`);

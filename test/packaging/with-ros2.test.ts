@@ -1,14 +1,15 @@
-import { spawn, spawnSync } from 'node:child_process';
+/** bin/with-ros2, which sources ROS 2 and then becomes the service. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { temporaryFolder } from '../../../testkit/folder.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 
-const WRAPPER = fileURLToPath(new URL('../../../bin/with-ros2', import.meta.url));
+const WRAPPER = fileURLToPath(new URL('../../bin/with-ros2', import.meta.url));
 
-/** A tree like /opt/ros, and what a program sees that is started through the wrapper. */
+/** A folder like /opt/ros, and the environment of a program that is started through the wrapper. */
 class Machine {
   readonly root: string;
 
@@ -25,7 +26,6 @@ class Machine {
   }
 
   async run(variables: Record<string, string> = {}, command = ['env', '-0']): Promise<Started> {
-    const began = performance.now();
     const child = spawn(WRAPPER, command, {
       env: { PATH: process.env['PATH'] ?? '', EDGE_HEALTH_ROS_ROOT: this.root, ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -39,10 +39,10 @@ class Machine {
       err += part;
     });
     const [code] = (await once(child, 'exit')) as [number | null];
-    // Not 'close': what a setup file leaves running may hold the pipe.
+    // Not 'close': a process that a setup file leaves running may keep the pipe open.
     await new Promise((resolve) => setImmediate(resolve));
     const pairs = out.split('\0').map((entry) => [entry.split('=', 1)[0] ?? '', entry.slice(entry.indexOf('=') + 1)] as const);
-    return { code, out, err, pid: child.pid ?? 0, environment: new Map(pairs), seconds: (performance.now() - began) / 1000 };
+    return { code, out, err, pid: child.pid ?? 0, environment: new Map(pairs) };
   }
 }
 
@@ -52,7 +52,6 @@ interface Started {
   readonly err: string;
   readonly pid: number;
   readonly environment: ReadonlyMap<string, string>;
-  readonly seconds: number;
 }
 
 t.beforeEach((t) => {
@@ -62,7 +61,7 @@ t.beforeEach((t) => {
   t.context = new Machine(root);
 });
 
-t.test('no ROS 2: the command runs as it is, and nothing is said', async (t) => {
+t.test('no ROS 2: the command runs as it is, and nothing is printed', async (t) => {
   const machine = t.context as Machine;
   const { code, err, environment } = await machine.run({ KEPT: 'a "b"\n$c' });
   t.equal(code, 0);
@@ -76,7 +75,7 @@ t.test('no ROS 2: the command runs as it is, and nothing is said', async (t) => 
 t.test('the command takes the process of the wrapper, its arguments and its status', async (t) => {
   const machine = t.context as Machine;
   machine.add('jazzy');
-  // Children: a process that nobody asks after would stay as a zombie for as long as the service runs.
+  // Children: a process that is not waited for would stay as a zombie for as long as the service runs.
   const script = 'echo $$ "$@" "$ROS_DISTRO"; cat /proc/$$/task/$$/children; exit 7';
   const { code, out, pid } = await machine.run({}, ['/bin/sh', '-c', script, 'sh', 'two words', '']);
   t.equal(code, 7);
@@ -100,9 +99,9 @@ t.test('auto takes the newest release; rolling is none, and ROS 1 is no ROS 2', 
   machine.add('jazzy');
   t.equal(await chosen(), 'lyrical');
   machine.add('mystic');
-  t.equal(await chosen(), 'mystic', 'a release that nobody knows yet');
+  t.equal(await chosen(), 'mystic', 'an unknown release');
   mkdirSync(join(machine.root, 'zenith'));
-  t.equal(await chosen(), 'mystic', 'an empty folder is nothing');
+  t.equal(await chosen(), 'mystic', 'an empty folder does not count');
 });
 
 t.test('a distribution, a file, or several in order can be asked for', async (t) => {
@@ -146,11 +145,11 @@ some_function() { :; }; export -f some_function; cd /`,
   t.match(Object.fromEntries(environment), { ...systemd, LINES_OF: 'one\ntwo=2\n', QUOTES: `'"$HOME`, EMPTY: '' });
   t.not(environment.get('PWD'), '/nowhere');
   t.notOk([...environment.keys()].some((name) => name.includes('some_function')));
-  t.notMatch(out, 'chatter', 'the command alone writes to the output');
-  t.match(err, /chatter[\s\S]*complaint/, 'what the setup file says is for the log');
+  t.notMatch(out, 'chatter', 'only the command writes to the output');
+  t.match(err, /chatter[\s\S]*complaint/, 'the output of the setup file goes to the log');
 });
 
-t.test('a setup file that goes wrong does not keep the command from running', async (t) => {
+t.test('a setup file that fails does not prevent the command', async (t) => {
   const machine = t.context as Machine;
   const cases: Record<string, readonly [string, RegExp]> = {
     'calls exit': ['export AMENT_PREFIX_PATH=/half; exit 3', /ended the shell with status 3/],
@@ -169,7 +168,7 @@ t.test('a setup file that goes wrong does not keep the command from running', as
     t.equal(code, 0, name);
     t.match(err, expected, name);
     t.match(err, /^<4>ROS 2: .*; going on without ROS 2$/m, name);
-    t.notOk(environment.has('AMENT_PREFIX_PATH'), `${name}: nothing half done is taken over`);
+    t.notOk(environment.has('AMENT_PREFIX_PATH'), `${name}: no variable of it is used`);
   }
 });
 
@@ -190,22 +189,22 @@ t.test('one that hangs is ended in time, whatever it ignores or reads', async (t
   };
   for (const [name, lines] of Object.entries(hangs)) {
     machine.add('jazzy', `export AMENT_PREFIX_PATH=/half\n${lines}`);
-    const { code, environment, err, seconds } = await machine.run({ EDGE_HEALTH_ROS_SECONDS: '1' });
+    const { code, environment, err } = await machine.run({ EDGE_HEALTH_ROS_SECONDS: '1' });
     t.equal(code, 0, name);
     t.match(err, /took longer than 1 s and was ended; going on without ROS 2/, name);
     t.notOk(environment.has('AMENT_PREFIX_PATH'), name);
-    t.ok(seconds >= 1 && seconds < 60, `${name}: after ${seconds} s`);
   }
   machine.add('jazzy', 'read -r answer; export AMENT_PREFIX_PATH=/jazzy');
   const { environment } = await machine.run();
-  t.equal(environment.get('AMENT_PREFIX_PATH'), '/jazzy', 'one that asks gets no answer');
+  t.equal(environment.get('AMENT_PREFIX_PATH'), '/jazzy', 'one that reads its input gets none');
 });
 
-t.test('what a setup file leaves running holds up nothing', async (t) => {
+t.test('processes that a setup file leaves running do not delay the command', async (t) => {
   const machine = t.context as Machine;
   const pids = join(machine.root, 'pids');
+  const left = (): number[] => readFileSync(pids, 'utf8').split(/\s+/).filter(Boolean).map(Number);
   t.teardown(() => {
-    for (const pid of readFileSync(pids, 'utf8').split(/\s+/).filter(Boolean)) process.kill(Number(pid), 'SIGKILL');
+    for (const pid of left()) process.kill(pid, 'SIGKILL');
   });
   machine.add(
     'jazzy',
@@ -216,9 +215,9 @@ sleep 600 &
 echo -$PPID >> '${pids}'
 setsid sleep 600 & echo $! >> '${pids}'`,
   );
-  const { environment, seconds } = await machine.run();
+  const { environment } = await machine.run();
   t.equal(environment.get('AMENT_PREFIX_PATH'), '/jazzy');
-  t.ok(seconds < 10, `after ${seconds} s`);
+  for (const pid of left()) t.doesNotThrow(() => process.kill(pid, 0), 'the command has ended, and they still run');
 });
 
 t.test('without a PATH, or where the tools are missing, the command runs all the same', async (t) => {
@@ -233,10 +232,4 @@ t.test('without a PATH, or where the tools are missing, the command runs all the
   t.equal(code, 0);
   t.match(err, /going on without ROS 2/);
   t.equal((await machine.run({ PATH: '/nowhere' }, ['/usr/bin/env', '-0'])).code, 0);
-});
-
-const shellcheck = spawnSync('shellcheck', ['--version']).error ? 'needs shellcheck' : false;
-t.test('shellcheck has nothing to say', { skip: shellcheck }, async (t) => {
-  const { stdout, status } = spawnSync('shellcheck', [WRAPPER], { encoding: 'utf8' });
-  t.equal(status, 0, stdout);
 });
