@@ -8,7 +8,9 @@ import { dropIn, STATE, UNIT } from '../../testkit/container/appliance.ts';
 import { EventReader } from '../../testkit/events.ts';
 import { longestGapSeconds } from '../../testkit/losses.ts';
 import { type FaultBench, type Figures, pause, SPOOL } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('clock');
 
 const HOUR = 3600;
 /** Debian's faketime, of this machine; it is copied into the container. */

@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { CONFIG, UNIT } from '../../testkit/container/appliance.ts';
 import type { FaultBench } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('configuration');
 
 const EX_CONFIG = 78;
 const FOLDER = '/etc/edge-health';

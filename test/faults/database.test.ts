@@ -7,7 +7,9 @@ import { UNIT } from '../../testkit/container/appliance.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Teardowns } from '../../testkit/teardown.ts';
 import { DATABASE, type FaultBench, type Figures, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('database');
 
 /** A disk of its own: changes of the file from outside bypass the overlay otherwise. */
 const boot = { disk: { path: '/var/lib/edge-health', megabytes: 200 } } as const;

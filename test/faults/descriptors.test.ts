@@ -5,7 +5,9 @@ import { connect, type Socket } from 'node:net';
 import { LOAD_METRIC } from '../../testkit/alert-load.ts';
 import { DEBUGGER, dropIn, mainPidOnHost } from '../../testkit/container/appliance.ts';
 import type { FaultBench } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('descriptors');
 
 const USUAL_LIMIT = 16_384;
 

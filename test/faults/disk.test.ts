@@ -2,7 +2,9 @@
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { STATE, UNIT } from '../../testkit/container/appliance.ts';
 import { type FaultBench, type Figures, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('disk');
 
 const boot = { disk: { path: STATE, megabytes: 200 } } as const;
 const BALLAST = `${STATE}/ballast`;

@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { STATE, UNIT } from '../../testkit/container/appliance.ts';
 import { DATABASE, type FaultBench, pause, SPOOL } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('files');
 
 const boot = { disk: { path: STATE, megabytes: 200 } } as const;
 const DURATION_SECONDS = 15;

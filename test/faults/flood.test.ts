@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { ROOT } from '../../testkit/service.ts';
 import { type FaultBench, type Figures, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
 import { attacker, FloodMeter, FloodProgram, flood, meterText, PRIORITY } from './support/flood-meter.ts';
+
+const fault = faultsOf('flood');
 
 const RTPS = join(ROOT, 'testkit/dds/attacker-program.ts');
 const boot = { lan: 'good', files: PRIORITY } as const;
@@ -76,7 +78,7 @@ fault(
     await pause(4);
     const half = Number(await bench.machine.sh('ss -Htan state syn-recv sport = :5000 | wc -l'));
     bench.check('there are half-open connections', half > 50, half);
-    const { rest } = await bench.machine.json<StatusDocument>('/status');
+    const { rest } = await bench.machine.untilJson<StatusDocument>('/status', () => true, 60);
     vanishing.ip('link', 'set', 'eth0', 'down');
     await Promise.all([silent.end<Sent>(false), vanished.end<Sent>(false)]);
     const metered = await meter.end();

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { DEBUGGER, dropIn, UNIT } from '../../testkit/container/appliance.ts';
 import { type FaultBench, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('memory');
 
 const boot = { files: { [dropIn('debugger')]: DEBUGGER } } as const;
 

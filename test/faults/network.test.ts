@@ -4,7 +4,9 @@ import { finish } from '../../testkit/container/finish.ts';
 import { Peer, VENDORS, type Vendor } from '../../testkit/dds/peers.ts';
 import { type Counted, outageOf } from '../../testkit/dds/streams.ts';
 import { type FaultBench, type Figures, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('network');
 
 /** Only bounds a broken test. */
 const LIMIT_SECONDS = 120;

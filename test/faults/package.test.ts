@@ -9,7 +9,9 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { longestGapSeconds } from '../../testkit/losses.ts';
 import { ROOT } from '../../testkit/service.ts';
 import { type FaultBench, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('package');
 
 const NEWER = '99.0.0';
 /** A second role, whose service runs as well. */

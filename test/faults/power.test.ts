@@ -6,8 +6,10 @@ import { Container } from '../../testkit/container/container.ts';
 import { SUITES } from '../../testkit/container/images.ts';
 import { builtPackage } from '../../testkit/container/package.ts';
 import type { FaultBench, Figures } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
 import { CUT_BOOT, CutMachine, type Moment, type PowerCut } from './support/power-cuts.ts';
+
+const fault = faultsOf('power');
 
 /** Of the moments of the cuts; another seed gives other moments. */
 const SEED = 20_261_121;

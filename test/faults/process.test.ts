@@ -2,7 +2,9 @@
 import { DEBUGGER, dropIn, UNIT } from '../../testkit/container/appliance.ts';
 import { longestGapSeconds } from '../../testkit/losses.ts';
 import { type FaultBench, type Figures, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('process');
 
 /** What is promised of a service that hangs: back within WatchdogSec and this. */
 const OVER_WATCHDOG_SECONDS = 5;

@@ -5,6 +5,7 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { containersUnavailable, SUITES } from '../../testkit/container/images.ts';
 import { builtPackage } from '../../testkit/container/package.ts';
@@ -48,19 +49,17 @@ function readRecords(folder: string, order: readonly string[] = []): FaultRecord
 
 /** Every fault there is, as the test files register them. */
 function listFaults(): FaultRecord[] {
-  const all: FaultRecord[] = [];
-  for (const file of FILES) {
-    const folder = mkdtempSync(join(tmpdir(), 'edge-health-faults-'));
-    try {
-      const env = { ...process.env, EDGE_HEALTH_FAULTS: 'list', EDGE_HEALTH_FAULTS_RESULTS: folder };
-      const { status, stderr, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, file)], { env, encoding: 'utf8' });
-      if (status !== 0) throw new Error(`${file}: ${stderr}${stdout}`);
-      all.push(...readRecords(folder));
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+  const folder = mkdtempSync(join(tmpdir(), 'edge-health-faults-'));
+  try {
+    const imports = FILES.map((file) => `import ${JSON.stringify(pathToFileURL(join(import.meta.dirname, file)).href)};`).join('\n');
+    const env = { ...process.env, EDGE_HEALTH_FAULTS: 'list', EDGE_HEALTH_FAULTS_RESULTS: folder };
+    const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', imports];
+    const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`the faults cannot be listed: ${stderr}${stdout}`);
+    return readRecords(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  return all;
 }
 
 interface Options {

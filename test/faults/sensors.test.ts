@@ -8,7 +8,9 @@ import { LOAD_FOLDER } from '../../testkit/alert-load.ts';
 import { dropIn, UNIT } from '../../testkit/container/appliance.ts';
 import type { Container } from '../../testkit/container/container.ts';
 import { type FaultBench, pause } from './support/bench.ts';
-import { fault } from './support/fault.ts';
+import { faultsOf } from './support/fault.ts';
+
+const fault = faultsOf('sensors');
 
 const ROOT = '/srv/sensors';
 const SYSFS = `${ROOT}/sysfs`;

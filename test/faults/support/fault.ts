@@ -7,7 +7,7 @@
  * - EDGE_HEALTH_FAULTS_SUITE: the Debian release of the containers, where a fault does not need a certain one; default bookworm
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import t from 'tap';
 import { containersUnavailable, SUITES, type Suite } from '../../../testkit/container/images.ts';
 import { peersUnavailable } from '../../../testkit/dds/peers.ts';
@@ -25,7 +25,6 @@ export interface FaultOptions {
 
 const SELECTION = process.env['EDGE_HEALTH_FAULTS'] || 'core';
 const RESULTS = process.env['EDGE_HEALTH_FAULTS_RESULTS'];
-const FAMILY = basename(process.argv[1] ?? '').replace(/\.test\.ts$/, '');
 /** Only bounds a broken test: every fault has limits of its own. */
 const LIMIT_MS = 3_600_000;
 
@@ -55,31 +54,34 @@ function write(fault: FaultDescription, suite: Suite, result: FaultResult | null
   const record: FaultRecord = { fault, suite, result };
   // In the order of registration when sorted by name.
   const order = written.has(fault.name) ? [...written].indexOf(fault.name) : written.add(fault.name).size - 1;
-  writeFileSync(join(RESULTS, `${FAMILY}-${String(order).padStart(3, '0')}.json`), `${JSON.stringify(record, null, 2)}\n`);
+  writeFileSync(join(RESULTS, `${fault.family}-${String(order).padStart(3, '0')}.json`), `${JSON.stringify(record, null, 2)}\n`);
 }
 
+/** Registers a fault by a name in lower case with hyphens. */
+export type RegisterFault = (name: string, options: FaultOptions, run: (bench: FaultBench) => Promise<Figures>) => void;
+
 /**
- * A fault, by a name in lower case with hyphens. `run` begins on a machine that is proven healthy, states with `bench.check` what must hold,
- * and ends with `bench.finish`, which adds what must hold after every fault. Faults of a file with equal `boot` options that follow each
- * other share a machine.
+ * The faults of a family. `run` begins on a machine that is proven healthy, states with `bench.check` what must hold, and ends with
+ * `bench.finish`, which adds what must hold after every fault. Faults with equal `boot` options that follow each other share a machine.
  */
-export function fault(name: string, options: FaultOptions, run: (bench: FaultBench) => Promise<Figures>): void {
-  const { expected, core = false, boot = {} } = options;
-  const description: FaultDescription = { name, family: FAMILY, core, expected };
-  if (!isSelected(description)) return;
-  const ownSuite = boot.suite ?? machines.suite;
-  write(description, ownSuite, null);
-  if (SELECTION === 'list') return;
-  registered += 1;
-  unavailable ??= containersUnavailable() || peersUnavailable();
-  t.test(name, { skip: unavailable, timeout: LIMIT_MS }, async (t) => {
-    t.comment(`${name}: ${expected}`);
-    const begun = performance.now();
-    const result = await machines.run(t, boot, run);
-    const seconds = (performance.now() - begun) / 1000;
-    write(description, ownSuite, { ...result, seconds });
-    t.comment(`${name}: ${result.passed ? 'passed' : 'FAILED'} after ${seconds.toFixed(0)} s: ${result.observed}`);
-    if (result.error !== null) t.fail(result.error, { journal: result.journal });
-    else t.ok(result.checks.length >= 3, `${result.checks.length} checks`);
-  });
+export function faultsOf(family: string): RegisterFault {
+  return (name, { expected, core = false, boot = {} }, run) => {
+    const description: FaultDescription = { name, family, core, expected };
+    if (!isSelected(description)) return;
+    const ownSuite = boot.suite ?? machines.suite;
+    write(description, ownSuite, null);
+    if (SELECTION === 'list') return;
+    registered += 1;
+    unavailable ??= containersUnavailable() || peersUnavailable();
+    t.test(name, { skip: unavailable, timeout: LIMIT_MS }, async (t) => {
+      t.comment(`${name}: ${expected}`);
+      const begun = performance.now();
+      const result = await machines.run(t, boot, run);
+      const seconds = (performance.now() - begun) / 1000;
+      write(description, ownSuite, { ...result, seconds });
+      t.comment(`${name}: ${result.passed ? 'passed' : 'FAILED'} after ${seconds.toFixed(0)} s: ${result.observed}`);
+      if (result.error !== null) t.fail(result.error, { journal: result.journal });
+      else t.ok(result.checks.length >= 3, `${result.checks.length} checks`);
+    });
+  };
 }

@@ -126,7 +126,7 @@ export class FloodMeter {
     const seconds = (endedMs - this.#beganMs) / 1000;
     const regular = await this.#regular.end<Served>(true);
     await bench.checkSameProcess(this.#service);
-    const status = await bench.appliance.status();
+    const status = await bench.machine.untilJson<StatusDocument>('/status', () => true, LIMIT_SECONDS);
     const missed = status.publish.missed - this.#before.publish.missed;
     const taken = status.publish.samples - this.#before.publish.samples;
     bench.check('sampling continues', taken > missed, { taken, missed });
@@ -156,7 +156,7 @@ export class FloodMeter {
     const { process, rest, ros } = this.#before;
     let status = this.#before;
     const isAsBefore = async (): Promise<boolean> => {
-      status = await bench.appliance.status();
+      status = await bench.machine.untilJson<StatusDocument>('/status', () => true, LIMIT_SECONDS);
       return (
         status.rest.connections <= rest.connections + 2 &&
         status.rest.event_streams <= rest.event_streams + 1 &&
