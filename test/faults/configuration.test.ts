@@ -1,5 +1,6 @@
 /** Faults of the configuration file: garbage of many kinds in its place, and reloads faster than they can be handled. */
 import { randomBytes } from 'node:crypto';
+import { parse, stringify } from 'yaml';
 import { CONFIG, UNIT } from '../../testkit/container/appliance.ts';
 import type { FaultBench } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
@@ -50,6 +51,31 @@ async function keepGoodFile(bench: FaultBench): Promise<void> {
 
 const problemOf = async ({ appliance }: FaultBench): Promise<string | null> => (await appliance.status()).config.problem;
 
+/** Two mistakes: in line 2 and in line 4. */
+const BROKEN = 'thresholds:\n  memroy: {warning: 50}\nrest:\n  port: http\n';
+const MISTAKES = [/edge_health_config\.yaml:2:3:.*memroy.*memory/, /edge_health_config\.yaml:4:9:.*rest\.port/];
+const hasMistakes = (text: string | null): boolean => MISTAKES.every((mistake) => mistake.test(text ?? ''));
+
+/** A reload is refused, and everything continues as before. */
+async function checkReloadRefused(bench: FaultBench, reason: RegExp): Promise<void> {
+  bench.check('systemctl reload fails', (await bench.machine.run(['systemctl', 'reload', UNIT])).code !== 0);
+  await bench.checkEventually('/status has the reason', async () => reason.test((await problemOf(bench)) ?? ''));
+  const unchanged = /not reloaded: the running configuration stays in force/;
+  await bench.checkEventually('the journal has that nothing changed', async () => unchanged.test(await bench.journalSince(bench.beganMs)));
+}
+
+/** A threshold that is reloaded holds for the next alert. */
+async function checkReloadApplied(bench: FaultBench): Promise<void> {
+  const { machine, stream } = bench;
+  const threshold = 60;
+  const changed = parse(await machine.read(`${FOLDER}/good`)) as { thresholds: Record<string, unknown> };
+  changed.thresholds['disk'] = { warning: threshold, critical: 90 };
+  await machine.write(CONFIG, stringify(changed));
+  bench.check('with the next good file systemctl reload succeeds', (await machine.run(['systemctl', 'reload', UNIT])).code === 0);
+  await bench.checkEventually('the problem is gone', async () => (await problemOf(bench)) === null);
+  await bench.checkEventually('and the next alert has the new threshold', () => stream.alerts.some(({ it }) => it.threshold === threshold));
+}
+
 fault(
   'config-garbage',
   {
@@ -61,20 +87,31 @@ fault(
     await keepGoodFile(bench);
     const before = await bench.serviceProcess();
     await replace(bench, GARBAGE['random bytes'] as Buffer);
-    bench.check('systemctl reload fails', (await machine.run(['systemctl', 'reload', UNIT])).code !== 0);
-    await bench.checkEventually('/status has the problem', async () => (await problemOf(bench)) !== null);
-    const unchanged = /not reloaded: the running configuration stays in force/;
-    await bench.checkEventually('the journal has that nothing changed', async () =>
-      unchanged.test(await bench.journalSince(bench.beganMs)),
-    );
+    await checkReloadRefused(bench, /not UTF-8/);
+    await replace(bench, BROKEN);
+    await checkReloadRefused(bench, MISTAKES[0] as RegExp);
+    bench.check('/status has file, line, column and key of each mistake', hasMistakes(await problemOf(bench)));
+    bench.check('as has the journal', hasMistakes(await bench.journalSince(bench.beganMs)));
     await bench.checkPublishing(3.5);
+    await checkReloadApplied(bench);
     await bench.checkSameProcess(before);
+
+    await replace(bench, BROKEN);
     bench.check('systemctl restart fails', (await machine.run(['systemctl', 'restart', UNIT])).code !== 0);
-    bench.check('the unit has failed', (await machine.show(UNIT, 'ActiveState')) === 'failed');
+    // A unit that waits for another start is "activating".
+    bench.check('the unit has failed, and is not started again', (await machine.show(UNIT, 'ActiveState')) === 'failed');
+    bench.check('there was one start', (await bench.appliance.restarts()) === 0);
     bench.check('with the exit status of a wrong configuration', (await machine.show(UNIT, 'ExecMainStatus')) === String(EX_CONFIG));
-    bench.check('and is not started again', (await bench.appliance.restarts()) === 0);
+    const journal = await machine.journal(UNIT, `_SYSTEMD_INVOCATION_ID=${await machine.show(UNIT, 'InvocationID')}`);
+    bench.check('the journal of this start has each mistake', hasMistakes(journal), journal);
     const shown = (await machine.run(['systemctl', 'status', UNIT])).stdout;
-    bench.check('systemctl status shows the reason', /not UTF-8|not started: the configuration has errors/.test(shown), shown);
+    bench.check('systemctl status shows the reason', MISTAKES[1]?.test(shown) === true, shown);
+    const checked = await machine.run(['edge-health', 'check-config', CONFIG]);
+    bench.check(
+      'edge-health check-config finds the same',
+      checked.code === EX_CONFIG && hasMistakes(checked.stdout + checked.stderr),
+      checked,
+    );
     await restore(bench);
     const startedMs = await bench.inject(() => machine.systemctl('start', UNIT));
     const recoverySeconds = await bench.recovered(startedMs, 10);

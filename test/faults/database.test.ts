@@ -47,8 +47,9 @@ async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = f
   const restartedMs = await bench.inject(() => bench.machine.systemctl('restart', UNIT));
   await bench.recovered(restartedMs, 15);
   const after = (await bench.appliance.status()).storage;
-  bench.check('/status has reported it', noticed.set_aside.length > 0 || (noticedAtStart && after.set_aside.length > 0));
-  return bench.finish({ observed, recoverySeconds, removedBeforeMs: noticedAtStart ? restartedMs : flushedMs });
+  const wasNoticed = noticed.set_aside.length > 0;
+  bench.check('/status has reported it', wasNoticed || (noticedAtStart && after.set_aside.length > 0));
+  return bench.finish({ observed, recoverySeconds, removedBeforeMs: wasNoticed ? flushedMs : restartedMs });
 }
 
 function databaseFault(name: string, core: boolean, expected: string, damage: Damage): void {
@@ -82,7 +83,9 @@ databaseFault('database-truncated', true, QUARANTINED, {
 });
 
 databaseFault('database-halved', false, QUARANTINED, {
-  observed: 'truncated to half its length; quarantined, a new one was created',
+  // As long as the log has the pages of the other half, SQLite finds nothing wrong.
+  observed: 'truncated to half its length; noticed by the next start at the latest, quarantined, a new one created',
+  noticedAtStart: true,
   inject: (bench) => truncateSync(bench.hostPath(DATABASE), statSync(bench.hostPath(DATABASE)).size / 2),
 });
 

@@ -48,7 +48,7 @@ export class Appliance {
   }
 
   /** Waits until /health answers with a sample. */
-  measures(seconds = 30): Promise<HealthStatus> {
+  measures(seconds = 120): Promise<HealthStatus> {
     return this.machine
       .untilJson<HealthStatus>('/health', ({ timestamp }) => timestamp !== undefined, seconds)
       .catch(async (error: Error) => {
@@ -108,7 +108,7 @@ export class Appliance {
       async () => {
         try {
           const [status, health] = await Promise.all(
-            ['/status', '/health'].map(async (path) => (await fetch(url + path, { signal: AbortSignal.timeout(1000) })).json()),
+            ['/status', '/health'].map(async (path) => (await fetch(url + path, { signal: AbortSignal.timeout(5000) })).json()),
           );
           return Date.parse((status as StatusDocument).started) > sinceMs && Date.parse((health as HealthStatus).timestamp) > sinceMs;
         } catch {

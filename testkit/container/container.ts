@@ -13,7 +13,10 @@ import { Supervision } from './supervision.ts';
 const RELAY = join(import.meta.dirname, 'relay.ts');
 /** On a disk, not in memory: what a service writes and when is part of what is tested. */
 const FOLDERS = '/var/tmp';
-const BOOT_SECONDS = 90;
+/** Limits only decide how long a broken machine is waited for. */
+const BOOT_SECONDS = 300;
+const LIMIT_SECONDS = 120;
+const REQUEST_MS = 30_000;
 const POLL_MS = 50;
 /** systemd-nspawn's exit status when the container has shut itself down. */
 const POWERED_OFF = 0;
@@ -33,7 +36,7 @@ export interface BootOptions {
 export interface RunOptions {
   /** Root by default. */
   readonly user?: string;
-  /** After which it is killed; 60 by default. */
+  /** After which it is killed; 120 by default. */
   readonly timeoutSeconds?: number;
   readonly input?: string | Buffer;
   readonly environment?: Readonly<Record<string, string>>;
@@ -125,7 +128,7 @@ export class Container {
   /** Runs a program in it to its end. While it is off: on its file system alone. */
   run(argv: readonly string[], options: RunOptions = {}): Promise<Finished> {
     const [program, ...args] = this.command(argv, options);
-    return finish(program as string, args, options.input, options.timeoutSeconds ?? 60);
+    return finish(program as string, args, options.input, options.timeoutSeconds ?? LIMIT_SECONDS);
   }
 
   /** The same with a shell's script; its standard output without the last line break. Throws when it fails. */
@@ -211,7 +214,7 @@ export class Container {
 
   /** A GET of the service in it. Rejects when nobody answers. */
   async http(path: string, port = 5000): Promise<Response> {
-    return fetch((await this.url(port)) + path, { signal: AbortSignal.timeout(10_000) });
+    return fetch((await this.url(port)) + path, { signal: AbortSignal.timeout(REQUEST_MS) });
   }
 
   async json<T = Record<string, unknown>>(path: string): Promise<T> {
@@ -219,7 +222,7 @@ export class Container {
   }
 
   /** Asks until the answer satisfies; nobody answering does not. Throws with the last answer otherwise. */
-  async untilJson<T>(path: string, satisfied: (body: T) => boolean, seconds = 20): Promise<T> {
+  async untilJson<T>(path: string, satisfied: (body: T) => boolean, seconds = LIMIT_SECONDS): Promise<T> {
     let last: T | undefined;
     await this.until(
       async () => {
@@ -264,7 +267,7 @@ export class Container {
   async cutPower(): Promise<void> {
     const { cuts } = this.#supervision;
     this.#supervision.tell('cut');
-    await this.until(() => this.#supervision.cuts > cuts, 20);
+    await this.until(() => this.#supervision.cuts > cuts, LIMIT_SECONDS);
   }
 
   /** Takes it away: processes, mounts, control groups, network, folder. */

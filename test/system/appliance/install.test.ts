@@ -25,16 +25,14 @@ async function inventory(machine: Container): Promise<string[]> {
   return [...files.split('\n').filter((path) => !ANY_PACKAGE.test(path)), ...people.split('\n')].sort();
 }
 
-async function install(machine: Container, file: string): Promise<{ code: number | null; output: string; seconds: number }> {
+async function install(machine: Container, file: string): Promise<{ code: number | null; output: string }> {
   await machine.copyIn(file, '/root/edge-health.deb');
-  const began = performance.now();
   const { code, stdout, stderr } = await machine.run(['sh', '-c', 'cd /root && apt-get install -y ./edge-health.deb'], {
     environment: { DEBIAN_FRONTEND: 'noninteractive' },
-    timeoutSeconds: 120,
+    timeoutSeconds: 300,
   });
-  const seconds = (performance.now() - began) / 1000;
   await machine.sh('rm /root/edge-health.deb');
-  return { code, output: stdout + stderr, seconds };
+  return { code, output: stdout + stderr };
 }
 
 for (const suite of SUITES) {
@@ -46,8 +44,7 @@ for (const suite of SUITES) {
     let samples: number[] = [];
 
     await t.test('apt installs it, and it runs', async (t) => {
-      const { code, output, seconds } = await install(machine, deb);
-      t.comment(`apt-get install took ${seconds.toFixed(1)} s`);
+      const { code, output } = await install(machine, deb);
       t.equal(code, 0, 'apt is content');
       t.notMatch(output, /edge-health: /, 'and has nothing to complain of');
       const status = await machine.run(['systemctl', 'status', UNIT]);
@@ -92,23 +89,27 @@ for (const suite of SUITES) {
       // A tenth of the machine's memory, held by a file system in it.
       await machine.sh(`mkdir /root/memory && mount -t tmpfs -o size=20% tmpfs /root/memory
         head -c "$(awk '/^MemTotal/ { printf "%d", $2 * 1024 / 10 }' /proc/meminfo)" /dev/zero > /root/memory/ballast`);
-      const seconds = 5;
-      await machine.sh(`for core in $(seq ${availableParallelism()}); do timeout ${seconds} sh -c 'while :; do :; done' & done; wait`);
-      const { data } = await machine.json<{ data: HealthStatus[] }>('/health/history?hours=1&order=desc');
-      const loaded = data.find(({ cpu_percent }) => (cpu_percent ?? 0) >= 95);
-      t.ok(loaded, 'CPU: all of it was used for some seconds');
-      t.ok((loaded?.disk_percent ?? 0) >= (calm.disk_percent ?? 100) + 40, `disk: ${calm.disk_percent} → ${loaded?.disk_percent} %`);
-      t.equal(loaded?.temperature, 61.5, 'temperature');
+      // Until every value is seen: other programs of this machine use its memory and CPU as well.
+      const loop = `for core in $(seq ${availableParallelism()}); do while :; do :; done & done; wait`;
+      await machine.run(['systemd-run', '--quiet', '--unit=load', 'sh', '-c', loop]);
+      const risen = (health: HealthStatus): boolean =>
+        (health.cpu_percent ?? 0) >= 95 &&
+        (health.disk_percent ?? 0) >= (calm.disk_percent ?? 100) + 40 &&
+        (health.memory_percent ?? 0) >= (calm.memory_percent ?? 100) + 5 &&
+        health.temperature === 61.5;
+      await machine.untilJson<HealthStatus>('/health', risen);
+      t.pass('all four rise');
+      await machine.systemctl('stop', 'load');
 
       await machine.sh('rm /srv/ballast; umount /root/memory; rmdir /root/memory');
       await machine.write(`${sensor}/temp`, '44000\n');
-      const after = await machine.untilJson<HealthStatus>('/health', ({ temperature }) => temperature === 44);
-      t.ok((after.disk_percent ?? 100) < 10, 'the disk is as empty as before');
-      // Other programs of this machine come and go as well: one of the two moments is quiet enough.
-      const memory = [calm, loaded, after].map((health) => health?.memory_percent ?? Number.NaN) as [number, number, number];
-      t.ok(memory[1] >= Math.min(memory[0], memory[2]) + 5, `memory: ${memory.join(' → ')} %`);
+      await machine.untilJson<HealthStatus>(
+        '/health',
+        ({ temperature, disk_percent, cpu_percent }) => temperature === 44 && (disk_percent ?? 100) < 10 && cpu_percent !== null,
+      );
+      t.pass('and the temperature and the disk are as before');
+      await machine.until(async () => (await appliance.history()).length >= 5, 120);
       samples = await appliance.history();
-      t.ok(samples.length >= 5);
     });
 
     await t.test('remove keeps configuration and data, and a new installation finds them', async (t) => {
@@ -127,7 +128,7 @@ for (const suite of SUITES) {
     });
 
     await t.test('purge leaves nothing behind', async (t) => {
-      await machine.sh('systemctl enable --now edge-health@sensor_node', { timeoutSeconds: 70 });
+      await machine.sh('systemctl enable --now edge-health@sensor_node', { timeoutSeconds: 300 });
       await machine.sh('rm -r /srv/sys');
       const { code, stdout, stderr } = await machine.run(['apt-get', 'purge', '-y', 'edge-health']);
       t.equal(code, 0, stdout + stderr);

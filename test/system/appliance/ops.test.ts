@@ -23,7 +23,7 @@ const EVERY_MINUTE = {
   },
 };
 /** A minute, and what a run may be late on a busy machine. */
-const SCHEDULE_SECONDS = 90;
+const SCHEDULE_SECONDS = 240;
 
 type Job = OpsDocument['jobs'][number];
 
@@ -120,8 +120,8 @@ t.test('the scheduler under systemd', { skip }, async (t) => {
     const { runs } = await until(machine, 'collect_metrics', (job) => job.runs > 0);
     const pid = await machine.show(OPS, 'MainPID');
     await machine.sh(`kill -STOP ${pid}`);
-    await machine.until(async () => !['0', pid].includes(await machine.show(OPS, 'MainPID')), 60);
-    await machine.until(async () => (await machine.show(OPS, 'ActiveState')) === 'active', 30);
+    await machine.until(async () => !['0', pid].includes(await machine.show(OPS, 'MainPID')), 120);
+    await machine.until(async () => (await machine.show(OPS, 'ActiveState')) === 'active', 120);
     t.match(await machine.journal(OPS), /watchdog/i);
     t.ok((await until(machine, 'collect_metrics', () => true)).runs >= runs, 'its runs are counted on');
   });
@@ -130,10 +130,10 @@ t.test('the scheduler under systemd', { skip }, async (t) => {
     const before = await machine.read(CONFIG);
     await machine.write(CONFIG, before.replace('health_check: "* * * * *"', 'health_check: "17 3 * * *"'));
     await machine.systemctl('reload', OPS);
-    await until(machine, 'health_check', ({ schedule }) => schedule === '17 3 * * *', 20);
+    await until(machine, 'health_check', ({ schedule }) => schedule === '17 3 * * *');
     await machine.write(CONFIG, before.replace('health_check: "* * * * *"', 'health_check: "61 * * * *"'));
     t.not((await machine.run(['systemctl', 'reload', OPS])).code, 0);
-    await machine.until(async () => (await machine.journal(OPS)).includes('61'), 10);
+    await machine.until(async () => (await machine.journal(OPS)).includes('61'), 120);
     const { ops } = await machine.json<StatusDocument>('/status');
     t.equal(ops.jobs.find(({ name }) => name === 'health_check')?.schedule, '17 3 * * *', 'the schedule in force stays');
     await machine.write(CONFIG, before);
@@ -154,7 +154,8 @@ for (const suite of SUITES) {
   t.test(`backup and restore on ${suite}`, { skip }, async (t) => {
     const appliance = await Appliance.boot(t, { suite, config: EVERY_MINUTE });
     const { machine } = appliance;
-    await machine.until(async () => (await appliance.history()).length >= 5, 30);
+    await machine.until(async () => (await appliance.history()).length >= 5, 120);
+    const known = await appliance.history();
 
     await t.test('a backup by hand', async (t) => {
       const { code, stdout, stderr } = await machine.run(['edge-health', 'ops', 'backup_logs', '--json']);
@@ -164,7 +165,6 @@ for (const suite of SUITES) {
       await ownedByTheService(t, machine);
     });
 
-    const backedUp = await appliance.history();
     await t.test('what restoring would do is shown first', async (t) => {
       const shown = await machine.run(['edge-health', 'ops', 'restore_backup', 'latest']);
       t.match(shown.stdout, /--yes/, 'and how to have it done');
@@ -184,9 +184,8 @@ for (const suite of SUITES) {
       t.equal(await machine.show(UNIT, 'ActiveState'), 'active');
       t.equal(await machine.show(OPS, 'ActiveState'), 'active');
       const after = await appliance.history();
-      const last = backedUp.at(-1) as number;
-      // The backup was made before the history was read.
-      const expected = backedUp.filter((time) => time < last - 5000);
+      // The backup was made after that.
+      const expected = known;
       t.same(after.slice(0, expected.length), expected, 'the samples of the backup are there');
       await ownedByTheService(t, machine);
       await appliance.storeIsWhole(t);

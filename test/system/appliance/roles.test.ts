@@ -103,7 +103,7 @@ for (const suite of SUITES) {
       t.match(await machine.journal('edge-health@nobody'), '/etc/edge-health/nobody_config.yaml');
       // Its port is that of the main one, whose place it is made to take.
       await machine.run(['systemctl', 'start', 'edge-health@edge_brain']);
-      await machine.until(async () => (await machine.show('edge-health@edge_brain', 'ActiveState')) === 'failed', 30);
+      await machine.until(async () => (await machine.show('edge-health@edge_brain', 'ActiveState')) === 'failed', 120);
       t.equal(await machine.show('edge-health@edge_brain', 'ExecMainStatus'), '75');
       t.match(await machine.journal('edge-health@edge_brain'), 'port 5000 is in use');
       t.equal(await machine.show('edge-health', 'ActiveState'), 'active');

@@ -38,12 +38,12 @@ async function reload(t: Test, machine: Container): Promise<void> {
   const pid = await machine.show('edge-health', 'MainPID');
   const config = await machine.read(file);
   await machine.systemctl('reload', 'edge-health');
-  await machine.until(async () => (await machine.journal('edge-health')).includes('configuration reloaded'), 10);
+  await machine.until(async () => (await machine.journal('edge-health')).includes('configuration reloaded'), 120);
 
   await machine.write(file, config.replace(/^ {4}critical: 90$/m, '    critical: 10'));
   const { code } = await machine.run(['systemctl', 'reload', 'edge-health']);
   t.not(code, 0, 'a file with errors is told by the status of systemctl');
-  await machine.until(async () => (await machine.journal('edge-health')).includes('not reloaded'), 10);
+  await machine.until(async () => (await machine.journal('edge-health')).includes('not reloaded'), 120);
   t.equal(await machine.show('edge-health', 'MainPID'), pid, 'the same process goes on');
   t.equal(await machine.show('edge-health', 'ActiveState'), 'active');
   await machine.write(file, config);
@@ -151,7 +151,7 @@ for (const suite of SUITES) {
       t.same(await listening(), []);
       t.not((await machine.run(['sh', '-c', `kill -USR1 ${pid}`], { user: 'nobody' })).code, 0);
       await machine.sh(`kill -USR1 ${pid}`);
-      await machine.until(async () => (await listening()).length > 0, 20);
+      await machine.until(async () => (await listening()).length > 0, 120);
       t.same(await listening(), ['127.0.0.1:9229']);
       t.equal(await machine.show('edge-health', 'MainPID'), pid, 'and the service goes on');
     });

@@ -18,7 +18,7 @@ export async function callSafeShutdown(
   const fields = { reason, requested_by: requestedBy, timeout: timeoutSeconds };
   const options = Object.entries(fields).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
   const peer = await Peer.start(host, vendor, 'call', options);
-  const { data, round_trip_ms: roundTripMs } = await peer.waitFor('reply', () => true, 30);
+  const { data, round_trip_ms: roundTripMs } = await peer.waitFor('reply', () => true, 120);
   return { ...data, roundTripMs };
 }
 
@@ -39,7 +39,7 @@ export async function logIn(machine: Container, user: string): Promise<void> {
   await machine.sh(`useradd --create-home --shell /bin/bash ${user}
     systemd-run --quiet --unit=terminal --property=TimeoutStopSec=0.5 sh -c 'sleep 600 | script -qf /var/log/terminal -c "exec login -f ${user}"'`);
   const listed = async (): Promise<boolean> => (await machine.sh('loginctl list-sessions --no-legend')).includes('pts/');
-  await machine.until(listed, 20, () => `${user} is not logged in`);
+  await machine.until(listed, 120, () => `${user} is not logged in`);
 }
 
 /** Holds a lock against shutdowns until the machine goes down, as an upgrade does. */
@@ -47,5 +47,5 @@ export async function holdLock(machine: Container): Promise<void> {
   await machine.sh(
     `systemd-run --quiet --unit=upgrade --collect systemd-inhibit --what=shutdown --mode=block --who=apt --why='Upgrading the map' sleep 600`,
   );
-  await machine.until(async () => (await machine.sh('systemd-inhibit --list --no-legend || true')).includes('Upgrading'), 10);
+  await machine.until(async () => (await machine.sh('systemd-inhibit --list --no-legend || true')).includes('Upgrading'), 120);
 }
