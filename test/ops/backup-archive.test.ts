@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { MANIFEST } from '../../ops/backup/manifest.ts';
 import { Damaged, readArchive } from '../../ops/backup/read-archive.ts';
 import { BLOCK_BYTES, decodeHeader, encodeHeader, paddingBytes } from '../../ops/backup/tar.ts';
-import { BackupSite } from './support/backup-site.ts';
+import { BackupSite } from '../../testkit/ops/backup-site.ts';
 
 const MINUTE = 60;
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import t from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
+import { type BackupDocument, BackupSite, textOf } from '../../testkit/ops/backup-site.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
-import { type BackupDocument, BackupSite, textOf } from './support/backup-site.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 

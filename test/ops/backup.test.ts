@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
+import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { RunningService } from '../../testkit/service.ts';
-import { BackupSite } from './support/backup-site.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 

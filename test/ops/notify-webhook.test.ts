@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -7,21 +7,15 @@ import { testMessage } from '../../ops/notify/message.ts';
 import type { Result } from '../../ops/notify/queue.ts';
 import { webhookSender } from '../../ops/notify/webhook.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { temporaryFolder } from '../../testkit/service.ts';
-import { accept, Receiver, selfSigned } from './support/receiver.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { accept, Receiver, SELF_SIGNED } from '../../testkit/ops/http-receiver.ts';
 
 type WebhookConfig = Config['ops']['notify']['webhook'];
 
 const PLAIN: WebhookConfig = { url: '', token_file: null, template_file: null, content_type: 'application/json', ca_file: null };
 const message = testMessage({ id: 'robot-7-abc-1', nowMs: Date.now(), host: 'robot-7', dashboard: 'http://robot-7:5000' });
 
-function folderFor(t: Test): string {
-  const { path, remove } = temporaryFolder();
-  t.teardown(remove);
-  return path;
-}
-
-function send(config: Partial<WebhookConfig>, { seconds = 15, signal = new AbortController().signal } = {}): Promise<Result> {
+function send(config: Partial<WebhookConfig>, { seconds = 600, signal = new AbortController().signal } = {}): Promise<Result> {
   return webhookSender({ ...PLAIN, ...config }, '1.2.3', Date.now, seconds).send(message, signal);
 }
 
@@ -33,7 +27,7 @@ async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): P
 
 t.test('the document, with an id to know it by and the token of the file', async (t) => {
   const hook = await receiver(t);
-  const token = join(folderFor(t), 'token');
+  const token = join(temporaryFolder(t), 'token');
   writeFileSync(token, 's3cret\n');
   t.same(await send({ url: hook.url, token_file: token }), { kind: 'delivered', detail: 'answered 204' });
   t.same(hook.messages(), [message]);
@@ -47,7 +41,7 @@ t.test('the document, with an id to know it by and the token of the file', async
 
 t.test('a template, as JSON and as text', async (t) => {
   const hook = await receiver(t);
-  const template = join(folderFor(t), 'template');
+  const template = join(temporaryFolder(t), 'template');
   writeFileSync(template, '{"text": "{{subject}}", "n": {{count}}}');
   t.match(await send({ url: hook.url, template_file: template }), { kind: 'delivered' });
   t.same(JSON.parse(hook.received[0]?.body ?? ''), { text: '[robot-7] TEST: a test of the notifications; nothing is wrong', n: 0 });
@@ -58,7 +52,7 @@ t.test('a template, as JSON and as text', async (t) => {
 
 t.test('what the operator can put right is tried again, and says how', async (t) => {
   const hook = await receiver(t);
-  const folder = folderFor(t);
+  const folder = temporaryFolder(t);
   const template = join(folder, 'template');
   const expect = async (config: Partial<WebhookConfig>, detail: RegExp): Promise<void> => {
     const result = await send({ url: hook.url, ...config });
@@ -74,15 +68,11 @@ t.test('what the operator can put right is tried again, and says how', async (t)
   );
   await expect({ token_file: join(folder, 'none') }, /ops\.notify\.webhook\.token_file/);
   t.same(hook.received, [], 'nothing was sent');
-  if (process.getuid?.() === 0) return;
-  writeFileSync(join(folder, 'token'), 'x');
-  chmodSync(join(folder, 'token'), 0);
-  await expect({ token_file: join(folder, 'token') }, /EACCES.*chgrp edge-health/);
 });
 
 t.test('answers: refused, overloaded, elsewhere; a token in an answer is not repeated', async (t) => {
   const hook = await receiver(t);
-  const token = join(folderFor(t), 'token');
+  const token = join(temporaryFolder(t), 'token');
   writeFileSync(token, 's3cret');
   const cases: [number, Record<string, string>, string, Result][] = [
     [500, {}, 'oops\nline', { kind: 'retry', detail: 'answered 500: oops line' }],
@@ -113,18 +103,18 @@ t.test('answers: refused, overloaded, elsewhere; a token in an answer is not rep
 
 t.test('a slow receiver is waited for, one that hangs is not, one that cuts the connection is told of', async (t) => {
   const hook = await receiver(t, (response) => {
-    setTimeout(() => response.writeHead(200).end('taken'), 300);
+    setTimeout(() => response.writeHead(200).end('taken'), 50);
   });
   t.match(await send({ url: hook.url }), { kind: 'delivered' });
   hook.behaviour = () => undefined;
-  t.same(await send({ url: hook.url }, { seconds: 0.3 }), { kind: 'retry', detail: 'no answer within 0.3 s' });
+  t.same(await send({ url: hook.url }, { seconds: 0.2 }), { kind: 'retry', detail: 'no answer within 0.2 s' });
   hook.behaviour = (response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('some of it');
   };
   t.same(
-    await send({ url: hook.url }, { seconds: 0.3 }),
-    { kind: 'retry', detail: 'no answer within 0.3 s' },
+    await send({ url: hook.url }, { seconds: 0.2 }),
+    { kind: 'retry', detail: 'no answer within 0.2 s' },
     'nor one that does not finish',
   );
   hook.behaviour = (response) => {
@@ -146,16 +136,14 @@ t.test('a slow receiver is waited for, one that hangs is not, one that cuts the 
 });
 
 t.test('TLS: an unknown certificate is refused and says what to do; named, it is trusted', async (t) => {
-  const folder = folderFor(t);
-  const certificate = selfSigned(folder);
-  const hook = await receiver(t, accept, certificate);
+  const hook = await receiver(t, accept, SELF_SIGNED);
   t.same(await send({ url: hook.url }), {
     kind: 'retry',
     detail:
       "its certificate is of nobody who is trusted (self-signed certificate); if it is yours, name it or its authority's in ops.notify.webhook.ca_file",
   });
   t.same(hook.received, []);
-  t.match(await send({ url: hook.url, ca_file: certificate.file }), { kind: 'delivered' });
+  t.match(await send({ url: hook.url, ca_file: SELF_SIGNED.file }), { kind: 'delivered' });
   const other = hook.url.replace('127.0.0.1', '127.0.0.2');
-  t.match(await send({ url: other, ca_file: certificate.file }), { kind: 'retry' }, 'another address is another name');
+  t.match(await send({ url: other, ca_file: SELF_SIGNED.file }), { kind: 'retry' }, 'another address is another name');
 });

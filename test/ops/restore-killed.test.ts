@@ -8,8 +8,8 @@ import type { Services } from '../../ops/backup/units.ts';
 import { foldInLog, inspectDatabase } from '../../src/store/inspect.ts';
 import { tailInMemory } from '../../src/store/tail-folder.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
+import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { RunningService } from '../../testkit/service.ts';
-import { BackupSite } from './support/backup-site.ts';
 import { hourAgo } from './support/restore-unit.ts';
 
 const NOTHING_RUNS: Services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };

@@ -7,9 +7,9 @@ import { systemdServices, unitsOf } from '../../ops/backup/units.ts';
 import { runRestore } from '../../ops/restore_backup.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { inspectDatabase } from '../../src/store/inspect.ts';
+import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { ROOT } from '../../testkit/service.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
-import { BackupSite } from './support/backup-site.ts';
 import { LOADED, Unit } from './support/restore-unit.ts';
 
 async function recorded(unit: Unit, sinceMs: number, samples: number): Promise<void> {
@@ -172,26 +172,6 @@ t.test('the configuration', async (t) => {
     cpSync(other.backups, moved.backups, { recursive: true });
     t.match((await moved.restore({ yes: true, 'config-too': true })).text, /CRITICAL .*keeps its data elsewhere .*leave --config-too out/);
   });
-});
-
-t.test("root's restore belongs to whom the data folder belongs", { skip: process.getuid?.() === 0 ? false : 'needs root' }, async (t) => {
-  const site = new BackupSite(t);
-  site.fill(60);
-  site.write('metrics/a.csv', 'a\n');
-  site.write('logs/l.log', 'l\n');
-  await site.backup();
-  rmSync(join(site.dataFolder, 'metrics'), { recursive: true });
-  rmSync(join(site.dataFolder, 'logs'), { recursive: true });
-  const nobody = 65_534;
-  for (const path of ['.', 'edge-health.db', 'ops'])
-    if (existsSync(join(site.dataFolder, path))) chownSync(join(site.dataFolder, path), nobody, nobody);
-  t.equal((await site.restore({ yes: true })).outcome.status, 'OK');
-  for (const path of ['edge-health.db', 'metrics', 'metrics/a.csv', 'logs/l.log', 'lock']) {
-    const { gid, uid } = statSync(join(site.dataFolder, path));
-    t.same([uid, gid], [nobody, nobody], path);
-  }
-  t.equal(statSync(join(site.dataFolder, 'metrics/a.csv')).mode & 0o777, 0o640);
-  t.equal(statSync(join(site.dataFolder, 'metrics')).mode & 0o777, 0o750);
 });
 
 t.test('no room', { skip: whyNotMountable() ?? false }, async (t) => {

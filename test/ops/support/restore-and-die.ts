@@ -1,7 +1,7 @@
 import { restore } from '../../../ops/backup/restore.ts';
 import { planRestore } from '../../../ops/backup/restore-plan.ts';
-import type { OpsContext } from '../../../ops/program.ts';
 import { NOT_THERE } from '../../../ops/collect/testing/context.ts';
+import type { OpsContext } from '../../../ops/program.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 

@@ -4,8 +4,8 @@ import type { Test } from 'tap';
 import type { Services } from '../../../ops/backup/units.ts';
 import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
+import type { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { RunningService } from '../../../testkit/service.ts';
-import type { BackupSite } from './backup-site.ts';
 
 /** Samples in numbers, and alerts that come and go with every change of the load. */
 export const LOADED = {

@@ -18,8 +18,8 @@ import { setTimeout as later } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { hostFolder } from '../../../ops/backup/copies.ts';
 import { readArchive } from '../../../ops/backup/read-archive.ts';
+import { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { SmallDisk, whyNotMountable } from '../../../testkit/small-disk.ts';
-import { BackupSite } from '../../ops/support/backup-site.ts';
 import { freePort } from '../../ops/support/restore-unit.ts';
 
 const HOST = hostFolder();

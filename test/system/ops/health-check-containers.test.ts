@@ -3,26 +3,17 @@ import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as later } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { checkAt, NOWHERE, provide, provideRecorded, type Site, siteAt, type Verdict } from '../../../testkit/ops/health-site.ts';
 import { ROOT } from '../../../testkit/service.ts';
-import {
-  checkAt,
-  place as folderOf,
-  NOWHERE,
-  provide,
-  provideRecorded,
-  type Site,
-  siteAt,
-  type Verdict,
-} from '../../ops/support/health-context.ts';
+import { until } from '../../../testkit/wait.ts';
 
 const IMAGE = 'localhost/edge-health-test';
 /** Nothing of the host but its kernel; limits that any host allows to be set. */
 const BARE = ['--network', 'none', '--cgroups=disabled', '--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1000:1000'];
 
 function place(t: Test): Site {
-  const site = siteAt(folderOf(t), NOWHERE);
+  const site = siteAt(t, NOWHERE);
   mkdirSync(site.dataFolder);
   provideRecorded(site, 'systemctl', 'systemctl-not-installed.txt');
   return site;
@@ -125,8 +116,7 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
   t.match(first('gone'), { status: 'UNKNOWN', remedy: /SupplementaryGroups=docker/ }, 'docker, which may not be asked, might have it');
 
   writeFileSync(join(site.folder, 'crash'), '');
-  for (let waited = 0; !podman.tell('inspect', 'crashing').stdout.includes('"RestartCount": 1') && waited < 100; waited += 1)
-    await later(100);
+  await until('it was restarted', () => podman.tell('inspect', 'crashing').stdout.includes('"RestartCount": 1'));
   const second = await check();
   t.match(second('crashing'), { status: 'WARNING', message: 'restarted once since the last check', measured: { restarts: 1 } });
   t.match((await check())('crashing'), { status: 'OK', message: 'runs in podman, restarts so far: 1' }, 'told once');
@@ -178,11 +168,3 @@ t.test(
     });
   },
 );
-
-t.test('an engine that talks of something else', async (t) => {
-  const site = place(t);
-  provide(site, 'docker', 'echo "[]"; echo "error: no such object: web" >&2; exit 1');
-  provide(site, 'podman', 'echo "Emulate Docker CLI using podman."');
-  const checked = await checkAt(site, { check: { containers: ['web'] } });
-  t.match(checked.of('container web'), { status: 'UNKNOWN', message: /podman: / }, 'what cannot be understood is not taken for an answer');
-});

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { emailSender } from '../../../ops/notify/email.ts';
@@ -8,8 +6,9 @@ import { messageOf } from '../../../ops/notify/message.ts';
 import type { Result } from '../../../ops/notify/queue.ts';
 import { facts, line, open } from '../../../ops/notify/testing/lines.ts';
 import type { Config } from '../../../src/config/schema.ts';
-import { temporaryFolder } from '../../../testkit/service.ts';
-import { type Certificate, selfSigned, until } from '../../ops/support/receiver.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { SELF_SIGNED } from '../../../testkit/ops/http-receiver.ts';
+import { until } from '../../../testkit/wait.ts';
 import { type Mail, MailServer, mailServerMissing, PASSWORD } from './support/mail-server.ts';
 
 type EmailConfig = Config['ops']['notify']['email'];
@@ -17,16 +16,15 @@ type EmailConfig = Config['ops']['notify']['email'];
 const skip = mailServerMissing();
 const message = messageOf(facts, [line('raised', 'CRITICAL', 'robot ü\r\nBcc: evil@example.org')], [open('CRITICAL')]);
 
-function site(t: Test): { folder: string; certificate: Certificate; password: string } {
-  const { path, remove } = temporaryFolder();
-  t.teardown(remove);
-  const password = join(path, 'password');
+/** The path of a file with the password. */
+function passwordFile(t: Test): string {
+  const password = join(temporaryFolder(t), 'password');
   writeFileSync(password, `${PASSWORD}\n`);
-  return { folder: path, certificate: selfSigned(path), password };
+  return password;
 }
 
-async function server(t: Test, mode: 'starttls' | 'tls' | 'none', certificate: Certificate): Promise<MailServer> {
-  const started = await MailServer.start(mode, certificate);
+async function server(t: Test, mode: 'starttls' | 'tls' | 'none'): Promise<MailServer> {
+  const started = await MailServer.start(mode, SELF_SIGNED);
   t.teardown(() => started.stop());
   return started;
 }
@@ -63,17 +61,14 @@ function read(mail: Mail | undefined): { fields: Map<string, string>; text: stri
 }
 
 t.test('STARTTLS, a login, and the worst in the subject', { skip }, async (t) => {
-  const { certificate, password } = site(t);
-  const smtp = await server(t, 'starttls', certificate);
-  const login = { port: smtp.port, security: 'starttls', user: 'robot', password_file: password, ca_file: certificate.file } as const;
+  const password = passwordFile(t);
+  const smtp = await server(t, 'starttls');
+  const login = { port: smtp.port, security: 'starttls', user: 'robot', password_file: password, ca_file: SELF_SIGNED.file } as const;
   t.same(await send({ ...login, to: ['ops@example.org', 'night@example.org'] }), {
     kind: 'delivered',
     detail: 'accepted for ops@example.org, night@example.org',
   });
-  await until(
-    () => smtp.mails.length > 0,
-    () => 'no mail came',
-  );
+  await until('a mail came', () => smtp.mails.length > 0);
   t.equal(smtp.mails.length, 1);
   t.match(smtp.mails[0], { from: 'edge-health@robot-7', to: ['ops@example.org', 'night@example.org'], tls: true, login: true });
   const { fields, text } = read(smtp.mails[0]);
@@ -97,21 +92,15 @@ t.test('STARTTLS, a login, and the worst in the subject', { skip }, async (t) =>
 });
 
 t.test('TLS from the start, and none', { skip }, async (t) => {
-  const { certificate, password } = site(t);
-  const [tls, none] = await Promise.all([server(t, 'tls', certificate), server(t, 'none', certificate)]);
-  t.match(await send({ port: tls.port, security: 'tls', user: 'robot', password_file: password, ca_file: certificate.file }), {
+  const password = passwordFile(t);
+  const [tls, none] = await Promise.all([server(t, 'tls'), server(t, 'none')]);
+  t.match(await send({ port: tls.port, security: 'tls', user: 'robot', password_file: password, ca_file: SELF_SIGNED.file }), {
     kind: 'delivered',
   });
-  await until(
-    () => tls.mails.length > 0,
-    () => 'no mail came',
-  );
+  await until('a mail came', () => tls.mails.length > 0);
   t.match(tls.mails[0], { tls: true, login: true });
   t.match(await send({ port: none.port, from: 'Robot 7 <robot@example.org>' }), { kind: 'delivered' });
-  await until(
-    () => none.mails.length > 0,
-    () => 'no mail came',
-  );
+  await until('a mail came', () => none.mails.length > 0);
   t.match(none.mails[0], { from: 'robot@example.org', tls: false, login: false });
   t.match(await send({ port: none.port, security: 'starttls' }), {
     kind: 'retry',
@@ -121,8 +110,7 @@ t.test('TLS from the start, and none', { skip }, async (t) => {
 });
 
 t.test('recipients that are refused for good, for now, and in part', { skip }, async (t) => {
-  const { certificate } = site(t);
-  const { port } = await server(t, 'none', certificate);
+  const { port } = await server(t, 'none');
   t.match(await send({ port, to: ['unknown@example.org'] }), {
     kind: 'final',
     detail: /refused it \(550 5\.1\.1 no such user here\); check ops\.notify\.email\.from and \.to/,
@@ -135,24 +123,4 @@ t.test('recipients that are refused for good, for now, and in part', { skip }, a
     kind: 'delivered',
     detail: 'accepted for ops@example.org, refused for unknown@example.org',
   });
-});
-
-t.test('a server that is not there, and one that says nothing until the end', async (t) => {
-  const sockets: { destroyed: boolean }[] = [];
-  const mute = createServer((socket) => {
-    socket.on('error', () => undefined);
-    sockets.push(socket);
-  }).listen(0, '127.0.0.1');
-  t.teardown(() => mute.close());
-  await once(mute, 'listening');
-  const { port } = mute.address() as AddressInfo;
-  const ending = new AbortController();
-  setTimeout(() => ending.abort(new Error('ended with the scheduler')), 300);
-  t.same(await send({ port }, ending.signal), { kind: 'retry', detail: 'ended with the scheduler' });
-  await until(
-    () => sockets.every(({ destroyed }) => destroyed),
-    () => 'the connection is still open',
-  );
-  mute.close();
-  t.match(await send({ port }), { kind: 'retry', detail: /refused: is the server running, and the port right/ });
 });

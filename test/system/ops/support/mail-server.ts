@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Certificate } from '../../../ops/support/receiver.ts';
+import type { Certificate } from '../../../../testkit/ops/http-receiver.ts';
 
 export interface Mail {
   readonly from: string;

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+/** A receiver of webhooks, by HTTP or HTTPS, that keeps what it is sent. Used by test/ops and test/system/ops. */
 import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -24,27 +24,15 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-/** A certificate for 127.0.0.1 and localhost that is signed by itself. */
-export function selfSigned(folder: string): Certificate {
-  const [keyFile, file] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
-  const made = spawnSync('openssl', [
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-days',
-    '2',
-    '-keyout',
-    keyFile,
-    '-out',
-    file,
-    ...subject,
-  ]);
-  if (made.status !== 0) throw new Error(`openssl: ${made.error ?? made.stderr}`);
-  return { file, keyFile, key: readFileSync(keyFile), cert: readFileSync(file) };
-}
+const TLS = join(import.meta.dirname, '../fixtures/tls');
+
+/** A certificate for 127.0.0.1 and localhost that is signed by itself, valid for a century (testkit/fixtures/tls). */
+export const SELF_SIGNED: Certificate = {
+  file: join(TLS, 'certificate.pem'),
+  keyFile: join(TLS, 'key.pem'),
+  cert: readFileSync(join(TLS, 'certificate.pem')),
+  key: readFileSync(join(TLS, 'key.pem')),
+};
 
 /** A real HTTP server that keeps what it is sent. */
 export class Receiver {
@@ -90,14 +78,5 @@ export class Receiver {
       this.received.push(received);
       this.behaviour(response, received, this.received.length - 1);
     });
-  }
-}
-
-/** Waits until a condition holds; throws with what `describe` says otherwise. */
-export async function until(condition: () => boolean, describe: () => string, seconds = 20): Promise<void> {
-  const deadline = Date.now() + seconds * 1000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`still not after ${seconds} s: ${describe()}`);
-    await new Promise((later) => setTimeout(later, 20));
   }
 }

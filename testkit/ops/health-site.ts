@@ -1,12 +1,13 @@
+/** health_check on a data folder and programs of the test's own, in this process. Used by test/ops and test/system/ops. */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Test } from 'tap';
 import { stringify } from 'yaml';
-import { healthCheck } from '../../../ops/health_check.ts';
-import type { OpsContext, Outcome, Trigger } from '../../../ops/program.ts';
-import { serviceOf } from '../../../src/client/rest.ts';
-import { loadConfig } from '../../../src/config/load.ts';
-import { ROOT, temporaryFolder } from '../../../testkit/service.ts';
+import { healthCheck } from '../../ops/health_check.ts';
+import type { OpsContext, Outcome, Trigger } from '../../ops/program.ts';
+import { serviceOf } from '../../src/client/rest.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { type Teardown, temporaryFolder } from '../folder.ts';
+import { ROOT } from '../service.ts';
 
 export interface Verdict {
   readonly name: string;
@@ -33,21 +34,21 @@ export interface Site {
   readonly dataFolder: string;
   /** Address of the service, or where none is. */
   readonly url: string;
-  /** Programs in here are found before those of the machine; nothing else is when `isolated`. */
+  /** The folder of the programs that the check finds; none of the machine's is found. */
   readonly programs: string;
 }
 
-/** A place for programs that stand for those of the machine. */
-export function siteAt(folder: string, url: string, dataFolder = join(folder, 'data')): Site {
+/** A site in a folder of the test, with a folder for programs that stand for those of a machine. */
+export function siteAt(t: Teardown, url: string, folder = temporaryFolder(t), dataFolder = join(folder, 'data')): Site {
   const programs = join(folder, 'programs');
   mkdirSync(programs, { recursive: true });
   return { folder, dataFolder, url, programs };
 }
 
-/** Puts a shell script in front of a program of the machine. */
+/** Makes a shell script that stands for a program of the machine. */
 export function provide({ programs }: Site, name: string, script: string): void {
   const file = join(programs, name);
-  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  writeFileSync(file, `#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin\n${script}\n`);
   chmodSync(file, 0o755);
 }
 
@@ -56,20 +57,17 @@ export function provideRecorded(site: Site, name: string, recording: string): vo
   provide(site, name, `exec cat '${ROOT}/testkit/fixtures/health-check/${recording}'`);
 }
 
-/** Where nobody listens: a port that the kernel gives to nobody. */
+/** No service listens on this port. */
 export const NOWHERE = 'http://127.0.0.1:1';
 
-/** A folder that goes with the test. */
-export function place(t: Pick<Test, 'teardown'>): string {
-  const { path, remove } = temporaryFolder();
-  t.teardown(remove);
-  return path;
-}
-
-/** The history of today. */
+/** The whole history: the file of a day after that of the day before. */
 export function logOf(site: Site): string {
-  const [name] = readdirSync(join(site.dataFolder, 'logs'));
-  return readFileSync(join(site.dataFolder, 'logs', name as string), 'utf8');
+  const folder = join(site.dataFolder, 'logs');
+  const names = readdirSync(folder).filter((name) => name.startsWith('health_check_'));
+  return names
+    .sort()
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('');
 }
 
 let files = 0;
@@ -86,7 +84,7 @@ export function configure(site: Site, check: object = {}, more: object = {}): st
 }
 
 export function environmentOf({ programs }: Site): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
+  return { ...process.env, PATH: programs };
 }
 
 export interface RunSettings {

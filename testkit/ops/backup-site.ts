@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Test } from 'tap';
 import { stringify } from 'yaml';
-import { fillDataFolder } from '../../../bench/support/week-store.ts';
-import { backupLogs } from '../../../ops/backup_logs.ts';
-import type { Given, OpsContext, Outcome } from '../../../ops/program.ts';
-import { restoreBackup } from '../../../ops/restore_backup.ts';
-import { serviceOf } from '../../../src/client/rest.ts';
-import { loadConfig } from '../../../src/config/load.ts';
-import { ROOT, temporaryFolder } from '../../../testkit/service.ts';
+import { fillDataFolder } from '../../bench/support/week-store.ts';
+import { backupLogs } from '../../ops/backup_logs.ts';
+import type { Given, OpsContext, Outcome } from '../../ops/program.ts';
+import { restoreBackup } from '../../ops/restore_backup.ts';
+import { serviceOf } from '../../src/client/rest.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { type Teardown, temporaryFolder } from '../folder.ts';
+import { ROOT } from '../service.ts';
 
 /** Of the result of backup_logs, what tests look at. */
 export interface BackupDocument {
@@ -31,23 +31,25 @@ export interface BackupDocument {
   }[];
 }
 
-/** A port on which nobody listens. */
-export const NOBODY = 'http://127.0.0.1:9';
+/** No service listens on this port. */
+const NO_SERVICE = 'http://127.0.0.1:1';
 
-/** A data folder, a configuration, and the programs run on them in this process. */
+/**
+ * A data folder with its configuration, and backup_logs and restore_backup, which run on them in this process. Used by test/ops and
+ * test/system/ops.
+ */
 export class BackupSite {
   readonly folder: string;
   readonly dataFolder: string;
   readonly backups: string;
   readonly configFile: string;
-  url = NOBODY;
+  url = NO_SERVICE;
   nowMs = Date.now;
   environment: NodeJS.ProcessEnv = process.env;
   signal = new AbortController().signal;
 
-  constructor(t: Test, config: Readonly<Record<string, unknown>> = {}, dataFolder?: string) {
-    const { path, remove } = temporaryFolder();
-    t.teardown(remove);
+  constructor(t: Teardown, config: Readonly<Record<string, unknown>> = {}, dataFolder?: string) {
+    const path = temporaryFolder(t);
     this.folder = path;
     this.dataFolder = dataFolder ?? join(path, 'data');
     this.backups = join(this.dataFolder, 'backups');
@@ -112,18 +114,10 @@ export class BackupSite {
     return join(this.backups, this.names.at(-1) as string);
   }
 
-  /** Starts `edge-health ops ...` from the sources as a process of its own. */
+  /** Starts `edge-health ops ...`, as built, as a process of its own. */
   start(program: string, ...given: readonly string[]): ReturnType<typeof spawn> {
-    const parameters = [
-      '--disable-warning=ExperimentalWarning',
-      join(ROOT, 'ops/main.ts'),
-      program,
-      '--config',
-      this.configFile,
-      '--url',
-      this.url,
-    ];
-    return spawn(process.execPath, [...parameters, ...given], { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment });
+    const parameters = ['ops', program, '--config', this.configFile, '--url', this.url, ...given];
+    return spawn(join(ROOT, 'bin/edge-health'), parameters, { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment });
   }
 }
 
