@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Cleanup } from '../testkit/cleanup.ts';
 import { ROOT } from '../testkit/service.ts';
-import type { Cleanup } from './support/cleanup.ts';
 import { fetchJson } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';

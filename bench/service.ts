@@ -1,7 +1,7 @@
 /** The whole service at 1 Hz for ten minutes, beside collectd and node_exporter. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Cleanup } from './support/cleanup.ts';
+import type { Cleanup } from '../testkit/cleanup.ts';
 import { fetchJson, fetchTimed, keptConnection } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome, Row } from './support/outcome.ts';

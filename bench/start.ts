@@ -1,5 +1,5 @@
 /** From exec to the first health status, against node_exporter's first answer. */
-import { endProcess } from './support/cleanup.ts';
+import { endProcess } from '../testkit/cleanup.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';

@@ -4,9 +4,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { type Cleanup, endProcess } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
 import { ROOT } from '../../testkit/service.ts';
-import { type Cleanup, endProcess } from './cleanup.ts';
 import type { Answer } from './http.ts';
 import { pause } from './statistics.ts';
 

@@ -1,9 +1,9 @@
 import { loadavg } from 'node:os';
 import type { Aggregate } from '../../src/core/ports.ts';
+import type { Cleanup } from '../../testkit/cleanup.ts';
 import { build } from '../../testkit/dds/native.ts';
 import { Peer, VENDORS, type Vendor } from '../../testkit/dds/peers.ts';
 import { Network, type Segment } from '../../testkit/network/network.ts';
-import type { Cleanup } from './cleanup.ts';
 import { FleetAppliance } from './fleet-appliance.ts';
 import { RobotHost } from './fleet-robots.ts';
 import { DAY_SECONDS, heard, type Traffic, until, WAIT_SECONDS, watch } from './fleet-watch.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Cleanup } from './cleanup.ts';
+import { Cleanup } from '../../testkit/cleanup.ts';
 import type { Outcome } from './outcome.ts';
 
 export interface Context {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Cleanup } from './cleanup.ts';
+import type { Cleanup } from '../../testkit/cleanup.ts';
 import { freePort, untilAnswered } from './http.ts';
 import { ASK_EVERY_SECONDS, type Server } from './ours.ts';
 import { pause } from './statistics.ts';

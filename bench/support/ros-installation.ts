@@ -2,9 +2,9 @@ import type { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { environmentFor, type Prepared } from '../../src/ros/rclnodejs/prepared.ts';
 import { lookForRos } from '../../src/ros/rclnodejs/sourced.ts';
+import type { Cleanup } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
 import { ROOT } from '../../testkit/service.ts';
-import type { Cleanup } from './cleanup.ts';
 
 /** A sourced ROS 2 that was prepared for rclnodejs. */
 export interface RosInstallation {

@@ -1,6 +1,6 @@
+import { type Cleanup, endProcess } from '../../testkit/cleanup.ts';
 import { Network } from '../../testkit/network/network.ts';
 import type { PublisherOptions } from '../clients/ros-publisher.ts';
-import { type Cleanup, endProcess } from './cleanup.ts';
 import type { RosInstallation } from './ros-installation.ts';
 import { Publisher } from './ros-processes.ts';
 import { type Arrival, Subscriber, type Vendor } from './ros-subscriber.ts';

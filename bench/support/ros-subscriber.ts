@@ -1,9 +1,9 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Cleanup } from '../../testkit/cleanup.ts';
 import { build } from '../../testkit/dds/native.ts';
 import { type PeerEvent, VENDORS, type Vendor } from '../../testkit/dds/peers.ts';
 import type { Host } from '../../testkit/network/network.ts';
-import type { Cleanup } from './cleanup.ts';
 import { pause } from './statistics.ts';
 
 export { VENDORS, type Vendor };

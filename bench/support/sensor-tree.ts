@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findSensors, isPossibleCelsius, parseMillidegrees } from '../../src/collect/sensors.ts';
-import type { Cleanup } from './cleanup.ts';
+import type { Cleanup } from '../../testkit/cleanup.ts';
 
 export interface SysTree {
   readonly path: string;

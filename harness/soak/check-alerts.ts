@@ -2,7 +2,7 @@ import type { Verdict } from '../engine/judgement.ts';
 import type { Check } from './check.ts';
 import type { AlertFindings, Findings } from './findings.ts';
 
-const TIDAL = '/temperature/';
+const TEMPERATURE = '/temperature/';
 const WAYS = { topic: 'on the topic', events: 'on /events', rest: 'in /alerts', peer: 'at the independent subscriber' } as const;
 type AlertWay = keyof typeof WAYS;
 
@@ -18,18 +18,18 @@ function differences(by: AlertFindings['byWay'], one: AlertWay, other: AlertWay)
 
 /** Every alert that was raised was resolved, and is told the same by every way. */
 export function alertsCheck({ alerts }: Findings): Check {
-  const { byWay, tides, unanswered } = alerts;
+  const { byWay, turns, unanswered } = alerts;
   const events = byWay.events ?? {};
   const ids = Object.keys(events);
-  const tidal = ids.filter((id) => id.includes(TIDAL));
+  const ofTemperature = ids.filter((id) => id.includes(TEMPERATURE));
   const problems = [
     ...unanswered,
-    ...ids.filter((id) => id.includes(TIDAL) && !events[id]?.at(-1)?.endsWith('resolved')).map((id) => `${id} is not resolved`),
+    ...ids.filter((id) => id.includes(TEMPERATURE) && !events[id]?.at(-1)?.endsWith('resolved')).map((id) => `${id} is not resolved`),
     ...(['topic', 'rest', 'peer'] as const).flatMap((way) => differences(byWay, 'events', way)),
   ];
-  if (tidal.length !== tides && unanswered.length === 0) problems.push(`${tides} causes, but ${tidal.length} episodes`);
+  if (ofTemperature.length !== turns && unanswered.length === 0) problems.push(`${turns} causes, but ${ofTemperature.length} episodes`);
   const missing = [
-    ...(tides === 0 ? ['no alert was raised'] : []),
+    ...(turns === 0 ? ['no alert was raised'] : []),
     ...(byWay.events === null ? ['the event stream was not heard'] : []),
     ...(byWay.rest === null ? ['/alerts did not answer at the end'] : []),
   ];
@@ -49,8 +49,8 @@ export function alertsCheck({ alerts }: Findings): Check {
     measured: { label: 'alerts that do not agree or were not resolved', value: problems.length, unit: '' },
     limit: { comparison: '<=', value: 0, unit: '' },
     margin: -problems.length,
-    summary: `${tides} causes, ${tidal.length} episodes, ${problems.length === 0 ? 'all resolved and told alike' : `${problems.length} problems`}.`,
-    evidence: [...counted, { label: 'of other metrics', value: ids.length - tidal.length, unit: '', informative: true }],
+    summary: `${turns} causes, ${ofTemperature.length} episodes, ${problems.length === 0 ? 'all resolved and told alike' : `${problems.length} problems`}.`,
+    evidence: [...counted, { label: 'of other metrics', value: ids.length - ofTemperature.length, unit: '', informative: true }],
     tables:
       problems.length === 0
         ? []

@@ -42,7 +42,6 @@ function perfect(change: Partial<Findings> = {}): Findings {
     transportReason: 'ros.transport is embedded',
     watcher: 'embedded: asked for',
     place: 'a network namespace of its own',
-    realtime: false,
     seconds: SECONDS,
     cutShort: null,
     died: null,
@@ -53,7 +52,7 @@ function perfect(change: Partial<Findings> = {}): Findings {
     readings: readings(),
     ...memoryRule(SECONDS),
     database: { maxBytes: 8e6, filled: 500_000, oldest: ['2026-02-25T00:00:00.000Z', '2026-02-25T00:15:00.000Z'] },
-    alerts: { tides: 1, unanswered: [], byWay: { topic: EPISODE, events: EPISODE, rest: EPISODE, peer: EPISODE } },
+    alerts: { turns: 1, unanswered: [], byWay: { topic: EPISODE, events: EPISODE, rest: EPISODE, peer: EPISODE } },
     rest: [{ path: '/health', asked: 100, failed: 1, medianMs: 2, p99Ms: 5, mostMs: 9 }],
     cpuSeconds: 60,
     watcherCpuSeconds: 20,
@@ -134,7 +133,7 @@ t.test('alerts: resolved, and told alike by every way', async (t) => {
   }
   t.equal(verdicts(alerts({ byWay: { ...byWay, peer: null, topic: null } }))['alerts'], 'PASS', 'they need not be there');
   t.equal(verdicts(alerts({ byWay: { ...byWay, rest: null } }))['alerts'], 'INCOMPLETE');
-  t.equal(verdicts(alerts({ tides: 2 }))['alerts'], 'FAIL', 'a cause without an alert');
+  t.equal(verdicts(alerts({ turns: 2 }))['alerts'], 'FAIL', 'a cause without an alert');
   t.equal(verdicts(alerts({ unanswered: ['turn 2: not raised within 30 s'] }))['alerts'], 'FAIL');
   const other = { ...EPISODE, 'health_monitor/cpu_percent/2': ['WARNING'] };
   t.equal(

@@ -54,7 +54,7 @@ export interface SamplingFindings {
 
 export interface AlertFindings {
   /** Times that the soak let the temperature rise until it was CRITICAL and fall again. */
-  readonly tides: number;
+  readonly turns: number;
   /** Of them those that did not show on the event stream in time, in words. */
   readonly unanswered: readonly string[];
   /** Episodes of the run by way, with their changes in order ("WARNING", "CRITICAL", "WARNING resolved"); null: not by this way. */
@@ -85,8 +85,6 @@ export interface Findings {
   /** How the topic was listened to; null: it was not. */
   readonly watcher: string | null;
   readonly place: string;
-  /** Everything ran in front of the machine's other programs. */
-  readonly realtime: boolean;
   /** Length of the window that was counted. */
   readonly seconds: number;
   /** Why it is shorter than it should be; null: it is not. */

@@ -2,7 +2,6 @@
 import { VERDICT_EXIT } from '../engine/judgement.ts';
 import { readOptions, type SoakOptions, USAGE } from './options.ts';
 import { INSIDE, OWN_NETWORK, onLoopback, runInside } from './place.ts';
-import { inRealTime } from './priority.ts';
 import { Progress } from './progress.ts';
 import { SOAK_FILES, writeSoak } from './report.ts';
 import { CannotRun, soak } from './soak.ts';
@@ -10,7 +9,6 @@ import { CannotRun, soak } from './soak.ts';
 const EXIT = { usage: 64, unavailable: 69 } as const;
 
 async function run(options: SoakOptions, isInside: boolean): Promise<number> {
-  if (options.realtime) becomeRealTime();
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
   if (isInside) endWithParent(interrupted);
@@ -22,14 +20,6 @@ async function run(options: SoakOptions, isInside: boolean): Promise<number> {
   process.stdout.write(`${verdict}: ${statement}\n`);
   process.stderr.write(`soak: written to ${options.folder}/${SOAK_FILES.markdown}\n`);
   return VERDICT_EXIT[verdict];
-}
-
-function becomeRealTime(): void {
-  try {
-    inRealTime();
-  } catch (error) {
-    throw new CannotRun(`--realtime cannot be had, it needs root: ${(error as Error).message}`);
-  }
 }
 
 /** Whoever made the network for it is gone: nobody would take it away. */

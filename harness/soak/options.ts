@@ -8,8 +8,6 @@ export interface SoakOptions {
   /** Of the service. */
   readonly transport: 'embedded' | 'rclnodejs' | 'off';
   readonly folder: string;
-  /** In front of every other program of the machine. */
-  readonly realtime: boolean;
   readonly maxMegabytes: number;
 }
 
@@ -18,10 +16,10 @@ const WEEK_SAMPLES = 604_800;
 const TRANSPORTS = ['embedded', 'rclnodejs', 'off'] as const;
 /** The least that the service can be told. */
 const MAX_MEGABYTES = 8;
-/** In a shorter one nothing would be left behind the warm-up to tell a trend from. */
-const LEAST_SECONDS = 180;
+/** Memory needs about 180 s, to have medians after its warm-up; a shorter run leaves it INCOMPLETE. */
+const LEAST_SECONDS = 60;
 
-export const USAGE = `Usage: npm run soak -- [--samples N] [--hertz N] [--transport embedded|rclnodejs|off] [--out DIR] [--realtime]
+export const USAGE = `Usage: npm run soak -- [--samples N] [--hertz N] [--transport embedded|rclnodejs|off] [--out DIR]
 
 A week's samples in an hour: runs the built service of this checkout at a high rate while REST is polled, an event stream is open,
 alerts are raised and resolved, and the database is at its cap, and writes what was lost, what memory and handles did, and the verdict.
@@ -31,7 +29,6 @@ As root it runs in a network of its own; else on loopback, in a ROS 2 domain of 
   --hertz N          slots a second (default 200: 50.4 minutes; at most 1000)
   --transport NAME   the service's way onto the ROS 2 graph (default embedded). rclnodejs needs a sourced ROS 2 and npm run ros:setup
   --out DIR          where soak.md, soak.json and service.log go (default build/soak)
-  --realtime         in front of all other programs (SCHED_RR; root): where the machine has more to do than this
 
 Ctrl-C ends it early and writes what there is.
 Exit status: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 it cannot run here.
@@ -46,7 +43,6 @@ export function readOptions(argv: readonly string[]): SoakOptions | null {
       hertz: { type: 'string', default: '200' },
       transport: { type: 'string', default: 'embedded' },
       out: { type: 'string', default: 'build/soak' },
-      realtime: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -60,5 +56,5 @@ export function readOptions(argv: readonly string[]): SoakOptions | null {
   const samples = Math.round(number('samples', values.samples, Math.ceil(LEAST_SECONDS * hertz), 1e9));
   const transport = TRANSPORTS.find((name) => name === values.transport);
   if (!transport) throw new Error(`--transport is "${values.transport}"; allowed: ${TRANSPORTS.join(', ')}`);
-  return { samples, hertz, transport, folder: resolve(values.out), realtime: values.realtime, maxMegabytes: MAX_MEGABYTES };
+  return { samples, hertz, transport, folder: resolve(values.out), maxMegabytes: MAX_MEGABYTES };
 }

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { endProcess } from '../../bench/support/cleanup.ts';
 import type { Alert } from '../../src/core/alert.ts';
+import { endProcess } from '../../testkit/cleanup.ts';
 import { build, buildUnavailable } from '../../testkit/dds/native.ts';
 import type { Way } from './way.ts';
 

@@ -20,7 +20,7 @@ function setUp(isTTY: boolean) {
     poller: { results: () => [{ path: '/', asked: 3, failed: 1, medianMs: 1, p99Ms: 12.3, mostMs: 20 }] } as unknown as Poller,
     ways,
     window,
-    tides: 2,
+    turns: 2,
     maxBytes: 8e6,
   };
   return { progress, soFar, text: () => text };

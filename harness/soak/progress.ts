@@ -12,7 +12,7 @@ export interface SoFar {
   readonly poller: Poller;
   readonly ways: Readonly<Record<'topic' | 'events' | 'peer', Way>>;
   readonly window: Window;
-  readonly tides: number;
+  readonly turns: number;
   readonly maxBytes: number;
 }
 
@@ -58,7 +58,7 @@ export class Progress {
     this.#isOpen = false;
   }
 
-  #line(elapsed: number, planned: number, { maxBytes, meter, poller, stored, tides, ways, window }: SoFar): string {
+  #line(elapsed: number, planned: number, { maxBytes, meter, poller, stored, turns, ways, window }: SoFar): string {
     const share = (count: number, seconds: number): string =>
       seconds <= 0 ? '–' : `${Math.min(100, (100 * count) / (seconds * this.#hertz)).toFixed(2)} %`;
     const live = elapsed - ON_THE_WAY_SECONDS;
@@ -76,7 +76,7 @@ export class Progress {
       `memory ${((residentBytes.at(-1) ?? 0) / 1e6).toFixed(0)} MB${variance === null ? '' : `, spread ${variance.percent.toFixed(1)} %`}`,
       `files ${files.at(-1) ?? '–'}`,
       `database ${((databaseBytes.at(-1) ?? 0) / 1e6).toFixed(1)} of ${maxBytes / 1e6} MB`,
-      `alerts ${ways.events.episodeIds.length} (${tides} causes)`,
+      `alerts ${ways.events.episodeIds.length} (${turns} causes)`,
       `REST p99 ${p99.toFixed(0)} ms${failed > 0 ? `, ${failed} failed` : ''}`,
     ].join(' | ');
   }

@@ -66,7 +66,6 @@ function renderSoak(findings: Findings, { checks, statement, verdict }: SoakRepo
     ],
     ['Listened to by', [findings.watcher ?? 'not on the topic', '/events', '/health/history every 30 s'].join('; ')],
     ['Where', findings.place],
-    ['Priority', findings.realtime ? 'SCHED_RR, in front of all other programs, which the unit does not ask for' : 'as any program'],
     [
       'CPU of the service',
       `${figure(percent(cpu), '%')} of one core, ${figure(cpu === null ? null : (1e6 * cpu) / findings.expected, 'µs')} a sample, all that was asked of it included`,

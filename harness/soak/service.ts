@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Cleanup } from '../../bench/support/cleanup.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { Cleanup } from '../../testkit/cleanup.ts';
 import { ROOT } from '../../testkit/service.ts';
+import { THRESHOLD } from './alert-load.ts';
 import type { SoakOptions } from './options.ts';
 import type { SoakPlace } from './place.ts';
-import { THRESHOLD } from './tide.ts';
 
 export const NODE = DEFAULT_CONFIG.node_name;
 export const LOG_FILE = 'service.log';

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { Cleanup } from '../../bench/support/cleanup.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { Cleanup } from '../../testkit/cleanup.ts';
 import { thisKernel, thisMachine } from '../../testkit/machine-info.ts';
+import { AlertLoad } from './alert-load.ts';
 import { fillAlmost } from './fill.ts';
 import { type Counted, type Findings, memoryRule } from './findings.ts';
 import { Listening } from './listening.ts';
@@ -17,7 +18,6 @@ import type { Progress } from './progress.ts';
 import { Sampling } from './sampling.ts';
 import { CannotRun, NODE, type SoakedService, startService } from './service.ts';
 import { StoredCount } from './stored.ts';
-import { Tide } from './tide.ts';
 import { Way, type Window } from './way.ts';
 
 /** What is on its way when the window ends has this long to arrive. */
@@ -59,9 +59,9 @@ class Soak {
     const dataFolder = join(this.#cleanup.folderOnDisk(), 'data');
     this.#progress.say('filling a database to its cap');
     const filled = fillAlmost(dataFolder, NODE, maxBytes);
-    const tide = new Tide(this.#cleanup.folderInMemory(), this.#ways.events);
+    const load = new AlertLoad(this.#cleanup.folderInMemory(), this.#ways.events);
     const { options, place } = { options: this.#options, place: this.#place };
-    const service = await startService({ options, place, cleanup: this.#cleanup, dataFolder, sysRoot: tide.sysRoot });
+    const service = await startService({ options, place, cleanup: this.#cleanup, dataFolder, sysRoot: load.sysRoot });
     const died = this.#watchEnd(service);
     const listening = new Listening({ options, place, rest: service.rest, ways: this.#ways, onNote: (text) => this.#note(text) });
     try {
@@ -77,8 +77,8 @@ class Soak {
       const cpuBefore = meter.cpuSeconds;
       const ownBefore = process.cpuUsage();
       const stored = new StoredCount(service.rest, NODE, this.#window);
-      const tideEnd = new AbortController();
-      const turning = tide.run(tideEnd.signal);
+      const loadEnd = new AbortController();
+      const turning = load.run(loadEnd.signal);
       meter.start();
       poller.start();
       stored.start();
@@ -91,14 +91,14 @@ class Soak {
         poller,
         ways: this.#ways,
         window: this.#window,
-        tides: tide.turns,
+        turns: load.turns,
         maxBytes,
       }));
       const seconds = this.#end(begun, planned);
       await sampling.end();
       const cpuAfter = meter.cpuSeconds;
       const own = process.cpuUsage(ownBefore);
-      tideEnd.abort();
+      loadEnd.abort();
       await Promise.all([turning, poller.stop(), pause(DRAIN_SECONDS * 1000)]);
       await stored.stop();
       await stored.look();
@@ -120,7 +120,6 @@ class Soak {
         transportReason: begin.ros.reason,
         watcher: listening.watcher,
         place: this.#place.title,
-        realtime: this.#options.realtime,
         seconds,
         cutShort: seconds < planned && died.reason === null ? `interrupted after ${seconds.toFixed(0)} of ${planned.toFixed(0)} s` : null,
         died: died.reason,
@@ -137,8 +136,8 @@ class Soak {
         ...memoryRule(planned),
         database: { maxBytes, filled, oldest: [oldest, await this.#oldest(service)] },
         alerts: {
-          tides: tide.turns,
-          unanswered: tide.unanswered,
+          turns: load.turns,
+          unanswered: load.unanswered,
           byWay: {
             topic: this.#options.transport === 'off' ? null : this.#ways.topic.episodes,
             events: this.#ways.events.episodes,
@@ -153,7 +152,7 @@ class Soak {
       };
     } finally {
       this.#isAsked = true;
-      tide.close();
+      load.close();
       await listening.stop();
     }
   }

@@ -1,25 +1,26 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { worst } from '../../../harness/engine/judgement.ts';
 import type { Check } from '../../../harness/soak/check.ts';
-import { missedUnderSteal } from '../../../harness/soak/check-sampling.ts';
 import type { Findings } from '../../../harness/soak/findings.ts';
 import { peersUnavailable } from '../../../testkit/dds/peers.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { ROOT } from '../../../testkit/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
-/** The soak in its shorter form: 60,000 samples, five minutes of mostly waiting. */
+/**
+ * The soak in a short form. How many samples were taken, what memory did and how late REST was depends on what else the machine does:
+ * `npm run soak` judges that. Here holds what depends on nothing: what was sampled arrives on every channel, once, and every channel
+ * reports the same alerts.
+ */
 
-t.setTimeout(900_000);
-const isRoot = process.getuid?.() === 0;
-const skip = existsSync(join(ROOT, 'dist/main.cjs')) ? false : 'needs the built service: npm run build';
-/** Beside other suites on two cores, what is measured here must not be what these take. The unit asks for nothing of the kind. */
-const PRIORITY = isRoot && spawnSync('chrt', ['--rr', '1', 'true']).status === 0 ? ['--realtime'] : [];
+t.setTimeout(600_000);
 
 interface Document {
-  readonly verdict: string;
+  readonly verdict: 'PASS' | 'FAIL' | 'INCOMPLETE';
   readonly statement: string;
   readonly checks: readonly Check[];
   readonly findings: Findings;
@@ -33,8 +34,8 @@ interface Ended {
   readonly page: string;
 }
 
-/** Runs the program; `interruptAfterSeconds`: Ctrl-C then, counted from its first line of progress. */
-async function soak(t: Test, argv: readonly string[], interruptAfterSeconds: number | null = null): Promise<Ended> {
+/** Runs the program; with `interruptAt`, Ctrl-C once that was printed. */
+async function soak(t: Test, argv: readonly string[], interruptAt: RegExp | null = null): Promise<Ended> {
   const folder = temporaryFolder(t);
   const program = join(ROOT, 'harness/soak/main.ts');
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...argv, '--out', folder], {
@@ -43,75 +44,73 @@ async function soak(t: Test, argv: readonly string[], interruptAfterSeconds: num
   });
   t.teardown(() => child.kill('SIGTERM'));
   let [output, errors] = ['', ''];
-  let interruption: NodeJS.Timeout | null = null;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
-    if (interruptAfterSeconds === null || interruption !== null || !errors.includes('elapsed')) return;
-    interruption = setTimeout(() => child.kill('SIGINT'), interruptAfterSeconds * 1000);
   });
-  const [code] = (await once(child, 'close')) as [number | null];
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  if (interruptAt !== null) {
+    await until(`output ${interruptAt}`, () => interruptAt.test(errors) || child.exitCode !== null, { describe: () => errors });
+    child.kill('SIGINT');
+  }
+  const [code] = await closed;
   const text = (name: string): string => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '');
   return { code, output, errors, page: text('soak.md'), document: JSON.parse(text('soak.json') || '{}') as Document };
 }
 
-t.test('60,000 samples at 200 Hz', { skip }, async (t) => {
-  const { code, document, errors, output, page } = await soak(t, ['--samples', '60000', ...PRIORITY]);
+t.test('90 s at 200 Hz', async (t) => {
+  const { code, document, errors, output, page } = await soak(t, ['--samples', '18000']);
   const { checks, findings } = document;
-  // While the host of a virtual machine runs others on its processors nothing runs in it: such slots are lost, and the soak says so,
-  // but they fail no gate. Up to a tenth of them: a machine that has less than that to give measures nothing.
-  const stolen = Math.min(missedUnderSteal(findings.sampling?.stretches ?? []), 6000);
-  const failed = checks.filter(({ verdict }) => verdict !== 'PASS').map(({ check }) => check);
-  const excused = stolen > 0 ? ['sampling', 'loss-topic', 'loss-events', 'loss-stored', 'loss-peer'] : [];
-  t.same(
-    failed.filter((check) => !excused.includes(check)),
-    [],
-    `${output}\n${errors.slice(-3000)}`,
-  );
-  const verdict = failed.length === 0 ? 'PASS' : 'FAIL';
-  t.equal(code, failed.length === 0 ? 0 : 1);
-  t.equal(document.verdict, verdict, document.statement);
-  t.equal(findings.expected, 60_000);
-  t.equal(findings.place, isRoot && peersUnavailable() === false ? 'a network namespace of its own' : findings.place);
-  const ways = ['topic', 'events', 'stored', ...(peersUnavailable() === false ? ['peer'] : [])];
-  for (const way of ways) {
-    const counted = findings.counted.find((one) => one.way === way);
-    const count = counted?.count ?? 0;
-    // The edges of the window may fall between two slots.
-    t.ok(count >= 59_400 - stolen && count <= 60_001, `${way}: ${count}, ${stolen} while the host took the processors`);
-  }
-  t.ok((findings.sampling?.taken ?? 0) >= 59_000 - stolen);
-  for (const name of ['service', 'sampling', 'memory', 'files', 'sockets', 'database', 'alerts', 'rest']) {
+  const judged = worst(checks.map(({ verdict }) => verdict));
+  t.match({ code, verdict: document.verdict }, { code: { PASS: 0, FAIL: 1, INCOMPLETE: 2 }[judged], verdict: judged }, output);
+  for (const name of ['service', 'sampling', 'memory', 'files', 'sockets', 'database', 'alerts', 'rest'])
     t.ok(
       checks.some(({ check }) => check === name),
       name,
     );
-  }
-  const { byWay, tides } = findings.alerts;
-  t.ok(tides >= 10, `the temperature rose ${tides} times`);
-  const tidal = Object.entries(byWay.events ?? {}).filter(([id]) => id.includes('/temperature/'));
-  t.equal(tidal.length, tides);
-  for (const [, changes] of tidal) t.match(changes.join(', '), /^WARNING, CRITICAL, .*resolved$/);
+  t.match(findings, { died: null, cutShort: null, expected: 18_000, samplesGivenUp: 0 }, errors.slice(-3000));
+
+  await t.test('what was stored was received, each status once', async (t) => {
+    const counts = Object.fromEntries(findings.counted.map(({ count, way }) => [way, count]));
+    const stored = counts['stored'] ?? -1;
+    t.ok(stored > 0 && stored <= 18_001, `${stored} stored`);
+    t.equal(counts['events'], stored, 'by the event stream');
+    // A subscriber that does not run for longer than the service keeps statuses for it misses some, and is told so.
+    const isShort = findings.notes.some((note) => note.includes('published and never delivered'));
+    if (isShort) t.ok((counts['topic'] ?? -1) <= stored, findings.notes.join('\n'));
+    else t.equal(counts['topic'], stored, 'on the topic');
+    if (peersUnavailable() === false) t.ok((counts['peer'] ?? -1) > 0 && (counts['peer'] ?? 0) <= stored, 'by the independent subscriber');
+  });
+
+  await t.test('every channel reports the same alerts', async (t) => {
+    const { byWay, turns } = findings.alerts;
+    t.ok(turns >= 1, `the temperature rose ${turns} times`);
+    const episodes = Object.entries(byWay.events ?? {}).filter(([id]) => id.includes('/temperature/'));
+    t.ok(episodes.length >= 1);
+    for (const [, changes] of episodes) t.match(changes.join(', '), /^WARNING, CRITICAL, .*resolved$/);
+    t.same(byWay.topic, byWay.events, 'the topic');
+    t.same(byWay.rest, byWay.events, '/alerts');
+    if (peersUnavailable() === false) t.same(byWay.peer, byWay.events, 'the independent subscriber');
+  });
+
   t.ok(
-    findings.rest.every(({ asked }) => asked >= 2) && findings.rest.filter(({ asked }) => asked >= 20).length >= 11,
-    'every endpoint was asked all the time',
+    findings.rest.every(({ asked, failed }) => asked - failed >= 1),
+    'every endpoint answered',
   );
-  t.ok((findings.cpuSeconds ?? 0) > 0);
-  t.match(page, `# edge-health soak: ${verdict}`);
+  t.match(page, `# edge-health soak: ${judged}`);
   t.match(page, findings.machine.cpu, 'the machine is named');
-  t.match(page, /left out: the first 1 min 30 s; medians of 30 s/, 'so is how memory was judged');
   t.match(errors, /elapsed, \d:\d\d left \| topic [\d.]+ % \| events/);
 });
 
-t.test('off the graph, and ended early: what there is', { skip }, async (t) => {
-  const { code, document, errors, output, page } = await soak(t, ['--samples', '36000', '--transport', 'off', ...PRIORITY], 20);
+t.test('off the graph, and ended early: what there is', async (t) => {
+  const { code, document, errors, output, page } = await soak(t, ['--samples', '36000', '--transport', 'off'], /elapsed/);
   t.ok(code === 2 || code === 1, `${code}: ${output}\n${errors.slice(-3000)}`);
   t.equal(document.verdict, code === 2 ? 'INCOMPLETE' : 'FAIL', document.statement);
   const { counted, cutShort, expected, alerts } = document.findings;
   t.match(cutShort, /^interrupted after \d+ of 180 s$/);
-  t.ok(expected >= 15 * 200 && expected < 100 * 200, `${expected} slots`);
+  t.ok(expected < 36_000, `${expected} samples`);
   t.same(
     counted.filter(({ count }) => count !== null).map(({ way }) => way),
     ['events', 'stored'],
@@ -121,7 +120,7 @@ t.test('off the graph, and ended early: what there is', { skip }, async (t) => {
   t.match(page, 'interrupted after');
 });
 
-t.test('where it cannot run, and what was typed wrong', { skip }, async (t) => {
+t.test('where it cannot run, and what was typed wrong', async (t) => {
   const refused = await soak(t, ['--samples', '36000', '--transport', 'rclnodejs']);
   // With a sourced and prepared ROS 2 it could.
   if (refused.code === 69) t.match(refused.errors, /soak: the service is not on the graph by rclnodejs, but off: /);

@@ -6,13 +6,13 @@ import type { Way } from './way.ts';
 const CELSIUS = { cool: 45, warm: 75, hot: 90 } as const;
 export const THRESHOLD = { warning: 70, critical: 85 };
 /** An answer of the service takes a second or two (alerts.raise_after_seconds, alerts.clear_after_seconds). */
-const PATIENCE_SECONDS = 30;
+const ANSWER_SECONDS = 30;
 const REST_SECONDS = 3;
 const LOOK_MS = 50;
 const METRIC = '/temperature/';
 
 /** A thermal zone whose temperature rises and falls: a steady cause of real alerts. A sysfs tree of its own, for `edge-health run --sys`. */
-export class Tide {
+export class AlertLoad {
   readonly sysRoot: string;
   readonly #file: number;
   readonly #way: Way;
@@ -67,10 +67,10 @@ export class Tide {
   }
 
   async #until(what: string, holds: () => boolean): Promise<boolean> {
-    const deadline = performance.now() + PATIENCE_SECONDS * 1000;
+    const deadline = performance.now() + ANSWER_SECONDS * 1000;
     while (!holds()) {
       if (performance.now() > deadline) {
-        this.#unanswered.push(`turn ${this.#turns}: not ${what} within ${PATIENCE_SECONDS} s`);
+        this.#unanswered.push(`turn ${this.#turns}: not ${what} within ${ANSWER_SECONDS} s`);
         return false;
       }
       await pause(LOOK_MS);

@@ -3,13 +3,12 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from '../../testkit/service.ts';
-import { pause } from './statistics.ts';
+import { ROOT } from './service.ts';
 
 const TMPFS_MAGIC = 0x01021994;
-const PATIENCE_SECONDS = 10;
+const TIMEOUT_SECONDS = 10;
 
-/** Everything that a benchmark started or made; `end` ends and removes it, and nothing else. */
+/** Everything that a benchmark or the soak started or made; `end` ends and removes it, and nothing else. */
 export class Cleanup {
   readonly #children: ChildProcess[] = [];
   readonly #folders: string[] = [];
@@ -56,8 +55,7 @@ export async function endProcess(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
-  const patience = new AbortController();
-  await Promise.race([exited, pause(PATIENCE_SECONDS).then(() => patience.signal.aborted || child.kill('SIGKILL'))]);
-  patience.abort();
+  const killing = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_SECONDS * 1000);
   await exited;
+  clearTimeout(killing);
 }
