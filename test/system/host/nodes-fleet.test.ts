@@ -1,8 +1,8 @@
 import t from 'tap';
-import { Cleanup } from '../../../testkit/cleanup.ts';
 import { RobotHost } from '../../../bench/support/fleet-robots.ts';
 import type { Aggregate } from '../../../src/core/ports.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
+import { Cleanup } from '../../../testkit/cleanup.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { temporaryFolder } from '../../../testkit/service.ts';
