@@ -1,11 +1,11 @@
 /** /health at 1,000 requests a second, against node_exporter's smallest page. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { ProcessMeter } from '../testkit/process-meter.ts';
 import type { RateReport } from './clients/constant-rate.ts';
 import { fetchJson } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
-import { ProcessMeter } from './support/process-meter.ts';
 import { benchmark } from './support/program.ts';
 import { startNodeExporter } from './support/rivals.ts';
 import { sysTree } from './support/sensor-tree.ts';

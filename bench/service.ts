@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Cleanup } from '../testkit/cleanup.ts';
+import { type Memory, ProcessMeter } from '../testkit/process-meter.ts';
 import { fetchJson, fetchTimed, keptConnection } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome, Row } from './support/outcome.ts';
-import { type Memory, ProcessMeter } from './support/process-meter.ts';
 import { benchmark } from './support/program.ts';
 import { SAME_METRICS, startCollectd, startNodeExporter } from './support/rivals.ts';
 import { sysTree } from './support/sensor-tree.ts';

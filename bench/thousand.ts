@@ -1,8 +1,9 @@
 /** What 1,000 samples a second cost, the highest frequency that can be configured. */
+
+import { ProcessMeter } from '../testkit/process-meter.ts';
 import { fetchJson } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
-import { ProcessMeter } from './support/process-meter.ts';
 import { benchmark } from './support/program.ts';
 import { sysTree } from './support/sensor-tree.ts';
 import { pause } from './support/statistics.ts';

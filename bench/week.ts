@@ -5,13 +5,13 @@ import { METRICS } from '../src/core/metrics.ts';
 import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
 import type { AggregateDocument } from '../src/http/api/schema.ts';
 import { endProcess } from '../testkit/cleanup.ts';
+import { fillDataFolder, fillPlainTable } from '../testkit/week-store.ts';
 import { type Answer, fetchJson, fetchTimed, keptConnection } from './support/http.ts';
 import { type Server, startService } from './support/ours.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { type PlainAggregate, plainAggregate, plainMinutes, plainSamples } from './support/plain-queries.ts';
 import { benchmark, type Context } from './support/program.ts';
 import { median, worst } from './support/statistics.ts';
-import { fillDataFolder, fillPlainTable } from './support/week-store.ts';
 
 const WEEK_HOURS = 168;
 const PAGE_ROWS = 10_000;

@@ -100,6 +100,27 @@ t.test('imports go one way', async (t) => {
   t.pass('no import against the plan');
 });
 
+t.test('only tests import the test kit', async (t) => {
+  const pages = globSync('dashboard/src/**/*.{ts,tsx}', { cwd: ROOT }).filter((file) => !/\.test\.ts$/.test(file));
+  t.ok(pages.length > 10, `${pages.length} files of the dashboard`);
+  // The soak is itself a test, which no package contains.
+  const users = [...imports, ...pages.flatMap(importsOf)].filter(
+    (entry) => entry.target.startsWith('.') && /^testkit\//.test(resolved(entry)),
+  );
+  t.same(
+    users.filter(({ file }) => !file.startsWith('harness/soak/')),
+    [],
+  );
+  const kit = globSync('testkit/**/*.ts', { cwd: ROOT })
+    .flatMap(importsOf)
+    .map((entry) => (entry.target.startsWith('.') ? resolved(entry) : ''));
+  t.same(
+    kit.filter((target) => /^(test|bench)\//.test(target)),
+    [],
+    'and it imports no test',
+  );
+});
+
 t.test('core knows nothing but itself', async (t) => {
   const foreign = imports.filter(({ file, target }) => room(file) === 'core' && !target.startsWith('.'));
   t.same(foreign, []);

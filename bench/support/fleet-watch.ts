@@ -1,6 +1,6 @@
 import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { ProcessMeter } from '../../testkit/process-meter.ts';
 import type { FleetAppliance, Wire } from './fleet-appliance.ts';
-import { ProcessMeter } from './process-meter.ts';
 import { pause } from './statistics.ts';
 
 /** Octets and packets a second. */

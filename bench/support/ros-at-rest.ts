@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import { type Host, Network } from '../../testkit/network/network.ts';
+import { ProcessMeter } from '../../testkit/process-meter.ts';
 import type { PublisherOptions } from '../clients/ros-publisher.ts';
-import { ProcessMeter } from './process-meter.ts';
 import type { RosInstallation } from './ros-installation.ts';
 import { Publisher, startServiceIn } from './ros-processes.ts';
 import { latencies } from './ros-stream.ts';

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { fillDataFolder } from '../../bench/support/week-store.ts';
 import { backupLogs } from '../../ops/backup_logs.ts';
 import type { Given, OpsContext, Outcome } from '../../ops/program.ts';
 import { restoreBackup } from '../../ops/restore_backup.ts';
@@ -10,6 +9,7 @@ import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
 import { ROOT } from '../service.ts';
+import { fillDataFolder } from '../week-store.ts';
 
 /** Of the result of backup_logs, what tests look at. */
 export interface BackupDocument {
