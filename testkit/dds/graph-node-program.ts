@@ -15,6 +15,9 @@ function tell<Kind extends keyof NodeEvents>(event: Kind, what: NodeEvents[Kind]
   process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...what })}\n`);
 }
 
+const heldAnswers: (() => void)[] = [];
+let streamTimers: NodeJS.Timeout[] = [];
+
 const transport = new EmbeddedTransport({
   place: { domainId: options.domainId ?? 0, discoveryRange: options.discoveryRange ?? 'SUBNET', staticPeers: options.staticPeers ?? [] },
   names: {
@@ -38,6 +41,7 @@ const transport = new EmbeddedTransport({
     onAlert: (alert) => tell('alert', { alert }),
     onSafeShutdown: async (call, caller) => {
       tell('call', { call, caller });
+      if (options.holdsAnswers) await new Promise<void>((answer) => heldAnswers.push(answer));
       if (options.answerAfterMs) await new Promise((later) => setTimeout(later, options.answerAfterMs));
       // The answer says whom it is for, so that one that went astray can be told.
       return { success: call.timeout > 0, message: `${call.reason} for ${call.requested_by}` };
@@ -71,7 +75,11 @@ function stream({ hz, count, id = 0, nodeName = options.localNode ?? 'health_mon
     tell('published', { id, number });
     if (number === count) return;
     due = Math.max(due + 1000 / hz, performance.now());
-    setTimeout(next, due - performance.now());
+    const timer = setTimeout(() => {
+      streamTimers = streamTimers.filter((other) => other !== timer);
+      next();
+    }, due - performance.now());
+    streamTimers.push(timer);
   };
   next();
 }
@@ -86,6 +94,12 @@ async function obey(command: NodeCommand): Promise<void> {
       return transport.publishShutdown(command.progress);
     case 'stream':
       return stream(command.stream);
+    case 'end streams':
+      for (const timer of streamTimers.splice(0)) clearTimeout(timer);
+      return;
+    case 'answer calls':
+      for (const answer of heldAnswers.splice(0)) answer();
+      return;
     case 'details': {
       if (command.collect) globalThis.gc?.();
       const { rss, heapUsed, external } = process.memoryUsage();

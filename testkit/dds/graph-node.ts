@@ -20,8 +20,10 @@ export interface NodeOptions {
   readonly gather?: boolean;
   /** How long others keep it without a datagram from it; as the service by default. */
   readonly leaseSeconds?: number;
-  /** How long it thinks about a call of /safe_shutdown. */
+  /** How long it waits before it answers a call of /safe_shutdown. */
   readonly answerAfterMs?: number;
+  /** It answers calls only when `answerCalls` tells it to. */
+  readonly holdsAnswers?: boolean;
 }
 
 /** What the node does when told; see testkit/dds/graph-node-program.ts. */
@@ -30,6 +32,8 @@ export type NodeCommand =
   | { readonly do: 'alert'; readonly alert: Alert }
   | { readonly do: 'shutdown'; readonly progress: ShutdownProgress }
   | { readonly do: 'stream'; readonly stream: NodeStream }
+  | { readonly do: 'end streams' }
+  | { readonly do: 'answer calls' }
   | { readonly do: 'details'; readonly collect: boolean }
   | { readonly do: 'stop' };
 
@@ -60,7 +64,7 @@ export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = ToldEv
 /** A process of its own in a host, with the embedded transport in it and nothing else. It ends when this process does. */
 export class GraphNode extends EventProcess<NodeEvents> {
   private constructor(process: ChildProcess) {
-    super(process, 'graph node', 30);
+    super(process, 'graph node', 120);
     // One that has ended takes no commands; that it has, `ended` tells.
     process.stdin?.on('error', () => {});
   }
@@ -73,7 +77,7 @@ export class GraphNode extends EventProcess<NodeEvents> {
       env: { ...process.env, NODE_OPTIONS: '' },
     });
     const node = new GraphNode(child);
-    await node.waitFor('ready', () => true, 60);
+    await node.waitFor('ready');
     return node;
   }
 
@@ -98,16 +102,33 @@ export class GraphNode extends EventProcess<NodeEvents> {
     this.tell({ do: 'stream', stream });
   }
 
+  /** Ends all streams; the number of the last status of the first one. */
+  async endStreams(): Promise<number> {
+    this.tell({ do: 'end streams' });
+    return this.lastPublished();
+  }
+
+  /** The number of the stream's last status so far; 0: none. Nothing that was published before the question is left out. */
+  async lastPublished(stream = 0): Promise<number> {
+    await this.details();
+    return this.all('published').findLast(({ id }) => id === stream)?.number ?? 0;
+  }
+
+  /** Answers the calls that wait for it, of a node that holds its answers. */
+  answerCalls(): void {
+    this.tell({ do: 'answer calls' });
+  }
+
   /** As they are now; `collect`: after a garbage collection, so that memory means what is in use. */
   async details({ collect = false } = {}): Promise<NodeEvent<'details'>> {
     const before = this.all('details').length;
     this.tell({ do: 'details', collect });
-    const found = await this.waitForCount('details', before + 1, () => true, 60);
+    const found = await this.waitForCount('details', before + 1);
     return found[before] as NodeEvent<'details'>;
   }
 
   /** Waits until the details are as wanted; throws with the last ones when they are not in time. */
-  async detailsUntil(satisfied: (details: NodeEvent<'details'>) => boolean, seconds = 30): Promise<NodeEvent<'details'>> {
+  async detailsUntil(satisfied: (details: NodeEvent<'details'>) => boolean, seconds = 120): Promise<NodeEvent<'details'>> {
     const deadline = Date.now() + seconds * 1000;
     for (;;) {
       const details = await this.details();

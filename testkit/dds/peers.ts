@@ -107,7 +107,7 @@ export type PeerEvent<Kind extends keyof PeerEvents = keyof PeerEvents> = ToldEv
 /** A program on a DDS implementation that is not ours, running in a host. See `peer-cyclone --help` for the options. */
 export class Peer extends EventProcess<PeerEvents> {
   private constructor(process: ChildProcess, title: string) {
-    super(process, title, 10);
+    super(process, title, 120);
   }
 
   /** Builds the peers if need be, and starts one on the host's addresses or on those given; on none: as the implementation chooses. */

@@ -59,7 +59,7 @@ export class HostService {
       throw new Error(`the service ended:\n${log}`);
     });
     early.catch(() => undefined);
-    await Promise.race([service.until(() => log.includes('dashboard:'), 30), early]);
+    await Promise.race([service.until(() => log.includes('dashboard:'), 120), early]);
     return service;
   }
 
@@ -79,7 +79,7 @@ export class HostService {
   }
 
   /** Asks until the answer satisfies; throws with the last answer and the log otherwise. */
-  async untilGet<T>(path: string, satisfied: (body: T) => boolean, seconds = 30): Promise<T> {
+  async untilGet<T>(path: string, satisfied: (body: T) => boolean, seconds = 120): Promise<T> {
     let last: T | undefined;
     await this.until(async () => {
       last = await this.get<T>(path);

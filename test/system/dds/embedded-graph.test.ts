@@ -10,7 +10,7 @@ import { ROOT } from '../../../testkit/service.ts';
 /** What discovery and the graph of nodes show of the embedded transport to programs on Cyclone DDS and on Fast DDS. */
 
 t.jobs = 3;
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 const skip = peersUnavailable();
 
 /** As Jazzy's own generator computes them. */
@@ -40,7 +40,7 @@ const READERS = [
 /** rmw_cyclonedds tells which endpoints are of one service by it. */
 const SERVICE_ID = /^serviceid=[0-9a-f]{1,2}(\.[0-9a-f]{1,2}){15};/;
 /** Under load a discovery may take its time; nothing here is judged by it. */
-const PATIENCE_SECONDS = 60;
+const PATIENCE_SECONDS = 120;
 
 function lonelyHost(t: Test): Host {
   const network = new Network();
@@ -59,7 +59,8 @@ for (const vendor of VENDORS) {
     const host = lonelyHost(t);
     const watcher = await Peer.start(host, vendor, 'discovery');
     await watcher.waitFor('reader', () => true, PATIENCE_SECONDS);
-    const node = await GraphNode.start(host);
+    // Fast DDS tells a goodbye from a lease that ended; with Cyclone DDS it is one if the lease is longer than the test may take.
+    const node = await GraphNode.start(host, vendor === 'fastdds' ? {} : { leaseSeconds: 1000 });
     await watcher.waitForCount('endpoint', WRITERS.length + READERS.length, () => true, PATIENCE_SECONDS);
     const participant = await watcher.waitFor('participant');
     t.equal(participant.user_data, 'enclave=/;');
@@ -91,12 +92,9 @@ for (const vendor of VENDORS) {
     const subscriber = await Peer.start(host, vendor, 'subscribe', ['--topic', '/health_status']);
     node.publishHealth(HEALTH);
     await subscriber.waitFor('sample', () => true, PATIENCE_SECONDS);
-    const left = Date.now();
     t.equal(await node.stop(), 0);
     const gone = await watcher.waitFor('participant_gone', ({ guid }) => guid === participant.guid);
-    const unmatched = await subscriber.waitFor('unmatched');
-    // It announces a lease of 20 s: this is a goodbye that was understood.
-    for (const { wall_ms } of [gone, unmatched]) t.ok(wall_ms - left < 5000, `gone after ${Math.round(wall_ms - left)} ms`);
+    await subscriber.waitFor('unmatched');
     if (vendor === 'fastdds') t.equal(gone.how, 'goodbye');
     await watcher.waitForCount('endpoint_gone', WRITERS.length + READERS.length);
   });

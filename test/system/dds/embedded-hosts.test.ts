@@ -1,17 +1,19 @@
 import t, { type Test } from 'tap';
 import { GraphNode, type NodeOptions } from '../../../testkit/dds/graph-node.ts';
 import { Peer, peersUnavailable, VENDORS, type Vendor } from '../../../testkit/dds/peers.ts';
-import { arrivalsAt, numberOf, range, reached, spread, wait } from '../../../testkit/dds/streams.ts';
+import { arrivalsAt, numberOf, range, reached, spread } from '../../../testkit/dds/streams.ts';
 import { type Host, type Interface, Network } from '../../../testkit/network/network.ts';
 
-/** Several hosts, and several participants on one: who finds whom, and who does not. */
+/** Several hosts, and several participants on one: which find each other, and which do not. */
 
-t.jobs = 7;
-t.setTimeout(240_000);
+t.jobs = 3;
+t.setTimeout(600_000);
 const skip = peersUnavailable();
-const PATIENCE_SECONDS = 60;
-/** Of our own participants. Cyclone DDS announces 10 s, Fast DDS 20 s. */
-const LEASE_SECONDS = 20;
+const PATIENCE_SECONDS = 120;
+/** Of nodes and peers where a test waits for leases to end; otherwise each has its own (10 s, 20 s). */
+const LEASE_SECONDS = 6;
+const SHORT_LEASE = ['--lease', String(LEASE_SECONDS)];
+const HZ = 2;
 
 function network(t: Test): Network {
   const made = new Network();
@@ -22,89 +24,94 @@ function network(t: Test): Network {
 const subscribe = (host: Host, vendor: Vendor, ...options: readonly string[]): Promise<Peer> =>
   Peer.start(host, vendor, 'subscribe', ['--topic', '/health_status', ...options]);
 
-const publish = (host: Host, vendor: Vendor, name: string, ...options: readonly string[]): Promise<Peer> => {
+/** A node or a peer that publishes numbered statuses under its name. */
+interface Publisher {
+  readonly name: string;
+  /** The number of its last status so far. */
+  last(): Promise<number>;
+}
+
+async function publish(host: Host, vendor: Vendor, name: string, ...options: readonly string[]): Promise<Publisher> {
   const fields = [`node_name=${name}`, 'status=OK', 'timestamp=2026-03-04T05:06:07.089Z'].flatMap((field) => ['--set', field]);
-  return Peer.start(host, vendor, 'publish', ['--topic', '/health_status', '--hz', '2', ...fields, ...options]);
-};
+  const counted = ['--hz', String(HZ), '--sequence', 'cpu_percent'];
+  const peer = await Peer.start(host, vendor, 'publish', ['--topic', '/health_status', ...counted, ...fields, ...options]);
+  return { name, last: async () => peer.all('written').at(-1)?.number ?? 0 };
+}
+
+interface Monitor extends Publisher {
+  readonly node: GraphNode;
+}
 
 /** A node that publishes under its name. */
-async function monitor(host: Host, localNode: string, options: NodeOptions = {}): Promise<GraphNode> {
-  const node = await GraphNode.start(host, { localNode, ...options });
-  node.stream({ hz: 2, count: 0 });
-  return node;
+async function monitor(host: Host, name: string, options: NodeOptions = {}): Promise<Monitor> {
+  const node = await GraphNode.start(host, { localNode: name, ...options });
+  node.stream({ hz: HZ, count: 0 });
+  return { name, node, last: () => node.lastPublished() };
 }
 
-/** Resolves when a peer has a new status of this node. */
-async function hears(peer: Peer, name: string, seconds = PATIENCE_SECONDS): Promise<void> {
-  const since = Date.now();
-  await peer.waitFor('sample', ({ data, source_ms }) => data['node_name'] === name && source_ms > since, seconds);
+/** Resolves when a peer has a status that is published from now on. */
+async function reachesPeer({ name, last }: Publisher, peer: Peer): Promise<void> {
+  const since = await last();
+  await peer.waitFor('sample', (sample) => sample.data['node_name'] === name && numberOf(sample) > since, PATIENCE_SECONDS);
 }
 
-/** The same for one of our own; what it hears is new because nothing is delivered twice. */
-async function gathers(node: GraphNode, name: string, seconds = PATIENCE_SECONDS): Promise<void> {
-  const since = Date.now();
-  await node.waitFor('health', ({ status, wall_ms }) => status.node_name === name && wall_ms > since, seconds);
+/** The same for a node. */
+async function reachesNode({ name, last }: Publisher, { node }: Monitor): Promise<void> {
+  const since = await last();
+  await node.waitFor('health', ({ status }) => status.node_name === name && (status.cpu_percent ?? 0) > since, PATIENCE_SECONDS);
 }
 
-t.test('four hosts: everybody sees everybody, also one that went without a word and came back', { skip }, async (t) => {
+/** Resolves when a node has published for so long: time in which something else may happen, or must not. */
+async function publishesFor(seconds: number, { node }: Monitor): Promise<void> {
+  const since = await node.lastPublished();
+  await node.waitFor('published', ({ number }) => number >= since + seconds * HZ, PATIENCE_SECONDS);
+}
+
+t.test('four hosts: all see each other, also one that was killed and came back', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const hosts = [1, 2, 3, 4].map(() => made.host());
   const interfaces = hosts.map((host): Interface => segment.attach(host));
-  const nodes = await Promise.all(hosts.map((host, i) => monitor(host, `host${i}`)));
-  const peers = await Promise.all(hosts.map((host, i) => subscribe(host, VENDORS[i % 2] as Vendor)));
-  const everybody = async (): Promise<void> => {
-    for (const [i, node] of nodes.entries()) {
-      await Promise.all(peers.map((peer) => hears(peer, `host${i}`)));
-      await Promise.all(nodes.filter((other) => other !== node).map((other) => gathers(other, `host${i}`)));
+  const start = (i: number): Promise<Monitor> => monitor(hosts[i] as Host, `host${i}`, { leaseSeconds: LEASE_SECONDS });
+  const nodes = await Promise.all(hosts.map((_, i) => start(i)));
+  const peers = await Promise.all(hosts.map((host, i) => subscribe(host, VENDORS[i % 2] as Vendor, ...SHORT_LEASE)));
+  const all = async (): Promise<void> => {
+    for (const node of nodes) {
+      await Promise.all(peers.map((peer) => reachesPeer(node, peer)));
+      await Promise.all(nodes.filter((other) => other !== node).map((other) => reachesNode(node, other)));
     }
     // The other three nodes, and the four peers.
-    for (const node of nodes) await node.detailsUntil((details) => details.peers === 7 && details.subscribers === 7, PATIENCE_SECONDS);
+    for (const { node } of nodes) await node.detailsUntil((details) => details.peers === 7 && details.subscribers === 7, PATIENCE_SECONDS);
   };
-  await everybody();
+  await all();
 
-  const killed = Date.now();
-  await nodes[3]?.kill();
-  for (const node of nodes.slice(0, 3)) {
-    const { wall_ms } = await node.detailsUntil(({ peers: left }) => left === 6, PATIENCE_SECONDS);
-    t.comment(`a node that was killed is missed after ${((wall_ms - killed) / 1000).toFixed(1)} s`);
-    t.ok(wall_ms - killed < (LEASE_SECONDS + 10) * 1000);
-  }
-  nodes[3] = await monitor(hosts[3] as Host, 'host3');
-  await everybody();
+  await nodes[3]?.node.kill();
+  for (const { node } of nodes.slice(0, 3)) await node.detailsUntil(({ peers: left }) => left === 6, PATIENCE_SECONDS);
+  nodes[3] = await start(3);
+  await all();
   t.pass('it came back');
 
-  // Its peer says 10 s or 20 s, the node 20 s.
-  const cut = Date.now();
   interfaces[2]?.down();
-  for (const node of [nodes[0], nodes[1], nodes[3]]) {
-    const { wall_ms } = await (node as GraphNode).detailsUntil(({ peers: left }) => left === 5, PATIENCE_SECONDS);
-    t.comment(`a host that was cut off is missed after ${((wall_ms - cut) / 1000).toFixed(1)} s`);
-    t.ok(wall_ms - cut < (LEASE_SECONDS + 10) * 1000);
-  }
+  for (const i of [0, 1, 3]) await nodes[i]?.node.detailsUntil(({ peers: left }) => left === 5, PATIENCE_SECONDS);
   interfaces[2]?.up();
-  const up = Date.now();
-  await everybody();
-  t.comment(`everybody sees it again after ${((Date.now() - up) / 1000).toFixed(1)} s`);
+  await all();
+  t.pass('so did a host that was cut off');
 });
 
-t.test('peers notice by the lease that a node went without a word', { skip }, async (t) => {
+t.test('peers notice by the lease that a node is gone that did not say goodbye', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const [brain, others] = [made.host(), made.host()];
   segment.attach(brain);
   segment.attach(others);
-  const node = await monitor(brain, 'brain');
+  const { node } = await monitor(brain, 'brain', { leaseSeconds: LEASE_SECONDS });
   const watchers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
   const isOurs = ({ topic }: { readonly topic: string }): boolean => topic === 'rt/diagnostics';
   const [found] = await Promise.all(watchers.map((watcher) => watcher.waitFor('endpoint', isOurs, PATIENCE_SECONDS)));
-  const killed = Date.now();
+  for (const watcher of watchers) t.same(watcher.all('participant_gone'), []);
   await node.kill();
   for (const [index, watcher] of watchers.entries()) {
-    const gone = await watcher.waitFor('participant_gone', ({ guid }) => guid === found?.participant, LEASE_SECONDS + 30);
-    const after = (gone.wall_ms - killed) / 1000;
-    t.comment(`${VENDORS[index]}: missed after ${after.toFixed(1)} s`);
-    t.ok(after > LEASE_SECONDS - 5 && after < LEASE_SECONDS + 15);
+    const gone = await watcher.waitFor('participant_gone', ({ guid }) => guid === found?.participant, PATIENCE_SECONDS);
     if (VENDORS[index] === 'fastdds') t.equal(gone.how, 'lease');
   }
 });
@@ -117,24 +124,23 @@ t.test('hosts that are gone do not hold up what goes to the others', { skip }, a
   segment.attach(arm);
   const cut = legs.map((leg) => segment.attach(leg));
   const stay = await Promise.all(VENDORS.map((vendor) => subscribe(arm, vendor)));
-  const go = await Promise.all(legs.flatMap((leg) => VENDORS.map((vendor) => subscribe(leg, vendor))));
+  const go = await Promise.all(legs.flatMap((leg) => VENDORS.map((vendor) => subscribe(leg, vendor, ...SHORT_LEASE))));
   const node = await GraphNode.start(brain);
   await node.detailsUntil(({ subscribers }) => subscribers === stay.length + go.length, PATIENCE_SECONDS);
   // The kernel keeps what it cannot deliver, for seconds and until a socket is full. Here it notices soon that it cannot.
   const neighbours = '/proc/sys/net/ipv4/neigh/eth0';
   brain.exec('sh', '-c', `echo 1000 > ${neighbours}/base_reachable_time_ms; echo 1 > ${neighbours}/delay_first_probe_time`);
-  const count = 100 * (LEASE_SECONDS + 5);
-  node.stream({ hz: 100, count });
-  await wait(2);
+  node.stream({ hz: 50, count: 0 });
+  await node.waitFor('published', ({ number }) => number === 50, PATIENCE_SECONDS);
   for (const one of cut) one.down();
-  await node.waitFor('published', ({ number }) => number === count, PATIENCE_SECONDS + LEASE_SECONDS);
+  await node.detailsUntil(({ peers }) => peers === stay.length, PATIENCE_SECONDS);
+  const count = await node.endStreams();
   for (const [index, peer] of stay.entries()) {
     await reached(peer, count, PATIENCE_SECONDS);
     const arrivals = arrivalsAt(peer);
-    t.same(arrivals.map(numberOf), range(1, count), `${VENDORS[index]}: everything, in order`);
+    t.same(arrivals.map(numberOf), range(1, count), `${VENDORS[index]}: all ${count}, in order, until the others were given up`);
     t.comment(`${VENDORS[index]}: ${spread(arrivals.map(({ latency_ms }) => latency_ms))}`);
   }
-  t.equal((await node.details()).peers, stay.length, 'and the others are given up');
 });
 
 t.test('static peers on a network that passes no multicast', { skip }, async (t) => {
@@ -144,35 +150,37 @@ t.test('static peers on a network that passes no multicast', { skip }, async (t)
   const here = segment.attach(brain);
   const there = segment.attach(arm);
   segment.attach(stranger);
-  // Those who name the node's host, and those whom it finds because it names theirs.
-  const node = await monitor(brain, 'brain', { staticPeers: [there.address, 'no-such-host.invalid'] });
-  const other = await monitor(arm, 'arm');
-  const lost = await monitor(stranger, 'stranger');
+  const leaseSeconds = LEASE_SECONDS;
+  // Those that name the node's host, and those that it finds because it names theirs.
+  const node = await monitor(brain, 'brain', { leaseSeconds, staticPeers: [there.address, 'no-such-host.invalid'] });
+  const other = await monitor(arm, 'arm', { leaseSeconds });
+  const lost = await monitor(stranger, 'stranger', { leaseSeconds });
   const alone = await subscribe(stranger, 'cyclone');
-  const unicast = ['--no-multicast', '--peer', here.address];
+  const unicast = ['--no-multicast', '--peer', here.address, ...SHORT_LEASE];
   const peers = await Promise.all([
     ...VENDORS.map((vendor) => subscribe(arm, vendor, ...unicast)),
-    subscribe(arm, 'fastdds'),
-    subscribe(arm, 'cyclone', '--peer', there.address),
+    subscribe(arm, 'fastdds', ...SHORT_LEASE),
+    subscribe(arm, 'cyclone', '--peer', there.address, ...SHORT_LEASE),
   ]);
   const publishers = await Promise.all(VENDORS.map((vendor) => publish(arm, vendor, `from-${vendor}`, ...unicast)));
-  await Promise.all([gathers(node, 'arm'), gathers(other, 'brain'), ...peers.map((peer) => hears(peer, 'brain'))]);
-  await Promise.all(VENDORS.map((vendor) => gathers(node, `from-${vendor}`)));
+  const all = async (): Promise<void> => {
+    await Promise.all([reachesNode(other, node), reachesNode(node, other), ...peers.map((peer) => reachesPeer(node, peer))]);
+    await Promise.all(publishers.map((publisher) => reachesNode(publisher, node)));
+  };
+  await all();
   // It stays so, beyond every lease.
-  await wait(LEASE_SECONDS + 5);
-  await Promise.all([gathers(node, 'arm'), gathers(other, 'brain'), ...peers.map((peer) => hears(peer, 'brain'))]);
-  await Promise.all(VENDORS.map((vendor) => gathers(node, `from-${vendor}`)));
-  t.equal((await node.details()).peers, 1 + peers.length + publishers.length);
-  const heardByStranger = (await lost.details()).peers;
-  t.equal(heardByStranger, 1, 'a host that nobody names sees its own participants alone');
+  await publishesFor(LEASE_SECONDS + 2, node);
+  await all();
+  await node.node.detailsUntil(({ peers: found }) => found === 1 + peers.length + publishers.length, PATIENCE_SECONDS);
+  t.equal((await lost.node.details()).peers, 1, 'a host that nobody names sees its own participants alone');
   t.same(new Set(alone.all('sample').map(({ data }) => data['node_name'])), new Set(['stranger']));
   t.match(
-    node.all('log').find(({ level }) => level === 'warning'),
+    node.node.all('log').find(({ level }) => level === 'warning'),
     { message: 'a static peer cannot be resolved', fields: { peer: 'no-such-host.invalid' } },
   );
 });
 
-t.test('LOCALHOST: everybody on this host, nobody on another', { skip }, async (t) => {
+t.test('LOCALHOST: all participants on this host, none on another', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const [brain, others] = [made.host(), made.host()];
@@ -181,28 +189,30 @@ t.test('LOCALHOST: everybody on this host, nobody on another', { skip }, async (
   // Of its own accord it would now and then look for a router.
   brain.exec('sh', '-c', 'echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 || true');
   const sent = (): number => Number(brain.exec('cat', '/sys/class/net/eth0/statistics/tx_packets'));
-  const node = await monitor(brain, 'brain', { discoveryRange: 'LOCALHOST' });
-  const second = await monitor(brain, 'second', { discoveryRange: 'LOCALHOST' });
+  // With this lease they announce themselves every second.
+  const options = { discoveryRange: 'LOCALHOST', leaseSeconds: LEASE_SECONDS } as const;
+  const node = await monitor(brain, 'brain', options);
+  const second = await monitor(brain, 'second', options);
   const local = ['--address', '127.0.0.1', '--peer', '127.0.0.1', '--no-multicast'];
   const peers = await Promise.all(VENDORS.map((vendor) => subscribe(brain, vendor, ...local)));
-  await Promise.all(VENDORS.map((vendor) => publish(brain, vendor, `from-${vendor}`, ...local)));
-  await Promise.all([gathers(node, 'second'), gathers(second, 'brain')]);
-  await Promise.all(VENDORS.flatMap((vendor) => [gathers(node, `from-${vendor}`), gathers(second, `from-${vendor}`)]));
-  await Promise.all(peers.flatMap((peer) => [hears(peer, 'brain'), hears(peer, 'second')]));
+  const publishers = await Promise.all(VENDORS.map((vendor) => publish(brain, vendor, `from-${vendor}`, ...local)));
+  await Promise.all([reachesNode(second, node), reachesNode(node, second)]);
+  await Promise.all(publishers.flatMap((publisher) => [reachesNode(publisher, node), reachesNode(publisher, second)]));
+  await Promise.all(peers.flatMap((peer) => [reachesPeer(node, peer), reachesPeer(second, peer)]));
   const before = sent();
-  await wait(7);
+  await publishesFor(4, node);
   t.equal(sent(), before, 'nothing leaves the host');
 
   const watchers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
-  await Promise.all(VENDORS.map((vendor) => publish(others, vendor, 'stranger')));
-  const far = await monitor(others, 'far');
+  const strangers = await Promise.all(VENDORS.map((vendor) => publish(others, vendor, `stranger-${vendor}`)));
+  const far = await monitor(others, 'far', { leaseSeconds: LEASE_SECONDS });
   for (const watcher of watchers) await watcher.waitForCount('participant', 4, () => true, PATIENCE_SECONDS);
-  await gathers(far, 'stranger');
-  await wait(5);
+  await Promise.all(strangers.map((publisher) => reachesNode(publisher, far)));
+  await publishesFor(4, far);
   for (const one of [node, second]) {
-    t.equal((await one.details()).peers, 5, 'the other node and four peers');
+    t.equal((await one.node.details()).peers, 5, 'the other node and four peers');
     t.same(
-      one.all('health').filter(({ status }) => ['stranger', 'far'].includes(status.node_name)),
+      one.node.all('health').filter(({ status }) => /stranger|far/.test(status.node_name)),
       [],
     );
   }
@@ -212,26 +222,26 @@ t.test('LOCALHOST: everybody on this host, nobody on another', { skip }, async (
   }
 });
 
-t.test('domains are worlds apart', { skip }, async (t) => {
+t.test('domains do not meet', { skip }, async (t) => {
   const host = network(t).host();
   const domains = [0, 5] as const;
   const nodes = await Promise.all(domains.map((domainId) => monitor(host, `domain${domainId}`, { domainId })));
   for (const [index, domainId] of domains.entries()) {
     const domain = ['--domain', String(domainId)];
+    const node = nodes[index] as Monitor;
     const peers = await Promise.all(VENDORS.map((vendor) => subscribe(host, vendor, ...domain)));
-    await Promise.all(VENDORS.map((vendor) => publish(host, vendor, `${vendor}${domainId}`, ...domain)));
-    await Promise.all(peers.map((peer) => hears(peer, `domain${domainId}`)));
-    await Promise.all(VENDORS.map((vendor) => gathers(nodes[index] as GraphNode, `${vendor}${domainId}`)));
+    const publishers = await Promise.all(VENDORS.map((vendor) => publish(host, vendor, `${vendor}${domainId}`, ...domain)));
+    await Promise.all([...peers.map((peer) => reachesPeer(node, peer)), ...publishers.map((publisher) => reachesNode(publisher, node))]);
   }
-  await wait(4);
-  for (const [index, node] of nodes.entries()) {
-    t.equal((await node.details()).peers, 4);
-    const names = new Set(node.all('health').map(({ status }) => status.node_name));
+  for (const [index, monitored] of nodes.entries()) {
+    await publishesFor(2, monitored);
+    t.equal((await monitored.node.details()).peers, 4);
+    const names = new Set(monitored.node.all('health').map(({ status }) => status.node_name));
     t.same(names, new Set(VENDORS.map((vendor) => `${vendor}${domains[index]}`)));
   }
 });
 
-t.test('five participants on one host; who calls from here is local', { skip }, async (t) => {
+t.test('five participants on one host; a call from here is local', { skip }, async (t) => {
   const host = network(t).host();
   const names = ['a', 'b', 'c', 'd', 'e'];
   const nodes = await Promise.all(names.map((name) => monitor(host, name, { namespace: `/${name}` })));
@@ -246,14 +256,27 @@ t.test('five participants on one host; who calls from here is local', { skip }, 
     ),
   );
   for (const [index, name] of names.entries()) {
+    const monitored = nodes[index] as Monitor;
     await Promise.all([
-      ...peers.map((peer) => hears(peer, name)),
-      ...nodes.filter((_, i) => i !== index).map((node) => gathers(node, name)),
+      ...peers.map((peer) => reachesPeer(monitored, peer)),
+      ...nodes.filter((other) => other !== monitored).map((other) => reachesNode(monitored, other)),
     ]);
-    const service = ['--service', `/${name}/safe_shutdown`, '--set', 'timeout=1', '--set', `requested_by=${name}`];
+    const service = [
+      '--service',
+      `/${name}/safe_shutdown`,
+      '--set',
+      'timeout=1',
+      '--set',
+      `requested_by=${name}`,
+      '--match-seconds',
+      '120',
+      '--reply-seconds',
+      '120',
+    ];
     const clients = await Promise.all(VENDORS.map((vendor) => Peer.start(host, vendor, 'call', service)));
     for (const client of clients) t.equal(await client.ended, 0);
-    const calls = (nodes[index] as GraphNode).all('call');
+    await monitored.node.details();
+    const calls = monitored.node.all('call');
     t.same(
       calls.map(({ call, caller }) => ({ by: call.requested_by, ...caller })),
       VENDORS.map(() => ({ by: name, address: '127.0.0.1', local: true })),

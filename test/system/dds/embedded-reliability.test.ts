@@ -1,21 +1,19 @@
 import t, { type Test } from 'tap';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
 import { Peer, type PeerEvent, peersUnavailable, VENDORS, type Vendor } from '../../../testkit/dds/peers.ts';
-import { arrivalsAt, numberOf, publishedUntil, range, reached, spread, wait } from '../../../testkit/dds/streams.ts';
+import { arrivalsAt, numberOf, range, reached, spread } from '../../../testkit/dds/streams.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { Traffic } from './support/traffic.ts';
 
 /**
- * Nothing is lost that the QoS promises: reliable, transient local, keep last 10. The scenarios run side by side, each in a network of
- * its own, because each takes its time.
+ * Nothing is lost that the QoS promises: reliable, transient local, keep last 10. Judged by sequence numbers alone.
  */
 
-t.jobs = 8;
+t.jobs = 2;
 t.setTimeout(900_000);
 const skip = peersUnavailable();
 
-/** Under load things may take longer; what arrives is exact all the same. */
-const PATIENCE_SECONDS = 60;
+const PATIENCE_SECONDS = 120;
 const DEPTH = 10;
 const TEN_KILOBYTES = '√x'.repeat(2560);
 
@@ -45,38 +43,32 @@ const subscribe = (host: Host, vendor: Vendor, ...topics: readonly string[]): Pr
     (topics.length > 0 ? topics : ['/health_status']).flatMap((topic) => ['--topic', topic]),
   );
 
-t.test('300 s at 10 Hz with 20 further subscribers that come and go, half of them without a word', { skip }, async (t) => {
-  const [count, restarts, periodSeconds] = [3000, 20, 15];
+t.test('20 Hz with further subscribers that come and go, half of them killed', { skip }, async (t) => {
   const { brain, others } = twoHosts(t);
   const permanent = await Promise.all(VENDORS.map((vendor) => subscribe(others, vendor)));
   const node = await GraphNode.start(brain);
   await node.detailsUntil(({ subscribers }) => subscribers === permanent.length, PATIENCE_SECONDS);
-  const start = Date.now();
-  const cpuBefore = (await node.details()).cpu_seconds;
-  node.stream({ hz: 10, count });
+  node.stream({ hz: 20, count: 0 });
+  await node.waitFor('published', ({ number }) => number > DEPTH, PATIENCE_SECONDS);
 
-  for (let restart = 0; restart < restarts; restart += 1) {
-    await wait((start - Date.now()) / 1000 + (restart + 0.2) * periodSeconds);
-    const vendor = VENDORS[restart % 2] as Vendor;
-    const signal = restart % 4 < 2 ? 'SIGKILL' : 'SIGTERM';
-    const begun = Date.now();
-    const peer = await subscribe(others, vendor);
-    const { wall_ms: firstMs } = await peer.waitFor('sample', () => true, PATIENCE_SECONDS);
-    await wait(periodSeconds / 2);
-    await peer.kill(signal);
-    const endMs = Date.now();
-    const numbers = arrivalsAt(peer).map(numberOf);
-    const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
-    t.same(numbers, range(first, last), `${vendor}, ${signal}: one after the other, each once`);
-    const [earliest, latest] = [publishedUntil(node, begun), publishedUntil(node, firstMs + 50)].map((number) =>
-      Math.max(1, number - DEPTH + 1),
-    );
-    t.ok(first >= (earliest ?? 0) && first <= (latest ?? 0), `begins with the last ten: ${first} of ${earliest} to ${latest}`);
-    t.ok(last >= publishedUntil(node, endMs - 3000), `up to its end: ${last} of ${publishedUntil(node, endMs)}`);
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    for (const vendor of VENDORS) {
+      const before = await node.lastPublished();
+      const peer = await subscribe(others, vendor);
+      await peer.waitFor('sample', () => true, PATIENCE_SECONDS);
+      const joined = await node.lastPublished();
+      // From here on it is sent what is new.
+      await reached(peer, joined + 2 * DEPTH, PATIENCE_SECONDS);
+      await peer.kill(signal);
+      const numbers = arrivalsAt(peer).map(numberOf);
+      const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
+      t.same(numbers, range(first, last), `${vendor}, ${signal}: one after the other, each once`);
+      const [earliest, latest] = [before - DEPTH + 1, joined - DEPTH + 1];
+      t.ok(first >= earliest && first <= latest, `begins with the last ten: ${first} of ${earliest} to ${latest}`);
+    }
   }
 
-  await node.waitFor('published', ({ number }) => number === count, PATIENCE_SECONDS);
-  const took = (Date.now() - start) / 1000;
+  const count = await node.endStreams();
   for (const [index, peer] of permanent.entries()) {
     await reached(peer, count, PATIENCE_SECONDS);
     const arrivals = arrivalsAt(peer);
@@ -84,13 +76,10 @@ t.test('300 s at 10 Hz with 20 further subscribers that come and go, half of the
     t.same(peer.all('lost'), []);
     t.comment(`${VENDORS[index]}: ${arrivals.length} of ${count} arrived, ${spread(arrivals.map(({ latency_ms }) => latency_ms))}`);
   }
-  const details = await node.details();
-  t.equal(details.refused, 0);
-  const cpu = ((details.cpu_seconds - cpuBefore) / took) * 100;
-  t.comment(`the node: ${cpu.toFixed(2)} % of a core, ${(details.rss_bytes / 1e6).toFixed(1)} MB`);
+  t.equal((await node.details()).refused, 0);
 });
 
-t.test('10 % loss, with doubled and reordered frames, both ways for 60 s', { skip }, async (t) => {
+t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();
@@ -105,7 +94,8 @@ t.test('10 % loss, with doubled and reordered frames, both ways for 60 s', { ski
 
   // Everything that is published shall arrive: what keep last drops must have had time to be repaired. Our own writers keep ten; those
   // of the peers are given room for all, since Fast DDS asks and tells only every three seconds.
-  const [count, bigCount] = [300, 120];
+  const [count, bigCount] = [100, 40];
+  const SECONDS = 10;
   const fields = ['status=OK', 'timestamp=2026-03-04T05:06:07.089Z'].flatMap((field) => ['--set', field]);
   const publish = (vendor: Vendor, topic: string, hz: number, total: number, name: string): Promise<Peer> => {
     const rate = ['--hz', String(hz), '--count', String(total), '--depth', '1000', '--await-readers', '1', '--stay'];
@@ -113,11 +103,11 @@ t.test('10 % loss, with doubled and reordered frames, both ways for 60 s', { ski
     return Peer.start(others, vendor, 'publish', ['--topic', topic, ...rate, ...what, ...fields]);
   };
   await link.set({ lossPercent: 10, duplicatePercent: 5, reorderPercent: 5, holdMs: 15 });
-  node.stream({ hz: count / 60, count });
-  big.stream({ hz: bigCount / 60, count: bigCount, nodeName: TEN_KILOBYTES });
-  await Promise.all(VENDORS.map((vendor) => publish(vendor, '/health_status', 10, 600, vendor)));
+  node.stream({ hz: count / SECONDS, count });
+  big.stream({ hz: bigCount / SECONDS, count: bigCount, nodeName: TEN_KILOBYTES });
+  await Promise.all(VENDORS.map((vendor) => publish(vendor, '/health_status', count / SECONDS, count, vendor)));
   // Longer names than nodes have: they arrive whole, and are counted as refused.
-  await Promise.all(VENDORS.map((vendor) => publish(vendor, `/${vendor}/health_status`, bigCount / 60, bigCount, TEN_KILOBYTES)));
+  await Promise.all(VENDORS.map((vendor) => publish(vendor, `/${vendor}/health_status`, bigCount / SECONDS, bigCount, TEN_KILOBYTES)));
   await Promise.all([
     node.waitFor('published', ({ number }) => number === count, 120),
     big.waitFor('published', ({ number }) => number === bigCount, 120),
@@ -134,33 +124,33 @@ t.test('10 % loss, with doubled and reordered frames, both ways for 60 s', { ski
       t.same(arrived.map(numberOf), range(1, total), `to ${vendor}: everything, in order, each once`);
       t.comment(`to ${vendor} on ${topic}: ${spread(arrived.map(({ latency_ms }) => latency_ms))}`);
     }
-    const heard = await node.waitForCount('health', 600, ({ status }) => status.node_name === vendor, 120);
+    const heard = await node.waitForCount('health', count, ({ status }) => status.node_name === vendor, 120);
     t.same(
       heard.map(({ status }) => status.cpu_percent),
-      range(1, 600),
+      range(1, count),
       `from ${vendor}: everything, in order, each once`,
     );
   }
   const long = (VENDORS.length + 1) * bigCount;
   await node.detailsUntil(({ refused }) => refused >= long, PATIENCE_SECONDS);
-  await wait(1);
   t.equal((await node.details()).refused, long, 'the long ones of the peers and of the other node, each once');
   for (const { lost, duplicated, reordered } of Object.values(await link.set({ lossPercent: 0 })).filter(
     (way) => typeof way === 'object',
   )) {
-    t.ok(lost > 100 && duplicated > 50 && reordered > 50, `${lost} frames were lost, ${duplicated} doubled, ${reordered} overtaken`);
+    t.ok(lost > 20 && duplicated > 10 && reordered > 10, `${lost} frames were lost, ${duplicated} doubled, ${reordered} overtaken`);
   }
 });
 
 for (const who of ['the node', 'the peers'] as const) {
-  t.test(`${who} stopped for 30 s, longer than any lease`, { skip }, async (t) => {
+  t.test(`${who} stopped until every lease has ended`, { skip }, async (t) => {
     const { brain, others } = twoHosts(t);
     const traffic = await Traffic.start(brain, others, VENDORS);
-    const frozen = who === 'the node' ? [traffic.node] : [...traffic.subscribers, ...traffic.publishers];
-    const stopped = Date.now();
+    const peers = [...traffic.subscribers, ...traffic.publishers];
+    const frozen = who === 'the node' ? [traffic.node] : peers;
     for (const one of frozen) one.signal('SIGSTOP');
-    await wait(30);
+    if (who === 'the peers') await traffic.node.detailsUntil((details) => details.peers === 0, PATIENCE_SECONDS);
+    else await Promise.all(traffic.subscribers.map((peer) => peer.waitFor('unmatched', ({ current }) => current === 0, PATIENCE_SECONDS)));
     for (const one of frozen) one.signal('SIGCONT');
-    await traffic.judge(t, stopped, Date.now(), 15);
+    await traffic.judge(t);
   });
 }

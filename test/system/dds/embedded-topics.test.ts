@@ -10,12 +10,12 @@ import { type Host, Network } from '../../../testkit/network/network.ts';
 /** The topics of the embedded transport, as programs on Cyclone DDS and on Fast DDS see them, and as it sees theirs. */
 
 t.jobs = 3;
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 
 const LASTING_TOPICS = ['/health_status', '/alerts', '/shutdown_status'] as const;
 const TIMESTAMP = HEALTH.timestamp;
 /** Under load a discovery may take its time; nothing here is judged by it. */
-const PATIENCE_SECONDS = 60;
+const PATIENCE_SECONDS = 120;
 
 function lonelyHost(t: Test): Host {
   const network = new Network();

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
@@ -10,7 +10,7 @@ import { HostService } from '../../../testkit/network/service-on-host.ts';
 /** /safe_shutdown of the whole service, called by programs on Cyclone DDS and Fast DDS as ROS 2's middlewares call it. */
 
 t.jobs = 2;
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 const skip = peersUnavailable();
 
 const asked = (reason: string, requestedBy: string, timeout: string): string[] => [
@@ -28,42 +28,47 @@ function newNetwork(t: Test): Network {
   return network;
 }
 
-/** A folder with one hook that says who asked and takes its time. */
-function slowHook(t: Test): string {
+/** A folder with one hook that says who asked, and ends when `finish` was called. */
+function waitingHook(t: Test): { folder: string; finish: () => void } {
   const folder = temporaryFolder(t);
-  mkdirSync(folder, { recursive: true });
+  const mark = join(temporaryFolder(t), 'finish');
   const hook = join(folder, '10-slow');
-  writeFileSync(hook, '#!/bin/sh\necho "for $EDGE_HEALTH_SHUTDOWN_REASON by $EDGE_HEALTH_SHUTDOWN_REQUESTED_BY"\nsleep 4\n');
+  writeFileSync(
+    hook,
+    '#!/bin/sh\necho "for $EDGE_HEALTH_SHUTDOWN_REASON by $EDGE_HEALTH_SHUTDOWN_REQUESTED_BY"\n' +
+      `while [ ! -e '${mark}' ]; do sleep 0.1; done\n`,
+  );
   chmodSync(hook, 0o755);
-  return folder;
+  return { folder, finish: () => writeFileSync(mark, '') };
 }
 
 for (const vendor of VENDORS) {
   t.test(`${vendor}: accepted once, told on the way, refused in plain words otherwise`, { skip }, async (t) => {
     const host = newNetwork(t).host();
-    const config = { safe_shutdown: { hooks_path: slowHook(t), action: 'dry-run' } };
+    const hook = waitingHook(t);
+    const config = { safe_shutdown: { hooks_path: hook.folder, action: 'dry-run' } };
     const service = await HostService.start(host, temporaryFolder(t), { config });
     const listener = await Peer.start(host, vendor, 'subscribe', ['--topic', '/shutdown_status']);
-    await listener.waitFor('matched', () => true, 30);
+    await listener.waitFor('matched', () => true);
     const call = async (...request: Parameters<typeof asked>) => {
-      const peer = await Peer.start(host, vendor, 'call', asked(...request));
-      const { data, own, round_trip_ms } = await peer.waitFor('reply', () => true, 30);
+      const peer = await Peer.start(host, vendor, 'call', [...asked(...request), '--match-seconds', '120', '--reply-seconds', '120']);
+      const { data, own } = await peer.waitFor('reply', () => true);
       t.ok(own);
-      t.ok(round_trip_ms < 1000, `answered in ${round_trip_ms} ms`);
       return data;
     };
     const wrong = await call('BOREDOM', 'x'.repeat(129), 'nan');
     t.equal(wrong.success, false);
     for (const field of ['reason', 'requested_by', 'timeout']) t.match(wrong.message, new RegExp(`${field}: found .*allowed: `));
 
-    const accepted = await call('MAINTENANCE', 'Wärter 日本', '20');
+    const accepted = await call('MAINTENANCE', 'Wärter 日本', '120');
     t.equal(accepted.success, true, accepted.message);
     const second = await call('MANUAL', 'somebody else', '5');
     t.equal(second.success, false);
-    t.match(second.message, /already in progress: MAINTENANCE, asked for by Wärter 日本, (1\d\.\d|20\.0) s left/);
+    t.match(second.message, /already in progress: MAINTENANCE, asked for by Wärter 日本, \d+\.\d s left/);
     t.match(await service.get<StatusDocument>('/status'), { shutdown: { state: 'in_progress', reason: 'MAINTENANCE', step: 'hooks' } });
 
-    const last = await listener.waitFor('sample', ({ data }) => data['state'] === 'completed', 30);
+    hook.finish();
+    const last = await listener.waitFor('sample', ({ data }) => data['state'] === 'completed');
     t.match(last.data, { reason: 'MAINTENANCE', requested_by: 'Wärter 日本', action: 'dry-run', step: 'power' });
     const steps = new Set(listener.all('sample').map(({ data }) => data['step']));
     t.same([...steps], ['announce', 'hooks', 'stop_units', 'store', 'power'], 'each step was told, in order');
@@ -82,11 +87,19 @@ for (const vendor of VENDORS) {
     segment.attach(here);
     const { address } = segment.attach(friend);
     segment.attach(stranger);
-    const config = { safe_shutdown: { allow_from: [address], action: 'dry-run', hooks_path: slowHook(t) } };
+    const hook = waitingHook(t);
+    hook.finish();
+    const config = { safe_shutdown: { allow_from: [address], action: 'dry-run', hooks_path: hook.folder } };
     const service = await HostService.start(here, temporaryFolder(t), { config });
     const call = async (host: typeof here) => {
-      const peer = await Peer.start(host, vendor, 'call', asked('USER_REQUEST', 'me', '20'));
-      return (await peer.waitFor('reply', () => true, 30)).data;
+      const peer = await Peer.start(host, vendor, 'call', [
+        ...asked('USER_REQUEST', 'me', '120'),
+        '--match-seconds',
+        '120',
+        '--reply-seconds',
+        '120',
+      ]);
+      return (await peer.waitFor('reply', () => true)).data;
     };
     const refused = await call(stranger);
     t.equal(refused.success, false);
@@ -104,6 +117,6 @@ t.test('where it is not enabled the service is not there', { skip }, async (t) =
   const service = await HostService.start(host, temporaryFolder(t), { config: { safe_shutdown: { enabled: false } } });
   await service.untilGet<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');
   const peer = await Peer.start(host, 'cyclone', 'call', [...asked('MANUAL', 'me', '5'), '--match-seconds', '3']);
-  t.ok(await peer.waitFor('service_missing', () => true, 30));
+  t.ok(await peer.waitFor('service_missing', () => true));
   await service.end();
 });
