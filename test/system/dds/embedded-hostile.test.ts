@@ -26,12 +26,12 @@ const says = (node: GraphNode, pattern: RegExp): boolean => node.all('log').some
 
 const ATTACKS: Readonly<Record<string, Attack>> = {
   rubbish: {
-    what: '20,000 datagrams with something wrong: cut short, longer, other lengths, noise',
-    struck: (_node, _details, refused) => refused > 500,
+    what: 'datagrams with something wrong: cut short, longer, other lengths, noise',
+    struck: (_node, _details, refused) => refused > 200,
   },
   oversized: {
     what: 'datagrams of 64 kB: noise, zeros, thousands of submessages, huge lists and texts',
-    struck: (_node, _details, refused) => refused > 50,
+    struck: (_node, _details, refused) => refused > 20,
   },
   replayed: {
     what: 'what the group and others once said, again and again',
@@ -39,7 +39,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   lies: {
     what: 'a participant whose lengths and numbers lie',
-    struck: (_node, _details, refused) => refused > 400,
+    struck: (_node, _details, refused) => refused > 100,
   },
   endpoints: {
     what: 'a participant that announces 100,000 endpoints',
@@ -47,10 +47,10 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   flood: {
     what: 'samples, heartbeats and requests for everything, as fast as they go',
-    struck: (node) => node.all('health').filter(({ status }) => status.node_name === 'flood').length > 100,
+    struck: (node) => node.all('health').filter(({ status }) => status.node_name === 'flood').length > 0,
   },
   participants: {
-    what: '5,000 participants that are not there',
+    what: 'thousands of participants that are not there',
     struck: (_node, { peers }) => (peers ?? 0) > 100,
   },
 };
@@ -71,11 +71,23 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
   const fields = ['status=OK', 'timestamp=2026-03-04T05:06:07.089Z'].flatMap((field) => ['--set', field]);
   const publishers = await Promise.all(
     VENDORS.map((vendor) => {
-      const options = ['--topic', `/${vendor}/health_status`, '--hz', '5', '--sequence', 'cpu_percent', '--set', `node_name=${vendor}`];
+      const options = [
+        '--topic',
+        `/${vendor}/health_status`,
+        '--hz',
+        '5',
+        '--depth',
+        '1000',
+        '--sequence',
+        'cpu_percent',
+        '--set',
+        `node_name=${vendor}`,
+      ];
       return Peer.start(others, vendor, 'publish', [...options, ...fields]);
     }),
   );
-  node.stream({ hz: 5, count: 0 });
+  // Of the peers' writers everything is kept, of the node's the last ten: at this rate it is ten seconds.
+  node.stream({ hz: 1, count: 0 });
   await Promise.all(subscribers.map((peer) => peer.waitFor('sample', () => true, PATIENCE_SECONDS)));
   for (const vendor of VENDORS) await node.waitFor('health', ({ status }) => status.node_name === vendor, PATIENCE_SECONDS);
 

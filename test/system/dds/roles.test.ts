@@ -9,8 +9,11 @@ import { tailFolder } from '../../../src/store/tail.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
 // The three roles without ROS 2, by scripts/roles.ts, in a network of their own: their ports are fixed.
+
+t.setTimeout(600_000);
 
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const skip = networkUnavailable();
@@ -44,20 +47,14 @@ interface Answer {
   readonly status: StatusDocument;
 }
 
-async function until(what: () => boolean, explain: () => string): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  while (!what()) {
-    if (Date.now() > deadline) throw new Error(explain());
-    await new Promise((later) => setTimeout(later, 50));
-  }
-}
-
 t.test('three processes, a role each, on one machine; Ctrl-C ends them all', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const host = network.host();
   const { child, output, ended } = startRoles(t, host);
-  await until(() => ROLES.every((role) => new RegExp(`^${role} *\\| .*is running`, 'm').test(output())), output);
+  await until('all roles are there', () => ROLES.every((role) => new RegExp(`^${role} *\\| .*is running`, 'm').test(output())), {
+    describe: output,
+  });
   const ask = (index: number): Answer => {
     const argv = ['status', '--url', `http://127.0.0.1:${5000 + index}`, '--json'];
     return JSON.parse(spawnSync(...host.command(join(ROOT, 'bin/edge-health'), argv), { encoding: 'utf8' }).stdout) as Answer;
@@ -68,7 +65,7 @@ t.test('three processes, a role each, on one machine; Ctrl-C ends them all', { s
     t.equal(health.node_name, role);
     t.equal(status.shutdown.enabled, role === 'edge_brain', 'one call of /safe_shutdown is answered once');
   }
-  await until(() => ask(0).status.nodes.length === ROLES.length, output);
+  await until('all roles are there', () => ask(0).status.nodes.length === ROLES.length, { describe: output });
   t.same(
     ask(0)
       .status.nodes.map(({ node_name }) => node_name)
