@@ -171,9 +171,9 @@ t.test('the last sign of life may be of the very end', async (t) => {
 
 t.test('lost statuses are told by place', async (t) => {
   const { reliability } = evidenceOf([
-    { kind: 'lose', at: 300, slots: 10, place: 'sample' },
-    { kind: 'lose', at: 600, slots: 20, place: 'publish' },
-    { kind: 'lose', at: 900, slots: 30, place: 'deliver' },
+    { kind: 'lose', at: 300, samples: 10, stage: 'sample' },
+    { kind: 'lose', at: 600, samples: 20, stage: 'publish' },
+    { kind: 'lose', at: 900, samples: 30, stage: 'deliver' },
   ]);
   t.same(reliability.lost, { notSampled: 10, notPublished: 20, notDelivered: 30, unknown: 0 });
 });
@@ -236,14 +236,14 @@ t.test('statuses that come again after a suspend are the same', async (t) => {
 
 t.test('the charts show the topic, also where there is no event stream', async (t) => {
   const builder = new EvidenceBuilder();
-  for (const entry of week({ hours: 0.5, faults: [{ kind: 'deaf', way: 'events', at: 0, seconds: 9000 }] })) builder.add(entry);
+  for (const entry of week({ hours: 0.5, faults: [{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 9000 }] })) builder.add(entry);
   t.equal(builder.series().ratePercent[0], 100);
 });
 
 t.test('what a late joiner is sent again makes no loss good, whatever the clocks did before', async (t) => {
   const faults: readonly Fault[] = [
     { kind: 'kill', at: 930, seconds: 60 },
-    { kind: 'lose', at: 1200, slots: 20, place: 'deliver' },
+    { kind: 'lose', at: 1200, samples: 20, stage: 'deliver' },
   ];
   const befores: readonly (readonly Fault[])[] = [
     [],

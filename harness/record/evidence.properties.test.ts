@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { anyFaults } from '../../testkit/weeks/arbitrary.ts';
 import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import { minutes, WITHOUT } from '../../testkit/weeks/without.ts';
 import type { Evidence } from '../engine/evidence.ts';
@@ -12,6 +11,50 @@ import { EvidenceBuilder } from './evidence.ts';
 
 const HOURS = 0.5;
 const SECONDS = HOURS * 3600;
+const SEVERITIES = ['WARNING', 'ERROR', 'CRITICAL'] as const;
+
+/** Any faults at all, within the first `seconds` of a run. Those that stop the observer or the machine do not overlap. */
+function anyFaults(seconds: number, most = 6): fc.Arbitrary<Fault[]> {
+  const at = fc.integer({ min: 1, max: seconds });
+  const samples = fc.integer({ min: 1, max: Math.ceil(seconds / 10) });
+  const short = fc.integer({ min: 1, max: Math.ceil(seconds / 10) });
+  const small: fc.Arbitrary<Fault> = fc.oneof(
+    fc.record({ kind: fc.constant('lose' as const), at, samples, stage: fc.constantFrom('sample', 'publish', 'deliver') }),
+    fc.record({ kind: fc.constantFrom('duplicate' as const, 'reorder' as const), at, samples }),
+    fc.record({ kind: fc.constant('unresponsive' as const), at, seconds: short }),
+    fc.record({ kind: fc.constant('unsubscribed' as const), channel: fc.constantFrom('topic', 'events'), at, seconds: short }),
+    fc.record({ kind: fc.constant('gap' as const), of: fc.constant('stored' as const), at, seconds: short }),
+    fc.record({ kind: fc.constant('unscanned' as const), of: fc.constantFrom('stored', 'collected'), at, seconds: short }),
+    fc.record({
+      kind: fc.constant('alert' as const),
+      at,
+      seconds: fc.option(short),
+      severity: fc.constantFrom(...SEVERITIES),
+      unpublished: fc.boolean(),
+    }),
+  );
+  const large: fc.Arbitrary<Fault> = fc.oneof(
+    fc.record({ kind: fc.constantFrom('restart' as const, 'suspend' as const, 'kill' as const, 'reboot' as const), at, seconds: short }),
+    fc.record({ kind: fc.constant('stall' as const), at, seconds: fc.integer({ min: 2, max: 100 }), lost: fc.boolean() }),
+    fc.record({
+      kind: fc.constant('step' as const),
+      at,
+      seconds: fc.integer({ min: -4000, max: 4000 }).filter((step) => Math.abs(step) > 1),
+    }),
+  );
+  const apart = fc.array(large, { maxLength: 3 }).map((faults) => {
+    let free = 0;
+    return [...faults]
+      .sort((one, other) => one.at - other.at)
+      .filter((fault) => {
+        if (fault.at < free) return false;
+        free = fault.at + ('seconds' in fault ? Math.max(0, fault.kind === 'step' ? 0 : (fault.seconds ?? 0)) : 0) + 200;
+        return true;
+      });
+  });
+  return fc.tuple(fc.array(small, { maxLength: most }), apart).map(([few, others]) => [...few, ...others]);
+}
+
 const faults = anyFaults(SECONDS);
 
 function entriesOf(list: readonly Fault[], hertz = 1): RecordEntry[] {
@@ -207,7 +250,7 @@ t.test('a minute written as two changes nothing', async (t) => {
       { ...minute, topic: part(minute.topic, false), events: part(minute.events, false), service: second },
     ];
   };
-  const quiet = faults.map((list) => list.filter(({ kind }) => ['lose', 'duplicate', 'alert', 'kill', 'deaf'].includes(kind)));
+  const quiet = faults.map((list) => list.filter(({ kind }) => ['lose', 'duplicate', 'alert', 'kill', 'unsubscribed'].includes(kind)));
   fc.assert(
     fc.property(quiet, fc.integer({ min: 1, max: 29 }), (list, which) => {
       const entries = entriesOf(list);

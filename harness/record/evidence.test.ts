@@ -65,13 +65,13 @@ t.test('the end: what was planned was watched', async (t) => {
 });
 
 t.test('signs of life are readings and statuses', async (t) => {
-  t.equal(evidenceOf([{ kind: 'mute', at: 0, seconds: 9000 }]).lastHeardAt, 1799.5, 'statuses alone');
+  t.equal(evidenceOf([{ kind: 'unresponsive', at: 0, seconds: 9000 }]).lastHeardAt, 1799.5, 'statuses alone');
   const silent: Fault[] = [
-    { kind: 'deaf', way: 'topic', at: 0, seconds: 9000 },
-    { kind: 'deaf', way: 'events', at: 600, seconds: 9000 },
+    { kind: 'unsubscribed', channel: 'topic', at: 0, seconds: 9000 },
+    { kind: 'unsubscribed', channel: 'events', at: 600, seconds: 9000 },
   ];
   t.equal(evidenceOf(silent).lastHeardAt, 1800, 'readings alone');
-  t.equal(evidenceOf([...silent, { kind: 'mute', at: 0, seconds: 9000 }]).lastHeardAt, 599.5, 'until they end');
+  t.equal(evidenceOf([...silent, { kind: 'unresponsive', at: 0, seconds: 9000 }]).lastHeardAt, 599.5, 'until they end');
   t.equal(evidenceOf([{ kind: 'die', at: 900 }]).lastHeardAt, 899.5);
   const nothing = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, service: null, topic: NOTHING, events: null })));
   t.equal(nothing.evidence().lastHeardAt, null);
@@ -112,9 +112,9 @@ t.test('what is open at the end has to be asked at the end', async (t) => {
   t.equal(openOf(unread), 0, 'in the first minutes it was just asked');
   t.equal(openOf(going.filter((entry) => entry !== lists[1])), 0);
   t.equal(openOf([...going, { ...(all.at(-1) as RecordEntry), boot: 6500 }]), null, 'not once it was stopped');
-  const mute = week({ hours: 0.5, until: 1500, killed: true, faults: [...open, { kind: 'mute', at: 1300, seconds: 500 }] });
+  const mute = week({ hours: 0.5, until: 1500, killed: true, faults: [...open, { kind: 'unresponsive', at: 1300, seconds: 500 }] });
   t.equal(openOf(mute), null, 'nor when the service does not answer');
-  const short = week({ hours: 0.5, until: 1500, killed: true, faults: [...open, { kind: 'mute', at: 1400, seconds: 500 }] });
+  const short = week({ hours: 0.5, until: 1500, killed: true, faults: [...open, { kind: 'unresponsive', at: 1400, seconds: 500 }] });
   t.equal(openOf(short), 1, 'it did two minutes ago');
   const away = [...week({ hours: 0.5, until: 1500, killed: true, faults: [...open, { kind: 'kill', at: 900, seconds: 60 }] })];
   t.equal(openOf(away), 1);
@@ -130,10 +130,18 @@ t.test('an alert that is told on the topic is open there until it is resolved th
   const open = evidenceOf([{ kind: 'alert', at: 300, seconds: null, severity: 'CRITICAL' }]).alerts;
   t.same([open.openByTopic?.length, open.openByRest?.length, open.episodes.CRITICAL], [1, 1, 1]);
   t.same(open.openByRest?.[0], { alertId: open.openByTopic?.[0]?.alertId, metric: 'cpu_percent', severity: 'CRITICAL', since: null });
-  const deafAtEnd = evidenceOf([{ kind: 'deaf', way: 'topic', at: 1740, seconds: 60 }]).alerts;
+  const deafAtEnd = evidenceOf([{ kind: 'unsubscribed', channel: 'topic', at: 1740, seconds: 60 }]).alerts;
   t.same([deafAtEnd.openByTopic, deafAtEnd.instead === null], [null, false]);
-  t.same(evidenceOf([{ kind: 'deaf', way: 'topic', at: 600, seconds: 60 }]).alerts.openByTopic, [], 'but not if it is there again');
-  t.same(evidenceOf([{ kind: 'deaf', way: 'events', at: 1740, seconds: 60 }]).alerts.openByTopic, [], 'the other way does not matter');
+  t.same(
+    evidenceOf([{ kind: 'unsubscribed', channel: 'topic', at: 600, seconds: 60 }]).alerts.openByTopic,
+    [],
+    'but not if it is there again',
+  );
+  t.same(
+    evidenceOf([{ kind: 'unsubscribed', channel: 'events', at: 1740, seconds: 60 }]).alerts.openByTopic,
+    [],
+    'the other way does not matter',
+  );
   // Resolved while the watcher was away, and more than ten changes followed: only the list tells.
   const many = Array.from({ length: 12 }, (_, index): Fault => ({ kind: 'alert', at: 1000 + index * 5, seconds: 2, severity: 'WARNING' }));
   const missed = evidenceOf([
@@ -145,7 +153,7 @@ t.test('an alert that is told on the topic is open there until it is resolved th
 });
 
 t.test('without a topic the event stream counts', async (t) => {
-  const off = evidenceOf([{ kind: 'lose', at: 100, slots: 30, place: 'deliver' }], { transport: 'off' });
+  const off = evidenceOf([{ kind: 'lose', at: 100, samples: 30, stage: 'deliver' }], { transport: 'off' });
   t.same([off.reliability.by, off.reliability.received, off.reliability.byEvents], ['events', 1770, null]);
   t.match(off.reliability.instead, 'asked not to subscribe');
   t.same([off.reliability.unheard, off.reliability.instead?.includes('heard')], [0, false]);
@@ -153,12 +161,12 @@ t.test('without a topic the event stream counts', async (t) => {
   const unpublished = evidenceOf([], { serviceTransport: 'off' });
   t.same([unpublished.reliability.by, unpublished.reliability.received], ['events', 1800]);
   t.match(unpublished.reliability.instead, 'not on the ROS 2 graph');
-  const neither = evidenceOf([{ kind: 'deaf', way: 'events', at: 0, seconds: 9000 }], { transport: 'off' });
+  const neither = evidenceOf([{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 9000 }], { transport: 'off' });
   t.same([neither.reliability.by, neither.alerts.openByTopic], [null, null]);
-  const alone = evidenceOf([{ kind: 'deaf', way: 'events', at: 0, seconds: 9000 }]);
+  const alone = evidenceOf([{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 9000 }]);
   t.same([alone.reliability.by, alone.reliability.byEvents], ['topic', null]);
-  t.equal(evidenceOf([{ kind: 'deaf', way: 'topic', at: 0, seconds: 9000 }]).reliability.by, 'topic', 'it was asked for');
-  const partly = evidenceOf([{ kind: 'deaf', way: 'events', at: 0, seconds: 600 }]);
+  t.equal(evidenceOf([{ kind: 'unsubscribed', channel: 'topic', at: 0, seconds: 9000 }]).reliability.by, 'topic', 'it was asked for');
+  const partly = evidenceOf([{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 600 }]);
   t.same(partly.reliability.byEvents, { expected: 1800, received: 1200 });
 });
 

@@ -7,8 +7,8 @@ const HOUR = 3600;
 
 t.test('duplicated and reordered statuses count once each', async (t) => {
   const faults: Fault[] = [
-    { kind: 'duplicate', at: 2 * HOUR, slots: 1000 },
-    { kind: 'reorder', at: 4 * HOUR, slots: 1000 },
+    { kind: 'duplicate', at: 2 * HOUR, samples: 1000 },
+    { kind: 'reorder', at: 4 * HOUR, samples: 1000 },
   ];
   const { evidence, verdict } = shortRun(faults);
   t.equal(verdict, 'PASS');
@@ -18,8 +18,8 @@ t.test('duplicated and reordered statuses count once each', async (t) => {
 
 t.test('statuses that come twice make no lost ones good', async (t) => {
   const lost: Fault[] = [
-    { kind: 'lose', at: 2 * HOUR, slots: 432, place: 'deliver' },
-    { kind: 'duplicate', at: 4 * HOUR, slots: 432 },
+    { kind: 'lose', at: 2 * HOUR, samples: 432, stage: 'deliver' },
+    { kind: 'duplicate', at: 4 * HOUR, samples: 432 },
   ];
   t.same(shortRun(lost).failing, ['reliability FAIL']);
 });
@@ -36,10 +36,10 @@ t.test('a watcher that is killed and resumed counts neither for nor against the 
 
 t.test('what a watcher did not see of a loss is not the service’s: but what it saw is', async (t) => {
   const absence: Fault = { kind: 'kill', at: 4 * HOUR + 45, seconds: 2 * HOUR };
-  const within = shortRun([absence, { kind: 'lose', at: 4 * HOUR + 45, slots: 7000, place: 'deliver' }]);
+  const within = shortRun([absence, { kind: 'lose', at: 4 * HOUR + 45, samples: 7000, stage: 'deliver' }]);
   t.equal(within.verdict, 'PASS');
   t.equal(within.evidence.reliability.received, 43_200);
-  const outside = shortRun([absence, { kind: 'lose', at: 6 * HOUR, slots: 7000, place: 'deliver' }]);
+  const outside = shortRun([absence, { kind: 'lose', at: 6 * HOUR, samples: 7000, stage: 'deliver' }]);
   t.same(outside.failing, ['reliability FAIL']);
 });
 
@@ -106,7 +106,7 @@ t.test('a watcher that stalls does not count it, and what arrives late hides no 
   t.equal(whole.verdict, 'INCOMPLETE', 'an hour of the 168 was not watched');
   const hiding: Fault[] = [
     { kind: 'stall', at: 4 * HOUR + 10, seconds: 2 * HOUR },
-    { kind: 'lose', at: 6 * HOUR, slots: 432, place: 'deliver' },
+    { kind: 'lose', at: 6 * HOUR, samples: 432, stage: 'deliver' },
   ];
   t.equal(shortRun(hiding).by.reliability.verdict, 'FAIL');
 });

@@ -20,7 +20,7 @@ t.test('reliability: 99 % are not enough, one more is', async (t) => {
   const spread = (slots: number, place: 'sample' | 'publish' | 'deliver'): Fault[] =>
     Array.from({ length: 8 }, (_, index) => {
       const share = Math.floor(slots / 8) + (index < slots % 8 ? 1 : 0);
-      return { kind: 'lose', at: (index + 1) * HOUR, slots: share, place };
+      return { kind: 'lose', at: (index + 1) * HOUR, samples: share, stage: place };
     });
   const cases = [
     { place: 'deliver', hertz: 1, expected: 43_200 },
@@ -114,7 +114,7 @@ t.test('alerts: CRITICAL that resolves in the last second passes, one that does 
 });
 
 t.test('alerts: the topic and /alerts have to agree', async (t) => {
-  const silent: Fault[] = [{ kind: 'alert', at: 1000, seconds: null, severity: 'WARNING', silent: true }];
+  const silent: Fault[] = [{ kind: 'alert', at: 1000, seconds: null, severity: 'WARNING', unpublished: true }];
   t.same(shortRun(silent, { hertz: 0.1 }).failing, ['alerts INCOMPLETE']);
 });
 
@@ -161,7 +161,7 @@ t.test('shorter runs never pass, whatever they show', async (t) => {
     t.same([by.reliability.verdict, by.performance.verdict, by.alerts.verdict, by.integrity.verdict], ['PASS', 'PASS', 'PASS', 'PASS']);
     t.equal(by.reliability.measured.value, 100);
   }
-  const { by, verdict } = judged(week({ hours: 1 / 6, faults: [{ kind: 'lose', at: 60, slots: 100, place: 'deliver' }] }));
+  const { by, verdict } = judged(week({ hours: 1 / 6, faults: [{ kind: 'lose', at: 60, samples: 100, stage: 'deliver' }] }));
   t.same([verdict, by.uptime.verdict, by.reliability.verdict], ['FAIL', 'INCOMPLETE', 'FAIL']);
   t.match(by.uptime.missing, ['the run was planned for 10 min, the test takes 168 h']);
 });

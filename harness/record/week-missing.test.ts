@@ -45,7 +45,7 @@ t.test('without the service entries the readings tell of its run', async (t) => 
 });
 
 t.test('what readings do not cover by 90 % is INCOMPLETE, with the rest it passes', async (t) => {
-  const mute = (seconds: number): Fault[] => [{ kind: 'mute', at: HOUR, seconds }];
+  const mute = (seconds: number): Fault[] => [{ kind: 'unresponsive', at: HOUR, seconds }];
   t.equal(shortRun(mute(0.09 * HOURS * HOUR), { hertz: 0.1 }).verdict, 'PASS');
   t.same(shortRun(mute(0.12 * HOURS * HOUR), { hertz: 0.1 }).failing, ['stability INCOMPLETE'], 'the CPU time goes on being counted');
   // Half of the minutes say nothing, and each run lasts one reading: no two can be compared.
@@ -54,12 +54,12 @@ t.test('what readings do not cover by 90 % is INCOMPLETE, with the rest it passe
 });
 
 t.test('a few slots without a subscription do not decide, many do', async (t) => {
-  const deaf = (seconds: number): Fault[] => [{ kind: 'deaf', way: 'topic', at: 2 * HOUR, seconds }];
+  const deaf = (seconds: number): Fault[] => [{ kind: 'unsubscribed', channel: 'topic', at: 2 * HOUR, seconds }];
   const few = shortRun(deaf(420), { hertz: 0.1 });
   t.equal(few.verdict, 'PASS', 'even if they were lost');
   t.equal(few.evidence.reliability.unheard, 42);
   t.same(shortRun(deaf(480), { hertz: 0.1 }).failing, ['reliability INCOMPLETE']);
-  const loss: Fault = { kind: 'lose', at: 6 * HOUR, slots: 44, place: 'deliver' };
+  const loss: Fault = { kind: 'lose', at: 6 * HOUR, samples: 44, stage: 'deliver' };
   t.same(shortRun([...deaf(480), loss], { hertz: 0.1 }).failing, ['reliability FAIL'], 'even if they were received');
 });
 
@@ -70,13 +70,13 @@ t.test('where there is no topic, the event stream counts, and the report says so
     t.equal(evidence.reliability.by, 'events');
     t.match(by.reliability.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
     t.match(by.alerts.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
-    const loss: Fault = { kind: 'lose', at: 6 * HOUR, slots: 44, place: 'deliver' };
+    const loss: Fault = { kind: 'lose', at: 6 * HOUR, samples: 44, stage: 'deliver' };
     const lossy = shortRun([loss], { hertz: 0.1, ...options });
     t.same(lossy.failing, ['reliability FAIL']);
     t.equal(lossy.evidence.reliability.lost.notDelivered, 44);
     const critical: Fault = { kind: 'alert', at: 6 * HOUR, seconds: null, severity: 'CRITICAL' };
     t.same(shortRun([critical], { hertz: 0.1, ...options }).failing, ['alerts FAIL']);
-    t.same(shortRun([{ kind: 'deaf', way: 'events', at: 0, seconds: 24 * HOUR }], { hertz: 0.1, ...options }).failing, [
+    t.same(shortRun([{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 24 * HOUR }], { hertz: 0.1, ...options }).failing, [
       'reliability INCOMPLETE',
       'alerts INCOMPLETE',
     ]);
@@ -90,11 +90,11 @@ t.test('a topic that was asked for and told nothing is no loss of the service, u
   t.match(deaf.by.reliability.summary, 'nothing was heard on the topic');
   const counted = judgedShort(minutes(perfect, (minute) => ({ ...minute, topic: nothing, events: null })));
   t.same(counted.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE'], 'its own counters say that it published');
-  const { by, verdict } = shortRun([{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }], { hertz: 0.1 });
+  const { by, verdict } = shortRun([{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }], { hertz: 0.1 });
   t.same([verdict, by.reliability.verdict], ['FAIL', 'FAIL'], 'by its own counters it published nothing on the topic');
   // One that was sent the last ten statuses as a late joiner could hear; here there were none yet.
   const mute = (age: number): Iterable<RecordEntry> =>
-    week({ hours: HOURS, hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, slots: 100_000, place: 'publish' }] });
+    week({ hours: HOURS, hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }] });
   const untold = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));
   t.equal(judgedShort(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream told of what it published');
   t.equal(judgedShort(untold(500)).by.reliability.verdict, 'FAIL');

@@ -35,7 +35,7 @@ const SHORT_HOURS = 12;
 
 /**
  * Twelve hours at 1 Hz, made and judged in a tenth of the time of a week. That no run of this length passes "168 hours" counts for
- * neither `failing` nor `verdict`; restarts and a service that is silent at the end do.
+ * neither `failing` nor `verdict`; restarts and a service that is unpublished at the end do.
  */
 export function shortRun(faults: readonly Fault[] = [], options: WeekOptions = {}): Judged {
   return judgedShort(week({ hours: SHORT_HOURS, faults, ...options }));

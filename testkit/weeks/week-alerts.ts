@@ -3,32 +3,32 @@ import { isoUtc } from '../../src/core/time.ts';
 import { type Fault, type FaultOf, ofKind } from './faults.ts';
 import type { WeekClocks } from './week-clocks.ts';
 
-export type Told = Omit<AlertEntry, 'boot' | 'mono' | 'wall'> & { readonly at: number };
+export type ReceivedAlert = Omit<AlertEntry, 'boot' | 'mono' | 'wall'> & { readonly at: number };
 
 interface Change extends Omit<OpenAlert, 'severity'> {
   readonly at: number;
   readonly severity: AlertEntry['severity'];
   readonly timestamp: string;
   readonly resolved: boolean;
-  readonly silent: boolean;
+  readonly unpublished: boolean;
 }
 
-/** As many changes a late joiner is told again. */
+/** So many changes a late joiner receives again. */
 const DEPTH = 10;
 
-/** Alert episodes of a synthetic week, and who is told what of them when. */
+/** Alert episodes of a synthetic week, and when each channel delivers them. */
 export class WeekAlerts {
   readonly #episodes: readonly FaultOf<'alert'>[];
   readonly #changes: readonly Change[];
-  readonly #ways: readonly AlertEntry['by'][];
+  readonly #channels: readonly AlertEntry['by'][];
 
-  constructor(faults: readonly Fault[], clocks: WeekClocks, ways: readonly AlertEntry['by'][]) {
+  constructor(faults: readonly Fault[], clocks: WeekClocks, channels: readonly AlertEntry['by'][]) {
     this.#episodes = ofKind(faults, 'alert');
-    this.#ways = ways;
+    this.#channels = channels;
     this.#changes = this.#episodes
       .flatMap((episode, index): Change[] => {
-        const { at, seconds, severity, silent = false } = episode;
-        const change = { ...named(index), severity, silent };
+        const { at, seconds, severity, unpublished = false } = episode;
+        const change = { ...named(index), severity, unpublished };
         const raised = { ...change, at, timestamp: isoUtc(clocks.wall(at)), resolved: false };
         return seconds === null
           ? [raised]
@@ -37,28 +37,30 @@ export class WeekAlerts {
       .sort((one, other) => one.at - other.at);
   }
 
-  /** Changes of a stretch as they are told, a hundredth of a second after they happened. */
-  between(from: number, to: number): Told[] {
-    return this.#changes.filter(({ at }) => at >= from && at < to).flatMap((change) => this.#told(change, change.at + 0.01, this.#ways));
+  /** Changes between two times, delivered a hundredth of a second after they happened. */
+  between(from: number, to: number): ReceivedAlert[] {
+    return this.#changes
+      .filter(({ at }) => at >= from && at < to)
+      .flatMap((change) => this.#receptions(change, change.at + 0.01, this.#channels));
   }
 
-  /** What one is told who subscribes at `at`. */
-  toLateJoiner(at: number): Told[] {
-    const last = this.#changes.filter((change) => change.at < at && !change.silent).slice(-DEPTH);
+  /** What a subscriber receives that joins at `at`. */
+  byLateJoiner(at: number): ReceivedAlert[] {
+    const last = this.#changes.filter((change) => change.at < at && !change.unpublished).slice(-DEPTH);
     return last.flatMap((change) =>
-      this.#told(
+      this.#receptions(
         change,
         at + 0.02,
-        this.#ways.filter((way) => way === 'topic'),
+        this.#channels.filter((channel) => channel === 'topic'),
       ),
     );
   }
 
-  /** What a service that starts at `at` tells again. */
-  afterRestart(at: number): Told[] {
+  /** What a service that starts at `at` publishes again. */
+  afterRestart(at: number): ReceivedAlert[] {
     const open = new Set(this.open(at).map(({ alert_id }) => alert_id));
     const raised = this.#changes.filter((change) => open.has(change.alert_id) && change.at < at);
-    return raised.flatMap((change) => this.#told(change, at + 0.3, this.#ways));
+    return raised.flatMap((change) => this.#receptions(change, at + 0.3, this.#channels));
   }
 
   open(at: number): OpenAlert[] {
@@ -68,10 +70,10 @@ export class WeekAlerts {
     });
   }
 
-  #told(change: Change, at: number, ways: readonly AlertEntry['by'][]): Told[] {
-    const { alert_id, metric, resolved, severity, silent, timestamp } = change;
-    const hearing = ways.filter((way) => way === 'events' || !silent);
-    return hearing.map((by) => ({ type: 'alert', by, alert_id, severity, metric, timestamp, resolved, at }));
+  #receptions(change: Change, at: number, channels: readonly AlertEntry['by'][]): ReceivedAlert[] {
+    const { alert_id, metric, resolved, severity, unpublished, timestamp } = change;
+    const receiving = channels.filter((channel) => channel === 'events' || !unpublished);
+    return receiving.map((by) => ({ type: 'alert', by, alert_id, severity, metric, timestamp, resolved, at }));
   }
 }
 

@@ -10,7 +10,7 @@ export interface ServiceOptions {
   /** CPU seconds per second awake. */
   readonly cpuShare: number;
   readonly published: boolean;
-  /** Restarts that nobody saw are told by the entry of the run, or only by systemd's count. */
+  /** Unseen restarts are counted by the entry of the run, or only by systemd. */
   readonly unseenBy: 'entry' | 'count';
 }
 
@@ -23,7 +23,7 @@ export interface WeekOptions extends Partial<Omit<ServiceOptions, 'published'>> 
   readonly transport?: Watcher['transport'];
   readonly serviceTransport?: Target['service_transport'];
   readonly kind?: Target['kind'];
-  /** How far the clock of the service is behind the watcher's. */
+  /** Fate far the clock of the service is behind the watcher's. */
   readonly skewSeconds?: number;
   readonly beginMs?: number;
   readonly faults?: readonly Fault[];

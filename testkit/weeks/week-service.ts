@@ -21,17 +21,17 @@ export class WeekService {
   readonly runs: readonly Run[];
   readonly #options: ServiceOptions;
   readonly #clocks: WeekClocks;
-  readonly #mute: readonly Interval[];
+  readonly #unresponsive: readonly Interval[];
   #run = 0;
   #samples = 0;
   #missed = 0;
   #published = 0;
-  #told = -1;
+  #receptions = -1;
 
   constructor(options: ServiceOptions, clocks: WeekClocks, faults: readonly Fault[], end: number) {
     this.#options = options;
     this.#clocks = clocks;
-    this.#mute = intervals(ofKind(faults, 'mute'));
+    this.#unresponsive = intervals(ofKind(faults, 'unresponsive'));
     this.runs = runsOf(options, clocks, faults, end);
   }
 
@@ -39,7 +39,7 @@ export class WeekService {
     return this.runs.some(({ from, to }) => at >= from && at < to);
   }
 
-  /** A slot passed while it was up; counters begin anew with each run. */
+  /** A sampling interval passed while it was up; counters start at 0 with each run. */
   count(at: number, sampled: boolean, published: boolean): void {
     this.#advance(at);
     if (sampled) this.#samples++;
@@ -47,9 +47,9 @@ export class WeekService {
     if (published) this.#published++;
   }
 
-  /** What /status and /proc tell; null: it does not answer. */
+  /** The values of /status and /proc; null: no response. */
   reading(at: number, from: number): ServiceReading | null {
-    if (!this.up(at) || isWithin(this.#mute, at)) return null;
+    if (!this.up(at) || isWithin(this.#unresponsive, at)) return null;
     this.#advance(at);
     const run = this.runs[this.#run] as Run;
     const { cpuShare, hertz, memory, published } = this.#options;
@@ -72,14 +72,14 @@ export class WeekService {
     };
   }
 
-  /** The entry of the run that is there, if it was not told of yet; runs that came and went in between are `unseen`. */
+  /** The entry of the run that is there, if it has none yet; runs that came and went in between are `unseen`. */
   entry(at: number): Omit<ServiceEntry, 'boot' | 'mono' | 'wall'> | null {
     const index = this.runs.findIndex(({ from, to }) => at >= from && at < to);
-    if (index < 0 || index === this.#told || isWithin(this.#mute, at)) return null;
+    if (index < 0 || index === this.#receptions || isWithin(this.#unresponsive, at)) return null;
     const run = this.runs[index] as Run;
-    const between = this.#told < 0 ? 0 : index - this.#told - 1;
+    const between = this.#receptions < 0 ? 0 : index - this.#receptions - 1;
     const detail = run.cause === 'signal' ? 'SIGKILL' : '';
-    this.#told = index;
+    this.#receptions = index;
     const unseen = this.#options.unseenBy === 'entry' ? between + run.unseen : 0;
     const pid = 700 + index;
     return {

@@ -1,11 +1,22 @@
+/**
+ * A synthetic week is the record of a run that never took place: the entries that the harness would have written, computed in a second
+ * from a list of faults. Tests judge it as they would judge a real record.
+ *
+ *     week()                                                                  168 hours at 1 Hz without any fault
+ *     week({ hours: 12, hertz: 0.1 })                                         shorter, and with fewer samples
+ *     week({ faults: [{ kind: 'restart', at: 3600, seconds: 5 }] })           the service is away for 5 s after an hour
+ *
+ * All faults are in faults.ts, all options in week-options.ts; `judged`, `shortRun` and `slowWeek` (judged.ts) judge a week at once,
+ * without.ts leaves entries out, and perfect.ts and reading.ts make evidence and readings without a record.
+ */
 import type { Clocked, MinuteEntry, RecordEntry } from '../../harness/record/entries.ts';
-import { type Fault, intervals, isWithin, ofKind } from './faults.ts';
+import { type Fault, intervals, isWithin, lastOf, ofKind } from './faults.ts';
 import { WeekAlerts } from './week-alerts.ts';
 import { BEGIN_MS, WeekClocks } from './week-clocks.ts';
-import { WeekHolding } from './week-holding.ts';
+import { rowTimes, WeekCoverage } from './week-coverage.ts';
+import { type Arrivals, type Fate, receivedOf, subjectOf, WITHOUT_FAULT } from './week-entries.ts';
 import type { WeekOptions } from './week-options.ts';
 import { WeekService } from './week-service.ts';
-import { type Heard, type How, lastOf, QUIET, receivedOf, rowTimes, subjectOf } from './week-words.ts';
 
 export type { Fault } from './faults.ts';
 export { BEGIN_MS } from './week-clocks.ts';
@@ -14,12 +25,9 @@ export type { WeekOptions } from './week-options.ts';
 const MINUTE = 60;
 const LATE_JOINER = 10;
 const DETECTED_AFTER = 0.4;
-const WATCHER_BACK_AFTER_BOOT = 20;
+const OBSERVER_BACK_AFTER_BOOT = 20;
 
-/**
- * The record that a watcher of a synthetic week would have written, entry by entry (without `n` and `hash`): by default 168 hours at
- * 1 Hz of a service that does everything right, heard on the topic and on the event stream.
- */
+/** The entries of the record, in order, without `n` and `hash`. By default the statuses arrive by topic and by event stream. */
 export function* week(options: WeekOptions = {}): Generator<RecordEntry> {
   yield* new Week(options).entries();
 }
@@ -31,19 +39,19 @@ class Week {
   readonly #clocks: WeekClocks;
   readonly #service: WeekService;
   readonly #alerts: WeekAlerts;
-  readonly #stored: WeekHolding;
-  readonly #collected: WeekHolding;
-  readonly #absences: readonly { readonly from: number; readonly to: number; readonly reboot: boolean }[];
+  readonly #stored: WeekCoverage;
+  readonly #collected: WeekCoverage;
+  readonly #monitoringGaps: readonly { readonly from: number; readonly to: number; readonly reboot: boolean }[];
   readonly #planned: number;
   readonly #end: number;
-  #slot = 0;
+  #interval = 0;
   readonly #rows: readonly number[];
   #row = 0;
-  /** Steps of the clock that the looks were not told of yet. */
+  /** Steps of the clock that the scans do not take into account yet. */
   #steps: { readonly at: number; readonly seconds: number }[];
   #lastTen: number[] = [];
-  #openTold = '[]';
-  #looked = 0;
+  #openRecorded = '[]';
+  #scannedAt = 0;
   #entries: (RecordEntry & { readonly at: number })[] = [];
 
   constructor(options: WeekOptions) {
@@ -53,23 +61,23 @@ class Week {
     this.#hertz = hertz;
     this.#faults = faults;
     this.#clocks = new WeekClocks(faults, beginMs);
-    this.#absences = [
+    this.#monitoringGaps = [
       ...intervals(ofKind(faults, 'kill')).map((range) => ({ ...range, reboot: false })),
-      ...this.#clocks.offs.map(({ from, to }) => ({ from, to: to + WATCHER_BACK_AFTER_BOOT, reboot: true })),
+      ...this.#clocks.offs.map(({ from, to }) => ({ from, to: to + OBSERVER_BACK_AFTER_BOOT, reboot: true })),
     ].sort((one, other) => one.from - other.from);
     this.#planned = hours * 3600;
-    const absent = this.#absences.reduce((sum, { from, to }) => sum + to - from + MINUTE, 0);
+    const absent = this.#monitoringGaps.reduce((sum, { from, to }) => sum + to - from + MINUTE, 0);
     this.#end = this.#planned + absent + 3600;
     const published = serviceTransport !== 'off';
     const service = { hertz, age, memory, cpuShare, published, unseenBy };
     this.#service = new WeekService(service, this.#clocks, faults, this.#end);
     this.#alerts = new WeekAlerts(faults, this.#clocks, transport === 'off' || !published ? ['events'] : ['topic', 'events']);
-    this.#stored = new WeekHolding('stored', faults, beginMs, 1 / hertz);
-    this.#collected = new WeekHolding('collected', faults, beginMs, MINUTE);
+    this.#stored = new WeekCoverage('stored', faults, beginMs, 1 / hertz);
+    this.#collected = new WeekCoverage('collected', faults, beginMs, MINUTE);
     this.#rows = rowTimes(faults, this.#end);
     this.#steps = [...this.#clocks.steps];
     if (published && age > LATE_JOINER / hertz) {
-      for (let slot = -LATE_JOINER; slot < 0; slot++) this.#lastTen.push(this.#clocks.wall((slot + 0.5) / hertz) - skewSeconds * 1000);
+      for (let index = -LATE_JOINER; index < 0; index++) this.#lastTen.push(this.#clocks.wall((index + 0.5) / hertz) - skewSeconds * 1000);
     }
   }
 
@@ -77,30 +85,30 @@ class Week {
     const until = this.#options.until ?? Number.POSITIVE_INFINITY;
     let [from, watched, fresh] = [0, 0, true];
     yield { type: 'begin', ...this.#at(0), format: 1, run: 'synthetic', planned_seconds: this.#planned, ...this.#subject(0) };
-    this.#listen(0);
+    this.#subscribe(0);
     while (watched < this.#planned && from < until) {
       const left = Math.min(this.#planned - watched, until - from);
       const to = Math.min(this.#boundary(from), from + left);
-      const absence = this.#absences.find((range) => range.from >= from && range.from <= to && range.to > from);
-      if (absence !== undefined) {
-        this.#pass(from, absence.to, null);
-        from = absence.to;
+      const gap = this.#monitoringGaps.find((range) => range.from >= from && range.from <= to && range.to > from);
+      if (gap !== undefined) {
+        this.#pass(from, gap.to, null);
+        from = gap.to;
         if (from >= until) break;
         yield { type: 'resume', ...this.#at(from), ...this.#subject(from) };
         this.#entries = [];
-        this.#listen(from);
+        this.#subscribe(from);
         fresh = true;
         continue;
       }
-      const heard: Heard = {
+      const arrivals: Arrivals = {
         topic: fresh ? [...this.#lastTen] : [],
         events: [],
         arrived: { topic: fresh ? this.#lastTen.length : 0, events: 0 },
       };
-      this.#pass(from, to, heard);
-      yield* this.#told(from, to);
-      yield this.#minute(from, to, heard);
-      yield* this.#looks(to, watched + to - from >= this.#planned);
+      this.#pass(from, to, arrivals);
+      yield* this.#receptions(from, to);
+      yield this.#minute(from, to, arrivals);
+      yield* this.#scans(to, watched + to - from >= this.#planned);
       watched += to - from;
       from = to;
       fresh = false;
@@ -126,70 +134,70 @@ class Week {
     return to;
   }
 
-  #listen(at: number): void {
+  #subscribe(at: number): void {
     const open = this.#alerts.open(at);
-    this.#openTold = JSON.stringify(open);
-    this.#note(at + 0.1, { type: 'open', ...this.#at(at + 0.1), open });
-    for (const { at: toldAt, ...told } of this.#alerts.toLateJoiner(at)) this.#note(toldAt, { ...told, ...this.#at(toldAt) });
+    this.#openRecorded = JSON.stringify(open);
+    this.#add(at + 0.1, { type: 'open', ...this.#at(at + 0.1), open });
+    for (const { at: receivedAt, ...alert } of this.#alerts.byLateJoiner(at)) this.#add(receivedAt, { ...alert, ...this.#at(receivedAt) });
   }
 
-  #note(at: number, entry: RecordEntry): void {
+  #add(at: number, entry: RecordEntry): void {
     this.#entries.push({ ...entry, at });
   }
 
-  /** Lets the service run; what is heard goes to `heard`, if anybody listens. */
-  #pass(from: number, to: number, heard: Heard | null): void {
+  /** Lets the service run; null: the observer is away, and nothing arrives. */
+  #pass(from: number, to: number, arrivals: Arrivals | null): void {
     for (; (this.#rows[this.#row] ?? Number.POSITIVE_INFINITY) < to; this.#row++) {
       const at = this.#rows[this.#row] as number;
       if (this.#service.up(at) && this.#awake(at)) this.#collected.add(at, this.#clocks.wall(at));
     }
     const quiet = !this.#faults.some((fault) => fault.at < to + 1 && fault.kind !== 'alert' && lastOf(fault, this.#hertz) > from - 1);
     const offset = this.#clocks.wall(from) - from * 1000;
-    for (; (this.#slot + 0.5) / this.#hertz < to; this.#slot++) {
-      const at = (this.#slot + 0.5) / this.#hertz;
-      if (quiet) this.#sample(at, Math.round(at * 1000 + offset), heard, QUIET);
-      else this.#slotWithFaults(at, heard);
+    for (; (this.#interval + 0.5) / this.#hertz < to; this.#interval++) {
+      const at = (this.#interval + 0.5) / this.#hertz;
+      if (quiet) this.#sample(at, Math.round(at * 1000 + offset), arrivals, WITHOUT_FAULT);
+      else this.#sampleWithFaults(at, arrivals);
     }
     if (!quiet) this.#putBack(to);
   }
 
-  #slotWithFaults(at: number, heard: Heard | null): void {
+  #sampleWithFaults(at: number, arrivals: Arrivals | null): void {
     this.#putBack(at);
     if (!this.#awake(at) || !this.#service.up(at)) return;
-    const slots = (kind: 'lose' | 'duplicate' | 'reorder', place?: string): boolean =>
+    const samples = (kind: 'lose' | 'duplicate' | 'reorder', stage?: string): boolean =>
       this.#faults.some(
         (fault) =>
           fault.kind === kind &&
-          (fault.kind !== 'lose' || fault.place === place) &&
+          (fault.kind !== 'lose' || fault.stage === stage) &&
           at >= fault.at &&
-          at < fault.at + fault.slots / this.#hertz,
+          at < fault.at + fault.samples / this.#hertz,
       );
     const stalled = this.#faults.some((fault) => fault.kind === 'stall' && fault.lost && at >= fault.at && at < fault.at + fault.seconds);
-    this.#sample(at, this.#clocks.wall(at), heard, {
-      sampled: !slots('lose', 'sample'),
-      published: !slots('lose', 'publish'),
-      delivered: !slots('lose', 'deliver') && !stalled,
-      twice: slots('duplicate'),
-      swapped: slots('reorder'),
+    this.#sample(at, this.#clocks.wall(at), arrivals, {
+      sampled: !samples('lose', 'sample'),
+      published: !samples('lose', 'publish'),
+      delivered: !samples('lose', 'deliver') && !stalled,
+      twice: samples('duplicate'),
+      swapped: samples('reorder'),
     });
   }
 
-  #sample(at: number, wallMs: number, heard: Heard | null, how: How): void {
-    const published = how.sampled && how.published;
-    this.#service.count(at, how.sampled, published);
-    if (!how.sampled) return;
+  #sample(at: number, wallMs: number, arrivals: Arrivals | null, fate: Fate): void {
+    const published = fate.sampled && fate.published;
+    this.#service.count(at, fate.sampled, published);
+    if (!fate.sampled) return;
     this.#stored.add(at, wallMs);
     const stamp = wallMs - (this.#options.skewSeconds ?? 0) * 1000;
     if (published) this.#lastTen.push(stamp);
     if (this.#lastTen.length > LATE_JOINER) this.#lastTen.shift();
-    if (heard === null || !how.delivered) return;
-    for (const way of published ? (['topic', 'events'] as const) : (['events'] as const)) {
-      const stamps = heard[way];
-      const swap = how.swapped && stamps.length > heard.arrived[way] && this.#slot % 2 === 1;
+    if (arrivals === null || !fate.delivered) return;
+    for (const channel of published ? (['topic', 'events'] as const) : (['events'] as const)) {
+      const stamps = arrivals[channel];
+      const swap = fate.swapped && stamps.length > arrivals.arrived[channel] && this.#interval % 2 === 1;
       const before = swap ? stamps.pop() : undefined;
       stamps.push(stamp);
       if (before !== undefined) stamps.push(before);
-      if (how.twice) stamps.push(stamp);
+      if (fate.twice) stamps.push(stamp);
     }
   }
 
@@ -197,36 +205,36 @@ class Week {
     return !isWithin(this.#clocks.suspends, at) && !isWithin(this.#clocks.offs, at);
   }
 
-  /** The looks follow a clock that is put back before `at`. */
+  /** The scans follow a clock that is put back before `at`. */
   #putBack(at: number): void {
     for (let step = this.#steps[0]; step !== undefined && step.at <= at; step = this.#steps[0]) {
       this.#steps.shift();
       if (step.seconds > 0) continue;
       const after = this.#clocks.wall(step.at);
       for (const holding of [this.#stored, this.#collected]) {
-        const look = holding.look(step.at, after - step.seconds * 1000);
+        const scan = holding.scan(step.at, after - step.seconds * 1000);
         holding.putBack(after);
-        if (look !== null) this.#note(step.at + DETECTED_AFTER, { type: 'holding', ...this.#at(step.at + DETECTED_AFTER), ...look });
+        if (scan !== null) this.#add(step.at + DETECTED_AFTER, { type: 'holding', ...this.#at(step.at + DETECTED_AFTER), ...scan });
       }
     }
   }
 
-  /** What is told in a stretch, in the order of time. */
-  *#told(from: number, to: number): Generator<RecordEntry> {
+  /** The entries between two times, in order. */
+  *#receptions(from: number, to: number): Generator<RecordEntry> {
     for (const { at } of this.#clocks.steps)
       this.#clock('step', at, from, to, this.#clocks.steps.find((step) => step.at === at)?.seconds ?? 0);
     for (const range of this.#clocks.suspends) this.#clock('suspend', range.to, from, to, range.to - range.from);
-    for (const { at, ...told } of this.#alerts.between(from, to)) this.#note(at, { ...told, ...this.#at(at) });
+    for (const { at, ...alert } of this.#alerts.between(from, to)) this.#add(at, { ...alert, ...this.#at(at) });
     for (const run of this.#service.runs) {
       if (run.from < from || run.from >= to) continue;
-      for (const { at, ...told } of this.#alerts.afterRestart(run.from)) this.#note(at, { ...told, ...this.#at(at) });
+      for (const { at, ...alert } of this.#alerts.afterRestart(run.from)) this.#add(at, { ...alert, ...this.#at(at) });
     }
     const service = this.#service.entry(to);
-    if (service !== null) this.#note(to, { ...service, ...this.#at(to) });
+    if (service !== null) this.#add(to, { ...service, ...this.#at(to) });
     const open = this.#alerts.open(to);
-    if (JSON.stringify(open) !== this.#openTold) {
-      this.#openTold = JSON.stringify(open);
-      this.#note(to, { type: 'open', ...this.#at(to), open });
+    if (JSON.stringify(open) !== this.#openRecorded) {
+      this.#openRecorded = JSON.stringify(open);
+      this.#add(to, { type: 'open', ...this.#at(to), open });
     }
     const entries = this.#entries.sort((one, other) => one.at - other.at);
     this.#entries = [];
@@ -236,18 +244,18 @@ class Week {
   #clock(kind: 'step' | 'suspend', happened: number, from: number, to: number, seconds: number): void {
     if (happened < from || happened >= to) return;
     const at = Math.min(to, happened + DETECTED_AFTER);
-    this.#note(at, { type: 'clock', ...this.#at(at), kind, seconds });
+    this.#add(at, { type: 'clock', ...this.#at(at), kind, seconds });
   }
 
-  #minute(from: number, to: number, heard: Heard): MinuteEntry {
+  #minute(from: number, to: number, arrivals: Arrivals): MinuteEntry {
     const stalled = intervals(ofKind(this.#faults, 'stall')).filter((stall) => stall.from >= from && stall.from < to);
     const { serviceTransport = 'embedded', transport = 'embedded' } = this.#options;
     const subscribed = transport !== 'off' && serviceTransport !== 'off';
     return {
       type: 'minute',
       ...this.#at(to),
-      topic: subscribed && !this.#isDeaf('topic', from) ? receivedOf(heard.topic, this.#options) : null,
-      events: this.#isDeaf('events', from) ? null : receivedOf(heard.events, this.#options),
+      topic: subscribed && !this.#isUnsubscribed('topic', from) ? receivedOf(arrivals.topic, this.#options) : null,
+      events: this.#isUnsubscribed('events', from) ? null : receivedOf(arrivals.events, this.#options),
       stalled_seconds: stalled.reduce((sum, range) => sum + range.to - range.from, 0),
       service: this.#service.reading(to, from),
       host: { cpu: 7, memory: 41.5, disk: 55, celsius: 48 },
@@ -255,17 +263,19 @@ class Week {
     };
   }
 
-  #isDeaf(way: 'topic' | 'events', at: number): boolean {
-    return ofKind(this.#faults, 'deaf').some((fault) => fault.way === way && at >= fault.at && at < fault.at + fault.seconds);
+  #isUnsubscribed(channel: 'topic' | 'events', at: number): boolean {
+    return ofKind(this.#faults, 'unsubscribed').some(
+      (fault) => fault.channel === channel && at >= fault.at && at < fault.at + fault.seconds,
+    );
   }
 
   /** Once an hour, and at the end. */
-  *#looks(at: number, last: boolean): Generator<RecordEntry> {
-    if (Math.floor(at / 3600) === Math.floor(this.#looked / 3600) && !last) return;
-    this.#looked = at;
+  *#scans(at: number, last: boolean): Generator<RecordEntry> {
+    if (Math.floor(at / 3600) === Math.floor(this.#scannedAt / 3600) && !last) return;
+    this.#scannedAt = at;
     for (const holding of [this.#stored, this.#collected]) {
-      const look = holding.look(at, this.#clocks.wall(at));
-      if (look !== null) yield { type: 'holding', ...this.#at(at), ...look };
+      const scan = holding.scan(at, this.#clocks.wall(at));
+      if (scan !== null) yield { type: 'holding', ...this.#at(at), ...scan };
     }
   }
 }

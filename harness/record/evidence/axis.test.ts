@@ -1,5 +1,5 @@
 import t from 'tap';
-import { subjectOf } from '../../../testkit/weeks/week-words.ts';
+import { subjectOf } from '../../../testkit/weeks/week-entries.ts';
 import type { BeginEntry, Clocked, ResumeEntry } from '../entries.ts';
 import { Axis } from './axis.ts';
 

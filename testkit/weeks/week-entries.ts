@@ -1,5 +1,4 @@
 import type { Received, Target, Watcher } from '../../harness/record/entries.ts';
-import type { Fault } from './faults.ts';
 import type { WeekOptions } from './week-options.ts';
 
 /** What is watched, and by whom. */
@@ -28,27 +27,14 @@ export function receivedOf(stamps: readonly number[], { skewSeconds = 0 }: WeekO
   return { first: stamps[0] ?? null, steps, slowest_ms: known ? 4 + skewMs : null, fastest_ms: known ? 1 + skewMs : null };
 }
 
-/** Rows are written once a minute, 20 s after its begin; a gap is between two that are there. */
-const ROW_AT = 20;
-const MINUTE = 60;
-
-/** When rows are written, on the axis. */
-export function rowTimes(faults: readonly Fault[], end: number): number[] {
-  const gaps = faults.filter((fault) => fault.kind === 'gap' && fault.of === 'collected') as Extract<Fault, { kind: 'gap' }>[];
-  const regular = Array.from({ length: Math.ceil(end / MINUTE) }, (_, index) => index * MINUTE);
-  const left = regular.filter((at) => !gaps.some((gap) => at > gap.at && at < gap.at + gap.seconds));
-  const after = gaps.map(({ at, seconds }) => at + seconds);
-  return [...new Set([...left, ...after])].sort((one, other) => one - other).map((at) => at + ROW_AT);
-}
-
-export interface Heard {
+export interface Arrivals {
   readonly topic: number[];
   readonly events: number[];
-  /** Of the statuses a late joiner is sent again, how many. */
+  /** Of the statuses a late joiner is sent again, fate many. */
   readonly arrived: { readonly topic: number; readonly events: number };
 }
 
-export interface How {
+export interface Fate {
   readonly sampled: boolean;
   readonly published: boolean;
   readonly delivered: boolean;
@@ -56,14 +42,4 @@ export interface How {
   readonly swapped: boolean;
 }
 
-export const QUIET: How = { sampled: true, published: true, delivered: true, twice: false, swapped: false };
-
-/** A service, or a watcher, takes up to this long to be back. */
-const BACK_SECONDS = 20;
-
-/** When a fault is over. */
-export function lastOf(fault: Fault, hertz: number): number {
-  if (fault.kind === 'die') return Number.POSITIVE_INFINITY;
-  const seconds = 'slots' in fault ? fault.slots / hertz : (fault.seconds ?? Number.POSITIVE_INFINITY);
-  return fault.at + Math.abs(seconds) + BACK_SECONDS;
-}
+export const WITHOUT_FAULT: Fate = { sampled: true, published: true, delivered: true, twice: false, swapped: false };

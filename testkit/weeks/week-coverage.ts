@@ -1,0 +1,64 @@
+import type { HoldingEntry } from '../../harness/record/entries.ts';
+import { type Holding, HoldingCount } from '../../harness/watch/holding.ts';
+import { type Fault, type Interval, isWithin, ofKind } from './faults.ts';
+
+/** What a synthetic service stores, or its maintenance jobs collect, and the scans of it. */
+export class WeekCoverage {
+  readonly #of: HoldingEntry['of'];
+  readonly #unscanned: readonly Interval[];
+  readonly #gaps: readonly Interval[];
+  readonly #stamps: number[] = [];
+  /** The number of stamps that were scanned. */
+  #seen = 0;
+  #from: number;
+  #wentBack = false;
+
+  constructor(of: HoldingEntry['of'], faults: readonly Fault[], beginMs: number, periodSeconds: number) {
+    this.#of = of;
+    const half = periodSeconds / 2;
+    // Rows that are not written are not added in the first stage.
+    const mine = ofKind(faults, 'gap').filter((gap) => gap.of === of && of === 'stored');
+    // Between the two around it, which are there.
+    this.#gaps = mine.map(({ at, seconds }) => ({ from: at + half + 1e-6, to: at + half + seconds - 1e-6 }));
+    this.#unscanned = ofKind(faults, 'unscanned').flatMap(({ at, of: what, seconds }) =>
+      what === of ? [{ from: at, to: at + seconds }] : [],
+    );
+    this.#from = beginMs;
+  }
+
+  /** A sample or row at `at`, with its time stamp. */
+  add(at: number, stampMs: number): void {
+    if (!isWithin(this.#gaps, at)) this.#stamps.push(stampMs);
+  }
+
+  /** A scan by the observer; null: it cannot read. */
+  scan(at: number, toMs: number): Holding | null {
+    if (this.#from >= toMs || isWithin(this.#unscanned, at)) {
+      this.#from = isWithin(this.#unscanned, at) ? toMs : this.#from;
+      return null;
+    }
+    const count = new HoldingCount(this.#of, this.#from, toMs);
+    for (let index = this.#wentBack ? 0 : this.#seen; index < this.#stamps.length; index++) count.add(this.#stamps[index] as number);
+    this.#seen = this.#stamps.length;
+    this.#from = toMs;
+    return count.result();
+  }
+
+  putBack(nowMs: number): void {
+    this.#from = Math.min(this.#from, nowMs);
+    this.#wentBack = true;
+  }
+}
+
+/** Rows are written once a minute, 20 s after its begin; a gap is between two that are there. */
+const ROW_AT = 20;
+const MINUTE = 60;
+
+/** When rows are written, on the axis. */
+export function rowTimes(faults: readonly Fault[], end: number): number[] {
+  const gaps = faults.filter((fault) => fault.kind === 'gap' && fault.of === 'collected') as Extract<Fault, { kind: 'gap' }>[];
+  const regular = Array.from({ length: Math.ceil(end / MINUTE) }, (_, index) => index * MINUTE);
+  const left = regular.filter((at) => !gaps.some((gap) => at > gap.at && at < gap.at + gap.seconds));
+  const after = gaps.map(({ at, seconds }) => at + seconds);
+  return [...new Set([...left, ...after])].sort((one, other) => one - other).map((at) => at + ROW_AT);
+}
