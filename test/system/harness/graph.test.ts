@@ -6,15 +6,18 @@ import { Peer, peersUnavailable, VENDORS } from '../../../testkit/dds/peers.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
+import { until } from '../../../testkit/wait.ts';
 import { GraphWatch } from './support/graph-watch.ts';
 
 /** The harness's own subscription against the real service, with its embedded transport, in networks of their own. */
 
 t.jobs = 2;
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 const skip = peersUnavailable();
 /** Under load a discovery may take its time; nothing here is judged by it. */
-const PATIENCE_SECONDS = 60;
+const TIMEOUT_SECONDS = 120;
+/** Samples that a late joiner receives. */
+const DEPTH = 10;
 const WATCHER = 'edge_health_harness';
 
 function network(t: Test): Network {
@@ -29,51 +32,60 @@ interface History {
 
 const stampsOf = (statuses: readonly HealthStatus[]): string[] => statuses.map(({ timestamp }) => timestamp);
 
-t.test('all that the service stores in a stretch is heard, each once; a late watcher gets the last ten', { skip }, async (t) => {
+t.test('all that the service stores is received, each status once', { skip }, async (t) => {
   const host = network(t).host();
   const config = { publish_frequency: 20, thresholds: { memory: { warning: 0.1, critical: 99.9 } }, alerts: { raise_after_seconds: 0 } };
   const service = await HostService.start(host, temporaryFolder(t), { config });
   const watch = await GraphWatch.start(host);
   t.match(watch.all('ready')[0], { transport: 'embedded', reason: /^light.*domain 0, discovery range SUBNET/ });
-  const [first] = await watch.waitForCount('status', 120, () => true, PATIENCE_SECONDS);
-  const { data } = await service.get<History>(`/health/history?order=asc&from=${first?.status.timestamp}&limit=100`);
+  const [first] = await watch.waitForCount('status', 60, () => true, TIMEOUT_SECONDS);
+  const { data } = await service.get<History>(`/health/history?order=asc&from=${first?.status.timestamp}&limit=50`);
   t.same(watch.statuses.slice(0, data.length), data, 'as they are stored, in their order');
 
   const { data: alerts } = await service.get<{ data: readonly Alert[] }>('/alerts?metric=memory_percent');
-  const { alert } = await watch.waitFor('alert', ({ alert }) => alert.metric === 'memory_percent', PATIENCE_SECONDS);
+  const { alert } = await watch.waitFor('alert', ({ alert }) => alert.metric === 'memory_percent', TIMEOUT_SECONDS);
   t.same(alert, alerts[0], 'an alert of before, too');
 
-  const late = await GraphWatch.start(host);
-  const [earliest] = await late.waitForCount('status', 30, () => true, PATIENCE_SECONDS);
-  // What was sampled by the time it heard the first one: a slow processor can only make these more.
-  const heard = new Date(earliest?.wall_ms ?? 0).toISOString();
-  const before = await service.get<History>(`/health/history?from=${earliest?.status.timestamp}&to=${heard}&limit=100`);
-  t.ok(before.data.length >= 10, `the first one that it hears is ${before.data.length} old`);
   t.same(
-    [...watch.all('note'), ...late.all('note')].map(({ text }) => text),
+    watch.all('note').map(({ text }) => text),
     [],
   );
-  t.equal(await late.stop(), 0);
   t.equal(await watch.stop(), 0);
   await service.end();
 });
 
-t.test('the service is restarted, and killed; its new participants are heard at once', { skip }, async (t) => {
+t.test('a late watcher receives the last ten statuses', { skip }, async (t) => {
+  const host = network(t).host();
+  const node = await GraphNode.start(host);
+  node.stream({ hz: 50, count: 30 });
+  await node.waitFor('published', ({ number }) => number === 30, TIMEOUT_SECONDS);
+  const late = await GraphWatch.start(host);
+  await late.waitForCount('status', DEPTH, () => true, TIMEOUT_SECONDS);
+  t.same(
+    late.statuses.map(({ cpu_percent }) => cpu_percent),
+    Array.from({ length: DEPTH }, (_, index) => 30 - DEPTH + 1 + index),
+  );
+  t.same(late.all('note'), []);
+});
+
+t.test('the service is restarted, and killed; its new participants are received from', { skip }, async (t) => {
   const host = network(t).host();
   const folder = temporaryFolder(t);
   const watch = await GraphWatch.start(host);
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const service = await HostService.start(host, folder, { config: { publish_frequency: 10 } });
     const count = watch.all('status').length;
-    await watch.waitForCount('status', count + 20, () => true, PATIENCE_SECONDS);
+    await watch.waitForCount('status', count + 20, () => true, TIMEOUT_SECONDS);
     const { data } = await service.get<History>('/health/history?order=asc&hours=1&limit=10000');
     await service.end(signal);
-    const heard = new Set(stampsOf(watch.statuses));
-    t.same(
-      stampsOf(data).filter((stamp) => !heard.has(stamp)),
-      [],
-      `${data.length} samples, none is missing`,
-    );
+    // It joins with the last ten samples: those before are of no subscription.
+    const first = watch.statuses[count]?.timestamp ?? '';
+    const missing = (): string[] => {
+      const received = new Set(stampsOf(watch.statuses));
+      return stampsOf(data).filter((stamp) => stamp >= first && !received.has(stamp));
+    };
+    // What was published before the end is on its way.
+    await until(`all ${data.length} samples are received`, () => missing().length === 0, { describe: missing });
   }
   t.equal(new Set(stampsOf(watch.statuses)).size, watch.statuses.length, 'none twice');
   await watch.stop();
@@ -83,18 +95,18 @@ t.test('it is a node with two subscriptions, and nothing else', { skip }, async 
   const host = network(t).host();
   const seers = await Promise.all(VENDORS.map(async (vendor) => [vendor, await Peer.start(host, vendor, 'graph')] as const));
   const finder = await Peer.start(host, 'cyclone', 'discovery');
-  await finder.waitFor('reader', () => true, PATIENCE_SECONDS);
+  await finder.waitFor('reader', () => true, TIMEOUT_SECONDS);
   const watch = await GraphWatch.start(host);
   for (const [vendor, seer] of seers) {
     const seen = await seer.waitFor(
       'entities',
       ({ nodes }) => nodes.some(({ name, readers }) => name === WATCHER && readers.length === 2),
-      PATIENCE_SECONDS,
+      TIMEOUT_SECONDS,
     );
     t.match(seen.nodes, [{ namespace: '/', name: WATCHER, writers: [] }], vendor);
   }
-  const { participant } = await finder.waitFor('endpoint', ({ topic }) => topic === 'rt/health_status', PATIENCE_SECONDS);
-  const its = await finder.waitForCount('endpoint', 3, (endpoint) => endpoint.participant === participant, PATIENCE_SECONDS);
+  const { participant } = await finder.waitFor('endpoint', ({ topic }) => topic === 'rt/health_status', TIMEOUT_SECONDS);
+  const its = await finder.waitForCount('endpoint', 3, (endpoint) => endpoint.participant === participant, TIMEOUT_SECONDS);
   const endpoints = its.map(({ kind, topic, reliability, durability }) => [kind, topic, reliability, durability]);
   t.strictSame(endpoints.sort(), [
     ['reader', 'rt/alerts', 'reliable', 'transient-local'],
@@ -102,7 +114,7 @@ t.test('it is a node with two subscriptions, and nothing else', { skip }, async 
     ['writer', 'ros_discovery_info', 'reliable', 'transient-local'],
   ]);
   await watch.stop();
-  await finder.waitFor('participant_gone', ({ guid }) => guid === participant, PATIENCE_SECONDS);
+  await finder.waitFor('participant_gone', ({ guid }) => guid === participant, TIMEOUT_SECONDS);
   t.equal(finder.all('endpoint').filter((endpoint) => endpoint.participant === participant).length, 3);
 });
 
@@ -134,19 +146,19 @@ t.test('other nodes are left aside, nonsense is refused, and another one that sp
     ...alert,
   ]);
   node.stream({ hz: 10, count: 30 });
-  await watch.waitForCount('status', 30, () => true, PATIENCE_SECONDS);
-  await watch.waitFor('note', ({ text }) => /refused a message.*status is "SPLENDID"/.test(text), PATIENCE_SECONDS);
+  await watch.waitForCount('status', 30, () => true, TIMEOUT_SECONDS);
+  await watch.waitFor('note', ({ text }) => /refused a message.*status is "SPLENDID"/.test(text), TIMEOUT_SECONDS);
   for (const peer of [robot, liar, judge]) await peer.waitFor('written');
   t.same(
     watch.statuses.map(({ cpu_percent }) => cpu_percent),
     Array.from({ length: 30 }, (_, i) => i + 1),
   );
-  t.same(watch.all('alert'), [], 'whether it is silent others judge for themselves');
   await Promise.all([robot, liar, judge].map((peer) => peer.kill()));
 
   node.stream({ hz: 10, count: 0 });
   await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '5', ...status('health_monitor')]);
-  await watch.waitFor('note', ({ text }) => /two publishers speak as health_monitor/.test(text), PATIENCE_SECONDS);
+  await watch.waitFor('note', ({ text }) => /two publishers speak as health_monitor/.test(text), TIMEOUT_SECONDS);
+  t.same(watch.all('alert'), [], 'whether the node is stale is judged by another node, and is no alert of its own');
 });
 
 t.test('samples that the graph never delivered are told, by their numbers', { skip }, async (t) => {
@@ -154,16 +166,17 @@ t.test('samples that the graph never delivered are told, by their numbers', { sk
   const watch = await GraphWatch.start(host);
   const node = await GraphNode.start(host);
   node.stream({ hz: 50, count: 0 });
-  await watch.waitForCount('status', 50, () => true, PATIENCE_SECONDS);
+  await watch.waitForCount('status', 50, () => true, TIMEOUT_SECONDS);
   // Longer than the service keeps samples for it, and more than the kernel holds of them.
   watch.signal('SIGSTOP');
   host.ip('link', 'set', 'lo', 'down');
-  await new Promise((later) => setTimeout(later, 1000));
+  const published = node.all('published').length;
+  await node.waitForCount('published', published + 5 * DEPTH, () => true, TIMEOUT_SECONDS);
   host.ip('link', 'set', 'lo', 'up');
   host.route();
   watch.signal('SIGCONT');
-  const note = await watch.waitFor('note', ({ text }) => /statuses were published and never delivered/.test(text), PATIENCE_SECONDS);
-  await watch.waitForCount('status', watch.all('status').length + 20, () => true, PATIENCE_SECONDS);
+  const note = await watch.waitFor('note', ({ text }) => /statuses were published and never delivered/.test(text), TIMEOUT_SECONDS);
+  await watch.waitForCount('status', watch.all('status').length + 20, () => true, TIMEOUT_SECONDS);
   const numbers = watch.statuses.map(({ cpu_percent }) => cpu_percent as number);
   const holes = numbers.slice(1).map((number, i) => number - (numbers[i] ?? 0) - 1);
   t.equal(Math.max(...holes), Number(/: (\d+) statuses/.exec(note.text)?.[1]));
@@ -171,7 +184,7 @@ t.test('samples that the graph never delivered are told, by their numbers', { sk
 
 async function heardWithin(t: Test, watch: GraphWatch, host: Host, argument: string[], config: Record<string, unknown>): Promise<void> {
   const service = await HostService.start(host, temporaryFolder(t), { config, arguments: argument });
-  await watch.waitForCount('status', 3, () => true, PATIENCE_SECONDS);
+  await watch.waitForCount('status', 3, () => true, TIMEOUT_SECONDS);
   await service.end();
 }
 
@@ -184,10 +197,10 @@ t.test('in a namespace it listens there; remapped topics are found, or given', {
   const [given, searching] = await Promise.all([GraphWatch.start(host, { topics }), GraphWatch.start(host)]);
   const remapped = ['--ros-args', '-r', 'health_status:=/well/being'];
   const service = await HostService.start(host, temporaryFolder(t), { arguments: remapped, config: { publish_frequency: 5 } });
-  await given.waitForCount('status', 3, () => true, PATIENCE_SECONDS);
-  await searching.waitFor('note', ({ text }) => text.includes('health_monitor publishes on /well/being'), PATIENCE_SECONDS);
+  await given.waitForCount('status', 3, () => true, TIMEOUT_SECONDS);
+  await searching.waitFor('note', ({ text }) => text.includes('health_monitor publishes on /well/being'), TIMEOUT_SECONDS);
   const count = searching.all('status').length;
-  await searching.waitForCount('status', count + 10, () => true, PATIENCE_SECONDS);
+  await searching.waitForCount('status', count + 10, () => true, TIMEOUT_SECONDS);
   await service.end();
 });
 
@@ -201,11 +214,11 @@ t.test('addresses that change, and a domain of its own', { skip }, async (t) => 
   const [watch, stranger] = await Promise.all([GraphWatch.start(desk, { domainId: 7 }), GraphWatch.start(desk)]);
   t.match(watch.all('ready')[0]?.reason, /domain 7/);
   node.stream({ hz: 5, count: 0 });
-  await watch.waitForCount('status', 10, () => true, PATIENCE_SECONDS);
+  await watch.waitForCount('status', 10, () => true, TIMEOUT_SECONDS);
   own.setAddress('10.77.1.99');
-  await watch.waitFor('note', ({ text }) => /joined the ROS 2 graph anew/.test(text), PATIENCE_SECONDS);
+  await watch.waitFor('note', ({ text }) => /joined the ROS 2 graph anew/.test(text), TIMEOUT_SECONDS);
   const count = watch.all('status').length;
-  await watch.waitForCount('status', count + 20, () => true, PATIENCE_SECONDS);
+  await watch.waitForCount('status', count + 20, () => true, TIMEOUT_SECONDS);
   t.same(stranger.all('status'), []);
 });
 
@@ -221,7 +234,7 @@ t.test('where it can never listen it says what to do', { skip }, async (t) => {
   for (const [options, variables, error] of cases) {
     const none = { ROS_DISTRO: '', AMENT_PREFIX_PATH: '', ROS_DOMAIN_ID: '', ROS_LOCALHOST_ONLY: '', ROS_AUTOMATIC_DISCOVERY_RANGE: '' };
     const watch = GraphWatch.launch(host, options, { ...none, ...variables });
-    t.match((await watch.waitFor('failed', () => true, PATIENCE_SECONDS)).error, error);
+    t.match((await watch.waitFor('failed', () => true, TIMEOUT_SECONDS)).error, error);
     t.equal(await watch.ended, 69);
   }
 });
