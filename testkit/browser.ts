@@ -1,5 +1,7 @@
+/** Chromium for the tests of the pages: they wait for what the page shows, never for a length of time. */
 import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { until } from './wait.ts';
 
 /** Debian's browser; empty where it is not installed. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path)) ?? '';
@@ -11,6 +13,9 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', ...QUIET] });
 }
 
+/** Limits only how long a broken test waits. */
+export const TIMEOUT_MS = 120_000;
+
 /** Opens a page and collects what goes wrong in it. Requests that fail because the service is gone are not errors of the page. */
 export async function openPage(
   browser: Browser,
@@ -18,6 +23,7 @@ export async function openPage(
   size = { width: 1280, height: 900 },
 ): Promise<{ page: Page; errors: string[]; requests: string[] }> {
   const page = await browser.newPage({ viewport: size });
+  page.setDefaultTimeout(TIMEOUT_MS);
   const errors: string[] = [];
   const requests: string[] = [];
   page.on('pageerror', (error) => errors.push(error.message));
@@ -27,4 +33,14 @@ export async function openPage(
   page.on('request', (request) => requests.push(request.url()));
   await page.goto(url);
   return { page, errors, requests };
+}
+
+/** Waits until the visible text of the element matches. */
+export async function showsText(element: Locator, pattern: RegExp | string): Promise<void> {
+  let text = '';
+  const matches = async (): Promise<boolean> => {
+    text = await element.innerText();
+    return typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text);
+  };
+  await until(`text ${pattern}`, matches, { describe: () => text });
 }

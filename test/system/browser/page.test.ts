@@ -3,17 +3,16 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import type { Alert } from '../../../src/core/alert.ts';
-import { CHROMIUM, launchBrowser, openPage } from '../../../testkit/browser.ts';
+import { CHROMIUM, launchBrowser, openPage, showsText } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { ROOT, RunningService } from '../../../testkit/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
+t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
 
 /** A recorded machine, so that the load of other tests raises nothing. */
 const RECORDED = { arguments: ['--proc', `${ROOT}/testkit/fixtures/pi5/proc`, '--sys', `${ROOT}/testkit/fixtures/pi5/sys`] };
-
-/** A port that the service can have again after it was killed. */
-const PORT = 15_000 + (process.pid % 10_000);
 
 /** The page of a recorded machine; all of it ends with the test. */
 async function shown(t: Test): Promise<{ service: RunningService; page: Page; errors: string[] }> {
@@ -28,7 +27,6 @@ async function shown(t: Test): Promise<{ service: RunningService; page: Page; er
 t.test('the page shows the machine live, says when the service is gone, and heals', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   const config = {
-    rest: { port: PORT },
     // Disk usage is always above 0: a WARNING that stays.
     thresholds: { disk: { warning: 0, critical: 99.9 } },
     alerts: { raise_after_seconds: 0 },
@@ -49,8 +47,12 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   await page.locator('.alerts').filter({ hasText: 'WARNING' }).waitFor();
   t.pass('status and open alert are there');
 
-  const health = await service.json<{ disk_percent: number }>('/health');
-  t.match(await page.locator('article', { hasText: 'Disk usage' }).innerText(), health.disk_percent.toFixed(1), 'the value of /health');
+  const disk = page.locator('article', { hasText: 'Disk usage' });
+  // Other programs fill and empty the disk: asked again until both are of the same moment.
+  await until('the page shows the value of /health', async () => {
+    const health = await service.json<{ disk_percent: number }>('/health');
+    return (await disk.innerText()).includes(health.disk_percent.toFixed(1));
+  });
   const measured = async (): Promise<string> => (await page.locator('header').innerText()).match(/\d\d:\d\d:\d\d/)?.[0] ?? '';
   const before = await measured();
   await page.waitForFunction((text) => !document.querySelector('header')?.textContent?.includes(text), before);
@@ -58,14 +60,15 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   t.equal(await page.locator('canvas').count(), 4, 'a chart per metric');
 
   await service.end('SIGKILL');
-  await body.filter({ hasText: /No data since \d\d:\d\d:\d\d/ }).waitFor();
+  await body.filter({ hasText: /No data since .*\d\d:\d\d:\d\d/ }).waitFor();
   await status.filter({ hasText: 'UNKNOWN' }).waitFor();
   t.pass('gone is unmistakable');
 
-  service = await RunningService.start(folder, { config, ...RECORDED });
-  await page.getByText('Live', { exact: true }).waitFor({ timeout: 40_000 });
+  const port = Number(new URL(service.url).port);
+  service = await RunningService.start(folder, { config: { ...config, rest: { port } }, ...RECORDED });
+  await page.getByText('Live', { exact: true }).waitFor();
   await status.filter({ hasText: 'WARNING' }).waitFor();
-  t.notMatch(await body.innerText(), /No data since/, 'and it heals');
+  await body.filter({ hasNotText: /No data since/ }).waitFor();
 
   t.same(errors, [], 'no error in the page');
   t.same([...new Set(requests.map((url) => new URL(url).host))], [new URL(service.url).host], 'it asks nobody but the service');
@@ -123,7 +126,6 @@ t.test('it fits a phone', { skip }, async (t) => {
 });
 
 t.test('a token is asked for, and with it the page works', { skip }, async (t) => {
-  const { writeFileSync } = await import('node:fs');
   const folder = temporaryFolder(t);
   const file = `${folder}/token`;
   writeFileSync(file, 'correct-horse-battery\n', { mode: 0o600 });
@@ -176,22 +178,24 @@ t.test('the scheduled jobs are shown where there is a scheduler', { skip }, asyn
     renameSync(join(live, 'jobs.new'), join(live, 'jobs.json'));
   };
   write(Date.now());
+  // A scheduler without a beat has stopped.
+  const beating = setInterval(() => write(Date.now()), 1000);
+  t.teardown(() => clearInterval(beating));
   await panel.waitFor();
   const job = (name: string) => panel.locator('li', { hasText: name });
   await job('health check').locator('.state.critical', { hasText: 'CRITICAL' }).waitFor();
   t.equal(await job('health check').getAttribute('title'), 'CRITICAL  disk: 0.4 GB free');
-  t.match(await job('collect metrics').innerText(), /OK\s+last \d\d:\d\d:\d\d\s+next .*\s+4 missed/);
-  t.match(await job('collect alerts').innerText(), /OK\s+runs for \d+ s\s+last/);
-  t.match(await job('backup logs').innerText(), /waiting\s+has not run yet/);
+  await showsText(job('collect metrics'), /OK\s+last .*\d\d:\d\d:\d\d\s+next .*\s+4 missed/);
+  await showsText(job('collect alerts'), /OK\s+runs for \d+ s\s+last/);
+  await showsText(job('backup logs'), /waiting\s+has not run yet/);
   t.equal(await panel.locator('li').count(), 4, 'one that is off is none');
   t.equal(await panel.locator('.stopped').count(), 0);
-  if (process.env['SCREENSHOTS']) await page.screenshot({ path: join(process.env['SCREENSHOTS'], 'jobs.png') });
+  clearInterval(beating);
   write(Date.now() - 600_000);
-  await panel.locator('.stopped', { hasText: /has not run since \d\d:\d\d:\d\d/ }).waitFor();
+  await panel.locator('.stopped', { hasText: /has not run since .*\d\d:\d\d:\d\d/ }).waitFor();
   t.notMatch(await panel.innerText(), 'next');
   const phone = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
   await phone.page.locator('.jobs').waitFor();
   t.ok((await phone.page.evaluate(() => document.documentElement.scrollWidth)) <= 360, 'nothing sticks out of a phone');
-  if (process.env['SCREENSHOTS']) await phone.page.screenshot({ path: join(process.env['SCREENSHOTS'], 'jobs-phone.png'), fullPage: true });
   t.same([...errors, ...phone.errors], [], 'no error in the page');
 });

@@ -9,10 +9,12 @@ import { assets, forms } from '../../../harness/report/testing/forms.ts';
 import { HOSTILE, named } from '../../../harness/report/testing/hostile.ts';
 import { nothing, perfectWeek, tenMinutes } from '../../../harness/report/testing/runs.ts';
 import { writeDocument } from '../../../harness/report/write.ts';
-import { CHROMIUM, launchBrowser } from '../../../testkit/browser.ts';
+import { CHROMIUM, launchBrowser, showsText, TIMEOUT_MS } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
+import { until } from '../../../testkit/wait.ts';
 
 /** report.html as its readers have it: a file, opened by a browser without a network. */
+t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
 const browser = skip === false ? await launchBrowser() : null;
 t.teardown(() => browser?.close());
@@ -36,6 +38,7 @@ async function open(t: Test, input: ReportInput, options: Parameters<NonNullable
   });
   t.teardown(() => context.close());
   const page = await context.newPage();
+  page.setDefaultTimeout(TIMEOUT_MS);
   const errors: string[] = [];
   const requests: string[] = [];
   page.on('pageerror', (error) => errors.push(error.message));
@@ -66,7 +69,7 @@ for (const [name, run] of Object.entries({ perfectWeek, badWeek, tenMinutes })) 
     const { errors, page, requests } = await open(t, run());
     await page.locator('canvas').nth(5).waitFor();
     t.equal(await page.locator('canvas').count(), 6, 'five charts, and the lanes');
-    for (const [index, coloured] of (await colours(page)).entries()) t.ok(coloured > 40, `chart ${index}: ${coloured} pixels in colour`);
+    await until('something is drawn on each chart', async () => (await colours(page)).every((coloured) => coloured > 40));
     t.same(errors, [], 'nothing goes wrong, the policy of the page included');
     t.equal(requests.length, 1, requests.join());
     t.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, 'nothing sticks out');
@@ -84,17 +87,13 @@ t.test('the cursor shows values and marks, by pointer and by keyboard; one can z
   await page.mouse.move(x(309_200), box.y + (box.height * 3.5) / 6);
   const figure = (title: string) => page.locator('figure', { hasText: title }).locator('.now');
   const tip = page.locator('.tip');
-  t.match(await tip.innerText(), /^Restart of the service: exit, exit status 70 · 2026-03-05 21:23:20 UTC$/, 'a mark has words');
+  await showsText(tip, /^Restart of the service: exit, exit status 70 · 2026-03-05 21:23:20 UTC$/);
   await page.mouse.move(x(100_000), box.y + 5);
-  t.match(await page.locator('.readout').innerText(), /^2026-03-03 1\d:\d\d:\d\d UTC, 1 d [234] h after the begin$/);
-  t.match(await figure('Received of expected').innerText(), /^(100\.00|98\.33) %$/);
-  t.match(await figure('Memory of the service').innerText(), /^6[45]\.\d MB$/);
-  t.match(
-    await figure('CPU and memory of the machine').innerText(),
-    /^CPU \d+\.\d %, memory 4\d\.\d %$/,
-    'all charts tell of the same time',
-  );
-  t.equal(await tip.isVisible(), false);
+  await showsText(page.locator('.readout'), /^2026-03-03 1\d:\d\d:\d\d UTC, 1 d [234] h after the begin$/);
+  await showsText(figure('Received of expected'), /^(100\.00|98\.33) %$/);
+  await showsText(figure('Memory of the service'), /^6[45]\.\d MB$/);
+  await showsText(figure('CPU and memory of the machine'), /^CPU \d+\.\d %, memory 4\d\.\d %$/);
+  await tip.waitFor({ state: 'hidden' });
 
   // Drag on one chart, and all of them show the same part.
   await page.mouse.move(x(200_000), box.y + 20);
@@ -103,25 +102,25 @@ t.test('the cursor shows values and marks, by pointer and by keyboard; one can z
   await page.mouse.up();
   await page.mouse.move(box.x + 1, box.y + 20);
   const first = page.locator('.readout');
-  t.match(await first.innerText(), /, 2 d [678] h after the begin$/, 'zoomed');
+  await showsText(first, /, 2 d [678] h after the begin$/);
   await page.getByRole('button', { name: 'Whole run' }).click();
   await page.mouse.move(box.x + 1, box.y + 20);
-  t.match(await first.innerText(), /^2026-03-02 07:.* (s|min) after the begin$/, 'and back');
+  await showsText(first, /^2026-03-02 07:.* (s|min) after the begin$/);
 
   await page.mouse.move(1, 1);
   const charts = page.locator('.charts');
   await charts.focus();
   await page.keyboard.press('End');
-  t.match(await first.innerText(), /^2026-03-09 /);
+  await showsText(first, /^2026-03-09 /);
   await page.keyboard.press('Home');
-  t.match(await first.innerText(), /^2026-03-02 07:/);
+  await showsText(first, /^2026-03-02 07:/);
   await page.keyboard.press('Shift+ArrowRight');
-  t.match(await first.innerText(), /^2026-03-02 1\d:/);
+  await showsText(first, /^2026-03-02 1\d:/);
   await page.keyboard.press('+');
   await page.keyboard.press('End');
-  t.notMatch(await first.innerText(), /^2026-03-09 /, 'zoomed in');
+  await showsText(first, /^(?!2026-03-09 )/);
   await page.keyboard.press('Escape');
-  t.match(await first.innerText(), /^Point at a chart/);
+  await showsText(first, /^Point at a chart/);
   t.same(errors, []);
 });
 
@@ -131,7 +130,7 @@ t.test('without JavaScript the verdict, the criteria and the tables are there', 
   t.match(text, /FAIL[\s\S]*This is the verdict of a run of 168 h: FAIL\./);
   for (const words of ['97.53 %', '> 99 %', '1.47 % short of the limit', 'The charts need JavaScript']) t.ok(text.includes(words), words);
   await page.locator('#criterion-uptime summary').click();
-  t.match(await page.locator('#criterion-uptime table').innerText(), /watchdog\s+SIGABRT/);
+  await showsText(page.locator('#criterion-uptime table'), /watchdog\s+SIGABRT/);
   await page.getByText('The charts in figures').click();
   t.equal(
     await page
@@ -185,7 +184,7 @@ t.test('what others named does nothing in the page, and junit.xml is well-formed
   const lanes = page.locator('.lanes .u-over');
   await lanes.scrollIntoViewIfNeeded();
   await lanes.hover({ position: { x: 2, y: 40 } });
-  t.match(await page.locator('.tip').innerText(), /<script>alert\(1\)<\/script>/, 'marks tell it as text');
+  await showsText(page.locator('.tip'), /<script>alert\(1\)<\/script>/);
   t.equal(await page.locator('img, evil, main script').count(), 0);
   const elements = ['error', 'failure', 'properties', 'property', 'system-err', 'system-out', 'testcase', 'testsuite', 'testsuites'];
   for (const text of HOSTILE) {
