@@ -1,17 +1,37 @@
+/**
+ * A file system so small that a test fills it to the last byte. It is a tmpfs that is mounted, which needs root, or a user and mount
+ * namespace of one's own: `npm test` runs in one where the kernel allows it, and `whyNotMountable` is the reason to skip a test elsewhere.
+ */
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { temporaryFolder } from './folder.ts';
 
-/** Why no file system of the test's own can be mounted here; null when it can. */
+let whyNot: string | undefined;
+
+/** Why no file system of the test's own can be mounted here; null when it can. For tap's `skip`. */
 export function whyNotMountable(): string | null {
-  if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
-  const probe = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', '/mnt'], { encoding: 'utf8' });
-  return probe.status === 0 ? null : `mounting is not permitted here: ${probe.stderr?.trim() || probe.error?.message}`;
+  whyNot ??= tryToMount();
+  return whyNot === '' ? null : whyNot;
 }
 
-/** A file system of two megabytes that can be filled to the last byte. */
+/** Mounts one as a test does; the problem, or nothing. */
+function tryToMount(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-health-mount-'));
+  try {
+    mount('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder);
+    mount('umount', '--lazy', folder);
+    return '';
+  } catch (error) {
+    return `mounting is not permitted here: ${(error as Error).message.trim()}`;
+  } finally {
+    rmdirSync(folder);
+  }
+}
+
+/** Two megabytes. */
 export class SmallDisk {
   readonly folder: string;
   readonly #filler: string;
@@ -46,6 +66,6 @@ export class SmallDisk {
 }
 
 function mount(command: string, ...parameters: string[]): void {
-  const { status, stderr } = spawnSync(command, parameters, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command}: ${stderr}`);
+  const { error, status, stderr } = spawnSync(command, parameters, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(error?.message ?? stderr.trim());
 }

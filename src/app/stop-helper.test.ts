@@ -1,12 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { askHelper } from '../system/stop-helper.ts';
 import { helpToStop, whyUntrusted } from './stop-helper.ts';
 
-const UID = process.getuid?.() ?? 0;
+/** Who may own the configuration and the folders above it besides root: this user or, in a user namespace, the machine's root. */
+const UID = process.getuid?.() || statSync('/').uid;
 
 /** The helper with a systemctl and a busctl that note what they are told; each connection is one run of it. */
 class Place {
@@ -28,13 +29,12 @@ class Place {
   }
 
   static async make(t: Test): Promise<Place> {
-    const folder = mkdtempSync(join(tmpdir(), 'edge-health-helper-'));
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder(t);
     const place = new Place(folder);
     const environment = { PATH: `${folder}:${process.env['PATH']}` };
     const server = createServer((connection) => {
       const { config: configFile } = place;
-      place.runs.push(helpToStop({ connection, configFile, environment, log: () => undefined, uid: UID }));
+      place.runs.push(helpToStop({ connection, configFile, environment, log: () => undefined, uid: UID, answerSeconds: 120 }));
     });
     await new Promise<void>((resolve) => {
       server.listen(place.socket, resolve);
@@ -124,8 +124,17 @@ t.test('a configuration with errors, that is missing or that others can write, n
   symlinkSync(elsewhere, place.config);
   await refused(/others than root may write .*elsewhere\.yaml/);
   t.same(place.calls(), []);
-  if (UID === 0) t.equal(whyUntrusted('/etc/passwd', 12_345), null);
-  else t.match(whyUntrusted(elsewhere, 12_345), /does not belong to root/);
+});
+
+t.test('a configuration belongs to root or to the user of the helper, as do the folders above it', async (t) => {
+  const place = await Place.make(t);
+  const owners =
+    (all: number, ofThis: Readonly<Record<string, number>> = {}) =>
+    (path: string) => ({ mode: 0o755, uid: ofThis[path] ?? all });
+  t.equal(whyUntrusted(place.config, 12_345, owners(0)), null);
+  t.equal(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_345 })), null);
+  t.match(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_346 })), /edge_health_config\.yaml does not belong to root/);
+  t.match(whyUntrusted(place.config, 12_345, owners(0, { [join(place.folder, 'etc')]: 12_346 })), /etc does not belong to root/);
 });
 
 t.test('who asks and goes is not waited for: nothing is left running', async (t) => {

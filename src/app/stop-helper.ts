@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs';
+import { realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { loadConfig } from '../config/load.ts';
@@ -15,6 +15,8 @@ export interface StopHelperOptions {
   readonly log: Log;
   /** Whose configuration is believed, besides root's. */
   readonly uid: number;
+  /** How long systemd-logind may take to answer. */
+  readonly answerSeconds?: number;
 }
 
 const MAX_REQUEST = 300;
@@ -43,7 +45,7 @@ async function carryOut(request: string, gone: Promise<null>, options: StopHelpe
   const { environment, log } = options;
   if (request === 'poweroff' || request === 'reboot' || request === 'halt') {
     log('notice', 'asked to stop the machine', { action: request });
-    return override(request, environment);
+    return override(request, environment, options.answerSeconds);
   }
   const unit = /^stop (.+)$/.exec(request)?.[1];
   if (unit === undefined) return 'a request is "stop UNIT", "poweroff", "reboot" or "halt"';
@@ -87,7 +89,11 @@ function mayNotStop(unit: string, { configFile, uid }: StopHelperOptions): strin
 }
 
 /** Who can write a file, or put another one in its place, decides what it says: that must be root alone. */
-export function whyUntrusted(file: string, uid: number): string | null {
+export function whyUntrusted(
+  file: string,
+  uid: number,
+  ownerAndMode: (path: string) => Pick<Stats, 'mode' | 'uid'> = statSync,
+): string | null {
   let path: string;
   try {
     path = realpathSync(file);
@@ -95,7 +101,7 @@ export function whyUntrusted(file: string, uid: number): string | null {
     return `${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`;
   }
   for (let isFile = true; ; isFile = false) {
-    const { mode, uid: owner } = statSync(path);
+    const { mode, uid: owner } = ownerAndMode(path);
     if (owner !== 0 && owner !== uid) return `${path} does not belong to root; chown root it`;
     const isOpen = (mode & WRITABLE_BY_OTHERS) !== 0 && (isFile || (mode & STICKY) === 0);
     if (isOpen) return `others than root may write ${path}; chmod go-w it`;

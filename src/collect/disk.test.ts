@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -127,6 +127,7 @@ t.test('a path that the unit hides is unavailable, not the empty file system lai
   const hidden = join(folder, 'home');
   mkdirSync(hidden, { mode: 0 });
   const { problem } = await ask(new DiskSource([folder, hidden]));
+  chmodSync(hidden, 0o700); // Else only root could remove it.
   t.match(problem, `${hidden} is hidden from the service (ProtectHome=`);
   let looks = 0;
   const source = new DiskSource([folder], statfsOf({ [folder]: percentUsed(40) }), (_path, callback) => {

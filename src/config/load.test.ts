@@ -1,12 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { configPath, loadConfig } from './load.ts';
 import { DEFAULT_CONFIG } from './schema.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'edge-health-config-'));
-t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder(t);
 
 function file(name: string, content: string | Buffer): string {
   const path = join(folder, name);
@@ -34,19 +33,6 @@ t.test('what cannot be read is an error that names the file and why', async (t) 
   });
   t.equal(found(folder), 'a folder');
   t.match(found(join(file('plain.yaml', ''), 'below.yaml')), /ENOTDIR/);
-});
-
-t.test('a file without permission', async (t) => {
-  const path = file('secret.yaml', '');
-  chmodSync(path, 0o000);
-  const root = process.getuid?.() === 0;
-  // Root may read everything; nobody may not.
-  if (root) process.seteuid?.(65534);
-  try {
-    t.equal(found(path), 'no permission to read it');
-  } finally {
-    if (root) process.seteuid?.(0);
-  }
 });
 
 t.test('what is not text is an error', async (t) => {

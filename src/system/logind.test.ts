@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import type { ShutdownReason } from '../core/shutdown.ts';
 import type { ShutdownContext } from '../core/shutdown-ports.ts';
 import { busctl } from './busctl.ts';
@@ -13,12 +14,13 @@ class Bus {
   readonly folder: string;
   readonly logged: string[] = [];
   seconds = 0;
+  /** Far longer than any script takes, until a test makes one of them short. */
+  readonly timeouts = { askingSeconds: 120, answerSeconds: 120, wallSeconds: 120 };
   readonly logind: Logind;
 
   constructor(t: Test, answers: Readonly<Record<string, string>> = {}, { helperSocket = null as string | null } = {}) {
-    const folder = mkdtempSync(join(tmpdir(), 'edge-health-bus-'));
+    const folder = temporaryFolder(t);
     this.folder = folder;
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
     this.answer(answers);
     writeFileSync(join(folder, 'passwd'), `root:x:0:0::/:/bin/sh\nme:x:${userInfo().uid === 0 ? 5 : userInfo().uid}:5::/:/bin/sh\n`);
     this.logind = new Logind({
@@ -27,6 +29,7 @@ class Bus {
       monotonicSeconds: () => this.seconds,
       helperSocket,
       passwordFile: join(folder, 'passwd'),
+      timeouts: this.timeouts,
     });
   }
 
@@ -34,11 +37,13 @@ class Bus {
     const cases = { ListInhibitors: LOCKS(), ...answers };
     const lines = Object.entries(cases).map(([method, script]) => `*" ${method}"*) ${script};;`);
     const file = join(this.folder, 'busctl');
+    // By rename: a script that waits is read on while it runs.
     writeFileSync(
-      file,
+      `${file}.next`,
       `#!/bin/sh\nprintf '%s|' "$@" >> '${this.folder}/calls'; echo >> '${this.folder}/calls'\ncase " $*" in\n${lines.join('\n')}\nesac\n`,
+      { mode: 0o755 },
     );
-    chmodSync(file, 0o755);
+    renameSync(`${file}.next`, file);
   }
 
   /** The method and what follows it, of every call so far. */
@@ -46,6 +51,15 @@ class Bus {
     const file = join(this.folder, 'calls');
     const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
     return lines.map((line) => line.split('org.freedesktop.login1.Manager|')[1] ?? line);
+  }
+
+  /** A script that answers only after `proceed`. */
+  waiting(script: string): string {
+    return `until [ -e '${this.folder}/proceed' ]; do sleep 0.02; done; ${script}`;
+  }
+
+  proceed(): void {
+    writeFileSync(join(this.folder, 'proceed'), '');
   }
 
   perform(reason: ShutdownReason, action: 'poweroff' | 'reboot' | 'halt' = 'poweroff'): Promise<void> {
@@ -99,16 +113,19 @@ t.test('it is asked now and then only, once at a time, and nobody waits for a sl
   bus.seconds = 61;
   t.match(await Promise.all([bus.logind.refusal('poweroff'), bus.logind.refusal('poweroff')]), [/polkit/, /polkit/]);
   t.equal(bus.calls().length, 2);
-  bus.answer({ CanPowerOff: `sleep 1.5; ${yes}` });
+  bus.answer({ CanPowerOff: bus.waiting(yes) });
   bus.seconds = 67;
-  const start = performance.now();
+  bus.timeouts.askingSeconds = 0.05;
   t.match(await bus.logind.refusal('poweroff'), /polkit/, 'what was known before');
-  t.ok(performance.now() - start < 1200);
+  bus.proceed();
   await bus.logind.prepare('poweroff');
   t.equal(await bus.logind.refusal('poweroff'), null);
   t.equal(bus.calls().length, 3, 'the slow answer was not asked for twice');
-  const slow = new Bus(t, { CanPowerOff: `sleep 1.5; ${yes}` });
+  const slow = new Bus(t);
+  slow.answer({ CanPowerOff: slow.waiting(yes) });
+  slow.timeouts.askingSeconds = 0.05;
   t.match(await slow.logind.refusal('poweroff'), /has not said yet/);
+  slow.proceed();
   await slow.logind.prepare('poweroff');
   t.equal(await slow.logind.refusal('poweroff'), null);
 });
@@ -122,10 +139,15 @@ t.test('locks: named where the reason respects them, not even asked for where it
   t.equal(await bus.logind.inhibition('dry-run', 'MANUAL'), null);
   t.equal(bus.calls().length, 1);
   t.equal(await new Bus(t).logind.inhibition('poweroff', 'MANUAL'), null);
-  for (const script of [fails('no'), 'sleep 2', 'echo {}']) {
+  for (const script of [fails('no'), 'echo {}']) {
     const unknown = await new Bus(t, { ListInhibitors: script }).logind.inhibition('poweroff', 'MANUAL');
-    t.match(unknown, /does not tell who holds the machine up/, 'nobody knows of none');
+    t.match(unknown, /does not tell who holds the machine up/, 'unknown is not none');
   }
+  const slow = new Bus(t);
+  slow.answer({ ListInhibitors: slow.waiting(LOCKS()) });
+  slow.timeouts.askingSeconds = 0.05;
+  t.match(await slow.logind.inhibition('poweroff', 'MANUAL'), /does not tell who holds the machine up; try again/);
+  slow.proceed();
 });
 
 t.test('the last step: locks are looked at once more, who is logged in is told, and no lock is overridden', async (t) => {
@@ -190,8 +212,8 @@ t.test('that nobody can be told holds up nothing', async (t) => {
 });
 
 t.test('busctl outlives the SIGTERM that its own request brings upon the service, but not its time', async (t) => {
-  const bus = new Bus(t, { Slow: 'kill -TERM $$; echo survived', Hangs: 'exec sleep 30' });
+  const bus = new Bus(t, { Slow: 'kill -TERM $$; echo survived', Hangs: 'exec sleep 3000' });
   const environment = { PATH: `${bus.folder}:${process.env['PATH']}` };
-  t.same(await busctl(['Slow'], 1, environment), { ok: true, text: 'survived\n' });
-  t.same(await busctl(['Hangs'], 0.2, environment), { ok: false, problem: 'no answer within 0.2 s' });
+  t.same(await busctl(['Slow'], 120, environment), { ok: true, text: 'survived\n' });
+  t.same(await busctl(['Hangs'], 0.01, environment), { ok: false, problem: 'no answer within 0.01 s' });
 });

@@ -19,11 +19,15 @@ const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freed
 /** SD_LOGIND_SKIP_INHIBITORS: systemd 257 honours locks without it; 252 does not know it, and overrides them where polkit allows it. */
 const SKIP_INHIBITORS = '16';
 
-/** A caller waits no longer than this for what is asked before anything is begun. */
-const ASKING_SECONDS = 0.4;
-/** polkit may have to be started first. */
-const ANSWER_SECONDS = 3;
-const WALL_SECONDS = 1;
+export interface LogindTimeouts {
+  /** A caller waits no longer than this for what is asked before anything is begun. */
+  readonly askingSeconds: number;
+  /** polkit may have to be started first. */
+  readonly answerSeconds: number;
+  readonly wallSeconds: number;
+}
+
+const TIMEOUTS: LogindTimeouts = { askingSeconds: 0.4, answerSeconds: 3, wallSeconds: 1 };
 /** An answer that stands in nobody's way is not asked for more often: it costs 20 ms of CPU. */
 const GOOD_FOR_SECONDS = 60;
 const BAD_FOR_SECONDS = 5;
@@ -36,6 +40,7 @@ export interface LogindOptions {
   readonly helperSocket: string | null;
   /** Users' names are looked up here. */
   readonly passwordFile?: string;
+  readonly timeouts?: LogindTimeouts;
 }
 
 interface Known {
@@ -46,11 +51,13 @@ interface Known {
 /** Powers the machine off through systemd-logind, which asks polkit whether this user may. */
 export class Logind implements PowerControl {
   readonly #options: LogindOptions;
+  readonly #timeouts: LogindTimeouts;
   readonly #known = new Map<MachineAction, Known>();
   readonly #asking = new Map<MachineAction, Promise<string | null>>();
 
   constructor(options: LogindOptions) {
     this.#options = options;
+    this.#timeouts = options.timeouts ?? TIMEOUTS;
   }
 
   async prepare(action: ShutdownAction): Promise<void> {
@@ -62,28 +69,31 @@ export class Logind implements PowerControl {
     const known = this.#known.get(action);
     if (known && this.#options.monotonicSeconds() < known.untilSeconds) return known.refusal;
     const pending = known ? known.refusal : 'which systemd-logind has not said yet whether it can do; try again in a few seconds';
-    return Promise.race([this.#ask(action), afterwards(ASKING_SECONDS, pending)]);
+    return Promise.race([this.#ask(action), afterwards(this.#timeouts.askingSeconds, pending)]);
   }
 
   async inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null> {
     if (action === 'dry-run' || overridesLocks(reason)) return null;
-    const found = this.#inhibitors(ANSWER_SECONDS).then((list) => (typeof list === 'string' ? list : inhibition(list)));
-    return Promise.race([found, afterwards(ASKING_SECONDS, 'systemd-logind does not tell who holds the machine up; try again')]);
+    const found = this.#inhibitors().then((list) => (typeof list === 'string' ? list : inhibition(list)));
+    return Promise.race([
+      found,
+      afterwards(this.#timeouts.askingSeconds, 'systemd-logind does not tell who holds the machine up; try again'),
+    ]);
   }
 
   async perform({ action, reason, requestedBy, requestId }: ShutdownContext): Promise<void> {
     if (action === 'dry-run') return;
     const isOverriding = overridesLocks(reason);
     if (!isOverriding) {
-      const inhibitors = await this.#inhibitors(ANSWER_SECONDS);
+      const inhibitors = await this.#inhibitors();
       const held = typeof inhibitors === 'string' ? inhibitors : inhibition(inhibitors);
       if (held !== null) throw new Error(held);
     }
     const wall = `edge-health: ${reason}, asked for by ${requestedBy}, request ${requestId}`;
-    const told = await this.#call(WALL_SECONDS, 'SetWallMessage', 'sb', wall, 'true');
+    const told = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
     if (!told.ok) this.#options.log('warning', 'who is logged in cannot be told why the machine goes down', { error: told.problem });
     const { environment, helperSocket } = this.#options;
-    const problem = isOverriding ? await override(action, environment) : await go(action, environment);
+    const problem = await (isOverriding ? override : go)(action, environment, this.#timeouts.answerSeconds);
     if (problem === null) return;
     // The logind of systemd 252 cannot ask polkit two questions about one call ("Stale file handle"), which a lock together with
     // somebody else's session needs; it asks none where root calls.
@@ -93,7 +103,11 @@ export class Logind implements PowerControl {
   }
 
   async isGoingDown(): Promise<boolean | null> {
-    const answer = await busctl(['get-property', ...MANAGER, 'PreparingForShutdown'], WALL_SECONDS, this.#options.environment);
+    const answer = await busctl(
+      ['get-property', ...MANAGER, 'PreparingForShutdown'],
+      this.#timeouts.wallSeconds,
+      this.#options.environment,
+    );
     return answer.ok ? data(answer.text) === true : null;
   }
 
@@ -101,7 +115,7 @@ export class Logind implements PowerControl {
     const { monotonicSeconds } = this.#options;
     const asked =
       this.#asking.get(action) ??
-      this.#call(ANSWER_SECONDS, METHODS[action].can).then((answer) => {
+      this.#call(this.#timeouts.answerSeconds, METHODS[action].can).then((answer) => {
         const refusal = refusalOf(answer, this.#userName(process.geteuid?.() ?? 0));
         const untilSeconds = monotonicSeconds() + (refusal === null ? GOOD_FOR_SECONDS : BAD_FOR_SECONDS);
         this.#known.set(action, { refusal, untilSeconds });
@@ -113,8 +127,8 @@ export class Logind implements PowerControl {
   }
 
   /** Of a failure, what went wrong. */
-  async #inhibitors(timeoutSeconds: number): Promise<readonly Inhibitor[] | string> {
-    const answer = await this.#call(timeoutSeconds, 'ListInhibitors');
+  async #inhibitors(): Promise<readonly Inhibitor[] | string> {
+    const answer = await this.#call(this.#timeouts.answerSeconds, 'ListInhibitors');
     const rows = answer.ok ? data(answer.text, 0) : null;
     if (!Array.isArray(rows))
       return `systemd-logind does not tell who holds the machine up: ${answer.ok ? 'an odd answer' : answer.problem}`;
@@ -141,13 +155,17 @@ export class Logind implements PowerControl {
 }
 
 /** Powers off, reboots or halts the machine over all locks. Why that failed; null: it is under way. */
-export async function override(action: MachineAction, environment: NodeJS.ProcessEnv): Promise<string | null> {
-  const answer = await manager(environment, ANSWER_SECONDS, METHODS[action].goWithFlags, 't', SKIP_INHIBITORS);
-  return answer.ok ? null : go(action, environment); // A systemd that does not know the flag needs none.
+export async function override(
+  action: MachineAction,
+  environment: NodeJS.ProcessEnv,
+  answerSeconds = TIMEOUTS.answerSeconds,
+): Promise<string | null> {
+  const answer = await manager(environment, answerSeconds, METHODS[action].goWithFlags, 't', SKIP_INHIBITORS);
+  return answer.ok ? null : go(action, environment, answerSeconds); // A systemd that does not know the flag needs none.
 }
 
-async function go(action: MachineAction, environment: NodeJS.ProcessEnv): Promise<string | null> {
-  const answer = await manager(environment, ANSWER_SECONDS, METHODS[action].go, 'b', 'false');
+async function go(action: MachineAction, environment: NodeJS.ProcessEnv, answerSeconds: number): Promise<string | null> {
+  const answer = await manager(environment, answerSeconds, METHODS[action].go, 'b', 'false');
   return answer.ok ? null : answer.problem;
 }
 

@@ -1,0 +1,25 @@
+import { chownSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { ShutdownContext } from '../../../src/core/shutdown-ports.ts';
+import { HookFolder } from '../../../src/system/hooks.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+
+const NOBODY = 65_534;
+const CONTEXT: ShutdownContext = {
+  requestId: '01J',
+  reason: 'MAINTENANCE',
+  requestedBy: 'operator',
+  action: 'dry-run',
+  secondsLeft: () => 12,
+};
+
+t.test('a hook of another user is not run', async (t) => {
+  const folder = temporaryFolder(t);
+  const hook = join(folder, '10-foreign');
+  writeFileSync(hook, '#!/bin/sh\n', { mode: 0o755 });
+  chownSync(hook, NOBODY, NOBODY);
+  const hooks = new HookFolder({ folder, required: true, environment: process.env, log: () => undefined, uid: 0 });
+  const [item] = await hooks.list();
+  t.match(await item?.start(CONTEXT).ended, /not run: .*10-foreign belongs to user 65534/);
+});
