@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { RunningService } from '../../testkit/service.ts';
 
@@ -33,39 +34,23 @@ function programs(site: BackupSite, scripts: Readonly<Record<string, string>>): 
   site.environment = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
 }
 
-t.test('of a running service under load', async (t) => {
+t.test('of a running service', async (t) => {
   const site = new BackupSite(t);
-  const filled = site.fill(3600);
-  const service = await RunningService.start(site.folder, { dataPath: site.dataFolder, config: { publish_frequency: 200 } });
+  const filled = site.fill(600);
+  const from = new Date().toISOString();
+  const service = await RunningService.start(site.folder, { dataPath: site.dataFolder, config: { publish_frequency: 50 } });
   t.teardown(() => service.end());
   site.url = service.url;
-  const from = new Date(Date.now() - 100).toISOString();
-  await service.until<{ count: number }>(`/health/history?from=${from}&limit=500`, ({ count }) => count > 300);
+  await service.until<{ count: number }>(`/health/history?from=${from}&limit=500`, ({ count }) => count > 30, 120);
   const { outcome, text, document } = await site.backup();
   t.equal(outcome.status, 'OK', text);
   const { backup } = document;
   t.equal(backup?.database?.source, 'service');
-  t.ok((backup?.database?.samples ?? 0) > filled + 300, `${backup?.database?.samples} samples, ${filled} of them from before`);
+  t.ok((backup?.database?.samples ?? 0) > filled + 30, `${backup?.database?.samples} samples, ${filled} of them from before`);
   t.match(backup?.file, NAME);
   t.same(site.names, [backup?.file], 'nothing else is left');
   t.equal(((await service.json('/status')) as { storage: { state: string } }).storage.state, 'ok');
   t.match(text, /read back and compared; 1 backup kept; \d+ samples of 1 node/);
-});
-
-t.test('of a service that does not run, with what is still in its log', async (t) => {
-  const site = new BackupSite(t);
-  // The second one brings what the first one had not written into the database, that is into its log.
-  for (let run = 1; run <= 2; run += 1) {
-    const service = await RunningService.start(site.folder, { dataPath: site.dataFolder, config: { publish_frequency: 100 } });
-    await service.until<{ count: number }>('/health/history?hours=1', ({ count }) => count > run * 20);
-    await service.end('SIGKILL');
-  }
-  t.ok(statSync(join(site.dataFolder, 'edge-health.db-wal')).size > 0, 'it left a log');
-  const { outcome, text, document } = await site.backup();
-  t.equal(outcome.status, 'OK', text);
-  t.equal(document.backup?.database?.source, 'file');
-  t.ok((document.backup?.database?.samples ?? 0) > 20, text);
-  t.equal(site.names.length, 1);
 });
 
 t.test('without a database it is made, and says so', async (t) => {
@@ -204,7 +189,7 @@ t.test('the journal', async (t) => {
   site.fill(60);
   const journal = async (): Promise<{ text: string | null; reason: string | undefined }> => {
     const { document } = await site.backup();
-    const folder = join(site.folder, `out-${Math.random()}`);
+    const folder = temporaryFolder(t);
     await site.restore({ extract: folder });
     const file = join(folder, 'journal/edge-health.log');
     const reason = document.backup?.left_out.find(({ what }) => what === 'the journal')?.reason;
@@ -212,7 +197,7 @@ t.test('the journal', async (t) => {
   };
   programs(site, { journalctl: 'echo "$*"; echo last' });
   t.match((await journal()).text, /--output=short-iso .*--unit edge-health .*--unit edge-health-ops .*--since -48h --lines \d+\nlast/);
-  programs(site, { journalctl: 'head -c 20000000 /dev/zero | tr "\\0" "x" | fold -w 1000; echo; echo newest' });
+  programs(site, { journalctl: 'head -c 9000000 /dev/zero | tr "\\0" "x" | fold -w 1000; echo; echo newest' });
   const long = (await journal()).text ?? '';
   t.ok(long.length <= 8e6 && long.endsWith('newest\n'), `the newest ${long.length} bytes`);
   programs(site, { journalctl: 'echo "No permission" >&2; exit 1' });
@@ -232,8 +217,8 @@ t.test('rows that are being written', async (t) => {
     writeFileSync(file, Array.from({ length: 20 }, () => `${rows++},${'x'.repeat(200)}\n`).join(''), { flag: 'a' });
   }, 2);
   t.teardown(() => clearInterval(writer));
-  // On a busy machine fewer rows are written in the time of a backup.
-  for (let run = 0; run < 5 || rows < 1000; run += 1) {
+  // On a busy machine few rows are written in the time of a backup.
+  for (let run = 0; run < 3 || rows < 200; run += 1) {
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'OK', text);
     t.ok(await readArchive(site.newest));

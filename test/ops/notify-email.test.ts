@@ -13,7 +13,7 @@ const message = messageOf(facts, [line('raised', 'CRITICAL', 'robot 7')], [open(
 
 function send({ port }: { port: number }, signal = new AbortController().signal): Promise<Result> {
   const nothing = { user: null, password_file: null, from: null, ca_file: null };
-  const config = { host: '127.0.0.1', port, security: 'none', to: ['ops@example.org'], ...nothing } as const;
+  const config = { host: '127.0.0.1', port, security: 'none' as const, to: ['ops@example.org'], ...nothing };
   return emailSender(config, 'robot-7', '1.2.3').send(message, signal);
 }
 

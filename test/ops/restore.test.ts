@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
@@ -10,12 +10,13 @@ import { inspectDatabase } from '../../src/store/inspect.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { ROOT } from '../../testkit/service.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
-import { LOADED, Unit } from './support/restore-unit.ts';
+import { BUSY, Unit } from './support/restore-unit.ts';
 
 async function recorded(unit: Unit, sinceMs: number, samples: number): Promise<void> {
   await unit.up.until<{ count: number }>(
     `/health/history?from=${new Date(sinceMs).toISOString()}&limit=10000`,
     ({ count }) => count >= samples,
+    120,
   );
 }
 
@@ -23,21 +24,20 @@ const asides = (site: BackupSite): string[] => readdirSync(site.dataFolder).filt
 
 t.test('round trip under load', async (t) => {
   const site = new BackupSite(t);
-  const unit = await Unit.started(t, site, LOADED);
-  await recorded(unit, Date.now() - 10_000, 300);
-  const busyUntil = Date.now() + 300;
-  while (Date.now() < busyUntil); // A load that raises an alert.
-  await recorded(unit, Date.now(), 50);
-  const lastBefore = new Date(Date.now() - 100).toISOString();
+  const startedMs = Date.now();
+  const unit = await Unit.started(t, site, BUSY);
+  await recorded(unit, startedMs, 60);
+  const lastBefore = await unit.newest();
   const before = { history: await unit.history(lastBefore), changes: await unit.changes(lastBefore) };
-  t.ok(before.history.length >= 300, `${before.history.length} samples`);
+  t.ok(before.history.length >= 60, `${before.history.length} samples`);
   t.ok(before.changes.length >= 1, `${before.changes.length} changes of alerts`);
   site.write('metrics/a.csv', 'as it was\n');
   site.write('metrics/b.csv', 'gone later\n');
   const { document, text } = await site.backup();
   t.equal(document.status, 'OK', text);
-  const sinceMs = Date.now();
-  await recorded(unit, sinceMs, 200);
+  const lastBackedUp = await unit.newest();
+  await recorded(unit, Date.now(), 60);
+  const lastOverwritten = await unit.newest();
   site.write('metrics/a.csv', 'as it was\nand is now\n');
   rmSync(join(site.dataFolder, 'metrics/b.csv'));
 
@@ -53,12 +53,15 @@ t.test('round trip under load', async (t) => {
   t.same(unit.did, ['start', 'stop', 'start']);
   t.same(await unit.history(lastBefore), before.history, 'every sample of before');
   t.same(await unit.changes(lastBefore), before.changes, 'every change of an alert');
-  const done = new Date(sinceMs + 900).toISOString();
-  const between = await unit.all<HealthStatus>(`/health/history?from=${new Date(sinceMs + 200).toISOString()}&to=${done}&limit=10000`);
-  t.same(between, [], 'nothing of what came after');
+  const after = await unit.all<HealthStatus>(`/health/history?from=${lastBackedUp}&to=${lastOverwritten}&limit=10000`);
+  t.same(
+    after.filter(({ timestamp }) => timestamp > lastBackedUp),
+    [],
+    'nothing of what came after',
+  );
   const [aside] = asides(site) as [string];
   const kept = inspectDatabase(join(site.dataFolder, aside), { thorough: true });
-  t.ok((kept.nodes[0]?.samples ?? 0) >= (document.backup?.database?.samples ?? 0) + 200, 'which is set aside');
+  t.ok((kept.nodes[0]?.samples ?? 0) >= (document.backup?.database?.samples ?? 0) + 60, 'which is set aside');
   t.equal(readFileSync(join(site.dataFolder, 'metrics/a.csv'), 'utf8'), 'as it was\nand is now\n');
   t.equal(readFileSync(join(site.dataFolder, 'metrics/b.csv'), 'utf8'), 'gone later\n');
   t.notOk(existsSync(join(site.dataFolder, 'restore.partial')));
@@ -72,7 +75,7 @@ t.test('round trip under load', async (t) => {
   );
 
   await t.test('a start that fails: everything goes back', async (t) => {
-    const to = new Date(Date.now() - 100).toISOString();
+    const to = await unit.newest();
     const now = await unit.history(to);
     const aside_before = asides(site);
     for (const way of ['throws', 'answers with less'] as const) {
@@ -207,7 +210,7 @@ t.test('units are stopped and started as systemd has them', async (t) => {
     const shown = `${unit('edge-health-ops.service', ops, '')}\\n${unit('edge-health.service', service, 'edge-health')}`;
     writeFileSync(
       join(bin, 'systemctl'),
-      `#!/bin/sh\necho "$*" >> ${said}\n[ "$1" != show ] || printf '${shown}'\n[ ! -e ${bin}/fails ] || { echo no >&2; exit 1; }\n`,
+      `#!/bin/sh\necho "$*" >> '${said}'\n[ "$1" != show ] || printf '${shown}'\n[ ! -e '${bin}/fails' ] || { echo no >&2; exit 1; }\n`,
     );
     chmodSync(join(bin, 'systemctl'), 0o755);
   };

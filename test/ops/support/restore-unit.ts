@@ -1,28 +1,17 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import type { Test } from 'tap';
 import type { Services } from '../../../ops/backup/units.ts';
 import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { BackupSite } from '../../../testkit/ops/backup-site.ts';
+import { SteadyAddress } from '../../../testkit/ops/steady-address.ts';
 import { RunningService } from '../../../testkit/service.ts';
 
-/** Samples in numbers, and alerts that come and go with every change of the load. */
-export const LOADED = {
-  publish_frequency: 200,
-  thresholds: { cpu: { warning: 20, critical: 60 } },
-  alerts: { hysteresis_percent: 0, raise_after_seconds: 0, clear_after_seconds: 0 },
+/** Samples in numbers, and an alert that any machine raises. */
+export const BUSY = {
+  publish_frequency: 50,
+  thresholds: { memory: { warning: 0.1, critical: 0.2 } },
+  alerts: { raise_after_seconds: 0, clear_after_seconds: 0 },
 };
-
-/** A port on which nobody listens just now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A service that is stopped and started as a unit would be. */
 export class Unit implements Services {
@@ -34,16 +23,18 @@ export class Unit implements Services {
   service: RunningService | null = null;
   readonly #site: BackupSite;
   readonly #config: Readonly<Record<string, unknown>>;
+  readonly #address: SteadyAddress;
 
-  private constructor(t: Test, site: BackupSite, port: number, config: Readonly<Record<string, unknown>>) {
+  private constructor(t: Test, site: BackupSite, address: SteadyAddress, config: Readonly<Record<string, unknown>>) {
     this.#site = site;
-    this.#config = { ...config, rest: { port } };
-    site.url = `http://127.0.0.1:${port}`;
+    this.#config = config;
+    this.#address = address;
+    site.url = address.url;
     t.teardown(() => this.service?.end());
   }
 
   static async started(t: Test, site: BackupSite, config: Readonly<Record<string, unknown>>): Promise<Unit> {
-    const unit = new Unit(t, site, await freePort(), config);
+    const unit = new Unit(t, site, await SteadyAddress.open(t), config);
     await unit.start();
     return unit;
   }
@@ -65,6 +56,7 @@ export class Unit implements Services {
     this.insteadOfStart = null;
     if (instead) return instead();
     this.service = await RunningService.start(this.#site.folder, { dataPath: this.#site.dataFolder, config: this.#config });
+    this.#address.leadTo(this.service.url);
   }
 
   /** Follows the pages to the end. */
@@ -76,6 +68,14 @@ export class Unit implements Services {
       next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
     }
     return found;
+  }
+
+  /** The time of the newest sample: all that came before it can be asked for. */
+  async newest(): Promise<string> {
+    const { data } = await this.up.json<{ data: HealthStatus[] }>('/health/history?hours=1&order=desc&limit=1');
+    const [sample] = data;
+    if (!sample) throw new Error('no sample is stored');
+    return sample.timestamp;
   }
 
   history(to: string): Promise<HealthStatus[]> {
