@@ -1,13 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { FLEET, yaml } from '../../../testkit/fleet-files.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { ROOT } from '../../../testkit/service.ts';
-import { dashboards, FLEET, yaml } from './support/files.ts';
-
-const skip =
-  !(existsSync('/usr/bin/promtool') && existsSync('/usr/bin/amtool')) && 'needs the Debian packages prometheus and prometheus-alertmanager';
 
 function run(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): { status: number | null; output: string } {
   const { error, status, stderr, stdout } = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, ...environment } });
@@ -25,7 +21,7 @@ interface ScrapeFile {
   readonly scrape_configs: readonly { readonly job_name: string; readonly relabel_configs: unknown }[];
 }
 
-t.test('promtool takes prometheus.yml, also with the other ways of discovery in it', { skip }, async (t) => {
+t.test('promtool takes prometheus.yml, also with the other ways of discovery in it', async (t) => {
   const folder = join(copyOfFleet(t), 'prometheus');
   mkdirSync(join(folder, 'secrets'));
   writeFileSync(join(folder, 'secrets/edge-health.token'), '');
@@ -41,7 +37,7 @@ t.test('promtool takes prometheus.yml, also with the other ways of discovery in 
   }
 });
 
-t.test('amtool takes alertmanager.yml, and alerts go where they should', { skip }, async (t) => {
+t.test('amtool takes alertmanager.yml, and alerts go where they should', async (t) => {
   const file = join(FLEET, 'alertmanager/alertmanager.yml');
   const checked = run('amtool', ['check-config', file]);
   t.equal(checked.status, 0, checked.output);
@@ -71,7 +67,7 @@ t.test('amtool takes alertmanager.yml, and alerts go where they should', { skip 
   t.notMatch(text, /(?:password|credentials|token|api_key):\s*\S/, 'no secret is in the file');
 });
 
-t.test('messages are written for people', { skip }, async (t) => {
+t.test('messages are written for people', async (t) => {
   const folder = temporaryFolder(t);
   const alert = (status: string, instance: string) => ({
     status,
@@ -122,91 +118,6 @@ from 2026-03-01 10:00:00 to 2026-03-01 10:05:00 UTC`,
   );
 });
 
-t.test('dashboards are such that Grafana takes them', async (t) => {
-  const known = dashboards();
-  t.equal(new Set(known.map(({ uid }) => uid)).size, known.length, 'no uid twice');
-  for (const { panels, templating, title } of known) {
-    t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${title}: every panel has an id of its own`);
-    const variables = new Set(templating.list.map(({ name }) => name));
-    t.ok(variables.has('datasource'), `${title}: any Prometheus will do`);
-    const named = [...JSON.stringify(panels).matchAll(/\$\{?([a-z]\w*)/g)].map(([, name]) => name as string);
-    t.same(
-      [...new Set(named)].filter((name) => !variables.has(name)),
-      [],
-      `${title}: every variable exists`,
-    );
-    for (const { targets = [], title: panel, type } of panels) {
-      if (type !== 'row') t.ok(targets.length > 0, `${title}: ${panel} asks for something`);
-      t.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, `${title}: ${panel}: every query has a letter`);
-      for (const { datasource } of targets) t.equal(datasource.uid, '$datasource');
-    }
-  }
-  const links = [...JSON.stringify(known).matchAll(/"\/d\/([\w-]+)/g)].map(([, uid]) => uid);
-  t.ok(links.length > 1);
-  for (const uid of links)
-    t.ok(
-      known.some((dashboard) => dashboard.uid === uid),
-      `${uid} exists`,
-    );
-  const { providers } = yaml<{ providers: { type: string; options: { path: string } }[] }>(
-    'grafana/provisioning/dashboards/edge-health.yml',
-  );
-  t.match(
-    providers,
-    [{ type: 'file', options: { path: '/usr/share/edge-health/fleet/grafana/dashboards' } }],
-    'where the package has them',
-  );
-});
-
-interface Compose {
-  readonly services: Readonly<
-    Record<
-      string,
-      {
-        readonly image: string;
-        readonly user: string;
-        readonly ports: readonly string[];
-        readonly volumes: readonly string[];
-        readonly healthcheck: { readonly test: readonly string[] };
-        readonly read_only: boolean;
-        readonly cap_drop: readonly string[];
-        readonly networks: readonly string[];
-      }
-    >
-  >;
-  readonly volumes: Readonly<Record<string, unknown>>;
-  readonly networks: Readonly<Record<string, unknown>>;
-}
-
-t.test('the containers: pinned, without root, and everything that is mounted is there', async (t) => {
-  const fleet = copyOfFleet(t);
-  const folder = join(fleet, 'examples/containers');
-  const prepare = join(folder, 'prepare.sh');
-  t.match(run('sh', [prepare]).output, /targets\/robots\.yml.*alertmanager\.yml/s);
-  t.equal(run('sh', [prepare]).output, '', 'once more changes nothing');
-  t.equal(statSync(join(folder, 'secrets')).mode & 0o777, 0o700, 'secrets are closed to others');
-  t.match(readFileSync(join(folder, 'secrets/grafana/admin-password'), 'utf8'), /^[0-9a-f]{32}$/);
-  const { networks, services, volumes } = yaml<Compose>('examples/containers/compose.yaml');
-  t.same(Object.keys(services), ['prometheus', 'alertmanager', 'grafana']);
-  for (const [name, service] of Object.entries(services)) {
-    t.match(service.image, /^[a-z]+\/[a-z]+:v?\d+\.\d+\.\d+$/, `${name} is pinned`);
-    t.match(service.user, /^[1-9]\d*:[1-9]\d*$/, `${name} is not root`);
-    t.equal(service.read_only, true);
-    t.same(service.cap_drop, ['ALL']);
-    for (const network of service.networks) t.ok(network in networks);
-    for (const port of service.ports) t.match(port, /^127\.0\.0\.1:(\d+):\1$/, `${name} is not open to the network`);
-    for (const mount of service.volumes) {
-      const [source, , mode] = mount.split(':') as [string, string, string?];
-      if (/^\./.test(source)) {
-        t.ok(existsSync(resolve(folder, source)), `${name}: ${source} exists`);
-        t.equal(mode, 'ro');
-      } else t.ok(source in volumes, `${name}: ${source} is a volume`);
-    }
-    t.equal(service.healthcheck.test[0], 'CMD');
-  }
-  t.same(yaml('examples/containers/alertmanagers/containers.yml'), [{ targets: ['alertmanager:9093'] }]);
-});
-
 /** What Debian's packages leave below /etc, as far as dpkg here knows it. */
 function debianLayout(t: Test): string {
   const folder = temporaryFolder(t);
@@ -230,7 +141,7 @@ function everythingIn(folder: string): string[] {
     .sort();
 }
 
-t.test('install.sh puts everything where Debian looks for it, once, and leaves alone what was changed', { skip }, async (t) => {
+t.test('install.sh puts everything where Debian looks for it, once, and leaves alone what was changed', async (t) => {
   const root = debianLayout(t);
   const etc = join(root, 'etc/prometheus');
   const script = join(FLEET, 'examples/systemd/install.sh');
@@ -266,13 +177,4 @@ t.test('install.sh puts everything where Debian looks for it, once, and leaves a
   t.not(wrong.status, 0, 'what is wrong with the rest is told');
   t.match(wrong.output, /alertmanager\.yml/);
   t.equal(run('sh', [script, '--nonsense']).status, 64);
-});
-
-t.test('what the examples and docs/fleet.md name is there', async (t) => {
-  const guide = readFileSync(join(ROOT, 'docs/fleet.md'), 'utf8');
-  const named = [...guide.matchAll(/`(ops\/fleet\/[\w./-]+)`/g)].map(([, path]) => path as string);
-  t.ok(named.length > 3);
-  for (const path of named) t.ok(existsSync(join(ROOT, path)), path);
-  const links = [...guide.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path]) => path as string);
-  for (const link of links) t.ok(existsSync(resolve(dirname(join(ROOT, 'docs/fleet.md')), link)), link);
 });

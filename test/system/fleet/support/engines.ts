@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import type { Test } from 'tap';
-import { later } from '../../../../testkit/rest.ts';
+import { until } from '../../../../testkit/wait.ts';
 
 export async function freePort(): Promise<number> {
   const server = createTcpServer().listen(0, '127.0.0.1');
@@ -47,25 +47,10 @@ export class Engine {
   }
 }
 
-/** Asks until the answer satisfies, at most `seconds`; throws with the last answer, and what `explain` says, otherwise. */
-export async function eventually<T>(
-  ask: () => Promise<T> | T,
-  satisfied: (answer: T) => boolean,
-  explain: () => string = () => '',
-  seconds = 30,
-): Promise<T> {
-  const deadline = Date.now() + seconds * 1000;
-  for (;;) {
-    const answer = await ask();
-    if (satisfied(answer)) return answer;
-    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(answer)?.slice(0, 3000)}\n${explain()}`);
-    await later(200);
-  }
-}
-
 /** Waits until an engine says that it is ready; throws with its log when it ends before. */
 export async function ready(engine: Engine, url: string): Promise<void> {
-  await eventually(
+  await until(
+    `${url} is ready`,
     async () => {
       if (engine.hasEnded) throw new Error(`it ended:\n${engine.log}`);
       return fetch(`${url}/-/ready`).then(
@@ -73,8 +58,7 @@ export async function ready(engine: Engine, url: string): Promise<void> {
         () => false,
       );
     },
-    (ok) => ok,
-    () => engine.log,
+    { describe: () => engine.log },
   );
 }
 
@@ -169,14 +153,11 @@ export class WebhookReceiver {
   }
 
   /** Waits for a notification that fits. */
-  async one(fits: (notification: Notification) => boolean, explain: () => string, seconds = 40): Promise<Notification> {
-    await eventually(
-      () => this.notifications.filter(fits),
-      (found) => found.length > 0,
-      () =>
-        `${JSON.stringify(this.notifications.map(({ receiver, status, labels }) => [receiver, status, labels['alertname'], labels['instance']]))}\n${explain()}`,
-      seconds,
-    );
-    return this.notifications.find(fits) as Notification;
+  one(fits: (notification: Notification) => boolean, explain: () => string): Promise<Notification> {
+    const received = (): unknown =>
+      this.notifications.map(({ receiver, status, labels }) => [receiver, status, labels['alertname'], labels['instance']]);
+    return until('a notification came', () => this.notifications.find(fits), {
+      describe: () => `${JSON.stringify(received())}\n${explain()}`,
+    });
   }
 }

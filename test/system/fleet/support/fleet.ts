@@ -2,8 +2,8 @@ import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { parse, stringify } from 'yaml';
+import { FLEET } from '../../../../testkit/fleet-files.ts';
 import { Engine, freePort, PrometheusApi, ready, WebhookReceiver } from './engines.ts';
-import { FLEET } from './files.ts';
 
 interface Job {
   job_name: string;
@@ -22,8 +22,8 @@ export interface Targets {
   readonly static: Job['static_configs'];
   /** Files of targets/ by their name. */
   readonly files: Readonly<Record<string, string>>;
-  /** discovery/dns.yml, with these names in place of its examples; left out where there is no name server. */
-  readonly dns?: { readonly srv: string; readonly a: string; readonly aPort: number };
+  /** discovery/dns.yml, with these names in place of its examples. */
+  readonly dns: { readonly srv: string; readonly a: string; readonly aPort: number };
   readonly token: string;
 }
 
@@ -40,7 +40,7 @@ export class FleetServers {
   }
 
   /** `resolvConf`: what Prometheus sees as /etc/resolv.conf. */
-  static async start(t: Test, folder: string, targets: Targets, resolvConf: string | null): Promise<FleetServers> {
+  static async start(t: Test, folder: string, targets: Targets, resolvConf: string): Promise<FleetServers> {
     const webhook = await WebhookReceiver.start(t);
     const ports = { prometheus: await freePort(), alertmanager: await freePort() };
     const etc = join(folder, 'etc');
@@ -57,10 +57,8 @@ export class FleetServers {
       `--storage.tsdb.path=${folder}/tsdb`,
       `--web.listen-address=127.0.0.1:${ports.prometheus}`,
     ];
-    const prometheus =
-      resolvConf === null
-        ? new Engine(t, 'prometheus', args)
-        : new Engine(t, 'unshare', ['-m', 'sh', '-c', 'mount --bind "$0" /etc/resolv.conf && exec prometheus "$@"', resolvConf, ...args]);
+    const inNamespace = 'mount --bind "$0" /etc/resolv.conf && exec prometheus "$@"';
+    const prometheus = new Engine(t, 'unshare', ['-m', 'sh', '-c', inNamespace, resolvConf, ...args]);
     const api = new PrometheusApi(`http://127.0.0.1:${ports.prometheus}`);
     await Promise.all([ready(prometheus, api.url), ready(alertmanager, `http://127.0.0.1:${ports.alertmanager}`)]);
     return new FleetServers(api, webhook, [prometheus, alertmanager]);
@@ -89,17 +87,15 @@ function writePrometheus(etc: string, targets: Targets, ports: { prometheus: num
   });
   const [fixed] = load<PrometheusConfig>('discovery/static.yml').scrape_configs as [Job];
   config.scrape_configs.push(asEdgeHealth({ ...fixed, ...(targets.static && { static_configs: targets.static }) }, 'from-static'));
-  if (targets.dns) {
-    const { srv, a, aPort } = targets.dns;
-    const [dns] = load<PrometheusConfig>('discovery/dns.yml').scrape_configs as [Job];
-    const dns_sd_configs = (dns.dns_sd_configs ?? []).map((entry) => ({
-      ...entry,
-      names: [entry.type === 'SRV' ? srv : a],
-      ...(entry.type === 'A' && { port: aPort }),
-      refresh_interval: '1s',
-    }));
-    config.scrape_configs.push(asEdgeHealth({ ...dns, dns_sd_configs }, 'from-dns'));
-  }
+  const { srv, a, aPort } = targets.dns;
+  const [dns] = load<PrometheusConfig>('discovery/dns.yml').scrape_configs as [Job];
+  const dns_sd_configs = (dns.dns_sd_configs ?? []).map((entry) => ({
+    ...entry,
+    names: [entry.type === 'SRV' ? srv : a],
+    ...(entry.type === 'A' && { port: aPort }),
+    refresh_interval: '1s',
+  }));
+  config.scrape_configs.push(asEdgeHealth({ ...dns, dns_sd_configs }, 'from-dns'));
   write(join(etc, 'prometheus.yml'), config);
   for (const file of globSync('targets/*', { cwd: etc })) write(join(etc, file), '[]\n');
   for (const [name, content] of Object.entries(targets.files)) write(join(etc, 'targets', name), content);

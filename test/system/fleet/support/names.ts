@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { Engine, eventually } from './engines.ts';
+import { until } from '../../../../testkit/wait.ts';
+import { Engine } from './engines.ts';
 
 /** Of the loopback network, and nobody else's: Prometheus asks port 53 only. */
 const ADDRESS = '127.0.53.77';
@@ -12,9 +13,8 @@ export interface Names {
   readonly srv: { readonly name: string; readonly host: string; readonly port: number };
 }
 
-/** A real dnsmasq on loopback; returns the file to use as /etc/resolv.conf, or null where it cannot run (no root). */
-export async function nameServer(t: Test, folder: string, { hosts, srv }: Names): Promise<string | null> {
-  if (process.getuid?.() !== 0) return null;
+/** A real dnsmasq on loopback; returns the file to use as /etc/resolv.conf. */
+export async function nameServer(t: Test, folder: string, { hosts, srv }: Names): Promise<string> {
   const engine = new Engine(t, 'dnsmasq', [
     '--keep-in-foreground',
     '--conf-file=/dev/null',
@@ -27,11 +27,7 @@ export async function nameServer(t: Test, folder: string, { hosts, srv }: Names)
     ...hosts.map((host) => `--host-record=${host},127.0.0.1`),
     `--srv-host=${srv.name},${srv.host},${srv.port}`,
   ]);
-  await eventually(
-    () => engine.log,
-    (log) => /started, version/.test(log) || engine.hasEnded,
-    () => engine.log,
-  );
+  await until('dnsmasq has started or ended', () => /started, version/.test(engine.log) || engine.hasEnded, { describe: () => engine.log });
   if (engine.hasEnded) throw new Error(`dnsmasq ended:\n${engine.log}`);
   const file = join(folder, 'resolv.conf');
   writeFileSync(file, `nameserver ${ADDRESS}\n`);

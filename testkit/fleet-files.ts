@@ -1,9 +1,9 @@
+/** The rules, queries and dashboards that are shipped for a fleet (ops/fleet). Used by test/fleet and test/system/fleet. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ROOT } from '../../../../testkit/service.ts';
+import { ROOT } from './service.ts';
 
-/** What is shipped for a fleet. */
 export const FLEET = join(ROOT, 'ops/fleet');
 
 export interface Rule {

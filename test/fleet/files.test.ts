@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import t from 'tap';
+import { dashboards, FLEET, yaml } from '../../testkit/fleet-files.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { ROOT } from '../../testkit/service.ts';
+
+// What promtool and amtool find in these files is tested in test/system/fleet/files.test.ts.
+
+t.test('dashboards are such that Grafana takes them', async (t) => {
+  const known = dashboards();
+  t.equal(new Set(known.map(({ uid }) => uid)).size, known.length, 'no uid twice');
+  for (const { panels, templating, title } of known) {
+    t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${title}: every panel has an id of its own`);
+    const variables = new Set(templating.list.map(({ name }) => name));
+    t.ok(variables.has('datasource'), `${title}: any Prometheus will do`);
+    const named = [...JSON.stringify(panels).matchAll(/\$\{?([a-z]\w*)/g)].map(([, name]) => name as string);
+    t.same(
+      [...new Set(named)].filter((name) => !variables.has(name)),
+      [],
+      `${title}: every variable exists`,
+    );
+    for (const { targets = [], title: panel, type } of panels) {
+      if (type !== 'row') t.ok(targets.length > 0, `${title}: ${panel} asks for something`);
+      t.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, `${title}: ${panel}: every query has a letter`);
+      for (const { datasource } of targets) t.equal(datasource.uid, '$datasource');
+    }
+  }
+  const links = [...JSON.stringify(known).matchAll(/"\/d\/([\w-]+)/g)].map(([, uid]) => uid);
+  t.ok(links.length > 1);
+  for (const uid of links)
+    t.ok(
+      known.some((dashboard) => dashboard.uid === uid),
+      `${uid} exists`,
+    );
+  const { providers } = yaml<{ providers: { type: string; options: { path: string } }[] }>(
+    'grafana/provisioning/dashboards/edge-health.yml',
+  );
+  t.match(
+    providers,
+    [{ type: 'file', options: { path: '/usr/share/edge-health/fleet/grafana/dashboards' } }],
+    'where the package has them',
+  );
+});
+
+interface Compose {
+  readonly services: Readonly<
+    Record<
+      string,
+      {
+        readonly image: string;
+        readonly user: string;
+        readonly ports: readonly string[];
+        readonly volumes: readonly string[];
+        readonly healthcheck: { readonly test: readonly string[] };
+        readonly read_only: boolean;
+        readonly cap_drop: readonly string[];
+        readonly networks: readonly string[];
+      }
+    >
+  >;
+  readonly volumes: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, unknown>>;
+}
+
+t.test('the containers: pinned, without root, and everything that is mounted is there', async (t) => {
+  const fleet = temporaryFolder(t);
+  cpSync(FLEET, fleet, { recursive: true });
+  const folder = join(fleet, 'examples/containers');
+  const prepare = () => spawnSync('sh', [join(folder, 'prepare.sh')], { encoding: 'utf8' });
+  t.match(prepare(), { status: 0, stdout: /targets\/robots\.yml.*alertmanager\.yml/s });
+  t.match(prepare(), { status: 0, stdout: /^$/, stderr: /^$/ }, 'once more changes nothing');
+  t.equal(statSync(join(folder, 'secrets')).mode & 0o777, 0o700, 'secrets are closed to others');
+  t.match(readFileSync(join(folder, 'secrets/grafana/admin-password'), 'utf8'), /^[0-9a-f]{32}$/);
+  const { networks, services, volumes } = yaml<Compose>('examples/containers/compose.yaml');
+  t.same(Object.keys(services), ['prometheus', 'alertmanager', 'grafana']);
+  for (const [name, service] of Object.entries(services)) {
+    t.match(service.image, /^[a-z]+\/[a-z]+:v?\d+\.\d+\.\d+$/, `${name} is pinned`);
+    t.match(service.user, /^[1-9]\d*:[1-9]\d*$/, `${name} is not root`);
+    t.equal(service.read_only, true);
+    t.same(service.cap_drop, ['ALL']);
+    for (const network of service.networks) t.ok(network in networks);
+    for (const port of service.ports) t.match(port, /^127\.0\.0\.1:(\d+):\1$/, `${name} is not open to the network`);
+    for (const mount of service.volumes) {
+      const [source, , mode] = mount.split(':') as [string, string, string?];
+      if (/^\./.test(source)) {
+        t.ok(existsSync(resolve(folder, source)), `${name}: ${source} exists`);
+        t.equal(mode, 'ro');
+      } else t.ok(source in volumes, `${name}: ${source} is a volume`);
+    }
+    t.equal(service.healthcheck.test[0], 'CMD');
+  }
+  t.same(yaml('examples/containers/alertmanagers/containers.yml'), [{ targets: ['alertmanager:9093'] }]);
+});
+
+t.test('what the examples and docs/fleet.md name is there', async (t) => {
+  const guide = readFileSync(join(ROOT, 'docs/fleet.md'), 'utf8');
+  const named = [...guide.matchAll(/`(ops\/fleet\/[\w./-]+)`/g)].map(([, path]) => path as string);
+  t.ok(named.length > 3);
+  for (const path of named) t.ok(existsSync(join(ROOT, path)), path);
+  const links = [...guide.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path]) => path as string);
+  for (const link of links) t.ok(existsSync(resolve(dirname(join(ROOT, 'docs/fleet.md')), link)), link);
+});
