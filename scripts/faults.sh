@@ -12,7 +12,7 @@ if [ "$(id -u)" != 0 ]; then
   exit 69
 fi
 # What the package is built with, containers to install it in, and two DDS implementations with a compiler for the subscribers.
-packages="curl cyclonedds-dev cyclonedds-tools debhelper debootstrap e2fsprogs faketime fastddsgen g++ iproute2 libfastrtps-dev libsystemd-dev make patchelf procps systemd-container"
+packages="cyclonedds-dev cyclonedds-tools debhelper debootstrap e2fsprogs faketime fastddsgen g++ iproute2 libfastrtps-dev libsystemd-dev make patchelf procps systemd-container"
 if command -v dpkg-query >/dev/null 2>&1; then
   # shellcheck disable=SC2086 # a list of words
   sh scripts/debian-packages.sh "npm run faults" $packages || exit 69

@@ -93,20 +93,19 @@ class Subscribers {
   }
 }
 
+/** Run by the neighbour: requests a page within so many seconds, and prints how many it took. */
+const REQUEST = `
+  const begun = performance.now();
+  const response = await fetch(process.argv[1], { signal: AbortSignal.timeout(process.argv[2] * 1000) });
+  await response.arrayBuffer();
+  if (!response.ok) throw new Error(String(response.status));
+  console.log((performance.now() - begun) / 1000);`;
+
 /** Requests /health from the neighbour; after how many seconds there was an answer, null: none. */
 async function requestFromNeighbour(bench: FaultBench, address: string, seconds = REST_SECONDS): Promise<number | null> {
-  const [program, args] = bench.lan.neighbour.command('curl', [
-    '-s',
-    '-f',
-    '-m',
-    String(seconds),
-    '-o',
-    '/dev/null',
-    '-w',
-    '%{time_total}',
-    `http://${address}:5000/health`,
-  ]);
-  const { code, stdout } = await finish(program, args, undefined, seconds + 5);
+  const args = ['--input-type=module', '--eval', REQUEST, `http://${address}:5000/health`, String(seconds)];
+  const [program, given] = bench.lan.neighbour.command(process.execPath, args);
+  const { code, stdout } = await finish(program, given, undefined, seconds + LIMIT_SECONDS);
   return code === 0 ? Number(stdout) : null;
 }
 
