@@ -113,8 +113,7 @@ fault(
       checked,
     );
     await restore(bench);
-    const startedMs = await bench.inject(() => machine.systemctl('start', UNIT));
-    const recoverySeconds = await bench.recovered(startedMs, 10);
+    const recoverySeconds = await bench.recoverAfter(() => machine.systemctl('start', UNIT), 10);
     return bench.finish({
       observed: 'the reload changed nothing; the restart was refused; corrected and started it was back; recovery counts from there',
       recoverySeconds,

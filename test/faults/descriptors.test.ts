@@ -47,8 +47,7 @@ fault(
     await forbidDescriptors(bench);
     await checkContinues(bench, 12);
     await bench.checkSameProcess(before);
-    const undoneMs = await bench.inject(() => limitDescriptors(bench, USUAL_LIMIT));
-    const recoverySeconds = await bench.recovered(undoneMs, 10);
+    const recoverySeconds = await bench.recoverAfter(() => limitDescriptors(bench, USUAL_LIMIT), 10);
     await bench.checkSameProcess(before);
     return bench.finish({ observed: 'all continued with what was open; undone, REST answered again', recoverySeconds });
   },
@@ -59,8 +58,7 @@ fault('no-descriptors-minutes', { expected: 'for more than a minute, then killed
   await forbidDescriptors(bench);
   await checkContinues(bench, 75);
   await bench.checkSameProcess(before);
-  const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
-  const recoverySeconds = await bench.recovered(injectedMs, 10);
+  const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 10);
   await bench.checkRestarted(before);
   return bench.finish({ observed: 'all continued with what was open; killed, it came back with all its data', recoverySeconds });
 });
@@ -114,8 +112,7 @@ fault(
     }
     await checkContinues(bench, 12);
     await bench.checkSameProcess(before);
-    const closedMs = await bench.inject(disconnect);
-    const recoverySeconds = await bench.recovered(closedMs, 10);
+    const recoverySeconds = await bench.recoverAfter(disconnect, 10);
     await bench.checkSameProcess(before);
     return bench.finish({ observed: 'all continued with what was open; when the clients had gone REST answered at once', recoverySeconds });
   },

@@ -37,8 +37,7 @@ async function full(bench: FaultBench, during: () => Promise<string>): Promise<F
   const recoverySeconds = await bench.recovered(freedMs, RETRY_SECONDS);
   const { samples_lost: lost } = (await bench.appliance.status()).storage;
   bench.check('the service lost no sample', lost === 0, lost);
-  const restartedMs = await bench.inject(() => machine.systemctl('restart', UNIT));
-  await bench.recovered(restartedMs, 15);
+  await bench.recoverAfter(() => machine.systemctl('restart', UNIT), 15);
   return bench.finish({
     observed: `full for ${((freedMs - fullMs) / 1000).toFixed(0)} s, which was reported${details}; freed, everything was written`,
     recoverySeconds,
@@ -81,8 +80,7 @@ fault(
     bench.check('what only the store has is refused', refused.status === 503 && code === 'storage_unavailable', { code });
     await bench.checkPublishing(watchdogSeconds + 3);
     await bench.checkSameProcess(before);
-    const thawedMs = await bench.inject(() => machine.sh(`fsfreeze --unfreeze ${STATE}`));
-    const recoverySeconds = await bench.recovered(thawedMs, RETRY_SECONDS);
+    const recoverySeconds = await bench.recoverAfter(() => machine.sh(`fsfreeze --unfreeze ${STATE}`), RETRY_SECONDS);
     await bench.checkSameProcess(before);
     return bench.finish({ observed: 'it was reported, and all continued; thawed, everything was written', recoverySeconds });
   },
@@ -127,8 +125,7 @@ fault(
     });
     await bench.checkRestarted(before);
     await bench.checkPublishing(5);
-    const freedMs = await bench.inject(free);
-    const recoverySeconds = await bench.recovered(freedMs, RETRY_SECONDS);
+    const recoverySeconds = await bench.recoverAfter(free, RETRY_SECONDS);
     return bench.finish({
       observed: 'killed on a disk without inodes it served all the same; freed, everything was written',
       recoverySeconds,
@@ -154,8 +151,7 @@ fault(
     const recoverySeconds = await bench.recovered(freedMs, RETRY_SECONDS);
     // From here on SIGKILL loses nothing again, and what was published meanwhile is still in memory.
     await bench.flush();
-    const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
-    await bench.recovered(injectedMs, 10);
+    await bench.recoverAfter(() => bench.appliance.signal('KILL'), 10);
     return bench.finish({ observed: 'full for 10 s; all continued, and what was published was written from memory', recoverySeconds });
   },
 );

@@ -39,8 +39,7 @@ fault(
     await checkDegraded(bench, /not permitted|I\/O|readonly|read-only/i);
     await pause(DURATION_SECONDS);
     await bench.checkSameProcess(before);
-    const undoneMs = await bench.inject(() => change('-i'));
-    const recoverySeconds = await bench.recovered(undoneMs, RETRY_SECONDS);
+    const recoverySeconds = await bench.recoverAfter(() => change('-i'), RETRY_SECONDS);
     await bench.checkSameProcess(before);
     return bench.finish({
       observed: 'nothing was written for a while, which was reported; undone, everything was written',
@@ -60,8 +59,10 @@ fault(
     await checkDegraded(bench, /readonly|read-only|permission/i);
     const before = await bench.serviceProcess();
     await pause(5);
-    const undoneMs = await bench.inject(() => machine.sh(`chown edge-health: ${DATABASE}; chmod 640 ${DATABASE}`));
-    const recoverySeconds = await bench.recovered(undoneMs, RETRY_SECONDS);
+    const recoverySeconds = await bench.recoverAfter(
+      () => machine.sh(`chown edge-health: ${DATABASE}; chmod 640 ${DATABASE}`),
+      RETRY_SECONDS,
+    );
     await bench.checkSameProcess(before);
     return bench.finish({ observed: 'started all the same, and reported it; undone, everything was written', recoverySeconds });
   },
@@ -84,8 +85,7 @@ fault(
     bench.check('a copy is refused, with a reason', refused.status === 503, refused.status);
     await checkDegraded(bench, /permission|EACCES/i);
     await pause(DURATION_SECONDS);
-    const undoneMs = await bench.inject(() => machine.sh(ALLOW_STATE));
-    const recoverySeconds = await bench.recovered(undoneMs, RETRY_SECONDS);
+    const recoverySeconds = await bench.recoverAfter(() => machine.sh(ALLOW_STATE), RETRY_SECONDS);
     await bench.checkSameProcess(before);
     return bench.finish({
       observed: 'nothing was written for a while, which was reported; undone, everything was written',
@@ -102,8 +102,7 @@ fault(
     const before = await bench.serviceProcess();
     bench.teardown(() => machine.sh(ALLOW_STATE));
     await machine.sh(FORBID_STATE);
-    const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
-    const recoverySeconds = await bench.recovered(injectedMs, 30);
+    const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 30);
     await bench.checkRestarted(before);
     return bench.finish({ observed: 'killed; systemd gave it the folder again and started it', recoverySeconds });
   },
@@ -118,8 +117,7 @@ fault(
     await bench.machine.sh(`rm ${DATABASE}-wal`);
     // Noticed at the next alert, or within a minute.
     await bench.checkEventually('the log is there again', () => existsSync(bench.hostPath(`${DATABASE}-wal`)));
-    const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
-    const recoverySeconds = await bench.recovered(injectedMs, 10);
+    const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 10);
     await bench.checkRestarted(before);
     const { set_aside: quarantined } = (await bench.appliance.status()).storage;
     bench.check('no database was quarantined', quarantined.length === 0, quarantined);
@@ -135,8 +133,7 @@ fault(
     await bench.flush();
     const deletedMs = await bench.inject(() => bench.machine.sh(`rm -r ${SPOOL}`));
     await bench.checkPublishing(6);
-    const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
-    const recoverySeconds = await bench.recovered(injectedMs, 10);
+    const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 10);
     await bench.checkRestarted(before);
     return bench.finish({
       observed: 'the spool was created again; after the kill it had what was published since',
@@ -161,15 +158,13 @@ fault(
     await bench.flush();
     await machine.sh(`chown root: ${SPOOL}; chmod 000 ${SPOOL}`);
     await bench.checkPublishing(2);
-    const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
-    const recoverySeconds = await bench.recovered(injectedMs, 15);
+    const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 15);
     await bench.checkRestarted(before);
     const journal = await bench.journalSince(bench.beganMs);
     bench.check('the journal has that it cannot be read', /cannot read what an earlier run left/.test(journal));
     await machine.sh(undo);
     // What could not be read is kept for the next start.
-    const restartedMs = await bench.inject(() => machine.systemctl('restart', UNIT));
-    await bench.recovered(restartedMs, 15);
+    await bench.recoverAfter(() => machine.systemctl('restart', UNIT), 15);
     return bench.finish({ observed: 'started all the same, and reported it; undone, the next start loaded its content', recoverySeconds });
   },
 );

@@ -79,8 +79,7 @@ fault(
     await undo();
     await machine.systemctl('reset-failed', UNIT);
     await pause(1);
-    const startedMs = await bench.inject(() => machine.systemctl('start', UNIT));
-    const recoverySeconds = await bench.recovered(startedMs, 10);
+    const recoverySeconds = await bench.recoverAfter(() => machine.systemctl('start', UNIT), 10);
     return bench.finish({ observed: 'ended in "failed"; undone, it was started by hand, and recovery counts from there', recoverySeconds });
   },
 );

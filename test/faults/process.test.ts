@@ -13,8 +13,7 @@ const RESTART_SECONDS = 10;
 /** A signal that ends the process at once. */
 async function killed(bench: FaultBench, signal: 'KILL' | 'SEGV'): Promise<Figures> {
   const before = await bench.serviceProcess();
-  const injectedMs = await bench.inject(() => bench.machine.sh(`kill -${signal} ${before.pid}`));
-  const recoverySeconds = await bench.recovered(injectedMs, RESTART_SECONDS);
+  const recoverySeconds = await bench.recoverAfter(() => bench.machine.sh(`kill -${signal} ${before.pid}`), RESTART_SECONDS);
   await bench.checkRestarted(before);
   const journal = await bench.journalSince(bench.beganMs);
   bench.check('the journal has the signal', new RegExp(`status=\\d+/${signal}`).test(journal));
@@ -44,8 +43,7 @@ async function hung(bench: FaultBench, action: () => Promise<unknown>): Promise<
   const before = await bench.serviceProcess();
   const watchdogSeconds = await bench.appliance.watchdogSeconds();
   bench.check('the unit has a watchdog of at most 30 s', watchdogSeconds > 0 && watchdogSeconds <= 30, watchdogSeconds);
-  const injectedMs = await bench.inject(action);
-  const recoverySeconds = await bench.recovered(injectedMs, watchdogSeconds + OVER_WATCHDOG_SECONDS);
+  const recoverySeconds = await bench.recoverAfter(action, watchdogSeconds + OVER_WATCHDOG_SECONDS);
   await bench.checkRestarted(before);
   bench.check('the journal has the watchdog', /Watchdog timeout/.test(await bench.journalSince(bench.beganMs)));
   const stamps = bench.stream.statuses.map(({ it }) => Date.parse(it.timestamp));
@@ -147,8 +145,7 @@ fault(
     const reason = /Start request repeated too quickly|start-limit-hit|status=9\/KILL/;
     bench.check('systemctl status shows the reason', reason.test(shown), shown);
     await machine.systemctl('reset-failed', UNIT);
-    const startedMs = await bench.inject(() => machine.systemctl('start', UNIT));
-    const recoverySeconds = await bench.recovered(startedMs, RESTART_SECONDS);
+    const recoverySeconds = await bench.recoverAfter(() => machine.systemctl('start', UNIT), RESTART_SECONDS);
     return bench.finish({ observed: 'ended in "failed"; it was started by hand, and recovery counts from there', recoverySeconds });
   },
 );

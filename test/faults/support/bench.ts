@@ -197,6 +197,11 @@ export class FaultBench implements Machine {
     }
   }
 
+  /** Injects the fault, or removes it, and waits until all is well again. */
+  async recoverAfter(action: () => unknown, targetSeconds: number): Promise<number> {
+    return this.recovered(await this.inject(action), targetSeconds);
+  }
+
   /** Waits until the fault has lasted for as many statuses as belong to so many seconds, all of them published by stream and topic. */
   async checkPublishing(seconds: number): Promise<void> {
     const fromMs = Date.now();

@@ -80,29 +80,6 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     reads: false,
     restMs: 200,
   },
-  readers: {
-    atOnce: 250,
-    begin: (socket) =>
-      send(
-        socket,
-        request(
-          [
-            '/health/history?hours=200&limit=10000',
-            '/health/aggregate?hours=200&by=minute',
-            '/health/history?hours=200&step=1m&limit=10000',
-          ][turn++ % 3] ?? '/',
-        ),
-      ),
-    reads: false,
-    restMs: 200,
-  },
-  resumed: {
-    atOnce: 250,
-    // An old id: everything since is read from the store.
-    begin: (socket) => send(socket, request('/events', 'Last-Event-ID: 1.1-1.1-1\r\n')),
-    reads: false,
-    restMs: 200,
-  },
   streams: {
     atOnce: 1000,
     // Everything since the start of the service, so that much is sent at once.

@@ -117,7 +117,7 @@ t.test('a run that goes on over a reboot, with causes that systemd knows', { ski
 
   await t.test('when a run is complete the unit is inactive, whatever the verdict', async (t) => {
     await machine.sh(`rm -r ${OUT}`);
-    const started = await harness(machine, 'start', '--duration', '5s', '--out', OUT);
+    const started = await harness(machine, 'start', '--duration', '10s', '--out', OUT);
     t.equal(started.code, 0, started.stderr);
     await machine.until(async () => (await machine.show(HARNESS, 'ActiveState')) === 'inactive', 240);
     t.equal(await machine.show(HARNESS, 'Result'), 'success', await machine.journal(HARNESS));
