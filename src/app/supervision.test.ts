@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import t from 'tap';
 import { Supervision } from './supervision.ts';
 
@@ -51,6 +52,31 @@ t.test('a ping is sent because the service got on, and not otherwise', async (t)
   supervision.beat();
   t.match(sent[4], /^STOPPING=1\n/);
   t.equal(sent.length, 5, 'and nothing after the end');
+});
+
+t.test('a withheld ping is sent as soon as there is a sample again', async (t) => {
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const sent: string[] = [];
+  let last = 94;
+  const supervision = new Supervision({
+    manager: { via: 'test', notify: (state) => sent.push(state) },
+    watchdogSeconds: 10,
+    periodSeconds: 1,
+    monotonicSeconds: () => 100,
+    lastSampleSeconds: () => last,
+    summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
+    log: () => undefined,
+  });
+  t.teardown(() => supervision.stop());
+  // As after a process was stopped for seconds: the ping is due before the sample.
+  supervision.ready();
+  t.match(sent, ['READY=1\nSTATUS=STALLED: the last sample is 6.0 s old']);
+  mock.timers.tick(1000);
+  t.equal(sent.length, 1, 'not before');
+  last = 100;
+  mock.timers.tick(300);
+  t.match(sent[1], /^WATCHDOG=1\n/, 'long before the next regular one');
 });
 
 t.test('where nobody listens nothing is done', async (t) => {

@@ -20,6 +20,11 @@ const STATUS_SECONDS = 5;
 const ASK_AGAIN_MS = 250;
 /** Pings within one watchdog time: two may come late. */
 const PINGS = 4;
+/**
+ * After a withheld ping, until the next one. After the process was stopped for seconds the ping may be due just before the sample: the
+ * regular next one could come after the watchdog time.
+ */
+const RETRY_MS = 250;
 /** A watchdog that wants more is not obeyed: it would take the processor for itself. */
 const LEAST_SECONDS = 0.05;
 
@@ -27,6 +32,7 @@ const LEAST_SECONDS = 0.05;
 export class Supervision {
   readonly #options: SupervisionOptions;
   #timer: NodeJS.Timeout | null = null;
+  #retry: NodeJS.Timeout | null = null;
   #line = '';
   #stalled = false;
   #hasStopped = false;
@@ -71,6 +77,8 @@ export class Supervision {
     this.#hasStopped = true;
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
+    if (this.#retry) clearTimeout(this.#retry);
+    this.#retry = null;
     this.#send(['STOPPING=1', 'STATUS=stopping: writing what is left to the store']);
   }
 
@@ -81,10 +89,18 @@ export class Supervision {
     if (problem !== null && !this.#stalled) log('error', `no sign of life for the watchdog: ${problem}`);
     if (problem === null && this.#stalled) log('notice', 'the service gets on again');
     this.#stalled = problem !== null;
+    if (this.#stalled) this.#retrySoon();
     const state = problem === null ? ['WATCHDOG=1'] : [];
     if (line !== this.#line) state.push(`STATUS=${line.replaceAll(/[\r\n]+/g, ' ')}`);
     this.#line = line;
     return state;
+  }
+
+  #retrySoon(): void {
+    this.#retry ??= setTimeout(() => {
+      this.#retry = null;
+      this.beat();
+    }, RETRY_MS).unref();
   }
 
   #send(state: readonly string[]): void {
