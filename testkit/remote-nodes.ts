@@ -114,6 +114,8 @@ export interface GatheringServiceOptions {
   readonly rules?: GatheringRules;
   readonly localNode?: string;
   readonly isOn?: boolean;
+  /** How long the headers of a request may take. */
+  readonly headersSeconds?: number;
   /** The built page; without it there is none. */
   readonly dashboardFolder?: string;
 }
@@ -187,6 +189,7 @@ export class GatheringService {
       allowedOrigins: [],
       maxConnections: 64,
       maxEventStreams: 32,
+      ...(options.headersSeconds === undefined ? {} : { headersSeconds: options.headersSeconds }),
       dashboardFolder,
       openapiFile: join(ROOT, 'docs/openapi.json'),
       view,

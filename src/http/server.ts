@@ -34,6 +34,8 @@ export interface RestOptions {
   readonly allowedOrigins: readonly string[];
   readonly maxConnections: number;
   readonly maxEventStreams: number;
+  /** How long the headers of a request may take; shorter in tests. */
+  readonly headersSeconds?: number;
   /** The built dashboard, and the OpenAPI document. */
   readonly dashboardFolder: string;
   readonly openapiFile: string;
@@ -46,8 +48,8 @@ const MAX_HEADER_BYTES = 8192;
 const HEADERS_SECONDS = 10;
 const REQUEST_SECONDS = 15;
 const KEEP_ALIVE_SECONDS = 30;
-/** How often Node looks for connections whose headers do not come. */
-const CHECK_SECONDS = 2;
+/** How often Node looks for connections whose headers do not come: so many times in the time that headers may take. */
+const CHECKS = 5;
 const MAX_REQUESTS_PER_SOCKET = 100_000;
 
 /** The REST API, the event streams and the dashboard. */
@@ -60,14 +62,15 @@ export class RestServer implements Publisher {
 
   constructor(options: RestOptions) {
     this.#options = options;
+    const { headersSeconds = HEADERS_SECONDS } = options;
     this.#gate = new TokenGate(options.token);
     this.#hub = new EventHub(options.view.history, options.maxEventStreams);
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_SECONDS * 1000,
+      headersTimeout: headersSeconds * 1000,
       requestTimeout: REQUEST_SECONDS * 1000,
       keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
-      connectionsCheckingInterval: CHECK_SECONDS * 1000,
+      connectionsCheckingInterval: (headersSeconds / CHECKS) * 1000,
       // Node's own answer to a request without Host is not a problem document; #refusal gives one.
       requireHostHeader: false,
     });
