@@ -1,6 +1,8 @@
+/** A client of /events that keeps what it receives. A test waits for a count or for an alert, not for a length of time. */
 import { get, type IncomingMessage } from 'node:http';
 import type { Alert } from '../src/core/alert.ts';
 import type { HealthStatus } from '../src/core/health-status.ts';
+import { until } from './wait.ts';
 
 export interface ReceivedEvent {
   readonly id: string;
@@ -8,7 +10,6 @@ export interface ReceivedEvent {
   readonly data: string;
 }
 
-/** A client of /events that keeps what it was sent. */
 export class EventReader {
   readonly received: ReceivedEvent[] = [];
   readonly #response: IncomingMessage;
@@ -43,6 +44,21 @@ export class EventReader {
 
   alerts(): Alert[] {
     return this.received.filter(({ event }) => event === 'alert').map(({ data }) => JSON.parse(data) as Alert);
+  }
+
+  /** Resolves with everything received once there are so many events. */
+  async untilCount(count: number): Promise<readonly ReceivedEvent[]> {
+    await until(`${count} events were received`, () => this.received.length >= count, { describe: () => this.#summary() });
+    return this.received;
+  }
+
+  /** Resolves with the first alert that satisfies. */
+  untilAlert(satisfied: (alert: Alert) => boolean): Promise<Alert> {
+    return until(`an alert satisfies ${satisfied}`, () => this.alerts().find(satisfied), { describe: () => this.#summary() });
+  }
+
+  #summary(): unknown {
+    return { received: this.received.length, closed: this.#response.closed, last: this.received.slice(-10) };
   }
 
   close(): void {

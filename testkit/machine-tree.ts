@@ -45,6 +45,11 @@ export class MachineTree {
     this.setCpuPercent(this.#cpuPercent);
   }
 
+  /** Of `edge-health run`. */
+  get arguments(): readonly string[] {
+    return ['--proc', this.procRoot, '--sys', this.sysRoot];
+  }
+
   /** From the next reading on, to two decimals. */
   setCpuPercent(percent: number): void {
     checkPercent(percent);

@@ -1,32 +1,24 @@
+/**
+ * The receiving end of sd_notify(3), as systemd has it. Node has no sockets of this kind: notify-socket-program.ts, a process of its own,
+ * receives the datagrams and prints them.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-
-/** Prints each datagram with the process that sent it, as the kernel vouches for it, as a line of JSON. Ends with its parent. */
-const LISTENER = `
-import ctypes, json, socket, struct, sys
-ctypes.CDLL(None).prctl(1, 15)
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-s.bind(sys.argv[1].replace('@', chr(0)) if sys.argv[1][0] == '@' else sys.argv[1])
-print('{}', flush=True)
-while True:
-    data, extra, _, _ = s.recvmsg(65536, 64)
-    pid = struct.unpack('3i', extra[0][2])[0]
-    print(json.dumps({'pid': pid, 'state': data.decode()}), flush=True)
-`;
+import { type Teardown, temporaryFolder } from './folder.ts';
+import { until } from './wait.ts';
 
 export interface Notification {
+  /** The process that sent it, as the kernel vouches for it. */
   readonly pid: number;
-  readonly atMs: number;
   /** Assignments by their names. */
   readonly state: Readonly<Record<string, string>>;
 }
 
-/** The receiving end of sd_notify(3), as systemd has it. Node has no sockets of this kind. */
 export class NotifySocket {
   readonly path: string;
+  /** In the order in which they were received. */
   readonly all: Notification[] = [];
   readonly #child: ChildProcess;
 
@@ -35,9 +27,15 @@ export class NotifySocket {
     this.#child = child;
   }
 
-  static async listen(folder: string, path = join(folder, `notify-${Math.random().toString(36).slice(2)}`)): Promise<NotifySocket> {
-    const child = spawn('python3', ['-c', LISTENER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  /** A socket in a folder of its own, or one with an abstract name, `@…`; closed at the end of the test. */
+  static async listen(t: Teardown, path = join(temporaryFolder(t), 'notify')): Promise<NotifySocket> {
+    const program = join(import.meta.dirname, 'notify-socket-program.ts');
+    const child = spawn(process.execPath, ['--experimental-ffi', '--disable-warning=ExperimentalWarning', program, path], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, NODE_OPTIONS: undefined },
+    });
     const listener = new NotifySocket(path, child);
+    t.teardown(() => listener.close());
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
     await once(lines, 'line');
     lines.on('line', (line) => {
@@ -46,7 +44,7 @@ export class NotifySocket {
         .split('\n')
         .filter((text) => text !== '')
         .map((text): [string, string] => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]);
-      listener.all.push({ pid, atMs: Date.now(), state: Object.fromEntries(pairs) });
+      listener.all.push({ pid, state: Object.fromEntries(pairs) });
     });
     return listener;
   }
@@ -56,15 +54,10 @@ export class NotifySocket {
     return this.all.filter(({ state }) => state[name] !== undefined);
   }
 
-  /** Resolves with the first notification that satisfies; throws with all that came otherwise. */
-  async waitFor(satisfied: (notification: Notification) => boolean, seconds = 20): Promise<Notification> {
-    const deadline = Date.now() + seconds * 1000;
-    for (;;) {
-      const found = this.all.find(satisfied);
-      if (found) return found;
-      if (Date.now() > deadline) throw new Error(`not notified; there came: ${JSON.stringify(this.all)}`);
-      await new Promise((later) => setTimeout(later, 20));
-    }
+  /** Resolves with the first notification that satisfies, of those from `from` on. */
+  waitFor(satisfied: (notification: Notification) => boolean, from = 0): Promise<Notification> {
+    const describe = (): unknown => this.all;
+    return until(`a notification satisfies ${satisfied}`, () => this.all.slice(from).find(satisfied), { describe });
   }
 
   close(): void {

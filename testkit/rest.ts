@@ -1,13 +1,16 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/**
+ * What tests of the REST API share: services of their own (`startService`, `startIn`) that end with the test, requests exactly as given
+ * (`ask`, `RawConnection`). testkit/openapi.ts checks responses against the OpenAPI document, testkit/machine-tree.ts causes alerts.
+ */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import formats from 'ajv-formats';
 import type { Test } from 'tap';
 import type { HealthStatus } from '../src/core/health-status.ts';
 import { temporaryFolder } from './folder.ts';
 import { RunningService, type RunOptions } from './service.ts';
+import { until } from './wait.ts';
 
 export type { StatusDocument } from '../src/http/api/schema.ts';
 
@@ -34,6 +37,9 @@ export interface ProblemDocument {
   readonly allowed?: string;
 }
 
+/** The file system of the data folder is the machine's own: however full it is, no alert comes from it. */
+const NO_DISK_ALERT = { disk: { warning: 99.98, critical: 99.99 } };
+
 /** Starts a service whose every file lies in a folder that is removed at the end of the test. */
 export async function startService(t: Test, options: RunOptions = {}): Promise<RunningService> {
   const folder = temporaryFolder(t);
@@ -44,7 +50,8 @@ export async function startService(t: Test, options: RunOptions = {}): Promise<R
 export async function startIn(t: Test, folder: string, options: RunOptions = {}): Promise<RunningService> {
   const environment = { RUNTIME_DIRECTORY: join(folder, 'run'), ...options.environment };
   mkdirSync(environment.RUNTIME_DIRECTORY, { recursive: true });
-  const service = await RunningService.start(folder, { ...options, environment });
+  const config = { thresholds: NO_DISK_ALERT, ...options.config };
+  const service = await RunningService.start(folder, { ...options, config, environment });
   t.teardown(() => service.end());
   return service;
 }
@@ -105,7 +112,7 @@ export function problemOf(answer: Answer): ProblemDocument {
 /** A bare connection on which nothing is tidied up. Collects what comes; errors only end it. */
 export class RawConnection {
   readonly socket: Socket;
-  readonly closed: Promise<void>;
+  readonly #closed: Promise<void>;
   #text = '';
 
   private constructor(socket: Socket) {
@@ -113,7 +120,7 @@ export class RawConnection {
     socket.setEncoding('latin1').on('data', (text: string) => {
       this.#text += text;
     });
-    this.closed = new Promise((resolve) => {
+    this.#closed = new Promise((resolve) => {
       socket.once('close', () => resolve());
     });
     socket.on('error', () => {
@@ -121,7 +128,7 @@ export class RawConnection {
     });
   }
 
-  static open(service: RunningService): Promise<RawConnection> {
+  static open(service: Pick<RunningService, 'url'>): Promise<RawConnection> {
     const { hostname, port } = new URL(service.url);
     return new Promise((resolve, reject) => {
       const socket = connect(Number(port), hostname, () => resolve(new RawConnection(socket)));
@@ -138,126 +145,27 @@ export class RawConnection {
     return this;
   }
 
-  /** Resolves when the service has closed the connection, or with false after so many seconds. */
-  async isClosedWithin(seconds: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), seconds * 1000);
-    });
-    const closed = await Promise.race([this.closed.then(() => true), timeout]);
-    clearTimeout(timer);
-    return closed;
+  /** Resolves when the service has closed the connection. */
+  async untilClosed(): Promise<void> {
+    const limit = until('the connection is closed', () => this.socket.closed, { describe: () => this.#text.slice(-1000) });
+    await Promise.race([this.#closed, limit]);
   }
 
-  /** Resolves once what came matches. */
-  async until(pattern: RegExp, seconds = 10): Promise<string> {
-    const deadline = Date.now() + seconds * 1000;
-    while (!pattern.test(this.#text)) {
-      if (Date.now() > deadline || this.socket.destroyed) throw new Error(`no ${pattern} in: ${this.#text.slice(0, 1000)}`);
-      await later(10);
-    }
+  /** Resolves with everything received once it matches. */
+  async until(pattern: RegExp): Promise<string> {
+    const describe = (): string => this.#text.slice(-1000);
+    await until(`${pattern} was received`, () => pattern.test(this.#text) || this.socket.closed, { describe });
+    if (!pattern.test(this.#text)) throw new Error(`closed before ${pattern} was received: ${describe()}`);
     return this.#text;
   }
 }
 
-/** Sends bytes on a connection of their own; resolves with all that comes back until the service closes. */
-export async function exchange(service: RunningService, bytes: string | Buffer, seconds = 5): Promise<string> {
+/** Sends bytes on a connection of their own; resolves with all that comes back until the service closes it. */
+export async function exchange(service: RunningService, bytes: string | Buffer): Promise<string> {
   const connection = await RawConnection.open(service);
   connection.send(bytes);
-  await connection.isClosedWithin(seconds);
-  connection.socket.destroy();
+  await connection.untilClosed();
   return connection.received;
-}
-
-export interface ApiOperation {
-  readonly operationId: string;
-  readonly parameters: readonly ApiParameter[];
-  readonly responses: Readonly<Record<string, ApiResponse>>;
-}
-
-export interface ApiParameter {
-  readonly name: string;
-  readonly in: string;
-  readonly schema: Readonly<Record<string, unknown>>;
-  readonly style?: string;
-  readonly explode?: boolean;
-}
-
-interface ApiResponse {
-  readonly content?: Readonly<Record<string, { readonly schema: Readonly<Record<string, unknown>> }>>;
-}
-
-export interface ApiDocument {
-  readonly openapi: string;
-  readonly paths: Readonly<Record<string, { readonly get: ApiOperation }>>;
-  readonly components: { readonly schemas: Readonly<Record<string, object>> };
-}
-
-/** The service's own OpenAPI document, to hold its answers against. */
-export class Contract {
-  readonly document: ApiDocument;
-  readonly #ajv: Ajv2020;
-
-  constructor(document: ApiDocument) {
-    this.document = document;
-    this.#ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true });
-    this.#ajv.addVocabulary(['openapi', 'info', 'servers', 'paths', 'components', 'security']);
-    formats.default(this.#ajv);
-    this.#ajv.addSchema(document, 'api');
-  }
-
-  static async of(service: RunningService, headers: Readonly<Record<string, string>> = {}): Promise<Contract> {
-    return new Contract((await (await service.get('/openapi.json', { headers })).json()) as ApiDocument);
-  }
-
-  operation(path: string): ApiOperation {
-    const item = this.document.paths[path];
-    if (!item) throw new Error(`the document has no ${path}`);
-    return item.get;
-  }
-
-  /** What an answer has that is not in the document; nothing: it keeps to it. */
-  violations(path: string, answer: Answer): string[] {
-    const response = this.operation(path).responses[String(answer.status)];
-    if (!response) return [`status ${answer.status} is not documented`];
-    const type = (answer.headers['content-type'] ?? '').split(';')[0] as string;
-    if (!response.content) return answer.body === '' ? [] : ['a body is not documented'];
-    const content = response.content[type];
-    if (!content) return [`content type "${type}" is not documented for ${answer.status}`];
-    if (!/json$/.test(type)) return [];
-    return this.schemaViolations(content.schema, JSON.parse(answer.body));
-  }
-
-  schemaViolations(schema: Readonly<Record<string, unknown>>, value: unknown): string[] {
-    const validate = this.#ajv.compile(withAbsoluteReferences(schema));
-    return validate(value) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
-  }
-}
-
-function withAbsoluteReferences(schema: Readonly<Record<string, unknown>>): object {
-  const reference = schema['$ref'];
-  return typeof reference === 'string' ? { $ref: `api${reference}` } : schema;
-}
-
-/** A machine whose memory is as full as the test says: the real collectors read it as /proc. */
-export class PretendedMachine {
-  readonly arguments: readonly string[];
-  readonly #meminfo: string;
-
-  constructor(folder: string) {
-    const proc = join(folder, 'proc');
-    const sys = join(folder, 'sys');
-    mkdirSync(proc, { recursive: true });
-    mkdirSync(sys, { recursive: true });
-    writeFileSync(join(proc, 'stat'), 'cpu  100 0 100 1000 0 0 0 0 0 0\n');
-    this.#meminfo = join(proc, 'meminfo');
-    this.arguments = ['--proc', proc, '--sys', sys];
-    this.setMemoryPercent(10);
-  }
-
-  setMemoryPercent(percent: number): void {
-    writeFileSync(this.#meminfo, `MemTotal: 1000000 kB\nMemFree: 0 kB\nMemAvailable: ${Math.round((100 - percent) * 10_000)} kB\n`);
-  }
 }
 
 /** Resident memory in MB. */

@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** The safe shutdown with the real store, real hooks, a systemctl that records its calls, and a machine that is never powered off. */
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { SafeShutdown } from '../src/app/safe-shutdown.ts';
@@ -17,7 +18,11 @@ import type { PowerControl, ShutdownContext } from '../src/core/shutdown-ports.t
 import type { ShutdownRecord } from '../src/core/shutdown-record.ts';
 import { TestStore } from '../src/store/testing/store.ts';
 import { systemClocks } from '../src/system/clocks.ts';
-import { temporaryFolder } from './service.ts';
+import { temporaryFolder } from './folder.ts';
+import { until } from './wait.ts';
+
+/** Of a call that gives none: the longest that is allowed, which no test waits for. */
+export const TIMEOUT_SECONDS = 300;
 
 export const LOCAL: ShutdownCaller = { address: '127.0.0.1', local: true };
 
@@ -66,18 +71,12 @@ export class Scene {
   readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
 
   constructor(t: Test, options: SceneOptions = {}) {
-    if (options.folder === undefined) {
-      const { path, remove } = temporaryFolder();
-      t.teardown(remove);
-      this.folder = path;
-    } else {
-      this.folder = options.folder;
-    }
+    this.folder = options.folder ?? temporaryFolder(t);
     this.hooks = join(this.folder, 'shutdown.d');
     const bin = join(this.folder, 'bin');
     mkdirSync(this.hooks, { recursive: true });
     mkdirSync(bin, { recursive: true });
-    executable(join(bin, 'systemctl'), `echo "stop $4" >> ${this.folder}/order\n[ "$4" != broken.service ]`);
+    executable(join(bin, 'systemctl'), `echo "stop $4" >> '${this.folder}/order'\n[ "$4" != broken.service ]`);
     const dataPath = options.dataPath === undefined ? {} : { dataPath: options.dataPath };
     this.store = new TestStore(this.folder, dataPath);
     this.settings = {
@@ -117,8 +116,22 @@ export class Scene {
 
   /** Adds a hook that notes that it ran. */
   hook(name: string, script = '', mode = 0o755): this {
-    executable(join(this.hooks, name), `echo "hook ${name}" >> ${this.folder}/order\n${script}`, mode);
+    executable(join(this.hooks, name), `echo "hook ${name}" >> '${this.folder}/order'\n${script}`, mode);
     return this;
+  }
+
+  /** Adds a hook that runs until it is released. */
+  heldHook(name: string): this {
+    rmSync(this.#released(), { force: true });
+    return this.hook(name, `while [ ! -e '${this.#released()}' ]; do sleep 0.02; done`);
+  }
+
+  release(): void {
+    writeFileSync(this.#released(), '');
+  }
+
+  #released(): string {
+    return join(this.folder, 'released');
   }
 
   /** What ran, in order. */
@@ -128,29 +141,24 @@ export class Scene {
   }
 
   call(more: Partial<ShutdownCall> = {}, caller: ShutdownCaller = LOCAL): Promise<ShutdownReply> {
-    return this.shutdown.handler({ reason: 'MAINTENANCE', requested_by: 'operator', timeout: 30, ...more }, caller);
+    return this.shutdown.handler({ reason: 'MAINTENANCE', requested_by: 'operator', timeout: TIMEOUT_SECONDS, ...more }, caller);
   }
 
-  /** Resolves when something was told that has these words. */
-  async told(words: RegExp): Promise<ShutdownProgress> {
-    for (let tries = 0; tries < 3000; tries += 1) {
-      const found = this.progress.find(({ message }) => words.test(message));
-      if (found) return found;
-      await new Promise((later) => setTimeout(later, 10));
-    }
-    throw new Error(`${words} was not told: ${JSON.stringify(this.progress)}`);
+  /** Resolves with the first progress message that matches. */
+  told(words: RegExp): Promise<ShutdownProgress> {
+    const describe = (): unknown => this.progress;
+    return until(`a progress message matches ${words}`, () => this.progress.find(({ message }) => words.test(message)), { describe });
   }
 
-  /** Resolves with the last of what was told, once no shutdown is in progress. */
-  async ended(): Promise<ShutdownProgress> {
-    for (let tries = 0; tries < 3000; tries += 1) {
-      // Asked first: what is told while it is asked must not be missed.
+  /** Resolves with the last progress message once no shutdown is in progress. */
+  ended(): Promise<ShutdownProgress> {
+    const last = async (): Promise<ShutdownProgress | null> => {
+      // The state is read first: a message that comes meanwhile must not be missed.
       const { state } = await this.shutdown.status();
-      const last = this.progress.at(-1);
-      if (last && last.state !== 'in_progress' && state !== 'in_progress') return last;
-      await new Promise((later) => setTimeout(later, 10));
-    }
-    throw new Error(`it did not end: ${JSON.stringify(this.progress)}`);
+      const progress = this.progress.at(-1);
+      return progress && progress.state !== 'in_progress' && state !== 'in_progress' ? progress : null;
+    };
+    return until('the shutdown ended', last, { describe: () => this.progress });
   }
 
   records(limit = 10_000): Promise<ShutdownRecord[]> {

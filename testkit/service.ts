@@ -1,30 +1,45 @@
+/**
+ * The service as a user starts it: `bin/edge-health run` in a process of its own, with a free port on the loopback interface, its data
+ * and its configuration in the folder of the test, and no ROS 2 graph (there it would meet other services).
+ *
+ * `start` resolves when the log reports where the service listens. After that a test waits for what it needs and never for a length of
+ * time: `until` for something that a path of REST shows, `logged` for a line of the log, testkit/events.ts for an event. `end` sends a
+ * signal and resolves with how the process ended; a test that started a service ends it in its teardown (testkit/rest.ts does).
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import { until } from './wait.ts';
 
 /** The checkout. */
 export const ROOT = resolve(import.meta.dirname, '..');
 
-/** A fresh folder under the system's temporary one, removed by the returned function. */
-export function temporaryFolder(): { path: string; remove: () => void } {
-  const path = mkdtempSync(join(tmpdir(), 'edge-health-test-'));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
-}
-
 export interface RunOptions {
-  /** Keys of the configuration over a free port, a data folder of its own, and no ROS 2 graph: there it would meet the other suites. */
+  /** Keys of the configuration, merged over the defaults of this file: any free port of 127.0.0.1, a data folder, no ROS 2. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** The data folder; one in `folder` by default. */
+  /** The data folder; `data` in the folder of the test by default. */
   readonly dataPath?: string;
   /** Further arguments of `edge-health run`. */
   readonly arguments?: readonly string[];
   readonly environment?: NodeJS.ProcessEnv;
+  /** The checkout that is started; this one by default. */
+  readonly root?: string;
 }
 
-/** A real service process of its own, as a user would start it. */
+/** Set for the program that runs the tests, by a service manager or by tap; a service under test must not have them. */
+const NOT_INHERITED = {
+  NODE_OPTIONS: undefined,
+  NOTIFY_SOCKET: undefined,
+  RUNTIME_DIRECTORY: undefined,
+  STATE_DIRECTORY: undefined,
+  WATCHDOG_PID: undefined,
+  WATCHDOG_USEC: undefined,
+};
+
+let files = 0;
+
 export class RunningService {
   readonly process: ChildProcess;
   readonly url: string;
@@ -36,17 +51,18 @@ export class RunningService {
     this.#log = log;
   }
 
-  /** Starts `edge-health run` on a free port; resolves when it says where it listens, rejects with its log when it ends before. */
+  /** Resolves when the service listens; rejects with its log when it ends before. A folder that an earlier run used is continued. */
   static async start(folder: string, options: RunOptions = {}): Promise<RunningService> {
     const { config = {} } = options;
     const rest = { host: '127.0.0.1', port: 0, ...((config['rest'] as object | undefined) ?? {}) };
     const storage = { path: options.dataPath ?? join(folder, 'data'), ...((config['storage'] as object | undefined) ?? {}) };
-    const file = join(folder, `config-${Date.now()}-${Math.random().toString(36).slice(2)}.yaml`);
     const ros = { transport: 'off', ...((config['ros'] as object | undefined) ?? {}) };
+    files += 1;
+    const file = join(folder, `config-${process.pid}-${files}.yaml`);
     writeFileSync(file, stringify({ ...config, rest, storage, ros }));
-    const child = spawn(join(ROOT, 'bin/edge-health'), ['run', '--config', file, ...(options.arguments ?? [])], {
+    const child = spawn(join(options.root ?? ROOT, 'bin/edge-health'), ['run', '--config', file, ...(options.arguments ?? [])], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, ...options.environment },
+      env: { ...process.env, ...NOT_INHERITED, ...options.environment },
     });
     let log = '';
     const listening = new Promise<string>((resolveUrl, reject) => {
@@ -55,7 +71,9 @@ export class RunningService {
         const url = /dashboard: (http:\S+)\//.exec(log)?.[1];
         if (url) resolveUrl(url);
       });
-      child.once('exit', (code, signal) => reject(new Error(`the service ended (${signal ?? code}) before it listened:\n${log}`)));
+      child.once('error', reject);
+      // `close`, not `exit`: the last lines of the log are read by then.
+      child.once('close', (code, signal) => reject(new Error(`the service ended (${signal ?? code}) before it listened:\n${log}`)));
     });
     return new RunningService(child, await listening, () => log);
   }
@@ -76,24 +94,31 @@ export class RunningService {
     return (await (await this.get(path)).json()) as T;
   }
 
-  /** Asks until the answer satisfies, at most `seconds`; throws with the last answer otherwise. */
-  async until<T>(path: string, satisfied: (body: T) => boolean, seconds = 20): Promise<T> {
-    const deadline = Date.now() + seconds * 1000;
-    for (;;) {
-      const body = await this.json<T>(path);
-      if (satisfied(body)) return body;
-      if (Date.now() > deadline) throw new Error(`${path} is still ${JSON.stringify(body).slice(0, 2000)}\n${this.log}`);
-      await new Promise((later) => setTimeout(later, 100));
-    }
+  /** Requests the path until the body satisfies, and resolves with it; rejects with the last body and the log at the limit. */
+  async until<T>(path: string, satisfied: (body: T) => boolean, seconds?: number): Promise<T> {
+    let body: T | undefined;
+    const ask = async (): Promise<boolean> => {
+      body = await this.json<T>(path);
+      return satisfied(body);
+    };
+    const describe = (): string => `${JSON.stringify(body).slice(0, 2000)}\n${this.log}`;
+    await until(`${path} satisfies ${satisfied}`, ask, { describe, ...(seconds === undefined ? {} : { seconds }) });
+    return body as T;
   }
 
-  /** Sends a signal and waits for the end; the exit code, or the signal's name. */
+  /** Resolves with the match once the log has it. */
+  logged(pattern: RegExp): Promise<RegExpExecArray> {
+    return until(`the log has ${pattern}`, () => pattern.exec(this.log), { describe: () => this.log });
+  }
+
+  /** Sends a signal and waits for the end, with the whole log read; the exit code, or the signal's name. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
-    if (this.process.exitCode !== null) return this.process.exitCode;
-    if (this.process.signalCode !== null) return this.process.signalCode;
-    const exited = once(this.process, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+    const { exitCode, signalCode } = this.process;
+    if (exitCode !== null) return exitCode;
+    if (signalCode !== null) return signalCode;
+    const closed = once(this.process, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
     this.process.kill(signal);
-    const [code, by] = await exited;
+    const [code, by] = await closed;
     return code ?? by ?? -1;
   }
 }

@@ -1,10 +1,9 @@
+/** A program that is killed in the middle of a safe shutdown. Argument: the folder of a scene (safe-shutdown.ts). */
 import { SafeShutdown } from '../src/app/safe-shutdown.ts';
 import { machineRunners } from '../src/app/safe-shutdown-runners.ts';
 import { Store } from '../src/store/store.ts';
 import { systemClocks } from '../src/system/clocks.ts';
-import { dryRunOnly } from './safe-shutdown.ts';
-
-// A program to be killed in the middle of a safe shutdown. Arguments: the folder of a scene (safe-shutdown.ts).
+import { dryRunOnly, TIMEOUT_SECONDS } from './safe-shutdown.ts';
 
 const [, , folder = ''] = process.argv;
 const log = (): void => undefined;
@@ -39,5 +38,8 @@ const shutdown = new SafeShutdown({
   bootId: 'this boot',
   publish: log,
 });
-const reply = await shutdown.handler({ reason: 'EMERGENCY', requested_by: 'killed', timeout: 60 }, { address: null, local: null });
+const reply = await shutdown.handler(
+  { reason: 'EMERGENCY', requested_by: 'killed', timeout: TIMEOUT_SECONDS },
+  { address: null, local: null },
+);
 process.stdout.write(`${JSON.stringify(reply)}\n`);

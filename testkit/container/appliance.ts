@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Test } from 'tap';
@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { temporaryFolder } from '../service.ts';
+import { temporaryFolder } from '../folder.ts';
 import { type BootOptions, Container } from './container.ts';
 import { builtPackage } from './package.ts';
 
@@ -145,17 +145,11 @@ export class Appliance {
       await machine.systemctl('stop', UNIT);
       t.equal(await machine.show(UNIT, 'Result'), 'success', 'it ends as asked');
     }
-    const folder = temporaryFolder();
-    try {
-      const copy = join(folder.path, 'state');
-      mkdirSync(copy);
-      await machine.copyOut(STATE, copy);
-      const db = new DatabaseSync(join(copy, 'edge-health.db'));
-      t.same(db.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }], 'the store is whole');
-      db.close();
-    } finally {
-      folder.remove();
-    }
+    const copy = temporaryFolder(t);
+    await machine.copyOut(STATE, copy);
+    const db = new DatabaseSync(join(copy, 'edge-health.db'));
+    t.same(db.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }], 'the store is whole');
+    db.close();
   }
 }
 
