@@ -1,31 +1,51 @@
 import t from 'tap';
 import { EventReader } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import {
-  ask,
-  Contract,
-  measured,
-  PATHS,
-  PretendedMachine,
-  problemOf,
-  recorded,
-  type StatusDocument,
-  startIn,
-  startService,
-  stillWell,
-} from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine-tree.ts';
+import { Contract } from '../../testkit/openapi.ts';
+import { startGathering } from '../../testkit/remote-nodes.ts';
+import { ask, measured, PATHS, problemOf, recorded, type StatusDocument, startService, stillWell } from '../../testkit/rest.ts';
+import { until } from '../../testkit/wait.ts';
 
 const FIELDS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp'];
 
+const machine = new MachineTree(t, 'vm-no-sensors');
+machine.setMemoryPercent(25);
+const config = { publish_frequency: 20, alerts: { raise_after_seconds: 0 } };
+const service = await startService(t, { config, arguments: machine.arguments });
+await measured(service);
+const contract = await Contract.of(service);
+
+/** One sample in a thousand seconds: what is current stays so. */
+const still = await startService(t, { config: { publish_frequency: 0.001 } });
+await measured(still);
+
+t.test('history and statistics are of what was measured', async (t) => {
+  await recorded(service, 30);
+  type History = { data: { timestamp: string; memory_percent: number }[]; count: number };
+  const { data } = await service.json<History>('/health/history');
+  for (const { memory_percent } of data) t.equal(memory_percent, 25);
+  const [from, to] = [data[5]?.timestamp as string, data[15]?.timestamp as string];
+  const inside = data.filter(({ timestamp }) => timestamp >= from && timestamp < to);
+  const part = await service.json<History>(`/health/history?from=${from}&to=${to}`);
+  t.same(part.data, inside, 'from is inclusive, to exclusive');
+  const newest = await service.json<History>(`/health/history?from=${from}&to=${to}&order=desc`);
+  t.same(newest.data, part.data.toReversed(), 'newest first on request');
+  type Aggregate = {
+    samples_received: number;
+    metrics: { memory_percent: { min: number; max: number; mean: number; p50: number }; temperature: { mean: null } };
+  };
+  const aggregate = await service.json<Aggregate>(`/health/aggregate?from=${from}&to=${to}`);
+  t.equal(aggregate.samples_received, inside.length);
+  t.match(aggregate.metrics.memory_percent, { min: 25, max: 25, mean: 25 });
+  t.ok(Math.abs(aggregate.metrics.memory_percent.p50 - 25) <= 0.1, 'p50 is true to 0.1');
+  t.equal(aggregate.metrics.temperature.mean, null, 'what was never measured has no mean');
+});
+
 t.test('every body is what /openapi.json says', async (t) => {
-  const folder = temporaryFolder(t);
-  const machine = new PretendedMachine(folder);
-  const config = { publish_frequency: 10, alerts: { raise_after_seconds: 0 } };
-  const service = await startIn(t, folder, { config, arguments: machine.arguments });
   machine.setMemoryPercent(97);
   await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
   await service.until<StatusDocument>('/status', ({ host, publish }) => host !== null && publish.measured_hertz !== null);
-  const contract = await Contract.of(service);
 
   t.equal(contract.document.openapi, '3.1.0');
   t.same(Object.keys(contract.document.paths), PATHS, 'it describes every path, and no other');
@@ -50,18 +70,14 @@ t.test('every body is what /openapi.json says', async (t) => {
 
   const events = await EventReader.open(service.url);
   t.equal(events.status, 200);
-  machine.setMemoryPercent(10);
-  await service.until('/status', () => events.health().length > 2);
+  await events.untilCount(3);
   events.close();
   const schema = { $ref: '#/components/schemas/HealthStatus' };
   for (const status of events.health()) t.same(contract.schemaViolations(schema, status), []);
-  await stillWell(t, service);
 });
 
-t.test('the document is not merely permissive: what is wrong is told', async (t) => {
-  const service = await startService(t);
+t.test('the document is not merely permissive: what is wrong is reported', async (t) => {
   const status = await measured(service);
-  const contract = await Contract.of(service);
   const schema = { $ref: '#/components/schemas/HealthStatus' };
   t.same(contract.schemaViolations(schema, status), []);
   t.not(contract.schemaViolations(schema, { ...status, extra: 1 }).length, 0, 'one field more');
@@ -72,10 +88,6 @@ t.test('the document is not merely permissive: what is wrong is told', async (t)
 });
 
 t.test('bodies have exactly the fields of the specification', async (t) => {
-  const folder = temporaryFolder(t);
-  const machine = new PretendedMachine(folder);
-  const config = { publish_frequency: 10, alerts: { raise_after_seconds: 0 } };
-  const service = await startIn(t, folder, { config, arguments: machine.arguments });
   machine.setMemoryPercent(97);
   const health = await measured(service);
   t.same(Object.keys(health), FIELDS, '/health has the seven fields, in order');
@@ -93,27 +105,20 @@ t.test('bodies have exactly the fields of the specification', async (t) => {
 });
 
 t.test('/health is a 503 with Retry-After before the first sample', async (t) => {
-  // One sample in a thousand seconds, the first a quarter of a second after the start.
-  const service = await startService(t, { config: { node_name: 'slow', publish_frequency: 0.001 } });
-  const contract = await Contract.of(service);
-  const answers = await Promise.all(Array.from({ length: 20 }, () => ask(service, 'GET', '/health')));
-  for (const answer of answers) t.same(contract.violations('/health', answer), []);
-  const early = answers.filter(({ status }) => status === 503);
-  for (const answer of early) {
-    t.equal(problemOf(answer).code, 'no_sample_yet');
-    t.equal(answer.headers['retry-after'], '1');
-  }
-  t.same(
-    [...new Set(answers.map(({ status }) => status))].filter((status) => status !== 200 && status !== 503),
-    [],
-  );
-  await measured(service);
+  // The service without what measures: the first sample comes when the test says so.
+  const starting = await startGathering(t, temporaryFolder(t));
+  const response = await fetch(`${starting.url}/health`);
+  const answer = { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
+  t.equal(answer.status, 503);
+  t.equal(problemOf(answer).code, 'no_sample_yet');
+  t.equal(answer.headers['retry-after'], '1');
+  t.same(contract.violations('/health', answer), []);
+  starting.measure();
+  t.equal((await fetch(`${starting.url}/health`)).status, 200);
 });
 
 t.test('HEAD answers as GET does, without a body', async (t) => {
-  const service = await startService(t, { config: { publish_frequency: 0.1 } });
-  await measured(service);
-  const before = (await service.json<{ timestamp: string }>('/health')).timestamp;
+  const before = (await still.json<{ timestamp: string }>('/health')).timestamp;
   const range = 'from=2020-01-01&to=2020-01-02';
   const targets = [
     '/health',
@@ -127,8 +132,8 @@ t.test('HEAD answers as GET does, without a body', async (t) => {
     '/',
   ];
   for (const path of targets) {
-    const get = await ask(service, 'GET', path);
-    const head = await ask(service, 'HEAD', path);
+    const get = await ask(still, 'GET', path);
+    const head = await ask(still, 'HEAD', path);
     // Of the connection, not of the answer.
     const comparable = ({ date: _1, connection: _2, 'transfer-encoding': _3, ...headers }: typeof get.headers) => headers;
     t.equal(head.status, get.status, path);
@@ -136,17 +141,15 @@ t.test('HEAD answers as GET does, without a body', async (t) => {
     t.equal(head.body, '', `HEAD ${path} has none`);
     t.same(comparable(head.headers), comparable(get.headers), `${path}: the same headers`);
   }
-  t.equal((await service.json<{ timestamp: string }>('/health')).timestamp, before, 'both saw the same sample');
+  t.equal((await still.json<{ timestamp: string }>('/health')).timestamp, before, 'both saw the same sample');
   for (const path of ['/status', '/metrics', '/events']) {
-    const head = await ask(service, 'HEAD', path);
+    const head = await ask(still, 'HEAD', path);
     t.equal(head.status, 200, path);
     t.equal(head.body, '');
   }
 });
 
 t.test('every other method is a 405 that says which are allowed, on every path', async (t) => {
-  const service = await startService(t);
-  const contract = await Contract.of(service);
   for (const path of [...PATHS, '/', '/nowhere']) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
       const answer = await ask(service, method, path);
@@ -161,47 +164,39 @@ t.test('every other method is a 405 that says which are allowed, on every path',
 });
 
 t.test('ETag and If-None-Match: what a client has is not sent again', async (t) => {
-  const service = await startService(t, { config: { publish_frequency: 0.1 } });
-  await measured(service);
-  const contract = await Contract.of(service);
   for (const path of ['/health', '/openapi.json']) {
-    const first = await ask(service, 'GET', path);
+    const first = await ask(still, 'GET', path);
     const tag = first.headers['etag'] as string;
     t.match(tag, /^"[^"]+"$/, `${path} has an ETag`);
     t.equal(first.headers['cache-control'], 'no-cache', 'to be asked about each time');
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
-        const again = await ask(service, method, path, { 'If-None-Match': known });
+        const again = await ask(still, method, path, { 'If-None-Match': known });
         t.equal(again.status, 304, `${method} ${path} with ${known}`);
         t.equal(again.headers['etag'], tag);
         t.equal(again.body, '');
         t.same(contract.violations(path, again), []);
       }
     }
-    const other = await ask(service, 'GET', path, { 'If-None-Match': '"other"' });
+    const other = await ask(still, 'GET', path, { 'If-None-Match': '"other"' });
     t.equal(other.status, 200);
     t.equal(other.body, first.body);
   }
 });
 
 t.test('the ETag of /health changes with every sample', async (t) => {
-  const service = await startService(t, { config: { publish_frequency: 20 } });
-  await measured(service);
   const tags = new Map<string, string>();
-  for (let n = 0; n < 40; n += 1) {
+  await until('four samples were seen', async () => {
     const { headers, body } = await ask(service, 'GET', '/health');
     const tag = headers['etag'] as string;
     t.equal(tags.get(tag) ?? body, body, 'one tag, one body');
     tags.set(tag, body);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  t.ok(tags.size > 3, `${tags.size} samples were seen`);
+    return tags.size >= 4;
+  });
   t.equal(new Set(tags.values()).size, tags.size, 'and one body, one tag');
 });
 
 t.test('nothing that changes is cached', async (t) => {
-  const service = await startService(t);
-  await measured(service);
   for (const path of [...PATHS, '/nowhere', '/health?x=1']) {
     const { headers } = await ask(service, 'HEAD', path);
     t.match(headers['cache-control'], /^no-(cache|store)$/, path);
@@ -209,7 +204,6 @@ t.test('nothing that changes is cached', async (t) => {
 });
 
 t.test('unknown paths are problem documents that name the paths there are', async (t) => {
-  const service = await startService(t);
   for (const path of [
     '/nowhere',
     '/Health',
@@ -229,28 +223,4 @@ t.test('unknown paths are problem documents that name the paths there are', asyn
   }
 });
 
-t.test('history and statistics are of what was measured', async (t) => {
-  const folder = temporaryFolder(t);
-  const machine = new PretendedMachine(folder);
-  machine.setMemoryPercent(25);
-  const service = await startIn(t, folder, { config: { publish_frequency: 20 }, arguments: machine.arguments });
-  await recorded(service, 30);
-  type History = { data: { timestamp: string; memory_percent: number }[]; count: number };
-  const { data } = await service.json<History>('/health/history');
-  for (const { memory_percent } of data) t.equal(memory_percent, 25);
-  const [from, to] = [data[5]?.timestamp as string, data[15]?.timestamp as string];
-  const inside = data.filter(({ timestamp }) => timestamp >= from && timestamp < to);
-  const part = await service.json<History>(`/health/history?from=${from}&to=${to}`);
-  t.same(part.data, inside, 'from is inclusive, to exclusive');
-  const newest = await service.json<History>(`/health/history?from=${from}&to=${to}&order=desc`);
-  t.same(newest.data, part.data.toReversed(), 'newest first on request');
-  type Aggregate = {
-    samples_received: number;
-    metrics: { memory_percent: { min: number; max: number; mean: number; p50: number }; temperature: { mean: null } };
-  };
-  const aggregate = await service.json<Aggregate>(`/health/aggregate?from=${from}&to=${to}`);
-  t.equal(aggregate.samples_received, inside.length);
-  t.match(aggregate.metrics.memory_percent, { min: 25, max: 25, mean: 25 });
-  t.ok(Math.abs(aggregate.metrics.memory_percent.p50 - 25) <= 0.1, 'p50 is true to 0.1');
-  t.equal(aggregate.metrics.temperature.mean, null, 'what was never measured has no mean');
-});
+t.test('after all of it', async (t) => stillWell(t, service));

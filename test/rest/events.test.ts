@@ -1,69 +1,70 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { EventReader, type ReceivedEvent } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import {
-  ask,
-  Contract,
-  later,
-  measured,
-  PretendedMachine,
-  problemOf,
-  RawConnection,
-  type StatusDocument,
-  startIn,
-  startService,
-  stillWell,
-} from '../../testkit/rest.ts';
-import type { RunningService } from '../../testkit/service.ts';
+import { MachineTree } from '../../testkit/machine-tree.ts';
+import { Contract } from '../../testkit/openapi.ts';
+import { ask, measured, problemOf, RawConnection, type StatusDocument, startIn } from '../../testkit/rest.ts';
 
-const FAST_ALERTS = { raise_after_seconds: 0, clear_after_seconds: 0 };
+// One service and one witness that received everything from its first sample on. Resuming beyond what memory keeps: nodes-events.test.ts.
 
-/** Waits until a reader has so many events. */
-async function received(reader: EventReader, count: number, seconds = 20): Promise<ReceivedEvent[]> {
-  const deadline = Date.now() + seconds * 1000;
-  while (reader.received.length < count) {
-    if (Date.now() > deadline) throw new Error(`${reader.received.length} of ${count} events`);
-    await later(20);
-  }
-  return reader.received;
+const MAX_STREAMS = 10;
+
+const folder = temporaryFolder(t);
+const machine = new MachineTree(t, 'vm-no-sensors');
+const options = {
+  config: {
+    publish_frequency: 20,
+    rest: { max_event_streams: MAX_STREAMS },
+    alerts: { raise_after_seconds: 0, clear_after_seconds: 0 },
+  },
+  arguments: machine.arguments,
+};
+let service = await startIn(t, folder, options);
+const witness = await EventReader.open(service.url);
+await witness.untilCount(1);
+const contract = await Contract.of(service);
+
+/** For the rest of the file. */
+async function restart(): Promise<void> {
+  service = await startIn(t, folder, options);
+  await measured(service);
 }
 
 const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ event, data }) => `${event} ${data}`);
 
-/** What came after an event, as another reader of the whole stream saw it. */
+/** What came after an event, as another reader of the whole stream received it. */
 function after(events: readonly ReceivedEvent[], id: string): ReceivedEvent[] {
   const index = events.findIndex((event) => event.id === id);
   if (index < 0) throw new Error(`no event ${id}`);
   return events.slice(index + 1);
 }
 
-/** A service with a machine whose memory the test fills, and a reader that saw everything. */
-async function witnessed(
-  t: Test,
-  publishFrequency: number,
-): Promise<{ folder: string; machine: PretendedMachine; options: object; service: RunningService; witness: EventReader }> {
-  const folder = temporaryFolder(t);
-  const machine = new PretendedMachine(folder);
-  const options = { config: { publish_frequency: publishFrequency, alerts: FAST_ALERTS }, arguments: machine.arguments };
-  const service = await startIn(t, folder, options);
-  const witness = await EventReader.open(service.url);
-  return { folder: folder, machine, options, service, witness };
+/** Sets the memory usage, and resolves with the changes of alerts that the witness received for it. */
+async function changesAt(percent: number, last: Partial<Alert>): Promise<Alert[]> {
+  const before = witness.alerts().length;
+  machine.setMemoryPercent(percent);
+  const isLast = (alert: Alert): boolean => Object.entries(last).every(([key, value]) => alert[key as keyof Alert] === value);
+  const changes = (): Alert[] => witness.alerts().slice(before);
+  await witness.untilAlert(() => changes().some(isLast));
+  return changes();
 }
 
+const raise = (): Promise<Alert[]> => changesAt(99, { severity: 'CRITICAL', resolved: false });
+const resolve = (): Promise<Alert[]> => changesAt(10, { resolved: true });
+
 t.test('events have an id, a kind and one line of JSON that keeps to the document', async (t) => {
-  const { machine, service } = await witnessed(t, 10);
-  const contract = await Contract.of(service);
   const { headers } = await ask(service, 'HEAD', '/events');
   t.match(headers['content-type'], /^text\/event-stream/);
   t.equal(headers['cache-control'], 'no-store');
 
   const raw = await RawConnection.open(service);
   raw.send('GET /events HTTP/1.1\r\nHost: x\r\n\r\n');
-  machine.setMemoryPercent(99);
+  await raw.until(/event: health/);
+  await raise();
   await raw.until(/event: alert[\s\S]*event: alert[\s\S]*event: health/);
-  machine.setMemoryPercent(10);
+  await resolve();
   await raw.until(/"resolved":true[\s\S]*event: health/);
   raw.socket.destroy();
   const [, ...chunks] = raw.received
@@ -76,22 +77,26 @@ t.test('events have an id, a kind and one line of JSON that keeps to the documen
   t.ok(blocks.length > 5);
   const ids = new Set<string>();
   for (const block of blocks.slice(1)) {
+    if (block.startsWith(':')) continue; // A heartbeat.
     const [, id, kind, data] = /^id: (\S+)\nevent: (health|alert)\ndata: (\{.*\})$/.exec(block) ?? [];
     if (!t.ok(id && kind && data, `an event: ${block}`)) continue;
+    t.notOk(ids.has(id as string), 'no id comes twice');
     ids.add(id as string);
     const schema = { $ref: `#/components/schemas/${kind === 'health' ? 'HealthStatus' : 'Alert'}` };
     t.same(contract.schemaViolations(schema, JSON.parse(data as string)), []);
   }
-  t.equal(ids.size, blocks.length - 1, 'no id comes twice');
 });
 
-t.test('what is sent is what is served: /health, /health/history and /alerts say the same', async (t) => {
-  const { machine, service, witness } = await witnessed(t, 20);
-  machine.setMemoryPercent(90);
-  await received(witness, 20);
-  machine.setMemoryPercent(10);
-  await service.until<{ data: Alert[] }>('/alerts', ({ data }) => data.some(({ resolved }) => resolved));
-  await received(witness, 40);
+t.test('what is sent is what is served: /health/history and /alerts have the same', async (t) => {
+  const changes = [...(await raise()), ...(await resolve())];
+  t.same(
+    changes.map(({ severity, resolved }) => [severity, resolved]),
+    [
+      ['WARNING', false],
+      ['CRITICAL', false],
+      ['CRITICAL', true],
+    ],
+  );
   const statuses = witness.health();
   const [from, to] = [statuses[0]?.timestamp as string, statuses.at(-1)?.timestamp as string];
   const { data } = await service.json<{ data: HealthStatus[] }>(`/health/history?from=${from}&to=${to}`);
@@ -99,19 +104,11 @@ t.test('what is sent is what is served: /health, /health/history and /alerts say
     data,
     statuses.filter(({ timestamp }) => timestamp < to),
   );
-  const changes = await service.json<{ data: Alert[] }>('/alerts?changes=true');
-  t.same(changes.data.toReversed(), witness.alerts());
-  t.same(
-    witness.alerts().map(({ severity, resolved }) => [severity, resolved]),
-    [
-      ['WARNING', false],
-      ['WARNING', true],
-    ],
-  );
+  const stored = await service.json<{ data: Alert[] }>('/alerts?changes=true');
+  t.same(stored.data.toReversed(), witness.alerts());
 });
 
 t.test('events= and node= choose', async (t) => {
-  const { machine, service } = await witnessed(t, 20);
   const readers = {
     health: await EventReader.open(service.url, '/events?events=health'),
     alert: await EventReader.open(service.url, '/events?events=alert'),
@@ -119,161 +116,124 @@ t.test('events= and node= choose', async (t) => {
     shutdown: await EventReader.open(service.url, '/events?events=shutdown'),
     node: await EventReader.open(service.url, '/events?node=health_monitor'),
   };
-  machine.setMemoryPercent(90);
-  await received(readers.alert, 1);
-  machine.setMemoryPercent(10);
-  await received(readers.alert, 2);
-  const count = readers.both.received.length;
-  await received(readers.both, count + 5);
+  const changes = [...(await raise()), ...(await resolve())];
+  // A sample after the last alert: whatever any of them is sent for the alerts was sent before.
+  const { length } = witness.received;
+  await witness.untilCount(length + 2);
+  const { timestamp } = witness.health().at(-1) as HealthStatus;
+  for (const reader of [readers.health, readers.both, readers.node]) {
+    while (!reader.health().some((status) => status.timestamp >= timestamp)) await reader.untilCount(reader.received.length + 1);
+  }
+  await readers.alert.untilCount(changes.length);
   const kinds = (reader: EventReader): string[] => [...new Set(reader.received.map(({ event }) => event))].sort();
   t.same(kinds(readers.health), ['health']);
+  t.same(readers.alert.alerts(), changes);
   t.same(kinds(readers.alert), ['alert']);
   t.same(kinds(readers.both), ['alert', 'health']);
   t.same(kinds(readers.node), ['alert', 'health']);
   t.same(kinds(readers.shutdown), []);
-  t.equal(readers.alert.received.length, 2);
   t.equal((await ask(service, 'GET', '/events?node=nobody')).status, 404);
   t.equal((await ask(service, 'HEAD', '/events?events=health&node=health_monitor')).status, 200);
+  for (const reader of Object.values(readers)) reader.close();
 });
 
-t.test('a client that comes back within moments gets what it missed, once, in order', async (t) => {
-  const { machine, service, witness } = await witnessed(t, 50);
+t.test('a client that comes back gets what it missed, once, in order', async (t) => {
   const first = await EventReader.open(service.url);
-  await received(first, 10);
+  await first.untilCount(5);
   first.close();
-  await later(50);
   const id = first.received.at(-1)?.id as string;
-  machine.setMemoryPercent(97);
-  await later(300);
-  machine.setMemoryPercent(10);
-  await later(300);
+  await raise();
+  await resolve();
+  await witness.untilCount(witness.received.length + 5);
+  const wanted = after(witness.received, id);
   const again = await EventReader.open(service.url, '/events', { 'Last-Event-ID': id });
   const alertsOnly = await EventReader.open(service.url, '/events?events=alert', { 'Last-Event-ID': id });
-  await received(again, 60);
-  const wanted = after(witness.received, id);
-  t.same(again.received.slice(0, 60), wanted.slice(0, 60), 'the very same events');
-  t.ok(again.alerts().length > 0, 'alerts among them');
-  t.same(alertsOnly.received, wanted.filter(({ event }) => event === 'alert').slice(0, alertsOnly.received.length));
-  t.ok(alertsOnly.received.length > 0);
-});
-
-t.test('a client that was away for longer than memory reaches gets it from the store', async (t) => {
-  const { machine, service, witness } = await witnessed(t, 1000);
-  const first = await EventReader.open(service.url);
-  await received(first, 100);
-  first.close();
-  await later(50);
-  const id = first.received.at(-1)?.id as string;
-  machine.setMemoryPercent(97);
-  await received(witness, first.received.length + 4000);
-  machine.setMemoryPercent(10);
-  const again = await EventReader.open(service.url, '/events?events=health', { 'Last-Event-ID': id });
-  await received(again, 5000);
-  const wanted = after(witness.received, id).filter(({ event }) => event === 'health');
-  t.same(contents(again.received).slice(0, 5000), contents(wanted).slice(0, 5000), 'five thousand, in order, none missing and none twice');
-
-  const last = again.received[4500]?.id as string;
-  const third = await EventReader.open(service.url, '/events?events=health', { 'Last-Event-ID': last });
-  await received(third, 400);
-  t.same(
-    contents(third.received).slice(0, 400),
-    contents(after(again.received, last)).slice(0, 400),
-    'ids of stored events resume as well',
-  );
-  const { rest } = await service.json<StatusDocument>('/status');
-  t.equal(rest.dropped_event_streams, 0, 'nobody who read was dropped');
-});
-
-t.test('a client resumes after kill -9 and a new start: everything that was published in between, once, in order', async (t) => {
-  const { folder, machine, options, service, witness } = await witnessed(t, 50);
-  const first = await EventReader.open(service.url);
-  await received(first, 20);
-  first.close();
-  await later(50);
-  const id = first.received.at(-1)?.id as string;
-  for (const percent of [97, 10, 90]) {
-    machine.setMemoryPercent(percent);
-    await later(300);
-  }
-  await received(witness, witness.received.length + 1);
-  t.equal(await service.end('SIGKILL'), 'SIGKILL');
-  const published = after(witness.received, id);
-  t.ok(published.filter(({ event }) => event === 'alert').length >= 3, 'alerts among them');
-
-  const restarted = await startIn(t, folder, options);
-  await measured(restarted);
-  const again = await EventReader.open(restarted.url, '/events', { 'Last-Event-ID': id });
-  await received(again, published.length + 30);
-  for (const kind of ['health', 'alert']) {
-    const of = (events: readonly ReceivedEvent[]): string[] => contents(events.filter(({ event }) => event === kind));
-    t.same(of(again.received).slice(0, of(published).length), of(published), `every ${kind} event`);
-  }
-  const times = again.health().map(({ timestamp }) => timestamp);
-  t.same(times, times.toSorted(), 'in order, and on into the new run');
-  t.equal(new Set(contents(again.received)).size, again.received.length, 'none twice');
-  const { data } = await restarted.json<{ data: HealthStatus[] }>(`/health/history?from=${times[0]}&to=${times.at(-1)}`);
-  t.same(data, again.health().slice(0, data.length), 'as the history has it');
-
-  const middle = again.received[10]?.id as string;
-  const once = await EventReader.open(restarted.url, '/events', { 'Last-Event-ID': middle });
-  await received(once, published.length);
-  t.same(
-    contents(once.received).slice(0, published.length),
-    contents(after(again.received, middle)).slice(0, published.length),
-    'and from there again',
-  );
+  await again.untilCount(wanted.length);
+  t.same(again.received.slice(0, wanted.length), wanted, 'the very same events');
+  const wantedAlerts = wanted.filter(({ event }) => event === 'alert');
+  t.equal(wantedAlerts.length, 3, 'alerts among them');
+  await alertsOnly.untilCount(3);
+  t.same(alertsOnly.received, wantedAlerts);
+  for (const reader of [again, alertsOnly]) reader.close();
 });
 
 t.test('an unknown or garbled Last-Event-ID is a new stream', async (t) => {
-  const { service } = await witnessed(t, 20);
-  await later(300);
   const ids = ['', '0', 'abc', '1-2', '-1.1-1.1-1', `${'9'.repeat(16)}.1-1.1-1`, 'x'.repeat(1000), '../../etc/passwd', "';--"];
+  // Well formed, but never given out: far ahead.
+  ids.push('999999999999999.1-999999999999999.1-1');
   for (const id of ids) {
-    const startedAt = new Date().toISOString();
+    const before = witness.received.length;
     const reader = await EventReader.open(service.url, '/events', { 'Last-Event-ID': id });
     t.equal(reader.status, 200, JSON.stringify(id.slice(0, 30)));
-    await received(reader, 3);
-    t.ok((reader.health()[0]?.timestamp as string) >= new Date(Date.parse(startedAt) - 100).toISOString(), 'it begins now');
+    const [event] = await reader.untilCount(1);
     reader.close();
+    await witness.untilCount(before + 1);
+    while (!witness.received.some((other) => other.id === event?.id)) await witness.untilCount(witness.received.length + 1);
+    t.ok(witness.received.findIndex((other) => other.id === event?.id) >= before, 'it begins with what is published now');
   }
-  // Well formed, but never given out: far ahead, or before everything.
-  const ahead = await EventReader.open(service.url, '/events', { 'Last-Event-ID': '999999999999999.1-999999999999999.1-1' });
-  await received(ahead, 3);
+  // Well formed, and before everything.
   const { data } = await service.json<{ data: HealthStatus[] }>('/health/history');
   const everything = await EventReader.open(service.url, '/events?events=health', { 'Last-Event-ID': '0.0-0.0-0' });
-  await received(everything, data.length);
+  await everything.untilCount(data.length);
   t.same(everything.health().slice(0, data.length), data, 'from the beginning, everything');
-  await stillWell(t, service);
+  everything.close();
 });
 
-t.test('more readers than rest.max_event_streams are told so, and when to come again', async (t) => {
-  const service = await startService(t, { config: { rest: { max_event_streams: 3 } } });
-  const contract = await Contract.of(service);
-  const readers = await Promise.all([1, 2, 3].map(() => EventReader.open(service.url)));
+t.test('more readers than rest.max_event_streams are refused, with the time after which to come again', async (t) => {
+  await service.until<StatusDocument>('/status', ({ rest }) => rest.event_streams === 1);
+  const readers = await Promise.all(Array.from({ length: MAX_STREAMS - 1 }, () => EventReader.open(service.url)));
   const refused = await ask(service, 'GET', '/events');
   t.equal(refused.status, 503);
   t.equal(problemOf(refused).code, 'too_many_event_streams');
   t.equal(refused.headers['retry-after'], '1');
   t.same(contract.violations('/events', refused), []);
-  t.equal((await service.json<StatusDocument>('/status')).rest.event_streams, 3);
-  await measured(service);
+  t.equal((await service.json<StatusDocument>('/status')).rest.event_streams, MAX_STREAMS);
   t.equal((await service.get('/health')).status, 200, 'everything else is there');
   readers[0]?.close();
-  await service.until<StatusDocument>('/status', ({ rest }) => rest.event_streams === 2);
+  await service.until<StatusDocument>('/status', ({ rest }) => rest.event_streams === MAX_STREAMS - 1);
   const next = await EventReader.open(service.url);
   t.equal(next.status, 200, 'a place that became free is given');
   for (const reader of [...readers, next]) reader.close();
 });
 
+t.test('a client resumes after SIGKILL and a new start: everything that was published in between, once, in order', async (t) => {
+  const id = witness.received.at(-1)?.id as string;
+  await raise();
+  await resolve();
+  await witness.untilCount(witness.received.length + 1);
+  t.equal(await service.end('SIGKILL'), 'SIGKILL');
+  const published = after(witness.received, id);
+
+  await restart();
+  const again = await EventReader.open(service.url, '/events', { 'Last-Event-ID': id });
+  await again.untilCount(published.length + 10);
+  for (const kind of ['health', 'alert']) {
+    const of = (events: readonly ReceivedEvent[]): string[] => contents(events.filter(({ event }) => event === kind));
+    t.same(of(again.received).slice(0, of(published).length), of(published), `every ${kind} event`);
+  }
+  t.equal(new Set(contents(again.received)).size, again.received.length, 'none twice');
+  const statuses = again.health();
+  const times = statuses.map(({ timestamp }) => timestamp);
+  t.same(times, times.toSorted(), 'in order, and on into the new run');
+  const { data } = await service.json<{ data: HealthStatus[] }>(`/health/history?from=${times[0]}&to=${times.at(-1)}`);
+  t.same(data, statuses.slice(0, data.length), 'as the history has it');
+
+  const middle = again.received[3]?.id as string;
+  const wanted = contents(after(again.received, middle));
+  const fromMiddle = await EventReader.open(service.url, '/events', { 'Last-Event-ID': middle });
+  await fromMiddle.untilCount(wanted.length);
+  t.same(contents(fromMiddle.received).slice(0, wanted.length), wanted, 'and from there again');
+  for (const reader of [again, fromMiddle]) reader.close();
+});
+
 t.test('streams end when the service does', async (t) => {
-  const service = await startService(t, { config: { publish_frequency: 20 } });
   const connection = await RawConnection.open(service);
   connection.send('GET /events HTTP/1.1\r\nHost: x\r\n\r\n');
   await connection.until(/event: health/);
   const resuming = await RawConnection.open(service);
   resuming.send('GET /events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 0.0-0.0-0\r\n\r\n');
   t.equal(await service.end(), 0);
-  t.equal(await connection.isClosedWithin(5), true);
+  await connection.untilClosed();
   t.match(connection.received, /0\r\n\r\n$/, 'with the end of its body');
   t.notMatch(service.log, /Error/);
 });

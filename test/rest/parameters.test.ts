@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../testkit/folder.ts';
-import { type Answer, ask, Contract, measured, PATHS, PretendedMachine, problemOf, recorded, startIn } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine-tree.ts';
+import { Contract } from '../../testkit/openapi.ts';
+import { type Answer, ask, measured, PATHS, problemOf, recorded, startService } from '../../testkit/rest.ts';
 import type { RunningService } from '../../testkit/service.ts';
 
-const folder = temporaryFolder(t);
-const machine = new PretendedMachine(folder);
-const service: RunningService = await startIn(t, folder, { config: { publish_frequency: 50 }, arguments: machine.arguments });
+const machine = new MachineTree(t, 'vm-no-sensors');
+const service: RunningService = await startService(t, { config: { publish_frequency: 50 }, arguments: machine.arguments });
 await measured(service);
 const contract = await Contract.of(service);
 
