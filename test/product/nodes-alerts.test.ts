@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { DAY_MS } from '../../src/core/time.ts';
 import type { EventReader } from '../../testkit/events.ts';
@@ -7,19 +7,14 @@ import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestCl
 
 type List = { data: Alert[]; count: number };
 
-function folderOf(t: Test): string {
-  const folder = temporaryFolder(t);
-  return folder;
-}
-
 async function take(service: GatheringService, ...alerts: Alert[]): Promise<void> {
   for (const alert of alerts) service.gathering.onAlert(alert);
   await service.settled();
 }
 
-/** Waits until a reader has so many alerts. */
+/** Of a reader that receives alerts alone. */
 async function received(reader: EventReader, count: number): Promise<Alert[]> {
-  for (let tries = 0; reader.alerts().length < count && tries < 500; tries += 1) await new Promise((later) => setTimeout(later, 10));
+  await reader.untilCount(count);
   return reader.alerts();
 }
 
@@ -27,7 +22,7 @@ const openIds = async (service: GatheringService): Promise<string[]> =>
   (await service.json<List>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id).sort();
 
 t.test('alerts of other nodes are stored and served, each change once, and do not go out again', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   const reader = await first.events('/events?events=alert');
@@ -58,7 +53,7 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
 });
 
 t.test('what another node says about silence, or about this one, is not taken', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const now = service.clocks.wallMs;
   await take(
     service,
@@ -69,7 +64,7 @@ t.test('what another node says about silence, or about this one, is not taken', 
 });
 
 t.test('an end that was missed is made up for by the next beginning; what is of another kind or node stays', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const now = service.clocks.wallMs;
   const unread = alertOf('arm', 'e', now, { severity: 'ERROR' });
   const battery = ['cell_1', 'cell_2'].map((id) => alertOf('arm', id, now, { metric: 'battery', alert_id: `arm/battery/${id}` }));
@@ -85,7 +80,7 @@ t.test('an end that was missed is made up for by the next beginning; what is of 
 });
 
 t.test('an alert with an impossible time has the time at which it came', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');
   await take(service, alertOf('arm', '1', service.clocks.wallMs + 400 * DAY_MS), alertOf('arm', '1', 0, { resolved: true }));
   t.match(
@@ -99,7 +94,7 @@ t.test('an alert with an impossible time has the time at which it came', async (
 });
 
 t.test('the longest names there can be are listed page by page', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const node = `/${'機'.repeat(255)}`;
   const ids = Array.from({ length: 3 }, (_, i) => `${node}/battery/${'x'.repeat(200)}${i}`);
   await take(service, ...ids.map((alert_id) => alertOf(node, '', service.clocks.wallMs, { metric: 'battery', alert_id })));
@@ -114,13 +109,13 @@ t.test('the longest names there can be are listed page by page', async (t) => {
 });
 
 t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, lines in the log', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const { clocks, gathering } = service;
+  const SECONDS = 10;
   const good = (): void => gathering.onHealthStatus(statusOf('good', clocks.wallMs, { cpu_percent: clocks.seconds % 10 }));
-  const before = process.memoryUsage().heapUsed;
   let n = 0;
   good();
-  await service.run(30, (second) => {
+  await service.run(SECONDS, (second) => {
     for (let i = 0; i < 3000; i += 1) {
       n += 1;
       // Ten names beyond all limits, and ever new ones.
@@ -131,17 +126,16 @@ t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, li
       );
     }
     for (let i = 0; i < 3000; i += 1) gathering.onHealthStatus(statusOf('one', clocks.wallMs + (i % 1000), { cpu_percent: i }));
-    if (second < 28) good();
+    if (second < SECONDS - 2) good();
   });
   const status = await service.json<{ nodes: unknown[]; gathered: Record<string, number> }>('/status');
   t.equal(status.nodes.length, 513, 'this node and 512 others');
   const { gathered } = status;
-  t.ok((gathered['statuses'] as number) <= 30 * 5000 + 5000 + 513 * 20 * 31, `${gathered['statuses']} taken`);
-  t.ok((gathered['refused'] as number) > 30_000, `${gathered['refused']} refused`);
+  t.ok((gathered['statuses'] as number) <= SECONDS * 5000 + 5000 + 513 * 20 * (SECONDS + 1), `${gathered['statuses']} taken`);
+  t.ok((gathered['refused'] as number) > SECONDS * 1000, `${gathered['refused']} refused`);
   t.ok((await service.json<List>('/alerts?resolved=false&limit=10000')).count <= 1024 + 2);
-  t.ok((gathered['alerts'] as number) <= 500 + 30 * 5 + 30, `${gathered['alerts']} changes`);
+  t.ok((gathered['alerts'] as number) <= 500 + SECONDS * 5 + SECONDS, `${gathered['alerts']} changes`);
   t.ok(service.logged.length < 512 + 500 + 200 + 10, `${service.logged.length} lines`);
-  t.ok((process.memoryUsage().heapUsed - before) / 1e6 < 150, 'memory');
   const own = service.published.filter(({ alert_id }) => alert_id.startsWith('good/'));
   t.equal(own.length, 0, 'the flood silenced nobody');
   await service.run(10);

@@ -1,21 +1,8 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { HOUR_MS } from '../../src/core/time.ts';
-import type { EventReader, ReceivedEvent } from '../../testkit/events.ts';
+import type { ReceivedEvent } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
-
-function folderOf(t: Test): string {
-  const folder = temporaryFolder(t);
-  return folder;
-}
-
-async function received(reader: EventReader, count: number): Promise<readonly ReceivedEvent[]> {
-  for (let tries = 0; reader.received.length < count; tries += 1) {
-    if (tries > 2000) throw new Error(`${reader.received.length} of ${count} events`);
-    await new Promise((later) => setTimeout(later, 5));
-  }
-  return reader.received;
-}
 
 const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ event, data }) => `${event} ${data}`);
 
@@ -51,12 +38,12 @@ async function converse(service: GatheringService, seconds: number): Promise<num
 }
 
 t.test('from any event on a client resumes exactly, with nodes of differing clocks, from memory and over restarts', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   const witness = await first.events();
   const count = await converse(first, 60);
-  const said = [...(await received(witness, count))];
+  const said = [...(await witness.untilCount(count))];
   t.equal(new Set(said.map(({ id }) => id)).size, count, 'no id comes twice');
   t.ok(
     said.every(({ id }) => id.length < 50),
@@ -67,7 +54,7 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
     for (const at of places) {
       const wanted = [...contents(said.slice(at + 1)), ...more];
       const reader = await service.events('/events', said[at]?.id);
-      t.same(contents(await received(reader, wanted.length)), wanted, `${what}, after event ${at}`);
+      t.same(contents(await reader.untilCount(wanted.length)), wanted, `${what}, after event ${at}`);
       reader.close();
     }
   };
@@ -80,9 +67,9 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
   const live = await second.events('/events', said[places[3] as number]?.id);
   const laterWitness = await second.events();
   const laterCount = await converse(second, 30);
-  const later = contents(await received(laterWitness, laterCount));
+  const later = contents(await laterWitness.untilCount(laterCount));
   t.same(
-    contents(await received(live, count - 101 + laterCount)),
+    contents(await live.untilCount(count - 101 + laterCount)),
     [...contents(said.slice(101)), ...later],
     'and on into what happens now',
   );
@@ -90,31 +77,31 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
 
   const cart = await second.events('/events?node=/fleet/cart&events=health', said[40]?.id);
   const wanted = [...contents(said.slice(41)), ...later].filter((text) => text.startsWith('health') && text.includes('"/fleet/cart"'));
-  t.same(contents(await received(cart, wanted.length)), wanted, 'one node alone');
+  t.same(contents(await cart.untilCount(wanted.length)), wanted, 'one node alone');
   const replayed = cart.received[10]?.id as string;
   const fromReplayed = await second.events('/events?node=/fleet/cart&events=health', replayed);
-  t.same(contents(await received(fromReplayed, wanted.length - 11)), wanted.slice(11), 'the ids of what was replayed resume as well');
+  t.same(contents(await fromReplayed.untilCount(wanted.length - 11)), wanted.slice(11), 'the ids of what was replayed resume as well');
 });
 
 t.test('what is shown but not stored is sent while it happens, and costs nobody anything else', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const reader = await service.events();
   const say = (second: number): void => {
     service.measure({ cpu_percent: second });
     service.gathering.onHealthStatus(statusOf('lost', service.clocks.wallMs + 48 * HOUR_MS, { cpu_percent: second }));
   };
   await service.run(10, say);
-  const said = [...(await received(reader, 20))];
+  const said = [...(await reader.untilCount(20))];
   t.equal(new Set(said.map(({ id }) => id)).size, 20);
   const resumed = await service.events('/events', said[5]?.id);
-  t.same(contents(await received(resumed, 14)), contents(said.slice(6)), 'from memory all of it');
+  t.same(contents(await resumed.untilCount(14)), contents(said.slice(6)), 'from memory all of it');
   // More than memory keeps: the rest comes from the store.
   await service.run(3000, (second) => service.measure({ cpu_percent: second }));
   const late = await service.events('/events?events=health', said[5]?.id);
-  const events = await received(late, 3007);
+  const events = await late.untilCount(3007);
   t.equal(events.filter(({ data }) => data.includes('"lost"')).length, 0);
   t.same(contents(events).slice(0, 7), contents(said.slice(6).filter(({ data }) => !data.includes('"lost"'))));
   service.gathering.onHealthStatus(statusOf('lost', service.clocks.wallMs + 49 * HOUR_MS));
-  await received(late, 3008);
+  await late.untilCount(3008);
   t.match(late.received.at(-1)?.data, '"lost"', 'a reader that was brought up to date from the store gets it as well');
 });

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
@@ -8,11 +8,6 @@ import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestCl
 import type { StatusDocument } from '../../testkit/rest.ts';
 
 type List<T> = { data: T[]; count: number };
-
-function folderOf(t: Test): string {
-  const folder = temporaryFolder(t);
-  return folder;
-}
 
 /** The other robot's clock: so far off. */
 const hear = (service: GatheringService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
@@ -25,7 +20,7 @@ const nodeIn = (document: StatusDocument, name: string): StatusDocument['nodes']
   document.nodes.find(({ node_name }) => node_name === name);
 
 t.test('one appliance shows every robot: current, history, aggregates, alerts, metrics, by its own clock', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const sent: HealthStatus[] = [];
   await service.run(30, (second) => {
     service.measure();
@@ -66,7 +61,7 @@ t.test('one appliance shows every robot: current, history, aggregates, alerts, m
 });
 
 t.test('statuses that come again are stored once, also after a restart; those overtaken are put in their place', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   const start = clocks.wallMs;
@@ -88,7 +83,7 @@ t.test('statuses that come again are stored once, also after a restart; those ov
 });
 
 t.test('a node that stops is an ERROR within three periods and the grace, and resolves when it returns', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');
   await service.run(20, () => hear(service, 'arm', -HOUR_MS));
   t.same(service.published, []);
@@ -112,12 +107,13 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
   const back = await service.json<StatusDocument>('/status');
   t.match(nodeIn(back, 'arm'), { silent: false, status: 'OK' });
   t.equal(back.open_alerts.ERROR, 0);
-  t.same(reader.alerts(), service.published, 'readers saw both');
+  await reader.untilCount(2);
+  t.same(reader.alerts(), service.published, 'readers received both');
   reader.close();
 });
 
 t.test('a restart neither loses, duplicates nor silently clears it; who was there before is expected', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   await first.run(30, (second) => {
@@ -155,7 +151,7 @@ t.test('a restart neither loses, duplicates nor silently clears it; who was ther
 });
 
 t.test('a node silent for long is forgotten: its alerts are resolved, and its history stays', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const rules = { graceSeconds: 2, forgetAfterHours: 0.1 };
   const service = await startGathering(t, folder, new TestClocks(), { rules });
   await service.run(10, () => hear(service, 'arm'));
@@ -174,7 +170,7 @@ t.test('a node silent for long is forgotten: its alerts are resolved, and its hi
 });
 
 t.test('this machine under a new name is not missed under its old one; nor is anybody when nothing is listened to', async (t) => {
-  const folder = folderOf(t);
+  const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   await first.run(10, () => {
@@ -199,7 +195,7 @@ t.test('this machine under a new name is not missed under its old one; nor is an
 });
 
 t.test('a clock that is wrong beyond reason is shown and not stored, and said once; one that is set is followed', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   const { wallMs: start } = service.clocks;
   await service.run(5, () => {
     hear(service, 'future', 26 * HOUR_MS);
@@ -219,7 +215,7 @@ t.test('a clock that is wrong beyond reason is shown and not stored, and said on
 });
 
 t.test('a database that is opened late: what it says is open goes on, unless it was raised meanwhile', async (t) => {
-  const service = await startGathering(t, folderOf(t));
+  const service = await startGathering(t, temporaryFolder(t));
   await service.run(10, () => hear(service, 'arm'));
   await service.run(10);
   const mine = service.published[0] as Alert;

@@ -21,12 +21,13 @@ t.test('wrong fields are refused, all named at once, and nothing is run', async 
 
 t.test('one at a time: the second is told who asked for the first and how long is left', async (t) => {
   const scene = await Scene.start(t);
-  scene.hook('10-waits', 'sleep 0.5');
+  scene.heldHook('10-waits');
   t.equal((await scene.call({ requested_by: 'Jörg' })).success, true);
   const second = await scene.call({ reason: 'EMERGENCY', requested_by: 'eve', timeout: 1 });
   t.equal(second.success, false);
-  t.match(second.message, /^refused: already in progress: MAINTENANCE, asked for by Jörg, (29|30)\.\d s left$/);
+  t.match(second.message, /^refused: already in progress: MAINTENANCE, asked for by Jörg, \d+\.\d s left$/);
   t.match(await scene.shutdown.status(), { state: 'in_progress', requested_by: 'Jörg', seconds_left: Number, accepted: 1, refused: 1 });
+  scene.release();
   t.match(await scene.ended(), { requested_by: 'Jörg', state: 'completed' });
 });
 
@@ -43,11 +44,11 @@ t.test('of many calls at the same moment one gets through', async (t) => {
 });
 
 t.test('a caller that asks too often is told when to ask again, and keeps nobody else out', async (t) => {
-  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 5 } });
-  for (let n = 0; n < 5; n += 1) t.match((await scene.call({ timeout: -1 })).message, /timeout/);
+  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
+  t.match((await scene.call({ timeout: -1 })).message, /timeout/);
   const { message, success } = await scene.call();
   t.equal(success, false);
-  t.match(message, /^refused: too many requests: at most 5 a minute from one caller; try again in (1[0-2]|[1-9]) s$/);
+  t.match(message, /^refused: too many requests: at most 1 a minute from one caller; try again in \d\d? s$/);
   t.equal((await scene.call({ requested_by: 'somebody else' })).success, true);
   await scene.ended();
 });

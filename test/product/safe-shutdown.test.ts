@@ -1,5 +1,6 @@
 import t from 'tap';
-import { isAlive, LOCAL, Scene } from '../../testkit/safe-shutdown.ts';
+import { isAlive, LOCAL, Scene, TIMEOUT_SECONDS } from '../../testkit/safe-shutdown.ts';
+import { until } from '../../testkit/wait.ts';
 
 // The sequence, with real executables and the real store.
 
@@ -8,12 +9,12 @@ const told = ({ progress }: Scene): string => progress.map(({ message }) => mess
 
 t.test('a dry run does everything but the last step, in order, and the service goes on', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'arm.service'] } });
-  scene.hook('20-say', 'echo "parked"').hook('10-park');
-  const before = performance.now();
+  scene.hook('20-say', 'echo "parked"').heldHook('10-park');
   const reply = await scene.call();
-  t.ok(performance.now() - before < 900, 'the answer comes at once');
+  t.match(await scene.shutdown.status(), { state: 'in_progress' }, 'the answer does not wait for the hooks');
+  scene.release();
   t.equal(reply.success, true);
-  t.match(reply.message, /^accepted: dry-run for MAINTENANCE within 30 s; request 0/);
+  t.match(reply.message, /^accepted: dry-run for MAINTENANCE within 300 s; request 0/);
   const end = await scene.ended();
   t.match(end, { state: 'completed', step: 'power', message: /dry run/ });
   t.same(scene.order(), ['hook 10-park', 'hook 20-say', 'stop camera.service', 'stop arm.service']);
@@ -23,7 +24,7 @@ t.test('a dry run does everything but the last step, in order, and the service g
   t.ok(reply.message.includes([...ids][0] as string));
   for (const progress of scene.progress) {
     t.match(progress, { reason: 'MAINTENANCE', requested_by: 'operator', action: 'dry-run', timestamp: /^2.*Z$/ });
-    t.ok(progress.seconds_left > 20 && progress.seconds_left <= 30);
+    t.ok(progress.seconds_left > 0 && progress.seconds_left <= TIMEOUT_SECONDS);
   }
   t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook' && fields['says'] === 'parked'));
   t.equal((await scene.call()).success, true, 'and the next one is accepted');
@@ -106,67 +107,76 @@ t.test('a folder of hooks that was asked for and is not there: told at the start
   t.match(await scene.ended(), { state: 'aborted', step: 'hooks', message: /no\/such\/folder cannot be read: ENOENT/ });
 });
 
-t.test('the deadline: what hangs is terminated, then killed with all it started, and it goes on to the end', async (t) => {
+/** The timeouts with which a call is tried: the hooks before the one that hangs may take their time on a busy machine. */
+const TIMEOUTS = [2, 10, 60];
+/** In the command line of processes, to find them. */
+const MARK = `2001.${process.pid}`;
+
+t.test('the timeout: what hangs is terminated, then killed with all it started, and it goes on to the end', async (t) => {
   for (const reason of ['MAINTENANCE', 'EMERGENCY']) {
-    const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
-    const mark = reason === 'MAINTENANCE' ? '2001.5' : '2002.5';
-    scene.hook('10-well');
-    scene
-      .hook('20-hangs', `trap '' TERM; sh -c "trap '' TERM; sleep ${mark} & sleep ${mark}" & sleep ${mark}; sleep ${mark}`)
-      .hook('30-never');
-    const start = performance.now();
-    await scene.call({ reason, timeout: 2 });
-    const end = await scene.ended();
-    const took = (performance.now() - start) / 1000;
-    t.match(end, { state: 'completed', step: 'power' }, reason);
-    t.ok(took >= 1.5 && took < 5, `${took.toFixed(2)} s`);
-    t.match(told(scene), /out of time in the step hooks: 20-hangs was killed; going on/);
-    t.same(scene.order(), ['hook 10-well', 'hook 20-hangs'], 'what was left is passed over');
-    t.same(steps(scene), ['announce', 'hooks', 'store', 'power']);
-    t.notOk(isAlive(mark), 'nothing of it is left');
-    await scene.stop();
+    for (const timeout of TIMEOUTS) {
+      const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+      scene.hook('10-well');
+      scene
+        .hook('20-hangs', `trap '' TERM; sh -c "trap '' TERM; sleep ${MARK} & sleep ${MARK}" & sleep ${MARK}; sleep ${MARK}`)
+        .hook('30-never');
+      await scene.call({ reason, timeout });
+      const end = await scene.ended();
+      const [, hasStarted] = scene.order();
+      if (hasStarted === undefined && timeout !== TIMEOUTS.at(-1)) continue;
+      t.match(end, { state: 'completed', step: 'power' }, reason);
+      t.match(told(scene), /out of time in the step hooks: 20-hangs was killed; going on/);
+      t.same(scene.order(), ['hook 10-well', 'hook 20-hangs'], 'the others are skipped');
+      t.same(steps(scene), ['announce', 'hooks', 'store', 'power']);
+      t.notOk(isAlive(MARK), 'nothing of it is left');
+      await scene.stop();
+      break;
+    }
   }
 });
 
-t.test('a hook that ends when it is told to is terminated only', async (t) => {
-  const scene = await Scene.start(t);
-  scene.hook('10-hangs', `trap 'echo "saved in time" >> ${scene.folder}/order; exit 0' TERM; while :; do sleep 0.05; done`);
-  await scene.call({ timeout: 4 });
-  t.equal((await scene.ended()).state, 'completed');
-  t.match(told(scene), /10-hangs was terminated/);
-  t.same(scene.order(), ['hook 10-hangs', 'saved in time']);
+t.test('a hook that ends on SIGTERM is terminated only', async (t) => {
+  for (const timeout of TIMEOUTS) {
+    const scene = await Scene.start(t);
+    scene.hook('10-hangs', `trap 'echo "saved in time" >> "${scene.folder}/order"; exit 0' TERM; while :; do sleep 0.05; done`);
+    await scene.call({ timeout });
+    t.equal((await scene.ended()).state, 'completed');
+    const [, saved] = scene.order();
+    if (saved === undefined && timeout !== TIMEOUTS.at(-1)) continue;
+    t.match(told(scene), /10-hangs was terminated/);
+    t.same(scene.order(), ['hook 10-hangs', 'saved in time']);
+    break;
+  }
 });
 
 t.test('a timeout too short for anything still comes to the end', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
-  scene.hook('10-sleeps', 'sleep 5');
-  const start = performance.now();
+  scene.hook('10-sleeps', `sleep ${MARK}`);
   await scene.call({ timeout: 0.001 });
   t.equal((await scene.ended()).state, 'completed');
-  t.ok(performance.now() - start < 4000);
 });
 
 t.test('a hook that floods its output neither stops the shutdown nor fills the log', async (t) => {
   const scene = await Scene.start(t);
-  scene.hook('10-floods', 'yes "all work and no play" | head -c 20000000');
-  await scene.call({ timeout: 60 });
+  scene.hook('10-floods', 'yes "all work and no play" | head -c 3000000');
+  await scene.call();
   t.equal((await scene.ended()).state, 'completed');
   t.ok(scene.logged.filter(({ message }) => message === 'shutdown hook').length <= 201);
 });
 
-t.test('the service is stopped meanwhile: what runs is ended, and it is told', async (t) => {
+t.test('the service is stopped meanwhile: what runs is ended, and the record says so', async (t) => {
   const scene = await Scene.start(t);
-  scene.hook('10-long', 'exec sleep 2003.5');
+  scene.hook('10-long', `exec sleep ${MARK}`);
   await scene.call();
-  while (!isAlive('2003.5')) await new Promise((later) => setTimeout(later, 10));
+  await until('its hook runs', () => isAlive(`sleep\0${MARK}`));
   await scene.shutdown.stop();
   t.match(scene.progress.at(-1), { state: 'aborted', message: /the service was stopped during the step hooks/ });
-  t.notOk(isAlive('2003.5'));
+  t.notOk(isAlive(MARK));
   t.match((await scene.call()).message, /being stopped/);
   t.match(await scene.records(2), [{ outcome: 'refused' }, { outcome: 'aborted', step: 'hooks' }]);
 });
 
-t.test('whoever is told and throws does not stop it', async (t) => {
+t.test('a listener that throws does not stop it', async (t) => {
   const scene = await Scene.start(t);
   const push = scene.progress.push.bind(scene.progress);
   scene.progress.push = (...progress) => {
