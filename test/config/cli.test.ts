@@ -1,16 +1,25 @@
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { MachineTree } from '../../testkit/machine-tree.ts';
 import { type StatusDocument, startIn } from '../../testkit/rest.ts';
 import { ROOT } from '../../testkit/service.ts';
+import { until } from '../../testkit/wait.ts';
 
 const PROGRAM = join(ROOT, 'bin/edge-health');
 const folder = temporaryFolder(t);
 // Whatever is started by mistake stays in here.
-const env = { ...process.env, RUNTIME_DIRECTORY: join(folder, 'run'), STATE_DIRECTORY: join(folder, 'state') };
+const env = {
+  ...process.env,
+  NODE_OPTIONS: undefined,
+  NOTIFY_SOCKET: undefined,
+  EDGE_HEALTH_CONFIG: undefined,
+  RUNTIME_DIRECTORY: join(folder, 'run'),
+  STATE_DIRECTORY: join(folder, 'state'),
+};
 mkdirSync(env.RUNTIME_DIRECTORY);
 
 let files = 0;
@@ -21,9 +30,12 @@ function configFile(text: string): string {
   return path;
 }
 
-/** Runs the program to its end; one that does not end by itself is ended after half a minute, without a code. */
+/** A program that should have refused to start is killed after this time, and has no exit code then. */
+const LIMIT_MS = 120_000;
+
+/** Runs the program to its end. */
 function program(...argv: string[]): SpawnSyncReturns<string> {
-  return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: 30_000, env, cwd: folder });
+  return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: LIMIT_MS, env, cwd: folder });
 }
 
 const BROKEN = `node_name: 7up
@@ -126,12 +138,12 @@ t.test('run refuses to start on the same errors, all of them, and exits with 78'
 
 t.test('run takes the file of EDGE_HEALTH_CONFIG, and --config before it', async (t) => {
   const broken = configFile('node_name: 7up\n');
-  const named = spawnSync(PROGRAM, ['run'], { encoding: 'utf8', timeout: 30_000, env: { ...env, EDGE_HEALTH_CONFIG: broken } });
+  const named = spawnSync(PROGRAM, ['run'], { encoding: 'utf8', timeout: LIMIT_MS, env: { ...env, EDGE_HEALTH_CONFIG: broken } });
   t.equal(named.status, 78);
   t.match(named.stderr, broken);
   const both = spawnSync(PROGRAM, ['run', '--config', configFile('publish_frequency: 0\n')], {
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: LIMIT_MS,
     env: { ...env, EDGE_HEALTH_CONFIG: broken },
   });
   t.equal(both.status, 78);
@@ -143,7 +155,7 @@ t.test('an address or a host that cannot be listened on is an error of the confi
   const { status, stderr } = program(
     'run',
     '--config',
-    configFile(`rest: {host: 203.0.113.7, port: 0}\nstorage: {path: ${folder}/data-x}\n`),
+    configFile(`rest: {host: 203.0.113.7, port: 0}\nstorage: {path: ${folder}/data-x}\nros: {transport: 'off'}\n`),
   );
   t.equal(status, 78);
   t.match(stderr, /cannot listen on 203\.0\.113\.7/);
@@ -159,15 +171,15 @@ t.test('a second service on the same port, or the same data folder, exits with 7
   const second = (text: string): SpawnSyncReturns<string> =>
     spawnSync(PROGRAM, ['run', '--config', configFile(text)], {
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: LIMIT_MS,
       env: { ...env, RUNTIME_DIRECTORY: own },
     });
 
-  const samePort = second(`rest: {host: 127.0.0.1, port: ${port}}\nstorage: {path: ${folder}/other}\n`);
+  const samePort = second(`rest: {host: 127.0.0.1, port: ${port}}\nstorage: {path: ${folder}/other}\nros: {transport: 'off'}\n`);
   t.equal(samePort.status, 75);
   t.match(samePort.stderr, new RegExp(`port ${port} is in use; stop the other program or set another rest\\.port`));
 
-  const sameFolder = second(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${home}/data}\n`);
+  const sameFolder = second(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${home}/data}\nros: {transport: 'off'}\n`);
   t.equal(sameFolder.status, 75);
   t.ok(sameFolder.stderr.includes(`${home}/data`), 'it names the folder');
   t.match(sameFolder.stderr, /another edge-health is using the data folder/);
@@ -179,9 +191,23 @@ t.test('a second service on the same port, or the same data folder, exits with 7
   t.equal((await third.get('/status')).status, 200, 'and what it leaves can be taken');
 });
 
-t.test('SIGHUP with a bad file leaves everything as it is and says why; with a good one thresholds change', async (t) => {
-  const path = configFile('rest: {host: 127.0.0.1, port: 0}\nstorage: {path: reload-data}\n');
-  const child = spawn(PROGRAM, ['run', '--config', path], { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: folder });
+t.test('SIGHUP with a bad file changes nothing and logs why; with a good one thresholds change', async (t) => {
+  const machine = new MachineTree(t, 'vm-no-sensors');
+  machine.setMemoryPercent(50);
+  const path = configFile('');
+  const write = (memory: string, more = ''): void =>
+    writeFileSync(
+      path,
+      `rest: {host: 127.0.0.1, port: 0}
+storage: {path: reload-data}
+thresholds: {memory: ${memory}}
+${more}ros: {transport: 'off'}
+alerts: {raise_after_seconds: 0, clear_after_seconds: 0}
+`,
+    );
+  write('{warning: 60, critical: 70}');
+  const argv = ['run', '--config', path, ...machine.arguments];
+  const child = spawn(PROGRAM, argv, { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: folder });
   t.teardown(async () => {
     if (child.exitCode !== null) return;
     child.kill('SIGTERM');
@@ -191,32 +217,34 @@ t.test('SIGHUP with a bad file leaves everything as it is and says why; with a g
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text;
   });
-  const logged = async (pattern: RegExp): Promise<RegExpExecArray> => {
-    for (let n = 0; n < 1000; n += 1) {
-      const match = pattern.exec(log);
-      if (match) return match;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error(`no ${pattern} in: ${log}`);
-  };
+  const logged = (pattern: RegExp): Promise<RegExpExecArray> =>
+    until(`the log has ${pattern}`, () => pattern.exec(log), { describe: () => log });
   const [, url] = await logged(/dashboard: (http:\S+)\//);
   const status = async (): Promise<StatusDocument> => (await (await fetch(`${url}/status`)).json()) as StatusDocument;
+  const reload = (...given: Parameters<typeof write>): void => {
+    write(...given);
+    log = '';
+    child.kill('SIGHUP');
+  };
+  const bad = ['{warning: 2, critical: 1}', 'nonsense: 1\n'] as const;
 
-  writeFileSync(path, `${readFileSync(path, 'utf8')}thresholds: {memory: {warning: 2, critical: 1}}\nnonsense: 1\n`);
-  child.kill('SIGHUP');
+  reload(...bad);
   await logged(/not reloaded: the running configuration stays in force errors=2/);
   t.match(log, /:3:32: thresholds\.memory\.warning/);
   t.match(log, /:4:1: nonsense/);
   t.match((await status()).config.problem, /warning below critical.*nonsense/);
-  t.equal((await status()).open_alerts.CRITICAL, 0);
+  t.same((await status()).open_alerts, { WARNING: 0, ERROR: 0, CRITICAL: 0 });
 
-  writeFileSync(
-    path,
-    'rest: {host: 127.0.0.1, port: 0}\nstorage: {path: reload-data}\nthresholds: {memory: {warning: 0, critical: 0.01}}\nalerts: {raise_after_seconds: 0}\n',
-  );
-  child.kill('SIGHUP');
+  reload('{warning: 30, critical: 40}');
   await logged(/configuration reloaded/);
+  await until('an alert is open', async () => (await status()).open_alerts.CRITICAL === 1);
   t.equal((await status()).config.problem, null);
-  await logged(/alert CRITICAL metric=memory_percent/);
+
+  reload(...bad);
+  await logged(/not reloaded/);
+  t.equal((await status()).open_alerts.CRITICAL, 1, 'what was in force is in force');
+
+  reload('{warning: 60, critical: 70}');
+  await until('the alert is resolved', async () => (await status()).open_alerts.CRITICAL === 0);
   t.equal(child.exitCode, null, 'all in one process');
 });
