@@ -35,7 +35,7 @@ export const PARTS: readonly Part[] = [
     folder: 'test/system/host',
     proves: 'other users, network namespaces, loop devices, a clock that jumps, a CPU under real load',
     needs: 'the Debian packages',
-    packages: ['e2fsprogs', 'faketime', 'iproute2', 'man-db', 'mandoc', 'procps', 'python3', 'shellcheck'],
+    packages: ['e2fsprogs', 'faketime', 'g++', 'iproute2', 'libsystemd-dev', 'make', 'man-db', 'mandoc', 'procps', 'python3', 'shellcheck'],
     minutes: 2,
     jobs: 1,
   },
