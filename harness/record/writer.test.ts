@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { recordSyncs } from '../../testkit/disk-syncs.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { RECORD_FILE } from './entries.ts';
 import { readRecord } from './reader.ts';
@@ -36,6 +37,16 @@ t.test('a record is begun, left and gone on with', async (t) => {
   writer.close();
   t.match(readRecord(folder), { state: 'intact', entries: 5 });
   t.same(fs.readdirSync(folder).sort(), ['record.lock', RECORD_FILE].sort());
+});
+
+t.test('a record is on the disk before it has its name, and each entry before append returns', async (t) => {
+  const folder = temporaryFolder(t);
+  const syncs = await recordSyncs();
+  const writer = RecordWriter.create(folder, begin());
+  t.same(syncs(), [`sync ${RECORD_FILE}.new`, `rename ${RECORD_FILE}.new ${RECORD_FILE}`, `sync ${basename(folder)}`]);
+  writer.append(minute(1), minute(2));
+  t.same(syncs(), [`sync ${RECORD_FILE}`]);
+  writer.close();
 });
 
 t.test('what is refused, and what to do', async (t) => {

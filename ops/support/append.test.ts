@@ -1,11 +1,14 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { recordSyncs } from '../../testkit/disk-syncs.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
-import { appendLines, cutTornLine } from './append.ts';
+
+const syncs = await recordSyncs();
+const { appendLines, cutTornLine } = await import('./append.ts');
 
 t.test('whatever was left of the last line is cut off, whole lines stay', async (t) => {
   const file = join(temporaryFolder(t), 'file');
@@ -41,6 +44,18 @@ t.test('the group may read, nobody else', async (t) => {
   await appendLines(file, 'x\n', { durable: true });
   process.umask(before);
   t.equal(statSync(file).mode & 0o777, 0o640);
+});
+
+t.test('durable lines are on the disk, and so is the name of a new file', async (t) => {
+  const folder = temporaryFolder(t);
+  const append = async (durable: boolean): Promise<string[]> => {
+    syncs();
+    await appendLines(join(folder, 'file'), 'x\n', { durable });
+    return syncs();
+  };
+  t.same(await append(true), ['sync file', `sync ${basename(folder)}`]);
+  t.same(await append(true), ['sync file']);
+  t.same(await append(false), []);
 });
 
 t.test('a full disk leaves nothing torn, and what was written stays', { skip: whyNotMountable() ?? false }, async (t) => {

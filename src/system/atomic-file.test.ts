@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import t from 'tap';
+import { recordSyncs } from '../../testkit/disk-syncs.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
-import { readIfThere, writeAtomically } from './atomic-file.ts';
+
+const syncs = await recordSyncs();
+const { readIfThere, writeAtomically } = await import('./atomic-file.ts');
 
 t.test('a file is replaced, and nothing is left beside it', async (t) => {
   const folder = temporaryFolder(t);
@@ -14,6 +17,15 @@ t.test('a file is replaced, and nothing is left beside it', async (t) => {
   t.equal(await readIfThere(file), 'two');
   t.same(readdirSync(folder), ['file']);
   await t.rejects(readIfThere(folder), { code: 'EISDIR' });
+});
+
+t.test('content reaches the disk before its name, and the name before the caller continues where that is asked for', async (t) => {
+  const folder = temporaryFolder(t);
+  syncs();
+  await writeAtomically(join(folder, 'file'), 'one');
+  t.same(syncs(), ['sync file.new', 'rename file.new file']);
+  await writeAtomically(join(folder, 'file'), 'two', { durable: true });
+  t.same(syncs(), ['sync file.new', 'rename file.new file', `sync ${basename(folder)}`]);
 });
 
 t.test('a full disk leaves the old content', { skip: whyNotMountable() ?? false }, async (t) => {
