@@ -90,6 +90,29 @@ t.test('the last change wins, though the clock was set back before it', async (t
   });
 });
 
+t.test('a change that arrives after its episode was resolved is recorded, but does not reopen it', async (t) => {
+  withTable((table) => {
+    const over = change('a/cpu_percent/1', NOW + 2000, { resolved: true });
+    const late = change('a/cpu_percent/1', NOW + 1000, { severity: 'CRITICAL' });
+    t.ok(table.save(change('a/cpu_percent/1', NOW)));
+    t.ok(table.save(over));
+    t.notOk(table.save(late), 'it is no news');
+    t.same(table.open(), []);
+    t.same(table.list(ALL).alerts, [over]);
+    t.equal(table.list({ ...ALL, changes: true }).alerts.length, 3);
+  });
+});
+
+t.test('a page is followed by another only where more is left', async (t) => {
+  withTable((table) => {
+    for (let n = 0; n < 4; n += 1) table.save(change(`a/cpu_percent/${n}`, NOW + n));
+    const first = table.list({ ...ALL, limit: 2 });
+    t.ok(first.next);
+    t.match(table.list({ ...ALL, limit: 2, after: first.next }), { alerts: { length: 2 }, next: null });
+    t.equal(table.list({ ...ALL, limit: 4 }).next, null);
+  });
+});
+
 t.test('a value that was not available stays so', async (t) => {
   withTable((table) => {
     table.save(change('a/cpu_percent/1', NOW, { value: Number.NaN }));

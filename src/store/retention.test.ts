@@ -4,7 +4,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import { aggregate, history } from './queries.ts';
-import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, RAW_DAYS } from './retention.ts';
+import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, pruneBySize, RAW_DAYS } from './retention.ts';
 import { ALL, change, EVER } from './testing/alerts.ts';
 import { TestArchive, testArchive } from './testing/archive.ts';
 import { type Row, row, series, toColumns } from './testing/rows.ts';
@@ -251,4 +251,22 @@ t.test('beyond the cap the oldest goes, raw samples before minutes before hours,
   none.add(NODE, bulky(none.nowMs, 60));
   none.commit();
   t.equal(rowsOf(none, 'episode'), 200, 'alerts are never taken for room');
+});
+
+t.test('beyond the cap the node with the oldest samples loses them, however many others there are', async (t) => {
+  const opened = testArchive(t, NOW);
+  const { archive } = opened;
+  opened.add('recent', bulky(NOW, 1800));
+  opened.add('old', bulky(NOW - DAY_MS, 1800));
+  opened.add('newer', bulky(NOW + HOUR_MS, 1800));
+  opened.commit();
+  const select = archive.db.prepare('SELECT name, min(from_ms) AS ms FROM raw JOIN node ON node.id = node_id GROUP BY name ORDER BY name');
+  const oldest = (): number[] => (select.all() as { ms: number }[]).map(({ ms }) => ms);
+  const [newer, old, recent] = oldest();
+  const { freeBytes, totalBytes } = archive.size();
+  // A little more than may be in use: one removal is enough.
+  pruneBySize(archive.db, totalBytes - freeBytes);
+  const after = oldest();
+  t.same([after[0], after[2]], [newer, recent]);
+  t.ok((after[1] as number) > (old as number));
 });
