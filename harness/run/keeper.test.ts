@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -74,7 +74,9 @@ t.test('everything ends when the folder is removed', async (t) => {
   const { keeper } = supervise(t, 'exec sleep 1000');
   await until('both programs are started', () => keeper.pid() !== null && existsSync(join(keeper.folder, 'ops.pid')));
   const pids = [keeper.running as number, keeper.pid() as number, Number(readFileSync(join(keeper.folder, 'ops.pid'), 'utf8'))];
-  rmSync(keeper.folder, { recursive: true });
+  // Renamed first: a file that is made meanwhile would fail the removal.
+  renameSync(keeper.folder, `${keeper.folder}-removed`);
+  rmSync(`${keeper.folder}-removed`, { recursive: true });
   await until('all have ended', () => pids.every((pid) => startTime(pid) === null));
   t.notOk(existsSync(keeper.folder));
 });

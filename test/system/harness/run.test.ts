@@ -1,5 +1,5 @@
 /** Runs of the harness that are interrupted, and what it refuses; a run from its start to its report is in test/harness. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { type Criterion, type Judgement, VERDICT_EXIT } from '../../../harness/engine/judgement.ts';
@@ -130,7 +130,9 @@ t.test('nothing is left running where the folder is removed', async (t) => {
   const run = folder.run('--duration', '1h');
   await folder.recorded('minute');
   const pids = await folder.pids();
-  rmSync(folder.path, { recursive: true });
+  // Renamed first: a file that is made meanwhile would fail the removal.
+  renameSync(folder.path, `${folder.path}-removed`);
+  rmSync(`${folder.path}-removed`, { recursive: true });
   const { by, output } = await run.ended();
   t.equal(by, 69, output);
   t.match(output, /record\.ndjson was removed/);
