@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { isoUtc } from '../core/time.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
 import { OpsJobs } from './ops-jobs.ts';
@@ -35,8 +36,7 @@ class Place {
   nowMs = NOW;
 
   constructor(t: Test) {
-    const folder = mkdtempSync('/tmp/edge-health-test-');
-    t.teardown(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder(t);
     this.durable = join(folder, 'ops/jobs.json');
     this.live = join(folder, 'memory/jobs.json');
     this.jobs = new OpsJobs({

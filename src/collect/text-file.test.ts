@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { makeUnreadable } from '../../testkit/machines.ts';
+import { until } from '../../testkit/wait.ts';
 import { OccasionalReader, TextFile } from './text-file.ts';
 
 /** Files that every Linux has: one in procfs, one in sysfs. */
@@ -23,9 +24,9 @@ function descriptorsOf(path: string): number {
   }).length;
 }
 
-/** Closing goes through the thread pool; waits until nothing is open or a second has passed. */
+/** Closing goes through the thread pool; waits until nothing is open. */
 async function settleDescriptors(path: string): Promise<number> {
-  for (let turn = 0; turn < 100 && descriptorsOf(path) > 0; turn += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(`${path} is closed`, () => descriptorsOf(path) === 0);
   return descriptorsOf(path);
 }
 

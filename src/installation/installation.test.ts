@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { installation } from './installation.ts';
 
 t.test('a checkout tries things out, a package does them', async (t) => {
-  const folder = mkdtempSync('/tmp/edge-health-test-');
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const manifest = join(folder, 'package.json');
   const of = (text: object) => {
     writeFileSync(manifest, JSON.stringify(text));

@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { readBootId } from './boot-id.ts';
 
 t.test('a boot is told by the kernel’s id of it and by the start of process 1', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'edge-health-boot-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   t.equal(readBootId(folder), null);
   mkdirSync(join(folder, 'sys/kernel/random'), { recursive: true });
   mkdirSync(join(folder, '1'));

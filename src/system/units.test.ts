@@ -1,18 +1,12 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import type { RunningItem, ShutdownContext } from '../core/shutdown-ports.ts';
 import { UnitList } from './units.ts';
 
 const CONTEXT = {} as ShutdownContext; // A unit is told nothing.
-
-function temporaryFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'edge-health-units-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A systemctl that notes what it is told, and knows no b.service. */
 function systemctl(folder: string): NodeJS.ProcessEnv {
