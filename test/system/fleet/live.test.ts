@@ -7,6 +7,7 @@ import { familiesOf, filledIn, queries, rules } from '../../../testkit/fleet-fil
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { MachineTree } from '../../../testkit/machine-tree.ts';
 import { materialiseFixture } from '../../../testkit/machines.ts';
+import { reserveDomain } from '../../../testkit/network/domain.ts';
 import { startIn } from '../../../testkit/rest.ts';
 import { ROOT, type RunningService } from '../../../testkit/service.ts';
 import { SmallDisk } from '../../../testkit/small-disk.ts';
@@ -34,8 +35,8 @@ async function busyMachine(t: Test, folder: string, machine: MachineTree): Promi
     thresholds: { disk: { warning: 99.8, critical: 99.9 } },
     ...judgedAtOnce,
     rest: { token_file: token },
-    // On the graph, but of a domain where nobody else is.
-    ros: { transport: 'embedded', discovery_range: 'LOCALHOST', domain_id: 120 + (process.pid % 100) },
+    // On the graph, in a domain of its own.
+    ros: { transport: 'embedded', discovery_range: 'LOCALHOST', domain_id: await reserveDomain(t) },
     ops: { check: { clock: false } },
   };
   const service = await startIn(t, folder, { config: options, arguments: ['--proc', machine.procRoot, '--sys', machine.sysRoot] });
