@@ -25,6 +25,7 @@ t.test('npm start runs the service with the given configuration, and SIGTERM to 
   const running = /dashboard: (http:\S+)\//;
   await until('the service listens', () => running.test(log) || npm.exitCode !== null, { describe: () => log });
   const url = running.exec(log)?.[1];
+  if (url === undefined) throw new Error(`npm start ended:\n${log}`);
   t.equal((await fetch(`${url}/status`)).status, 200, 'the log reports where it listens');
   const closed = once(npm, 'close');
   npm.kill('SIGTERM');

@@ -22,10 +22,13 @@ await measured(still);
 
 t.test('history and statistics are of what was measured', async (t) => {
   await recorded(service, 30);
-  type History = { data: { timestamp: string; memory_percent: number }[]; count: number };
+  type History = { data: { timestamp: string; memory_percent: number | null }[]; count: number };
   const { data } = await service.json<History>('/health/history');
-  for (const { memory_percent } of data) t.equal(memory_percent, 25);
-  const [from, to] = [data[5]?.timestamp as string, data[15]?.timestamp as string];
+  // A reading that is late on a busy machine is unavailable, and not another value.
+  const readings = data.map(({ memory_percent }) => memory_percent).filter((percent) => percent !== null);
+  t.ok(readings.length > 0);
+  for (const percent of readings) t.equal(percent, 25);
+  const [from, to] = [data[5]?.timestamp as string, data.at(-1)?.timestamp as string];
   const inside = data.filter(({ timestamp }) => timestamp >= from && timestamp < to);
   const part = await service.json<History>(`/health/history?from=${from}&to=${to}`);
   t.same(part.data, inside, 'from is inclusive, to exclusive');

@@ -16,7 +16,7 @@ const RUNTIME = (JSON.parse(readFileSync(join(ROOT, 'node_modules/node/package.j
 const folder = temporaryFolder(t);
 const machine = new MachineTree(t, 'vm-no-sensors');
 machine.setMemoryPercent(97);
-const config = { node_name: 'robot_7', publish_frequency: 20, alerts: { raise_after_seconds: 0 } };
+const config = { node_name: 'robot_7', publish_frequency: 4, alerts: { raise_after_seconds: 0 } };
 const service = await startIn(t, folder, { config, arguments: machine.arguments });
 await service.until<{ data: { severity: string }[] }>('/alerts', ({ data }) => data.some(({ severity }) => severity === 'CRITICAL'));
 
