@@ -3,10 +3,10 @@ import { runs } from '../../testkit/effort.ts';
 import type { LocalWriter } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
 import { ENTITY, entityOf } from './protocol.ts';
+import { ForgedParticipant } from './testing/forged-participant.ts';
 import { heapOctets } from './testing/heap.ts';
 import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
 import { participantOn, readerOf, type TestParticipant, type TestReader, writerOf } from './testing/participants.ts';
-import { Stranger } from './testing/stranger.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
 
 interface Rig {
@@ -63,7 +63,7 @@ async function rig(t: Test): Promise<Rig> {
 
 t.test('a participant that announces thousands of endpoints', async (t) => {
   const { network, participant, writer, sentTo, works, time } = await rig(t);
-  const stranger = new Stranger(1);
+  const stranger = new ForgedParticipant(1);
   network.inject(stranger.announcement(), '10.0.0.99', true);
   const matched = participant.matchedCount;
   let received = 0;
@@ -90,7 +90,7 @@ t.test('a participant that announces thousands of endpoints', async (t) => {
 t.test('so many participants that each has a share', async (t) => {
   const { network, participant, writer, works } = await rig(t);
   for (let number = 1; number <= runs(30, 400); number += 1) {
-    const stranger = new Stranger(number);
+    const stranger = new ForgedParticipant(number);
     network.inject(stranger.announcement(), '10.0.0.99', true);
     for (let key = 1; key <= 40; key += 1) network.inject(stranger.endpoint(false, key), '10.0.0.99', false);
   }
@@ -104,7 +104,7 @@ t.test('thousands of participants that are not there', async (t) => {
   let received = 0;
   for (let number = 1; number <= runs(1100, 10_000); number += 1) {
     const victim = { address: `10.0.0.${(number % 50) + 100}`, port: 7410 };
-    const datagram = new Stranger(number, victim).announcement('x'.repeat(1000));
+    const datagram = new ForgedParticipant(number, victim).announcement('x'.repeat(1000));
     received += datagram.length;
     network.inject(datagram, '10.0.0.3', true);
     if (number % 1000 === 0) await time.pass(0.5);
@@ -127,7 +127,7 @@ t.test('thousands of participants that are not there', async (t) => {
 t.test('one that is only said to be there costs little more than was sent for it', async (t) => {
   const { network, participant, sentTo, time } = await rig(t);
   for (let i = 0; i < 40; i += 1) writerOf(participant, { topic: `rt/topic${i}` });
-  const datagram = new Stranger(1, { address: '10.0.0.200', port: 7410 }).announcement();
+  const datagram = new ForgedParticipant(1, { address: '10.0.0.200', port: 7410 }).announcement();
   // By unicast, so that it is announced to by unicast as well.
   network.inject(datagram, '10.0.0.200', false);
   await time.pass(0.01);
@@ -146,7 +146,7 @@ t.test('an announcement that names a group as its address', async (t) => {
     if (!flight.isMulticast && !flight.to.startsWith('10.0.0.')) floods.push(flight);
   };
   for (const [i, address] of ['239.255.0.1', '255.255.255.255', '0.0.0.0'].entries()) {
-    network.inject(new Stranger(i, { address, port: 7400 }).announcement(), '10.0.0.3', true);
+    network.inject(new ForgedParticipant(i, { address, port: 7400 }).announcement(), '10.0.0.3', true);
   }
   await time.pass(10);
   t.equal(participant.peerCount, 4);
@@ -157,7 +157,7 @@ t.test('requests without end', async (t) => {
   const { network, participant, writer, sentTo, works, time } = await rig(t);
   for (let i = 0; i < 10; i += 1) participant.write(writer, Buffer.alloc(50_000, 'x'));
   await time.pass(1);
-  const stranger = new Stranger(1);
+  const stranger = new ForgedParticipant(1);
   network.inject(stranger.announcement(), '10.0.0.99', true);
   network.inject(stranger.endpoint(false, 1), '10.0.0.99', false);
   const reader = entityOf(stranger.guid(false, 1));
@@ -201,9 +201,9 @@ t.test('its own datagrams, and those of others once more', async (t) => {
 
 t.test('one participant speaks for another', async (t) => {
   const { network, participant, writer, friend, works } = await rig(t);
-  const stranger = new Stranger(1);
+  const stranger = new ForgedParticipant(1);
   network.inject(stranger.announcement(), '10.0.0.99', true);
-  const theirs = new Stranger(1);
+  const theirs = new ForgedParticipant(1);
   // An endpoint of the friend, announced by the stranger.
   Object.assign(theirs, { prefix: friend.participant.prefix });
   const lie = theirs.endpoint(false, 77);
@@ -219,7 +219,7 @@ t.test('waiting samples of many writers stay within the budget', async (t) => {
   const { network, participant, works, time } = await rig(t);
   const before = heapOctets();
   for (let number = 1; number <= 50; number += 1) {
-    const stranger = new Stranger(number);
+    const stranger = new ForgedParticipant(number);
     network.inject(stranger.announcement(), '10.0.0.99', true);
     for (let key = 1; key <= 2; key += 1) {
       network.inject(stranger.endpoint(true, key), '10.0.0.99', false);

@@ -2,9 +2,9 @@ import t, { type Test } from 'tap';
 import { ackNack, header } from './message-writer.ts';
 import { BUILTIN_ENDPOINTS, ENTITY, entityOf, READS_LIVELINESS, VENDOR } from './protocol.ts';
 import { only } from './testing/dissect.ts';
+import { ForgedParticipant } from './testing/forged-participant.ts';
 import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
 import { participantOn } from './testing/participants.ts';
-import { Stranger } from './testing/stranger.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
 
 const ADDRESS = '10.0.0.99';
@@ -12,7 +12,7 @@ const ADDRESS = '10.0.0.99';
 interface Rig {
   readonly time: VirtualTime;
   readonly network: MemoryNetwork;
-  readonly stranger: Stranger;
+  readonly stranger: ForgedParticipant;
   /** Heartbeats for the stranger's reader of liveliness messages, since last asked. */
   heartbeats(): { readonly first: number; readonly last: number }[];
   /** The stranger's reader says that it has everything below 1, and may ask for a heartbeat. */
@@ -26,7 +26,7 @@ async function rig(t: Test): Promise<Rig> {
   const participant = participantOn(network, time.now);
   t.teardown(() => participant.stop());
   await participant.start();
-  const stranger = new Stranger(1);
+  const stranger = new ForgedParticipant(1);
   const flights: Flight[] = [];
   wire.onFlight = (flight) => flights.push(flight);
   return {
@@ -48,7 +48,7 @@ async function rig(t: Test): Promise<Rig> {
 }
 
 /** An announcement of the stranger with these builtin endpoints. */
-function announcement(stranger: Stranger, builtin: number): Buffer {
+function announcement(stranger: ForgedParticipant, builtin: number): Buffer {
   const datagram = stranger.announcement();
   const parameter = Buffer.from([0x58, 0, 4, 0, 0, 0, 0, 0]);
   parameter.writeUInt32LE(BUILTIN_ENDPOINTS, 4);

@@ -2,8 +2,8 @@ import t from 'tap';
 import { LEASE_SECONDS } from './participant.ts';
 import { ENTITY, entityOf } from './protocol.ts';
 import { dissect } from './testing/dissect.ts';
+import { ForgedParticipant } from './testing/forged-participant.ts';
 import { sides, write } from './testing/sides.ts';
-import { Stranger } from './testing/stranger.ts';
 
 t.test('found again after one or both have forgotten the other', async (t) => {
   for (const [what, deaf] of [
@@ -186,7 +186,7 @@ t.test('one that is heard over a link that has just come is told of the address 
       told.push(datagram);
   };
   a.network.addresses = { lan: '10.0.0.1', far: '10.0.9.1' };
-  a.network.inject(new Stranger(1, { address: '10.0.9.2', port: 7410 }).announcement(), '10.0.9.2', true);
+  a.network.inject(new ForgedParticipant(1, { address: '10.0.9.2', port: 7410 }).announcement(), '10.0.9.2', true);
   await time.pass(1.5);
   t.ok(told.length > 0, 'it need not wait for the next announcement to all');
   for (const datagram of told) {
@@ -205,7 +205,7 @@ t.test('one that was just found is told again until it answers', async (t) => {
   };
   await a.participant.start();
   await b.participant.start();
-  a.network.inject(new Stranger(1, { address: '10.0.0.99', port: 7410 }).announcement(), '10.0.0.99', true);
+  a.network.inject(new ForgedParticipant(1, { address: '10.0.0.99', port: 7410 }).announcement(), '10.0.0.99', true);
   await time.pass(10);
   t.ok((told.get('10.0.0.99') ?? 0) >= 4 && (told.get('10.0.0.99') ?? 0) <= 6, `${told.get('10.0.0.99')} times to one who is silent`);
   t.ok((told.get('10.0.0.2') ?? 0) <= 2, `${told.get('10.0.0.2')} times to one who answers`);

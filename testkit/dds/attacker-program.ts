@@ -4,10 +4,10 @@
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { ENTITY, type EntityId, type GuidPrefix, MULTICAST_GROUP, PID, ports } from '../../src/rtps/protocol.ts';
+import { ForgedParticipant } from '../../src/rtps/testing/forged-participant.ts';
 import { entity, message, type Part, sn, submessage, u16, u32 } from '../../src/rtps/testing/octets.ts';
 import { randomFrom } from '../../src/rtps/testing/random.ts';
 import { recorded } from '../../src/rtps/testing/recorded.ts';
-import { Stranger } from '../../src/rtps/testing/stranger.ts';
 
 const TOPIC = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_' };
 const PORTS = [ports.metaMulticast(0), ports.metaUnicast(0, 0), ports.userUnicast(0, 0)] as const;
@@ -85,7 +85,7 @@ function* rubbish(node: GuidPrefix): Generator<readonly [Buffer, number]> {
 }
 
 function* oversized(): Generator<readonly [Buffer, number]> {
-  const { prefix } = new Stranger(1);
+  const { prefix } = new ForgedParticipant(1);
   const room = LARGEST - 20;
   const repeated = (part: Buffer): Buffer => message(prefix, ...Array(Math.floor(room / part.length)).fill(part));
   const ids = [entity(ENTITY.UNKNOWN), entity(ENTITY.PUBLICATIONS_WRITER)];
@@ -114,7 +114,7 @@ function* replayed(node: GuidPrefix, heard: readonly Buffer[]): Generator<readon
 
 /** A participant that announces a hundred thousand endpoints, many to a datagram. */
 function* endpoints(): Generator<readonly [Buffer, number]> {
-  const stranger = new Stranger(2, { address: '10.77.1.250', port: 7410 });
+  const stranger = new ForgedParticipant(2, { address: '10.77.1.250', port: 7410 });
   yield [stranger.announcement('stranger', LEASE_SECONDS), META];
   const [total, perDatagram] = [100_000, 100];
   for (let first = 0; first < total; first += perDatagram) {
@@ -132,14 +132,14 @@ function* participants(): Generator<readonly [Buffer, number]> {
   for (let round = 0; round < 2; round += 1) {
     for (let i = 0; i < 2500; i += 1) {
       const address = `10.77.${1 + (i % 3)}.${1 + (i % 250)}`;
-      yield [new Stranger(1000 + i, { address, port: 7410 }).announcement(`robot${i}`, 300), PORTS[0]];
+      yield [new ForgedParticipant(1000 + i, { address, port: 7410 }).announcement(`robot${i}`, 300), PORTS[0]];
     }
   }
 }
 
 /** Messages whose lengths and numbers lie, from a participant that is matched with the node's endpoints. */
 function* lies(): Generator<readonly [Buffer, number]> {
-  const stranger = new Stranger(3, { address: '10.77.1.250', port: 7410 });
+  const stranger = new ForgedParticipant(3, { address: '10.77.1.250', port: 7410 });
   const { prefix } = stranger;
   yield [stranger.announcement('stranger', LEASE_SECONDS), META];
   yield [stranger.endpoint(true, 1, TOPIC), META];
@@ -183,7 +183,7 @@ function* lies(): Generator<readonly [Buffer, number]> {
 
 /** What is right each on its own, and too much of it: samples, heartbeats, and requests for everything. */
 function* flood(): Generator<readonly [Buffer, number]> {
-  const stranger = new Stranger(4, { address: '10.77.1.250', port: 7410 });
+  const stranger = new ForgedParticipant(4, { address: '10.77.1.250', port: 7410 });
   const introduction = [
     stranger.announcement('stranger', LEASE_SECONDS),
     stranger.endpoint(true, 1, TOPIC),

@@ -1,9 +1,8 @@
+/** Messages with values that a careless serialisation breaks, to be published in tests, and what peers print of them. */
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { ShutdownProgress } from '../../src/core/shutdown.ts';
 import type { DiagnosticContext } from '../../src/ros/diagnostics.ts';
-
-/** Messages to send around, and what becomes of them elsewhere. */
 
 const MIXED = 'wäre 日本 🤖 "\\ \t\u0001 ';
 /** Texts that a careless serialisation breaks; in characters of several octets too. */

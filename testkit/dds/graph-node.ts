@@ -1,3 +1,7 @@
+/**
+ * Starts the embedded transport in a process of its own and controls it: a test makes it publish, reads what it received, and stops or
+ * kills it. The other end is testkit/dds/graph-node-program.ts.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Alert } from '../../src/core/alert.ts';

@@ -1,3 +1,7 @@
+/**
+ * Compiles the C and C++ programs of testkit/dds/peers on first use, into node_modules/.cache; later runs use them until a source or an
+ * installed library changes.
+ */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {

@@ -1,3 +1,7 @@
+/**
+ * Starts programs on Cyclone DDS and Fast DDS (testkit/dds/peers) in a host of a test network, and reads the events that they print: the
+ * implementations that ROS 2 uses judge ours.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { EventProcess, type ProcessEnd, type ToldEvent } from '../event-process.ts';

@@ -1,7 +1,5 @@
-import type { GraphNode } from './graph-node.ts';
+/** Numbered health statuses: which numbers arrived at a peer, in which order, and which are missing. */
 import type { Peer, PeerEvent } from './peers.ts';
-
-/** What became of counted health statuses: which numbers arrived, and which had been published when. */
 
 export type Arrival = PeerEvent<'sample'>;
 
@@ -23,17 +21,10 @@ export function missing(found: readonly number[], from: number, to: number): num
   return range(from, to).filter((number) => !known.has(number));
 }
 
-/** The number of the stream's last status that was out at a moment of the wall clock; 0: none. */
-export function publishedUntil(node: GraphNode, wallMs: number, stream = 0): number {
-  return node.all('published').findLast(({ id, wall_ms }) => id === stream && wall_ms <= wallMs)?.number ?? 0;
-}
-
 /** Waits until a peer has a status of the stream with this number or a later one. */
 export function reached(peer: Peer, number: number, seconds: number): Promise<Arrival> {
   return peer.waitFor('sample', (sample) => sample.topic.endsWith('/health_status') && numberOf(sample) >= number, seconds);
 }
-
-export const wait = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
 
 /** A number, and when it was published or arrived: milliseconds of the wall clock. */
 export interface Counted {

@@ -1,3 +1,4 @@
+/** A link of a test network that loses, duplicates, delays or stops frames as the test sets it; a program in C does it. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

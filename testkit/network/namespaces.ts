@@ -1,3 +1,4 @@
+/** Makes and removes network namespaces (root, iproute2), also those of test processes that were killed. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';

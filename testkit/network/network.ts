@@ -1,3 +1,7 @@
+/**
+ * Test networks in network namespaces: hosts, segments (bridges) between them, and interfaces that go up and down. Needs root and
+ * iproute2. Processes in them use no interface of the machine.
+ */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { LossyLink } from './lossy-link.ts';
 import { addNamespace, removeNamespace, run } from './namespaces.ts';

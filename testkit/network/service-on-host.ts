@@ -1,3 +1,4 @@
+/** Starts the real service in a host of a test network, and asks its REST interface from there. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 import { PARTICIPANT_ENTITIES_INFO, SAFE_SHUTDOWN } from '../../../src/ros/interfaces.generated.ts';
+import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
 import { entity, message, type Part, sn, submessage, u16, u32 } from '../../../src/rtps/testing/octets.ts';
-import { Stranger } from '../../../src/rtps/testing/stranger.ts';
 import type { Target } from './mutations.ts';
 
 const PEERS = 12;
@@ -19,7 +19,7 @@ export class ForgedPeers {
   readonly #random: () => number;
   readonly #target: Target;
   readonly #payloads: readonly Buffer[];
-  readonly #peers: Stranger[] = [];
+  readonly #peers: ForgedParticipant[] = [];
 
   /** `payloads`: what samples hold, when it is not noise. */
   constructor(random: () => number, target: Target, payloads: readonly Buffer[]) {
@@ -33,7 +33,7 @@ export class ForgedPeers {
     const i = this.#below(PEERS);
     const known = this.#peers[i];
     if (!known || this.#random() < 0.001) {
-      const fresh = new Stranger(this.#below(2 ** 32), { address: `10.0.0.${100 + i}`, port: 7410 });
+      const fresh = new ForgedParticipant(this.#below(2 ** 32), { address: `10.0.0.${100 + i}`, port: 7410 });
       this.#peers[i] = fresh;
       return [fresh.announcement(), ...ENDPOINTS.map(({ isWriter, key, names }) => fresh.endpoint(isWriter, key, names))];
     }

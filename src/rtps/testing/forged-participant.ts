@@ -4,14 +4,14 @@ import { OWN_QOS } from '../qos.ts';
 import { entity, message, sn, submessage, u16, u32 } from './octets.ts';
 import { TOPIC } from './participants.ts';
 
-/** Datagrams of somebody who is not there: a participant on paper, that says what a test wants it to say. */
-export class Stranger {
+/** Makes the datagrams of a participant that does not exist: announcements, samples and requests as a test wants them. */
+export class ForgedParticipant {
   readonly prefix: GuidPrefix;
   readonly #locator: Locator;
   readonly #next = new Map<EntityId, number>();
   #count = 0;
 
-  /** The same number is the same stranger. */
+  /** The same number is the same participant. */
   constructor(number: number, locator: Locator = { address: '10.0.0.99', port: 7410 }) {
     this.prefix = `0110${number.toString(16).padStart(20, '0')}`;
     this.#locator = locator;
