@@ -11,6 +11,9 @@ import { isoUtc } from '../core/time.ts';
 import { ALERT, HEALTH_STATUS, SHUTDOWN_STATUS } from './interfaces.generated.ts';
 import { alertFrom, alertMessage, type Checked, healthStatusFrom, healthStatusMessage, shutdownStatusMessage } from './messages.ts';
 
+// With EDGE_HEALTH_LONG=1 it takes minutes.
+t.setTimeout(900_000);
+
 // --- what a node may publish
 
 const quantity = fc.double({ min: -1e9, max: 1e9, noNaN: true }).map((value) => (value === 0 ? 0 : value));

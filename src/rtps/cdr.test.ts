@@ -6,6 +6,9 @@ import { decode, encode, type FieldType, type Layout, type Message, type Primiti
 import { Malformed } from './protocol.ts';
 import { type Representation, referenceEncode } from './testing/reference-cdr.ts';
 
+// With EDGE_HEALTH_LONG=1 it takes minutes.
+t.setTimeout(900_000);
+
 const REPRESENTATIONS: readonly Representation[] = [
   { littleEndian: true, version: 1 },
   { littleEndian: false, version: 1 },

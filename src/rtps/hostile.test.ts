@@ -9,6 +9,9 @@ import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.
 import { participantOn, readerOf, type TestParticipant, type TestReader, writerOf } from './testing/participants.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
 
+// With EDGE_HEALTH_LONG=1 it takes minutes.
+t.setTimeout(900_000);
+
 interface Rig {
   readonly time: VirtualTime;
   readonly wire: Wire;

@@ -5,6 +5,9 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import { randomFrom } from './testing/random.ts';
 import { type SimulatedReader, Simulation } from './testing/simulation.ts';
 
+// With EDGE_HEALTH_LONG=1 it takes minutes.
+t.setTimeout(900_000);
+
 /** A reader's life, seconds from the start: joins, leaves (and comes back as another), is frozen. */
 interface Life {
   readonly reliable: boolean;

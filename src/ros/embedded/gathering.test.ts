@@ -8,6 +8,9 @@ import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage } from '../messages.ts';
 import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';
 
+// With EDGE_HEALTH_LONG=1 it takes minutes.
+t.setTimeout(900_000);
+
 t.test('what others publish is taken in, in every namespace, whatever they promise', async (t) => {
   const { time, transport, other, writes, statuses, alerts } = transportRig(t);
   const offers = [
