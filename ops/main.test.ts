@@ -32,6 +32,7 @@ t.test('wrong usage is UNKNOWN', async (t) => {
   const { config, data } = installation(t);
   t.match(ops(config, 'collect_metrics', '--url', 'robot'), { status: 3, stderr: /--url is "robot"; allowed: an address such as/ });
   t.equal(leftRuns(data).size, 0, 'and no run of a job');
+  t.match(ops(config, 'list', '--trigger', 'whim'), { status: 3, stderr: /--trigger is "whim"; allowed: schedule, missed, manual/ });
   t.match(ops(config, 'nothing'), { status: 3, stderr: /there is no program "nothing"; programs: health_check,/ });
   writeFileSync(config, 'ops: {backup_logs: daily}');
   t.match(ops(config, 'list'), { status: 3, stderr: /ops\.backup_logs: found "daily"/ });
@@ -59,7 +60,8 @@ t.test('a job that runs already is not run beside itself', async (t) => {
   const [left] = [...leftRuns(data).values()];
   t.match(left, { name: 'collect_metrics', run: { status: 'WARNING', exit_code: 1, trigger: 'manual' } });
   t.equal(ops(config, 'collect_metrics', '--trigger', 'schedule').status, 1);
-  t.equal(leftRuns(data).size, 1, 'what the scheduler runs is not left for it');
+  t.equal(ops(config, 'collect_metrics', '--dry-run').status, 1);
+  t.equal(leftRuns(data).size, 1, 'neither what changes nothing nor what the scheduler runs is left for it');
   t.match((await listed(data)).stdout, /\ncollect_metrics .* WARNING +manual +- +1 +0 /, 'it is shown while no scheduler takes it in');
   const free = lockNamed(data, 'collect_metrics');
   t.ok(free);
