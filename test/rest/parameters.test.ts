@@ -222,8 +222,12 @@ t.test('+ and %20 are a space, %2B is a plus', async (t) => {
 t.test('CSV comes to who asks for it by Accept, by its q-values', async (t) => {
   await recorded(service, 30);
   const { data } = JSON.parse((await get('/health/history?limit=20')).body) as {
-    data: { timestamp: string; memory_percent: number; temperature: null }[];
+    data: { timestamp: string; memory_percent: number | null; temperature: null }[];
   };
+  t.ok(
+    data.every(({ temperature }) => temperature === null),
+    'unavailable is null, not 0',
+  );
   const target = `/health/history?from=${data[0]?.timestamp}&to=${data[10]?.timestamp}`;
   for (const accept of [
     'text/csv',
@@ -240,7 +244,7 @@ t.test('CSV comes to who asks for it by Accept, by its q-values', async (t) => {
     t.equal(lines.pop(), '', 'every line has its end');
     t.equal(lines.length, 11);
     const [, memory, , temperature, , node, timestamp] = lines[1]?.split(',') ?? [];
-    t.equal(memory, String(data[0]?.memory_percent));
+    t.equal(memory, String(data[0]?.memory_percent ?? ''));
     t.equal(temperature, '', 'unavailable is empty');
     t.equal(node, 'health_monitor');
     t.equal(timestamp, data[0]?.timestamp);
