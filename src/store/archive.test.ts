@@ -41,13 +41,6 @@ function writtenHours(t: Test, opened: TestArchive): Record<number, number> {
 
 const byTime = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => a.timestampMs - b.timestampMs);
 
-t.test('a commit outlasts a power cut', async (t) => {
-  const { archive } = testArchive(t, HOUR);
-  t.match(archive.db.prepare('PRAGMA journal_mode').get(), { journal_mode: 'wal' });
-  // FULL: the log is synchronised with the disk by each commit.
-  t.match(archive.db.prepare('PRAGMA synchronous').get(), { synchronous: 2 });
-});
-
 t.test('an hour that ended while nothing ran is not lost', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.add(NODE, series(HOUR + 10 * MINUTE_MS, 600));
