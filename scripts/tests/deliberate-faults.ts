@@ -182,6 +182,7 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  process.stderr.write(`test:deliberate-faults: ${(error as Error).message}\n`);
-  process.exitCode = 1;
+  const { code, message } = error as NodeJS.ErrnoException;
+  process.stderr.write(`test:deliberate-faults: ${message}\n`);
+  process.exitCode = code?.startsWith('ERR_PARSE_ARGS') ? USAGE_STATUS : 1;
 }
