@@ -52,7 +52,7 @@ async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = f
   if (isReported) return bench.finish({ observed, recoverySeconds, removedBeforeMs: flushedMs });
   if (after.set_aside.length > 0) return bench.finish({ observed, recoverySeconds, removedBeforeMs: restartedMs });
   // Without a report nothing may be missing.
-  return bench.finish({ observed: 'SQLite restored it from its log; nothing was lost', recoverySeconds });
+  return bench.finish({ observed: 'nothing was lost, and nothing had to be quarantined', recoverySeconds });
 }
 
 function databaseFault(name: string, core: boolean, expected: string, damage: Damage): void {
