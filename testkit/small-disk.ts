@@ -63,6 +63,11 @@ export class SmallDisk {
   free(): void {
     rmSync(this.#filler);
   }
+
+  /** `bind`: what a user namespace allows as well. */
+  makeReadOnly(): void {
+    mount('mount', '-o', 'remount,bind,ro', this.folder);
+  }
 }
 
 function mount(command: string, ...parameters: string[]): void {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -75,7 +74,7 @@ t.test('a file system that becomes read-only', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const writer = RecordWriter.create(disk.folder, begin());
   writer.close();
-  execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
+  disk.makeReadOnly();
   t.throws(() => RecordWriter.open(disk.folder, () => clocksAt(9)), { code: 'unwritable', message: /the file system is read-only/ });
   t.match(readRecord(disk.folder), { state: 'intact' }, 'it can be read all the same');
 });
