@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, openElsewhere, withAlert } from './alert-book.ts';
 import type { Alert } from './types.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 const alert = (id: string, second: number, more: Partial<Alert> = {}): Alert => ({
   alert_id: `health_monitor/cpu_percent/${id}`,

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { type Connection, type ConnectionEvent, firstConnection, type Phase, staleAfterMs, stepConnection, waitMs } from './connection.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 const STALE = staleAfterMs(1);
 const from = (connection: Connection, ...events: [ConnectionEvent | ConnectionEvent['kind'], number][]): Connection =>

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { type Point, Series } from './series.ts';
 import { METRICS, type Metric, type Readings } from './types.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 const readings = (cpu: number | null, temperature: number | null = 50): Readings => ({
   cpu_percent: cpu,

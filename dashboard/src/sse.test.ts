@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { type ServerEvent, SseParser } from './sse.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 function all(text: string): { events: ServerEvent[]; lastEventId: string } {
   const parser = new SseParser();

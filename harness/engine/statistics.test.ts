@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { median, type Point, theilSen } from './statistics.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 t.test('median: the middle one, or between the two', async (t) => {
   t.ok(Number.isNaN(median(new Float64Array())));

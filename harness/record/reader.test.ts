@@ -2,12 +2,15 @@ import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { type SealedEntry, seal } from './chain.ts';
 import { RECORD_FILE, type RecordEntry } from './entries.ts';
 import { MAX_LINE_BYTES, type RecordReading, readRecord } from './reader.ts';
 import { begin, clocksAt, minute, oneOfEach } from './testing/entries.ts';
 import { RecordWriter } from './writer.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 function recorded(t: Test, entries: readonly RecordEntry[]): { readonly folder: string; readonly bytes: Buffer } {
   const folder = temporaryFolder(t);

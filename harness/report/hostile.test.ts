@@ -7,6 +7,8 @@ import { forms } from './testing/forms.ts';
 import { HOSTILE, named } from './testing/hostile.ts';
 import { visible } from './visible.ts';
 
+fc.configureGlobal({ seed: SEED });
+
 for (const text of HOSTILE) {
   t.test(`harmless: ${JSON.stringify(text)}`, async (t) => {
     const { document, files } = await forms(named(text));

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { SEED } from '../../testkit/effort.ts';
 import { EventParser, type StreamEvent } from './event-parser.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 function read(pieces: readonly string[]): StreamEvent[] {
   const events: StreamEvent[] = [];

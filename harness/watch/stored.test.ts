@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
+import { SEED } from '../../testkit/effort.ts';
 import { StampRows, storedSource } from './stored.ts';
 import { refuse, serve } from './testing/server.ts';
+
+fc.configureGlobal({ seed: SEED });
 
 const FROM = Date.parse('2026-03-04T05:00:00.000Z');
 const HEAD = 'cpu_percent,memory_percent,disk_percent,temperature,status,node_name,timestamp\r\n';

@@ -16,6 +16,8 @@ import {
 } from './plan.ts';
 import { type Change, type Level, weight } from './subject.ts';
 
+fc.configureGlobal({ seed: SEED });
+
 const START_MS = Date.parse('2026-03-01T00:00:00Z');
 
 interface Happening {
