@@ -134,6 +134,8 @@ async function main(): Promise<number> {
     {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'inherit'],
+      // A process group of its own: an interruption ends tap and the test, not only tap.
+      detached: true,
       env: {
         ...process.env,
         PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
@@ -149,7 +151,7 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       isInterrupted = true;
-      child.kill('SIGTERM');
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), 'SIGTERM');
     });
   }
   const [code] = (await once(child, 'close')) as [number | null];
