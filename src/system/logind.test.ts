@@ -53,9 +53,9 @@ class Bus {
     return lines.map((line) => line.split('org.freedesktop.login1.Manager|')[1] ?? line);
   }
 
-  /** A script that answers only after `proceed`. */
+  /** A script that answers only after `proceed`, or when the test has ended and removed its folder. */
   waiting(script: string): string {
-    return `until [ -e '${this.folder}/proceed' ]; do sleep 0.02; done; ${script}`;
+    return `while [ -d '${this.folder}' ] && [ ! -e '${this.folder}/proceed' ]; do sleep 0.02; done; ${script}`;
   }
 
   proceed(): void {
