@@ -209,6 +209,6 @@ function data(text: string, index?: number): unknown {
 
 function afterwards<T>(seconds: number, value: T): Promise<T> {
   return new Promise((resolve) => {
-    setTimeout(resolve, seconds * 1000, value);
+    setTimeout(resolve, seconds * 1000, value).unref();
   });
 }
