@@ -15,17 +15,25 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "$purpose: installing the Debian packages$missing" >&2
 policy=/usr/sbin/policy-rc.d
+log=$(mktemp)
+leave() {
+  [ -z "$policy" ] || rm -f "$policy"
+  rm -f "$log"
+}
 if [ -e $policy ]; then
   policy=
 else
   printf '#!/bin/sh\nexit 101\n' >$policy
   chmod 755 $policy
-  trap 'rm -f $policy' EXIT
-  trap 'exit 1' INT TERM
 fi
+trap leave EXIT
+trap 'exit 1' INT TERM
 export DEBIAN_FRONTEND=noninteractive
-# The lists may be of today already; only where they are not are they fetched.
 # shellcheck disable=SC2086 # a list of words
-apt-get install -y -qq --no-install-recommends $missing >&2 ||
-  { apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends $missing >&2; } ||
-  { echo "$purpose: these could not be installed:$missing" >&2; exit 1; }
+install() { apt-get install -y -qq --no-install-recommends $missing >"$log" 2>&1; }
+# The lists may be of today already; only where they are not are they fetched. What apt prints is of use only where it fails.
+install || { apt-get update -qq >&2 && install; } || {
+  tail -n 20 "$log" >&2
+  echo "$purpose: these could not be installed:$missing" >&2
+  exit 1
+}
