@@ -3,7 +3,7 @@ import { mainPidOnHost } from '../testkit/container/appliance.ts';
 import { Container } from '../testkit/container/container.ts';
 import { containersUnavailable, SUITES, type Suite } from '../testkit/container/images.ts';
 import { builtPackage } from '../testkit/container/package.ts';
-import { ProcessMeter } from '../testkit/process-meter.ts';
+import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import { Teardowns } from '../testkit/teardown.ts';
 import { secondsUntilBack, startSeconds, UNIT } from './support/appliance.ts';
 import type { Outcome, Row } from './support/outcome.ts';

@@ -8,7 +8,7 @@ import { RecordWriter } from '../harness/record/writer.ts';
 import { REPORT_FILES } from '../harness/report/digest.ts';
 import type { ReportDocument } from '../harness/report/document.ts';
 import type { Cleanup } from '../testkit/cleanup.ts';
-import { ROOT } from '../testkit/service.ts';
+import { ROOT } from '../testkit/service/service.ts';
 import { week } from '../testkit/weeks/weeks.ts';
 import type { Outcome } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { thisMachine } from '../testkit/machine-info.ts';
+import { thisMachine } from '../testkit/machine/machine-info.ts';
 import { serviceNodeOptions } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
 import { quantity, verdict } from './support/render.ts';

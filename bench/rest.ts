@@ -1,7 +1,7 @@
 /** /health at 1,000 requests a second, against node_exporter's smallest page. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { ProcessMeter } from '../testkit/process-meter.ts';
+import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import type { RateReport } from './clients/constant-rate.ts';
 import { fetchJson } from './support/http.ts';
 import { startService } from './support/ours.ts';

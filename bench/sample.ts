@@ -5,7 +5,7 @@ import { DiskSource } from '../src/collect/disk.ts';
 import { MemorySource } from '../src/collect/memory.ts';
 import { Probe } from '../src/collect/probe.ts';
 import { TemperatureSource } from '../src/collect/temperature.ts';
-import { ProcessMeter } from '../testkit/process-meter.ts';
+import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import type { Outcome } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';
 import { sysTree } from './support/sensor-tree.ts';

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Cleanup } from '../testkit/cleanup.ts';
-import { type Memory, ProcessMeter } from '../testkit/process-meter.ts';
+import { type Memory, ProcessMeter } from '../testkit/machine/process-meter.ts';
 import { fetchJson, fetchTimed, keptConnection } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome, Row } from './support/outcome.ts';

@@ -1,6 +1,6 @@
 /** What 1,000 samples a second cost, the highest frequency that can be configured. */
 
-import { ProcessMeter } from '../testkit/process-meter.ts';
+import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import { fetchJson } from './support/http.ts';
 import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';

@@ -5,7 +5,7 @@ import { METRICS } from '../src/core/metrics.ts';
 import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
 import type { AggregateDocument } from '../src/http/api/schema.ts';
 import { endProcess } from '../testkit/cleanup.ts';
-import { fillDataFolder, fillPlainTable } from '../testkit/week-store.ts';
+import { fillDataFolder, fillPlainTable } from '../testkit/weeks/week-store.ts';
 import { type Answer, fetchJson, fetchTimed, keptConnection } from './support/http.ts';
 import { type Server, startService } from './support/ours.ts';
 import type { Outcome, Row } from './support/outcome.ts';

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { DEFAULT_CONFIG } from '../src/config/schema.ts';
 import type { OpsDocument } from '../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../testkit/folder.ts';
-import { ROOT } from '../testkit/service.ts';
+import { ROOT } from '../testkit/service/service.ts';
 import { list } from './list.ts';
 import type { OpsContext } from './program.ts';
 import { leftRuns } from './schedule/inbox.ts';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, normalize } from 'node:path';
 import t from 'tap';
-import { ROOT } from '../testkit/service.ts';
+import { ROOT } from '../testkit/service/service.ts';
 
 /** The floor plan of docs/architecture.md: which room may import from which, itself always. Types count as well. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from './service.ts';
+import { ROOT } from './service/service.ts';
 
 const TMPFS_MAGIC = 0x01021994;
 const TIMEOUT_SECONDS = 10;

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { type Cleanup, endProcess } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import type { Answer } from './http.ts';
 import { pause } from './statistics.ts';
 

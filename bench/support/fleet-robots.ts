@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Cleanup } from '../../testkit/cleanup.ts';
-import { EventProcess, type ToldEvent } from '../../testkit/event-process.ts';
 import type { Host } from '../../testkit/network/network.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { EventProcess, type ToldEvent } from '../../testkit/service/event-process.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 /** Simulated robots of one host. */
 export interface FleetOptions {

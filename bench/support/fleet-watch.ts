@@ -1,5 +1,5 @@
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { ProcessMeter } from '../../testkit/process-meter.ts';
+import { ProcessMeter } from '../../testkit/machine/process-meter.ts';
 import type { FleetAppliance, Wire } from './fleet-appliance.ts';
 import { pause } from './statistics.ts';
 

@@ -1,4 +1,4 @@
-import type { Machine } from '../../testkit/machine-info.ts';
+import type { Machine } from '../../testkit/machine/machine-info.ts';
 
 /** One line of the table. Smaller is better in every figure. */
 export interface Row {

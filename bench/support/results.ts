@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Machine, thisKernel } from '../../testkit/machine-info.ts';
+import { type Machine, thisKernel } from '../../testkit/machine/machine-info.ts';
 import type { Measured, Outcome, Results } from './outcome.ts';
 import { renderResults } from './render.ts';
 

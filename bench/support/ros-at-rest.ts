@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Cleanup } from '../../testkit/cleanup.ts';
+import { ProcessMeter } from '../../testkit/machine/process-meter.ts';
 import { type Host, Network } from '../../testkit/network/network.ts';
-import { ProcessMeter } from '../../testkit/process-meter.ts';
 import type { PublisherOptions } from '../clients/ros-publisher.ts';
 import type { RosInstallation } from './ros-installation.ts';
 import { Publisher, startServiceIn } from './ros-processes.ts';

@@ -4,7 +4,7 @@ import { environmentFor, type Prepared } from '../../src/ros/rclnodejs/prepared.
 import { lookForRos } from '../../src/ros/rclnodejs/sourced.ts';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 /** A sourced ROS 2 that was prepared for rclnodejs. */
 export interface RosInstallation {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import type { PublisherEvent, PublisherOptions } from '../clients/ros-publisher.ts';
 import { serviceNodeOptions } from './ours.ts';
 import type { RosInstallation } from './ros-installation.ts';

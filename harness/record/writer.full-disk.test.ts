@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { RECORD_FILE, type RecordEntry } from './entries.ts';
 import { readRecord } from './reader.ts';
 import { begin, clocksAt, minute } from './testing/entries.ts';

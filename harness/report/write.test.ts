@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { begin, minute } from '../record/testing/entries.ts';
 import { readPageAssets } from './assets.ts';
 import { compose } from './compose.ts';

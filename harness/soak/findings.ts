@@ -1,4 +1,4 @@
-import type { Machine } from '../../testkit/machine-info.ts';
+import type { Machine } from '../../testkit/machine/machine-info.ts';
 
 /** One way by which statuses of the run's window were counted. */
 export interface Counted {

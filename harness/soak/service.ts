@@ -5,7 +5,7 @@ import { RestClient } from '../../src/client/rest.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import type { Cleanup } from '../../testkit/cleanup.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { THRESHOLD } from './alert-load.ts';
 import type { SoakOptions } from './options.ts';
 import type { SoakPlace } from './place.ts';

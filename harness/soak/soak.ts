@@ -5,7 +5,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { Cleanup } from '../../testkit/cleanup.ts';
-import { thisKernel, thisMachine } from '../../testkit/machine-info.ts';
+import { thisKernel, thisMachine } from '../../testkit/machine/machine-info.ts';
 import { AlertLoad } from './alert-load.ts';
 import { fillAlmost } from './fill.ts';
 import { type Counted, type Findings, memoryRule } from './findings.ts';

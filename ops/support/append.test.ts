@@ -2,10 +2,10 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { recordSyncs } from '../../testkit/disk-syncs.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { recordSyncs } from '../../testkit/machine/disk-syncs.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 
 const syncs = await recordSyncs();
 const { appendLines, cutTornLine } = await import('./append.ts');

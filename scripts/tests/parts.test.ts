@@ -1,6 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import t from 'tap';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { PARTS } from './parts.ts';
 
 t.test('every part has tests, and every folder of system tests is a part', async (t) => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { fixtureNames, materialiseFixture } from '../../testkit/machines.ts';
+import { fixtureNames, materialiseFixture } from '../../testkit/machine/machines.ts';
 import { until } from '../../testkit/wait.ts';
 import type { Sample } from '../core/health-status.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';

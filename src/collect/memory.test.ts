@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { fixtureNames, materialiseFixture } from '../../testkit/machines.ts';
+import { fixtureNames, materialiseFixture } from '../../testkit/machine/machines.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { MemorySource, parseMemoryPercent } from './memory.ts';
 

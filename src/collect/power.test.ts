@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machines.ts';
+import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machine/machines.ts';
 import { PowerSource, readPowerState } from './power.ts';
 
 for (const name of fixtureNames()) {

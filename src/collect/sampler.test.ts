@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { materialiseFixture } from '../../testkit/machines.ts';
+import { materialiseFixture } from '../../testkit/machine/machines.ts';
 import { until } from '../../testkit/wait.ts';
 import type { Sample } from '../core/health-status.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machines.ts';
+import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machine/machines.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { chooseSensor, findSensors, isPossibleCelsius, parseMillidegrees, type SensorCandidate } from './sensors.ts';
 import { OccasionalReader } from './text-file.ts';

@@ -2,7 +2,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machines.ts';
+import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machine/machines.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { TemperatureSource } from './temperature.ts';
 

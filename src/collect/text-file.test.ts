@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync,
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { makeUnreadable } from '../../testkit/machines.ts';
+import { makeUnreadable } from '../../testkit/machine/machines.ts';
 import { until } from '../../testkit/wait.ts';
 import { OccasionalReader, TextFile } from './text-file.ts';
 

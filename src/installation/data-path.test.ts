@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { whyNotMountable } from '../../testkit/small-disk.ts';
+import { whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { dataPathProblem } from './data-path.ts';
 
 const folder = temporaryFolder(t);

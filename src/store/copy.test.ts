@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { copyDatabase, copyPath, NO_ROOM, removeLeftovers } from './copy.ts';
 import { openDatabase } from './database.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, symlinkSync, unlinkS
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { until } from '../../testkit/wait.ts';
 import type { Alert } from '../core/alert.ts';
 import { parseSegment } from './tail.ts';

@@ -16,7 +16,7 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { anyText } from '../../testkit/text.ts';
 import type { Alert } from '../core/alert.ts';
 import { STATUSES } from '../core/thresholds.ts';

@@ -4,9 +4,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { type StatusDocument, startIn } from '../../testkit/rest.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const PROGRAM = join(ROOT, 'bin/edge-health');

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { LOAD_METRIC } from '../../testkit/alert-load.ts';
 import { dropIn, STATE, UNIT } from '../../testkit/container/appliance.ts';
-import { EventReader } from '../../testkit/events.ts';
-import { longestGapSeconds } from '../../testkit/losses.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { LOAD_METRIC } from '../../testkit/weeks/alert-load.ts';
+import { longestGapSeconds } from '../../testkit/weeks/losses.ts';
 import { type FaultBench, type Figures, pause, SPOOL } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
 

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { LOAD_METRIC } from '../../testkit/alert-load.ts';
 import { DEBUGGER, dropIn, mainPidOnHost } from '../../testkit/container/appliance.ts';
+import { LOAD_METRIC } from '../../testkit/weeks/alert-load.ts';
 import type { FaultBench } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
 

@@ -1,7 +1,7 @@
 /** Floods from other computers: of connections, requests and datagrams. */
 import { join } from 'node:path';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { type FaultBench, type Figures, pause } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
 import { attacker, FloodMeter, FloodProgram, flood, meterText, PRIORITY } from './support/flood-meter.ts';

@@ -6,8 +6,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { CONFIG, STATE, UNIT } from '../../testkit/container/appliance.ts';
 import { builtPackage, field, repackaged } from '../../testkit/container/package.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { longestGapSeconds } from '../../testkit/losses.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { ROOT } from '../../testkit/service/service.ts';
+import { longestGapSeconds } from '../../testkit/weeks/losses.ts';
 import { type FaultBench, pause } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
 

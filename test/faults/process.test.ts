@@ -1,6 +1,6 @@
 /** Faults of the service's process: it is killed, stopped, or its event loop is blocked. */
 import { DEBUGGER, dropIn, UNIT } from '../../testkit/container/appliance.ts';
-import { longestGapSeconds } from '../../testkit/losses.ts';
+import { longestGapSeconds } from '../../testkit/weeks/losses.ts';
 import { type FaultBench, type Figures, pause } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
 

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { containersUnavailable, SUITES } from '../../testkit/container/images.ts';
 import { builtPackage } from '../../testkit/container/package.ts';
 import { peersUnavailable } from '../../testkit/dds/peers.ts';
-import { thisKernel, thisMachine } from '../../testkit/machine-info.ts';
+import { thisKernel, thisMachine } from '../../testkit/machine/machine-info.ts';
 import { type FaultRecord, isDone, renderPage, renderTable } from './support/report.ts';
 
 const EXIT = { passed: 0, failed: 1, interrupted: 2, usage: 64, unavailable: 69 } as const;

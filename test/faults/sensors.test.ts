@@ -4,9 +4,9 @@ import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { METRICS, type Metric } from '../../src/core/metrics.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { LOAD_FOLDER } from '../../testkit/alert-load.ts';
 import { dropIn, UNIT } from '../../testkit/container/appliance.ts';
 import type { Container } from '../../testkit/container/container.ts';
+import { LOAD_FOLDER } from '../../testkit/weeks/alert-load.ts';
 import { type FaultBench, pause } from './support/bench.ts';
 import { faultsOf } from './support/fault.ts';
 

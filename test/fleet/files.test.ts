@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import t from 'tap';
-import { dashboards, FLEET, yaml } from '../../testkit/fleet-files.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { dashboards, FLEET, yaml } from '../../testkit/ops/fleet-files.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 // What promtool and amtool find in these files is tested in test/system/fleet/files.test.ts.
 

@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { FLEET, familiesOf, queries, rules, yaml } from '../../testkit/fleet-files.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { FLEET, familiesOf, queries, rules, yaml } from '../../testkit/ops/fleet-files.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 // What promtool finds in the rules is tested in test/system/fleet/rules.test.ts.
 

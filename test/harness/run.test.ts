@@ -6,7 +6,7 @@ import { type Criterion, type Judgement, VERDICT_EXIT } from '../../harness/engi
 import type { ReportDocument } from '../../harness/report/document.ts';
 import { verifyRun } from '../../harness/report/verify.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { isRunning, RunFolder } from '../../testkit/harness-process.ts';
+import { isRunning, RunFolder } from '../../testkit/service/harness-process.ts';
 import { until } from '../../testkit/wait.ts';
 
 t.setTimeout(300_000);

@@ -10,9 +10,9 @@ import { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
-import { measured, recorded, startIn } from '../../testkit/rest.ts';
-import type { RunningService } from '../../testkit/service.ts';
+import { alertOf, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { measured, recorded, startIn } from '../../testkit/service/rest.ts';
+import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 /** What the harness receives from a real service, by REST. */

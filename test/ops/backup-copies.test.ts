@@ -4,8 +4,8 @@ import t from 'tap';
 import { hostFolder } from '../../ops/backup/copies.ts';
 import { readArchive } from '../../ops/backup/read-archive.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { copiesAsExpected, siteCopyingTo } from '../../testkit/ops/backup-copies.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { until } from '../../testkit/wait.ts';
 
 // Copies by rsync and to S3 are tested in test/system/ops/backup-copies.test.ts.

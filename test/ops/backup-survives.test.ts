@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import t from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { type BackupDocument, BackupSite, textOf } from '../../testkit/ops/backup-site.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 import { until } from '../../testkit/wait.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
-import { RunningService } from '../../testkit/service.ts';
+import { RunningService } from '../../testkit/service/service.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 

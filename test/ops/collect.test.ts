@@ -15,8 +15,8 @@ import { parseCsvRecord } from '../../ops/support/csv.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { ROOT, RunningService } from '../../testkit/service.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const EDGE_HEALTH = join(ROOT, 'bin/edge-health');

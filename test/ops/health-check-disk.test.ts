@@ -2,8 +2,8 @@ import { appendFileSync, mkdirSync, readdirSync, statSync, utimesSync, writeFile
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { checkAt, logOf, NOWHERE, siteAt } from '../../testkit/ops/health-site.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
 
 t.test('a full disk, and a torn last line', { skip: whyNotMountable() ?? false }, async (t) => {
   const small = new SmallDisk(t);

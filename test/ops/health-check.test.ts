@@ -14,7 +14,7 @@ import {
   type Site,
   siteAt,
 } from '../../testkit/ops/health-site.ts';
-import { ROOT, RunningService } from '../../testkit/service.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 /** The machine that runs the tests may be busy, hot and full. */

@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import type { Message, MessageAlert } from '../../ops/notify/message.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { accept, Receiver } from '../../testkit/ops/http-receiver.ts';
-import { ROOT, RunningService } from '../../testkit/service.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 /** Not the processor: on a busy machine its alerts come by themselves. */

@@ -9,7 +9,7 @@ import { foldInLog, inspectDatabase } from '../../src/store/inspect.ts';
 import { tailInMemory } from '../../src/store/tail-folder.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
-import { RunningService } from '../../testkit/service.ts';
+import { RunningService } from '../../testkit/service/service.ts';
 import { hourAgo } from './support/restore-unit.ts';
 
 const NOTHING_RUNS: Services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };

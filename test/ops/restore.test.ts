@@ -7,9 +7,9 @@ import { systemdServices, unitsOf } from '../../ops/backup/units.ts';
 import { runRestore } from '../../ops/restore_backup.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { inspectDatabase } from '../../src/store/inspect.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
-import { ROOT } from '../../testkit/service.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { BUSY, Unit } from './support/restore-unit.ts';
 
 async function recorded(unit: Unit, sinceMs: number, samples: number): Promise<void> {

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
-import { EventReader } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { startIn } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { startIn } from '../../testkit/service/rest.ts';
 
 interface AlertList {
   data: Alert[];

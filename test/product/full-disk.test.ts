@@ -1,8 +1,8 @@
 import t from 'tap';
-import { EventReader } from '../../testkit/events.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { type StatusDocument, startService } from '../../testkit/rest.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { type StatusDocument, startService } from '../../testkit/service/rest.ts';
 
 t.test('a full disk stops neither sampling, alerts nor REST, is reported, and heals', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);

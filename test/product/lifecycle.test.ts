@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { type StatusDocument, startIn } from '../../testkit/rest.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 t.test('npm start runs the service with the given configuration, and SIGTERM to npm ends it cleanly', async (t) => {

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { DAY_MS } from '../../src/core/time.ts';
-import type { EventReader } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
+import type { EventReader } from '../../testkit/service/events.ts';
+import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 
 type List = { data: Alert[]; count: number };
 

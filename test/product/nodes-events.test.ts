@@ -1,8 +1,8 @@
 import t from 'tap';
 import { HOUR_MS } from '../../src/core/time.ts';
-import type { ReceivedEvent } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
+import type { ReceivedEvent } from '../../testkit/service/events.ts';
+import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 
 const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ event, data }) => `${event} ${data}`);
 

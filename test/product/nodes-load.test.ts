@@ -3,7 +3,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
+import { startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 
 const NODES = 50;
 const SECONDS = 600;

@@ -4,8 +4,8 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
 import { HOUR_MS, isoUtc } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/remote-nodes.ts';
-import type { StatusDocument } from '../../testkit/rest.ts';
+import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import type { StatusDocument } from '../../testkit/service/rest.ts';
 
 type List<T> = { data: T[]; count: number };
 

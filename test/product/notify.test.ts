@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { watchdogSeconds } from '../../src/system/notify.ts';
-import { copyCheckout } from '../../testkit/checkout.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { NotifySocket } from '../../testkit/notify-socket.ts';
-import { type StatusDocument, startService } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { copyCheckout } from '../../testkit/service/checkout.ts';
+import { NotifySocket } from '../../testkit/service/notify-socket.ts';
+import { type StatusDocument, startService } from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
 // The service manager through the C library, as in a checkout without a compiler; through the addon: test/system/host/notify-addon.test.ts.

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { NotifySocket } from '../../testkit/notify-socket.ts';
-import { startIn } from '../../testkit/rest.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { NotifySocket } from '../../testkit/service/notify-socket.ts';
+import { startIn } from '../../testkit/service/rest.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const folder = temporaryFolder(t);

@@ -2,7 +2,7 @@ import t from 'tap';
 import { AllowList, shutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import type { ShutdownCaller } from '../../src/core/shutdown.ts';
-import { LOCAL, Scene, TestPower } from '../../testkit/safe-shutdown.ts';
+import { LOCAL, Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
 // Which calls are accepted.
 

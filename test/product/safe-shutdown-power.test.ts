@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Scene, TestPower } from '../../testkit/safe-shutdown.ts';
+import { Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
 // The last step, with a machine that only notes what it is told.
 

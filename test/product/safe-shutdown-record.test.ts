@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
-import { executable, Scene, TIMEOUT_SECONDS } from '../../testkit/safe-shutdown.ts';
-import { ROOT } from '../../testkit/service.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/small-disk.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
+import { executable, Scene, TIMEOUT_SECONDS } from '../../testkit/service/safe-shutdown.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 // What is kept of each call, and that nothing of it can fill the disk or hold anything up.
@@ -47,7 +47,7 @@ t.test('a service that is killed in the middle: the next one tells that it was i
   const scene = await Scene.start(t);
   await scene.stop();
   executable(`${scene.hooks}/10-waits`, 'echo $$ > "$0.pid"; exec sleep 600');
-  const program = `${ROOT}/testkit/shutdown-program.ts`;
+  const program = `${ROOT}/testkit/service/shutdown-program.ts`;
   const child = spawn(process.execPath, [program, scene.folder], { stdio: ['ignore', 'ignore', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const exited = once(child, 'exit');

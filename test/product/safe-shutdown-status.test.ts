@@ -9,10 +9,10 @@ import type { ShutdownProgress } from '../../src/core/shutdown.ts';
 import { type StatusDocument, shutdownEventSchema, statusDocumentSchema } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
 import type { ServiceView } from '../../src/http/view.ts';
-import { EventReader } from '../../testkit/events.ts';
-import { statusOf } from '../../testkit/remote-nodes.ts';
-import { Scene } from '../../testkit/safe-shutdown.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { statusOf } from '../../testkit/service/remote-nodes.ts';
+import { Scene } from '../../testkit/service/safe-shutdown.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 // What is told of a safe shutdown: /events, /status and the command line.
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isAlive, LOCAL, Scene, TIMEOUT_SECONDS } from '../../testkit/safe-shutdown.ts';
+import { isAlive, LOCAL, Scene, TIMEOUT_SECONDS } from '../../testkit/service/safe-shutdown.ts';
 import { until } from '../../testkit/wait.ts';
 
 // The sequence, with real executables and the real store.

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { EventReader } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { Contract } from '../../testkit/openapi.ts';
-import { ask, measured, problemOf, startIn } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
+import { ask, measured, problemOf, startIn } from '../../testkit/service/rest.ts';
 
 // Changes of alerts in the order in which they were recorded: what a collector requests again and again.
 

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { EventReader } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { Contract } from '../../testkit/openapi.ts';
-import { startGathering } from '../../testkit/remote-nodes.ts';
-import { ask, measured, PATHS, problemOf, recorded, type StatusDocument, startService, stillWell } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
+import { startGathering } from '../../testkit/service/remote-nodes.ts';
+import { ask, measured, PATHS, problemOf, recorded, type StatusDocument, startService, stillWell } from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
 const FIELDS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp'];

@@ -1,11 +1,11 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { EventReader, type ReceivedEvent } from '../../testkit/events.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { Contract } from '../../testkit/openapi.ts';
-import { ask, measured, problemOf, RawConnection, type StatusDocument, startIn } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { EventReader, type ReceivedEvent } from '../../testkit/service/events.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
+import { ask, measured, problemOf, RawConnection, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 
 // One service and one witness that received everything from its first sample on. Resuming beyond what memory keeps: nodes-events.test.ts.
 

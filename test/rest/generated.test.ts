@@ -2,9 +2,9 @@ import { request } from 'node:http';
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { type ApiParameter, Contract } from '../../testkit/openapi.ts';
-import { type Answer, ask, measured, type ProblemDocument, recorded, startService, stillWell } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { type ApiParameter, Contract } from '../../testkit/service/openapi.ts';
+import { type Answer, ask, measured, type ProblemDocument, recorded, startService, stillWell } from '../../testkit/service/rest.ts';
 
 /**
  * Requests made from the OpenAPI document alone: what it allows, and what it does not. Each answer is held against the same

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { startGathering, TestClocks } from '../../testkit/remote-nodes.ts';
+import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import {
   ask,
   measured,
@@ -10,7 +10,7 @@ import {
   type StatusDocument,
   startService,
   stillWell,
-} from '../../testkit/rest.ts';
+} from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
 const MAX_CONNECTIONS = 20;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { JOBS, STARTED, writeJobs } from '../../testkit/ops-jobs.ts';
-import { ask, type StatusDocument, startIn } from '../../testkit/rest.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { JOBS, STARTED, writeJobs } from '../../testkit/ops/ops-jobs.ts';
+import { ask, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 // promtool's opinion of /metrics: test/system/fleet/exposition.test.ts.
 

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { Contract } from '../../testkit/openapi.ts';
-import { ask, measured, recorded, startService } from '../../testkit/rest.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
+import { ask, measured, recorded, startService } from '../../testkit/service/rest.ts';
 
 const machine = new MachineTree(t, 'vm-no-sensors');
 const config = { publish_frequency: 100, alerts: { raise_after_seconds: 0, clear_after_seconds: 0 } };

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { Contract } from '../../testkit/openapi.ts';
-import { type Answer, ask, measured, PATHS, problemOf, recorded, startService } from '../../testkit/rest.ts';
-import type { RunningService } from '../../testkit/service.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
+import { type Answer, ask, measured, PATHS, problemOf, recorded, startService } from '../../testkit/service/rest.ts';
+import type { RunningService } from '../../testkit/service/service.ts';
 
 const machine = new MachineTree(t, 'vm-no-sensors');
 const service: RunningService = await startService(t, { config: { publish_frequency: 50 }, arguments: machine.arguments });

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
-import { EventReader } from '../../testkit/events.ts';
-import { Contract } from '../../testkit/openapi.ts';
+import { EventReader } from '../../testkit/service/events.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
 import {
   ask,
   exchange,
@@ -12,7 +12,7 @@ import {
   type StatusDocument,
   startService,
   stillWell,
-} from '../../testkit/rest.ts';
+} from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
 const service = await startService(t, { config: { publish_frequency: 10 } });

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { ask, exchange, measured, PATHS, problemOf, startIn, startService, stillWell } from '../../testkit/rest.ts';
-import { ROOT, type RunningService } from '../../testkit/service.ts';
+import { ask, exchange, measured, PATHS, problemOf, startIn, startService, stillWell } from '../../testkit/service/rest.ts';
+import { ROOT, type RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const ALLOWED = 'https://dashboard.example:8443';

@@ -2,8 +2,8 @@ import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { startGathering, TestClocks } from '../../testkit/remote-nodes.ts';
-import { RawConnection, type StatusDocument } from '../../testkit/rest.ts';
+import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { RawConnection, type StatusDocument } from '../../testkit/service/rest.ts';
 
 /** That read nothing from the first event on, and that ask for the past and read nothing of it. */
 const SLEEPERS = 4;

@@ -6,10 +6,10 @@ import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { MachineTree } from '../../testkit/machine-tree.ts';
-import { Contract } from '../../testkit/openapi.ts';
-import { ask, measured, openDescriptors, problemOf, RawConnection, recorded, startIn } from '../../testkit/rest.ts';
-import type { RunningService } from '../../testkit/service.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
+import { ask, measured, openDescriptors, problemOf, RawConnection, recorded, startIn } from '../../testkit/service/rest.ts';
+import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 // Who else may take one, from another machine: test/system/host/snapshot-remote.test.ts.

@@ -12,10 +12,10 @@ import { ALERT, HEALTH } from '../../testkit/dds/contents.ts';
 import { GraphNode, type NodeOptions } from '../../testkit/dds/graph-node.ts';
 import { LONG_LEASE_SECONDS, LoopbackParticipant, type TopicReader } from '../../testkit/dds/loopback.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { materialiseFixture } from '../../testkit/machines.ts';
+import { materialiseFixture } from '../../testkit/machine/machines.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { NO_ROS, THIS_MACHINE } from '../../testkit/network/this-machine.ts';
-import { RunningService } from '../../testkit/service.ts';
+import { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 /**

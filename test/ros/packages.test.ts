@@ -5,8 +5,8 @@ import t, { type Test } from 'tap';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { writeTree } from '../../testkit/machines.ts';
-import { ROOT } from '../../testkit/service.ts';
+import { writeTree } from '../../testkit/machine/machines.ts';
+import { ROOT } from '../../testkit/service/service.ts';
 
 /**
  * The ament packages as files. What Python has to read is test/system/host/ros-packages.test.ts; that they build and launch is

@@ -8,9 +8,9 @@ import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../src/core/shutdown.ts';
 import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
-import { EventProcess, type ProcessEnd, type ToldEvent } from '../event-process.ts';
 import type { Host } from '../network/network.ts';
-import { ROOT } from '../service.ts';
+import { EventProcess, type ProcessEnd, type ToldEvent } from '../service/event-process.ts';
+import { ROOT } from '../service/service.ts';
 
 /** How a node takes part; what is not said is as a service on its own has it. */
 export interface NodeOptions {

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from '../service.ts';
+import { ROOT } from '../service/service.ts';
 
 const SOURCES = join(ROOT, 'testkit/dds/peers');
 const CACHE = join(ROOT, 'node_modules/.cache/edge-health-peers');

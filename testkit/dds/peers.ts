@@ -4,8 +4,8 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { EventProcess, type ProcessEnd, type ToldEvent } from '../event-process.ts';
 import { type Host, networkUnavailable } from '../network/network.ts';
+import { EventProcess, type ProcessEnd, type ToldEvent } from '../service/event-process.ts';
 import { build, buildUnavailable } from './native.ts';
 
 /** The DDS implementations whose peers there are; both take the same options and tell the same events. */

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-import { ROOT } from '../service.ts';
+import { ROOT } from '../service/service.ts';
 import type { Host } from './network.ts';
 import { NO_ROS } from './this-machine.ts';
 

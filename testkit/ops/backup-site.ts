@@ -8,8 +8,8 @@ import { restoreBackup } from '../../ops/restore_backup.ts';
 import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
-import { ROOT } from '../service.ts';
-import { fillDataFolder } from '../week-store.ts';
+import { ROOT } from '../service/service.ts';
+import { fillDataFolder } from '../weeks/week-store.ts';
 
 /** Of the result of backup_logs, what tests look at. */
 export interface BackupDocument {

@@ -7,7 +7,7 @@ import type { OpsContext, Outcome, Trigger } from '../../ops/program.ts';
 import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
-import { ROOT } from '../service.ts';
+import { ROOT } from '../service/service.ts';
 
 export interface Verdict {
   readonly name: string;

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { dropIn, mainPidOnHost, UNIT } from '../../../testkit/container/appliance.ts';
-import { longestGapSeconds } from '../../../testkit/losses.ts';
 import type { Host } from '../../../testkit/network/network.ts';
+import { longestGapSeconds } from '../../../testkit/weeks/losses.ts';
 import { type FaultBench, pause, type ServiceProcess } from './bench.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** The machines that faults run on: containers with the installed package, kept as long as the next fault needs the same and all is well. */
 import type { Test } from 'tap';
-import { diskAlertLoad, LOAD_CONFIG, LOAD_FILES } from '../../../testkit/alert-load.ts';
 import { Appliance, UNIT } from '../../../testkit/container/appliance.ts';
 import type { Suite } from '../../../testkit/container/images.ts';
 import { Teardowns } from '../../../testkit/teardown.ts';
+import { diskAlertLoad, LOAD_CONFIG, LOAD_FILES } from '../../../testkit/weeks/alert-load.ts';
 import { FaultBench, type Machine } from './bench.ts';
 import { makeLan } from './lan.ts';
 import { EventStreamClient, TopicSubscriber } from './observers.ts';
@@ -27,7 +27,7 @@ export interface BootOptions {
   readonly suite?: Suite;
   /** Whether a DDS subscriber listens to the topics; yes by default. */
   readonly topic?: boolean;
-  /** Whether alerts are raised and resolved all the time (testkit/alert-load.ts); yes by default. */
+  /** Whether alerts are raised and resolved all the time (testkit/weeks/alert-load.ts); yes by default. */
   readonly alertLoad?: boolean;
   /** The machine is not shared, neither with the fault before nor with the one after. */
   readonly alone?: boolean;

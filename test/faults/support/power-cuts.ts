@@ -8,8 +8,8 @@ import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { dropIn, STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import type { Container } from '../../../testkit/container/container.ts';
-import { EventReader } from '../../../testkit/events.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
+import { EventReader } from '../../../testkit/service/events.ts';
 import { Teardowns } from '../../../testkit/teardown.ts';
 import { changeKey } from './bench.ts';
 

@@ -1,5 +1,5 @@
 /** The result of a fault run: what the tests hand over, and the page that is made of it. */
-import type { Machine } from '../../../testkit/machine-info.ts';
+import type { Machine } from '../../../testkit/machine/machine-info.ts';
 
 export interface FaultDescription {
   readonly name: string;

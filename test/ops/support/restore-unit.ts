@@ -4,7 +4,7 @@ import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { SteadyAddress } from '../../../testkit/ops/steady-address.ts';
-import { RunningService } from '../../../testkit/service.ts';
+import { RunningService } from '../../../testkit/service/service.ts';
 
 /** Samples in numbers, and an alert that any machine raises. */
 export const BUSY = {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import t from 'tap';
 import { Container } from '../../../testkit/container/container.ts';
 import { containersUnavailable, rootFilesystem, SUITES } from '../../../testkit/container/images.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 t.setTimeout(600_000);
 const skip = containersUnavailable();

@@ -9,7 +9,7 @@ import type { Finished } from '../../../testkit/container/finish.ts';
 import { containersUnavailable } from '../../../testkit/container/images.ts';
 import { builtPackage, repackaged } from '../../../testkit/container/package.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 t.setTimeout(600_000);
 t.jobs = 2;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { CHROMIUM, launchBrowser, openPage, showsText } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { alertOf, GatheringService, RealClocks, statusOf } from '../../../testkit/remote-nodes.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { alertOf, GatheringService, RealClocks, statusOf } from '../../../testkit/service/remote-nodes.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';

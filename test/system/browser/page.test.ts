@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import type { Alert } from '../../../src/core/alert.ts';
 import { CHROMIUM, launchBrowser, openPage, showsText } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { ROOT, RunningService } from '../../../testkit/service.ts';
+import { ROOT, RunningService } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(600_000);

@@ -5,7 +5,7 @@ import { HEALTH } from '../../../testkit/dds/contents.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
 import { Peer, type PeerEvent, peersUnavailable, VENDORS } from '../../../testkit/dds/peers.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 /** What discovery and the graph of nodes show of the embedded transport to programs on Cyclone DDS and on Fast DDS. */
 

@@ -6,7 +6,7 @@ import { GraphNode, type NodeEvent } from '../../../testkit/dds/graph-node.ts';
 import { Peer, peersUnavailable, VENDORS } from '../../../testkit/dds/peers.ts';
 import { arrivalsAt, missing, numberOf, reached } from '../../../testkit/dds/streams.ts';
 import { Network } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { buildUnavailable } from '../../../testkit/dds/native.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 t.setTimeout(600_000);
 

@@ -8,7 +8,7 @@ import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { tailFolder } from '../../../src/store/tail.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 // The three roles without ROS 2, by scripts/roles.ts, in a network of their own: their ports are fixed.

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { MachineTree } from '../../../testkit/machine-tree.ts';
-import { writeJobs } from '../../../testkit/ops-jobs.ts';
-import { ask, type StatusDocument, startIn } from '../../../testkit/rest.ts';
+import { MachineTree } from '../../../testkit/machine/machine-tree.ts';
+import { writeJobs } from '../../../testkit/ops/ops-jobs.ts';
+import { ask, type StatusDocument, startIn } from '../../../testkit/service/rest.ts';
 
 t.test('promtool accepts /metrics without a warning', async (t) => {
   const folder = temporaryFolder(t);

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { FLEET, yaml } from '../../../testkit/fleet-files.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
+import { FLEET, yaml } from '../../../testkit/ops/fleet-files.ts';
 
 function run(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): { status: number | null; output: string } {
   const { error, status, stderr, stdout } = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, ...environment } });

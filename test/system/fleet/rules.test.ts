@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { FLEET } from '../../../testkit/fleet-files.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
+import { FLEET } from '../../../testkit/ops/fleet-files.ts';
 
 function promtool(args: readonly string[], cwd = FLEET): { status: number | null; output: string } {
   const { status, stderr, stdout } = spawnSync('promtool', args, { cwd, encoding: 'utf8' });

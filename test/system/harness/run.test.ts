@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { type Criterion, type Judgement, VERDICT_EXIT } from '../../../harness/engine/judgement.ts';
 import type { ReportDocument } from '../../../harness/report/document.ts';
-import { isRunning, RunFolder } from '../../../testkit/harness-process.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
-import { measured, startService } from '../../../testkit/rest.ts';
+import { isRunning, RunFolder } from '../../../testkit/service/harness-process.ts';
+import { measured, startService } from '../../../testkit/service/rest.ts';
 import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(600_000);

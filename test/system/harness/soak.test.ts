@@ -8,7 +8,7 @@ import type { Check } from '../../../harness/soak/check.ts';
 import type { Findings } from '../../../harness/soak/findings.ts';
 import { peersUnavailable } from '../../../testkit/dds/peers.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 /**

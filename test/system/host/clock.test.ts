@@ -1,7 +1,7 @@
 import { globSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { startIn } from '../../../testkit/rest.ts';
+import { startIn } from '../../../testkit/service/rest.ts';
 
 interface Status {
   clock_events: { kind: string; delta_seconds: number }[];

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { copyCheckout } from '../../../testkit/checkout.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { NotifySocket } from '../../../testkit/notify-socket.ts';
-import { startService } from '../../../testkit/rest.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { copyCheckout } from '../../../testkit/service/checkout.ts';
+import { NotifySocket } from '../../../testkit/service/notify-socket.ts';
+import { startService } from '../../../testkit/service/rest.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 // The service manager through the addon of npm's sd-notify, as in the Debian package; through the C library: test/product/notify.test.ts.

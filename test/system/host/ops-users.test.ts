@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { configure, type HealthDocument, NOWHERE, provideRecorded, siteAt } from '../../../testkit/ops/health-site.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 // Jobs run by root on the data folder of another user, and by a user who may not read it.
 

@@ -7,7 +7,7 @@ import { type AddonOptions, provideAddon } from '../../../src/ros/rclnodejs/setu
 import type { SourcedRos } from '../../../src/ros/rclnodejs/sourced.ts';
 import { fakePrefix, write } from '../../../src/ros/rclnodejs/testing/trees.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 /** The addon of rclnodejs, with a real compiler, make, Python and node-gyp, and an rclnodejs of one function in place of the real one. */
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 t.test('/snapshot is for programs of this machine, or for a client with the token from any', async (t) => {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { checkAt, NOWHERE, provide, provideRecorded, type Site, siteAt, type Verdict } from '../../../testkit/ops/health-site.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 const IMAGE = 'localhost/edge-health-test';

@@ -6,7 +6,7 @@ import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { GraphWatch } from '../harness/support/graph-watch.ts';
 import { buildInterfaces, ros2, ros2Unavailable } from './support/ros2.ts';
 

@@ -7,7 +7,7 @@ import * as generated from '../../../src/ros/interfaces.generated.ts';
 import { tailFolder } from '../../../src/store/tail.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 // The ament packages built and launched with the ROS 2 that is sourced.
 

@@ -9,7 +9,7 @@ import { fakePrefix, fakePrepared, sourcedEnvironment, write } from '../../../sr
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 // ROS 2 that is not there, or that is there and broken: what `ros-setup` and the service make of it. No ROS 2 is needed for that.
 

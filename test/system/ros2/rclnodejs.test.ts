@@ -12,7 +12,7 @@ import { lookForRos, type SourcedRos } from '../../../src/ros/rclnodejs/sourced.
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 
 // Preparing for the ROS 2 that is sourced, and that ROS 2 breaking afterwards.
 

@@ -7,7 +7,7 @@ import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
-import { ROOT } from '../../../testkit/service.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
 import { buildInterfaces, middlewares, type Ros, ros2, ros2Unavailable } from './support/ros2.ts';
 
 /** What a robotics engineer types, with the ROS 2 that is sourced: against the service on each of its transports. */

@@ -2,7 +2,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { parse, stringify } from 'yaml';
-import { FLEET } from '../../../../testkit/fleet-files.ts';
+import { FLEET } from '../../../../testkit/ops/fleet-files.ts';
 import { Engine, freePort, PrometheusApi, ready, WebhookReceiver } from './engines.ts';
 
 interface Job {

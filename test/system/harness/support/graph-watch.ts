@@ -3,9 +3,9 @@ import type { Alert } from '../../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../../src/core/health-status.ts';
 import type { PlaceConfig } from '../../../../src/ros/environment.ts';
 import type { SubscribedTopics } from '../../../../src/ros/subscription.ts';
-import { EventProcess, type ProcessEnd, type ToldEvent } from '../../../../testkit/event-process.ts';
 import type { Host } from '../../../../testkit/network/network.ts';
-import { ROOT } from '../../../../testkit/service.ts';
+import { EventProcess, type ProcessEnd, type ToldEvent } from '../../../../testkit/service/event-process.ts';
+import { ROOT } from '../../../../testkit/service/service.ts';
 
 export interface GraphWatchOptions {
   readonly transport?: 'auto' | 'embedded' | 'rclnodejs';

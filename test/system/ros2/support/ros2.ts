@@ -1,7 +1,7 @@
 import { type ExecFileException, execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type Host, networkUnavailable } from '../../../../testkit/network/network.ts';
-import { ROOT } from '../../../../testkit/service.ts';
+import { ROOT } from '../../../../testkit/service/service.ts';
 
 const sourced = process.env['AMENT_PREFIX_PATH'] !== undefined && spawnSync('ros2', ['--help']).status === 0;
 

@@ -2,7 +2,7 @@
  * Receives datagrams of a Unix socket and prints each, with the process that sent it, as a line of JSON; `{}` once it is bound. Argument:
  * the path of the socket, with `@` for the zero of an abstract one. Needs --experimental-ffi; the parent kills it.
  */
-import { openLibc } from '../src/system/libc.ts';
+import { openLibc } from '../../src/system/libc.ts';
 
 /** Of node:ffi, beside what openLibc takes from it. */
 interface Pointers {

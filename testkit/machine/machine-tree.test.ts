@@ -1,8 +1,8 @@
 import t from 'tap';
-import { CpuSource } from '../src/collect/cpu.ts';
-import { MemorySource } from '../src/collect/memory.ts';
-import type { Source } from '../src/collect/source.ts';
-import { TemperatureSource } from '../src/collect/temperature.ts';
+import { CpuSource } from '../../src/collect/cpu.ts';
+import { MemorySource } from '../../src/collect/memory.ts';
+import type { Source } from '../../src/collect/source.ts';
+import { TemperatureSource } from '../../src/collect/temperature.ts';
 import { MachineTree } from './machine-tree.ts';
 
 function read(source: Source): Promise<number | string> {

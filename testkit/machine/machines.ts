@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, cpSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Teardown, temporaryFolder } from './folder.ts';
+import { type Teardown, temporaryFolder } from '../folder.ts';
 
 /** fixture.json of a recorded machine; testkit/fixtures/README.md explains the keys. */
 export interface FixtureDescription {
@@ -29,7 +29,7 @@ export interface Fixture extends FixtureDescription {
   readonly sysRoot: string;
 }
 
-const FIXTURES = fileURLToPath(new URL('./fixtures', import.meta.url));
+const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
 /** The names of all machines in testkit/fixtures; throws when there is none, so that no test passes for having looked at nothing. */
 export function fixtureNames(): string[] {

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ROOT } from './service.ts';
+import { ROOT } from '../service/service.ts';
 
 export const FLEET = join(ROOT, 'ops/fleet');
 

@@ -3,18 +3,18 @@
  * and its configuration in the folder of the test, and no ROS 2 graph (there it would meet other services).
  *
  * `start` resolves when the log reports where the service listens. After that a test waits for what it needs and never for a length of
- * time: `until` for something that a path of REST shows, `logged` for a line of the log, testkit/events.ts for an event. `end` sends a
- * signal and resolves with how the process ended; a test that started a service ends it in its teardown (testkit/rest.ts does).
+ * time: `until` for something that a path of REST shows, `logged` for a line of the log, testkit/service/events.ts for an event. `end` sends a
+ * signal and resolves with how the process ended; a test that started a service ends it in its teardown (testkit/service/rest.ts does).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { until } from './wait.ts';
+import { until } from '../wait.ts';
 
 /** The checkout. */
-export const ROOT = resolve(import.meta.dirname, '..');
+export const ROOT = resolve(import.meta.dirname, '../..');
 
 export interface RunOptions {
   /** Keys of the configuration, merged over the defaults of this file: any free port of 127.0.0.1, a data folder, no ROS 2, no alerts. */

@@ -3,7 +3,7 @@
  * usage of a small file system, the temperature of a recorded sensor) is for the caller, who sets it. Used by the fault tests.
  */
 import { writeFileSync } from 'node:fs';
-import type { Container } from './container/container.ts';
+import type { Container } from '../container/container.ts';
 import type { Turn } from './losses.ts';
 
 /** Long enough for a restart of the service in between. */

@@ -9,13 +9,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { stringify } from 'yaml';
-import type { SealedEntry } from '../harness/record/chain.ts';
-import type { ReportDocument } from '../harness/report/document.ts';
-import { Keeper } from '../harness/run/keeper.ts';
-import { temporaryFolder } from './folder.ts';
-import type { Host } from './network/network.ts';
+import type { SealedEntry } from '../../harness/record/chain.ts';
+import type { ReportDocument } from '../../harness/report/document.ts';
+import { Keeper } from '../../harness/run/keeper.ts';
+import { temporaryFolder } from '../folder.ts';
+import type { Host } from '../network/network.ts';
+import { until } from '../wait.ts';
 import { ROOT } from './service.ts';
-import { until } from './wait.ts';
 
 /** The machine runs other tests as well: their load raises no alert. */
 const CONFIG = { alerts: { raise_after_seconds: 3600 }, ops: { backup_logs: 'off' } };

@@ -1,18 +1,18 @@
 /**
  * What tests of the REST API share: services of their own (`startService`, `startIn`) that end with the test, requests exactly as given
- * (`ask`, `RawConnection`). testkit/openapi.ts checks responses against the OpenAPI document, testkit/machine-tree.ts causes alerts.
+ * (`ask`, `RawConnection`). testkit/service/openapi.ts checks responses against the OpenAPI document, testkit/machine/machine-tree.ts causes alerts.
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { HealthStatus } from '../src/core/health-status.ts';
-import { temporaryFolder } from './folder.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import { temporaryFolder } from '../folder.ts';
+import { until } from '../wait.ts';
 import { RunningService, type RunOptions } from './service.ts';
-import { until } from './wait.ts';
 
-export type { StatusDocument } from '../src/http/api/schema.ts';
+export type { StatusDocument } from '../../src/http/api/schema.ts';
 
 /** The paths of the contract, in its order. */
 export const PATHS = [

@@ -1,8 +1,8 @@
 /** A client of /events that keeps what it receives. A test waits for a count or for an alert, not for a length of time. */
 import { get, type IncomingMessage } from 'node:http';
-import type { Alert } from '../src/core/alert.ts';
-import type { HealthStatus } from '../src/core/health-status.ts';
-import { until } from './wait.ts';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import { until } from '../wait.ts';
 
 export interface ReceivedEvent {
   readonly id: string;

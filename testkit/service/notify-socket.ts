@@ -6,8 +6,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Teardown, temporaryFolder } from './folder.ts';
-import { until } from './wait.ts';
+import { type Teardown, temporaryFolder } from '../folder.ts';
+import { until } from '../wait.ts';
 
 export interface Notification {
   /** The process that sent it, as the kernel vouches for it. */

@@ -2,10 +2,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { SafeShutdown } from '../src/app/safe-shutdown.ts';
-import { machineRunners } from '../src/app/safe-shutdown-runners.ts';
-import type { ShutdownSettings } from '../src/app/safe-shutdown-settings.ts';
-import type { LogLevel } from '../src/core/ports.ts';
+import { SafeShutdown } from '../../src/app/safe-shutdown.ts';
+import { machineRunners } from '../../src/app/safe-shutdown-runners.ts';
+import type { ShutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
+import type { LogLevel } from '../../src/core/ports.ts';
 import type {
   ShutdownAction,
   ShutdownCall,
@@ -13,13 +13,13 @@ import type {
   ShutdownProgress,
   ShutdownReason,
   ShutdownReply,
-} from '../src/core/shutdown.ts';
-import type { PowerControl, ShutdownContext } from '../src/core/shutdown-ports.ts';
-import type { ShutdownRecord } from '../src/core/shutdown-record.ts';
-import { TestStore } from '../src/store/testing/store.ts';
-import { systemClocks } from '../src/system/clocks.ts';
-import { temporaryFolder } from './folder.ts';
-import { until } from './wait.ts';
+} from '../../src/core/shutdown.ts';
+import type { PowerControl, ShutdownContext } from '../../src/core/shutdown-ports.ts';
+import type { ShutdownRecord } from '../../src/core/shutdown-record.ts';
+import { TestStore } from '../../src/store/testing/store.ts';
+import { systemClocks } from '../../src/system/clocks.ts';
+import { temporaryFolder } from '../folder.ts';
+import { until } from '../wait.ts';
 
 /** Of a call that gives none: the longest that is allowed, which no test waits for. */
 export const TIMEOUT_SECONDS = 300;

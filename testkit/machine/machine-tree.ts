@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Teardown } from './folder.ts';
+import type { Teardown } from '../folder.ts';
 import { type Fixture, materialiseFixture } from './machines.ts';
 
 /** What src/collect/cpu.ts reads at once; a record of this size is taken out of the pipe by one reading. */
