@@ -1,23 +1,31 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { configure, type HealthDocument, NOWHERE, provideRecorded, siteAt } from '../../../testkit/ops/health-site.ts';
-import { ROOT } from '../../../testkit/service/service.ts';
+import { copyCheckout } from '../../../testkit/service/checkout.ts';
 
 // Jobs run by root on the data folder of another user, and by a user who may not read it.
 
 const NOBODY = 65_534;
 
+/** A copy of what is run, since other users may not be able to enter the checkout's folder. */
+const copy = temporaryFolder(t);
+chmodSync(copy, 0o755);
+const NODE = join(copy, 'node');
+copyFileSync(process.execPath, NODE);
+const MAIN = join(copyCheckout(copy), 'dist/main.cjs');
+
 /** Runs `edge-health ops` with a configuration, as root or another user. */
 function ops(config: string, parameters: readonly string[], { uid = 0, programs = '' } = {}) {
-  const argv = ['--disable-warning=ExperimentalWarning', join(ROOT, 'dist/main.cjs'), 'ops', ...parameters, '--config', config];
-  return spawnSync(process.execPath, argv, {
+  const argv = ['--disable-warning=ExperimentalWarning', MAIN, 'ops', ...parameters, '--config', config];
+  return spawnSync(NODE, argv, {
     encoding: 'utf8',
     uid,
     gid: uid,
+    cwd: '/',
     env: { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NODE_OPTIONS: '' },
   });
 }
