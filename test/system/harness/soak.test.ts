@@ -95,10 +95,10 @@ t.test('90 s at 200 Hz', async (t) => {
     if (peersUnavailable() === false) t.same(byWay.peer, byWay.events, 'the independent subscriber');
   });
 
-  t.ok(
-    findings.rest.every(({ asked, failed }) => asked - failed >= 1),
-    'every endpoint answered',
-  );
+  // One large request is made every thirty seconds, so not each of them in this time.
+  const requested = findings.rest.filter(({ asked }) => asked > 0);
+  t.ok(requested.length >= 10, `${requested.length} endpoints were requested`);
+  for (const { asked, failed, path } of requested) t.ok(asked > failed, `${path} answered ${asked - failed} of ${asked} requests`);
   t.match(page, `# edge-health soak: ${judged}`);
   t.match(page, findings.machine.cpu, 'the machine is named');
   t.match(errors, /elapsed, \d:\d\d left \| topic [\d.]+ % \| events/);
