@@ -107,7 +107,7 @@ t.test('the order of arrival within a minute changes nothing', async (t) => {
       });
       return told(built(shuffled).evidence()) === told(built(entries).evidence());
     }),
-    { numRuns: runs(12, 400), seed: SEED },
+    { numRuns: runs(12, 200), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -126,7 +126,7 @@ t.test('statuses that come twice, within four minutes, change nothing', async (t
       });
       return told(built(doubled).evidence()) === told(built(entries).evidence());
     }),
-    { numRuns: runs(12, 400), seed: SEED },
+    { numRuns: runs(12, 200), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -142,7 +142,7 @@ t.test('a status that was lost never raises the ratio', async (t) => {
       ];
       return without_.expected === with_.expected && without_.received <= with_.received && with_.received - without_.received <= 1;
     }),
-    { numRuns: runs(20, 600), seed: SEED },
+    { numRuns: runs(20, 300), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -174,7 +174,7 @@ t.test('counts and shares are what they can be, whatever happens', async (t) => 
         judge(builder.evidence()).every(({ measured }) => measured.unit !== '%' || (measured.value ?? 0) >= 0)
       );
     }),
-    { numRuns: runs(30, 1000), seed: SEED },
+    { numRuns: runs(30, 500), seed: SEED },
   );
   t.pass('for any faults');
 });
@@ -188,7 +188,7 @@ t.test('a service without a fault is at 100 %, whatever becomes of its watcher, 
       const { ended, reliability } = built(entriesOf(around)).evidence();
       return ended && reliability.received === reliability.expected && reliability.expected > 1000;
     }),
-    { numRuns: runs(20, 600), seed: SEED },
+    { numRuns: runs(20, 300), seed: SEED },
   );
   t.pass('absences, suspends and repetitions');
 });
@@ -231,7 +231,7 @@ t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
       const entries = entriesOf(list);
       return figures(shifted(entries, ms)) === figures(entries);
     }),
-    { numRuns: runs(12, 400), seed: SEED },
+    { numRuns: runs(12, 200), seed: SEED },
   );
   t.pass('by any time');
 });
@@ -275,7 +275,7 @@ t.test('a minute written as two changes nothing', async (t) => {
       });
       return split.length === entries.length + 1 && whole === parts;
     }),
-    { numRuns: runs(20, 600), seed: SEED },
+    { numRuns: runs(20, 300), seed: SEED },
   );
   t.pass('any of them');
 });
@@ -288,7 +288,7 @@ t.test('no record passes for lack of what was dropped from it', async (t) => {
       for (const kind of dropped) entries = [...(WITHOUT[kind]?.(entries) ?? [])];
       return verdictOf(judge(built(entries).evidence())) !== 'PASS';
     }),
-    { numRuns: runs(5, 150), seed: SEED },
+    { numRuns: runs(5, 80), seed: SEED },
   );
   t.pass('of whatever kind');
 });

@@ -28,7 +28,7 @@ export const PARTS: readonly Part[] = [
     proves: '`npm start` and `npm test` set themselves up on a bare Debian with its own Node and npm',
     needs: 'the npm registry, a Debian mirror',
     packages: ['debootstrap'],
-    minutes: 3,
+    minutes: 4,
   },
   {
     name: 'host',
@@ -36,7 +36,7 @@ export const PARTS: readonly Part[] = [
     proves: 'other users, network namespaces, loop devices, a clock that jumps, a CPU under real load',
     needs: 'the Debian packages',
     packages: ['e2fsprogs', 'faketime', 'g++', 'iproute2', 'libsystemd-dev', 'make', 'man-db', 'mandoc', 'procps', 'python3', 'shellcheck'],
-    minutes: 2,
+    minutes: 1,
     jobs: 1,
   },
   {
@@ -45,7 +45,7 @@ export const PARTS: readonly Part[] = [
     proves: 'the embedded transport with Cyclone DDS and Fast DDS peers: topics, services, discovery, loss, several hosts',
     needs: 'DDS peers in C and C++, network namespaces',
     packages: DDS,
-    minutes: 6,
+    minutes: 3,
   },
   {
     name: 'browser',
@@ -61,7 +61,7 @@ export const PARTS: readonly Part[] = [
     proves: 'the shipped configuration in real Prometheus and Alertmanager: rules, discovery, notifications',
     needs: 'Prometheus, Alertmanager, a DNS server',
     packages: ['dnsmasq-base', 'iproute2', 'prometheus', 'prometheus-alertmanager'],
-    minutes: 2,
+    minutes: 1,
   },
   {
     name: 'ops',
@@ -69,7 +69,7 @@ export const PARTS: readonly Part[] = [
     proves: 'containers of a real Podman, e-mail over SMTP, backup copies by rsync and S3',
     needs: 'Podman, a mail server, rsync, rclone',
     packages: ['busybox-static', 'crun', 'e2fsprogs', 'openssl', 'podman', 'python3', 'python3-aiosmtpd', 'rclone', 'rsync', 'zstd'],
-    minutes: 2,
+    minutes: 1,
   },
   {
     name: 'harness',
@@ -77,8 +77,7 @@ export const PARTS: readonly Part[] = [
     proves: 'harness runs with their reports, the short soak',
     needs: 'network namespaces, a DDS peer',
     packages: DDS,
-    minutes: 5,
-    jobs: 1,
+    minutes: 3,
   },
   {
     name: 'fuzz',
@@ -86,7 +85,7 @@ export const PARTS: readonly Part[] = [
     proves: 'hundreds of thousands of mutated datagrams; the property tests with many more cases',
     needs: 'nothing',
     packages: [],
-    minutes: 2,
+    minutes: 3,
     environment: { EDGE_HEALTH_LONG: '1' },
   },
   {
@@ -105,7 +104,7 @@ export const PARTS: readonly Part[] = [
       'qemu-user-static',
       'shellcheck',
     ],
-    minutes: 9,
+    minutes: 12,
   },
   {
     name: 'faults',
@@ -113,7 +112,7 @@ export const PARTS: readonly Part[] = [
     proves: 'the core of the faults against the installed package; `npm run faults` has all of them',
     needs: 'containers with systemd, a DDS peer',
     packages: [...CONTAINERS, ...PACKAGE_BUILD, ...DDS, 'faketime'],
-    minutes: 5,
+    minutes: 6,
     jobs: 1,
   },
   {

@@ -56,7 +56,7 @@ t.test('changes that cannot be written are listed with the others, and are writt
           );
       });
     }),
-    { numRuns: runs(12, 500), seed: SEED },
+    { numRuns: runs(12, 250), seed: SEED },
   );
   t.pass();
 });

@@ -175,7 +175,7 @@ t.test('history of any range, raw or in steps, in pages, agrees with the oracle'
         });
       },
     ),
-    { numRuns: runs(30, 2000), seed: SEED },
+    { numRuns: runs(30, 800), seed: SEED },
   );
   t.pass();
 });
@@ -240,7 +240,7 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
         return t.passing();
       },
     ),
-    { numRuns: runs(30, 2000), seed: SEED },
+    { numRuns: runs(30, 800), seed: SEED },
   );
   t.pass();
 });
