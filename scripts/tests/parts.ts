@@ -112,7 +112,7 @@ export const PARTS: readonly Part[] = [
     proves: 'the core of the faults against the installed package; `npm run faults` has all of them',
     needs: 'containers with systemd, a DDS peer',
     packages: [...CONTAINERS, ...PACKAGE_BUILD, ...DDS, 'faketime'],
-    minutes: 6,
+    minutes: 4,
     jobs: 1,
   },
   {
