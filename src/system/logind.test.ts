@@ -9,7 +9,7 @@ import type { ShutdownContext } from '../core/shutdown-ports.ts';
 import { busctl } from './busctl.ts';
 import { Logind } from './logind.ts';
 
-/** A busctl that notes what it is told, and answers each method as a shell's script says. What real ones answer: test/appliance. */
+/** A busctl that records its calls and answers each method with a shell script. Real ones are tested in test/system/appliance. */
 class Bus {
   readonly folder: string;
   readonly logged: string[] = [];

@@ -52,11 +52,15 @@ bare() {
     part=$folder.part
     rm -rf --one-file-system "$part"
     # shellcheck disable=SC2046 # no argument where there is no mirror
-    unshare --mount --propagation private \
-      debootstrap --variant=minbase --cache-dir="$cache/debs" "$suite" "$part" $(mirror) >"$folder.log" 2>&1 &&
-      cp /etc/resolv.conf "$part/etc/resolv.conf" &&
-      chroot "$part" apt-get install -y -q --no-install-recommends ca-certificates git nodejs npm >>"$folder.log" 2>&1 ||
-      { tail -n 20 "$folder.log" >&2; exit 1; }
+    if ! {
+      unshare --mount --propagation private \
+        debootstrap --variant=minbase --cache-dir="$cache/debs" "$suite" "$part" $(mirror) &&
+        cp /etc/resolv.conf "$part/etc/resolv.conf" &&
+        chroot "$part" apt-get install -y -q --no-install-recommends ca-certificates git nodejs npm
+    } >"$folder.log" 2>&1; then
+      tail -n 20 "$folder.log" >&2
+      exit 1
+    fi
     rm -f "$part"/var/cache/apt/archives/*.deb
     mv "$part" "$folder"
   fi
