@@ -78,7 +78,7 @@ await benchmark('sample', async ({ cleanup, progress }): Promise<Outcome> => {
   const sys = await sysTree(cleanup);
   const temperature = new TemperatureSource(sys.path, null, now, () => {});
   await temperature.search();
-  const sources = [new CpuSource('/proc', now), new MemorySource('/proc'), new DiskSource(['/']), temperature];
+  const sources = [new CpuSource('/proc', now), new MemorySource('/proc'), new DiskSource(['/'], now), temperature];
   const probes = sources.map((source) => new Probe(source, now));
   const sample = (): Promise<void> => sampleOf(probes);
 

@@ -20,9 +20,10 @@ const RESOLVED_SHOWN = 5;
 
 export const EMPTY_BOOK: AlertBook = { open: [], resolved: [] };
 
-/** Names of nodes may hold slashes: the last two parts are the metric and the unique id. */
+/** Names of nodes may hold slashes, and so may the metric of a disk path. */
 export function nodeOfAlert(alertId: string): string {
-  return alertId.split('/').slice(0, -2).join('/');
+  const disk = alertId.indexOf('/disk:');
+  return disk < 0 ? alertId.split('/').slice(0, -2).join('/') : alertId.slice(0, disk);
 }
 
 const timeOf = (alert: Alert): number => Date.parse(alert.timestamp);
@@ -68,7 +69,8 @@ export function openElsewhere(book: AlertBook | null, node: string | null): Else
   return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;
 }
 
-/** Open alerts about one metric of one node. */
+/** Open alerts about one metric of one node; those of disk paths are about the disk. */
 export function openAbout(book: AlertBook | null, node: string | null, metric: Metric): Alert[] {
-  return (book?.open ?? []).filter((entry) => entry.node === node && entry.alert.metric === metric).map((entry) => entry.alert);
+  const isAbout = (name: string): boolean => name === metric || (metric === 'disk_percent' && name.startsWith('disk:'));
+  return (book?.open ?? []).filter((entry) => entry.node === node && isAbout(entry.alert.metric)).map((entry) => entry.alert);
 }

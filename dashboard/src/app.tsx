@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { openElsewhere } from './alert-book.ts';
 import { AlertList, ResolvedList } from './alert-list.tsx';
 import { ElsewhereHint } from './elsewhere.tsx';
-import type { Tile } from './fleet.ts';
+import { type Tile, worstOther } from './fleet.ts';
 import { Footer } from './footer.tsx';
 import { Ring, STATUS_ICONS } from './icons.tsx';
 import { JobList } from './job-list.tsx';
@@ -12,7 +12,7 @@ import { Nodes } from './nodes.tsx';
 import type { PageState } from './page-state.ts';
 import { TokenForm } from './token-form.tsx';
 import type { WindowName } from './windows.ts';
-import { clockNotices, type Headline, headline, type LinkWords, linkWords, missed, notices } from './words.ts';
+import { clockNotices, type Headline, headline, headlineOfOther, type LinkWords, linkWords, missed, notices } from './words.ts';
 
 export interface AppProps {
   readonly state: PageState;
@@ -39,7 +39,10 @@ export function App(props: AppProps): VNode {
   const link = linkWords(state.connection, measuredMs, shownNowMs);
   const shown = node === local ? null : (tiles.find((tile) => tile.node === node) ?? null);
   const missing = shown?.isStale ? shown : null;
-  const head = missing ? missed(link, missing.node, measuredMs, shownNowMs) : headline(link, health, book, node);
+  const own = missing ? missed(link, missing.node, measuredMs, shownNowMs) : headline(link, health, book, node);
+  // The page of the machine shows all nodes: it is not green while one of them is not.
+  const other = node === local && own.status === 'OK' ? worstOther(tiles) : null;
+  const head = other ? headlineOfOther(other, own) : own;
   const isLocked = state.connection.phase === 'locked';
   const host = status?.host?.hostname ?? location.hostname;
   const name = node === local || node === null ? host : node;

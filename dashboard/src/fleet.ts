@@ -1,6 +1,6 @@
 import { staleAfterMs } from './connection.ts';
 import { plural } from './format.ts';
-import type { HealthStatus, NodeState, Readings, Status } from './types.ts';
+import { type HealthStatus, type NodeState, type Readings, STATUSES, type Status } from './types.ts';
 
 /** The last health status of a node, and when it came, on the clock of performance.now(). */
 export interface Heard {
@@ -80,10 +80,19 @@ function rank({ isLocal, status }: Tile): number {
 
 const SUMMARY = [
   ['CRITICAL', 'CRITICAL'],
+  ['ERROR', 'ERROR'],
   ['WARNING', 'WARNING'],
   ['UNKNOWN', 'without data'],
   ['OK', 'OK'],
 ] as const;
+
+/** The other node that is worst; null: they are all well, or there is none. */
+export function worstOther(tiles: readonly Tile[]): Tile | null {
+  const [worst] = tiles
+    .filter(({ isLocal, status }) => !isLocal && status !== 'OK')
+    .sort((a, b) => STATUSES.indexOf(b.status) - STATUSES.indexOf(a.status));
+  return worst ?? null;
+}
 
 /** How many nodes there are and how they are, worst first. */
 export function fleetWords(tiles: readonly Tile[]): string {

@@ -54,6 +54,7 @@ export const Ring = (): VNode => (
 export const STATUS_ICONS: Readonly<Record<Status, () => VNode>> = {
   OK: Tick,
   WARNING: Triangle,
+  ERROR: Broken,
   CRITICAL: Octagon,
   UNKNOWN: Question,
 };

@@ -1,5 +1,7 @@
 /** What the page reads of the REST API, as /openapi.json describes it. Null: unavailable. */
-export type Status = 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN';
+/** From healthy to worst. */
+export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
+export type Status = (typeof STATUSES)[number];
 export type Severity = 'WARNING' | 'ERROR' | 'CRITICAL';
 
 /** The four metrics, in the order in which the page shows them. */

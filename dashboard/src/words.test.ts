@@ -8,6 +8,7 @@ import {
   clockNotices,
   elsewhereWords,
   headline,
+  headlineOfOther,
   linkWords,
   metricState,
   missed,
@@ -78,28 +79,39 @@ t.test('what the service itself said is passed on', async (t) => {
 
 t.test('the headline says why, in the words of the open alerts, the worst first', async (t) => {
   t.equal(sentence(health('OK')), 'All four measurements are within their limits.');
-  t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'CPU usage is high.');
+  const high = { cpu_percent: 85, temperature: 81 };
+  t.equal(sentence(health('WARNING', high), alert('cpu_percent')), 'CPU usage is high.');
   t.equal(
-    sentence(health('CRITICAL'), alert('temperature'), alert('cpu_percent', { severity: 'CRITICAL' })),
+    sentence(health('CRITICAL', high), alert('temperature'), alert('cpu_percent', { severity: 'CRITICAL' })),
     'CPU usage is critically high. Temperature is high.',
   );
   t.equal(sentence(health('WARNING')), 'A measurement has crossed its warning threshold.');
   t.equal(
-    sentence(health('CRITICAL'), alert('memory_percent')),
+    sentence(health('CRITICAL', { memory_percent: 99 }), alert('memory_percent')),
     'A measurement has crossed its critical threshold. Memory usage is high.',
     'its alert comes a few seconds later',
   );
 });
 
 t.test('the headline does not pass over what is unavailable or not settled', async (t) => {
-  t.equal(sentence(health('OK', { temperature: null })), 'Temperature cannot be read. Everything else is within its limits.');
-  t.equal(
-    sentence(health('OK', { temperature: null, disk_percent: null })),
-    'Disk usage and Temperature cannot be read. Everything else is within its limits.',
-  );
-  t.equal(sentence(health('OK'), alert('cpu_percent')), 'Within the limits again, not settled yet: CPU usage.');
-  t.equal(sentence(health('WARNING', { temperature: null }), alert('cpu_percent')), 'CPU usage is high. Temperature cannot be read.');
+  const lost = alert('temperature', { severity: 'ERROR', value: 31, threshold: 30 });
+  t.equal(sentence(health('ERROR', { temperature: null }), lost), 'Temperature cannot be read.');
+  t.equal(sentence(health('ERROR', { temperature: null }), alert('cpu_percent'), lost), 'Temperature cannot be read. CPU usage is high.');
+  t.equal(sentence(health('ERROR'), alert('disk:/media/usb', { severity: 'ERROR' })), 'Disk /media/usb cannot be measured.');
+  t.equal(sentence(health('ERROR')), 'A measurement cannot be taken.', 'its alert has not arrived yet');
+  t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'Within the limits again, not settled yet: CPU usage.');
   t.match(headline(live, health('UNKNOWN'), null, NODE), { status: 'UNKNOWN', sentence: 'Nothing could be measured.' });
+});
+
+t.test('a metric that never had a sensor is not announced as a problem', async (t) => {
+  t.equal(sentence(health('OK', { temperature: null })), 'All measurements are within their limits.');
+});
+
+t.test('the page of a machine that is well is not green while another node is not', async (t) => {
+  const own = headline(live, health('OK'), bookOf([], [], []), NODE);
+  const tile = { node: 'arm', isLocal: false, status: 'CRITICAL', readings: null, ageSeconds: 1, isStale: false } as const;
+  t.match(headlineOfOther(tile, own), { status: 'CRITICAL', sentence: /^arm is CRITICAL\. This machine is OK\./ });
+  t.match(headlineOfOther({ ...tile, status: 'UNKNOWN', isStale: true }, own), { status: 'UNKNOWN', sentence: /^No data from arm\./ });
 });
 
 t.test("alerts of other nodes do not change this machine's status but are mentioned", async (t) => {
@@ -119,7 +131,7 @@ t.test('alerts in words', async (t) => {
   t.equal(alertTitle(alert('fan_speed'), NODE), 'fan speed is high');
   t.equal(alertFigures(alert('cpu_percent')), '84.3 %, threshold 80 %');
   t.equal(alertFigures(alert('fan_speed')), '84.3, threshold 80');
-  t.equal(alertFigures(alert('temperature', { severity: 'ERROR', value: 75, threshold: 30 })), 'silent for 1 min 15 s, allowed 30 s');
+  t.equal(alertFigures(alert('temperature', { severity: 'ERROR', value: 75, threshold: 30 })), 'no data for 1 min 15 s, timeout 30 s');
 });
 
 t.test('a metric is as bad as its open alerts, and unavailable before all', async (t) => {

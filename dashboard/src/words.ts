@@ -1,5 +1,6 @@
 import { type AlertBook, type Elsewhere, type Entry, openAbout } from './alert-book.ts';
 import type { Connection } from './connection.ts';
+import type { Tile } from './fleet.ts';
 import { decimal, duration, limit, plural, timeOfDay } from './format.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
 
@@ -18,6 +19,7 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
   const { metric, severity, threshold, value } = alert;
   if (metric === 'health_status') return `No data from ${node}`;
   const name = metricName(metric);
+  if (metric.startsWith('disk:')) return `${name} ${tense === 'past' ? 'could not' : 'cannot'} be measured`;
   const isPast = tense === 'past';
   if (severity === 'ERROR') return `${name} ${isPast ? 'could not' : 'cannot'} be read`;
   // Fallen below the critical threshold: not yet settled, but "high" would be wrong.
@@ -26,12 +28,13 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
 }
 
 function metricName(metric: string): string {
+  if (metric.startsWith('disk:')) return `Disk ${metric.slice('disk:'.length)}`;
   return isMetric(metric) ? METRIC_WORDS[metric].name : metric.replaceAll('_', ' ');
 }
 
 /** The value against the threshold: for ERROR those are seconds of silence. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
-  if (severity === 'ERROR') return `silent for ${duration(value)}, allowed ${duration(threshold)}`;
+  if (severity === 'ERROR') return `no data for ${duration(value)}, timeout ${duration(threshold)}`;
   const unit = isMetric(metric) ? METRIC_WORDS[metric].unit : '';
   return `${decimal(value)} ${unit}`.trim().concat(`, threshold ${limit(threshold, unit)}`);
 }
@@ -95,25 +98,41 @@ export function missed(link: LinkWords, node: string, lastMs: number | null, now
   };
 }
 
+const SEVERITY_ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING'];
+
 function why(health: HealthStatus, book: AlertBook | null, node: string | null): string {
   const mine = (book?.open ?? []).filter((entry) => entry.node === node);
-  const unread = METRICS.filter((metric) => health[metric] === null);
-  const silent = unread.length > 0 ? `${listed(unread.map((metric) => METRIC_WORDS[metric].name))} cannot be read.` : '';
-  const crossed = mine.filter((entry) => entry.alert.severity !== 'ERROR');
-  if (health.status === 'OK') {
-    const names = crossed.map(({ alert }) => metricName(alert.metric));
-    if (names.length > 0) return `Within the limits again, not settled yet: ${listed([...new Set(names)])}. ${silent}`.trim();
-    return silent === '' ? 'All four measurements are within their limits.' : `${silent} Everything else is within its limits.`;
+  if (health.status === 'OK' || mine.every(({ alert }) => isBack(alert, health))) {
+    const names = [...new Set(mine.map(({ alert }) => metricName(alert.metric)))];
+    if (names.length > 0) return `Within the limits again, not settled yet: ${listed(names)}.`;
+    if (health.status === 'OK') {
+      const measured = METRICS.filter((metric) => health[metric] !== null).length;
+      return `${measured === METRICS.length ? 'All four' : 'All'} measurements are within their limits.`;
+    }
   }
-  const titles = crossed.sort(worstFirst).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
+  const worst = (entry: Entry): number => SEVERITY_ORDER.indexOf(entry.alert.severity);
+  const titles = mine.sort((a, b) => worst(a) - worst(b)).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
   // A status comes at once, its alert a few seconds later.
-  const isToldBy = health.status === 'CRITICAL' ? crossed.some(({ alert }) => alert.severity === 'CRITICAL') : crossed.length > 0;
-  if (!isToldBy) titles.unshift(`A measurement has crossed its ${health.status === 'CRITICAL' ? 'critical' : 'warning'} threshold.`);
-  return [...titles, silent].join(' ').trim();
+  if (!mine.some(({ alert }) => alert.severity === health.status)) titles.unshift(STATUS_WITHOUT_ALERT[health.status] ?? '');
+  return titles.join(' ').trim();
 }
 
-function worstFirst(a: Entry, b: Entry): number {
-  return Number(b.alert.severity === 'CRITICAL') - Number(a.alert.severity === 'CRITICAL');
+const STATUS_WITHOUT_ALERT: Readonly<Partial<Record<Status, string>>> = {
+  WARNING: 'A measurement has crossed its warning threshold.',
+  ERROR: 'A measurement cannot be taken.',
+  CRITICAL: 'A measurement has crossed its critical threshold.',
+};
+
+/** Whether the value of an open alert is below the threshold again. */
+function isBack({ metric, severity, threshold }: Alert, health: HealthStatus): boolean {
+  const reading = isMetric(metric) ? health[metric] : null;
+  return severity !== 'ERROR' && reading !== null && reading < threshold;
+}
+
+/** The headline of this machine where it is well and another node is not. */
+export function headlineOfOther(other: Tile, head: Headline): Headline {
+  const what = other.isStale ? `No data from ${other.node}` : `${other.node} is ${other.status}`;
+  return { status: other.status, sentence: `${what}. This machine is OK. ${head.sentence}` };
 }
 
 /** In a few words; a sentence of its own, since it does not change the status beside which it stands. */

@@ -64,7 +64,11 @@ export function fillAlmost(dataFolder: string, node: string, maxBytes: number): 
     for (let i = 0; i < SAMPLES_A_SEGMENT; i += 1) {
       const readings: Readings = { cpu_percent: around(12), memory_percent: around(40), disk_percent: around(30), temperature: around(45) };
       const timestampMs = beginMs + Math.floor((i * 60_000) / SAMPLES_A_SEGMENT);
-      batch.add(toHealthStatus({ slot: count, monotonicSeconds: 0, timestampMs, readings }, node, THRESHOLDS), timestampMs, i + 1);
+      batch.add(
+        toHealthStatus({ slot: count, monotonicSeconds: 0, timestampMs, readings, disks: [] }, node, THRESHOLDS, []),
+        timestampMs,
+        i + 1,
+      );
       count += 1;
     }
     nowMs = Math.max(nowMs, beginMs + 60_000);

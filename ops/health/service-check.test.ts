@@ -38,7 +38,8 @@ t.test('the age of the last sample', async (t) => {
   t.match(judgeAnswer(aged(null, 11), 0, 10), { status: 'CRITICAL' });
   t.match(judgeAnswer(status({ nodes: [] }), 0, 10), { status: 'CRITICAL' }, 'another node is not this one');
   t.match(judgeAnswer(aged(0.4), 3.5, 10), { status: 'WARNING', message: 'it took 3.5 s to answer' });
-  t.match(judgeAnswer(status({ status: 'UNKNOWN' }), 0, 10), { status: 'WARNING' });
+  t.match(judgeAnswer(status({ status: 'UNKNOWN' }), 0, 10), { status: 'OK' }, 'another node that is not known');
+  t.match(judgeAnswer(status({ nodes: [{ ...local, status: 'UNKNOWN' }] }), 0, 10), { status: 'WARNING' });
 });
 
 t.test('no answer', async (t) => {
@@ -68,10 +69,10 @@ t.test('open alerts are named', async (t) => {
   t.match(judgeAlerts(open(0, 0, 0), []), { status: 'OK' });
   t.match(judgeAlerts(open(1, 0, 3), [{ ...alert, severity: 'WARNING' }, alert]), {
     status: 'CRITICAL',
-    message: '1 critical open, such as ns/robot1 cpu_percent 97.25 (95 allowed)',
+    message: '1 CRITICAL, 3 WARNING open, such as ns/robot1 cpu_percent 97.25 (95 allowed)',
   });
-  t.match(judgeAlerts(open(0, 1, 0), null), { status: 'WARNING', message: '1 open' });
-  t.match(judgeAlerts(open(0, 0, 2), [alert]), { status: 'WARNING', message: '2 open' });
+  t.match(judgeAlerts(open(0, 1, 0), null), { status: 'CRITICAL', message: '1 ERROR open' });
+  t.match(judgeAlerts(open(0, 0, 2), [alert]), { status: 'WARNING', message: '2 WARNING open' });
 });
 
 t.test('storage', async (t) => {

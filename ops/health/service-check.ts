@@ -1,4 +1,4 @@
-import { type Alert, nodeOfAlertId, type Severity } from '../../src/core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import type { Check } from './check.ts';
 import type { Counters } from './memory.ts';
@@ -60,7 +60,7 @@ export function judgeAnswer(status: StatusDocument, seconds: number, maxAgeSecon
       'see what burdens this machine: top, iotop',
       measured,
     );
-  if (status.status === 'UNKNOWN')
+  if (local?.status === 'UNKNOWN')
     return finding('service', 'WARNING', 'nothing can be measured', 'edge-health sensors, and collectors in /status', measured);
   return fine('service', `answers in ${milliseconds} ms, last sample ${age.toFixed(1)} s old`, measured);
 }
@@ -77,9 +77,11 @@ export function judgeAlerts({ open_alerts }: StatusDocument, open: readonly Aler
   const { CRITICAL, ERROR, WARNING } = open_alerts;
   const measured = { critical: CRITICAL, error: ERROR, warning: WARNING };
   const remedy = 'see /alerts or the dashboard';
-  if (CRITICAL > 0) return finding('alerts', 'CRITICAL', `${CRITICAL} critical open${named(open, ['CRITICAL'])}`, remedy, measured);
-  if (ERROR + WARNING === 0) return fine('alerts', 'none open', measured);
-  return finding('alerts', 'WARNING', `${ERROR + WARNING} open${named(open, ['ERROR', 'WARNING'])}`, remedy, measured);
+  const worst = SEVERITIES.findLast((severity) => open_alerts[severity] > 0);
+  if (!worst) return fine('alerts', 'none open', measured);
+  const counts = SEVERITIES.filter((severity) => open_alerts[severity] > 0).map((severity) => `${open_alerts[severity]} ${severity}`);
+  const status = worst === 'WARNING' ? 'WARNING' : 'CRITICAL';
+  return finding('alerts', status, `${counts.toReversed().join(', ')} open${named(open, [worst])}`, remedy, measured);
 }
 
 export function judgeStorage({ storage, started }: StatusDocument, counters: Counters): Verdict {

@@ -1,5 +1,6 @@
-import type { Alert, Severity } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId, type Severity } from '../core/alert.ts';
 import { currentStatus, type HealthStatus } from '../core/health-status.ts';
+import { healthStatusOf } from '../core/thresholds.ts';
 
 interface LiveNode {
   readonly status: HealthStatus;
@@ -25,7 +26,8 @@ export class Live {
   readonly #silent = new Set<string>();
   /** Nodes of which anything is stored, or was heard. */
   readonly #known = new Set<string>();
-  readonly #open = new Map<string, Alert>();
+  /** Open alerts by node and id. */
+  readonly #open = new Map<string, Map<string, Alert>>();
 
   know(names: Iterable<string>): void {
     for (const name of names) this.#known.add(name);
@@ -70,8 +72,12 @@ export class Live {
   }
 
   setAlert(alert: Alert): void {
-    if (alert.resolved) this.#open.delete(alert.alert_id);
-    else this.#open.set(alert.alert_id, alert);
+    const node = nodeOfAlertId(alert.alert_id);
+    const open = this.#open.get(node) ?? new Map<string, Alert>();
+    if (alert.resolved) open.delete(alert.alert_id);
+    else open.set(alert.alert_id, alert);
+    if (open.size > 0) this.#open.set(node, open);
+    else this.#open.delete(node);
   }
 
   /** Nodes that are there: heard since the start and not forgotten, or expected. */
@@ -84,16 +90,18 @@ export class Live {
     const silent = this.#silent.has(name);
     if (!live) return { status: null, ageSeconds: null, periodSeconds: null, silent };
     const ageSeconds = nowSeconds - live.receivedSeconds;
-    return { status: currentStatus(live.status, ageSeconds, live.periodSeconds), ageSeconds, periodSeconds: live.periodSeconds, silent };
+    const current = currentStatus(live.status, ageSeconds, live.periodSeconds);
+    const status = healthStatusOf([current.status], this.#open.get(name)?.values() ?? []);
+    return { status: { ...current, status }, ageSeconds, periodSeconds: live.periodSeconds, silent };
   }
 
   openAlerts(): Alert[] {
-    return [...this.#open.values()];
+    return [...this.#open.values()].flatMap((open) => [...open.values()]);
   }
 
   openBySeverity(): Record<Severity, number> {
     const counts: Record<Severity, number> = { WARNING: 0, ERROR: 0, CRITICAL: 0 };
-    for (const alert of this.#open.values()) counts[alert.severity] += 1;
+    for (const { severity } of this.openAlerts()) counts[severity] += 1;
     return counts;
   }
 }

@@ -4,9 +4,10 @@ import type { JudgingRules } from '../core/threshold-monitor.ts';
 
 /** How this machine's own samples are judged. `nodeName`: as health statuses and alert ids carry it. */
 export function judgingRules(config: Config, nodeName: string): JudgingRules {
-  const { thresholds, alerts } = config;
+  const { alerts, disk, thresholds } = config;
   return {
     nodeName,
+    diskPaths: disk.paths,
     thresholds: {
       cpu_percent: thresholds.cpu,
       memory_percent: thresholds.memory,

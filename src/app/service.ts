@@ -70,6 +70,7 @@ const FIRST_SAMPLE_SECONDS = 0.25;
  */
 export class Service {
   readonly #options: ServiceOptions;
+  readonly #disk: DiskSource;
   readonly #temperature: TemperatureSource;
   readonly #sampler: Sampler;
   readonly #store: Store;
@@ -101,12 +102,14 @@ export class Service {
     this.#rules = judgingRules(config, localNode);
     this.#judge = new Judge(this.#rules);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
-    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), new DiskSource(config.disk.paths), this.#temperature];
+    this.#disk = new DiskSource(config.disk.paths, now);
+    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), this.#disk, this.#temperature];
     this.#sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
       clocks,
       1 / config.publish_frequency,
       (sample) => this.#onSample(sample),
+      () => this.#disk.readings(),
     );
     this.#store = new Store({
       dataPath: options.dataPath,
@@ -127,6 +130,7 @@ export class Service {
       rate: this.#rate,
       sampler: this.#sampler,
       temperature: this.#temperature,
+      disk: this.#disk,
       power: new PowerSource(sysRoot, now),
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,
@@ -269,13 +273,13 @@ export class Service {
 
   #onSample(sample: Sample): void {
     this.#clockCheck.check();
-    const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds);
+    const changes = this.#judge.judge(sample);
+    const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds, this.#judge.openAlerts());
     const line = JSON.stringify(status);
     this.#store.recordHealth(status, line, sample.timestampMs);
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
     this.#rate.count(sample.monotonicSeconds);
     for (const publisher of this.#publishers) publisher.publishHealth(status, line);
-    const changes = this.#judge.judge(sample);
     if (changes.length > 0) this.#publishAlerts(changes);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#onFirstSample();

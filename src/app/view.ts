@@ -1,3 +1,4 @@
+import type { DiskSource } from '../collect/disk.ts';
 import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
@@ -7,7 +8,7 @@ import { type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { Summary } from '../core/supervision.ts';
-import type { Thresholds } from '../core/thresholds.ts';
+import { type Thresholds, worstStatus } from '../core/thresholds.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ServiceView } from '../http/view.ts';
@@ -24,6 +25,7 @@ export interface ViewOptions {
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
+  readonly disk: DiskSource;
   readonly power: PowerSource;
   readonly live: Live;
   readonly rate: RateMeter;
@@ -129,13 +131,14 @@ export class View implements ServiceView {
     const events = await store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []); // storage.error tells why.
     const choice = temperature.choice;
     const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+    const nodes = this.nodes();
     return {
-      status: this.current(this.localNode)?.status ?? 'UNKNOWN',
+      status: worstStatus(nodes.map((name) => live.node(name, now).status?.status ?? 'UNKNOWN')),
       version,
       started: isoUtc(this.#startedMs),
       uptime_seconds: round(now - this.#startedSeconds),
       host: this.#inventory,
-      nodes: this.nodes().map((name) => {
+      nodes: nodes.map((name) => {
         const { status, ageSeconds, periodSeconds, silent } = live.node(name, now);
         const local = name === this.localNode;
         return {
@@ -161,6 +164,7 @@ export class View implements ServiceView {
         age_seconds: state.age_seconds === null ? null : round(state.age_seconds),
         duration_seconds: Math.round(state.duration_seconds * 1e6) / 1e6,
       })),
+      disks: this.#options.disk.readings(),
       temperature_sensor: choice && {
         sensor: choice.chosen?.id ?? null,
         path: choice.chosen?.path ?? null,

@@ -11,4 +11,4 @@ export const EXIT = {
 } as const;
 
 /** What `status` exits with, as monitoring plugins do. */
-export const STATUS_EXIT = { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 } as const;
+export const STATUS_EXIT = { OK: 0, WARNING: 1, ERROR: 2, CRITICAL: 2, UNKNOWN: 3 } as const;

@@ -17,7 +17,7 @@ export const status: Command = {
   --config FILE   configuration to take port and token from
   --json          the answers of /status, /health and /alerts as one JSON document
 
-Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
+Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
   options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
   positionals: 0,
   run: async ({ options }) => {

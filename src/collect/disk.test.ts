@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { type Blocks, DiskSource, diskPercent, type Statfs } from './disk.ts';
-import { Probe } from './probe.ts';
+
+const now = (): number => performance.now() / 1000;
 
 function ask(source: DiskSource): Promise<{ problem: string | null; value: number }> {
   return new Promise((resolve) => source.read((error, value) => resolve({ problem: error?.message ?? null, value })));
@@ -52,7 +53,7 @@ t.test('the same as df shows, which rounds up to a whole percent', async (t) => 
     for (let attempt = 0; attempt < 5 && Math.ceil(value) !== shown; attempt += 1) {
       const df = execFileSync('df', ['--output=pcent', path], { encoding: 'utf8' });
       shown = Number(/(\d+)%/.exec(df)?.[1]);
-      value = (await ask(new DiskSource([path]))).value;
+      value = (await ask(new DiskSource([path], now))).value;
     }
     t.equal(Math.ceil(value), shown, `${path}: ${value} %`);
   }
@@ -66,71 +67,86 @@ t.test('the fullest path counts, wherever it stands', async (t) => {
     ['/boot', '/', '/data'],
   ]) {
     const asked: string[] = [];
-    t.same(await ask(new DiskSource(paths, statfsOf(known, asked))), { problem: null, value: 90 });
-    t.same(asked, paths, 'each is asked once');
+    t.same(await ask(new DiskSource(paths, now, statfsOf(known, asked))), { problem: null, value: 90 });
+    t.same(asked.sort(), paths.toSorted(), 'each is asked once');
   }
-  t.same(await ask(new DiskSource(['/boot'], statfsOf(known))), { problem: null, value: 10 });
+  t.same(await ask(new DiskSource(['/boot'], now, statfsOf(known))), { problem: null, value: 10 });
 });
 
 t.test('an empty file system is 0 %, which is a value', async (t) => {
-  t.same(await ask(new DiskSource(['/new'], statfsOf({ '/new': percentUsed(0) }))), { problem: null, value: 0 });
+  t.same(await ask(new DiskSource(['/new'], now, statfsOf({ '/new': percentUsed(0) }))), { problem: null, value: 0 });
 });
 
-t.test('one path that cannot be read makes the metric unavailable, and is named', async (t) => {
-  const source = new DiskSource(['/', '/gone', '/data'], statfsOf({ '/': percentUsed(40), '/data': percentUsed(90) }));
-  const { problem } = await ask(source);
-  t.match(problem, /^\/gone: ENOENT/);
+t.test('a path that cannot be read is named with its reason, and the fullest of the others counts', async (t) => {
+  const missing = `${temporaryFolder(t)}/not-there`;
+  const known = { '/': percentUsed(40), '/odd': { blocks: 0, bfree: 0, bavail: 0 }, '/data': percentUsed(90) };
+  const source = new DiskSource(['/', missing, '/odd', '/data'], now, statfsOf(known));
+  t.same(await ask(source), { problem: null, value: 90 });
+  t.match(source.readings(), [
+    { path: '/', percent: 40, problem: null },
+    { path: '/odd', percent: null, problem: /^0 blocks/ },
+    { path: '/data', percent: 90, problem: null },
+    { path: missing, percent: null, problem: /^ENOENT/ },
+  ]);
+  const real = new DiskSource(['/', missing], now);
+  t.equal((await ask(real)).problem, null);
+  t.match(real.readings()[1], { path: missing, percent: null, problem: /^ENOENT/ });
 });
 
-t.test('a path with impossible numbers is named too', async (t) => {
-  const source = new DiskSource(['/', '/odd'], statfsOf({ '/': percentUsed(40), '/odd': { blocks: 0, bfree: 0, bavail: 0 } }));
-  t.match((await ask(source)).problem, /^\/odd: 0 blocks/);
+t.test('where no path can be read the metric is unavailable, and each is named', async (t) => {
+  const source = new DiskSource(['/gone', '/odd'], now, statfsOf({ '/odd': { blocks: 0, bfree: 0, bavail: 0 } }));
+  t.match((await ask(source)).problem, /^\/odd: 0 blocks.*; \/gone: ENOENT/);
 });
 
-t.test('a real path that does not exist is named with its error', async (t) => {
-  const path = `${temporaryFolder(t)}/not-there`;
-  const { problem } = await ask(new DiskSource(['/', path]));
-  t.ok(problem?.startsWith(`${path}: ENOENT`), problem ?? 'no problem');
-});
-
-t.test('a mount that hangs makes the metric unavailable, is not asked again meanwhile, and comes back', async (t) => {
+t.test('a mount that hangs costs its own reading alone, is not asked again meanwhile, and comes back', async (t) => {
   let nowSeconds = 100;
   const held: (() => void)[] = [];
   const hanging: Statfs = (path, callback) => {
     if (path === '/nfs') held.push(() => callback(null, percentUsed(70)));
     else callback(null, percentUsed(40));
   };
-  const source = new DiskSource(['/', '/nfs', '/data'], hanging, (_path, callback) => callback(false));
-  const probe = new Probe(source, () => nowSeconds);
-  let settled = 0;
-  t.equal(
-    probe.start(() => {
-      settled += 1;
-    }),
-    true,
+  const source = new DiskSource(
+    ['/', '/nfs', '/data'],
+    () => nowSeconds,
+    hanging,
+    (_path, callback) => callback(false),
   );
+  t.same(await ask(source), { problem: null, value: 40 }, 'the others are not kept waiting');
   nowSeconds += 1;
-  t.equal(probe.reading(nowSeconds), null);
-  t.match(probe.state(nowSeconds).problem, /no answer for 1\.0 s/);
-  t.equal(
-    probe.start(() => t.fail('nothing was started')),
-    false,
-  );
-  t.equal(held.length, 1, 'one thread is held, not one a slot');
+  t.same(await ask(source), { problem: null, value: 40 });
+  t.match(source.readings()[1], { path: '/nfs', percent: null, problem: 'no response for 1.0 s' });
+  t.equal(held.length, 1, 'one thread is held, not one per sample');
   held[0]?.();
-  t.equal(settled, 1);
-  t.equal(probe.reading(nowSeconds), 70);
+  t.match(source.readings()[1], { percent: 70, problem: null });
+  const again = ask(source);
+  held[1]?.();
+  t.same(await again, { problem: null, value: 70 });
+});
+
+t.test('however many mounts hang, the pool has threads left, and / is measured', async (t) => {
+  const asked: string[] = [];
+  const hanging: Statfs = (path, callback) => {
+    asked.push(path);
+    if (path === '/') callback(null, percentUsed(40));
+  };
+  const mounts = ['/nfs1', '/nfs2', '/nfs3', '/nfs4', '/nfs5'];
+  const source = new DiskSource([...mounts, '/'], now, hanging, (_path, callback) => callback(false));
+  t.same(await ask(source), { problem: null, value: 40 });
+  t.same(asked, ['/', '/nfs1', '/nfs2', '/nfs3', '/nfs4']);
+  t.equal(source.readings().at(-1)?.problem, 'not read: other paths do not respond');
 });
 
 t.test('a path that the unit hides is unavailable, not the empty file system laid over it', async (t) => {
   const folder = temporaryFolder(t);
   const hidden = join(folder, 'home');
   mkdirSync(hidden, { mode: 0 });
-  const { problem } = await ask(new DiskSource([folder, hidden]));
+  const homes = new DiskSource([folder, hidden], now);
+  const { problem } = await ask(homes);
   chmodSync(hidden, 0o700); // Else only root could remove it.
-  t.match(problem, `${hidden} is hidden from the service (ProtectHome=`);
+  t.equal(problem, null);
+  t.match(homes.readings()[1], { path: hidden, percent: null, problem: /^hidden from the service \(ProtectHome=/ });
   let looks = 0;
-  const source = new DiskSource([folder], statfsOf({ [folder]: percentUsed(40) }), (_path, callback) => {
+  const source = new DiskSource([folder], now, statfsOf({ [folder]: percentUsed(40) }), (_path, callback) => {
     looks += 1;
     callback(false);
   });

@@ -1,4 +1,7 @@
 import { stat, statfs } from 'node:fs';
+import type { DiskReading } from '../core/health-status.ts';
+import { toHundredths } from '../core/metrics.ts';
+import { DEADLINE_SECONDS } from './probe.ts';
 import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
 
 /** What of statfs(2) is needed, in blocks. */
@@ -30,54 +33,118 @@ const isHidden: IsHidden = (path, callback) => {
 /** Called with the numbers of one path or an error; tests pass one that hangs. */
 export type Statfs = (path: string, callback: (error: NodeJS.ErrnoException | null, blocks: Blocks) => void) => void;
 
+/** A path that takes longer is left to answer when it can; the others are not kept waiting. */
+const SLOW_SECONDS = DEADLINE_SECONDS / 2;
 /**
- * The fullest of the configured paths. They are asked one after the other, so that a mount that hangs (a network share whose
- * server is gone) holds one thread of the pool and nothing else. When one cannot be read the metric is
- * unavailable, since the fullest is not known.
+ * Of the eight threads of Node's pool (bin/edge-health) this many may be held by mounts that hang, such as a network share
+ * whose server is gone. The shortest paths are asked first, so that / does not wait for them.
  */
+const MAX_ASKED = 4;
+
+interface DiskPath {
+  readonly path: string;
+  percent: number;
+  /** When it was last read, monotonic seconds. */
+  readSeconds: number;
+  problem: string | null;
+  /** When it was asked; null: it has answered. */
+  askedSeconds: number | null;
+  /** It was found to be what it seems. What is laid over a path is there from the start. */
+  isKnown: boolean;
+}
+
+/** The fullest of the configured paths that can be measured. A path that cannot, or hangs, costs only its own reading. */
 export class DiskSource implements Source {
   readonly metric = 'disk_percent';
-  readonly #paths: readonly string[];
+  readonly #paths: readonly DiskPath[];
+  readonly #nowSeconds: () => number;
   readonly #statfs: Statfs;
   readonly #isHidden: IsHidden;
-  /** Paths that were found to be what they seem. What is laid over a path is there from the start. */
-  readonly #seen = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
 
-  constructor(paths: readonly string[], ask: Statfs = statfs, look: IsHidden = isHidden) {
-    this.#paths = paths;
+  constructor(paths: readonly string[], nowSeconds: () => number, ask: Statfs = statfs, look: IsHidden = isHidden) {
+    this.#paths = paths
+      .map((path) => ({ path, percent: 0, readSeconds: -Infinity, problem: 'not read yet', askedSeconds: null, isKnown: false }))
+      .sort((a, b) => a.path.length - b.path.length);
+    this.#nowSeconds = nowSeconds;
     this.#statfs = ask;
     this.#isHidden = look;
   }
 
+  /** Each path as it is now. */
+  readings(): DiskReading[] {
+    const now = this.#nowSeconds();
+    return this.#paths.map(({ path, percent, problem, askedSeconds, readSeconds }) => {
+      const waiting = askedSeconds === null ? 0 : now - askedSeconds;
+      if (waiting > SLOW_SECONDS) return { path, percent: null, problem: `no response for ${waiting.toFixed(1)} s` };
+      if (problem !== null) return { path, percent: null, problem };
+      return { path, percent: now - readSeconds > DEADLINE_SECONDS ? null : percent, problem: null };
+    });
+  }
+
   read(callback: ReadCallback): void {
-    this.#ask(0, -1, callback);
+    const waiting = this.#paths.filter(({ askedSeconds }) => askedSeconds === null);
+    let asked = this.#paths.length - waiting.length;
+    let open = waiting.length;
+    const finish = (): void => {
+      if (this.#timer) clearTimeout(this.#timer);
+      this.#timer = null;
+      open = -1;
+      for (const path of waiting) path.problem = 'not read: other paths do not respond';
+      const readings = this.readings();
+      const percents = readings.flatMap(({ percent }) => percent ?? []);
+      if (percents.length > 0) callback(null, Math.max(...percents));
+      else callback(new Error(readings.map(({ path, problem }) => `${path}: ${problem}`).join('; ')), 0);
+    };
+    const askNext = (): void => {
+      while (asked < MAX_ASKED) {
+        const path = waiting.shift();
+        if (!path) return;
+        asked += 1;
+        this.#ask(path, () => {
+          asked -= 1;
+          open -= 1;
+          if (open === 0) finish();
+          else if (open > 0) askNext();
+        });
+      }
+    };
+    if (open === 0) {
+      finish();
+      return;
+    }
+    this.#timer = setTimeout(finish, SLOW_SECONDS * 1000);
+    askNext();
   }
 
   close(): void {
-    // Nothing is held open between reads.
+    if (this.#timer) clearTimeout(this.#timer);
   }
 
-  #ask(index: number, fullest: number, callback: ReadCallback): void {
-    const path = this.#paths[index];
-    if (path === undefined) {
-      callback(null, fullest);
-      return;
-    }
-    this.#statfs(path, (error, blocks) => {
-      if (error) return callback(new Error(`${path}: ${error.message}`), 0);
+  #ask(disk: DiskPath, done: () => void): void {
+    disk.askedSeconds = this.#nowSeconds();
+    const answer = (problem: string | null, percent = 0): void => {
+      const now = this.#nowSeconds();
+      disk.askedSeconds = null;
+      disk.problem = problem;
+      if (problem === null) {
+        disk.percent = toHundredths(percent);
+        disk.readSeconds = now;
+      }
+      done();
+    };
+    this.#statfs(disk.path, (error, blocks) => {
+      if (error) return answer(error.message);
       let percent: number;
       try {
         percent = diskPercent(blocks);
       } catch (problem) {
-        return callback(new Error(`${path}: ${(problem as Error).message}`), 0);
+        return answer((problem as Error).message);
       }
-      const goOn = (): void => this.#ask(index + 1, Math.max(fullest, percent), callback);
-      if (this.#seen.has(path)) return goOn();
-      this.#isHidden(path, (hidden) => {
-        if (hidden)
-          return callback(new Error(`${path} is hidden from the service (ProtectHome= of its unit); docs/appliance.md has the drop-in`), 0);
-        this.#seen.add(path);
-        goOn();
+      if (disk.isKnown) return answer(null, percent);
+      this.#isHidden(disk.path, (hidden) => {
+        disk.isKnown = !hidden;
+        answer(hidden ? 'hidden from the service (ProtectHome= of its unit); docs/appliance.md has the drop-in' : null, percent);
       });
     });
   }

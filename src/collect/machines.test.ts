@@ -30,7 +30,7 @@ class Collector {
   constructor(procRoot: string, sysRoot: string, diskPath: string, periodSeconds: number) {
     const now = (): number => clocks.monotonicSeconds();
     this.temperature = new TemperatureSource(sysRoot, null, now, () => {});
-    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), new DiskSource([diskPath]), this.temperature];
+    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), new DiskSource([diskPath], now), this.temperature];
     this.sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
       clocks,

@@ -502,7 +502,7 @@ t.test('1000 Hz on the real clocks: every slot is taken or missed, on the grid, 
   const { sysRoot } = materialiseFixture(t, 'pi4');
   const temperature = new TemperatureSource(sysRoot, null, now, () => {});
   await temperature.search();
-  const sources = [new CpuSource('/proc', now), new MemorySource('/proc'), new DiskSource(['/']), temperature];
+  const sources = [new CpuSource('/proc', now), new MemorySource('/proc'), new DiskSource(['/'], now), temperature];
   const samples: Sample[] = [];
   let counts: SamplerCounts = { taken: 0, missed: 0 };
   const sampler = new Sampler(

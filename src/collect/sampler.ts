@@ -1,5 +1,5 @@
 import { type Grid, planGrid, slotStartSeconds } from '../core/grid.ts';
-import type { Sample } from '../core/health-status.ts';
+import type { DiskReading, Sample } from '../core/health-status.ts';
 import type { Metric, Reading } from '../core/metrics.ts';
 import type { Clocks } from '../core/time.ts';
 import { DEADLINE_SECONDS, type Probe, type ProbeState } from './probe.ts';
@@ -22,6 +22,7 @@ export class Sampler {
   readonly #clocks: Clocks;
   readonly #periodSeconds: number;
   readonly #onSample: (sample: Sample) => void;
+  readonly #readDisks: () => readonly DiskReading[];
   readonly #sleeper = new Int32Array(new SharedArrayBuffer(4));
   #grid: Grid | null = null;
   #nextSlot = 0;
@@ -33,11 +34,18 @@ export class Sampler {
   #taken = 0;
   #missed = 0;
 
-  constructor(probes: readonly Probe[], clocks: Clocks, periodSeconds: number, onSample: (sample: Sample) => void) {
+  constructor(
+    probes: readonly Probe[],
+    clocks: Clocks,
+    periodSeconds: number,
+    onSample: (sample: Sample) => void,
+    readDisks: () => readonly DiskReading[] = () => [],
+  ) {
     this.#probes = probes;
     this.#clocks = clocks;
     this.#periodSeconds = periodSeconds;
     this.#onSample = onSample;
+    this.#readDisks = readDisks;
   }
 
   /** `firstInSeconds`: when slot 0 begins, from now; readings that need a pair take their first half at once. */
@@ -131,6 +139,7 @@ export class Sampler {
     const now = Math.min(this.#clocks.monotonicSeconds(), open.monotonicSeconds + DEADLINE_SECONDS);
     const readings: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
     for (const probe of this.#probes) readings[probe.metric] = probe.reading(now);
-    this.#onSample({ slot: open.slot, monotonicSeconds: open.monotonicSeconds, timestampMs: open.timestampMs, readings });
+    const { slot, monotonicSeconds, timestampMs } = open;
+    this.#onSample({ slot, monotonicSeconds, timestampMs, readings, disks: this.#readDisks() });
   }
 }

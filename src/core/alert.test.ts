@@ -1,5 +1,5 @@
 import t from 'tap';
-import { alertId, nodeOfAlertId, SEVERITIES } from './alert.ts';
+import { alertId, diskMetric, nodeOfAlertId, SEVERITIES } from './alert.ts';
 
 t.test('the severities are those of the specification', async (t) => {
   t.same([...SEVERITIES].sort(), ['CRITICAL', 'ERROR', 'WARNING']);
@@ -11,7 +11,8 @@ t.test('an alert id names the node, the metric and a unique id, in this order', 
 
 t.test('the node can be read back from an alert id, a name with a namespace too', async (t) => {
   for (const node of ['health_monitor', '/robot_1/health_monitor', 'fleet/robot_1/health_monitor']) {
-    t.equal(nodeOfAlertId(alertId(node, 'temperature', '01J')), node);
+    for (const metric of ['temperature', diskMetric('/'), diskMetric('/media/usb')])
+      t.equal(nodeOfAlertId(alertId(node, metric, '01J')), node, metric);
   }
 });
 

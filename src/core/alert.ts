@@ -12,12 +12,23 @@ export interface Alert {
   readonly resolved: boolean;
 }
 
+/** Metric of the ERROR about a disk path that cannot be measured: `disk:` and the path. */
+export function diskMetric(path: string): string {
+  return `disk:${path}`;
+}
+
+/** Whether an alert is about a metric; those of disk paths are about `disk_percent`. */
+export function isAbout(alert: Pick<Alert, 'metric'>, metric: string): boolean {
+  return alert.metric === metric || (metric === 'disk_percent' && alert.metric.startsWith('disk:'));
+}
+
 /** `<node_name>/<metric>/<sortable unique id>`, so that a subscriber to /alerts can tell nodes apart. */
 export function alertId(nodeName: string, metric: string, uniqueId: string): string {
   return `${nodeName}/${metric}/${uniqueId}`;
 }
 
-/** The node's name of an alert id; names may hold slashes (ROS namespaces), so the last two parts are taken off. */
+/** The node's name of an alert id. It may hold slashes (ROS namespaces), and so may the metric of a disk path. */
 export function nodeOfAlertId(id: string): string {
-  return id.split('/').slice(0, -2).join('/');
+  const disk = id.indexOf('/disk:');
+  return disk < 0 ? id.split('/').slice(0, -2).join('/') : id.slice(0, disk);
 }

@@ -12,21 +12,20 @@ interface Transition {
   readonly when: Condition;
   readonly after: 'raise' | 'clear';
   readonly to: Level;
-  /** The threshold that was crossed, which the alert names. */
-  readonly crossed: keyof Threshold;
 }
 
 /**
- * Every transition there is, tried in this order, at most one a sample: a jump to 100 % is raised as WARNING and is
- * CRITICAL at the next sample, so that every subscriber sees the same story. What is not listed stays as it is; in
- * particular every value inside a hysteresis band.
+ * Every transition there is; the first that is due is taken, at most one per sample. CRITICAL comes first: a value that has
+ * been at or above both thresholds for long enough is not published as WARNING on its way. What is not listed stays as it
+ * is; in particular every value inside a hysteresis band.
  */
 export const TRANSITIONS: readonly Transition[] = [
-  { from: 'none', when: 'atWarning', after: 'raise', to: 'WARNING', crossed: 'warning' },
-  { from: 'WARNING', when: 'atCritical', after: 'raise', to: 'CRITICAL', crossed: 'critical' },
-  { from: 'WARNING', when: 'belowWarning', after: 'clear', to: 'none', crossed: 'warning' },
-  { from: 'CRITICAL', when: 'belowWarning', after: 'clear', to: 'none', crossed: 'warning' },
-  { from: 'CRITICAL', when: 'belowCritical', after: 'clear', to: 'WARNING', crossed: 'critical' },
+  { from: 'none', when: 'atCritical', after: 'raise', to: 'CRITICAL' },
+  { from: 'none', when: 'atWarning', after: 'raise', to: 'WARNING' },
+  { from: 'WARNING', when: 'atCritical', after: 'raise', to: 'CRITICAL' },
+  { from: 'WARNING', when: 'belowWarning', after: 'clear', to: 'none' },
+  { from: 'CRITICAL', when: 'belowWarning', after: 'clear', to: 'none' },
+  { from: 'CRITICAL', when: 'belowCritical', after: 'clear', to: 'WARNING' },
 ];
 
 export interface AlertTiming {

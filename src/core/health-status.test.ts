@@ -1,5 +1,7 @@
 import t from 'tap';
+import type { Severity } from './alert.ts';
 import { currentStatus, type Sample, toHealthStatus } from './health-status.ts';
+import type { Readings } from './metrics.ts';
 import type { Thresholds } from './thresholds.ts';
 
 const limits = { warning: 80, critical: 90 };
@@ -9,10 +11,11 @@ const sample: Sample = {
   monotonicSeconds: 1234.5,
   timestampMs: Date.UTC(2026, 2, 4, 5, 6, 7, 89),
   readings: { cpu_percent: 12.34, memory_percent: 45, disk_percent: 0, temperature: null },
+  disks: [],
 };
 
 t.test('a health status has exactly the seven fields of the specification, in its order', async (t) => {
-  const status = toHealthStatus(sample, 'health_monitor', thresholds);
+  const status = toHealthStatus(sample, 'health_monitor', thresholds, []);
   t.same(Object.keys(status), ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp']);
   t.strictSame(status, {
     cpu_percent: 12.34,
@@ -25,13 +28,24 @@ t.test('a health status has exactly the seven fields of the specification, in it
   });
 });
 
-t.test('its status is the worst of the metrics', async (t) => {
-  const hot = { ...sample, readings: { ...sample.readings, temperature: 90 } };
-  t.equal(toHealthStatus(hot, 'n', thresholds).status, 'CRITICAL');
+t.test('its status is the worst of the metrics and of the open alerts', async (t) => {
+  const statusOf = (readings: Partial<Readings>, ...severities: Severity[]): string =>
+    toHealthStatus(
+      { ...sample, readings: { ...sample.readings, ...readings } },
+      'n',
+      thresholds,
+      severities.map((severity) => ({ severity })),
+    ).status;
+  t.equal(statusOf({}), 'OK');
+  t.equal(statusOf({ temperature: 90 }), 'CRITICAL');
+  t.equal(statusOf({ cpu_percent: 85, temperature: 10 }), 'WARNING');
+  t.equal(statusOf({}, 'WARNING'), 'WARNING', 'within the limits again, and not resolved yet');
+  t.equal(statusOf({ cpu_percent: 85 }, 'ERROR'), 'ERROR');
+  t.equal(statusOf({}, 'CRITICAL', 'ERROR'), 'CRITICAL', 'hot when its sensor was lost');
 });
 
 t.test('a status is shown as published up to three periods, and as UNKNOWN after', async (t) => {
-  const last = toHealthStatus(sample, 'n', thresholds);
+  const last = toHealthStatus(sample, 'n', thresholds, []);
   t.equal(currentStatus(last, 0, 1).status, 'OK');
   t.equal(currentStatus(last, 3, 1).status, 'OK');
   t.equal(currentStatus(last, 3.001, 1).status, 'UNKNOWN');
@@ -39,7 +53,7 @@ t.test('a status is shown as published up to three periods, and as UNKNOWN after
 });
 
 t.test('a status that has become UNKNOWN still tells the last readings and when they were taken', async (t) => {
-  const last = toHealthStatus(sample, 'n', thresholds);
+  const last = toHealthStatus(sample, 'n', thresholds, []);
   t.strictSame(currentStatus(last, 60, 1), { ...last, status: 'UNKNOWN' });
   t.equal(last.status, 'OK', 'what was published is not changed');
 });

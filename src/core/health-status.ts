@@ -1,5 +1,6 @@
-import type { Reading, Readings } from './metrics.ts';
-import { type Status, statusOfReadings, type Thresholds } from './thresholds.ts';
+import type { Severity } from './alert.ts';
+import { METRICS, type Reading, type Readings } from './metrics.ts';
+import { healthStatusOf, type Status, statusOfReading, type Thresholds } from './thresholds.ts';
 import { isoUtc } from './time.ts';
 
 /** What goes out once a period, field for field as the specification's table 2.1. Unavailable metrics are null. */
@@ -13,6 +14,15 @@ export interface HealthStatus {
   readonly timestamp: string;
 }
 
+/** One of the configured disk paths. */
+export interface DiskReading {
+  readonly path: string;
+  /** Used, in percent; null: unavailable. */
+  readonly percent: Reading;
+  /** Why it is unavailable; null: it is not. */
+  readonly problem: string | null;
+}
+
 /** One slot of the grid, measured. */
 export interface Sample {
   /** Number of the slot on the grid; the difference to the sample before tells how many were missed. */
@@ -22,17 +32,27 @@ export interface Sample {
   /** Wall clock at the slot's start, milliseconds since the epoch. */
   readonly timestampMs: number;
   readonly readings: Readings;
+  /** The paths of which `disk_percent` is the fullest. */
+  readonly disks: readonly DiskReading[];
 }
 
-/** Judges a sample on its own; alert episodes, which remember, are the threshold monitor's. */
-export function toHealthStatus(sample: Sample, nodeName: string, thresholds: Thresholds): HealthStatus {
+/** `openAlerts`: of this node, once this sample has been judged. */
+export function toHealthStatus(
+  sample: Sample,
+  nodeName: string,
+  thresholds: Thresholds,
+  openAlerts: readonly { readonly severity: Severity }[],
+): HealthStatus {
   const { readings } = sample;
   return {
     cpu_percent: readings.cpu_percent,
     memory_percent: readings.memory_percent,
     disk_percent: readings.disk_percent,
     temperature: readings.temperature,
-    status: statusOfReadings(readings, thresholds),
+    status: healthStatusOf(
+      METRICS.map((metric) => statusOfReading(readings[metric], thresholds[metric])),
+      openAlerts,
+    ),
     node_name: nodeName,
     timestamp: isoUtc(sample.timestampMs),
   };

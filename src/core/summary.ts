@@ -24,7 +24,7 @@ export interface Summary {
   lastMs: number;
   longestGapMs: number;
   /** Milliseconds in each status, in the order of STATUSES; silence beyond three periods is UNKNOWN. */
-  readonly statusMs: [number, number, number, number];
+  readonly statusMs: number[];
   /** In the order of METRICS. */
   readonly metrics: MetricSummary[];
 }
@@ -32,13 +32,15 @@ export interface Summary {
 /** Percentiles need more than a summary: one histogram a metric, in the order of METRICS. */
 export type Histograms = Histogram[];
 
+const UNKNOWN = STATUSES.indexOf('UNKNOWN');
+
 export function emptySummary(): Summary {
   return {
     received: 0,
     firstMs: 0,
     lastMs: 0,
     longestGapMs: 0,
-    statusMs: [0, 0, 0, 0],
+    statusMs: STATUSES.map(() => 0),
     metrics: METRICS.map(() => ({ count: 0, sum: 0, sumOfSquares: 0, min: Infinity, max: -Infinity, last: 0 })),
   };
 }
@@ -60,9 +62,13 @@ export function gapMs(fromMs: number, toMs: number, events: readonly ClockEvent[
   return Math.max(0, gap);
 }
 
+function addStatusMs({ statusMs }: Summary, index: number, ms: number): void {
+  statusMs[index] = (statusMs[index] as number) + ms;
+}
+
 function bridge(summary: Summary, gap: number, periodMs: number): void {
   if (gap > summary.longestGapMs) summary.longestGapMs = gap;
-  if (gap > STALE_AFTER_PERIODS * periodMs) summary.statusMs[3] += gap - periodMs;
+  if (gap > STALE_AFTER_PERIODS * periodMs) addStatusMs(summary, UNKNOWN, gap - periodMs);
 }
 
 /** Adds the next sample in time. `periodMs` is what the sample stands for in the status seconds. */
@@ -79,8 +85,7 @@ export function addSample(
   else bridge(summary, gapMs(summary.lastMs, timestampMs, events), periodMs);
   summary.received += 1;
   summary.lastMs = timestampMs;
-  const index = STATUSES.indexOf(status) as 0 | 1 | 2 | 3;
-  summary.statusMs[index] += periodMs;
+  addStatusMs(summary, STATUSES.indexOf(status), periodMs);
   for (let i = 0; i < METRICS.length; i += 1) {
     const value = readings[METRICS[i] as (typeof METRICS)[number]];
     if (value === null) continue;
@@ -103,7 +108,7 @@ export function mergeSummary(into: Summary, later: Summary, periodMs: number, ev
   into.received += later.received;
   into.lastMs = later.lastMs;
   into.longestGapMs = Math.max(into.longestGapMs, later.longestGapMs);
-  for (let i = 0; i < 4; i += 1) (into.statusMs as number[])[i] = (into.statusMs[i] ?? 0) + (later.statusMs[i] ?? 0);
+  for (let i = 0; i < STATUSES.length; i += 1) addStatusMs(into, i, later.statusMs[i] as number);
   for (let i = 0; i < METRICS.length; i += 1) {
     const a = into.metrics[i] as MetricSummary;
     const b = later.metrics[i] as MetricSummary;
@@ -131,11 +136,9 @@ export function bridgeEnds(summary: Summary, fromMs: number, toMs: number, perio
   bridge(summary, gapMs(summary.lastMs, toMs, events), periodMs);
 }
 
-/** The status that stands for the whole stretch: the worst that was seen in it. */
-export function worstOfSummary(summary: Summary): Status {
-  if (summary.statusMs[2] > 0) return 'CRITICAL';
-  if (summary.statusMs[1] > 0) return 'WARNING';
-  return summary.statusMs[0] > 0 ? 'OK' : 'UNKNOWN';
+/** The status that stands for the whole stretch: the worst that was measured in it. */
+export function worstOfSummary({ statusMs }: Summary): Status {
+  return STATUSES[statusMs.findLastIndex((ms, index) => index !== UNKNOWN && ms > 0)] ?? 'UNKNOWN';
 }
 
 /** Mean, or null where nothing was measured. */

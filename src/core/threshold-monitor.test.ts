@@ -22,7 +22,7 @@ const timing: AlertTiming = {
   sensorTimeoutSeconds: 5,
   longestIntervalSeconds: 3600,
 };
-const rules: JudgingRules = { nodeName: 'health_monitor', thresholds, timing };
+const rules: JudgingRules = { nodeName: 'health_monitor', thresholds, timing, diskPaths: ['/', '/media/usb'] };
 const atOnce: JudgingRules = { ...rules, timing: { ...timing, raiseAfterSeconds: 0, clearAfterSeconds: 0 } };
 const noPast: JudgingPast = { openAlerts: [], readableMetrics: new Set() };
 
@@ -49,11 +49,14 @@ class Bench {
     this.monitor = this.#start(restartRules, { openAlerts, readableMetrics: new Set(readableMetrics) });
   }
 
-  feed(readings: Partial<Readings>, times = 1): Alert[] {
+  /** `missing`: disk paths that cannot be read. */
+  feed(readings: Partial<Readings>, times = 1, missing: readonly string[] = []): Alert[] {
     const changes: Alert[] = [];
     for (let i = 0; i < times; i += 1) {
       const slot = this.#slot;
-      const sample: Sample = { slot, monotonicSeconds: slot, timestampMs: EPOCH_MS + slot * 1000, readings: { ...idle, ...readings } };
+      const disks = rules.diskPaths.map((path) => ({ path, percent: missing.includes(path) ? null : 30, problem: null }));
+      const timestampMs = EPOCH_MS + slot * 1000;
+      const sample: Sample = { slot, monotonicSeconds: slot, timestampMs, readings: { ...idle, ...readings }, disks };
       changes.push(...this.monitor.judge(sample));
       this.#slot += 1;
     }
@@ -98,7 +101,7 @@ t.test('the unique id is asked for once an episode, with the time of the sample'
     return 'x';
   });
   [95, 95, 85, 20].forEach((cpu_percent, slot) => {
-    monitor.judge({ slot, monotonicSeconds: slot, timestampMs: EPOCH_MS + slot, readings: { ...idle, cpu_percent } });
+    monitor.judge({ slot, monotonicSeconds: slot, timestampMs: EPOCH_MS + slot, readings: { ...idle, cpu_percent }, disks: [] });
   });
   t.same(asked, [EPOCH_MS]);
 });
@@ -114,16 +117,13 @@ t.test('3 s at 1 Hz: the fourth sample raises', async (t) => {
   t.same(brief(bench.feed({ cpu_percent: 85 })), ['WARNING']);
 });
 
-t.test('a jump to 100 % is published as WARNING and at the next sample as CRITICAL of the same alert', async (t) => {
+t.test('a jump to 100 % is published once, as CRITICAL', async (t) => {
   const bench = new Bench();
   bench.feed({}, 5);
   t.same(bench.feed({ cpu_percent: 100 }, 3), []);
-  const [warning, ...none] = bench.feed({ cpu_percent: 100 });
+  const [critical, ...none] = bench.feed({ cpu_percent: 100 }, 100);
+  t.match(critical, { severity: 'CRITICAL', threshold: 90, value: 100, resolved: false });
   t.same(none, []);
-  t.match(warning, { severity: 'WARNING', threshold: 80, value: 100, resolved: false });
-  const [critical] = bench.feed({ cpu_percent: 100 });
-  t.match(critical, { severity: 'CRITICAL', threshold: 90, value: 100, resolved: false, alert_id: warning?.alert_id });
-  t.same(bench.feed({ cpu_percent: 100 }, 100), [], 'and then nothing more');
 });
 
 t.test('CRITICAL falling to WARNING is a change of the same alert', async (t) => {
@@ -131,7 +131,7 @@ t.test('CRITICAL falling to WARNING is a change of the same alert', async (t) =>
   const [raised] = bench.feed({ cpu_percent: 95 }, 5);
   t.same(bench.feed({ cpu_percent: 84 }, 10), []);
   const [fallen] = bench.feed({ cpu_percent: 84 });
-  t.match(fallen, { severity: 'WARNING', threshold: 90, value: 84, resolved: false, alert_id: raised?.alert_id });
+  t.match(fallen, { severity: 'WARNING', threshold: 80, value: 84, resolved: false, alert_id: raised?.alert_id });
   t.same(openOf(bench), ['cpu_percent WARNING']);
 });
 
@@ -140,7 +140,7 @@ t.test('an episode is resolved once, with the severity it had last', async (t) =
   const [raised] = bench.feed({ cpu_percent: 95 }, 5);
   t.same(bench.feed({ cpu_percent: 20 }, 10), []);
   const [resolved, ...none] = bench.feed({ cpu_percent: 20 }, 100);
-  t.match(resolved, { severity: 'CRITICAL', threshold: 80, value: 20, resolved: true, alert_id: raised?.alert_id });
+  t.match(resolved, { severity: 'CRITICAL', threshold: 90, value: 20, resolved: true, alert_id: raised?.alert_id });
   t.same(none, []);
   t.same(bench.monitor.openAlerts(), []);
 });
@@ -222,7 +222,8 @@ t.test('a threshold raised by a reload ends an open episode, after clear_after',
   bench.feed({ cpu_percent: 85 }, 10);
   bench.monitor.setRules({ ...rules, thresholds: { ...thresholds, cpu_percent: { warning: 92, critical: 98 } } });
   t.same(openOf(bench), ['cpu_percent WARNING'], 'the reload itself changes nothing');
-  t.same(bench.feed({ cpu_percent: 85 }, 10), []);
+  t.match(bench.feed({ cpu_percent: 85 }), [{ severity: 'WARNING', threshold: 92, resolved: false }], 'the threshold in force is shown');
+  t.same(bench.feed({ cpu_percent: 85 }, 9), []);
   t.match(bench.feed({ cpu_percent: 85 }), [{ severity: 'WARNING', threshold: 92, resolved: true }]);
 });
 
@@ -249,6 +250,43 @@ t.test('a sensor_timeout shortened by a reload holds for a silence that has begu
   bench.feed({ temperature: null }, 3);
   bench.monitor.setRules({ ...rules, timing: { ...timing, sensorTimeoutSeconds: 1 } });
   t.match(bench.feed({ temperature: null }), [{ severity: 'ERROR', value: 4, threshold: 1 }]);
+});
+
+t.test('an ERROR that is open at a reload shows the sensor_timeout in force', async (t) => {
+  const bench = new Bench();
+  bench.feed({});
+  bench.feed({ temperature: null }, 10);
+  bench.monitor.setRules({ ...rules, timing: { ...timing, sensorTimeoutSeconds: 8 } });
+  t.match(bench.feed({ temperature: null }, 3), [{ severity: 'ERROR', value: 11, threshold: 8, resolved: false }]);
+});
+
+t.test('a disk path that cannot be measured is an ERROR of its own after sensor_timeout, also when it was never there', async (t) => {
+  const bench = new Bench();
+  t.same(bench.feed({}, 6, ['/media/usb']), []);
+  const [error, ...none] = bench.feed({}, 100, ['/media/usb']);
+  t.match(error, { severity: 'ERROR', metric: 'disk:/media/usb', value: 6, threshold: 5, resolved: false });
+  t.match(error?.alert_id, /^health_monitor\/disk:\/media\/usb\/id/);
+  t.same(none, [], 'nor does the other path suffer');
+  t.match(bench.feed({}, 11), [{ alert_id: error?.alert_id, resolved: true }]);
+  t.match(bench.feed({ disk_percent: 95 }, 4, ['/media/usb']), [{ metric: 'disk_percent', severity: 'CRITICAL' }]);
+});
+
+t.test('where no disk path can be measured each is an ERROR, and the metric adds none', async (t) => {
+  const bench = new Bench();
+  bench.feed({});
+  const changes = bench.feed({ disk_percent: null }, 100, ['/', '/media/usb']);
+  t.same(
+    changes.map(({ metric }) => metric),
+    ['disk:/', 'disk:/media/usb'],
+  );
+});
+
+t.test('the ERROR of a disk path that is no longer configured is handed back to be ended', async (t) => {
+  const bench = new Bench();
+  const [error] = bench.feed({}, 10, ['/media/usb']);
+  bench.restart(METRICS, { ...rules, diskPaths: ['/'] });
+  t.same(bench.monitor.openAlerts(), []);
+  t.same(bench.monitor.adopt([error as Alert]), [], 'once');
 });
 
 t.test('a restart keeps every open alert as it was', async (t) => {
@@ -312,7 +350,13 @@ t.test('alerts of other nodes, of unknown metrics and resolved ones are not take
 t.test('open alerts that become known late go on under their ids', async (t) => {
   const bench = new Bench();
   bench.feed({ cpu_percent: 95, temperature: null }, 2);
-  const openError: Alert = { ...openCritical, alert_id: 'health_monitor/temperature/id0', severity: 'ERROR', metric: 'temperature' };
+  const openError: Alert = {
+    ...openCritical,
+    alert_id: 'health_monitor/temperature/id0',
+    severity: 'ERROR',
+    metric: 'temperature',
+    threshold: 5,
+  };
   t.same(bench.monitor.adopt([openCritical, openError]), []);
   t.same(bench.feed({ cpu_percent: 95, temperature: null }, 100), [], 'neither is raised again');
   t.same(
@@ -337,7 +381,7 @@ t.test('a late open alert of a metric and kind that has one is handed back, once
 
 t.test('a late list that has the present alert in an older state changes nothing', async (t) => {
   const bench = new Bench(atOnce);
-  const [warning] = bench.feed({ cpu_percent: 95 });
+  const [warning] = bench.feed({ cpu_percent: 85 });
   const [critical] = bench.feed({ cpu_percent: 95 });
   t.same(bench.monitor.adopt([warning as Alert]), []);
   t.same(bench.monitor.openAlerts(), [critical]);

@@ -1,7 +1,7 @@
-import { type Alert, alertId } from './alert.ts';
-import { type AlertTiming, type EpisodeState, freshEpisode, stepEpisode } from './episode.ts';
+import { type Alert, alertId, diskMetric } from './alert.ts';
+import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpisode } from './episode.ts';
 import type { Sample } from './health-status.ts';
-import { METRICS, type Metric } from './metrics.ts';
+import { METRICS, type Metric, type Reading } from './metrics.ts';
 import { freshSilence, type SilenceState, stepSilence } from './silence.ts';
 import type { Thresholds } from './thresholds.ts';
 import { isoUtc } from './time.ts';
@@ -10,6 +10,8 @@ export interface JudgingRules {
   readonly nodeName: string;
   readonly thresholds: Thresholds;
   readonly timing: AlertTiming;
+  /** Fixed for a process. */
+  readonly diskPaths: readonly string[];
 }
 
 /** What a run before this one left behind. */
@@ -20,23 +22,30 @@ export interface JudgingPast {
   readonly readableMetrics: ReadonlySet<string>;
 }
 
-interface Watched {
-  episode: EpisodeState;
-  /** The last published change of the open threshold episode. */
-  episodeAlert: Alert | null;
-  silence: SilenceState;
-  silenceAlert: Alert | null;
+/** The threshold episode of a metric. */
+interface Episode {
+  state: EpisodeState;
+  /** The last published change while it is open. */
+  alert: Alert | null;
+}
+
+/** Whether something that should be readable is: a metric, or a disk path. */
+interface Readability {
+  state: SilenceState;
+  alert: Alert | null;
 }
 
 /** So many ended episodes are remembered; a list of open alerts is at most seconds old. */
 const MAX_ENDED = 256;
 
 /**
- * The threshold monitor: samples in, changes of alert episodes out. It holds only what it was told and never asks a
- * clock; `uniqueId` (sortable, given the sample's wall-clock milliseconds) is injected.
+ * The threshold monitor: samples in, changes of alert episodes out. It asks no clock; `uniqueId` (sortable, given the
+ * sample's wall-clock milliseconds) is injected.
  */
 export class ThresholdMonitor {
-  readonly #watched = new Map<Metric, Watched>();
+  readonly #episodes: Readonly<Record<Metric, Episode>>;
+  /** By the metric of their alert. A disk path has one of its own, from the start: it was configured to be measured. */
+  readonly #readable = new Map<string, Readability>();
   readonly #uniqueId: (timestampMs: number) => string;
   /** Episodes that ended lately: a list of open alerts from before that must not open them again. */
   readonly #ended = new Set<string>();
@@ -45,40 +54,37 @@ export class ThresholdMonitor {
   constructor(rules: JudgingRules, past: JudgingPast, startSeconds: number, uniqueId: (timestampMs: number) => string) {
     this.#rules = rules;
     this.#uniqueId = uniqueId;
+    const episode = (): Episode => ({ state: freshEpisode(), alert: null });
+    this.#episodes = { cpu_percent: episode(), memory_percent: episode(), disk_percent: episode(), temperature: episode() };
     for (const metric of METRICS) {
-      this.#watched.set(metric, {
-        episode: freshEpisode(),
-        episodeAlert: null,
-        silence: freshSilence(past.readableMetrics.has(metric) ? startSeconds : null, false),
-        silenceAlert: null,
-      });
+      if (metric === 'disk_percent') continue;
+      this.#readable.set(metric, { state: freshSilence(past.readableMetrics.has(metric) ? startSeconds : null, false), alert: null });
     }
+    for (const path of rules.diskPaths) this.#readable.set(diskMetric(path), { state: freshSilence(startSeconds, false), alert: null });
     this.adopt(past.openAlerts);
   }
 
   /**
-   * Goes on with episodes that are open elsewhere (in the store). Returns those of this node that it could not take over
-   * because it has an open episode of the same metric and kind itself.
+   * Goes on with episodes that are open elsewhere (in the store). Returns those of this node that cannot go on: it has an
+   * open episode of the same metric and kind itself, or the metric is no longer measured.
    */
   adopt(openAlerts: readonly Alert[]): Alert[] {
-    const doubled: Alert[] = [];
+    const ended: Alert[] = [];
     for (const alert of openAlerts) {
-      const watched = this.#watched.get(alert.metric as Metric);
-      if (alert.resolved || !watched || !alert.alert_id.startsWith(`${this.#rules.nodeName}/${alert.metric}/`)) continue;
-      const mine = alert.severity === 'ERROR' ? watched.silenceAlert : watched.episodeAlert;
-      if (mine?.alert_id === alert.alert_id || this.#ended.has(alert.alert_id)) continue;
-      if (mine) {
-        doubled.push(alert);
-        this.#end(alert.alert_id);
-      } else if (alert.severity === 'ERROR') {
-        watched.silence = { ...watched.silence, open: true };
-        watched.silenceAlert = alert;
-      } else {
-        watched.episode = { ...watched.episode, level: alert.severity };
-        watched.episodeAlert = alert;
+      const { alert_id, metric, resolved, severity } = alert;
+      if (resolved || !alert_id.startsWith(`${this.#rules.nodeName}/${metric}/`)) continue;
+      const watched = severity === 'ERROR' ? this.#readable.get(metric) : this.#episodes[metric as Metric];
+      if (watched?.alert?.alert_id === alert_id || this.#ended.has(alert_id)) continue;
+      if (!watched || watched.alert) {
+        ended.push(alert);
+        this.#end(alert_id);
+        continue;
       }
+      watched.alert = alert;
+      if ('level' in watched.state) watched.state = { ...watched.state, level: severity as Level };
+      else watched.state = { ...watched.state, open: true };
     }
-    return doubled;
+    return ended;
   }
 
   /** New thresholds or timing apply from the next sample on; open episodes stay open and are judged by them. */
@@ -88,60 +94,65 @@ export class ThresholdMonitor {
 
   /** The last change of every open episode. */
   openAlerts(): Alert[] {
-    return [...this.#watched.values()].flatMap((watched) => [watched.episodeAlert, watched.silenceAlert].filter((alert) => alert !== null));
+    return [...Object.values(this.#episodes), ...this.#readable.values()].flatMap(({ alert }) => alert ?? []);
   }
 
   /** Changes that this sample causes, in the order to publish them. */
   judge(sample: Sample): Alert[] {
     const changes: Alert[] = [];
-    for (const [metric, watched] of this.#watched) {
-      const episodeChange = this.#stepEpisode(metric, watched, sample);
-      if (episodeChange) changes.push(episodeChange);
-      const silenceChange = this.#stepSilence(metric, watched, sample);
-      if (silenceChange) changes.push(silenceChange);
+    for (const metric of METRICS) {
+      const reading = sample.readings[metric];
+      this.#judgeEpisode(metric, reading, sample, changes);
+      if (metric !== 'disk_percent') this.#judgeReadability(metric, reading !== null, sample, changes);
     }
+    for (const { path, percent } of sample.disks) this.#judgeReadability(diskMetric(path), percent !== null, sample, changes);
     return changes;
   }
 
-  #stepEpisode(metric: Metric, watched: Watched, sample: Sample): Alert | null {
-    const reading = sample.readings[metric];
+  #judgeEpisode(metric: Metric, reading: Reading, sample: Sample, changes: Alert[]): void {
+    const episode = this.#episodes[metric];
     const threshold = this.#rules.thresholds[metric];
-    const { state, taken } = stepEpisode(watched.episode, reading, sample.monotonicSeconds, threshold, this.#rules.timing);
-    watched.episode = state;
-    if (taken === null || reading === null) return null;
-    const resolved = taken.to === 'none';
-    const alert: Alert = {
-      alert_id: watched.episodeAlert?.alert_id ?? this.#newId(metric, sample),
-      severity: taken.to === 'none' ? (watched.episodeAlert?.severity ?? 'WARNING') : taken.to,
-      metric,
-      value: reading,
-      threshold: threshold[taken.crossed],
-      timestamp: isoUtc(sample.timestampMs),
-      resolved,
-    };
-    watched.episodeAlert = resolved ? null : alert;
-    if (resolved) this.#end(alert.alert_id);
-    return alert;
+    const { state, taken } = stepEpisode(episode.state, reading, sample.monotonicSeconds, threshold, this.#rules.timing);
+    episode.state = state;
+    if (reading === null) return;
+    const level = taken?.to ?? state.level;
+    const severity = level === 'none' ? episode.alert?.severity : level;
+    if (!severity) return;
+    const inForce = severity === 'CRITICAL' ? threshold.critical : threshold.warning;
+    // A reload moved the threshold: the open alert shows the one it is judged by.
+    if (taken === null && (!episode.alert || episode.alert.threshold === inForce)) return;
+    this.#change(episode, { metric, severity, value: reading, threshold: inForce, resolved: level === 'none' }, sample, changes);
   }
 
-  #stepSilence(metric: Metric, watched: Watched, sample: Sample): Alert | null {
-    const { timing } = this.#rules;
-    const heard = sample.readings[metric] !== null;
-    const step = stepSilence(watched.silence, heard, sample.monotonicSeconds, timing.sensorTimeoutSeconds, timing.clearAfterSeconds);
-    watched.silence = step.state;
-    if (step.change === null) return null;
-    const alert: Alert = {
-      alert_id: watched.silenceAlert?.alert_id ?? this.#newId(metric, sample),
-      severity: 'ERROR',
-      metric,
-      value: Math.round(step.silentSeconds * 1000) / 1000,
-      threshold: timing.sensorTimeoutSeconds,
-      timestamp: isoUtc(sample.timestampMs),
-      resolved: step.change === 'resolve',
-    };
-    watched.silenceAlert = alert.resolved ? null : alert;
-    if (alert.resolved) this.#end(alert.alert_id);
-    return alert;
+  #judgeReadability(metric: string, isRead: boolean, sample: Sample, changes: Alert[]): void {
+    const readable = this.#readable.get(metric);
+    if (!readable) return;
+    const { clearAfterSeconds, sensorTimeoutSeconds } = this.#rules.timing;
+    const { state, change, silentSeconds } = stepSilence(
+      readable.state,
+      isRead,
+      sample.monotonicSeconds,
+      sensorTimeoutSeconds,
+      clearAfterSeconds,
+    );
+    readable.state = state;
+    if (change === null && (!readable.alert || readable.alert.threshold === sensorTimeoutSeconds)) return;
+    const value = Math.round(silentSeconds * 1000) / 1000;
+    const resolved = change === 'resolve';
+    this.#change(readable, { metric, severity: 'ERROR', value, threshold: sensorTimeoutSeconds, resolved }, sample, changes);
+  }
+
+  #change(
+    episode: { alert: Alert | null },
+    { metric, severity, value, threshold, resolved }: Omit<Alert, 'alert_id' | 'timestamp'>,
+    { timestampMs }: Sample,
+    changes: Alert[],
+  ): void {
+    const alert_id = episode.alert?.alert_id ?? alertId(this.#rules.nodeName, metric, this.#uniqueId(timestampMs));
+    const alert = { alert_id, severity, metric, value, threshold, timestamp: isoUtc(timestampMs), resolved };
+    episode.alert = resolved ? null : alert;
+    if (resolved) this.#end(alert_id);
+    changes.push(alert);
   }
 
   #end(id: string): void {
@@ -150,9 +161,5 @@ export class ThresholdMonitor {
       if (this.#ended.size <= MAX_ENDED) break;
       this.#ended.delete(oldest);
     }
-  }
-
-  #newId(metric: Metric, sample: Sample): string {
-    return alertId(this.#rules.nodeName, metric, this.#uniqueId(sample.timestampMs));
   }
 }

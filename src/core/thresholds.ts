@@ -1,5 +1,5 @@
-import type { Metric, Reading, Readings } from './metrics.ts';
-import { METRICS } from './metrics.ts';
+import type { Severity } from './alert.ts';
+import type { Metric, Reading } from './metrics.ts';
 
 export interface Threshold {
   readonly warning: number;
@@ -8,8 +8,8 @@ export interface Threshold {
 
 export type Thresholds = Readonly<Record<Metric, Threshold>>;
 
-/** Health status of a host or a metric, from healthy to worst; UNKNOWN says that nothing is known, not that all is bad. */
-export const STATUSES = ['OK', 'WARNING', 'CRITICAL', 'UNKNOWN'] as const;
+/** From healthy to worst. UNKNOWN comes last: where nothing is known, no other status can be relied on. */
+export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
 export type Status = (typeof STATUSES)[number];
 
 /** A threshold is crossed when value ≥ threshold. */
@@ -19,20 +19,19 @@ export function statusOfReading(reading: Reading, threshold: Threshold): Status 
   return reading >= threshold.warning ? 'WARNING' : 'OK';
 }
 
-/** The worst of the metrics that could be measured; UNKNOWN when none could. */
-export function statusOfReadings(readings: Readings, thresholds: Thresholds): Status {
-  let worst: Status = 'UNKNOWN';
-  for (const metric of METRICS) {
-    const status = statusOfReading(readings[metric], thresholds[metric]);
-    if (status === 'UNKNOWN') continue;
-    if (status === 'CRITICAL') return 'CRITICAL';
-    if (worst !== 'WARNING') worst = status;
-  }
-  return worst;
+/** The worst of some statuses; UNKNOWN for none. */
+export function worstStatus(statuses: Iterable<Status>): Status {
+  let worst = -1;
+  for (const status of statuses) worst = Math.max(worst, STATUSES.indexOf(status));
+  return STATUSES[worst] ?? 'UNKNOWN';
 }
 
-/** The worst of several statuses where each stands for a stretch of time: CRITICAL, WARNING, OK, and UNKNOWN when there is nothing else. */
-export function worstStatus(a: Status, b: Status): Status {
-  const rank = (status: Status): number => (status === 'UNKNOWN' ? -1 : STATUSES.indexOf(status));
-  return rank(a) >= rank(b) ? a : b;
+/**
+ * The status of a node or of one metric: the worst of its current values, of those that could be measured, and of its open
+ * alerts. UNKNOWN where nothing could be measured.
+ */
+export function healthStatusOf(values: Iterable<Status>, openAlerts: Iterable<{ readonly severity: Severity }>): Status {
+  const measured = [...values].filter((status) => status !== 'UNKNOWN');
+  if (measured.length === 0) return 'UNKNOWN';
+  return worstStatus([...measured, ...Array.from(openAlerts, ({ severity }) => severity)]);
 }

@@ -1,11 +1,11 @@
-import { type Alert, nodeOfAlertId } from '../core/alert.ts';
+import { type Alert, isAbout, nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS, type Metric, type Reading } from '../core/metrics.ts';
-import { type Status, statusOfReading, type Threshold, type Thresholds } from '../core/thresholds.ts';
+import { healthStatusOf, type Status, statusOfReading, type Threshold, type Thresholds } from '../core/thresholds.ts';
 import type { DiagnosticArrayMessage, DiagnosticStatusMessage, KeyValueMessage, TimeMessage } from './interfaces.generated.ts';
 
 /** diagnostic_msgs/msg/DiagnosticStatus: OK, WARN, ERROR, STALE. What is not known is STALE, never OK. */
-export const DIAGNOSTIC_LEVELS: Readonly<Record<Status, number>> = { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 };
+export const DIAGNOSTIC_LEVELS: Readonly<Record<Status, number>> = { OK: 0, WARNING: 1, ERROR: 2, CRITICAL: 2, UNKNOWN: 3 };
 
 /** What /diagnostics says beyond the health status itself. */
 export interface DiagnosticContext {
@@ -25,7 +25,7 @@ const TITLES: Readonly<Record<Metric, { readonly title: string; readonly unit: s
 
 /**
  * A health status as rqt_runtime_monitor, Foxglove and diagnostic_aggregator expect it: one entry for the whole and one for
- * each metric, named `node: title` as diagnostic_updater does. Levels are those of the same sample, as in /health_status.
+ * each metric, named `node: title` as diagnostic_updater does. A level is the worst of the value and of the open alerts.
  */
 export function diagnosticArray(status: HealthStatus, context: DiagnosticContext): DiagnosticArrayMessage {
   const alerts = context.openAlerts.filter(({ alert_id, resolved }) => !resolved && nodeOfAlertId(alert_id) === status.node_name);
@@ -37,7 +37,10 @@ export function diagnosticArray(status: HealthStatus, context: DiagnosticContext
 
 function overall(status: HealthStatus, alerts: readonly Alert[], { hostname, thresholds }: DiagnosticContext): DiagnosticStatusMessage {
   const shares = METRICS.filter(
-    (metric) => status.status !== 'OK' && statusOfReading(status[metric], thresholds[metric]) === status.status,
+    (metric) =>
+      status.status !== 'OK' &&
+      (statusOfReading(status[metric], thresholds[metric]) === status.status ||
+        alerts.some((alert) => alert.severity === status.status && isAbout(alert, metric))),
   );
   return {
     level: DIAGNOSTIC_LEVELS[status.status],
@@ -62,8 +65,9 @@ function ofMetric(
   const { title, unit } = TITLES[metric];
   const value = status[metric];
   const threshold = thresholds[metric];
+  const mine = alerts.filter((alert) => isAbout(alert, metric));
   return {
-    level: DIAGNOSTIC_LEVELS[statusOfReading(value, threshold)],
+    level: DIAGNOSTIC_LEVELS[healthStatusOf([statusOfReading(value, threshold)], mine)],
     name: `${status.node_name}: ${title}`,
     message: sentence(value, threshold, unit),
     hardware_id: hostname,
@@ -72,13 +76,7 @@ function ofMetric(
       entry('unit', unit),
       entry('warning from', String(threshold.warning)),
       entry('critical from', String(threshold.critical)),
-      entry(
-        'open alerts',
-        alerts
-          .filter((alert) => alert.metric === metric)
-          .map(({ alert_id, severity }) => `${severity} ${alert_id}`)
-          .join(', '),
-      ),
+      entry('open alerts', mine.map(({ alert_id, severity }) => `${severity} ${alert_id}`).join(', ')),
     ],
   };
 }

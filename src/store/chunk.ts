@@ -1,4 +1,5 @@
 import { METRICS } from '../core/metrics.ts';
+import { STATUSES } from '../core/thresholds.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 
 /** Samples of one node as columns, ascending in time. NaN: unavailable. */
@@ -166,7 +167,7 @@ export function decodeChunk(blob: Uint8Array, room: (count: number) => Columns =
   for (let i = 0; i < count; ) {
     const value = input.unsigned();
     const run = input.unsigned();
-    if (run === 0 || i + run > count || value > 3) throw new RangeError('damaged status runs');
+    if (run === 0 || i + run > count || value >= STATUSES.length) throw new RangeError('damaged status runs');
     status.fill(value, i, i + run);
     i += run;
   }

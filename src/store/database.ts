@@ -4,37 +4,15 @@ import { isoUtc } from '../core/time.ts';
 
 /** "EdgH": how a database of ours is told from any other SQLite file. */
 export const APPLICATION_ID = 0x45646748;
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 const TABLES = ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request', 'lag'];
-/** Tables that databases of an older version do not have yet, and columns. */
-const ADDED: readonly { readonly inVersion: number; readonly table: string; readonly schema: string }[] = [
-  {
-    inVersion: 2,
-    table: 'shutdown_request',
-    schema: `CREATE TABLE shutdown_request (
-  accepted INTEGER NOT NULL, request_id TEXT NOT NULL, ended INTEGER NOT NULL, document TEXT NOT NULL,
-  PRIMARY KEY (accepted, request_id)
-) WITHOUT ROWID;`,
-  },
-  {
-    inVersion: 2,
-    table: 'lag',
-    // Of a node: whether its samples came from elsewhere. Of a change: when it was recorded, as a place among all records.
-    schema: `CREATE TABLE lag (node_id INTEGER NOT NULL, segment INTEGER NOT NULL, lag_ms INTEGER NOT NULL, PRIMARY KEY (node_id, segment, lag_ms)) WITHOUT ROWID;
-ALTER TABLE node ADD COLUMN gathered INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE alert_change ADD COLUMN segment INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE alert_change ADD COLUMN ordinal INTEGER NOT NULL DEFAULT 0;
-UPDATE alert_change SET segment = changed_ms;
-CREATE INDEX alert_change_by_record ON alert_change (segment, ordinal);`,
-  },
-];
-
 /**
  * Rows are few and written rarely, to spare flash: `raw` gets one blob a minute and node (chunk.ts), `minute` and `hour`
  * one blob an hour and node (summary-codec.ts). Only alerts and what is as rare have a row of their own each.
  */
 const SCHEMA = `
-CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+-- gathered: its samples came from another machine.
+CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, gathered INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE rate (node_id INTEGER NOT NULL, since_ms INTEGER NOT NULL, hertz REAL NOT NULL, PRIMARY KEY (node_id, since_ms)) WITHOUT ROWID;
 CREATE TABLE raw (
   node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, segment INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
@@ -51,10 +29,17 @@ CREATE INDEX episode_open ON episode (resolved) WHERE resolved = 0;
 CREATE TABLE alert_change (
   alert_id TEXT NOT NULL, changed_ms INTEGER NOT NULL, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL,
   value REAL, threshold REAL, resolved INTEGER NOT NULL,
+  -- When it was recorded, as a place among all records.
+  segment INTEGER NOT NULL DEFAULT 0, ordinal INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (changed_ms, alert_id, severity, resolved)
 ) WITHOUT ROWID;
+CREATE INDEX alert_change_by_record ON alert_change (segment, ordinal);
 CREATE TABLE clock_event (timestamp_ms INTEGER NOT NULL, kind TEXT NOT NULL, delta_seconds REAL NOT NULL, PRIMARY KEY (timestamp_ms, kind)) WITHOUT ROWID;
-${ADDED.map(({ schema }) => schema).join('\n')}
+CREATE TABLE shutdown_request (
+  accepted INTEGER NOT NULL, request_id TEXT NOT NULL, ended INTEGER NOT NULL, document TEXT NOT NULL,
+  PRIMARY KEY (accepted, request_id)
+) WITHOUT ROWID;
+CREATE TABLE lag (node_id INTEGER NOT NULL, segment INTEGER NOT NULL, lag_ms INTEGER NOT NULL, PRIMARY KEY (node_id, segment, lag_ms)) WITHOUT ROWID;
 `;
 
 export interface OpenedDatabase {
@@ -122,19 +107,6 @@ export function createSchema(db: DatabaseSync): void {
   db.exec(`BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
 }
 
-/** Brings a database of an older version up to this one; all of it or nothing. */
-function addTables(db: DatabaseSync): void {
-  const version = pragma(db, 'user_version');
-  if (version === SCHEMA_VERSION) return;
-  const added = ADDED.filter(({ inVersion }) => inVersion > version).map(({ schema }) => schema);
-  try {
-    db.exec(`BEGIN IMMEDIATE; ${added.join('\n')} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
-}
-
 function open(path: string): DatabaseSync {
   const existing = existsSync(path);
   if (existing) checkFile(path);
@@ -147,11 +119,10 @@ function open(path: string): DatabaseSync {
     if (tables.length > 0) {
       const version = pragma(db, 'user_version');
       if (pragma(db, 'application_id') !== APPLICATION_ID) throw new Unusable('a database of another program');
-      if (version > SCHEMA_VERSION) {
-        throw new Unusable(`written by a newer version (schema ${version}, this one knows ${SCHEMA_VERSION})`);
+      if (version !== SCHEMA_VERSION) {
+        throw new Unusable(`written by another version (schema ${version}, this one reads ${SCHEMA_VERSION})`);
       }
-      const later = ADDED.filter(({ inVersion }) => inVersion > version).map(({ table }) => table);
-      const missing = TABLES.filter((table) => !tables.includes(table) && !later.includes(table));
+      const missing = TABLES.filter((table) => !tables.includes(table));
       if (missing.length > 0) throw new Unusable(`without its tables ${missing.join(', ')}`);
     }
     // Both must be set before the first table exists. A commit writes whole pages, of which a minute fills a fifth: with pages
@@ -160,7 +131,6 @@ function open(path: string): DatabaseSync {
     // FULL makes a commit outlast a power cut.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304');
     if (tables.length === 0) createSchema(db);
-    else addTables(db);
     // Touches both ends of every tree, where a torn or overwritten file is most likely to show.
     for (const table of TABLES) db.exec(`SELECT 1 FROM ${table} LIMIT 1`);
     return db;
@@ -194,7 +164,7 @@ export function standInDatabase(): DatabaseSync {
 }
 
 /**
- * Opens the database, or makes it. One that is damaged, foreign or newer is set aside and a new one begun; other errors
+ * Opens the database, or makes it. One that is damaged, or of another program or version, is set aside and a new one begun; other errors
  * (no permission, no space, a lock) are thrown.
  */
 export function openDatabase(path: string, nowMs: number): OpenedDatabase {

@@ -61,8 +61,8 @@ export function inspectDatabase(path: string, { thorough }: InspectOptions): Dat
   try {
     if (numberOf(db, 'PRAGMA application_id') !== APPLICATION_ID) throw new Error('it is a database of another program');
     const schemaVersion = numberOf(db, 'PRAGMA user_version');
-    if (schemaVersion > SCHEMA_VERSION)
-      throw new Error(`it was written by a newer version (schema ${schemaVersion}, this one reads up to ${SCHEMA_VERSION})`);
+    if (schemaVersion !== SCHEMA_VERSION)
+      throw new Error(`it was written by another version (schema ${schemaVersion}, this one reads ${SCHEMA_VERSION})`);
     const check = thorough ? 'integrity_check' : 'quick_check';
     const verdict = Object.values(db.prepare(`PRAGMA ${check}(1)`).get() as Record<string, string>)[0];
     if (verdict !== 'ok') throw new Error(`it is damaged: ${verdict}`);

@@ -12,7 +12,7 @@ import {
   type Summary,
   standardDeviationOf,
 } from '../core/summary.ts';
-import type { Status } from '../core/thresholds.ts';
+import { STATUSES, type Status } from '../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { emptyPage } from './chunk.ts';
@@ -256,12 +256,14 @@ function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fr
     bridgeEnds(summary, fromMs, toMs, archive.notes.periodMsAt(node, toMs), jumps);
   }
   const expected = bucket.toMs > fromMs ? expectedSamples(archive, node, { fromMs, toMs: bucket.toMs }, nowMs) : 0;
-  const seconds = (i: 0 | 1 | 2 | 3): number => Math.round(summary.statusMs[i]) / 1000;
   const metrics = {} as Record<Metric, MetricAggregate>;
   METRICS.forEach((metric, m) => {
     metrics[metric] = metricAggregate(summary, histograms, m);
   });
-  const status_seconds: Record<Status, number> = { OK: seconds(0), WARNING: seconds(1), CRITICAL: seconds(2), UNKNOWN: seconds(3) };
+  const status_seconds = {} as Record<Status, number>;
+  STATUSES.forEach((status, i) => {
+    status_seconds[status] = Math.round(summary.statusMs[i] as number) / 1000;
+  });
   return {
     from: isoUtc(bucket.fromMs),
     to: isoUtc(bucket.toMs),

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
@@ -8,7 +7,7 @@ import { isoUtc } from '../core/time.ts';
 import { standInDatabase } from './database.ts';
 import { KEPT_OF_EACH, ShutdownLog } from './shutdown-log.ts';
 import { parseSegment, Tail } from './tail.ts';
-import { ALL, EVER } from './testing/alerts.ts';
+
 import { startStore } from './testing/store.ts';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');
@@ -97,43 +96,3 @@ t.test('lines that merely look like one are passed over', async (t) => {
 });
 
 /** As the first version made its databases. */
-const FIRST_SCHEMA = `
-CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE rate (node_id INTEGER NOT NULL, since_ms INTEGER NOT NULL, hertz REAL NOT NULL, PRIMARY KEY (node_id, since_ms)) WITHOUT ROWID;
-CREATE TABLE raw (
-  node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, segment INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
-  PRIMARY KEY (node_id, from_ms, segment)
-) WITHOUT ROWID;
-CREATE TABLE minute (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summaries BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
-CREATE TABLE hour (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summary BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
-CREATE TABLE episode (
-  alert_id TEXT PRIMARY KEY, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL, value REAL, threshold REAL,
-  raised_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL, resolved INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX episode_by_change ON episode (changed_ms DESC, alert_id);
-CREATE INDEX episode_open ON episode (resolved) WHERE resolved = 0;
-CREATE TABLE alert_change (
-  alert_id TEXT NOT NULL, changed_ms INTEGER NOT NULL, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL,
-  value REAL, threshold REAL, resolved INTEGER NOT NULL,
-  PRIMARY KEY (changed_ms, alert_id, severity, resolved)
-) WITHOUT ROWID;
-CREATE TABLE clock_event (timestamp_ms INTEGER NOT NULL, kind TEXT NOT NULL, delta_seconds REAL NOT NULL, PRIMARY KEY (timestamp_ms, kind)) WITHOUT ROWID;
-INSERT INTO episode VALUES ('health_monitor/cpu_percent/1', 'health_monitor', 'cpu_percent', 'WARNING', 85, 80, ${NOW}, ${NOW}, 0);
-INSERT INTO alert_change VALUES ('health_monitor/cpu_percent/1', ${NOW}, 'health_monitor', 'cpu_percent', 'WARNING', 85, 80, 0);
-PRAGMA application_id = ${0x45646748}; PRAGMA user_version = 1;`;
-
-t.test('a database of the first version is brought up to date, with what it holds', async (t) => {
-  const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'data'));
-  const first = new DatabaseSync(join(folder, 'data', 'edge-health.db'));
-  first.exec(`PRAGMA page_size = 2048; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; ${FIRST_SCHEMA}`);
-  first.close();
-  for (const run of ['first', 'second']) {
-    const started = await startStore(t, folder);
-    t.match(started.store.state(), { state: 'ok', set_aside: [] }, `${run} run`);
-    t.match((await started.store.alerts({ ...ALL, range: EVER })).alerts, [{ alert_id: 'health_monitor/cpu_percent/1' }]);
-    t.equal((await started.store.shutdowns({ accepted: null, limit: 9 })).length, run === 'first' ? 0 : 1);
-    await started.store.recordShutdown(record(1));
-    await started.stop();
-  }
-});

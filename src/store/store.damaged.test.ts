@@ -109,13 +109,13 @@ const damages: Record<string, { damage: (path: string) => void; reason: RegExp; 
     reason: /another program/,
     whenFound: 'start',
   },
-  'a database of a newer version': {
+  'a database of another version': {
     damage: (path) => {
       const newer = new DatabaseSync(path);
       newer.exec('PRAGMA user_version = 99');
       newer.close();
     },
-    reason: /newer version \(schema 99/,
+    reason: /another version \(schema 99/,
     whenFound: 'start',
   },
   'a database without some of its tables': {

@@ -89,23 +89,6 @@ t.test('how often another node publishes counts for what is expected of it', asy
   t.equal(Math.round(Object.values(minute?.status_seconds ?? {}).reduce((sum, seconds) => sum + seconds, 0)), 60);
 });
 
-t.test('a database of version 1 is brought up to date: its alerts and samples are there, and can be resumed from', async (t) => {
-  const folder = temporaryFolder(t);
-  const first = await startStore(t, folder);
-  first.record(series(START, 5));
-  await first.store.recordAlert(change(`${NODE}/cpu_percent/1`, START));
-  await first.stop();
-  const db = new DatabaseSync(join(folder, 'data', 'edge-health.db'));
-  db.exec(`DROP INDEX alert_change_by_record; ALTER TABLE alert_change DROP COLUMN segment; ALTER TABLE alert_change DROP COLUMN ordinal;
-    ALTER TABLE node DROP COLUMN gathered; DROP TABLE lag; DROP TABLE shutdown_request; PRAGMA user_version = 1`);
-  db.close();
-  const second = await startStore(t, folder);
-  t.same(second.store.state().set_aside, []);
-  const ages = { health: { segment: START - DAY_MS, order: 0 }, alert: { segment: START - 1, order: 0 } };
-  const events = await after(second, ages);
-  t.same(events.map(({ kind }) => kind).sort(), ['alert', ...Array.from({ length: 5 }, () => 'health')]);
-});
-
 t.test('a clock that was set back: what comes now comes after what is there, also where that is opened only later', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'data/edge-health.db');

@@ -27,7 +27,7 @@ function readSummary(input: ByteReader, baseMs: number): Summary {
   summary.firstMs = baseMs + input.signed();
   summary.lastMs = baseMs + input.signed();
   summary.longestGapMs = input.double();
-  for (let i = 0; i < 4; i += 1) summary.statusMs[i as 0] = input.double();
+  for (let i = 0; i < STATUSES.length; i += 1) summary.statusMs[i] = input.double();
   for (const metric of summary.metrics) {
     metric.count = input.unsigned();
     if (metric.count === 0) continue;

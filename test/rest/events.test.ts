@@ -51,7 +51,10 @@ async function changesAt(percent: number, last: Partial<Alert>): Promise<Alert[]
   return changes();
 }
 
-const raise = (): Promise<Alert[]> => changesAt(99, { severity: 'CRITICAL', resolved: false });
+const raise = async (): Promise<Alert[]> => [
+  ...(await changesAt(90, { severity: 'WARNING', resolved: false })),
+  ...(await changesAt(99, { severity: 'CRITICAL', resolved: false })),
+];
 const resolve = (): Promise<Alert[]> => changesAt(10, { resolved: true });
 
 t.test('events have an id, a kind and one line of JSON that keeps to the document', async (t) => {

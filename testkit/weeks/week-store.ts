@@ -110,8 +110,8 @@ export function fillDataFolder(folder: string, fromMs: number): Filled {
     batch = new Batch();
   };
   for (const { timestampMs, readings } of samples(fromMs, null)) {
-    const sample = { slot: count, monotonicSeconds: timestampMs / 1000, timestampMs, readings };
-    batch.add(toHealthStatus(sample, node, THRESHOLDS), timestampMs, batch.count + 1);
+    const sample = { slot: count, monotonicSeconds: timestampMs / 1000, timestampMs, readings, disks: [] };
+    batch.add(toHealthStatus(sample, node, THRESHOLDS, []), timestampMs, batch.count + 1);
     nowMs = timestampMs;
     count += 1;
     if (batch.count < SEGMENT_SAMPLES) continue;
@@ -140,7 +140,7 @@ export function fillPlainTable(path: string, fromMs: number, toMs: number): { db
   let count = 0;
   db.exec('BEGIN');
   for (const { timestampMs, readings } of samples(fromMs, toMs)) {
-    const { status } = toHealthStatus({ slot: 0, monotonicSeconds: 0, timestampMs, readings }, '', THRESHOLDS);
+    const { status } = toHealthStatus({ slot: 0, monotonicSeconds: 0, timestampMs, readings, disks: [] }, '', THRESHOLDS, []);
     const { cpu_percent, memory_percent, disk_percent, temperature } = readings;
     insert.run(timestampMs, cpu_percent, memory_percent, disk_percent, temperature, STATUSES.indexOf(status));
     count += 1;

@@ -45,14 +45,14 @@ export function fleetDashboard(): DashboardBuilder {
       ),
     )
     .withPanel(
-      stat({ title: 'CRITICAL or down', help: 'Robots that need somebody now.', width: 4 })
+      stat({ title: 'ERROR or worse', help: 'Nodes with status ERROR, CRITICAL or UNKNOWN, and appliances that do not respond.', width: 4 })
         .thresholds(steps([1, 'bad']))
-        .withTarget(now(`count(instance_node:edge_health_state:level{${WHERE}} >= 3) or vector(0)`)),
+        .withTarget(now(`count(instance_node:edge_health_state:level{${WHERE}} >= 2) or vector(0)`)),
     )
     .withPanel(
-      stat({ title: 'WARNING or unknown', help: 'Robots to look after.', width: 4 })
+      stat({ title: 'WARNING', help: 'Nodes with status WARNING.', width: 4 })
         .thresholds(steps([1, 'notice']))
-        .withTarget(now(`count(instance_node:edge_health_state:level{${WHERE}} >= 1 < 3) or vector(0)`)),
+        .withTarget(now(`count(instance_node:edge_health_state:level{${WHERE}} == 1) or vector(0)`)),
     )
     .withPanel(
       stat({ title: 'Alerts that fire', help: 'Without those that are only worth knowing.', width: 4 })
@@ -89,7 +89,7 @@ export function fleetDashboard(): DashboardBuilder {
     .withPanel(
       Object.entries(STATUS_COLOURS).reduce(
         (panel, [status, colour]) => panel.overrideByName(status, [{ id: 'color', value: { mode: 'fixed', fixedColor: colour } }]),
-        chart({ title: 'Robots by status', help: 'How many are OK, at WARNING, CRITICAL, or not known.', width: 12 }).withTarget(
+        chart({ title: 'Robots by status', help: 'Number of nodes with each status.', width: 12 }).withTarget(
           curve(`count by (status) (edge_health_status{${WHERE}} == 1 ${COUNTED})`, '{{status}}'),
         ),
       ),

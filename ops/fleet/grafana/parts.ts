@@ -29,7 +29,7 @@ import { PanelBuilder as TimeSeries } from '@grafana/grafana-foundation-sdk/time
 /** The Prometheus that the dashboard's variable `datasource` names. */
 export const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
 
-const PALETTE = { good: 'green', notice: 'yellow', unknown: 'purple', bad: 'red', gone: 'dark-red' } as const;
+const PALETTE = { good: 'green', notice: 'yellow', error: 'orange', unknown: 'purple', bad: 'red', gone: 'dark-red' } as const;
 
 /** Names and colours of `instance_node:edge_health_state:level`. */
 export const STATES: ValueMapping[] = [
@@ -38,15 +38,22 @@ export const STATES: ValueMapping[] = [
     options: {
       0: { text: 'OK', color: PALETTE.good, index: 0 },
       1: { text: 'WARNING', color: PALETTE.notice, index: 1 },
-      2: { text: 'UNKNOWN', color: PALETTE.unknown, index: 2 },
+      2: { text: 'ERROR', color: PALETTE.error, index: 2 },
       3: { text: 'CRITICAL', color: PALETTE.bad, index: 3 },
-      4: { text: 'DOWN', color: PALETTE.gone, index: 4 },
+      4: { text: 'UNKNOWN', color: PALETTE.unknown, index: 4 },
+      5: { text: 'DOWN', color: PALETTE.gone, index: 5 },
     },
   },
 ];
 
 /** One colour a status, by the name of the series. */
-export const STATUS_COLOURS = { OK: PALETTE.good, WARNING: PALETTE.notice, UNKNOWN: PALETTE.unknown, CRITICAL: PALETTE.bad } as const;
+export const STATUS_COLOURS = {
+  OK: PALETTE.good,
+  WARNING: PALETTE.notice,
+  ERROR: PALETTE.error,
+  CRITICAL: PALETTE.bad,
+  UNKNOWN: PALETTE.unknown,
+} as const;
 
 /** Colours by value: green below the first step. */
 export function steps(...above: readonly (readonly [number, keyof typeof PALETTE])[]): ThresholdsConfigBuilder {

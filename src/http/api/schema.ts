@@ -18,7 +18,9 @@ export const healthStatusSchema = v.strictObject({
   temperature: reading('CPU or SoC temperature in degrees Celsius'),
   status: v.pipe(
     statusSchema,
-    about('Worst of the metrics; UNKNOWN: nothing could be measured, or no sample for more than three periods.'),
+    about(
+      "Worst of the metrics and of the node's open alerts; UNKNOWN: nothing could be measured, or no sample for more than three periods.",
+    ),
   ),
   node_name: text('Name of the monitoring node that produced it.'),
   timestamp: timestamp('When it was measured, UTC.'),
@@ -62,8 +64,8 @@ const statistics = {
   samples_expected: count('Samples that the publish frequency asks for since the node was first seen, up to now.'),
   longest_gap_seconds: seconds('Longest time without a sample; suspends and clock steps are taken off.'),
   status_seconds: v.pipe(
-    v.strictObject({ OK: v.number(), WARNING: v.number(), CRITICAL: v.number(), UNKNOWN: v.number() }),
-    about('Seconds in each status; silence of more than three periods is UNKNOWN.'),
+    v.strictObject({ OK: v.number(), WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number(), UNKNOWN: v.number() }),
+    about('Seconds in each status; UNKNOWN after three periods without a sample.'),
   ),
   metrics: v.strictObject({
     cpu_percent: metricAggregateSchema,
@@ -159,8 +161,14 @@ const sensorSchema = v.strictObject({
   rejected: v.array(v.strictObject({ sensor: v.string(), path: v.string(), celsius: v.nullable(v.number()), reason: v.string() })),
 });
 
+const diskSchema = v.strictObject({
+  path: v.string(),
+  percent: v.pipe(v.nullable(v.number()), about('Used; null: unavailable.')),
+  problem: v.pipe(v.nullable(v.string()), about('Why it is unavailable.')),
+});
+
 export const statusDocumentSchema = v.strictObject({
-  status: statusSchema,
+  status: v.pipe(statusSchema, about('The worst of all nodes.')),
   version: v.string(),
   started: timestamp('When this process started.'),
   uptime_seconds: seconds('How long this process has run.'),
@@ -199,6 +207,7 @@ export const statusDocumentSchema = v.strictObject({
       failures: v.number(),
     }),
   ),
+  disks: v.pipe(v.array(diskSchema), about('The configured paths; `disk_percent` is the fullest.')),
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({
     undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: the kernel does not tell.')),

@@ -6,7 +6,7 @@ import type { Row } from './rows.ts';
 
 // What history and aggregate must answer, told in the plainest way from all samples. Rows ascend in time.
 
-const WORST_FIRST: readonly Status[] = ['CRITICAL', 'WARNING', 'OK', 'UNKNOWN'];
+const WORST_FIRST: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING', 'OK', 'UNKNOWN'];
 
 export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, order }: Omit<HistoryQuery, 'limit'>): Row[] {
   if (stepMs === null) {
@@ -58,7 +58,7 @@ function expectedBucket(rows: readonly Row[], fromMs: number, toMs: number, nowM
   // Before the first sample and in the future nothing can be missing.
   const knownFrom = Math.max(fromMs, rows[0]?.timestampMs ?? toMs);
   const knownTo = Math.min(toMs, nowMs);
-  const statusSeconds: Record<Status, number> = { OK: 0, WARNING: 0, CRITICAL: 0, UNKNOWN: 0 };
+  const statusSeconds: Record<Status, number> = { OK: 0, WARNING: 0, ERROR: 0, CRITICAL: 0, UNKNOWN: 0 };
   for (const { status } of inside) statusSeconds[status] += periodMs / 1000;
   let longest = 0;
   if (knownTo > knownFrom) {

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { Alert } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { startIn } from '../../testkit/service/rest.ts';
+import { ROOT, type RunningService } from '../../testkit/service/service.ts';
+
+// No status is better than the open alerts beneath it, wherever it is shown.
+
+interface AlertList {
+  readonly data: readonly Alert[];
+  readonly count: number;
+}
+
+const timing = { raise_after_seconds: 0, clear_after_seconds: 3600, sensor_timeout_seconds: 1 };
+
+async function program({ url }: RunningService, command: readonly string[]): Promise<{ code: number; stdout: string }> {
+  return new Promise((resolve) => {
+    execFile(join(ROOT, 'bin/edge-health'), [...command, '--url', url], (error, stdout) => {
+      resolve({ code: (error?.code as number | undefined) ?? 0, stdout });
+    });
+  });
+}
+
+t.test('a CRITICAL temperature that fell, and whose sensor was lost then, is CRITICAL everywhere', async (t) => {
+  const machine = new MachineTree(t, 'pi5');
+  const service = await startIn(t, temporaryFolder(t), {
+    config: { publish_frequency: 20, alerts: timing },
+    arguments: machine.arguments,
+  });
+  const open = (...severities: string[]): Promise<AlertList> =>
+    service.until<AlertList>('/alerts?resolved=false', ({ data }) =>
+      severities.every((one) => data.some(({ severity }) => severity === one)),
+    );
+  machine.setTemperature(95);
+  await open('CRITICAL');
+  machine.setTemperature(50);
+  await service.until<HealthStatus>('/health', ({ temperature }) => temperature === 50);
+  machine.removeSensor();
+  await open('CRITICAL', 'ERROR');
+  t.match(await service.json('/health'), { temperature: null, status: 'CRITICAL' });
+  const document = await service.json<StatusDocument>('/status');
+  t.match(document, { status: 'CRITICAL', nodes: [{ status: 'CRITICAL' }], open_alerts: { CRITICAL: 1, ERROR: 1 } });
+  const { code, stdout } = await program(service, ['status']);
+  t.equal(code, 2);
+  t.match(stdout, /^CRITICAL /);
+});
+
+t.test('a disk path that is missing is an ERROR of its own, and hides no other', async (t) => {
+  const folder = temporaryFolder(t);
+  const missing = join(folder, 'usb');
+  const machine = new MachineTree(t, 'pi5');
+  const service = await startIn(t, folder, {
+    config: {
+      publish_frequency: 20,
+      alerts: { ...timing, clear_after_seconds: 0 },
+      thresholds: { disk: { warning: 99.8, critical: 99.9 } },
+      disk: { paths: ['/', missing] },
+    },
+    arguments: machine.arguments,
+  });
+  const { data } = await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 1);
+  t.match(data, [{ metric: `disk:${missing}`, severity: 'ERROR', threshold: 1 }]);
+  const health = await service.json<HealthStatus>('/health');
+  t.type(health.disk_percent, 'number');
+  t.equal(health.status, 'ERROR');
+  const { disks } = await service.json<StatusDocument>('/status');
+  t.match(disks, [
+    { path: '/', percent: Number, problem: null },
+    { path: missing, percent: null, problem: /^ENOENT/ },
+  ]);
+  t.equal((await program(service, ['status'])).code, 2);
+  mkdirSync(missing);
+  t.teardown(() => rmdirSync(missing));
+  await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 0);
+  t.match((await service.json<AlertList>('/alerts')).data, [{ alert_id: data[0]?.alert_id, resolved: true, value: 0 }]);
+});
