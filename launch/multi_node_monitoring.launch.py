@@ -13,8 +13,6 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 ROLES = ('edge_brain', 'sensor_node', 'actuator_node')
-# Each process holds these beside the health monitor, whose name is in the configuration.
-OTHER_NODES = ('threshold_monitor', 'alert_publisher', 'safe_shutdown')
 # In the checkout as in the installed package.
 CONFIG_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'config')
 # Wrong usage, program not installed, configuration invalid: starting again would change nothing.
@@ -30,9 +28,6 @@ def default_data_folder():
 
 
 def role_node(role, config, data_folder, namespaced):
-    # In one namespace the nodes of three processes need names of their own.
-    renamed = [] if namespaced else [f'{name}:__node:={role}_{name}' for name in OTHER_NODES]
-
     def on_exit(event, context):
         if context.is_shutdown or event.returncode == 0:
             return None
@@ -52,7 +47,6 @@ def role_node(role, config, data_folder, namespaced):
         exec_name=role,
         namespace=role if namespaced else None,
         arguments=['--config', config],
-        ros_arguments=[word for rule in renamed for word in ('-r', rule)],
         cwd=data_folder,
         # systemd's, of whoever launches: the processes must not share it.
         additional_env={'RUNTIME_DIRECTORY': ''},

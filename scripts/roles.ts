@@ -9,8 +9,6 @@ import { createInterface } from 'node:readline';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
-/** The nodes beside the health monitor: on one graph those of three processes need names of their own. */
-const OTHER_NODES = ['threshold_monitor', 'alert_publisher', 'safe_shutdown'];
 const USAGE_ERROR = 64;
 /** The service's log has sd-daemon(3) priorities where it is no terminal. */
 const LEVELS: Readonly<Record<string, string>> = { '<3>': 'error: ', '<4>': 'warning: ', '<5>': 'notice: ', '<6>': '', '<7>': 'debug: ' };
@@ -25,16 +23,11 @@ const roles = given.length === 0 ? ROLES : ROLES.filter((role) => given.includes
 const width = Math.max(...roles.map((role) => role.length));
 
 function start(role: string): ChildProcess {
-  const renamed = OTHER_NODES.flatMap((name) => ['-r', `${name}:__node:=${role}_${name}`]);
-  const child = spawn(
-    join(ROOT, 'bin/edge-health'),
-    ['run', '--config', join(ROOT, `config/${role}_config.yaml`), '--ros-args', ...renamed],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // systemd's, of whoever runs this: the processes must not share it.
-      env: { ...process.env, RUNTIME_DIRECTORY: '' },
-    },
-  );
+  const child = spawn(join(ROOT, 'bin/edge-health'), ['run', '--config', join(ROOT, `config/${role}_config.yaml`)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // systemd's, of whoever runs this: the processes must not share it.
+    env: { ...process.env, RUNTIME_DIRECTORY: '' },
+  });
   const prefix = `${role.padEnd(width)} | `;
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => process.stdout.write(`${prefix}${readable(line)}\n`));

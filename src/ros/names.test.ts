@@ -49,7 +49,7 @@ t.test('a namespace stands before everything but /diagnostics, and before node_n
 t.test('__node renames the health monitor, with a prefix the node named', async (t) => {
   const rename = (to: string, node: string | null = null): RemapRule => ({ kind: 'node', node, to });
   const one = graphNames({ ...PLAIN, node_name: 'edge_brain' }, [rename('brain')]);
-  t.same(Object.values(one.nodes), ['brain', 'threshold_monitor', 'alert_publisher', 'safe_shutdown']);
+  t.same(Object.values(one.nodes), ['brain', 'edge_brain_threshold_monitor', 'edge_brain_alert_publisher', 'edge_brain_safe_shutdown']);
   t.equal(monitorName(one), 'brain');
   const each = graphNames(PLAIN, [
     rename('a', 'health_monitor'),
@@ -60,6 +60,25 @@ t.test('__node renames the health monitor, with a prefix the node named', async 
     rename('f'),
   ]);
   t.same(Object.values(each.nodes), ['a', 'b', 'c', 'd']);
+});
+
+t.test('a role puts its name in front of its helper nodes; topics and the service keep theirs', async (t) => {
+  const role = (node_name: string, rules: RemapRule[] = []) => graphNames({ node_name, namespace: null }, rules);
+  const brain = role('edge_brain');
+  t.same(Object.values(brain.nodes), [
+    'edge_brain',
+    'edge_brain_threshold_monitor',
+    'edge_brain_alert_publisher',
+    'edge_brain_safe_shutdown',
+  ]);
+  t.same([brain.topics, brain.services], [graphNames(PLAIN, []).topics, graphNames(PLAIN, []).services]);
+  const nodes = ['edge_brain', 'sensor_node', 'health_monitor'].flatMap((name) => Object.values(role(name).nodes));
+  t.equal(new Set(nodes).size, nodes.length, 'roles and the default service on one graph share no name');
+  for (const name of ['alert_publisher', 'edge_brain_alert_publisher']) {
+    const renamed = role('edge_brain', [{ kind: 'node', node: name, to: 'alarms' }, any('alerts', '/x', 'alarms')]);
+    t.same([renamed.nodes.alertPublisher, renamed.topics.alerts], ['alarms', '/x'], `a rule for ${name}`);
+    t.equal(role('edge_brain', [any('alerts', '/x', name)]).topics.alerts, '/x', `a topic of ${name}`);
+  }
 });
 
 t.test('topics and the service are remapped by absolute, relative and private names; the first rule that matches counts', async (t) => {

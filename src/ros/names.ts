@@ -37,27 +37,33 @@ export function isName(text: string): boolean {
   return text.length <= MAX_NAME && NAME.test(text);
 }
 
+/** The configuration's default: its process has the helper nodes by the names of the specification. */
+const DEFAULT_NODE_NAME = 'health_monitor';
+
 /**
  * The names on the graph: the configuration's, remapped as rcl does it (remap.c): for each name the first rule that matches. A
  * rule `__node` for all nodes renames the health monitor alone, since four nodes of one name would help nobody. Rules that
- * match nothing change nothing.
+ * match nothing change nothing. Processes of several roles share a graph: with a `node_name` of its own a process puts that in
+ * front of its helper nodes (`edge_brain_alert_publisher`); rules may name such a node either way.
  */
 export function graphNames(config: NameConfig, rules: readonly RemapRule[]): GraphNames {
   const given = config.namespace === null ? '/' : absolute(config.namespace);
   const namespace = rules.find((rule) => rule.kind === 'namespace')?.to ?? given;
-  const node = (name: string, main = false): string =>
-    rules.find((rule) => rule.kind === 'node' && (rule.node === name || (main && rule.node === null)))?.to ?? name;
+  const prefix = config.node_name === DEFAULT_NODE_NAME ? '' : `${config.node_name}_`;
+  const node = (name: string, matches: (of: string | null) => boolean): string =>
+    rules.find((rule) => rule.kind === 'node' && matches(rule.node))?.to ?? name;
+  const helper = (name: string): string => node(prefix + name, (of) => of === prefix + name || of === name);
   const nodes = {
-    healthMonitor: node(config.node_name, true),
-    thresholdMonitor: node('threshold_monitor'),
-    alertPublisher: node('alert_publisher'),
-    safeShutdown: node('safe_shutdown'),
+    healthMonitor: node(config.node_name, (of) => of === config.node_name || of === null),
+    thresholdMonitor: helper('threshold_monitor'),
+    alertPublisher: helper('alert_publisher'),
+    safeShutdown: helper('safe_shutdown'),
   };
   const named = (kind: 'topic' | 'service', owner: string, name: string): string => {
     const whole = expand(name, namespace, owner);
     for (const rule of rules) {
       if (rule.kind !== kind && rule.kind !== 'any') continue;
-      if (rule.node !== null && rule.node !== owner) continue;
+      if (rule.node !== null && rule.node !== owner && prefix + rule.node !== owner) continue;
       if (expand(rule.from, namespace, owner) === whole) return expand(rule.to, namespace, owner);
     }
     return whole;

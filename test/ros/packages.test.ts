@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { graphNames } from '../../src/ros/names.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { writeTree } from '../../testkit/machine/machines.ts';
 import { ROOT } from '../../testkit/service/service.ts';
@@ -60,6 +61,8 @@ t.test('the roles’ configurations are valid, run on one machine, and answer a 
     [5000, 5001, 5002],
   );
   t.equal(new Set(configs.map(({ storage }) => storage.path)).size, ROLES.length, 'a data folder each');
+  const nodes = configs.flatMap(({ node_name, ros }) => Object.values(graphNames({ node_name, namespace: ros.namespace }, []).nodes));
+  t.equal(new Set(nodes).size, 4 * ROLES.length, 'no two nodes of one name');
   t.same(
     configs.map(({ safe_shutdown }) => safe_shutdown.enabled),
     [true, false, false],
