@@ -37,6 +37,14 @@ export function isName(text: string): boolean {
   return text.length <= MAX_NAME && NAME.test(text);
 }
 
+/** Namespace and node of the self-test of rclnodejs. */
+export const PROBE_NAME = '_edge_health_probe';
+
+/** Whether a topic is that of a self-test: releases before 1.0 publish it on the domain of the robots. */
+export function isProbeTopic(topic: string): boolean {
+  return topic.startsWith(`/${PROBE_NAME}/`);
+}
+
 /** The configuration's default: its process has the helper nodes by the names of the specification. */
 const DEFAULT_NODE_NAME = 'health_monitor';
 

@@ -33,6 +33,21 @@ t.test('what others publish is taken in, in every namespace, whatever they promi
   t.same(alerts, [ALERTED]);
 });
 
+t.test('the self-test of another machine is not taken for a robot', async (t) => {
+  const { time, transport, other, writes, statuses, alerts } = transportRig(t);
+  const status = writes('rt/_edge_health_probe/health_status', HEALTH_STATUS);
+  const alert = writes('rt/_edge_health_probe/alerts', ALERT);
+  const real = writes('rt/robot1/health_status', HEALTH_STATUS);
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  other.write(status, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'probe' }) }));
+  other.write(alert, encode(ALERT, { ...alertMessage(ALERTED) }));
+  other.write(real, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  await time.pass(1);
+  t.same([statuses, alerts], [[STATUS], []]);
+});
+
 t.test('many robots, in a namespace each: all are read, and each subscription is announced to few', async (t) => {
   // More than the 32 subscriptions that are announced to all.
   const ROBOTS = runs(44, 120);

@@ -5,6 +5,8 @@ import type { MessageType } from '../interfaces.ts';
  * Names are fully qualified: /robot1/health_status.
  */
 export const topicOf = (name: string): string => `rt${name}`;
+/** The topic that a DDS topic is; of another one, such as a service's, it is no valid name. */
+export const nameOf = (topic: string): string => topic.replace(/^rt/, '');
 export const requestTopicOf = (service: string): string => `rq${service}Request`;
 export const replyTopicOf = (service: string): string => `rr${service}Reply`;
 

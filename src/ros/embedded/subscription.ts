@@ -5,7 +5,7 @@ import type { Received } from '../../rtps/reader.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { Membership } from './membership.ts';
-import { topicOf } from './names.ts';
+import { nameOf, topicOf } from './names.ts';
 import { NodeGraph } from './node-graph.ts';
 import { TopicReaders } from './topic-readers.ts';
 
@@ -16,8 +16,6 @@ export interface EmbeddedSubscriptionOptions extends SubscriptionOptions {
 }
 
 const LOG_PERIOD_SECONDS = 60;
-/** DDS topics of ROS 2's topics begin so (names.ts). */
-const TOPIC_PREFIX = 'rt';
 
 /** Listens on the ROS 2 graph by an RTPS participant of our own. */
 export class EmbeddedSubscription implements GraphSubscription {
@@ -86,7 +84,7 @@ class Session {
     this.#readers = new TopicReaders(this.#participant, {
       wants: (topic, kind) => {
         const wanted = kind === 'health' ? topics.healthStatus : topics.alerts;
-        return wanted === null ? topic.startsWith(`${TOPIC_PREFIX}/`) : topic === topicOf(wanted);
+        return wanted === null ? topic.startsWith(topicOf('/')) : topic === topicOf(wanted);
       },
       onHealthStatus: (status, received, topic) => listener.onHealthStatus(status, arrived(received, topic)),
       onAlert: (alert, received, topic) => listener.onAlert(alert, arrived(received, topic)),
@@ -109,5 +107,5 @@ class Session {
 }
 
 function arrived({ data, writer }: Received, topic: string): Arrived {
-  return { topic: topic.slice(TOPIC_PREFIX.length), publisher: writer.guid, sequenceNumber: data.sequenceNumber };
+  return { topic: nameOf(topic), publisher: writer.guid, sequenceNumber: data.sequenceNumber };
 }

@@ -10,7 +10,8 @@ import type { Received } from '../../rtps/reader.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
-import { typeHashData } from './names.ts';
+import { isProbeTopic } from '../names.ts';
+import { nameOf, typeHashData } from './names.ts';
 
 /** Keep last of every topic (contract). */
 const DEPTH = 10;
@@ -68,7 +69,7 @@ export class TopicReaders {
   /** For the participant's `onRemoteWriter`. */
   onRemoteWriter({ topic, type, qos }: EndpointData): void {
     for (const kind of ['health', 'alert'] as const) {
-      if (type !== TYPES[kind].ddsName || !this.#options.wants(topic, kind)) continue;
+      if (type !== TYPES[kind].ddsName || isProbeTopic(nameOf(topic)) || !this.#options.wants(topic, kind)) continue;
       this.read(topic, kind, offerOf({ reliable: qos.reliable, transientLocal: qos.durability > 0 }));
     }
   }

@@ -29,6 +29,8 @@ t.test('others by the end of their name and our type', async (t) => {
     { name: '/robot3/my_health_status', types: [HEALTH] },
     { name: '/robot3/alerts', types: [HEALTH] },
     { name: '/rosout', types: ['rcl_interfaces/msg/Log'] },
+    { name: '/_edge_health_probe/health_status', types: [HEALTH] },
+    { name: '/_edge_health_probe/alerts', types: [ALERT] },
   ];
   t.same(topicsToFollow(graph, names), [
     ...own,
@@ -58,6 +60,7 @@ t.test('a subscription: what is named, and where nothing is named all of that ty
     { name: '/a/health_status', types: [HEALTH] },
     { name: '/alarms', types: [ALERT] },
     { name: '/rosout', types: ['rcl_interfaces/msg/Log'] },
+    { name: '/_edge_health_probe/health_status', types: [HEALTH] },
   ];
   t.same(subscribedTopics(graph, { healthStatus: '/health_status', alerts: '/alerts' }), own);
   t.same(subscribedTopics([], { healthStatus: null, alerts: null }), []);

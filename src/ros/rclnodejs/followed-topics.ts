@@ -1,5 +1,6 @@
 import type { GraphNames } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
+import { isProbeTopic } from '../names.ts';
 import type { SubscribedTopics } from '../subscription.ts';
 
 export interface FollowedTopic {
@@ -33,7 +34,7 @@ export function topicsToFollow(graph: GraphTopics, names: GraphNames): FollowedT
   ];
   const others: FollowedTopic[] = [];
   for (const { name, types } of [...graph].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (own.some(({ topic }) => topic === name)) continue;
+    if (own.some(({ topic }) => topic === name) || isProbeTopic(name)) continue;
     if (name.endsWith('/health_status') && types.includes(HEALTH_STATUS.rosName)) others.push({ topic: name, kind: 'health' });
     if (name.endsWith('/alerts') && types.includes(ALERT.rosName)) others.push({ topic: name, kind: 'alert' });
   }
@@ -46,6 +47,7 @@ export function subscribedTopics(graph: GraphTopics, { alerts, healthStatus }: S
   if (healthStatus !== null) topics.push({ topic: healthStatus, kind: 'health' });
   if (alerts !== null) topics.push({ topic: alerts, kind: 'alert' });
   for (const { name, types } of [...graph].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (isProbeTopic(name)) continue;
     if (healthStatus === null && types.includes(HEALTH_STATUS.rosName)) topics.push({ topic: name, kind: 'health' });
     if (alerts === null && types.includes(ALERT.rosName)) topics.push({ topic: name, kind: 'alert' });
   }

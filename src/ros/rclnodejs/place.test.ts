@@ -18,6 +18,7 @@ t.test('the place as Iron and later distributions read it', async (t) => {
 t.test('as Humble reads it', async (t) => {
   const local = placeVariables('humble', { domainId: 3, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] });
   t.same(local, { ROS_DOMAIN_ID: '3', ROS_LOCALHOST_ONLY: '1' });
+  t.match(placeVariables('humble', { domainId: 3, discoveryRange: 'OFF', staticPeers: [] }), { ROS_LOCALHOST_ONLY: '1' });
   t.match(placeVariables('humble', { domainId: 3, discoveryRange: 'SUBNET', staticPeers: [] }), { ROS_LOCALHOST_ONLY: '0' });
 });
 

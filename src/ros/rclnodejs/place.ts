@@ -4,7 +4,8 @@ import type { GraphPlace } from '../graph.ts';
 export function placeVariables(distro: string, place: GraphPlace): Readonly<Record<string, string | null>> {
   const domain = { ROS_DOMAIN_ID: String(place.domainId) };
   // Humble knows neither ranges nor peers.
-  if (distro === 'humble') return { ...domain, ROS_LOCALHOST_ONLY: place.discoveryRange === 'LOCALHOST' ? '1' : '0' };
+  const isLocal = place.discoveryRange === 'LOCALHOST' || place.discoveryRange === 'OFF';
+  if (distro === 'humble') return { ...domain, ROS_LOCALHOST_ONLY: isLocal ? '1' : '0' };
   return {
     ...domain,
     ROS_AUTOMATIC_DISCOVERY_RANGE: place.discoveryRange,

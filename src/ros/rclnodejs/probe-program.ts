@@ -1,5 +1,6 @@
 import type { HealthStatus } from '../../core/health-status.ts';
 import { isoUtc } from '../../core/time.ts';
+import { PROBE_NAME } from '../names.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe.ts';
 import { RclnodejsTransport } from './transport.ts';
 
@@ -19,7 +20,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
     disk_percent: null,
     temperature: null,
     status: 'UNKNOWN',
-    node_name: 'probe',
+    node_name: PROBE_NAME,
     timestamp: isoUtc(Date.now()),
   };
   const transport = new RclnodejsTransport({

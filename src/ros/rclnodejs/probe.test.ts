@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { graphNames } from '../names.ts';
+import { graphNames, isProbeTopic } from '../names.ts';
 import type { Prepared } from './prepared.ts';
 import { type ProbeOptions, type ProbeRequest, probe } from './probe.ts';
 import { write } from './testing/trees.ts';
@@ -63,14 +63,28 @@ t.test('an end without an answer', async (t) => {
   t.match(await probeWith(t, 'throw new Error("boom")'), /it ended with exit code 1/);
 });
 
-t.test('it can load what is prepared, and goes where the service will go', async (t) => {
+t.test('it can load what is prepared, and goes where no other node is', async (t) => {
   const environment = { ...process.env, LD_LIBRARY_PATH: '/opt/ros/jazzy/lib', ROS_LOCALHOST_ONLY: '1', ROS_DOMAIN_ID: '1' };
   const told = await probeWith(
     t,
-    says("['LD_LIBRARY_PATH', 'ROS_DOMAIN_ID', 'ROS_LOCALHOST_ONLY'].map((name) => process.env[name]).join(' ')"),
+    says("['LD_LIBRARY_PATH', 'ROS_LOCALHOST_ONLY', 'ROS_AUTOMATIC_DISCOVERY_RANGE'].map((name) => process.env[name]).join(' ')"),
     { environment },
   );
-  t.equal(told, '/data/ros/jazzy-2.2.0-1a2b3c4d/interfaces/lib:/opt/ros/jazzy/lib 5');
+  t.equal(told, '/data/ros/jazzy-2.2.0-1a2b3c4d/interfaces/lib:/opt/ros/jazzy/lib OFF');
+  const domain = says('process.env.ROS_DOMAIN_ID');
+  const environments = { ...process.env, ROS_DISCOVERY_SERVER: '10.0.0.1:11811' };
+  for (const domainId of [0, 5, 100, 101, 232]) {
+    const place = { domainId, discoveryRange: 'SUBNET' as const, staticPeers: ['10.0.0.7'] };
+    t.notMatch(await probeWith(t, domain, { environment: environments, place }), new RegExp(`^${domainId}$`), 'a domain of its own');
+  }
+  t.equal(
+    await probeWith(t, says("String(process.env.ROS_DISCOVERY_SERVER) + ' ' + process.env.ROS_STATIC_PEERS"), {
+      environment: environments,
+      place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.7'] },
+    }),
+    'undefined undefined',
+    'no server and no peer that would pass it on',
+  );
 });
 
 t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes nothing', async (t) => {
@@ -92,6 +106,10 @@ t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes
   t.equal(open.publish, true);
   t.ok([...Object.values(open.names.topics), ...Object.values(open.names.services)].every((name) => name.startsWith('/_')));
   t.ok(Object.values(open.names.nodes).every((name) => name.startsWith('_')));
+  t.ok([...Object.values(open.names.topics)].every(isProbeTopic), 'an appliance leaves them aside');
+  t.not(open.place.domainId, 5);
+  t.match(open.place, { discoveryRange: 'OFF', staticPeers: [] });
   const secured = await asked({ ...process.env, ROS_SECURITY_ENABLE: 'true' });
   t.match(secured, { publish: false, enclave: '/edge_health', names: { topics: { healthStatus: '/health_status' } } });
+  t.match(secured.place, { domainId: 5, discoveryRange: 'OFF' }, 'the domain that its enclave is allowed in');
 });

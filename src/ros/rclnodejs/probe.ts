@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { GraphNames, GraphPlace } from '../graph.ts';
+import { PROBE_NAME } from '../names.ts';
 import { isSecured, placeVariables } from './place.ts';
 import { environmentFor, type Prepared } from './prepared.ts';
 
@@ -20,6 +21,7 @@ export type ProbeAnswer = { readonly ok: true } | { readonly ok: false; readonly
 export interface ProbeOptions {
   readonly program: URL;
   readonly environment: NodeJS.ProcessEnv;
+  /** Where the service will be; the probe keeps away from there. */
   readonly place: GraphPlace;
   readonly names: GraphNames;
   readonly enclave: string | null;
@@ -29,36 +31,45 @@ export interface ProbeOptions {
 const DEADLINE_SECONDS = 20;
 const MAX_REASON_CHARACTERS = 300;
 
-/** Hidden from `ros2 node list` and `ros2 topic list`, and nobody's topics. */
+/** Within 0 to 101, which have ports of their own on every system; two, since the service may be in one of them. */
+const PROBE_DOMAINS = [101, 100] as const;
+
+/** Hidden from `ros2 node list` and `ros2 topic list`, and no robot's topics. */
 const HIDDEN: GraphNames = {
   namespace: '/',
   nodes: {
-    healthMonitor: '_edge_health_probe',
-    thresholdMonitor: '_edge_health_probe_2',
-    alertPublisher: '_edge_health_probe_3',
-    safeShutdown: '_edge_health_probe_4',
+    healthMonitor: PROBE_NAME,
+    thresholdMonitor: `${PROBE_NAME}_2`,
+    alertPublisher: `${PROBE_NAME}_3`,
+    safeShutdown: `${PROBE_NAME}_4`,
   },
   topics: {
-    healthStatus: '/_edge_health_probe/health_status',
-    alerts: '/_edge_health_probe/alerts',
-    shutdownStatus: '/_edge_health_probe/shutdown_status',
-    diagnostics: '/_edge_health_probe/diagnostics',
+    healthStatus: `/${PROBE_NAME}/health_status`,
+    alerts: `/${PROBE_NAME}/alerts`,
+    shutdownStatus: `/${PROBE_NAME}/shutdown_status`,
+    diagnostics: `/${PROBE_NAME}/diagnostics`,
   },
-  services: { safeShutdown: '/_edge_health_probe/safe_shutdown' },
+  services: { safeShutdown: `/${PROBE_NAME}/safe_shutdown` },
 };
 
 /**
  * Tries what was prepared in a process of its own, so that a crash or a hang of native code costs that process alone. Null: it
- * works. Otherwise what went wrong. Never rejects.
+ * works. Otherwise what went wrong. Never rejects. No other process discovers its nodes.
  */
 export function probe(prepared: Prepared, options: ProbeOptions): Promise<string | null> {
-  const { place, program, enclave } = options;
-  // An enclave's policy allows the real names and no others; nothing is published under them.
+  const { program, enclave } = options;
+  // An enclave's policy allows the real names and domain and no others; nothing is published under them.
   const secured = isSecured(options.environment);
+  const { domainId: realDomain } = options.place;
+  // Humble has no range OFF, only this host: the domain keeps it apart from the other processes here.
+  const domainId = secured ? realDomain : PROBE_DOMAINS[realDomain === PROBE_DOMAINS[0] ? 1 : 0];
+  const place: GraphPlace = { domainId, discoveryRange: 'OFF', staticPeers: [] };
   const request: ProbeRequest = { prepared, place, names: secured ? options.names : HIDDEN, enclave, publish: !secured };
   const variables = placeVariables(prepared.distro, place);
   const env: NodeJS.ProcessEnv = { ...(environmentFor(prepared, options.environment) ?? options.environment) };
   for (const [name, value] of Object.entries(variables)) env[name] = value ?? undefined;
+  // Fast DDS' server introduces participants of every discovery range to each other.
+  delete env['ROS_DISCOVERY_SERVER'];
   const deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
   return new Promise((resolve) => {
     execFile(
