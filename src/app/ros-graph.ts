@@ -3,7 +3,7 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { TransportChoice } from '../ros/choose.ts';
-import type { RosTransport } from '../ros/graph.ts';
+import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
 
 /** What /status tells of the ROS 2 side. */
 export interface RosState {
@@ -27,8 +27,11 @@ export interface RosGraphOptions {
   readonly log: Log;
 }
 
-/** Of each topic, so many are kept for the transport that is still being chosen: as many as a late joiner gets. */
-const KEPT = 10;
+/**
+ * Between two messages on /shutdown_status: `ros2 topic echo` keeps five that it has not shown yet, and the steps of a procedure may follow
+ * each other within milliseconds.
+ */
+const SHUTDOWN_PAUSE_MS = 50;
 
 interface Early {
   readonly health: HealthStatus[];
@@ -47,6 +50,9 @@ export class RosGraph implements Publisher {
   /** What was handed to a transport: with the samples taken, and with what a subscriber received, it tells where something was lost. */
   #healthPublished = 0;
   #alertsPublished = 0;
+  /** Messages on /shutdown_status that wait for their turn. */
+  readonly #shutdownQueue: ShutdownProgress[] = [];
+  #shutdownTimer: NodeJS.Timeout | null = null;
   #joining: Promise<void> | null = null;
   #stopped = false;
 
@@ -63,6 +69,8 @@ export class RosGraph implements Publisher {
     this.#stopped = true;
     await this.#joining;
     const transport = this.#transport;
+    if (this.#shutdownTimer) clearTimeout(this.#shutdownTimer);
+    for (const progress of this.#shutdownQueue.splice(0)) transport?.publishShutdown(progress);
     this.#transport = null;
     await transport?.stop();
   }
@@ -83,17 +91,19 @@ export class RosGraph implements Publisher {
 
   publishHealth(status: HealthStatus, line: string): void {
     if (this.#transport) this.#handHealth(this.#transport, status, line);
-    else keep(this.#early?.health, status);
+    else keep(this.#early?.health, status, DEPTH);
   }
 
   publishAlert(alert: Alert): void {
     if (this.#transport) this.#handAlert(this.#transport, alert);
-    else keep(this.#early?.alerts, alert);
+    else keep(this.#early?.alerts, alert, DEPTH);
   }
 
   publishShutdown(progress: ShutdownProgress): void {
-    if (this.#transport) this.#transport.publishShutdown(progress);
-    else keep(this.#early?.shutdown, progress);
+    if (this.#transport) {
+      this.#shutdownQueue.push(progress);
+      if (this.#shutdownTimer === null) this.#publishNextShutdown();
+    } else keep(this.#early?.shutdown, progress, SHUTDOWN_DEPTH);
   }
 
   async #join(): Promise<void> {
@@ -138,7 +148,13 @@ export class RosGraph implements Publisher {
     this.#early = null;
     for (const status of early?.health ?? []) this.#handHealth(transport, status, JSON.stringify(status));
     for (const alert of early?.alerts ?? []) this.#handAlert(transport, alert);
-    for (const progress of early?.shutdown ?? []) transport.publishShutdown(progress);
+    for (const progress of early?.shutdown ?? []) this.publishShutdown(progress);
+  }
+
+  #publishNextShutdown(): void {
+    const progress = this.#shutdownQueue.shift();
+    if (progress) this.#transport?.publishShutdown(progress);
+    this.#shutdownTimer = progress ? setTimeout(() => this.#publishNextShutdown(), SHUTDOWN_PAUSE_MS) : null;
   }
 
   #handHealth(transport: RosTransport, status: HealthStatus, line: string): void {
@@ -158,8 +174,8 @@ export class RosGraph implements Publisher {
   }
 }
 
-function keep<T>(kept: T[] | undefined, item: T): void {
+function keep<T>(kept: T[] | undefined, item: T, depth: number): void {
   if (!kept) return;
   kept.push(item);
-  if (kept.length > KEPT) kept.shift();
+  if (kept.length > depth) kept.shift();
 }

@@ -58,6 +58,11 @@ export interface GraphOptions {
   readonly monotonicSeconds: () => number;
 }
 
+/** KEEP_LAST of /health_status, /alerts and /diagnostics (contract). */
+export const DEPTH = 10;
+/** Of /shutdown_status: more than a procedure with 64 units and as many hooks has steps, so that a late joiner gets all of it. */
+export const SHUTDOWN_DEPTH = 200;
+
 /** A way to take part in the ROS 2 graph. What is published before `start` or after `stop` is dropped. */
 export interface RosTransport extends Publisher {
   /** Rejects when this way cannot be gone; nothing is left running then. */

@@ -2,7 +2,7 @@ import type { LocalWriter } from '../../rtps/endpoints.ts';
 import type { Network } from '../../rtps/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { Change } from '../../rtps/writer.ts';
-import type { GraphOptions } from '../graph.ts';
+import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
@@ -10,9 +10,6 @@ import { topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ServiceServer } from './service-server.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
-
-/** Keep last of every topic (contract). */
-const DEPTH = 10;
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
@@ -123,7 +120,7 @@ export class Session {
       topic: topicOf(this.#options.names.topics[topic]),
       type: type.ddsName,
       transientLocal,
-      depth: DEPTH,
+      depth: topic === 'shutdownStatus' ? SHUTDOWN_DEPTH : DEPTH,
       userData: typeHashData(type),
     });
     for (const { payload, timestampMs } of history) this.#participant.write(writer, payload, { timestampMs });
@@ -157,8 +154,9 @@ export class Session {
   #publishGraph(): void {
     const { nodes } = this.#options.names;
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
+    const monitored = [healthStatus.guid, diagnostics.guid];
     const graph: GraphNode[] = [
-      { name: nodes.healthMonitor, writers: [healthStatus.guid, diagnostics.guid], readers: [] },
+      { name: nodes.healthMonitor, writers: this.#service ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
       { name: nodes.thresholdMonitor, writers: [], readers: this.#readers.guids('health') },
       { name: nodes.alertPublisher, writers: [alerts.guid], readers: this.#readers.guids('alert') },
     ];

@@ -7,14 +7,13 @@ import type { LocalReader } from '../../rtps/endpoints.ts';
 import type { Participant } from '../../rtps/participant.ts';
 import { type Guid, Malformed } from '../../rtps/protocol.ts';
 import type { Received } from '../../rtps/reader.ts';
+import { DEPTH } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
 import { isProbeTopic } from '../names.ts';
 import { nameOf, typeHashData } from './names.ts';
 
-/** Keep last of every topic (contract). */
-const DEPTH = 10;
 /** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
 const MAX_GATHERING = 1088;
 /**

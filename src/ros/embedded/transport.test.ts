@@ -4,7 +4,7 @@ import type { GraphOptions } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { ALERTED, HUMBLE_INFO, NAMES, STATUS, type TransportRig, transportRig } from './testing/transport-rig.ts';
 
-t.test('what is published arrives, late joiners get the last ten', async (t) => {
+t.test('what is published arrives, late joiners get the last ten, of a shutdown everything', async (t) => {
   const { time, transport, other, reads } = transportRig(t);
   const [statuses, alerts, progress] = [
     reads('rt/health_status', HEALTH_STATUS),
@@ -15,17 +15,19 @@ t.test('what is published arrives, late joiners get the last ten', async (t) => 
   await transport.start();
   for (let i = 0; i < 12; i += 1) transport.publishHealth({ ...STATUS, cpu_percent: i });
   transport.publishAlert(ALERTED);
-  transport.publishShutdown({
-    request_id: '1',
-    state: 'in_progress',
-    step: 'announce',
-    reason: 'MANUAL',
-    requested_by: 'me',
-    action: 'dry-run',
-    seconds_left: 5,
-    message: '',
-    timestamp: STATUS.timestamp,
-  });
+  for (let i = 0; i < 150; i += 1) {
+    transport.publishShutdown({
+      request_id: `${i}`,
+      state: 'in_progress',
+      step: 'announce',
+      reason: 'MANUAL',
+      requested_by: 'me',
+      action: 'dry-run',
+      seconds_left: 5,
+      message: '',
+      timestamp: STATUS.timestamp,
+    });
+  }
   await other.start();
   await time.pass(3);
   t.same(
@@ -34,7 +36,8 @@ t.test('what is published arrives, late joiners get the last ten', async (t) => 
   );
   t.same((statuses[0] as { disk_percent: number }).disk_percent, Number.NaN);
   t.match(alerts, [{ alert_id: 'other/cpu_percent/01', value: 81, resolved: false }]);
-  t.match(progress, [{ request_id: '1', seconds_left: 5 }]);
+  t.match(progress[0], { request_id: '0', seconds_left: 5 });
+  t.equal(progress.length, 150, 'a whole shutdown procedure, however many units and hooks it has');
   t.match(transport.details(), { peers: 1, subscribers: 1, refused: 0, problem: null });
 });
 
@@ -104,6 +107,12 @@ t.test('when it cannot join anew it says so, tries again, and loses nothing of i
   );
 });
 
+/** Name, readers and writers of each node, by the last message on ros_discovery_info. */
+function nodesOf(infos: readonly unknown[]): unknown[] {
+  const { node_entities_info_seq: nodes } = infos.at(-1) as { node_entities_info_seq: Record<string, unknown[]>[] };
+  return nodes.map((node) => [node['node_name'], node['reader_gid_seq']?.length, node['writer_gid_seq']?.length]);
+}
+
 t.test('each endpoint is of a node, whatever the topics are called', async (t) => {
   const names: GraphOptions['names'] = { ...NAMES, topics: { ...NAMES.topics, healthStatus: '/robot/state', alerts: '/robot/trouble' } };
   const onSafeShutdown = async () => ({ success: true, message: '' });
@@ -115,16 +124,25 @@ t.test('each endpoint is of a node, whatever the topics are called', async (t) =
   await transport.start();
   await other.start();
   await time.pass(3);
-  const { node_entities_info_seq: nodes } = infos.at(-1) as { node_entities_info_seq: Record<string, unknown[]>[] };
-  t.same(
-    nodes.map((node) => [node['node_name'], node['reader_gid_seq']?.length, node['writer_gid_seq']?.length]),
-    [
-      ['health_monitor', 0, 2],
-      ['threshold_monitor', 1, 0],
-      ['alert_publisher', 1, 1],
-      ['safe_shutdown', 1, 2],
-    ],
-  );
+  t.same(nodesOf(infos), [
+    ['health_monitor', 0, 2],
+    ['threshold_monitor', 1, 0],
+    ['alert_publisher', 1, 1],
+    ['safe_shutdown', 1, 2],
+  ]);
+});
+
+t.test('without the service there is no node for it; /shutdown_status is of the health monitor', async (t) => {
+  const { time, transport, other, reads } = transportRig(t);
+  const infos = reads('ros_discovery_info', HUMBLE_INFO);
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  t.same(nodesOf(infos), [
+    ['health_monitor', 0, 3],
+    ['threshold_monitor', 1, 0],
+    ['alert_publisher', 1, 1],
+  ]);
 });
 
 t.test('stopped at any moment, nothing stays open', async (t) => {

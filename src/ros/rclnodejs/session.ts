@@ -1,4 +1,4 @@
-import type { GraphOptions } from '../graph.ts';
+import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { Arrivals } from './arrivals.ts';
 import { topicsToFollow } from './followed-topics.ts';
@@ -13,12 +13,10 @@ export interface SessionOptions extends GraphOptions {
   readonly spinMilliseconds: number;
 }
 
-/** Keep last of every topic (contract). */
-const DEPTH = 10;
 /** How long stopping waits for subscribers that have not confirmed the last alerts and shutdown steps. */
 const ACKNOWLEDGED_WITHIN_NS = 250_000_000n;
 
-/** The four nodes in one context: publishers, what is listened to, and the service. */
+/** The nodes in one context, four or without the service three: publishers, what is listened to, and the service. */
 export class Session {
   readonly #context: RclContext;
   readonly #nodes: readonly RclNode[];
@@ -35,14 +33,17 @@ export class Session {
     const healthMonitor = node(names.nodes.healthMonitor);
     const thresholdMonitor = node(names.nodes.thresholdMonitor);
     const alertPublisher = node(names.nodes.alertPublisher);
-    const safeShutdown = node(names.nodes.safeShutdown);
-    this.#nodes = [healthMonitor, thresholdMonitor, alertPublisher, safeShutdown];
+    const handler = listener.onSafeShutdown;
+    const safeShutdown = handler ? node(names.nodes.safeShutdown) : null;
+    this.#nodes = [healthMonitor, thresholdMonitor, alertPublisher, ...(safeShutdown ? [safeShutdown] : [])];
     const transientLocal = { qos: reliableQos(library, 'transient local', DEPTH) };
     const { topics } = names;
     this.#publishers = {
       healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal),
       alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal),
-      shutdownStatus: safeShutdown.createPublisher(rawType(SHUTDOWN_STATUS.rosName), topics.shutdownStatus, transientLocal),
+      shutdownStatus: (safeShutdown ?? healthMonitor).createPublisher(rawType(SHUTDOWN_STATUS.rosName), topics.shutdownStatus, {
+        qos: reliableQos(library, 'transient local', SHUTDOWN_DEPTH),
+      }),
       // As diagnostic_updater publishes it.
       diagnostics: healthMonitor.createPublisher(rawType(DIAGNOSTIC_ARRAY.rosName), topics.diagnostics, {
         qos: reliableQos(library, 'volatile', DEPTH),
@@ -52,8 +53,7 @@ export class Session {
     this.#follower = gather
       ? new Follower({ library, node: thresholdMonitor, topics: (graph) => topicsToFollow(graph, names), arrivals, log })
       : null;
-    const handler = listener.onSafeShutdown;
-    if (handler) {
+    if (safeShutdown && handler) {
       const options = { qos: library.QoS.profileServicesDefault };
       safeShutdown.createService(SAFE_SHUTDOWN.rosName, names.services.safeShutdown, options, (request) => {
         const call = {
@@ -67,7 +67,7 @@ export class Session {
     }
     // Nodes without subscription and service have nothing to wait for.
     if (this.#follower) thresholdMonitor.spin(spinMilliseconds);
-    if (handler) safeShutdown.spin(spinMilliseconds);
+    safeShutdown?.spin(spinMilliseconds);
   }
 
   publish(topic: TopicName, serialized: Buffer): void {

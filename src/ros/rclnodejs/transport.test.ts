@@ -85,7 +85,7 @@ t.test('four nodes, their topics and types, and the place', async (t) => {
     ['/brain/health_status', 'edge_health_interfaces/msg/HealthStatus', 1, 1, 10],
     ['/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', 1, 2, 10],
     ['/brain/alerts', 'edge_health_interfaces/msg/Alert', 1, 1, 10],
-    ['/brain/shutdown_status', 'edge_health_interfaces/msg/ShutdownStatus', 1, 1, 10],
+    ['/brain/shutdown_status', 'edge_health_interfaces/msg/ShutdownStatus', 1, 1, 200],
   ]);
   t.same(
     [...library.node('safe_shutdown').services].map(([name, { type }]) => [name, type]),
@@ -162,8 +162,14 @@ t.test('a request is handed on and answered', async (t) => {
 });
 
 t.test('without safe shutdown and without gathering nothing spins', async (t) => {
-  const { transport, library } = setUp(t, { gather: false, offerShutdown: false });
+  const { transport, library, publisher } = setUp(t, { gather: false, offerShutdown: false });
   await transport.start();
+  t.same(
+    library.nodes.map(({ name }) => name),
+    ['health_monitor', 'threshold_monitor', 'alert_publisher'],
+    'no node of a service that is not offered',
+  );
+  t.ok(publisher('health_monitor', '/brain/shutdown_status'), 'what is said of a shutdown asked for another way goes out all the same');
   t.ok(
     library.nodes.every(({ services, subscriptions, spunWith }) => services.size === 0 && subscriptions.length === 0 && spunWith === null),
   );
