@@ -126,6 +126,15 @@ t.test('from and to are times with a zone, or dates; each exists', async (t) => 
   }
 });
 
+t.test('a time whose + was sent unescaped, and arrived as a space, is a 400 that shows how to write it', async (t) => {
+  for (const path of RANGED) {
+    for (const name of ['from', 'to']) {
+      await refused(t, `${path}?${name}=2026-01-01T00:00:00+01:00`, name, '2026-01-01T00:00:00 01:00', /\+ must be written %2B/);
+      t.equal((await get(`${path}?${name}=2026-01-01T00:00:00%2B01:00`)).status, 200, `${path}: ${name} with %2B`);
+    }
+  }
+});
+
 t.test('the first and the last year are answered as any other', async (t) => {
   for (const path of RANGED) {
     t.equal((await get(`${path}?from=0000-01-01&to=9999-12-31T23:59:59.999Z`)).status, 200, `${path}: all of time`);
@@ -151,14 +160,20 @@ t.test('every other parameter tells what it allows', async (t) => {
   await refused(t, '/health?node=', 'node', '', /\/status lists them/);
   await refused(t, `/health?node=${'n'.repeat(257)}`, 'node', 'nnn', /\/status lists them/);
   for (const step of ['', '0s', '1', 's', '1.5m', '1w', '100000s', '-1s', '1S'])
-    await refused(t, `/health/history?step=${step}`, 'step', step, /10s, 1m, 6h or 1d/);
+    await refused(t, `/health/history?step=${step}`, 'step', step, /1 to 99999 .* one of s, m, h, d/);
   for (const order of ['', 'up', 'ASC']) await refused(t, `/health/history?order=${order}`, 'order', order, /asc, desc/);
   for (const by of ['', 'week', 'Hour']) await refused(t, `/health/aggregate?by=${by}`, 'by', by, /minute, hour, day/);
   for (const severity of ['', 'INFO', 'warning'])
     await refused(t, `/alerts?severity=${severity}`, 'severity', severity, /WARNING, ERROR, CRITICAL/);
   for (const resolved of ['', '1', 'yes', 'TRUE']) await refused(t, `/alerts?resolved=${resolved}`, 'resolved', resolved, /true or false/);
   await refused(t, '/alerts?changes=maybe', 'changes', 'maybe', /true or false/);
-  await refused(t, '/alerts?metric=cpu%20percent', 'metric', 'cpu percent', /cpu_percent/);
+  const metrics = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'health_status'];
+  for (const metric of ['', 'cpu', 'CPU_PERCENT', 'cpu percent', 'cpu_percent,temperature', 'disk:', 'disk:media', 'xdisk:/']) {
+    for (const listed of [...metrics, 'disk:/'])
+      await refused(t, `/alerts?metric=${encodeURIComponent(metric)}`, 'metric', metric, new RegExp(listed));
+  }
+  for (const metric of [...metrics, 'disk:/', 'disk:/media/usb', 'disk:/media/my%20disk'])
+    t.equal((await get(`/alerts?metric=${metric}`)).status, 200, metric);
   for (const events of ['', 'health,', 'health,,alert', 'metrics'])
     await refused(t, `/events?events=${events}`, 'events', events, /health, alert, shutdown/);
   await refused(t, '/health/aggregate?by=minute&hours=17544', 'by', 'minute', /10000 minutes/);

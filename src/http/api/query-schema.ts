@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { SEVERITIES } from '../../core/alert.ts';
+import { METRICS } from '../../core/metrics.ts';
 
 /** The paths of the REST API and their query parameters, once. From here come the validation of queries, and /openapi.json. */
 
@@ -33,7 +34,8 @@ const instantParameter = (description: string): Parameter => ({
     v.check((value) => Date.parse(value) >= EARLIEST_MS && Date.parse(value) <= LATEST_MS && isCalendarDate(value), 'no such date'),
   ),
   description,
-  allowed: 'an ISO 8601 time with zone such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31 (UTC)',
+  allowed:
+    'an ISO 8601 time with zone such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00%2B01:00 (in a URL + must be written %2B), or a date such as 2026-01-31 (UTC)',
 });
 
 /** 30 February parses in JavaScript; it is no date. */
@@ -75,6 +77,8 @@ const oneOf = (options: readonly string[], description: string, standard?: strin
   description,
   allowed: `one of ${options.join(', ')}`,
 });
+/** Of alerts; besides them each path of a disk has one of its own. */
+const ALERT_METRICS = [...METRICS, 'health_status'];
 const flag = (description: string): Parameter => ({ kind: 'boolean', schema: v.boolean(), description, allowed: 'true or false' });
 
 export const parameters = {
@@ -87,7 +91,7 @@ export const parameters = {
       schema: v.pipe(v.string(), v.regex(/^[1-9]\d{0,4}[smhd]$/)),
       description:
         'Averages over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Without it every sample.',
-      allowed: 'a length such as 10s, 1m, 6h or 1d',
+      allowed: 'a whole number from 1 to 99999 followed by one of s, m, h, d, such as 10s or 1d',
     },
     order: oneOf(['asc', 'desc'], 'Oldest or newest first.', 'asc'),
     limit: limit(MAX_PAGE),
@@ -99,9 +103,9 @@ export const parameters = {
     severity: oneOf(SEVERITIES, 'Only this severity.'),
     metric: {
       kind: 'text',
-      schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_]{1,64}$/)),
-      description: 'Only this metric.',
-      allowed: 'a metric such as cpu_percent, memory_percent, disk_percent, temperature, health_status',
+      schema: v.pipe(v.string(), v.regex(new RegExp(`^(${ALERT_METRICS.join('|')}|disk:/.*)$`))),
+      description: 'Only this metric; `disk:/…`: a path of `disk.paths` that cannot be measured.',
+      allowed: `one of ${ALERT_METRICS.join(', ')}, or disk:/… for one path of disk.paths`,
     },
     resolved: flag('Only resolved, or only open alerts.'),
     changes: flag('Every change of each alert instead of its last.'),
