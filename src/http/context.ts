@@ -133,8 +133,17 @@ export function drained(response: ServerResponse): Promise<boolean> {
   });
 }
 
-/** `Link: <…>; rel="next"` with the same query, another cursor (or other place), and the range fixed so that pages do not shift with the clock. */
-export function nextLink({ path, request }: Context, cursor: string, range: TimeRange | null, parameter = 'cursor'): string {
+/**
+ * The headers of a page: whether elements follow it, and where. `Link: <…>; rel="next"` has the same query, another cursor (or other place),
+ * and the range fixed so that pages do not shift with the clock. `cursor` null: nothing follows.
+ */
+export function pageHeaders(
+  { path, request }: Context,
+  cursor: string | null,
+  range: TimeRange | null,
+  parameter = 'cursor',
+): Record<string, string> {
+  if (cursor === null) return { Truncated: 'false' };
   const search = new URLSearchParams((request.url ?? '').split('?').slice(1).join('?'));
   if (range) {
     search.delete('hours');
@@ -142,7 +151,7 @@ export function nextLink({ path, request }: Context, cursor: string, range: Time
     search.set('to', isoUtc(range.toMs));
   }
   search.set(parameter, cursor);
-  return `<${path}?${search}>; rel="next"`;
+  return { Truncated: 'true', Link: `<${path}?${search}>; rel="next"` };
 }
 
 /** Whether the client would rather have `type` than JSON, by the q-values of its Accept header. */

@@ -32,7 +32,7 @@ export function allowOrigin(request: IncomingMessage, response: ServerResponse, 
   const { origin } = request.headers;
   if (origin === undefined || !(allowed.includes('*') || allowed.includes(origin))) return;
   response.setHeader('Access-Control-Allow-Origin', allowed.includes('*') ? '*' : origin);
-  response.setHeader('Access-Control-Expose-Headers', 'Link, ETag, Last-Event-ID');
+  response.setHeader('Access-Control-Expose-Headers', 'Link, Truncated, ETag, Last-Event-ID');
 }
 
 /** Headers of the dashboard's files: nothing from elsewhere, no framing, asked for anew after an update. uPlot places its canvas with inline styles. */

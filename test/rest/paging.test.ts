@@ -30,6 +30,7 @@ async function everyPage<T>(target: string, limit: number, between?: () => Promi
     await between?.();
     const link = answer.headers['link'] as string | undefined;
     next = link === undefined ? undefined : /^<(\/[^>]*)>; rel="next"$/.exec(link)?.[1];
+    if (answer.headers['truncated'] !== String(link !== undefined)) throw new Error(`truncated is ${answer.headers['truncated']}`);
     if (link !== undefined && next === undefined) throw new Error(`no next page in ${link}`);
     if (pages.length > 2000) throw new Error('the pages do not end');
   }

@@ -28,7 +28,10 @@ function jsonSchema(schema: v.GenericSchema): Json {
 }
 
 const HEADERS = {
-  link: { Link: { description: 'The next page, as `<…>; rel="next"`; absent on the last.', schema: { type: 'string' } } },
+  page: {
+    Link: { description: 'The next page, as `<…>; rel="next"`; absent on the last.', schema: { type: 'string' } },
+    Truncated: { description: 'Whether elements of the range follow this page.', schema: { type: 'boolean' } },
+  },
   place: {
     'Last-Event-ID': {
       description: 'With `after`: the place after the last change of this page, for `after` of the next request.',
@@ -62,9 +65,10 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
       id: 'getHistory',
       summary: 'Health statuses of a range; by default of the last hour',
       success: {
-        description: 'A page of health statuses.',
+        description:
+          'A page of health statuses. CSV without `limit` is the whole range; a connection that is cut before the end of the body means that the rest could not be read.',
         content: { ...json('History'), 'text/csv': { schema: { type: 'string' } } },
-        headers: HEADERS.link,
+        headers: HEADERS.page,
       },
       problems: ['unknown_node', 'storage_unavailable'],
     },
@@ -77,7 +81,7 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     '/alerts': {
       id: 'getAlerts',
       summary: 'Open alerts and those of the last 24 hours, newest first',
-      success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.link, ...HEADERS.place } },
+      success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.place } },
       problems: ['unknown_node', 'place_ahead', 'storage_unavailable'],
     },
     '/status': {

@@ -56,12 +56,13 @@ const range: Readonly<Record<string, Parameter>> = {
 };
 
 export const MAX_PAGE = 10_000;
-const limit = (standard: number): Parameter => ({
+const limitSchema = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PAGE));
+const limit: Parameter = {
   kind: 'number',
-  schema: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PAGE)), standard),
-  description: 'Elements of a page; the next page is in the Link header.',
+  schema: limitSchema,
+  description: `Elements of a page; the next page is in the Link header. Without it a page of JSON has at most ${MAX_PAGE}, and CSV is the whole range.`,
   allowed: `a whole number from 1 to ${MAX_PAGE}`,
-});
+};
 /** It holds an alert's id, of other nodes up to 512 characters of up to three bytes. */
 const cursor: Parameter = {
   kind: 'text',
@@ -94,7 +95,7 @@ export const parameters = {
       allowed: 'a whole number from 1 to 99999 followed by one of s, m, h, d, such as 10s or 1d',
     },
     order: oneOf(['asc', 'desc'], 'Oldest or newest first.', 'asc'),
-    limit: limit(MAX_PAGE),
+    limit,
     cursor,
   },
   '/health/aggregate': { node: nodeParameter, ...range, by: oneOf(['minute', 'hour', 'day'], 'Also for each minute, hour or day (UTC).') },
@@ -117,7 +118,7 @@ export const parameters = {
       allowed: 'the Last-Event-ID of an answer, or 0; together with changes=true, and but for that only with node and limit',
     },
     ...range,
-    limit: limit(1000),
+    limit: { ...limit, schema: v.optional(limitSchema, 1000), description: 'Elements of a page; the next page is in the Link header.' },
     cursor,
   },
   '/status': {},

@@ -1,6 +1,6 @@
 import type { Severity } from '../../core/alert.ts';
 import type { Mark } from '../../core/ports.ts';
-import { type Context, fromStore, nextLink, nodeOf, sendBody } from '../context.ts';
+import { type Context, fromStore, nodeOf, pageHeaders, sendBody } from '../context.ts';
 import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';
 import { Problem } from '../problem.ts';
 import { formatId, parseId } from '../resume.ts';
@@ -23,8 +23,8 @@ export async function alerts(context: Context): Promise<void> {
     nowMs,
   };
   const { alerts: data, next } = await fromStore(() => view.history.alerts(asked));
-  const link: Record<string, string> = next ? { Link: nextLink(context, encodeCursor(next.timestampMs, next.key), range) } : {};
-  sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...link });
+  const headers = pageHeaders(context, next && encodeCursor(next.timestampMs, next.key), range);
+  sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...headers });
 }
 
 /** What goes together with `after`. */
@@ -57,8 +57,7 @@ async function changesAfter(context: Context, after: Mark): Promise<void> {
   }
   const last = events.at(-1)?.mark ?? after;
   const id = formatId({ health: last, alert: last }, 0);
-  const headers: Record<string, string> = { 'Cache-Control': 'no-cache', 'Last-Event-ID': id };
-  if (more) headers['Link'] = nextLink(context, id, null, 'after');
+  const headers = { 'Cache-Control': 'no-cache', 'Last-Event-ID': id, ...pageHeaders(context, more ? id : null, null, 'after') };
   const body = `{"data":[${events.map(({ json }) => json).join(',')}],"count":${events.length}}`;
   sendBody(context, 'application/json', body, headers);
 }

@@ -4,35 +4,51 @@ import { endOfPage, queryAfter } from '../../core/paging.ts';
 import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/ports.ts';
 import { STATUSES } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
-import { answered, type Context, drained, leaveToAsk, nextLink, nodeOf, prefers, turn } from '../context.ts';
+import { MAX_PAGE } from '../api/query-schema.ts';
+import { answered, type Context, drained, leaveToAsk, nodeOf, pageHeaders, prefers, turn } from '../context.ts';
 import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
 
 /** Rows that are rendered in one go: about half a millisecond, between which the loop serves others and takes samples. */
 const ROWS_AT_ONCE = 500;
 
-/** GET /health/history: health statuses of a range as JSON or CSV, rendered piece by piece. */
+/** Rows that a download asks for at a time: a page waits in memory for a slow reader, and the store serves others between two pages. */
+const DOWNLOAD_PAGE = 2000;
+
+/** GET /health/history: health statuses of a range, rendered piece by piece: a page as JSON, all of them as CSV unless `limit` is given. */
 export async function history(context: Context): Promise<void> {
-  const { query, response, view } = context;
+  const { query, request, response, view } = context;
   const range = rangeOf(query, Date.now(), 1);
-  const asked = historyQuery(context, range);
-  // Leave is kept until the page is on its way: pages that wait to be rendered would fill memory.
-  const done = await leaveToAsk();
-  try {
-    if (response.destroyed) return;
-    const page = asked.fromMs < asked.toMs ? await answered(view.history.history(asked)) : EMPTY;
-    await sendPage(context, page, asked, range, done);
-  } finally {
-    done();
+  const isCsv = prefers(request, 'text/csv');
+  const limit = query['limit'] as number | undefined;
+  const isWhole = isCsv && limit === undefined;
+  let asked = historyQuery(context, range, isWhole ? DOWNLOAD_PAGE : (limit ?? MAX_PAGE));
+  const render = isCsv ? csvRows : jsonRows;
+  for (;;) {
+    // Leave is kept until the page is on its way: pages that wait to be rendered would fill memory.
+    const done = await leaveToAsk();
+    try {
+      if (response.destroyed) return;
+      const page = asked.fromMs < asked.toMs ? await answered(view.history.history(asked)) : EMPTY;
+      const rows = render(page, asked.node);
+      const isFirst = !response.headersSent;
+      if (isFirst) writeHead(context, isCsv, page.more && !isWhole ? cursorAfter(page, asked) : null, range);
+      if (request.method === 'HEAD') return void response.end();
+      const rest = await writeRows(response, page.count, isFirst ? rows.head : '', rows.row, done);
+      if (!isWhole || !page.more) return void response.end(rest + rows.foot);
+      asked = queryAfter(asked, endOfPage(page, asked));
+    } finally {
+      done();
+    }
   }
 }
 
 const EMPTY: HistoryPage = { count: 0, timestampMs: new Float64Array(0), metrics: [], status: new Uint8Array(0), more: false };
 
-function historyQuery(context: Context, range: TimeRange): HistoryQuery {
+function historyQuery(context: Context, range: TimeRange, limit: number): HistoryQuery {
   const { query } = context;
   const order = query['order'] as Order;
   const step = query['step'] === undefined ? null : stepMs(query['step'] as string);
-  const first: HistoryQuery = { node: nodeOf(context), ...range, stepMs: step, order, limit: query['limit'] as number };
+  const first: HistoryQuery = { node: nodeOf(context), ...range, stepMs: step, order, limit };
   if (query['cursor'] === undefined) return first;
   const { key, timestampMs } = decodeCursor(query['cursor'] as string);
   return queryAfter(first, { timestampMs, taken: /^\d{1,9}$/.test(key) ? Number(key) : 0 });
@@ -43,24 +59,14 @@ function cursorAfter(page: HistoryPage, asked: HistoryQuery): string {
   return encodeCursor(timestampMs, String(taken));
 }
 
-async function sendPage(context: Context, page: HistoryPage, asked: HistoryQuery, range: TimeRange, done: () => void): Promise<void> {
-  const { request, response } = context;
-  const csv = prefers(request, 'text/csv');
-  const headers: Record<string, string> = {
-    'Content-Type': csv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
+function writeHead(context: Context, isCsv: boolean, cursor: string | null, range: TimeRange): void {
+  context.response.writeHead(200, {
+    'Content-Type': isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
     'Cache-Control': 'no-cache',
     Vary: 'Accept, Origin',
-  };
-  if (page.more) {
     // Pages of one listing must not shift with the clock: the range is fixed by the first.
-    headers['Link'] = nextLink(context, cursorAfter(page, asked), range);
-  }
-  response.writeHead(200, headers);
-  if (request.method === 'HEAD') {
-    response.end();
-    return;
-  }
-  await stream(response, page.count, csv ? csvRows(page, asked.node) : jsonRows(page, asked.node), done);
+    ...pageHeaders(context, cursor, range),
+  });
 }
 
 interface Rows {
@@ -97,19 +103,24 @@ function csvRows(page: HistoryPage, node: string): Rows {
   return { head: `${METRICS.join(',')},status,node_name,timestamp\r\n`, row, foot: '' };
 }
 
-/** `done` is called as soon as the reader is what is waited for. */
-async function stream(response: ServerResponse, count: number, rows: Rows, done: () => void): Promise<void> {
-  let text = rows.head;
+/** Writes the rows of a page; resolves with the text that is not written yet. `done` is called as soon as the reader is what is waited for. */
+async function writeRows(
+  response: ServerResponse,
+  count: number,
+  head: string,
+  row: (i: number) => string,
+  done: () => void,
+): Promise<string> {
+  let text = head;
   await turn();
-  for (let i = 0; i < count; i += 1) {
-    text += rows.row(i);
+  for (let i = 0; i < count && !response.destroyed; i += 1) {
+    text += row(i);
     if ((i + 1) % ROWS_AT_ONCE !== 0) continue;
     response.write(text);
     text = '';
     if (response.writableNeedDrain) done();
     await drained(response);
-    if (response.destroyed) return;
     await turn();
   }
-  response.end(text + rows.foot);
+  return text;
 }
