@@ -1,3 +1,4 @@
+import { exitWhenOutputFails } from '../src/system/output.ts';
 import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './commands/command.ts';
 import { RecordError } from './record/record-error.ts';
 
@@ -56,8 +57,7 @@ function exitCodeOf(error: Error): number {
   return error instanceof Refusal ? error.exitCode : EXIT.internal;
 }
 
-// Whoever read the output may have gone (a closed pipe, a closed terminal): the run goes on all the same.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+exitWhenOutputFails();
 // Node would exit with 1, which is a verdict.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`edge-health harness: ${error.stack ?? error.message}\n`);

@@ -9,6 +9,7 @@ import { dataPath } from '../src/installation/data-path.ts';
 import { installation } from '../src/installation/installation.ts';
 import { PROGRAMS } from '../src/installation/programs.ts';
 import { createLogger } from '../src/system/log.ts';
+import { exitWhenOutputFails } from '../src/system/output.ts';
 import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
 import { NAMES, programNamed } from './programs.ts';
 import { runAlone } from './schedule/by-hand.ts';
@@ -150,9 +151,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   }
 }
 
-// Whoever read the output may have gone (a closed pipe): what was done counts all the same.
-process.stdout.on('error', () => undefined);
-
+exitWhenOutputFails();
 main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;
   // What hangs must not keep a process that is done; whatever is left of its output goes out before.

@@ -6,6 +6,7 @@ import { runHarness } from './cli/harness.ts';
 import { runOps } from './cli/ops.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './installation/installation.ts';
+import { exitWhenOutputFails } from './system/output.ts';
 
 /** Loaded when called: `version` should not pay for `run`. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -107,6 +108,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+exitWhenOutputFails();
 main(process.argv.slice(2)).then(
   (code) => {
     process.exitCode = code;

@@ -1,6 +1,6 @@
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -123,6 +123,60 @@ t.test('wrong usage exits with 64', async (t) => {
     t.match(stderr, /^edge-health: .*see: edge-health|commands: /);
     t.equal(stdout, '');
   }
+});
+
+/** What writes to standard output, of every command. */
+const WRITING: readonly (readonly string[])[] = [
+  ['--help'],
+  ['help', 'run'],
+  ['version'],
+  ['run', '--help'],
+  ['status', '--json', '--url', 'http://127.0.0.1:9'],
+  ['check-config', join(ROOT, 'config/edge_health_config.yaml')],
+  ['check-config', '--json', join(folder, 'missing.yaml')],
+  ['sensors'],
+  ['sensors', '--json'],
+  ['ros-setup', '--help'],
+  ['ops', '--help'],
+  ['ops', 'list', '--config', join(ROOT, 'config/edge_health_config.yaml')],
+  ['ops', 'list', '--json', '--config', join(ROOT, 'config/edge_health_config.yaml')],
+  ['ops', 'health_check', '--help'],
+  ['harness', '--help'],
+  ['harness', 'status', '--help'],
+  ['harness', 'verify', '--json', folder],
+];
+
+/** Runs the program with its standard output where `descriptor` says. */
+function writingTo(descriptor: number, argv: readonly string[]): SpawnSyncReturns<string> {
+  return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: LIMIT_MS, env, cwd: folder, stdio: ['ignore', descriptor, 'pipe'] });
+}
+
+t.test('a reader that has gone ends each command quietly, as SIGPIPE would', async (t) => {
+  const fifo = join(folder, 'fifo');
+  t.equal(spawnSync('mkfifo', [fifo]).status, 0);
+  const reader = openSync(fifo, constants.O_RDWR);
+  const pipe = openSync(fifo, constants.O_WRONLY);
+  closeSync(reader);
+  for (const argv of WRITING) {
+    const { status, stderr } = writingTo(pipe, argv);
+    t.equal(status, 141, argv.join(' '));
+    t.equal(stderr, '');
+  }
+  closeSync(pipe);
+});
+
+t.test('output that cannot be written is one line and exit code 74, of each command', async (t) => {
+  const full = openSync('/dev/full', 'w');
+  for (const argv of WRITING) {
+    const { status, stderr } = writingTo(full, argv);
+    t.equal(status, 74, argv.join(' '));
+    t.equal(stderr, 'edge-health: cannot write the output: No space left on device\n');
+  }
+  for (const argv of [['nonsense'], ['ops', 'nonsense'], ['harness', 'nonsense']]) {
+    const { status } = spawnSync(PROGRAM, argv, { timeout: LIMIT_MS, env, cwd: folder, stdio: ['ignore', 'ignore', full] });
+    t.equal(status, argv[0] === 'ops' ? 3 : 64, `${argv.join(' ')}: an error that cannot be shown changes no exit code`);
+  }
+  closeSync(full);
 });
 
 t.test('run refuses to start on the same errors, all of them, and exits with 78', async (t) => {
