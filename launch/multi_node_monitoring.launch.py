@@ -48,8 +48,8 @@ def role_node(role, config, data_folder, namespaced):
         namespace=role if namespaced else None,
         arguments=['--config', config],
         cwd=data_folder,
-        # systemd's, of whoever launches: the processes must not share it.
-        additional_env={'RUNTIME_DIRECTORY': ''},
+        # As systemd sets them: where relative paths of the configuration are, and no folder that the processes would share.
+        additional_env={'STATE_DIRECTORY': data_folder, 'RUNTIME_DIRECTORY': ''},
         output='screen',
         # Its log is for people then, without the priorities of the journal.
         emulate_tty=True,
@@ -106,7 +106,7 @@ def generate_launch_description():
             DeclareLaunchArgument(
                 'data_folder',
                 default_value=default_data_folder(),
-                description='Working directory; the shipped configurations keep their data in it.',
+                description='Working directory; a relative storage.path is below it.',
             ),
             OpaqueFunction(function=start),
         ]

@@ -82,7 +82,7 @@ function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal)
   if (!loaded.ok) throw new Misuse(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
   const { config } = loaded;
   const installed = installation();
-  const dataFolder = dataPath(config, process.env, installed.dataFolder);
+  const dataFolder = dataPath(config, file, process.env, installed);
   process.umask(0o027); // As the units have it: what lies in the data folder is not for everybody.
   if (!program.keepsPrivileges) becomeOwnerOf(dataFolder, process.env);
   const trigger = text('trigger') ?? 'manual';

@@ -1,11 +1,12 @@
 import { join, resolve } from 'node:path';
 import { becomeOwnerOf } from '../../ops/support/privileges.ts';
 import { dataPath } from '../../src/installation/data-path.ts';
+import { installation } from '../../src/installation/installation.ts';
 import { DURATION_ALLOWED, parseDuration } from '../run/duration.ts';
-import { existing, folderName } from '../run/place.ts';
+import { folderName } from '../run/place.ts';
 import { readRequest } from '../run/request.ts';
 import { runHarness } from '../run/run.ts';
-import { loadedConfig } from '../run/subject.ts';
+import { configFileOf, loaded } from '../run/subject.ts';
 import { graphEnvironment } from '../watch/graph/choice.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
 import { explained, harnessContext } from './context.ts';
@@ -49,18 +50,19 @@ the folder cannot be used, 70 an internal error, 75 somebody watches into DIR al
     if (requestFile !== null && request === null)
       throw new Refusal(EXIT.unavailable, `${requestFile} is not there: nothing was asked for with \`edge-health harness start\``);
     const config = text(given, 'config');
-    const { isCheckout, reports, stateFolder } = harnessContext();
+    const { isCheckout, reports } = harnessContext();
     const transport = transportOf(request?.transport ?? text(given, 'transport'));
     const durationSeconds = durationOf(request?.duration ?? text(given, 'duration'));
     const url = text(given, 'url');
     const unit = request?.unit ?? text(given, 'unit');
     if (url !== null && unit !== null)
       throw new Refusal(EXIT.usage, 'give either --url or --unit: the unit says where its service listens');
-    restartForRos(transport, () => dataPath(loadedConfig(config), process.env, stateFolder));
+    const configFile = configFileOf({ config, unit });
+    restartForRos(transport, () => dataPath(loaded(configFile), configFile, process.env, installation()));
     const out = request?.out ?? text(given, 'out');
     const folder = resolve(out ?? join(reports, folderName(Date.now())));
     process.umask(0o027); // As the units have it: what a run records is not for everybody.
-    becomeOwnerOf(existing(folder), process.env);
+    becomeOwnerOf(folder, process.env);
     process.title = 'edge-health-harness'; // What systemctl status and top call it; else it would be the runtime's name.
     return runHarness({ folder, durationSeconds, url, unit, config, transport, isCheckout, requestFile, signal: endingSignal() });
   },

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { RECORD_FILE } from '../record/entries.ts';
 
 /** `harness-20260304T050607Z`, as the reports' folders are called. */
@@ -23,11 +23,4 @@ export function newestRun(reports: string): string | null {
   const runs = names.filter((name) => name.startsWith('harness-') && fs.existsSync(join(reports, name, RECORD_FILE))).sort();
   const newest = runs.at(-1);
   return newest === undefined ? null : join(reports, newest);
-}
-
-/** The folder itself, or the nearest one above it that exists. */
-export function existing(folder: string): string {
-  let path = resolve(folder);
-  while (!fs.existsSync(path) && path !== dirname(path)) path = dirname(path);
-  return path;
 }

@@ -34,7 +34,7 @@ export interface SubjectOptions {
 /** Throws Refusal for what is wrong with the options or the configuration. A service of the harness's own is started, or found running. */
 export async function subjectOf(options: SubjectOptions): Promise<Subject> {
   const { folder, isCheckout, say, url } = options;
-  const config = load(options);
+  const config = loaded(configFileOf(options));
   if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), keeper: null };
   if (options.unit !== null || !isCheckout)
     return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null), keeper: null };
@@ -53,17 +53,15 @@ export async function subjectOf(options: SubjectOptions): Promise<Subject> {
   return { kind: 'started', unit: null, config: own, rest: restOf(own, null), keeper };
 }
 
-function load({ config, unit }: SubjectOptions): Config {
+/** The file that is named, else that of the unit's role, else the one that the service finds. */
+export function configFileOf({ config, unit }: Pick<SubjectOptions, 'config' | 'unit'>): string {
   const role = /^edge-health@(.+?)(?:\.service)?$/.exec(unit ?? '')?.[1];
-  return loadedConfig(config ?? (role === undefined ? null : `/etc/edge-health/${role}_config.yaml`));
+  const ofRole = role === undefined ? null : `/etc/edge-health/${role}_config.yaml`;
+  return configPath(config ?? ofRole, process.env, fileURLToPath(PROGRAMS.config));
 }
 
-/** Of the file that is named, else of the one that the service finds. Throws Refusal where it has errors. */
-export function loadedConfig(named: string | null): Config {
-  return loaded(configPath(named, process.env, fileURLToPath(PROGRAMS.config)));
-}
-
-function loaded(file: string): Config {
+/** Throws Refusal where the file has errors. */
+export function loaded(file: string): Config {
   const result = loadConfig(file);
   if (result.ok) return result.config;
   throw new Refusal(EXIT.config, `the configuration has errors:\n${result.errors.map(formatConfigError).join('\n')}`);

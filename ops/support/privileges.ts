@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { nearestExisting } from '../../src/system/folder.ts';
 
 /** The types of Node lack it. */
 type WithInitgroups = NodeJS.Process & { initgroups(user: number, extraGroup: number): void };
@@ -9,12 +10,12 @@ const JOURNAL_GROUP = 'systemd-journal';
 
 /**
  * Root becomes the user whose folder it is, for good: what is made in there stays theirs, and programs that are started find that user's
- * home. Nothing happens to anybody else, nor where the folder is root's or missing.
+ * home. Of a folder that is missing the nearest one above it counts. Nothing happens to other users, nor where the folder is root's.
  */
 export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): void {
   if (process.getuid?.() !== 0) return;
-  const owner = statSync(folder, { throwIfNoEntry: false });
-  if (!owner || owner.uid === 0) return;
+  const owner = statSync(nearestExisting(folder));
+  if (owner.uid === 0) return;
   try {
     (process as WithInitgroups).initgroups(owner.uid, owner.gid);
   } catch {

@@ -99,6 +99,8 @@ The file that is read is the first of: the one named by
 .BR \\-\\-config ,
 the one named by the environment variable
 .BR EDGE_HEALTH_CONFIG ,
+the one that this variable names in
+.IR /etc/default/edge\\-health ,
 .IR /etc/edge\\-health/edge_health_config.yaml .
 Units of
 .BI edge\\-health@ ROLE .service

@@ -8,7 +8,7 @@ import { EXIT } from './exit-codes.ts';
 export const checkConfig: Command = {
   summary: 'Check a configuration file without starting',
   usage: 'check-config [FILE] [--json]',
-  help: `  FILE     otherwise the file that "run" would take: EDGE_HEALTH_CONFIG,
+  help: `  FILE     otherwise the file that "run" would take: EDGE_HEALTH_CONFIG of the environment or of /etc/default/edge-health,
            /etc/edge-health/edge_health_config.yaml, or config/edge_health_config.yaml of the checkout
   --json   the errors as JSON
 

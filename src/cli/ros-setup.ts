@@ -47,9 +47,7 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     const data = options['data'] as string | undefined;
     // A folder that is named is the one to have it.
     const paths =
-      data === undefined
-        ? rosPaths(dataPath(config, process.env, installation().dataFolder))
-        : { ...rosPaths(resolve(data)), otherRoots: [] };
+      data === undefined ? rosPaths(dataPath(config, file, process.env, installation())) : { ...rosPaths(resolve(data)), otherRoots: [] };
     const asJson = options['json'] === true;
     const fail = (code: number, problem: string): number => {
       if (asJson) process.stdout.write(`${JSON.stringify({ state: 'failed', problem })}\n`);

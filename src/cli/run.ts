@@ -20,8 +20,8 @@ import { EXIT } from './exit-codes.ts';
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
   usage: 'run [--config FILE] [--ros-args …]',
-  help: `  --config FILE   configuration; otherwise EDGE_HEALTH_CONFIG, /etc/edge-health/edge_health_config.yaml,
-                  or config/edge_health_config.yaml of the checkout
+  help: `  --config FILE   configuration; otherwise EDGE_HEALTH_CONFIG of the environment or of /etc/default/edge-health,
+                  /etc/edge-health/edge_health_config.yaml, or config/edge_health_config.yaml of the checkout
   --proc DIR      read DIR instead of /proc (a recorded tree)
   --sys DIR       read DIR instead of /sys
   --ros-args …    as ROS 2 programs take them: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
@@ -44,8 +44,9 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     process.title = 'edge-health'; // What systemctl status and top call it; else it would be the runtime's name.
     if (ros?.logLevel) logger.setLevel(ros.logLevel);
     for (const note of ros?.notes ?? []) logger.log('warning', note);
-    const { dataFolder, standardAction, version } = installation();
-    const data = dataPath(config, process.env, dataFolder);
+    const installed = installation();
+    const { standardAction, version } = installed;
+    const data = dataPath(config, file, process.env, installed);
     restartForRos(config, data, logger);
     const problem = dataPathProblem(data, process.env);
     if (problem !== null) logger.log('error', `storage.path: ${problem}`);

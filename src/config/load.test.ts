@@ -56,3 +56,18 @@ t.test('the file is the named one, else the one of the environment, else the one
     /^(\/checkout\.yaml|\/etc\/edge-health\/edge_health_config\.yaml)$/,
   );
 });
+
+t.test('the environment file of the units counts for a person as well, after the environment', async (t) => {
+  const from = (text: string, environment: NodeJS.ProcessEnv = {}): string =>
+    configPath(null, environment, '/checkout.yaml', file('default', text));
+  t.equal(
+    from('EDGE_HEALTH_ROS=auto\nEDGE_HEALTH_CONFIG=/etc/edge-health/edge_brain_config.yaml\n'),
+    '/etc/edge-health/edge_brain_config.yaml',
+  );
+  t.equal(from('EDGE_HEALTH_CONFIG="/with space.yaml" \n'), '/with space.yaml');
+  t.equal(from("EDGE_HEALTH_CONFIG='/a.yaml'\nEDGE_HEALTH_CONFIG=/b.yaml\n"), '/b.yaml', 'the last one, as systemd takes it');
+  t.equal(from('EDGE_HEALTH_CONFIG=/a.yaml\n', { EDGE_HEALTH_CONFIG: '/own.yaml' }), '/own.yaml');
+  const usual = configPath(null, {}, '/checkout.yaml', join(folder, 'missing'));
+  for (const text of ['#EDGE_HEALTH_CONFIG=/a.yaml\n', 'EDGE_HEALTH_CONFIG=\n', 'MY_EDGE_HEALTH_CONFIG=/a.yaml\n'])
+    t.equal(from(text), usual, text.trim());
+});

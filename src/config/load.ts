@@ -3,15 +3,34 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type ConfigError, type ParsedConfig, parseConfig } from './parse.ts';
 
 const PACKAGE_FILE = '/etc/edge-health/edge_health_config.yaml';
+/** The environment of the package's units (EnvironmentFile=). */
+const UNIT_ENVIRONMENT_FILE = '/etc/default/edge-health';
 
 /**
- * The file to use: `--config`, EDGE_HEALTH_CONFIG, the package's in /etc, the checkout's. The first two are used even if they do
- * not exist, so that the error names them.
+ * The file to use: `--config`, EDGE_HEALTH_CONFIG, EDGE_HEALTH_CONFIG as the units have it, the package's in /etc, the checkout's. A
+ * file that is named is used even if it does not exist, so that the error names it.
  */
-export function configPath(option: string | null, environment: NodeJS.ProcessEnv, checkoutFile: string): string {
-  const named = option ?? environment['EDGE_HEALTH_CONFIG'];
+export function configPath(
+  option: string | null,
+  environment: NodeJS.ProcessEnv,
+  checkoutFile: string,
+  unitEnvironmentFile = UNIT_ENVIRONMENT_FILE,
+): string {
+  const named = option ?? (environment['EDGE_HEALTH_CONFIG'] || configOfUnits(unitEnvironmentFile));
   if (named) return named;
   return existsSync(PACKAGE_FILE) ? PACKAGE_FILE : checkoutFile;
+}
+
+/** EDGE_HEALTH_CONFIG of an environment file, as systemd.exec(5) reads it: the last assignment, without its quotes. */
+function configOfUnits(file: string): string | null {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+  const [, double, single, plain] = [...text.matchAll(/^\s*EDGE_HEALTH_CONFIG=(?:"(.*)"|'(.*)'|(.*?))\s*$/gm)].at(-1) ?? [];
+  return double ?? single ?? plain ?? null;
 }
 
 /** Reads and parses; a file that cannot be read is an error like any other. */

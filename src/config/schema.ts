@@ -109,8 +109,8 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           text,
-          about('Folder of the database; relative to the working directory.', {
-            defaultIs: './data in a checkout, /var/lib/edge-health in the package',
+          about('Folder of the database. A relative path is below /var/lib/edge-health in the package, and below the checkout otherwise.', {
+            defaultIs: 'data of the checkout, /var/lib/edge-health in the package',
           }),
         ),
       ),

@@ -1,11 +1,23 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
+import { type Installation, PACKAGE_DATA } from './installation.ts';
 
-/** Where data is kept: the configured folder, else systemd's state directory, else the installation's. */
-export function dataPath(config: Config, environment: NodeJS.ProcessEnv, standardFolder: string): string {
+const PACKAGE_CONFIG = '/etc/edge-health/';
+
+/**
+ * Where data is kept: the configured folder, else systemd's state directory, else the installation's. It does not depend on the working
+ * directory, so that the units and a person mean the same folder.
+ */
+export function dataPath(
+  { storage }: Config,
+  configFile: string,
+  environment: NodeJS.ProcessEnv,
+  { dataFolder, folder }: Pick<Installation, 'dataFolder' | 'folder'>,
+): string {
   const state = environment['STATE_DIRECTORY']?.split(':')[0];
-  return resolve(config.storage.path ?? state ?? standardFolder);
+  const base = resolve(configFile).startsWith(PACKAGE_CONFIG) ? PACKAGE_DATA : state || folder;
+  return storage.path === null ? resolve(state || dataFolder) : resolve(base, storage.path);
 }
 
 /** Why nothing can be written there, and what to do; null: it can, or what is wrong is another thing that the store will tell. */

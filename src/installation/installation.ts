@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ShutdownAction } from '../core/shutdown.ts';
 import { PROGRAMS } from './programs.ts';
 
@@ -7,14 +9,19 @@ export interface Installation {
   readonly version: string;
   /** What the last step of a safe shutdown does where the configuration leaves it open: nobody looks on where a package runs. */
   readonly standardAction: ShutdownAction;
+  /** A relative `storage.path` is below it. */
+  readonly folder: string;
   /** Where data is kept where neither the configuration nor systemd says it. */
   readonly dataFolder: string;
 }
 
+/** Where the package keeps its data. */
+export const PACKAGE_DATA = '/var/lib/edge-health';
+
 /** As the product's manifest says: the package's has `packaged`. */
 export function installation(manifest: URL = PROGRAMS.manifest): Installation {
   const { packaged, version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string; packaged?: boolean };
-  return packaged === true
-    ? { version, standardAction: 'poweroff', dataFolder: '/var/lib/edge-health' }
-    : { version, standardAction: 'dry-run', dataFolder: 'data' };
+  if (packaged === true) return { version, standardAction: 'poweroff', folder: PACKAGE_DATA, dataFolder: PACKAGE_DATA };
+  const checkout = dirname(fileURLToPath(manifest));
+  return { version, standardAction: 'dry-run', folder: checkout, dataFolder: join(checkout, 'data') };
 }

@@ -89,6 +89,10 @@ for (const suite of SUITES) {
       );
       t.match(await machine.untilJson<Health>('/health', (body) => body.node_name !== undefined), { node_name: 'edge_brain' });
       t.match(await machine.sh('ls /var/lib/edge-health/data/edge_brain'), 'edge-health.db');
+      t.match(await machine.sh('cd / && edge-health check-config'), '/etc/edge-health/edge_brain_config.yaml: valid', 'also for a person');
+      await machine.sh('cd / && edge-health ops backup_logs');
+      t.match(await machine.sh(`stat -c '%U %n' /var/lib/edge-health/data/edge_brain/backups/*`), /^edge-health .*\.tar/m);
+      t.not((await machine.run(['test', '-e', '/data'])).code, 0, 'nothing is made in the working directory');
       await machine.systemctl('reload', 'edge-health');
       await machine.sh(`sed -i 's/warning: 80.0/warning: 99.0/' /etc/edge-health/edge_brain_config.yaml`);
       t.not((await machine.run(['systemctl', 'reload', 'edge-health'])).code, 0, 'it is this file that is checked');
