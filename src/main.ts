@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./cli/run.ts')).run,
   'check-config': async () => checkConfig,
   status: async () => (await import('./cli/status.ts')).status,
+  nodes: async () => (await import('./cli/nodes.ts')).nodes,
   sensors: async () => (await import('./cli/sensors.ts')).sensors,
   'ros-setup': async () => (await import('./cli/ros-setup.ts')).rosSetup,
   ops: async () => ops,

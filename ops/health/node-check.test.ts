@@ -10,7 +10,9 @@ const node = (age: number | null): Node => ({
   status: 'OK',
   timestamp: null,
   age_seconds: age,
+  last_seen: null,
   period_seconds: 1,
+  open_alerts: 0,
   silent: false,
 });
 

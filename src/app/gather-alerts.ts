@@ -71,11 +71,9 @@ export class GatheredAlerts {
     if (times !== null) log('warning', `an alert of another node was refused: ${reason}`, { alert_id, times });
   }
 
-  /** Resolves what is open of a node of which nothing more will come; how many that were. */
-  end(node: string): number {
-    const mine = [...this.#open.values()].filter(({ alert_id }) => nodeOfAlertId(alert_id) === node);
-    for (const alert of mine) this.#end(alert);
-    return mine.length;
+  /** Resolves what is open of a node of which nothing more will come: one promise for each alert, fulfilled once that is stored. */
+  end(node: string): Promise<void>[] {
+    return [...this.#open.values()].filter(({ alert_id }) => nodeOfAlertId(alert_id) === node).map((alert) => this.#end(alert));
   }
 
   async #pass(alert: Alert, before: Alert | null): Promise<void> {
@@ -95,7 +93,7 @@ export class GatheredAlerts {
     const what = alert.resolved ? 'alert of another node resolved' : `alert ${severity} of another node`;
     log('notice', what, { metric, value, threshold, alert_id });
     events.publishAlert(alert);
-    for (const other of superseded) if (this.#open.has(other.alert_id)) this.#end(other);
+    for (const other of superseded) if (this.#open.has(other.alert_id)) void this.#end(other);
   }
 
   /** A node has one episode of a metric and kind at a time: where another one begins, the end of the one before was missed. */
@@ -110,8 +108,8 @@ export class GatheredAlerts {
     );
   }
 
-  #end(alert: Alert): void {
-    void this.#pass({ ...alert, timestamp: isoUtc(this.#options.clocks.wallMilliseconds()), resolved: true }, alert);
+  #end(alert: Alert): Promise<void> {
+    return this.#pass({ ...alert, timestamp: isoUtc(this.#options.clocks.wallMilliseconds()), resolved: true }, alert);
   }
 
   /** With an impossible time it would be listed forever, or never: such a change has the time at which it came. */

@@ -56,8 +56,8 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     const heard = new Set(past.heard.map(({ name }) => name));
     const former = past.nodes.filter((name) => name !== this.#options.localNode && !heard.has(name));
     this.adopt(past.openAlerts, past.heard);
-    for (const name of former) this.#forget(name, 'this machine was called so before');
-    if (this.#options.isOn === false) for (const name of [...this.#nodes.keys()]) this.#forget(name, 'other nodes are not listened to');
+    for (const name of former) void this.forget(name, 'this machine was called so before');
+    if (this.#options.isOn === false) for (const name of [...this.#nodes.keys()]) void this.forget(name, 'other nodes are not listened to');
     this.#plan();
   }
 
@@ -88,7 +88,6 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
       const isExpected = silent <= EXPECTED_HOURS * 3600;
       if (name === localNode || this.#nodes.has(name) || !(isExpected || hasAlert.has(name))) continue;
       this.#watch(name, recent, isExpected ? now + DISCOVERY_SECONDS : null, now - silent);
-      if (isExpected) live.expect(name);
     }
     for (const alert of foreign) {
       const name = nodeOfAlertId(alert.alert_id);
@@ -137,7 +136,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
   }
 
   onAlert(alert: Alert): void {
-    const { clocks, live, localNode } = this.#options;
+    const { clocks, localNode } = this.#options;
     const name = nodeOfAlertId(alert.alert_id);
     // Whether a node is silent everybody judges by what arrives there.
     if (!this.#isRunning || name === localNode || alert.metric === SILENCE_METRIC) return;
@@ -146,7 +145,6 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
       this.#alerts.refuse('too many nodes', alert);
       return;
     }
-    live.know([name]);
     node.lastHeardSeconds = clocks.monotonicSeconds();
     this.#alerts.take(alert, node.changes);
   }
@@ -163,10 +161,35 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
         this.#raiseSilence(node, silentSeconds);
       }
       if (forgetSeconds > 0 && now - node.lastHeardSeconds >= forgetSeconds) {
-        this.#forget(node.name, `nothing was heard of it for ${this.#rules.forgetAfterHours} h`);
+        void this.forget(node.name, `nothing was heard of it for ${this.#rules.forgetAfterHours} h`);
       }
     }
     this.#plan();
+  }
+
+  /**
+   * Forgets a remote node until it publishes again, and resolves its open alerts. Resolves with their number once they are stored; null:
+   * there is no such node.
+   */
+  async forget(name: string, reason: string): Promise<number | null> {
+    const node = this.#nodes.get(name);
+    this.#nodes.delete(name);
+    this.#options.live.forget(name);
+    const resolved = this.#alerts.end(name);
+    const count = resolved.length + (node?.silence ? 1 : 0);
+    if (node?.silence) this.#resolve(node.silence);
+    if (node) this.#options.log('notice', 'a node is forgotten, and its alerts are resolved', { node: name, reason, alerts: count });
+    await Promise.all(resolved);
+    return node ? count : null;
+  }
+
+  /** As `forget`, with an answer for the user who asks for it. */
+  async forgetOnRequest(name: string, requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
+    if (name === this.#options.localNode) return { ok: false, message: `${name} is this node itself and cannot be forgotten` };
+    const alerts = await this.forget(name, `forgotten on request by ${requestedBy}`);
+    if (alerts !== null) return { ok: true, message: `${name} forgotten; open alerts resolved: ${alerts}` };
+    const known = [...this.#nodes.keys()].join(', ');
+    return { ok: false, message: `no remote node is named "${name}"; ${known === '' ? 'there are none' : `remote nodes: ${known}`}` };
   }
 
   /** One timer for all nodes, at the earliest time at which one of them could be too late. */
@@ -202,6 +225,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     if (this.#nodes.size >= MAX_NODES) return null;
     const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), lastHeardSeconds);
     this.#nodes.set(name, node);
+    this.#options.live.expect(name, lastHeardSeconds);
     return node;
   }
 
@@ -247,22 +271,12 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     }
     node.silence = alert;
     node.watch.adoptOpen();
-    this.#options.live.expect(node.name);
     this.#options.live.setSilent(node.name, true);
   }
 
   #resolve(alert: Alert): void {
     const { clocks, publishAlerts } = this.#options;
     publishAlerts([{ ...alert, value: 0, timestamp: isoUtc(clocks.wallMilliseconds()), resolved: true }]);
-  }
-
-  #forget(name: string, reason: string): void {
-    const node = this.#nodes.get(name);
-    this.#nodes.delete(name);
-    this.#options.live.forget(name);
-    const ended = this.#alerts.end(name) + (node?.silence ? 1 : 0);
-    if (node?.silence) this.#resolve(node.silence);
-    if (node) this.#options.log('notice', 'a node is forgotten, and its alerts are resolved', { node: name, reason, alerts: ended });
   }
 
   #say(message: string, node: string): void {

@@ -14,6 +14,8 @@ export interface NodeNow {
   readonly status: HealthStatus | null;
   readonly ageSeconds: number | null;
   readonly periodSeconds: number | null;
+  /** When anything of it last arrived, also in an earlier run; monotonic seconds. Null: not known. */
+  readonly lastSeenSeconds: number | null;
   /** Its silence is an alert. */
   readonly silent: boolean;
 }
@@ -21,8 +23,8 @@ export interface NodeNow {
 /** What is known right now: the last status of every node and the open alerts. Times are monotonic seconds. */
 export class Live {
   readonly #nodes = new Map<string, LiveNode>();
-  /** Nodes that should be heard and have not been since the start. */
-  readonly #expected = new Set<string>();
+  /** Remote nodes without a status since the start, and when anything of them last arrived. */
+  readonly #expected = new Map<string, number>();
   readonly #silent = new Set<string>();
   /** Nodes of which anything is stored, or was heard. */
   readonly #known = new Set<string>();
@@ -53,10 +55,10 @@ export class Live {
     return live !== undefined;
   }
 
-  /** A node belongs to those that are there although it was not heard since the start. */
-  expect(name: string): void {
+  /** Lists a node of which no status has arrived since the start, because of its alerts or of an earlier run. */
+  expect(name: string, lastSeenSeconds: number): void {
     this.#known.add(name);
-    if (!this.#nodes.has(name)) this.#expected.add(name);
+    if (!this.#nodes.has(name)) this.#expected.set(name, lastSeenSeconds);
   }
 
   setSilent(name: string, silent: boolean): void {
@@ -82,21 +84,28 @@ export class Live {
 
   /** Nodes that are there: heard since the start and not forgotten, or expected. */
   nodes(): string[] {
-    return [...this.#nodes.keys(), ...this.#expected];
+    return [...this.#nodes.keys(), ...this.#expected.keys()];
   }
 
   node(name: string, nowSeconds: number): NodeNow {
     const live = this.#nodes.get(name);
     const silent = this.#silent.has(name);
-    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, silent };
-    const ageSeconds = nowSeconds - live.receivedSeconds;
-    const current = currentStatus(live.status, ageSeconds, live.periodSeconds);
+    const lastSeenSeconds = live?.receivedSeconds ?? this.#expected.get(name) ?? null;
+    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, silent };
+    const { periodSeconds, receivedSeconds } = live;
+    const ageSeconds = nowSeconds - receivedSeconds;
+    const current = currentStatus(live.status, ageSeconds, periodSeconds);
     const status = healthStatusOf([current.status], this.#open.get(name)?.values() ?? []);
-    return { status: { ...current, status }, ageSeconds, periodSeconds: live.periodSeconds, silent };
+    return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, silent };
   }
 
   openAlerts(): Alert[] {
     return [...this.#open.values()].flatMap((open) => [...open.values()]);
+  }
+
+  /** How many alerts of a node are open. */
+  openAlertsOf(name: string): number {
+    return this.#open.get(name)?.size ?? 0;
   }
 
   openBySeverity(): Record<Severity, number> {

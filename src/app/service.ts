@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CpuSource } from '../collect/cpu.ts';
 import { DiskSource } from '../collect/disk.ts';
@@ -23,6 +24,7 @@ import type { GraphNames } from '../ros/graph.ts';
 import { monitorName } from '../ros/names.ts';
 import { Store } from '../store/store.ts';
 import { readBootId } from '../system/boot-id.ts';
+import { ControlSocket } from '../system/control-socket.ts';
 import { ClockCheck } from './clock-check.ts';
 import { Gathering, gatheringRules } from './gather.ts';
 import { SILENCE_METRIC } from './gather-node.ts';
@@ -80,6 +82,7 @@ export class Service {
   readonly #view: View;
   readonly #rest: RestServer;
   readonly #gathering: Gathering;
+  readonly #control: ControlSocket;
   readonly #shutdown: SafeShutdown;
   readonly #ros: RosGraph;
   readonly #clockCheck: ClockCheck;
@@ -137,6 +140,7 @@ export class Service {
       gathered: () => this.#gathering.counts(),
       shutdown: () => this.#shutdown.status(),
       ros: () => this.#ros.state(),
+      controlSocket: () => this.#control.path,
       thresholds: () => this.#rules.thresholds,
     });
     this.#rest = new RestServer({
@@ -161,6 +165,11 @@ export class Service {
       store: this.#store,
       events: this.#rest,
       publishAlerts: (changes) => this.#publishAlerts(changes),
+    });
+    this.#control = new ControlSocket({
+      path: join(options.environment['RUNTIME_DIRECTORY']?.split(':')[0] || options.dataPath, 'control.sock'),
+      forget: (node, requestedBy) => this.#gathering.forgetOnRequest(node, requestedBy),
+      log,
     });
     this.#shutdown = new SafeShutdown({
       settings: this.#shutdownSettings(config),
@@ -221,6 +230,7 @@ export class Service {
       this.#tellGraph(past.openAlerts);
       this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#gathering.start(past);
+      await this.#control.start();
       await this.#shutdown.start();
       this.#ros.start();
       await sensors;
@@ -238,6 +248,7 @@ export class Service {
     this.#supervision.stop();
     this.#sampler.stop();
     await this.#shutdown.stop();
+    this.#control.stop();
     this.#gathering.stop();
     await this.#alerting;
     await this.#ros.stop();

@@ -37,6 +37,8 @@ export interface ViewOptions {
   readonly gathered: () => StatusDocument['gathered'];
   readonly shutdown: () => Promise<StatusDocument['shutdown']>;
   readonly ros: () => StatusDocument['ros'];
+  /** Path of the control socket; null: it does not listen. */
+  readonly controlSocket: () => string | null;
   /** In force for this machine's own metrics. */
   readonly thresholds: () => Thresholds;
   /** `node_name` of this process's own statuses: the configuration's with what stands before it on the graph. */
@@ -139,7 +141,7 @@ export class View implements ServiceView {
       uptime_seconds: round(now - this.#startedSeconds),
       host: this.#inventory,
       nodes: nodes.map((name) => {
-        const { status, ageSeconds, periodSeconds, silent } = live.node(name, now);
+        const { status, ageSeconds, lastSeenSeconds, periodSeconds, silent } = live.node(name, now);
         const local = name === this.localNode;
         return {
           node_name: name,
@@ -147,7 +149,9 @@ export class View implements ServiceView {
           status: status?.status ?? 'UNKNOWN',
           timestamp: status?.timestamp ?? null,
           age_seconds: ageSeconds === null ? null : round(ageSeconds),
+          last_seen: lastSeenSeconds === null ? null : isoUtc(clocks.wallMilliseconds() - Math.round((now - lastSeenSeconds) * 1000)),
           period_seconds: periodSeconds,
+          open_alerts: live.openAlertsOf(name),
           silent: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : silent,
         };
       }),
@@ -178,6 +182,7 @@ export class View implements ServiceView {
       process: await ownProcess(),
       ops: await this.#jobs.read(),
       shutdown: await this.#options.shutdown(),
+      control_socket: this.#options.controlSocket(),
       config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
     };
   }

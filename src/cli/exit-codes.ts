@@ -7,6 +7,7 @@ export const EXIT = {
   unavailable: 69,
   /** The port or the data folder is in use. */
   inUse: 75,
+  noPermission: 77,
   config: 78,
 } as const;
 

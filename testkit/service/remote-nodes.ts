@@ -182,6 +182,7 @@ export class GatheringService {
       gathered: () => this.gathering.counts(),
       shutdown: async () => WITHOUT_SHUTDOWN,
       ros: () => WITHOUT_GRAPH,
+      controlSocket: () => null,
       thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
     });
     this.rest = new RestServer({

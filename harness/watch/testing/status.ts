@@ -20,6 +20,16 @@ const STORAGE: StatusDocument['storage'] = {
   set_aside: [],
 };
 
+const NODE = {
+  status: 'OK',
+  timestamp: null,
+  age_seconds: null,
+  last_seen: null,
+  period_seconds: 1,
+  open_alerts: 0,
+  silent: false,
+} as const;
+
 export function statusPart(changes: Partial<StatusPart> = {}): StatusPart {
   return {
     started: '2026-03-04T05:06:07.000Z',
@@ -36,8 +46,8 @@ export function statusPart(changes: Partial<StatusPart> = {}): StatusPart {
       virtual: false,
     },
     nodes: [
-      { node_name: 'other', local: false, status: 'OK', timestamp: null, age_seconds: null, period_seconds: 1, silent: false },
-      { node_name: 'robot', local: true, status: 'OK', timestamp: null, age_seconds: null, period_seconds: 1, silent: false },
+      { node_name: 'other', local: false, ...NODE },
+      { node_name: 'robot', local: true, ...NODE },
     ],
     open_alerts: { WARNING: 1, ERROR: 0, CRITICAL: 2 },
     publish: { configured_hertz: 1, measured_hertz: 1, samples: 100, missed: 2 },

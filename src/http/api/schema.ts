@@ -140,7 +140,12 @@ const nodeSchema = v.strictObject({
   status: statusSchema,
   timestamp: v.pipe(v.nullable(instant), about("Of the last sample, by the node's own clock; null: none since the start.")),
   age_seconds: v.pipe(v.nullable(v.number()), about("Since the last sample arrived, by this machine's clock.")),
+  last_seen: v.pipe(
+    v.nullable(instant),
+    about("When it last sent anything, by this machine's clock, also before the start (then true to some minutes); null: not known."),
+  ),
   period_seconds: v.pipe(v.nullable(v.number()), about('From one sample to the next; of another node as its time stamps tell.')),
+  open_alerts: count('Open alerts of this node, and about it.'),
   silent: v.pipe(v.boolean(), about('Nothing has come for too long; of another node that is an open alert (`health_status`).')),
 });
 
@@ -264,6 +269,10 @@ export const statusDocumentSchema = v.strictObject({
   }),
   ops: opsDocumentSchema,
   shutdown: shutdownSchema,
+  control_socket: v.pipe(
+    v.nullable(v.string()),
+    about('Unix socket of this machine for `edge-health nodes forget`; null: the service could not open it.'),
+  ),
   config: v.strictObject({
     file: v.string(),
     loaded: instant,

@@ -1,0 +1,101 @@
+import { userInfo } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { askControlSocket } from '../client/control.ts';
+import { type RestClient, serviceOf } from '../client/rest.ts';
+import { configPath, loadConfig } from '../config/load.ts';
+import { DEFAULT_CONFIG } from '../config/schema.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
+import { PROGRAMS } from '../installation/programs.ts';
+import { UsageError } from './arguments.ts';
+import type { Command } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+
+const SEE = 'see: edge-health nodes --help';
+
+export const nodes: Command = {
+  summary: 'List the nodes that the running service knows, or make it forget one',
+  usage: 'nodes [forget NAME] [--url URL] [--config FILE] [--json]',
+  help: `  forget NAME     the service resolves the open alerts of a remote node and lists it no more; a node that
+                  publishes again is listed again. Allowed to root and to members of the group edge-health,
+                  in a checkout to the user who runs the service; on the service's own machine only
+  --url URL       the service's address; otherwise localhost and the port of the configuration
+  --config FILE   configuration to take port and token from
+  --json          the nodes as in /status, or the answer to forget, as JSON
+
+Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable, 77 not allowed.`,
+  options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
+  positionals: 2,
+  run: async ({ options, positionals: [action, name] }) => {
+    if (action !== undefined && action !== 'forget') throw new UsageError(`there is no "nodes ${action}"; ${SEE}`);
+    if (action === 'forget' && name === undefined) throw new UsageError(`the name of the node is missing; ${SEE}`);
+    const url = (options['url'] as string | undefined) ?? null;
+    if (action === 'forget' && url !== null && !isThisMachine(url))
+      throw new UsageError(`nodes are forgotten on the machine of the service: log in to ${url} and run it there`);
+    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const loaded = loadConfig(file);
+    let service: RestClient | null = null;
+    let document: StatusDocument;
+    try {
+      service = serviceOf(loaded.ok ? loaded.config.rest : DEFAULT_CONFIG.rest, url);
+      document = await service.json<StatusDocument>('/status');
+    } catch (error) {
+      const { cause, message } = error as Error & { cause?: { code?: string } };
+      const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
+      return fail(EXIT.unavailable, `edge-health does not answer at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
+    }
+    const asJson = options['json'] === true;
+    if (name !== undefined) return forget(name, document.control_socket, asJson);
+    process.stdout.write(asJson ? `${JSON.stringify(document.nodes, null, 2)}\n` : table(document.nodes));
+    return EXIT.ok;
+  },
+};
+
+async function forget(name: string, socket: string | null, asJson: boolean): Promise<number> {
+  if (socket === null) return fail(EXIT.unavailable, 'the service has no control socket; its log has the reason');
+  const user = process.env['SUDO_USER'] ?? userInfo().username;
+  try {
+    const answer = await askControlSocket(socket, { forget: name, requested_by: user });
+    if (asJson) process.stdout.write(`${JSON.stringify(answer)}\n`);
+    else if (answer.ok) process.stdout.write(`${answer.message}\n`);
+    if (answer.ok) return EXIT.ok;
+    return asJson ? EXIT.failure : fail(EXIT.failure, answer.message);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM')
+      return fail(EXIT.noPermission, `${user} may not use ${socket}: run this with sudo, or as a member of the group edge-health`);
+    return fail(EXIT.unavailable, `${socket} cannot be reached: ${code ?? message}`);
+  }
+}
+
+function fail(code: number, message: string): number {
+  process.stderr.write(`edge-health nodes: ${message}\n`);
+  return code;
+}
+
+function isThisMachine(url: string): boolean {
+  const host = URL.parse(url)?.hostname ?? '';
+  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d+){3}$/.test(host);
+}
+
+function table(found: StatusDocument['nodes']): string {
+  const rows = [
+    ['NODE', '', 'STATUS', 'LAST SEEN', 'OPEN ALERTS'],
+    ...found.map(({ last_seen, local, node_name, open_alerts, status }) => [
+      node_name,
+      local ? 'local' : 'remote',
+      status,
+      last_seen ?? '-',
+      String(open_alerts),
+    ]),
+  ];
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length))) ?? [];
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] as number))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}

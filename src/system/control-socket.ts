@@ -1,0 +1,113 @@
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { Log } from '../core/ports.ts';
+import { printable } from '../core/shutdown-request.ts';
+
+/** A request, one line of JSON. `requested_by` is what the caller states; who may connect is up to the file's permissions. */
+export interface ControlRequest {
+  readonly forget: string;
+  readonly requested_by: string;
+}
+
+/** The answer, one line of JSON. `message` is for people. */
+export interface ControlAnswer {
+  readonly ok: boolean;
+  readonly message: string;
+}
+
+export interface ControlOptions {
+  readonly path: string;
+  /** Forgets a remote node. */
+  readonly forget: (node: string, requestedBy: string) => Promise<ControlAnswer>;
+  readonly log: Log;
+}
+
+/** `sun_path` has 108 octets, the last of which is zero: unix(7). Node cuts longer paths. */
+const MAX_PATH_OCTETS = 107;
+const MAX_REQUEST = 1024;
+const MAX_NAME = 256;
+const MAX_USER = 128;
+const REQUEST_SECONDS = 5;
+const MAX_CONNECTIONS = 8;
+/** The service's user and group, which on an appliance is edge-health. */
+const MODE = 0o660;
+
+/** What users of this machine may ask of the running service, over a Unix socket: nothing of it is reachable by network. */
+export class ControlSocket {
+  readonly #options: ControlOptions;
+  readonly #server: Server;
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+    this.#server = createServer((socket) => this.#serve(socket));
+    this.#server.maxConnections = MAX_CONNECTIONS;
+  }
+
+  /** Null: it does not listen. */
+  get path(): string | null {
+    return this.#server.listening ? this.#options.path : null;
+  }
+
+  /** Only one service may use the path: what an earlier run left there is removed. A failure is logged; the service runs without it. */
+  async start(): Promise<void> {
+    const { log, path } = this.#options;
+    try {
+      if (Buffer.byteLength(path) > MAX_PATH_OCTETS)
+        throw new Error(`the path is longer than ${MAX_PATH_OCTETS} octets; shorten storage.path`);
+      rmSync(path, { force: true });
+      await new Promise<void>((resolve, reject) => {
+        this.#server.once('error', reject);
+        this.#server.listen(path, resolve);
+      });
+      chmodSync(path, MODE);
+      this.#server.on('error', (error) => log('warning', 'control socket failed', { path, error: error.message }));
+    } catch (error) {
+      this.stop();
+      log('warning', 'control socket not opened; edge-health nodes forget has no effect', { path, error: (error as Error).message });
+    }
+  }
+
+  stop(): void {
+    if (this.#server.listening) this.#server.close();
+  }
+
+  #serve(socket: Socket): void {
+    let text = '';
+    socket.unref();
+    socket.setEncoding('utf8');
+    socket.setTimeout(REQUEST_SECONDS * 1000, () => socket.destroy());
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (part: string) => {
+      text = (text + part).slice(0, MAX_REQUEST + 1);
+      const end = text.indexOf('\n');
+      if (end < 0 && text.length <= MAX_REQUEST) return;
+      socket.removeAllListeners('data').resume();
+      void this.#answer(end < 0 ? null : text.slice(0, end)).then((answer) => socket.end(`${JSON.stringify(answer)}\n`));
+    });
+  }
+
+  async #answer(line: string | null): Promise<ControlAnswer> {
+    const request = line === null ? null : requestOf(line);
+    if (request === null) {
+      const allowed = `{"forget": NODE, "requested_by": USER}, names of 1 to ${MAX_NAME} and 1 to ${MAX_USER} characters`;
+      return { ok: false, message: `a request is one line of JSON of at most ${MAX_REQUEST} characters: ${allowed}` };
+    }
+    try {
+      return await this.#options.forget(request.forget, printable(request.requested_by, MAX_USER));
+    } catch (error) {
+      this.#options.log('error', 'control request failed', { error: (error as Error).message });
+      return { ok: false, message: 'the request failed; the log of the service has the reason' };
+    }
+  }
+}
+
+function requestOf(line: string): ControlRequest | null {
+  let value: Partial<ControlRequest> | null;
+  try {
+    value = JSON.parse(line) as Partial<ControlRequest> | null;
+  } catch {
+    return null;
+  }
+  const fits = (name: unknown, max: number): boolean => typeof name === 'string' && name.trim() !== '' && name.length <= max;
+  return fits(value?.forget, MAX_NAME) && fits(value?.requested_by, MAX_USER) ? (value as ControlRequest) : null;
+}

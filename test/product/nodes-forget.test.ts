@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import t, { type Test } from 'tap';
+import type { Alert } from '../../src/core/alert.ts';
+import { DAY_MS } from '../../src/core/time.ts';
+import { ALERT as ALERT_TYPE, HEALTH_STATUS } from '../../src/ros/interfaces.generated.ts';
+import { LoopbackParticipant } from '../../testkit/dds/loopback.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { reserveDomain } from '../../testkit/network/domain.ts';
+import { NO_ROS } from '../../testkit/network/this-machine.ts';
+import { alertOf, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
+
+type Alerts = { readonly count: number; readonly data: readonly Alert[] };
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Not spawnSync: publishers in this process go on meanwhile. */
+async function nodes(
+  service: Pick<RunningService, 'url'>,
+  argv: readonly string[],
+  user: { uid?: number; gid?: number } = {},
+): Promise<Ended> {
+  const child = spawn(join(ROOT, 'bin/edge-health'), ['nodes', ...argv, '--url', service.url], {
+    env: { ...process.env, NODE_OPTIONS: '', SUDO_USER: 'alice' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...user,
+  });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code: code as number | null, stdout, stderr };
+}
+
+async function serviceWithRobot(t: Test, folder = temporaryFolder(t)) {
+  const domain = await reserveDomain(t);
+  const service = await startIn(t, folder, {
+    // However busy the machine is, this node has no alert.
+    config: { alerts: { raise_after_seconds: 3600 }, ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' } },
+    environment: NO_ROS,
+  });
+  const robot = new LoopbackParticipant(t, domain);
+  const publish = robot.write('/robot1/health_status', HEALTH_STATUS);
+  const alert = robot.write('/robot1/alerts', ALERT_TYPE);
+  await robot.start();
+  const say = (): void => publish(statusOf('robot1', Date.now(), { temperature: 1 }));
+  return { domain, service, say, alert };
+}
+
+t.test('a node is listed, forgotten with its alerts on request, and listed again when it publishes', async (t) => {
+  const { service, say, alert } = await serviceWithRobot(t);
+  say();
+  alert(alertOf('robot1', '1', Date.now()));
+  await service.until<Alerts>('/alerts?node=robot1&resolved=false', ({ count }) => count === 1);
+  await service.until<StatusDocument>('/status', (status) =>
+    status.nodes.some((node) => node.node_name === 'robot1' && node.timestamp !== null),
+  );
+
+  const listed = await nodes(service, []);
+  t.equal(listed.code, 0);
+  t.match(listed.stdout, /^NODE +STATUS +LAST SEEN +OPEN ALERTS\nhealth_monitor +local +\S+ +\S+Z +0\nrobot1 +remote +\S+ +\S+Z +1\n$/);
+  const json = JSON.parse((await nodes(service, ['--json'])).stdout) as StatusDocument['nodes'];
+  t.match(json, [{ local: true }, { node_name: 'robot1', local: false, open_alerts: 1, last_seen: /^20.*Z$/ }]);
+
+  const unknown = await nodes(service, ['forget', 'robot2']);
+  t.match(unknown, { code: 1, stdout: '', stderr: 'edge-health nodes: no remote node is named "robot2"; remote nodes: robot1\n' });
+  const own = await nodes(service, ['forget', LOCAL]);
+  t.match(own, { code: 1, stderr: /^edge-health nodes: health_monitor is this node itself/ });
+
+  t.same(await nodes(service, ['forget', 'robot1']), { code: 0, stdout: 'robot1 forgotten; open alerts resolved: 1\n', stderr: '' });
+  const { data } = await service.json<Alerts>('/alerts?node=robot1');
+  t.match(data, [{ resolved: true }], 'at once');
+  t.notOk((await service.json<StatusDocument>('/status')).nodes.some(({ node_name }) => node_name === 'robot1'));
+  await service.logged(/node=robot1.*reason="forgotten on request by alice".*alerts=1/);
+
+  say();
+  await service.until<StatusDocument>('/status', (status) => status.nodes.some(({ node_name }) => node_name === 'robot1'));
+});
+
+t.test('only the file permissions of the socket decide who may ask', async (t) => {
+  const service = await startIn(t, temporaryFolder(t));
+  const { control_socket: path } = await service.json<StatusDocument>('/status');
+  t.equal(statSync(path as string).mode & 0o777, 0o660);
+  t.equal((await service.get('/nodes/forget', { method: 'POST' })).status, 405, 'the API stays read-only');
+  if (process.getuid?.() === 0) t.comment('as root: permissions are tried as another user');
+  else chmodSync(path as string, 0);
+  const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  const refused = await nodes(service, ['forget', 'robot1'], nobody);
+  t.equal(refused.code, 77);
+  t.match(
+    refused.stderr,
+    /^edge-health nodes: alice may not use \S+control\.sock: run this with sudo, or as a member of the group edge-health\n/,
+  );
+});
+
+t.test('a service that is not running, one elsewhere, and wrong usage', async (t) => {
+  const gone = { url: 'http://127.0.0.1:9' };
+  for (const argv of [[], ['forget', 'robot1']]) {
+    const { code, stderr } = await nodes(gone, argv);
+    t.equal(code, 69);
+    t.match(stderr, /^edge-health nodes: edge-health does not answer at http:\/\/127\.0\.0\.1:9: ECONNREFUSED\n$/);
+  }
+  t.match(await nodes({ url: 'http://192.0.2.1:5000' }, ['forget', 'robot1']), {
+    code: 64,
+    stderr: /log in to http:\/\/192\.0\.2\.1:5000/,
+  });
+  for (const argv of [['forget'], ['remove', 'robot1'], ['forget', 'a', 'b']])
+    t.match(await nodes(gone, argv), { code: 64, stderr: /--help/ });
+});
+
+t.test('whatever is sent to the socket: a clear answer, and the service goes on; a stale socket is replaced', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await startIn(t, folder);
+  await first.end('SIGKILL');
+  const service = await startIn(t, folder);
+  const { control_socket: path } = await service.json<StatusDocument>('/status');
+  const ask = async (sent: string): Promise<unknown> => {
+    const socket = connect(path as string);
+    socket.on('error', () => undefined); // What is beyond the limit may be cut off.
+    socket.write(sent);
+    return JSON.parse(await text(socket));
+  };
+  for (const sent of [
+    'nonsense\n',
+    'null\n',
+    '{}\n',
+    '{"forget": "", "requested_by": "a"}\n',
+    '{"forget": 7, "requested_by": "a"}\n',
+    `{"forget": "${'x'.repeat(300)}", "requested_by": "a"}\n`,
+    'x'.repeat(100_000),
+  ])
+    t.match(await ask(sent), { ok: false, message: /^a request is one line of JSON/ }, sent.slice(0, 40));
+  t.match(await ask('{"forget": "x\\u001b[2J", "requested_by": "a\\nb"}\n'), { ok: false, message: /^no remote node is named/ });
+  const idle = connect(path as string);
+  t.teardown(() => idle.destroy());
+  await once(idle, 'connect');
+  t.equal(await service.end(), 0, 'a connection that says nothing does not hold it');
+  t.throws(() => statSync(path as string), 'nothing of it is left');
+});
+
+t.test('a data folder with a long path has no socket, and the log says so', async (t) => {
+  const folder = temporaryFolder(t);
+  const dataPath = join(folder, 'long'.repeat(30));
+  const service = await RunningService.start(folder, { dataPath });
+  t.teardown(() => service.end());
+  t.equal((await service.json<StatusDocument>('/status')).control_socket, null);
+  t.match(service.log, /control socket not opened.*longer than 107 octets/);
+  t.match(await nodes(service, ['forget', 'robot1']), { code: 69, stderr: /no control socket; its log has the reason/ });
+});
+
+t.test('a retired node with an open alert is listed after a restart, with when it was last seen', async (t) => {
+  const folder = temporaryFolder(t);
+  const clocks = new TestClocks();
+  const first = await startGathering(t, folder, clocks);
+  first.gathering.onHealthStatus(statusOf('old', clocks.wallMs));
+  first.gathering.onAlert(alertOf('old', '1', clocks.wallMs));
+  await first.settled();
+  await first.stop();
+  clocks.pass((2 * DAY_MS) / 1000);
+  const second = await startGathering(t, folder, clocks);
+  const [, old] = (await second.json<StatusDocument>('/status')).nodes;
+  t.match(old, { node_name: 'old', status: 'UNKNOWN', timestamp: null, age_seconds: null, open_alerts: 1, silent: false });
+  t.ok(clocks.wallMs - Date.parse(old?.last_seen as string) > DAY_MS, `${old?.last_seen}`);
+  t.match(await second.gathering.forgetOnRequest('old', 'bob'), { ok: true });
+  t.equal((await second.json<Alerts>('/alerts?resolved=false')).count, 0);
+  t.equal((await second.json<StatusDocument>('/status')).nodes.length, 1);
+});
