@@ -1,6 +1,8 @@
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import type { Alert } from '../core/alert.ts';
+import type { HealthStatus } from '../core/health-status.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import type { RosTransport } from '../ros/graph.ts';
@@ -20,12 +22,13 @@ const PROGRESS: ShutdownProgress = {
 
 function setUp(choice: Partial<TransportChoice>) {
   const sent: string[] = [];
+  const alerts: Alert[] = [];
   const transport: RosTransport = {
     start: async () => undefined,
     stop: async () => void sent.push('stop'),
     details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null }),
     publishHealth: () => undefined,
-    publishAlert: () => undefined,
+    publishAlert: (alert) => void alerts.push(alert),
     publishShutdown: ({ message }) => void sent.push(message),
   };
   const graph = new RosGraph({
@@ -35,7 +38,7 @@ function setUp(choice: Partial<TransportChoice>) {
     embeddedInstead: false,
     log: () => undefined,
   });
-  return { graph, sent };
+  return { graph, sent, alerts };
 }
 
 async function started(graph: RosGraph): Promise<void> {
@@ -81,4 +84,59 @@ t.test('a shutdown that began before the graph was joined is published from its 
   await started(graph);
   await graph.stop();
   t.same(sent, [...messages, 'stop']);
+});
+
+const alertOf = (n: number, value = 95, resolved = false): Alert => ({
+  alert_id: `health_monitor/cpu_percent/${n}`,
+  severity: 'CRITICAL',
+  metric: 'cpu_percent',
+  value,
+  threshold: 90,
+  timestamp: '2026-01-02T03:04:05.000Z',
+  resolved,
+});
+const healthAt = (second: number): HealthStatus => ({
+  cpu_percent: 1,
+  memory_percent: 1,
+  disk_percent: 1,
+  temperature: 1,
+  status: 'OK',
+  node_name: 'health_monitor',
+  timestamp: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`,
+});
+/** What a subscriber receives that joins now, by alert. */
+const late = (alerts: readonly Alert[]): Map<string, Alert> => new Map(alerts.slice(-10).map((alert) => [alert.alert_id, alert]));
+
+t.test('however often another alert flaps, a late subscriber learns of each open one, unchanged', async (t) => {
+  const { alerts, graph } = setUp({});
+  for (let n = 0; n < 9; n += 1) graph.publishAlert(alertOf(n));
+  await started(graph);
+  for (let n = 100; n < 150; n += 1) {
+    for (const resolved of [false, true]) {
+      graph.publishAlert(alertOf(n, 95, resolved));
+      const received = late(alerts);
+      for (let open = 0; open < 9; open += 1) t.same(received.get(alertOf(open).alert_id), alertOf(open));
+    }
+  }
+  graph.publishAlert(alertOf(3, 20, true));
+  for (let n = 200; n < 250; n += 1) graph.publishAlert(alertOf(n, 20, true));
+  t.notOk(late(alerts).has(alertOf(3).alert_id), 'one that was resolved is not published again');
+  t.equal(graph.state().published?.alerts, alerts.length);
+  const before = alerts.length;
+  for (let second = 0; second < 50; second += 1) graph.publishHealth(healthAt(second), '');
+  t.equal(alerts.length, before, 'and nothing is repeated without a reason');
+});
+
+t.test('more open alerts than a late subscriber receives take turns, one per second whatever the publish frequency', async (t) => {
+  const { alerts, graph } = setUp({});
+  await started(graph);
+  for (let n = 0; n < 15; n += 1) graph.publishAlert(alertOf(n));
+  t.equal(alerts.length, 15);
+  const seen = new Set<string>();
+  for (let second = 0; second < 15; second += 1) {
+    for (let i = 0; i < 200; i += 1) graph.publishHealth(healthAt(second), '');
+    t.equal(alerts.length, 15 + second + 1);
+    for (const id of late(alerts).keys()) seen.add(id);
+  }
+  t.equal(seen.size, 15);
 });

@@ -50,6 +50,12 @@ export class RosGraph implements Publisher {
   /** What was handed to a transport: with the samples taken, and with what a subscriber received, it tells where something was lost. */
   #healthPublished = 0;
   #alertsPublished = 0;
+  /** Open alerts of this machine, in the order of their last publication. */
+  readonly #open = new Map<string, Alert>();
+  /** Of the last messages on /alerts, which a late subscriber receives: their alerts. */
+  readonly #recent: string[] = [];
+  /** Of the last status with which an open alert was published again. */
+  #republished = '';
   /** Messages on /shutdown_status that wait for their turn. */
   readonly #shutdownQueue: ShutdownProgress[] = [];
   #shutdownTimer: NodeJS.Timeout | null = null;
@@ -92,11 +98,19 @@ export class RosGraph implements Publisher {
   publishHealth(status: HealthStatus, line: string): void {
     if (this.#transport) this.#handHealth(this.#transport, status, line);
     else keep(this.#early?.health, status, DEPTH);
+    // More alerts are open than a late subscriber receives: they take turns, one per second.
+    const second = status.timestamp.slice(0, 19);
+    if (this.#open.size <= DEPTH || second === this.#republished) return;
+    this.#republished = second;
+    this.#republishOldest();
   }
 
   publishAlert(alert: Alert): void {
+    this.#open.delete(alert.alert_id);
+    if (!alert.resolved) this.#open.set(alert.alert_id, alert);
     if (this.#transport) this.#handAlert(this.#transport, alert);
     else keep(this.#early?.alerts, alert, DEPTH);
+    this.#republishOpen();
   }
 
   publishShutdown(progress: ShutdownProgress): void {
@@ -148,7 +162,23 @@ export class RosGraph implements Publisher {
     this.#early = null;
     for (const status of early?.health ?? []) this.#handHealth(transport, status, JSON.stringify(status));
     for (const alert of early?.alerts ?? []) this.#handAlert(transport, alert);
+    this.#republishOpen();
     for (const progress of early?.shutdown ?? []) this.publishShutdown(progress);
+  }
+
+  /** An open alert that has left the last messages is published again, unchanged: a late subscriber learns of every open one. */
+  #republishOpen(): void {
+    while (this.#open.size <= DEPTH && this.#republishOldest());
+  }
+
+  /** False: it is still among the last messages, and so are all others. */
+  #republishOldest(): boolean {
+    const [oldest] = this.#open.values();
+    if (!oldest || !this.#transport || this.#recent.includes(oldest.alert_id)) return false;
+    this.#open.delete(oldest.alert_id);
+    this.#open.set(oldest.alert_id, oldest);
+    this.#handAlert(this.#transport, oldest);
+    return true;
   }
 
   #publishNextShutdown(): void {
@@ -165,6 +195,7 @@ export class RosGraph implements Publisher {
   #handAlert(transport: RosTransport, alert: Alert): void {
     transport.publishAlert(alert);
     this.#alertsPublished += 1;
+    keep(this.#recent, alert.alert_id, DEPTH);
   }
 
   #stayOff(reason: string, unmeant: boolean): void {
