@@ -53,7 +53,7 @@ class Robot {
           shutdownStatus: under('shutdown_status'),
           diagnostics: '/diagnostics',
         },
-        services: { safeShutdown: `/${space}/safe_shutdown` },
+        services: { safeShutdown: `/${space}/safe_shutdown`, ownSafeShutdown: `/${space}/health_monitor/safe_shutdown` },
       },
       listener: {
         onHealthStatus: () => {},

@@ -72,6 +72,12 @@ export class SafeShutdown {
   readonly handler: ShutdownHandler = async (call, caller) => {
     const settings = this.#settings;
     try {
+      const forbidden = this.#allowed.refusal(caller);
+      if (forbidden !== null) {
+        // It uses up nothing of what others may call.
+        const reply = this.#refuse(call, caller, forbidden);
+        return caller.isShared ? null : reply;
+      }
       const decided = await this.#decide(call, caller, settings);
       if (typeof decided === 'string') return this.#refuse(call, caller, decided);
       // Looked at again, and nothing is waited for after it: of two calls at once only one can get through.
@@ -143,16 +149,14 @@ export class SafeShutdown {
   /** What a call asks for where it may be granted; else why not. */
   async #decide(call: ShutdownCall, caller: ShutdownCaller, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
     if (!settings.enabled) return 'safe_shutdown.enabled is false on this machine';
-    const foreign = this.#allowed.refusal(caller);
-    if (foreign !== null) return foreign; // It is no use to wait: nor does it use up what others may call.
     const requestedBy = String(call.requested_by).slice(0, 2 * MAX_REQUESTED_BY);
-    const waitSeconds = this.#limit.take(`${caller.address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
-    const checked = checkCall(call);
-    // Before the limit, which counts it all the same: who makes mistakes wants to know which, also at the eleventh try.
-    if (!checked.ok) return checked.message;
-    if (waitSeconds > 0) {
-      return `too many requests: at most ${settings.maxRequestsPerMinute} a minute from one caller; try again in ${Math.ceil(waitSeconds)} s`;
+    const limit = this.#limit.take(`${caller.address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
+    if (limit) {
+      const { of, perMinute, waitSeconds } = limit;
+      return `too many requests: at most ${perMinute} per minute from ${of}; try again in ${Math.ceil(waitSeconds)} s`;
     }
+    const checked = checkCall(call);
+    if (!checked.ok) return checked.message;
     return this.#obstacle() ?? (await this.#hindrance(checked.request, settings)) ?? checked.request;
   }
 

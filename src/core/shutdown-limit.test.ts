@@ -3,40 +3,50 @@ import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { RequestLimit } from './shutdown-limit.ts';
 
+const wait = (limit: RequestLimit, caller: string, atSeconds: number): number => limit.take(caller, atSeconds)?.waitSeconds ?? 0;
+
 t.test('a caller may ask so often a minute, and is told when to ask again', async (t) => {
   const limit = new RequestLimit(10);
-  for (let i = 0; i < 10; i += 1) t.equal(limit.take('a', i * 0.1), 0);
-  const wait = limit.take('a', 1);
-  t.ok(wait > 4 && wait <= 6, `${wait} s`);
-  t.ok(limit.take('a', 1 + wait * 0.9) > 0, 'not before that');
-  t.equal(limit.take('a', 1 + wait), 0, 'but then');
-  t.ok(limit.take('a', 1 + wait) > 0);
+  for (let i = 0; i < 10; i += 1) t.equal(wait(limit, 'a', i * 0.1), 0);
+  const seconds = wait(limit, 'a', 1);
+  t.ok(seconds > 4 && seconds <= 6, `${seconds} s`);
+  t.ok(wait(limit, 'a', 1 + seconds * 0.9) > 0, 'not before that');
+  t.equal(wait(limit, 'a', 1 + seconds), 0, 'but then');
+  t.ok(wait(limit, 'a', 1 + seconds) > 0);
 });
 
 t.test('one that calls all the time does not keep the others out', async (t) => {
   const limit = new RequestLimit(10);
   let passed = 0;
-  for (let i = 0; i < 60_000; i += 1) if (limit.take('wild', i / 1000) === 0) passed += 1;
+  for (let i = 0; i < 60_000; i += 1) if (wait(limit, 'wild', i / 1000) === 0) passed += 1;
   t.ok(passed >= 19 && passed <= 21, `${passed} in a minute that began with a full bucket`);
-  t.equal(limit.take('b', 60), 0);
+  t.equal(wait(limit, 'b', 60), 0);
 });
 
 t.test('all of them together are limited as well', async (t) => {
   const limit = new RequestLimit(10);
   let passed = 0;
-  for (let i = 0; i < 10_000; i += 1) if (limit.take(`caller ${i}`, 0) === 0) passed += 1;
+  for (let i = 0; i < 10_000; i += 1) if (wait(limit, `caller ${i}`, 0) === 0) passed += 1;
   t.equal(passed, 30);
   t.ok(limit.size <= 30, 'those that were refused are not remembered');
-  t.equal(limit.take('late', 60), 0);
+  t.equal(wait(limit, 'late', 60), 0);
   t.equal(limit.size, 1, 'nor those who have not called for a minute');
+});
+
+t.test('the limit that was reached is named', async (t) => {
+  const limit = new RequestLimit(10);
+  for (let i = 0; i < 10; i += 1) limit.take('a', 0);
+  t.match(limit.take('a', 0), { of: 'one caller', perMinute: 10, waitSeconds: 6 });
+  for (let i = 0; i < 20; i += 1) limit.take(`caller ${i}`, 0);
+  t.match(limit.take('b', 0), { of: 'all callers', perMinute: 30, waitSeconds: 2 });
 });
 
 t.test('a new limit holds from then on', async (t) => {
   const limit = new RequestLimit(1);
-  t.equal(limit.take('a', 0), 0);
-  t.ok(limit.take('a', 1) > 0);
+  t.equal(wait(limit, 'a', 0), 0);
+  t.ok(wait(limit, 'a', 1) > 0);
   limit.setPerMinute(600);
-  t.equal(limit.take('a', 2), 0);
+  t.equal(wait(limit, 'a', 2), 0);
 });
 
 t.test('over any time no more pass than the bucket holds and gains, and whoever waits as told passes', async (t) => {
@@ -50,18 +60,18 @@ t.test('over any time no more pass than the bucket holds and gains, and whoever 
       let now = 0;
       for (const { caller, after } of list) {
         now += after;
-        if (limit.take(caller, now) === 0) passed.set(caller, (passed.get(caller) ?? 0) + 1);
+        if (wait(limit, caller, now) === 0) passed.set(caller, (passed.get(caller) ?? 0) + 1);
       }
       const gained = (now * perMinute) / 60;
       for (const count of passed.values()) t.ok(count <= perMinute + gained + 1e-6);
       const all = [...passed.values()].reduce((sum, count) => sum + count, 0);
       t.ok(all <= 3 * (perMinute + gained) + 1e-6);
-      let wait = limit.take('a', now);
-      for (let tries = 0; wait > 0 && tries < 3; tries += 1) {
-        now += wait;
-        wait = limit.take('a', now);
+      let seconds = wait(limit, 'a', now);
+      for (let tries = 0; seconds > 0 && tries < 3; tries += 1) {
+        now += seconds;
+        seconds = wait(limit, 'a', now);
       }
-      t.equal(wait, 0);
+      t.equal(seconds, 0);
     }),
     { numRuns: runs(100, 1000), seed: SEED },
   );

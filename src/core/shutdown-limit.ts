@@ -8,6 +8,13 @@ interface Bucket {
   readonly atSeconds: number;
 }
 
+/** A limit that a call has reached, and the seconds after which the next one may pass. */
+export interface ReachedLimit {
+  readonly of: 'one caller' | 'all callers';
+  readonly perMinute: number;
+  readonly waitSeconds: number;
+}
+
 /**
  * How often a safe shutdown may be asked for: a token bucket for each caller and one for all of them. It holds a minute's
  * calls and fills up within a minute. A call that is refused here takes nothing out, so that waiting always helps.
@@ -30,17 +37,18 @@ export class RequestLimit {
     this.#perMinute = perMinute;
   }
 
-  /** Counts a call. 0: it may pass; else the seconds after which the next one may. */
-  take(caller: string, nowSeconds: number): number {
-    const all = this.#filled(this.#all, this.#perMinute * CALLERS, nowSeconds);
+  /** Counts a call. Null: it may pass; else the limit that it reached. */
+  take(caller: string, nowSeconds: number): ReachedLimit | null {
+    const perMinuteOfAll = this.#perMinute * CALLERS;
+    const all = this.#filled(this.#all, perMinuteOfAll, nowSeconds);
     // Looked at first: beyond it no caller is remembered, which bounds their number.
-    if (!hasToken(all)) return this.#wait(all, this.#perMinute * CALLERS);
+    if (!hasToken(all)) return reached(all, 'all callers', perMinuteOfAll);
     this.#forgetFull(nowSeconds);
     const own = this.#filled(this.#callers.get(caller) ?? null, this.#perMinute, nowSeconds);
-    if (!hasToken(own)) return this.#wait(own, this.#perMinute);
+    if (!hasToken(own)) return reached(own, 'one caller', this.#perMinute);
     this.#callers.set(caller, { ...own, level: own.level - 1 });
     this.#all = { ...all, level: all.level - 1 };
-    return 0;
+    return null;
   }
 
   #filled(bucket: Bucket | null, capacity: number, nowSeconds: number): Bucket {
@@ -49,15 +57,15 @@ export class RequestLimit {
     return { level: Math.min(capacity, bucket.level + gained), atSeconds: nowSeconds };
   }
 
-  #wait({ level }: Bucket, capacity: number): number {
-    return ((1 - level) * 60) / capacity;
-  }
-
   #forgetFull(nowSeconds: number): void {
     for (const [caller, bucket] of this.#callers) {
       if (this.#filled(bucket, this.#perMinute, nowSeconds).level >= this.#perMinute) this.#callers.delete(caller);
     }
   }
+}
+
+function reached({ level }: Bucket, of: ReachedLimit['of'], perMinute: number): ReachedLimit {
+  return { of, perMinute, waitSeconds: ((1 - level) * 60) / perMinute };
 }
 
 function hasToken({ level }: Bucket): boolean {

@@ -16,6 +16,8 @@ export interface ShutdownCaller {
   readonly address: string | null;
   /** Whether the call came from this machine; null where the transport does not tell. */
   readonly local: boolean | null;
+  /** Called by the name that every machine offers, /safe_shutdown; otherwise by the node's own. */
+  readonly isShared?: boolean;
 }
 
 /** The answer on /safe_shutdown. */
@@ -25,8 +27,11 @@ export interface ShutdownReply {
   readonly message: string;
 }
 
-/** Answers a call; never rejects. The answer is due within a second, whatever the procedure takes afterwards. */
-export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply>;
+/**
+ * Answers a call; never rejects. The answer is due within a second, whatever the procedure takes afterwards. Null: none is sent, since
+ * another machine is meant: the caller may not ask this one, and has used the shared name.
+ */
+export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply | null>;
 
 /** What the last step does. */
 export const SHUTDOWN_ACTIONS = ['poweroff', 'reboot', 'halt', 'dry-run'] as const;

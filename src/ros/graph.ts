@@ -33,7 +33,12 @@ export interface GraphNames {
     readonly shutdownStatus: string;
     readonly diagnostics: string;
   };
-  readonly services: { readonly safeShutdown: string };
+  readonly services: {
+    /** Offered by every machine that is not in a namespace: /safe_shutdown. */
+    readonly safeShutdown: string;
+    /** The machine's own: /<node_name>/safe_shutdown. */
+    readonly ownSafeShutdown: string;
+  };
 }
 
 /** What arrives from other nodes on the graph, already checked and in the product's own terms. */
@@ -56,6 +61,13 @@ export interface GraphOptions {
   readonly diagnostics: () => DiagnosticContext;
   readonly log: Log;
   readonly monotonicSeconds: () => number;
+}
+
+/** What is wrong while other participants offer the shared name of the safe shutdown, too; null: none does. */
+export function sharedShutdownProblem({ services }: GraphNames, others: number): string | null {
+  if (others === 0) return null;
+  const offer = others === 1 ? 'another machine on the graph offers' : `${others} other machines on the graph offer`;
+  return `${offer} ${services.safeShutdown} too, and one call may reach several; call ${services.ownSafeShutdown} instead`;
 }
 
 /** KEEP_LAST of /health_status, /alerts and /diagnostics (contract). */

@@ -137,8 +137,8 @@ t.test('a percentage beyond 100 is kept, what no quantity can be is refused', as
 });
 
 t.test('status, names and ids outside of what is allowed are refused, each with its field', async (t) => {
-  for (const bad of ['ok', '', 'ERROR', 'OK\0', 0, null]) {
-    t.match(reasonOf(healthStatusFrom, GOOD, { status: bad }), /^status is .*; allowed: one of OK, WARNING, CRITICAL, UNKNOWN$/);
+  for (const bad of ['ok', '', 'FATAL', 'OK\0', 0, null]) {
+    t.match(reasonOf(healthStatusFrom, GOOD, { status: bad }), /^status is .*; allowed: one of OK, WARNING, ERROR, CRITICAL, UNKNOWN$/);
   }
   for (const bad of ['', 'a\nb', 'a\u001b[2J', 'a\u202eb', '\ud800', 'x'.repeat(257), 7, undefined]) {
     t.match(reasonOf(healthStatusFrom, GOOD, { node_name: bad }), /^node_name is .*; allowed: 1 to 256 printable characters$/);

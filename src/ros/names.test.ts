@@ -17,7 +17,7 @@ t.test('without a namespace: the names of the specification', async (t) => {
       safeShutdown: 'safe_shutdown',
     },
     topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
-    services: { safeShutdown: '/safe_shutdown' },
+    services: { safeShutdown: '/safe_shutdown', ownSafeShutdown: '/health_monitor/safe_shutdown' },
   });
   t.equal(monitorName(names), 'health_monitor');
 });
@@ -33,6 +33,7 @@ t.test('a namespace stands before everything but /diagnostics, and before node_n
       diagnostics: '/diagnostics',
     });
     t.equal(names.services.safeShutdown, '/robot1/safe_shutdown');
+    t.equal(names.services.ownSafeShutdown, `/robot1/${names.nodes.healthMonitor}/safe_shutdown`);
     t.equal(names.nodes.healthMonitor, 'health_monitor');
     t.equal(monitorName(names), 'robot1/health_monitor');
   }
@@ -71,7 +72,8 @@ t.test('a role puts its name in front of its helper nodes; topics and the servic
     'edge_brain_alert_publisher',
     'edge_brain_safe_shutdown',
   ]);
-  t.same([brain.topics, brain.services], [graphNames(PLAIN, []).topics, graphNames(PLAIN, []).services]);
+  t.same(brain.topics, graphNames(PLAIN, []).topics);
+  t.same(brain.services, { safeShutdown: '/safe_shutdown', ownSafeShutdown: '/edge_brain/safe_shutdown' });
   const nodes = ['edge_brain', 'sensor_node', 'health_monitor'].flatMap((name) => Object.values(role(name).nodes));
   t.equal(new Set(nodes).size, nodes.length, 'roles and the default service on one graph share no name');
   for (const name of ['alert_publisher', 'edge_brain_alert_publisher']) {

@@ -86,7 +86,10 @@ export function graphNames(config: NameConfig, rules: readonly RemapRule[]): Gra
       // Absolute, as diagnostic_updater has it: the aggregator and the viewers listen there for all robots.
       diagnostics: named('topic', nodes.healthMonitor, '/diagnostics'),
     },
-    services: { safeShutdown: named('service', nodes.safeShutdown, 'safe_shutdown') },
+    services: {
+      safeShutdown: named('service', nodes.safeShutdown, 'safe_shutdown'),
+      ownSafeShutdown: named('service', nodes.healthMonitor, '~/safe_shutdown'),
+    },
   };
 }
 

@@ -119,6 +119,11 @@ export class Participant implements MessageHandler {
     return this.#peers.size;
   }
 
+  /** Whether a participant is there. */
+  knows(prefix: GuidPrefix): boolean {
+    return this.#peers.get(prefix) !== undefined;
+  }
+
   /** Matches of endpoints here with endpoints of others. */
   get matchedCount(): number {
     return this.#endpoints.matchedCount;

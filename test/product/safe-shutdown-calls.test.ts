@@ -48,7 +48,8 @@ t.test('a caller that asks too often is told when to ask again, and keeps nobody
   t.match((await scene.call({ timeout: -1 })).message, /timeout/);
   const { message, success } = await scene.call();
   t.equal(success, false);
-  t.match(message, /^refused: too many requests: at most 1 a minute from one caller; try again in \d\d? s$/);
+  t.match(message, /^refused: too many requests: at most 1 per minute from one caller; try again in \d\d? s$/);
+  t.match((await scene.call({ timeout: -1 })).message, /too many requests/, 'an invalid request counts, and is answered alike');
   t.equal((await scene.call({ requested_by: 'somebody else' })).success, true);
   await scene.ended();
 });
@@ -71,6 +72,23 @@ t.test('another host is refused unless it is on the list; callers the transport 
   t.equal(await ask({ address: null, local: null }), 'accepted', 'where the transport does not tell, it decides');
   t.match(await ask({ address: null, local: false }), /from other machines are not accepted/);
   t.match(await ask({ address: '192.0.2.7', local: null }), /not accepted/);
+});
+
+t.test('on the shared name a caller that may not ask is recorded and not answered; on the own name it is', async (t) => {
+  const scene = await Scene.start(t);
+  const call = { reason: 'MAINTENANCE', requested_by: 'laptop', timeout: 5 };
+  t.equal(await scene.shutdown.handler(call, { ...REMOTE, isShared: true }), null);
+  t.match(await scene.shutdown.handler(call, { ...REMOTE, isShared: false }), { success: false, message: /not accepted/ });
+  t.match(await scene.shutdown.status(), {
+    state: 'none',
+    refused: 2,
+    requests: [
+      { requested_by: 'laptop', address: '192.0.2.7', outcome: 'refused' },
+      { requested_by: 'laptop', address: '192.0.2.7', outcome: 'refused' },
+    ],
+  });
+  t.match(await scene.shutdown.handler(call, { ...LOCAL, isShared: true }), { success: true });
+  await scene.ended();
 });
 
 t.test('a flood from a host that may not ask keeps nobody out who may', async (t) => {

@@ -34,7 +34,7 @@ const transport = new EmbeddedTransport({
       shutdownStatus: under('shutdown_status'),
       diagnostics: '/diagnostics',
     },
-    services: { safeShutdown: under('safe_shutdown') },
+    services: { safeShutdown: under('safe_shutdown'), ownSafeShutdown: under('health_monitor/safe_shutdown') },
   },
   listener: {
     onHealthStatus: (status) => tell('health', { status }),

@@ -140,8 +140,11 @@ export class Scene {
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
   }
 
-  call(more: Partial<ShutdownCall> = {}, caller: ShutdownCaller = LOCAL): Promise<ShutdownReply> {
-    return this.shutdown.handler({ reason: 'MAINTENANCE', requested_by: 'operator', timeout: TIMEOUT_SECONDS, ...more }, caller);
+  async call(more: Partial<ShutdownCall> = {}, caller: ShutdownCaller = LOCAL): Promise<ShutdownReply> {
+    const call = { reason: 'MAINTENANCE', requested_by: 'operator', timeout: TIMEOUT_SECONDS, ...more };
+    const reply = await this.shutdown.handler(call, caller);
+    if (!reply) throw new Error('no answer');
+    return reply;
   }
 
   /** Resolves with the first progress message that matches. */

@@ -10,8 +10,8 @@ import type { MatchedReader } from '../../rtps/writer.ts';
 import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
 
-/** Answers one request; never rejects. */
-export type RequestHandler = (request: Message, caller: { readonly address: string; readonly local: boolean }) => Promise<Message>;
+/** Answers one request; null: no answer is sent. Never rejects. */
+export type RequestHandler = (request: Message, caller: { readonly address: string; readonly local: boolean }) => Promise<Message | null>;
 
 export interface ServiceServerOptions {
   /** Fully qualified, `/safe_shutdown`. */
@@ -98,7 +98,7 @@ export class ServiceServer {
     const { type, handler, participant } = this.#options;
     const request = decode(type.request, payload, correlation.header.length);
     const answer = handler(request, { address, local: participant.isOwnAddress(address) });
-    void answer.then((response) => this.#reply(correlation, encode(type.response, response)));
+    void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
   }
 
   #reply(correlation: Correlation, encoded: Buffer): void {

@@ -1,12 +1,14 @@
+import type { EndpointData } from '../../rtps/discovery-data.ts';
 import type { LocalWriter } from '../../rtps/endpoints.ts';
 import type { Network } from '../../rtps/network.ts';
 import { Participant } from '../../rtps/participant.ts';
+import { prefixOf } from '../../rtps/protocol.ts';
 import type { Change } from '../../rtps/writer.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
-import { topicOf, typeHashData } from './names.ts';
+import { replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ServiceServer } from './service-server.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
@@ -28,6 +30,8 @@ export interface SessionOptions extends GraphOptions {
   readonly leaseSeconds?: number;
   readonly wallMilliseconds: () => number;
   readonly onAddressLost: () => void;
+  /** Another participant offers the shared name of the safe shutdown, too. */
+  readonly onOtherServer: () => void;
   /** A message that was well-formed, but not what it should be. */
   readonly onRefused: (topic: string, reason: string) => void;
 }
@@ -41,7 +45,10 @@ export class Session {
   readonly #participant: Participant;
   readonly #writers: Readonly<Record<TopicName, LocalWriter>>;
   readonly #readers: TopicReaders;
-  readonly #service: ServiceServer | null;
+  /** Of the safe shutdown, by its shared name and by the node's own. */
+  readonly #services: readonly ServiceServer[];
+  /** Participants that offer the shared name, too. */
+  readonly #otherServers = new Set<string>();
   readonly #graph: NodeGraph;
 
   constructor(options: SessionOptions, histories: Histories | null) {
@@ -60,6 +67,7 @@ export class Session {
       monotonicSeconds: options.monotonicSeconds,
       wallMilliseconds: options.wallMilliseconds,
       onRemoteWriter: (endpoint) => {
+        if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#noteServer(endpoint);
         if (options.gather) this.#readers.onRemoteWriter(endpoint);
       },
       onAddressLost: options.onAddressLost,
@@ -72,7 +80,10 @@ export class Session {
       shutdownStatus: writer('shutdownStatus'),
       diagnostics: writer('diagnostics'),
     };
-    this.#service = this.#createService();
+    const { safeShutdown, ownSafeShutdown } = names.services;
+    this.#services = [this.#createService(safeShutdown, true), this.#createService(ownSafeShutdown, false)].flatMap(
+      (server) => server ?? [],
+    );
     this.#readers = new TopicReaders(this.#participant, {
       wants: (topic, kind) => this.#wants(topic, kind),
       onHealthStatus: (status) => options.listener.onHealthStatus(status),
@@ -106,7 +117,7 @@ export class Session {
   }
 
   stop(): void {
-    this.#service?.stop();
+    for (const service of this.#services) service.stop();
     this.#participant.stop();
   }
 
@@ -127,18 +138,30 @@ export class Session {
     return writer;
   }
 
-  #createService(): ServiceServer | null {
-    const { listener, log, names } = this.#options;
+  /** How many other participants offer the shared name of the safe shutdown. */
+  otherServers(): number {
+    for (const prefix of this.#otherServers) if (!this.#participant.knows(prefix)) this.#otherServers.delete(prefix);
+    return this.#services.length === 0 ? 0 : this.#otherServers.size;
+  }
+
+  #noteServer({ guid }: EndpointData): void {
+    this.#otherServers.add(prefixOf(guid));
+    if (this.otherServers() > 0) this.#options.onOtherServer();
+  }
+
+  #createService(name: string, isShared: boolean): ServiceServer | null {
+    const { listener, log } = this.#options;
     const answer = listener.onSafeShutdown;
     if (!answer) return null;
     return new ServiceServer({
-      name: names.services.safeShutdown,
+      name,
       type: SAFE_SHUTDOWN,
       participant: this.#participant,
       log,
       handler: async (request, caller) => {
         const { reason, requested_by, timeout } = request as { reason: string; requested_by: string; timeout: number };
-        return { ...(await answer({ reason, requested_by, timeout }, caller)) };
+        const reply = await answer({ reason, requested_by, timeout }, { ...caller, isShared });
+        return reply && { ...reply };
       },
     });
   }
@@ -156,13 +179,17 @@ export class Session {
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
     const monitored = [healthStatus.guid, diagnostics.guid];
     const graph: GraphNode[] = [
-      { name: nodes.healthMonitor, writers: this.#service ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
+      { name: nodes.healthMonitor, writers: this.#services.length > 0 ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
       { name: nodes.thresholdMonitor, writers: [], readers: this.#readers.guids('health') },
       { name: nodes.alertPublisher, writers: [alerts.guid], readers: this.#readers.guids('alert') },
     ];
-    if (this.#service) {
-      const { replies, requests } = this.#service;
-      graph.push({ name: nodes.safeShutdown, writers: [shutdownStatus.guid, replies.guid], readers: [requests.guid] });
+    if (this.#services.length > 0) {
+      const replies = this.#services.map((service) => service.replies.guid);
+      graph.push({
+        name: nodes.safeShutdown,
+        writers: [shutdownStatus.guid, ...replies],
+        readers: this.#services.map((service) => service.requests.guid),
+      });
     }
     this.#graph.publish(graph);
   }

@@ -1,7 +1,8 @@
 import t from 'tap';
+import { encode } from '../../rtps/cdr.ts';
 import type { Flight } from '../../rtps/testing/memory-network.ts';
 import type { GraphOptions } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { ALERTED, HUMBLE_INFO, NAMES, STATUS, type TransportRig, transportRig } from './testing/transport-rig.ts';
 
 t.test('what is published arrives, late joiners get the last ten, of a shutdown everything', async (t) => {
@@ -107,6 +108,56 @@ t.test('when it cannot join anew it says so, tries again, and loses nothing of i
   );
 });
 
+t.test('the safe shutdown is offered by the shared name and by the own one; no answer is sent where the handler gives none', async (t) => {
+  const calls: unknown[] = [];
+  const { time, transport, other, reads, writes } = transportRig(t, {
+    listener: {
+      onHealthStatus: () => {},
+      onAlert: () => {},
+      onSafeShutdown: async ({ requested_by }, { isShared }) => {
+        calls.push([requested_by, isShared]);
+        return isShared ? null : { success: true, message: 'own' };
+      },
+    },
+  });
+  const replies = ['rr/safe_shutdownReply', 'rr/health_monitor/safe_shutdownReply'].map((topic) =>
+    reads(topic, SAFE_SHUTDOWN.response, false),
+  );
+  const clients = ['rq/safe_shutdownRequest', 'rq/health_monitor/safe_shutdownRequest'].map((topic) =>
+    writes(topic, SAFE_SHUTDOWN.request, { transientLocal: false }),
+  );
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  for (const client of clients) other.write(client, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by: 'me', timeout: 5 }));
+  await time.pass(3);
+  t.same(calls, [
+    ['me', true],
+    ['me', false],
+  ]);
+  t.same(replies, [[], [{ success: true, message: 'own' }]]);
+});
+
+t.test('another machine that offers the shared name is a problem as long as it is there', async (t) => {
+  const { time, transport, other, lines, writes } = transportRig(t, {
+    listener: { onHealthStatus: () => {}, onAlert: () => {}, onSafeShutdown: async () => null },
+  });
+  await transport.start();
+  await time.pass(3);
+  t.equal(transport.details().problem, null);
+  writes('rr/safe_shutdownReply', SAFE_SHUTDOWN.response, { transientLocal: false });
+  await other.start();
+  await time.pass(3);
+  t.equal(
+    transport.details().problem,
+    'another machine on the graph offers /safe_shutdown too, and one call may reach several; call /health_monitor/safe_shutdown instead',
+  );
+  t.equal(lines.filter((line) => line.includes('several machines offer the same safe shutdown')).length, 1);
+  other.stop();
+  await time.pass(30);
+  t.equal(transport.details().problem, null);
+});
+
 /** Name, readers and writers of each node, by the last message on ros_discovery_info. */
 function nodesOf(infos: readonly unknown[]): unknown[] {
   const { node_entities_info_seq: nodes } = infos.at(-1) as { node_entities_info_seq: Record<string, unknown[]>[] };
@@ -128,7 +179,7 @@ t.test('each endpoint is of a node, whatever the topics are called', async (t) =
     ['health_monitor', 0, 2],
     ['threshold_monitor', 1, 0],
     ['alert_publisher', 1, 1],
-    ['safe_shutdown', 1, 2],
+    ['safe_shutdown', 2, 3],
   ]);
 });
 

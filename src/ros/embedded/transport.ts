@@ -5,7 +5,7 @@ import { encode } from '../../rtps/cdr.ts';
 import { rarely } from '../../rtps/log.ts';
 import { type Network, UdpNetwork } from '../../rtps/network.ts';
 import { diagnosticArray } from '../diagnostics.ts';
-import type { GraphOptions, RosDetails, RosTransport } from '../graph.ts';
+import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
 import { Membership } from './membership.ts';
@@ -53,6 +53,11 @@ export class EmbeddedTransport implements RosTransport {
         onAlert: (alert) => listener.onAlert(alert),
       },
       onAddressLost: () => this.#membership.rejoin(),
+      onOtherServer: () =>
+        log('warning', 'several machines offer the same safe shutdown', {
+          service: options.names.services.safeShutdown,
+          call: options.names.services.ownSafeShutdown,
+        }),
       onRefused: (topic, reason) => log('warning', 'refused a message', { topic, reason }),
     };
     this.#membership = new Membership({
@@ -100,7 +105,10 @@ export class EmbeddedTransport implements RosTransport {
       peers: participant?.peerCount ?? null,
       subscribers: session?.subscriberCount('healthStatus') ?? null,
       refused: this.#refusedBefore + (participant?.refused ?? 0),
-      problem: problem ?? (conflict ? `another monitor on the graph is named ${this.#options.localNode} too; set node_name` : null),
+      problem:
+        problem ??
+        (conflict ? `another monitor on the graph is named ${this.#options.localNode} too; set node_name` : null) ??
+        sharedShutdownProblem(this.#options.names, session?.otherServers() ?? 0),
     };
   }
 

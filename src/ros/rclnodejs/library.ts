@@ -90,6 +90,8 @@ export interface RclNode {
     topic: string,
   ): readonly { readonly qos_profile: { readonly reliability: number; readonly durability: number } }[];
   getTopicNamesAndTypes(): readonly { readonly name: string; readonly types: readonly string[] }[];
+  /** Of this process, too. Not in Humble. */
+  countServices(name: string): number;
   getNodeNamesAndNamespaces(): readonly { readonly name: string; readonly namespace: string }[];
 }
 

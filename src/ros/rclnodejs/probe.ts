@@ -49,7 +49,7 @@ const HIDDEN: GraphNames = {
     shutdownStatus: `/${PROBE_NAME}/shutdown_status`,
     diagnostics: `/${PROBE_NAME}/diagnostics`,
   },
-  services: { safeShutdown: `/${PROBE_NAME}/safe_shutdown` },
+  services: { safeShutdown: `/${PROBE_NAME}/safe_shutdown`, ownSafeShutdown: `/${PROBE_NAME}/own/safe_shutdown` },
 };
 
 /**

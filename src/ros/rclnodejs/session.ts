@@ -23,6 +23,7 @@ export class Session {
   readonly #publishers: Readonly<Record<TopicName, RclPublisher>>;
   readonly #follower: Follower | null;
   readonly #options: SessionOptions;
+  readonly #hasService: boolean;
 
   /** `context` is initialised; whatever throws here, shutting it down ends all of it. */
   constructor(library: Rclnodejs, context: RclContext, options: SessionOptions) {
@@ -53,16 +54,19 @@ export class Session {
     this.#follower = gather
       ? new Follower({ library, node: thresholdMonitor, topics: (graph) => topicsToFollow(graph, names), arrivals, log })
       : null;
-    if (safeShutdown && handler) {
-      const options = { qos: library.QoS.profileServicesDefault };
-      safeShutdown.createService(SAFE_SHUTDOWN.rosName, names.services.safeShutdown, options, (request) => {
+    this.#hasService = safeShutdown !== null;
+    for (const [name, isShared] of [
+      [names.services.safeShutdown, true],
+      [names.services.ownSafeShutdown, false],
+    ] as const) {
+      safeShutdown?.createService(SAFE_SHUTDOWN.rosName, name, { qos: library.QoS.profileServicesDefault }, (request) => {
         const call = {
           reason: String(request['reason']),
           requested_by: String(request['requested_by']),
           timeout: Number(request['timeout']),
         };
         // Who may call is SROS2's business here: rcl does not tell where a request came from.
-        return later(async () => ({ ...(await handler(call, { address: null, local: null })) }));
+        return later(async () => ({ ...(await handler?.(call, { address: null, local: null, isShared })) }));
       });
     }
     // Nodes without subscription and service have nothing to wait for.
@@ -92,6 +96,12 @@ export class Session {
       return !(own.has(name) && first);
     });
     return { count: others.length, twins: others.filter((name) => own.has(name)) };
+  }
+
+  /** How many others offer the shared name of the safe shutdown. */
+  otherServers(): number {
+    if (!this.#hasService) return 0;
+    return (this.#nodes[0] as RclNode).countServices(this.#options.names.services.safeShutdown) - 1;
   }
 
   /** Looks for what came to the graph or left it. */

@@ -89,7 +89,10 @@ t.test('four nodes, their topics and types, and the place', async (t) => {
   ]);
   t.same(
     [...library.node('safe_shutdown').services].map(([name, { type }]) => [name, type]),
-    [['/brain/safe_shutdown', 'edge_health_interfaces/srv/SafeShutdown']],
+    [
+      ['/brain/safe_shutdown', 'edge_health_interfaces/srv/SafeShutdown'],
+      ['/brain/health_monitor/safe_shutdown', 'edge_health_interfaces/srv/SafeShutdown'],
+    ],
   );
   t.same(library.argv, ['--ros-args', '--disable-external-lib-logs', '--enclave', '/edge_health']);
   t.match(process.env, { ROS_DOMAIN_ID: '42', ROS_AUTOMATIC_DISCOVERY_RANGE: 'LOCALHOST', ROS_STATIC_PEERS: '10.0.0.1' });
@@ -157,7 +160,7 @@ t.test('a request is handed on and answered', async (t) => {
   await transport.start();
   const service = library.node('safe_shutdown').services.get('/brain/safe_shutdown');
   t.same(await service?.answer({ reason: 'MANUAL', requested_by: 'ops', timeout: 30 }), { success: true, message: 'started' });
-  t.same(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { address: null, local: null } }]);
+  t.same(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { address: null, local: null, isShared: true } }]);
   await transport.stop();
 });
 
@@ -240,6 +243,21 @@ t.test('subscribers are those of others', async (t) => {
   library.node('threshold_monitor').subscriptions[0]?.deliver(Buffer.from('?'));
   await setImmediate();
   t.equal(transport.details().refused, 1);
+  await transport.stop();
+});
+
+t.test('other machines that offer the shared name of the safe shutdown are a problem as long as they are there', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library, lines } = setUp(t);
+  library.graph.servers = { '/brain/safe_shutdown': 2 };
+  await transport.start();
+  for (let i = 0; i < 3; i += 1) mock.timers.tick(5000);
+  t.match(transport.details().problem, /^2 other machines on the graph offer \/brain\/safe_shutdown too, .*call \/brain\/health_monitor\/safe_shutdown/);
+  t.equal(lines.filter((line) => line.includes('several machines offer the same safe shutdown')).length, 1);
+  library.graph.servers = {};
+  mock.timers.tick(5000);
+  t.equal(transport.details().problem, null);
   await transport.stop();
 });
 

@@ -5,7 +5,7 @@ import type { ShutdownProgress } from '../../core/shutdown.ts';
 import { encode } from '../../rtps/cdr.ts';
 import { rarely } from '../../rtps/log.ts';
 import { diagnosticArray } from '../diagnostics.ts';
-import type { GraphOptions, RosDetails, RosTransport } from '../graph.ts';
+import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
 import { Arrivals } from './arrivals.ts';
@@ -39,6 +39,7 @@ export class RclnodejsTransport implements RosTransport {
   #problem: string | null = null;
   #peers: number | null = null;
   #twinLooks = 0;
+  #otherServers = 0;
 
   constructor(options: RclnodejsOptions) {
     this.#options = options;
@@ -92,8 +93,14 @@ export class RclnodejsTransport implements RosTransport {
     } catch {
       // Not known.
     }
+    const { names } = this.#options;
     const { refused, problem } = this.#arrivals;
-    return { peers: this.#peers, subscribers, refused, problem: this.#problem ?? problem };
+    return {
+      peers: this.#peers,
+      subscribers,
+      refused,
+      problem: this.#problem ?? problem ?? sharedShutdownProblem(names, this.#otherServers),
+    };
   }
 
   #isHeard(topic: TopicName): boolean {
@@ -129,9 +136,17 @@ export class RclnodejsTransport implements RosTransport {
       const { count, twins } = session.otherNodes();
       this.#peers = count;
       this.#noteTwins(twins);
+      if (this.#options.prepared.distro !== 'humble') this.#noteServers(session.otherServers());
     } catch (error) {
       this.#log('warning', 'cannot look at the ROS 2 graph', { error: (error as Error).message });
     }
+  }
+
+  #noteServers(others: number): void {
+    const { safeShutdown, ownSafeShutdown } = this.#options.names.services;
+    if (others > 0 && this.#otherServers === 0)
+      this.#options.log('warning', 'several machines offer the same safe shutdown', { service: safeShutdown, call: ownSafeShutdown });
+    this.#otherServers = others;
   }
 
   #noteTwins([twin]: readonly string[]): void {

@@ -78,6 +78,7 @@ export class FuzzedSession {
         localhostOnly: false,
         monotonicSeconds: this.time.now,
         wallMilliseconds: () => 1_700_000_000_000,
+        onOtherServer: () => undefined,
         onAddressLost: () => {},
         onRefused: () => {},
       },

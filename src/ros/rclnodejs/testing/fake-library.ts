@@ -6,6 +6,8 @@ export interface FakeGraph {
   /** By topic. */
   publishers: Record<string, { qos_profile: { reliability: number; durability: number } }[]>;
   nodes: { name: string; namespace: string }[];
+  /** Of other processes, by service. */
+  servers?: Record<string, number>;
 }
 
 export interface FakeQos extends RclQos {
@@ -192,6 +194,10 @@ export class FakeNode implements RclNode {
 
   getTopicNamesAndTypes(): FakeGraph['topics'] {
     return this.#graph.topics;
+  }
+
+  countServices(name: string): number {
+    return (this.#graph.servers?.[name] ?? 0) + 1;
   }
 
   getNodeNamesAndNamespaces(): FakeGraph['nodes'] {
