@@ -253,7 +253,10 @@ t.test('other machines that offer the shared name of the safe shutdown are a pro
   library.graph.servers = { '/brain/safe_shutdown': 2 };
   await transport.start();
   for (let i = 0; i < 3; i += 1) mock.timers.tick(5000);
-  t.match(transport.details().problem, /^2 other machines on the graph offer \/brain\/safe_shutdown too, .*call \/brain\/health_monitor\/safe_shutdown/);
+  t.match(
+    transport.details().problem,
+    /^2 other machines on the graph offer \/brain\/safe_shutdown too, .*call \/brain\/health_monitor\/safe_shutdown/,
+  );
   t.equal(lines.filter((line) => line.includes('several machines offer the same safe shutdown')).length, 1);
   library.graph.servers = {};
   mock.timers.tick(5000);
