@@ -45,6 +45,16 @@ t.test('both copies, of which the newer counts', async (t) => {
   t.same(open().load(), EARLY);
 });
 
+t.test('of two copies with the same beat the live one counts: it is written at every change, the durable one later', async (t) => {
+  const { data, open } = folders(t);
+  const files = open();
+  const ended = documentAt('2026-06-10T12:05:00.000Z', '2026-06-10T12:04:00.000Z');
+  await files.saveDurable(LATE);
+  files.saveLive(ended);
+  t.same(readState(data).document, ended);
+  t.same(open().load(), ended);
+});
+
 t.test('writes that meet each other end with the last', async (t) => {
   const { data, open } = folders(t);
   const files = open();

@@ -28,6 +28,11 @@ export const NEVER: OpsDocument = { scheduler: { state: 'never', started: null, 
 
 const beatOf = (document: OpsDocument | null): string => document?.scheduler.beat ?? '';
 
+/** With the same beat the live copy: it is written at every change, the durable one later. */
+function newer(live: OpsDocument | null, durable: OpsDocument | null): OpsDocument | null {
+  return live && beatOf(live) >= beatOf(durable) ? live : durable;
+}
+
 /** What the scheduler left, for everybody to read; `isLive`: it is the copy that changes all the time. What cannot be read counts as missing. */
 export function readState(dataFolder: string): { readonly document: OpsDocument; readonly isLive: boolean } {
   const read = (file: string): OpsDocument | null => {
@@ -39,7 +44,8 @@ export function readState(dataFolder: string): { readonly document: OpsDocument;
   };
   const live = read(join(dataFolder, 'ops', LINK, FILE));
   const durable = read(join(dataFolder, 'ops', FILE));
-  return live && beatOf(live) >= beatOf(durable) ? { document: live, isLive: true } : { document: durable ?? NEVER, isLive: false };
+  const document = newer(live, durable);
+  return { document: document ?? NEVER, isLive: document !== null && document === live };
 }
 
 /** Whether a scheduler runs now; one that was killed could not say so. */
@@ -69,8 +75,9 @@ export class StateFiles {
 
   /** The newer of both copies; what is torn or not ours is set aside. */
   load(): OpsDocument {
-    const documents = [this.#live, this.#durable].map((file) => this.#read(file)).filter((document) => document !== null);
-    return documents.sort((a, b) => (beatOf(a) < beatOf(b) ? 1 : -1))[0] ?? NEVER;
+    const live = this.#read(this.#live);
+    const durable = this.#read(this.#durable);
+    return newer(live, durable) ?? NEVER;
   }
 
   saveLive(document: OpsDocument): void {
