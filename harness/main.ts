@@ -1,4 +1,5 @@
 import { exitWhenOutputFails } from '../src/system/output.ts';
+import { permissionProblem } from '../src/system/permission.ts';
 import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './commands/command.ts';
 import { RecordError } from './record/record-error.ts';
 
@@ -46,8 +47,9 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return await command.run(given);
   } catch (error) {
     const { message, stack } = error as Error;
-    const code = exitCodeOf(error as Error);
-    process.stderr.write(`edge-health harness: ${code === EXIT.internal ? (stack ?? message) : message}\n`);
+    const denied = permissionProblem(error, `harness ${name}`);
+    const code = denied === null ? exitCodeOf(error as Error) : EXIT.unavailable;
+    process.stderr.write(`edge-health harness: ${denied ?? (code === EXIT.internal ? (stack ?? message) : message)}\n`);
     return code;
   }
 }

@@ -41,7 +41,7 @@ function hiddenFrom(dataFolder: string): string | null {
     return null;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EACCES'
-      ? `this user may not read ${dataFolder}; run it with sudo, or become a member of its group`
+      ? `no permission for ${dataFolder}; run: sudo edge-health ops list, or as a member of its group (edge-health on an appliance)`
       : null;
   }
 }

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { DEFAULT_CONFIG } from '../src/config/schema.ts';
@@ -38,6 +38,51 @@ t.test('wrong usage is UNKNOWN', async (t) => {
   t.match(ops(config, 'list'), { status: 3, stderr: /ops\.backup_logs: found "daily"/ });
   writeFileSync(config, 'rest: {token_file: /nowhere/token}');
   t.match(ops(config, 'list'), { status: 3, stderr: /^edge-health ops: rest\.token_file cannot be read: .*\n$/ });
+});
+
+/** Before a command: root becomes a user who may do no more than the modes of files allow. */
+const AS_USER = process.geteuid?.() === 0 ? ['unshare', '--user'] : [];
+const cannotBecomeUser = AS_USER.length > 0 && spawnSync('unshare', ['--user', 'true']).status !== 0 && 'no user namespaces here';
+
+t.test('a user without permission gets one line with the path and what to run', { skip: cannotBecomeUser }, async (t) => {
+  const { config, data, folder } = installation(t);
+  const run = (...argv: readonly string[]) => {
+    const [program = '', ...parameters] = [...AS_USER, EDGE_HEALTH, ...argv];
+    return spawnSync(program, parameters, { encoding: 'utf8' });
+  };
+  const refused = (argv: readonly string[], status: number, text: string): void => {
+    const { stderr, stdout, ...found } = run(...argv);
+    t.equal(found.status, status, argv.join(' '));
+    t.ok(`${stdout}${stderr}`.endsWith(`${text}\n`), `${stdout}${stderr}`);
+    t.equal(`${stdout}${stderr}`.split('\n').length, 2, 'one line');
+  };
+  const jobs = ['health_check', 'collect_metrics', 'collect_alerts', 'backup_logs', 'generate_7day_report'];
+  const harness = ['status', 'report', 'stop', 'verify'];
+  const sudo = (path: string, command: string): string => `no permission for ${path}; run: sudo edge-health ${command}`;
+
+  mkdirSync(join(data, 'ops'), { recursive: true });
+  chmodSync(join(data, 'ops'), 0o500);
+  for (const name of jobs)
+    refused(['ops', name, '--config', config], 3, `edge-health ops: ${sudo(join(data, 'ops', `${name}.lock`), `ops ${name}`)}`);
+
+  chmodSync(join(data, 'ops'), 0o700);
+  mkdirSync(join(data, 'run'));
+  chmodSync(data, 0);
+  for (const name of jobs) refused(['ops', name, '--config', config], 3, `edge-health ops: ${sudo(join(data, 'ops'), `ops ${name}`)}`);
+  refused(['ops', 'list', '--config', config], 3, `${sudo(data, 'ops list')}, or as a member of its group (edge-health on an appliance)`);
+  for (const name of harness) {
+    const { status, stderr } = run('harness', name, join(data, 'run'));
+    t.equal(status, 69, `harness ${name}`);
+    t.match(stderr, new RegExp(`^edge-health harness: no permission for ${data}/run\\S*; run.* sudo.*\n$`), 'one line');
+  }
+  chmodSync(data, 0o700);
+
+  const token = join(folder, 'token');
+  writeFileSync(token, 'secret');
+  chmodSync(token, 0);
+  writeFileSync(config, `rest: {token_file: ${token}}`);
+  refused(['status', '--config', config], 3, `edge-health: rest.token_file: ${sudo(token, 'status')}`);
+  refused(['ops', 'list', '--config', config], 3, `edge-health ops: rest.token_file cannot be read: ${sudo(token, 'ops list')}`);
 });
 
 t.test('a job that runs already is not run beside itself', async (t) => {

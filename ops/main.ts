@@ -10,6 +10,7 @@ import { installation } from '../src/installation/installation.ts';
 import { PROGRAMS } from '../src/installation/programs.ts';
 import { createLogger } from '../src/system/log.ts';
 import { exitWhenOutputFails } from '../src/system/output.ts';
+import { permissionProblem } from '../src/system/permission.ts';
 import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
 import { NAMES, programNamed } from './programs.ts';
 import { runAlone } from './schedule/by-hand.ts';
@@ -65,13 +66,13 @@ function given(program: OpsProgram, argv: readonly string[]): Given {
   }
 }
 
-function restOf(config: Config, url: string | null): RestClient {
+function restOf(name: string, config: Config, url: string | null): RestClient {
   if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new Misuse(`--url is "${url}"; allowed: an address such as http://robot-7:5000`);
   try {
     return serviceOf(config.rest, url);
   } catch (error) {
-    throw new Misuse(`rest.token_file cannot be read: ${(error as Error).message}`);
+    throw new Misuse(`rest.token_file cannot be read: ${permissionProblem(error, `ops ${name}`) ?? (error as Error).message}`);
   }
 }
 
@@ -92,7 +93,7 @@ function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal)
     configFile: file,
     dataFolder,
     version: installed.version,
-    rest: restOf(config, text('url')),
+    rest: restOf(program.name, config, text('url')),
     environment: process.env,
     trigger,
     signal,
@@ -146,7 +147,8 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return outcome.exitCode ?? EXIT[outcome.status];
   } catch (error) {
     const { message, stack } = error as Error;
-    process.stderr.write(`edge-health ops: ${error instanceof Misuse ? message : (stack ?? message)}\n`);
+    const text = error instanceof Misuse ? message : (permissionProblem(error, `ops ${name}`) ?? stack ?? message);
+    process.stderr.write(`edge-health ops: ${text}\n`);
     return EXIT.UNKNOWN;
   }
 }

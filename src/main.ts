@@ -7,6 +7,7 @@ import { runOps } from './cli/ops.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './installation/installation.ts';
 import { exitWhenOutputFails } from './system/output.ts';
+import { permissionProblem } from './system/permission.ts';
 
 /** Loaded when called: `version` should not pay for `run`. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -115,7 +116,8 @@ main(process.argv.slice(2)).then(
     process.exitCode = code;
   },
   (error: Error) => {
-    process.stderr.write(`edge-health: ${error.stack ?? error.message}\n`);
+    const denied = permissionProblem(error, process.argv[2] ?? '');
+    process.stderr.write(`edge-health: ${denied ?? error.stack ?? error.message}\n`);
     process.exitCode = EXIT.failure;
   },
 );

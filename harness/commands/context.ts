@@ -27,13 +27,16 @@ export function folderOf(named: string | undefined, { reports, requests }: Harne
   throw new Refusal(EXIT.unavailable, `there is no run in ${reports}; begin one with: edge-health harness start, or name its folder`);
 }
 
-/** Who may not read the state folder is told so. */
+/** A Refusal in place of what the system refuses, with the way to do it. */
 export function explained<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code, message, path: refused = path } = error as NodeJS.ErrnoException;
     if (code !== 'EACCES' && code !== 'EPERM') throw new Refusal(EXIT.unavailable, message);
-    throw new Refusal(EXIT.unavailable, `you may not look into ${path}: run it as root, or as a user of the group edge-health`);
+    throw new Refusal(
+      EXIT.unavailable,
+      `no permission for ${refused}; run it with sudo, or as a member of its group (edge-health on an appliance)`,
+    );
   }
 }

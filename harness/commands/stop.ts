@@ -44,7 +44,8 @@ async function stopUnit(): Promise<number> {
 }
 
 async function stopFolder(folder: string): Promise<number> {
-  if (!fs.existsSync(folder)) throw new Refusal(EXIT.unavailable, `${folder} is not there; name the folder of a run`);
+  if (!explained(folder, () => fs.statSync(folder, { throwIfNoEntry: false })))
+    throw new Refusal(EXIT.unavailable, `${folder} is not there; name the folder of a run`);
   const watcher = watcherOf(folder);
   if (watcher !== null) {
     process.kill(watcher, 'SIGTERM');

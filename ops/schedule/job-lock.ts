@@ -14,9 +14,19 @@ export interface Held {
 export function lockNamed(dataFolder: string, name: string): Held | null {
   const folder = opsFolder(dataFolder);
   const file = join(folder, `${name}.lock`);
-  const lock = takeLock(file);
+  const lock = attempt(file);
   giveToOwner(file, folder);
   return lock && { release: () => lock.close() };
+}
+
+/** SQLite does not show why a file cannot be opened: opening it does. */
+function attempt(file: string): ReturnType<typeof takeLock> {
+  try {
+    return takeLock(file);
+  } catch (error) {
+    fs.closeSync(fs.openSync(file, 'a'));
+    throw error;
+  }
 }
 
 const noteOf = (dataFolder: string, name: string): string => join(dataFolder, 'ops', `${name}.by-hand`);

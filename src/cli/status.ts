@@ -7,6 +7,7 @@ import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { permissionProblem } from '../system/permission.ts';
 import type { Command } from './command.ts';
 import { STATUS_EXIT } from './exit-codes.ts';
 
@@ -33,7 +34,9 @@ Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN o
       const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
       const cause = inner?.code ?? inner?.message ?? message;
       const base = service?.base ?? url;
-      if (options['json']) process.stdout.write(`${JSON.stringify({ reachable: false, url: base, error: cause })}\n`);
+      const denied = permissionProblem(error, 'status');
+      if (options['json']) process.stdout.write(`${JSON.stringify({ reachable: false, url: base, error: denied ?? cause })}\n`);
+      else if (denied !== null) process.stderr.write(`edge-health: rest.token_file: ${denied}\n`);
       else {
         const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
         process.stderr.write(`edge-health does not answer at ${base}: ${cause}${remedy}\n`);

@@ -63,8 +63,14 @@ t.test('a user who may not read the data folder is told to use sudo', async (t) 
   chmodSync(data, 0o700);
   t.match(ops(config, ['list'], { uid: NOBODY }), {
     status: 3,
-    stdout: `UNKNOWN   this user may not read ${data}; run it with sudo`,
+    stdout: `UNKNOWN   no permission for ${data}; run: sudo edge-health ops list, or as a member of its group (edge-health on an appliance)\n`,
   });
+  for (const name of ['health_check', 'backup_logs'])
+    t.match(ops(config, [name], { uid: NOBODY }), {
+      status: 3,
+      stdout: '',
+      stderr: `edge-health ops: no permission for ${data}/ops; run: sudo edge-health ops ${name}\n`,
+    });
 });
 
 t.test('health_check by root and by another user', async (t) => {

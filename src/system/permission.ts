@@ -1,0 +1,9 @@
+/**
+ * One line for a file or folder that this user may not use, with the way to do it; null: the error is another one. `command` is what was
+ * called, without options: `ops health_check`.
+ */
+export function permissionProblem(error: unknown, command: string): string | null {
+  const { code, path } = error as NodeJS.ErrnoException;
+  if ((code !== 'EACCES' && code !== 'EPERM') || path === undefined || process.geteuid?.() === 0) return null;
+  return `no permission for ${path}; run: sudo edge-health ${command}`;
+}
