@@ -17,8 +17,9 @@ export const generateReport: OpsProgram = {
   summary: 'Judges the last seven days by what was collected, and writes report.html, report.md, report.json and junit.xml',
   usage: 'generate_7day_report [--from TIME] [--to TIME] [--days N] [--out DIR] [--dry-run] [OPTIONS]',
   help: `From metrics/ and alerts/ of the data folder, and the stored samples where the service answers. It is judged as a run of the
-harness is; what was not collected is missing, and nothing passes on it: it is not the verdict of the 168-hour
-harness. WARNING: nothing failed, but evidence is missing; CRITICAL: something failed; UNKNOWN: there is no data.
+harness is, though it is not the verdict of the 168-hour harness: nobody watched from outside. OK: every criterion is met and
+has its evidence; WARNING: nothing failed, but evidence is missing, and the report shows how to get it; CRITICAL: something
+failed; UNKNOWN: there is no data.
 
   --from TIME     beginning, such as 2026-01-31 (UTC) or 2026-01-31T12:00:00Z
   --to TIME       end; otherwise now

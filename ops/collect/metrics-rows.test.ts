@@ -43,6 +43,7 @@ t.test('this machine has one whole row, every other node a short one', async (t)
     service_cpu_seconds: '4',
     samples: '1000',
     missed_samples: '0',
+    published_statuses: '990',
     gathered_statuses: '',
     undervoltage: '',
     throttle_events: '3',
@@ -53,9 +54,10 @@ t.test('this machine has one whole row, every other node a short one', async (t)
 });
 
 t.test('what a service of an older version does not tell is empty', async (t) => {
-  const { process: _, ...older } = statusWith();
-  for (const status of [older, { ...older, process: null }]) {
-    t.match(rowsOf({ status }), [{ answered: 'true', service_memory_bytes: '', service_cpu_seconds: '', samples: '1000' }]);
+  const { process: _, ros: __, ...older } = statusWith();
+  for (const status of [older, { ...older, process: null, ros: { published: null } }]) {
+    const empty = { service_memory_bytes: '', service_cpu_seconds: '', published_statuses: '' };
+    t.match(rowsOf({ status }), [{ answered: 'true', samples: '1000', ...empty }]);
   }
 });
 

@@ -6,8 +6,9 @@ import type { Moment } from './moment.ts';
 import type { NodeValues } from './node-values.ts';
 
 /** /status, also of a service that is older than this program. */
-export type CollectedStatus = Omit<StatusDocument, 'process'> & {
+export type CollectedStatus = Omit<StatusDocument, 'process' | 'ros'> & {
   readonly process?: { readonly resident_memory_bytes?: number | null; readonly cpu_seconds?: number | null } | null;
+  readonly ros?: { readonly published?: { readonly health_status: number } | null };
 };
 
 /** What is known of the service at one moment, or why nothing is. */
@@ -65,6 +66,7 @@ const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
   measured_hertz: ofStatus(({ publish }) => publish.measured_hertz),
   samples: ofStatus(({ publish }) => publish.samples),
   missed_samples: ofStatus(({ publish }) => publish.missed),
+  published_statuses: ofStatus(({ ros }) => ros?.published?.health_status),
   gathered_statuses: ofStatus(({ gathered }) => gathered?.statuses),
   open_warning: ofStatus(({ open_alerts }) => open_alerts.WARNING),
   open_error: ofStatus(({ open_alerts }) => open_alerts.ERROR),

@@ -29,6 +29,8 @@ export interface ServiceRow extends NodeRow {
   readonly hertz: number | null;
   readonly samples: number | null;
   readonly missed: number | null;
+  /** Statuses handed to the ROS 2 graph. */
+  readonly published: number | null;
   readonly samplesLost: number | null;
   readonly open: { readonly WARNING: number | null; readonly ERROR: number | null; readonly CRITICAL: number | null };
 }
@@ -135,6 +137,7 @@ class Columns {
       hertz: this.#number('configured_hertz'),
       samples: this.#number('samples'),
       missed: this.#number('missed_samples'),
+      published: this.#number('published_statuses'),
       samplesLost: this.#number('samples_lost'),
       open: { WARNING: this.#number('open_warning'), ERROR: this.#number('open_error'), CRITICAL: this.#number('open_critical') },
     };

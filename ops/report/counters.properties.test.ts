@@ -15,6 +15,8 @@ interface Step {
   readonly answered: boolean;
   /** Of the slots, in percent. */
   readonly taken: number;
+  /** Of the samples taken, in percent; null: the service is not on the graph. */
+  readonly published: number | null;
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
@@ -24,14 +26,17 @@ const step: fc.Arbitrary<Step> = fc.record({
   restarts: fc.nat(9).map((n) => n === 0),
   answered: fc.nat(4).map((n) => n > 0),
   taken: fc.integer({ min: 0, max: 100 }),
+  published: fc.option(fc.integer({ min: 0, max: 100 }), { freq: 10 }),
 });
 
 function rowsOf(steps: readonly Step[]): ServiceRow[] {
-  let [at, boot, bootedAt, run, slept, samples] = [0, 0, -1000, 0, 0, 500];
-  return steps.map(({ answered, reboots, restarts, seconds, slept: sleeps, taken }) => {
+  let [at, boot, bootedAt, run, slept, samples, sent] = [0, 0, -1000, 0, 0, 500, 500];
+  return steps.map(({ answered, published, reboots, restarts, seconds, slept: sleeps, taken }) => {
     at += seconds;
     slept += Math.min(sleeps, seconds);
-    samples += Math.floor(((seconds - Math.min(sleeps, seconds)) * taken) / 100);
+    const more = Math.floor(((seconds - Math.min(sleeps, seconds)) * taken) / 100);
+    samples += more;
+    sent += Math.floor((more * (published ?? 0)) / 100);
     if (reboots) {
       boot += 1;
       [bootedAt, slept] = [at - 5, 0];
@@ -39,6 +44,7 @@ function rowsOf(steps: readonly Step[]): ServiceRow[] {
     if (reboots || restarts) {
       run += 1;
       samples = Math.floor((Math.min(5, seconds) * taken) / 100);
+      sent = Math.floor((samples * (published ?? 0)) / 100);
     }
     const bootSeconds = at - bootedAt;
     return {
@@ -59,6 +65,7 @@ function rowsOf(steps: readonly Step[]): ServiceRow[] {
       hertz: answered ? 1 : null,
       samples: answered ? samples : null,
       missed: 0,
+      published: answered && published !== null ? sent : null,
       samplesLost: 0,
       open: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
     };
@@ -74,6 +81,7 @@ t.test('whatever happens, the counts are of the slots that there were, and add u
       const { ratePercent, reliability } = countSamples(rows, 1);
       const { expected, lost, received, unheard } = reliability;
       const awake = of.reduce((sum, { seconds, slept }) => sum + seconds - Math.min(slept, seconds), 0);
+      if (Object.values(lost).some((count) => count < 0)) return false;
       if (expected > awake || received < 0 || unheard < 0 || received + unheard > expected) return false;
       if (lost.notSampled + lost.unknown + lost.notPublished + lost.notDelivered !== expected - received) return false;
       return ratePercent.length === rows.length && ratePercent.every((rate) => rate === null || (rate >= 0 && rate <= 100));
@@ -86,7 +94,7 @@ t.test('whatever happens, the counts are of the slots that there were, and add u
 t.test('where every slot has its sample and nothing restarts, none is lost', async (t) => {
   fc.assert(
     fc.property(steps, (of) => {
-      const rows = rowsOf(of.map((one) => ({ ...one, answered: true, reboots: false, restarts: false, taken: 100 })));
+      const rows = rowsOf(of.map((one) => ({ ...one, answered: true, reboots: false, restarts: false, taken: 100, published: 100 })));
       const { expected, received } = countSamples(inOrder(rows), 1).reliability;
       return received === expected;
     }),

@@ -3,6 +3,8 @@ import type { PlacedRow } from './timeline.ts';
 
 export interface Counted {
   readonly reliability: ReliabilityEvidence;
+  /** Rows with an answer that do not show what was published: there the samples taken count. */
+  readonly rowsWithoutPublished: number;
   /** Of the expected samples, in percent, up to each row from the one before; null: not known. In the order of the rows. */
   readonly ratePercent: readonly (number | null)[];
 }
@@ -10,26 +12,28 @@ export interface Counted {
 const ROUNDING = 1e-6;
 
 /**
- * What the service itself counted, as its samples grew from row to row. A run of it that ended may have taken samples after its last
- * row: as many slots as there were until the next row are not known to be lost.
+ * What the service itself counted, as its samples and the statuses it published grew from row to row. A run of it that ended may have taken
+ * samples after its last row: as many slots as there were until the next row are not known to be lost.
  */
 export function countSamples(rows: readonly PlacedRow[], configuredHertz: number): Counted {
   const tally = new Tally(rows.find(({ hertz }) => hertz !== null)?.hertz ?? configuredHertz);
   const ratePercent = rows.map((row, i) => tally.add(row, rows[i - 1]));
-  return { reliability: tally.evidence(), ratePercent };
+  return { reliability: tally.evidence(), rowsWithoutPublished: tally.rowsWithoutPublished, ratePercent };
 }
 
 class Tally {
+  rowsWithoutPublished = 0;
   #hertz: number;
   #expected = 0;
   #received = 0;
+  #notPublished = 0;
   #unheard = 0;
   /** The last answer of this stretch, the slots since, and of these the ones up to the next row. */
   #answer: PlacedRow | null = null;
   #pending = 0;
   #pendingFirst = 0;
   /** Of the run of the service that the last answer is of: what the two row's counters at its ends bound. */
-  #run = { expected: 0, grown: 0 };
+  #run = { expected: 0, grown: 0, published: 0 };
 
   constructor(hertz: number) {
     this.#hertz = hertz;
@@ -37,6 +41,7 @@ class Tally {
 
   add(row: PlacedRow, before: PlacedRow | undefined): number | null {
     this.#hertz = row.hertz ?? this.#hertz;
+    if (row.answered && row.published === null) this.rowsWithoutPublished += 1;
     if (before === undefined || row.fresh) {
       this.#endStretch();
       this.#answer = row.answered ? row : null;
@@ -54,16 +59,17 @@ class Tally {
     const expected = Math.floor(this.#expected + ROUNDING);
     const received = Math.min(expected, Math.round(this.#received));
     const unheard = Math.min(expected - received, Math.round(this.#unheard));
+    const notPublished = Math.min(expected - received - unheard, Math.round(this.#notPublished));
     return {
       by: expected > 0 ? 'collected' : null,
-      instead: 'as the service counted its samples; nobody received them',
+      instead: 'as the service counted them',
       hertz: this.#hertz,
       expected,
       received,
       unheard,
       duplicates: 0,
       outOfOrder: 0,
-      lost: { notSampled: expected - received - unheard, notPublished: 0, notDelivered: 0, unknown: unheard },
+      lost: { notSampled: expected - received - unheard - notPublished, notPublished, notDelivered: 0, unknown: unheard },
       byEvents: null,
     };
   }
@@ -79,10 +85,13 @@ class Tally {
       const grown = Math.max(0, samples - before.samples);
       this.#run.expected += pending;
       this.#run.grown += grown;
+      // The counters of one row are not read at one moment: only over a whole run does the smaller one count.
+      this.#run.published += row.published === null ? grown : Math.max(0, row.published - (before.published ?? 0));
       return share(grown, pending);
     }
     this.#endRun();
-    const got = Math.min(samples, pending);
+    const got = Math.min(samples, row.published ?? samples, pending);
+    this.#notPublished += Math.min(samples, pending) - got;
     this.#expected += pending;
     // Without an answer before, it is not known when this run of the service began.
     this.#received += before === null ? 0 : got;
@@ -91,9 +100,12 @@ class Tally {
   }
 
   #endRun(): void {
-    this.#expected += this.#run.expected;
-    this.#received += Math.min(this.#run.grown, this.#run.expected);
-    this.#run = { expected: 0, grown: 0 };
+    const { expected, grown, published } = this.#run;
+    const received = Math.min(grown, published, expected);
+    this.#expected += expected;
+    this.#received += received;
+    this.#notPublished += Math.min(grown, expected) - received;
+    this.#run = { expected: 0, grown: 0, published: 0 };
   }
 
   #endStretch(): void {

@@ -15,6 +15,11 @@ import { later, type PlacedRow } from './timeline.ts';
 /** Alerts are collected less often than rows: so long before the last row both must have agreed at some time. */
 const AGREE_WITHIN_MS = 10 * MINUTE_MS;
 
+const RESTARTS_UNTOLD =
+  'whether there were more restarts in the minute before each that was seen; journalctl --unit=edge-health lists every start';
+const PUBLISHED_REMEDY =
+  'the service was not on the ROS 2 graph, or its version was older; set ros.transport to auto and collect for 168 h, or run: edge-health harness run';
+
 /** What the origin of the evidence cannot tell about a criterion, for people. */
 export type Untold = Readonly<Partial<Record<Criterion, readonly string[]>>>;
 
@@ -50,7 +55,7 @@ export function evidenceOf(collected: Collected, found: AlertsFound, { look, pro
   const last = rows.at(-1) as PlacedRow;
   const end = later(last.clocks, Math.max(0, (collected.period.toMs - last.ms) / 1000));
   if (look) builder.add({ type: 'holding', ...end, ...look });
-  const { ratePercent, reliability } = countSamples(rows, collected.configuredHertz);
+  const { ratePercent, reliability, rowsWithoutPublished } = countSamples(rows, collected.configuredHertz);
   const rates = new Map(ratePercent.map((rate, i) => [places[i], rate]));
   const made = builder.evidence();
   const series = builder.series();
@@ -68,8 +73,9 @@ export function evidenceOf(collected: Collected, found: AlertsFound, { look, pro
     },
     series: { ...series, ratePercent: series.at.map((at) => rates.get(at) ?? null) },
     untold: {
-      uptime: made.runs.length > 1 ? ['whether there were more restarts in the minute before each that was seen'] : [],
-      reliability: ['what was received: nobody listened, and the service counted its samples itself'],
+      uptime: made.runs.length > 1 ? [RESTARTS_UNTOLD] : [],
+      reliability:
+        rowsWithoutPublished > 0 ? [`${rowsWithoutPublished} of ${rows.length} rows have no published_statuses: ${PUBLISHED_REMEDY}`] : [],
       alerts: untold,
     },
   };

@@ -21,6 +21,7 @@ export function statusWith(more: Partial<CollectedStatus> = {}): CollectedStatus
     publish: { configured_hertz: 1, measured_hertz: 1, samples: 1000, missed: 0 },
     power: { undervoltage: null, throttle_events: 3 },
     storage: { state: 'ok', size_bytes: 4096, samples_pending: 2, samples_lost: 0 },
+    ros: { published: { health_status: 990 } },
     process: { resident_memory_bytes: 60_000_000, cpu_seconds: 4 },
     ...more,
   } as CollectedStatus; // The rest of the document is not collected.

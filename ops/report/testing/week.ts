@@ -21,6 +21,8 @@ export interface Minute {
   started: string;
   status: Partial<CollectedStatus>;
   samples: number;
+  /** Samples that were not handed to the ROS 2 graph; null: the service is not on it. */
+  unpublished: number | null;
   cpuSeconds: number;
   memoryBytes: number;
 }
@@ -36,6 +38,7 @@ export function perfectWeek(): Minute[] {
     started: '2026-02-28T00:00:00.000Z',
     status: {},
     samples: 5000 + 60 * i,
+    unpublished: 0,
     cpuSeconds: 10 + 0.6 * i,
     memoryBytes: 60_000_000 + (i % 11) * 100_000,
   }));
@@ -48,6 +51,7 @@ export function rowOf(minute: Minute): { readonly ms: number; readonly row: stri
     started: minute.started,
     publish: { configured_hertz: 1, measured_hertz: 1, samples: minute.samples, missed: 0 },
     process: { resident_memory_bytes: minute.memoryBytes, cpu_seconds: minute.cpuSeconds },
+    ros: { published: minute.unpublished === null ? null : { health_status: minute.samples - minute.unpublished } },
     ...minute.status,
   });
   const readings = { cpu_percent: 20, memory_percent: 40, disk_percent: 50, temperature: null };
