@@ -46,6 +46,17 @@ async function started(graph: RosGraph): Promise<void> {
   for (let i = 0; i < 10; i += 1) await setImmediate();
 }
 
+t.test('what keeps it off the graph stays in the state; what was asked for is no problem', async (t) => {
+  const off = async (choice: Partial<TransportChoice>) => {
+    const { graph } = setUp({ transport: 'off', ...choice });
+    await started(graph);
+    return graph.state();
+  };
+  const reason = 'RMW_IMPLEMENTATION=rmw_foo: librmw_foo.so is not found';
+  t.match(await off({ reason, fallback: true }), { transport: 'off', reason, problem: reason });
+  t.match(await off({ reason: 'ros.transport is off' }), { transport: 'off', problem: null });
+});
+
 /** As the steps of a procedure follow each other: ten at once. */
 function publishTen(t: Test, graph: RosGraph): string[] {
   mock.timers.enable({ apis: ['setTimeout'] });

@@ -45,6 +45,8 @@ export class RosGraph implements Publisher {
   #transport: RosTransport | null = null;
   #name: RosState['transport'] = 'off';
   #reason = 'not decided yet';
+  /** Why it is off although it should not be. */
+  #offProblem: string | null = null;
   /** What was published while there was no transport yet; null: it has begun, or there will be none. */
   #early: Early | null = { health: [], alerts: [], shutdown: [] };
   /** What was handed to a transport: with the samples taken, and with what a subscriber received, it tells where something was lost. */
@@ -91,7 +93,7 @@ export class RosGraph implements Publisher {
       subscribers: details?.subscribers ?? null,
       refused: details?.refused ?? 0,
       published: this.#transport ? { health_status: this.#healthPublished, alerts: this.#alertsPublished } : null,
-      problem: details?.problem ?? null,
+      problem: details?.problem ?? this.#offProblem,
     };
   }
 
@@ -201,6 +203,7 @@ export class RosGraph implements Publisher {
   #stayOff(reason: string, unmeant: boolean): void {
     this.#early = null;
     this.#reason = reason;
+    if (unmeant) this.#offProblem = reason;
     this.#options.log(unmeant ? 'error' : 'notice', 'not on the ROS 2 graph', { reason });
   }
 }

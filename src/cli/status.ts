@@ -157,7 +157,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
     `  ROS 2        ${document.ros.transport}: ${document.ros.reason}`,
   );
-  if (document.ros.problem) lines.push(`               ${document.ros.problem}`);
+  if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
   lines.push(...shutdownLines(document.shutdown));
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);

@@ -260,7 +260,10 @@ export const statusDocumentSchema = v.strictObject({
       ),
       about('What was handed to the graph since the start; null: not on the graph.'),
     ),
-    problem: v.pipe(v.nullable(v.string()), about('What is wrong just now, such as another monitor of the same name.')),
+    problem: v.pipe(
+      v.nullable(v.string()),
+      about('What is wrong just now, such as another monitor of the same name, or why there is no ROS 2 graph although there should be.'),
+    ),
   }),
   process: v.strictObject({
     resident_memory_bytes: count('Resident memory of the service.'),

@@ -63,6 +63,21 @@ t.test('an end without an answer', async (t) => {
   t.match(await probeWith(t, 'throw new Error("boom")'), /it ended with exit code 1/);
 });
 
+t.test('a variable of the middleware without which it works is named', async (t) => {
+  const failing = (name: string): string =>
+    `if (process.env.${name}) ${says("'failed to create domain'")}; else process.stdout.write('{"ok":true}\\n')`;
+  const environment = { ...process.env, CYCLONEDDS_URI: 'file:///etc/dds.xml', RMW_IMPLEMENTATION: 'rmw_cyclonedds_cpp' };
+  for (const name of ['CYCLONEDDS_URI', 'RMW_IMPLEMENTATION'] as const) {
+    t.equal(
+      await probeWith(t, failing(name), { environment }),
+      `${name}=${environment[name]}: failed to create domain; correct ${name}, or unset it`,
+    );
+  }
+  t.equal(await probeWith(t, says("'no memory'"), { environment }), 'no memory', 'another fault is not blamed on it');
+  const long = await probeWith(t, failing('CYCLONEDDS_URI'), { environment: { ...environment, CYCLONEDDS_URI: 'x'.repeat(10_000) } });
+  t.ok((long?.length ?? 0) < 600, 'of bounded length');
+});
+
 t.test('it can load what is prepared, and goes where no other node is', async (t) => {
   const environment = { ...process.env, LD_LIBRARY_PATH: '/opt/ros/jazzy/lib', ROS_LOCALHOST_ONLY: '1', ROS_DOMAIN_ID: '1' };
   const told = await probeWith(

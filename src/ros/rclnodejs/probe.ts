@@ -30,6 +30,16 @@ export interface ProbeOptions {
 
 const DEADLINE_SECONDS = 20;
 const MAX_REASON_CHARACTERS = 300;
+const MAX_VALUE_CHARACTERS = 100;
+
+/** Settings of middleware that may be what is wrong. */
+const MIDDLEWARE_VARIABLES = [
+  'CYCLONEDDS_URI',
+  'FASTDDS_DEFAULT_PROFILES_FILE',
+  'FASTRTPS_DEFAULT_PROFILES_FILE',
+  'ZENOH_SESSION_CONFIG_URI',
+  'RMW_IMPLEMENTATION',
+] as const;
 
 /** Within 0 to 101, which have ports of their own on every system; two, since the service may be in one of them. */
 const PROBE_DOMAINS = [101, 100] as const;
@@ -54,9 +64,20 @@ const HIDDEN: GraphNames = {
 
 /**
  * Tries what was prepared in a process of its own, so that a crash or a hang of native code costs that process alone. Null: it
- * works. Otherwise what went wrong. Never rejects. No other process discovers its nodes.
+ * works. Otherwise what went wrong, with the variable without which it would work. Never rejects. No other process discovers its nodes.
  */
-export function probe(prepared: Prepared, options: ProbeOptions): Promise<string | null> {
+export async function probe(prepared: Prepared, options: ProbeOptions): Promise<string | null> {
+  const problem = await tryOnce(prepared, options);
+  if (problem === null) return null;
+  for (const name of MIDDLEWARE_VARIABLES) {
+    const { [name]: value = '', ...others } = options.environment;
+    if (value === '' || (await tryOnce(prepared, { ...options, environment: others })) !== null) continue;
+    return `${name}=${shortened(value, MAX_VALUE_CHARACTERS)}: ${problem}; correct ${name}, or unset it`;
+  }
+  return problem;
+}
+
+function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | null> {
   const { program, enclave } = options;
   // An enclave's policy allows the real names and domain and no others; nothing is published under them.
   const secured = isSecured(options.environment);
@@ -105,10 +126,10 @@ function lastLine(errors: string): string {
 }
 
 /** One line of bounded length, since it goes into the log and into /status; without the places in its own source that rcl names. */
-function shortened(text: string): string {
+function shortened(text: string, most = MAX_REASON_CHARACTERS): string {
   const line = text
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/, at \/\S+:\d+/g, '')
     .trim();
-  return line.length <= MAX_REASON_CHARACTERS ? line : `${line.slice(0, MAX_REASON_CHARACTERS)}...`;
+  return line.length <= most ? line : `${line.slice(0, most)}...`;
 }

@@ -54,6 +54,24 @@ t.test('broken, and why', async (t) => {
   for (const [what, environment, reason] of cases) t.match(look(environment), { state: 'broken', reason }, what);
 });
 
+t.test('the middleware that RMW_IMPLEMENTATION names', async (t) => {
+  const prefix = fakePrefix(t);
+  const workspace = temporaryFolder(t);
+  write(prefix, { 'lib/librmw_cyclonedds_cpp.so': elfHead() });
+  write(workspace, { 'lib/librmw_of_ours.so': elfHead() });
+  const named = (name: string): RosLook =>
+    look({ ...sourcedEnvironment(prefix), AMENT_PREFIX_PATH: `${workspace}:${prefix}`, RMW_IMPLEMENTATION: name });
+  for (const name of ['rmw_cyclonedds_cpp', 'rmw_of_ours', '']) t.equal(named(name).state, 'sourced', name);
+  t.same(named('rmw_foo_cpp'), {
+    state: 'broken',
+    reason: 'RMW_IMPLEMENTATION=rmw_foo_cpp: librmw_foo_cpp.so is not found; install ros-jazzy-rmw-foo-cpp, or unset RMW_IMPLEMENTATION',
+  });
+  t.same(named('../fast dds'), {
+    state: 'broken',
+    reason: 'RMW_IMPLEMENTATION="../fast dds" names no middleware; set it to one such as rmw_fastrtps_cpp, or unset it',
+  });
+});
+
 t.test('a librcl that is none', async (t) => {
   for (const [what, content, reason] of [
     ['text', 'not a library at all, but long enough', /librcl\.so is no library/],

@@ -44,6 +44,9 @@ export function lookForRos(environment: NodeJS.ProcessEnv, systemLibraries: read
     const looked = libraryPath.length === 0 ? 'LD_LIBRARY_PATH is empty' : `it is in none of ${libraryPath.join(', ')}`;
     return broken(`ROS 2 ${distro} is sourced, but librcl.so is not found (${looked}): ${again}, or install ros-${distro}-ros-core`);
   }
+  const libraries = [...libraryPath, ...present.map((prefix) => join(prefix, 'lib')), ...systemLibraries];
+  const middleware = middlewareProblem(environment['RMW_IMPLEMENTATION'] ?? '', distro, libraries);
+  if (middleware !== null) return broken(middleware);
   const problem = libraryProblem(librcl);
   if (problem !== null) return broken(`ROS 2 ${distro} is sourced, but ${librcl} ${problem}: install ros-${distro}-ros-core again`);
   const found = rclMajor(present);
@@ -62,6 +65,17 @@ export function inPrefixes(prefixes: readonly string[], path: string): string | 
 
 function broken(reason: string): RosLook {
   return { state: 'broken', reason };
+}
+
+/** Null: the library of that middleware is there, or none is named. */
+function middlewareProblem(name: string, distro: string, libraries: readonly string[]): string | null {
+  if (name === '') return null;
+  if (!/^\w+$/.test(name)) {
+    return `RMW_IMPLEMENTATION=${JSON.stringify(name)} names no middleware; set it to one such as rmw_fastrtps_cpp, or unset it`;
+  }
+  if (libraries.some((folder) => isFile(join(folder, `lib${name}.so`)))) return null;
+  const packageName = `ros-${distro}-${name.replaceAll('_', '-')}`;
+  return `RMW_IMPLEMENTATION=${name}: lib${name}.so is not found; install ${packageName}, or unset RMW_IMPLEMENTATION`;
 }
 
 function list(path: string | undefined): string[] {
