@@ -1,4 +1,4 @@
-import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { backupFolder, backupsIn } from './backup/make-backup.ts';
 import type { DatabaseCounts } from './backup/manifest.ts';
@@ -13,6 +13,7 @@ import { unpack } from './backup/unpack.ts';
 import type { Given, OpsContext, OpsProgram, Outcome, OutcomeStatus } from './program.ts';
 import { lockNamed } from './schedule/job-lock.ts';
 import { diskProblem } from './support/disk-problem.ts';
+import { makeFolder } from './support/folder.ts';
 
 function outcome(status: OutcomeStatus, texts: readonly string[], document: object): Outcome {
   const lines = texts.map((text, index) => (index === 0 ? `${status.padEnd(8)}  ${text}` : `          ${text}`));
@@ -51,14 +52,14 @@ async function list({ dataFolder, nowMs }: OpsContext): Promise<Outcome> {
 }
 
 async function extract(context: OpsContext, archive: string, folder: string): Promise<Outcome> {
-  const made = await mkdir(folder, { recursive: true, mode: 0o750 });
+  const made = await makeFolder(folder);
   if ((await readdir(folder)).length > 0) throw new Refused(`${folder} is not empty; name a folder that is empty or not there yet`);
   const checked = await readArchive(archive, undefined, context.signal);
   try {
     await unpack(archive, checked, { folder, signal: context.signal });
   } catch (error) {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
-    if (made !== undefined) await rm(made, { recursive: true, force: true });
+    if (made !== null) await rm(made, { recursive: true, force: true });
     throw error;
   }
   return outcome('OK', [`restore: ${basename(archive)} is whole, and unpacked to ${folder}`], {

@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { serviceOf } from '../src/client/rest.ts';
 import { loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
-import { dataPathProblem } from '../src/installation/data-path.ts';
 import { PROGRAMS } from '../src/installation/programs.ts';
 import { systemClocks } from '../src/system/clocks.ts';
+import { prepareDataFolder } from '../src/system/data-folder.ts';
 import { createLogger } from '../src/system/log.ts';
 import { serviceManager, watchdogSeconds } from '../src/system/notify.ts';
 import { createNotifier } from './notify/notifier.ts';
@@ -119,9 +119,9 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
 
 /** The lock of the data folder, or with what status to end: UNKNOWN where trying again would change nothing. */
 function takeSchedulerLock({ dataFolder, environment }: OpsContext, log: OpsContext['log']): Held | 'CRITICAL' | 'UNKNOWN' {
-  const problem = dataPathProblem(dataFolder, environment);
+  const problem = prepareDataFolder(dataFolder, environment);
   if (problem !== null) {
-    log('error', `storage.path: ${problem}`);
+    log('error', `storage.path: ${problem.text}`);
     return 'UNKNOWN';
   }
   try {

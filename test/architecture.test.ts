@@ -47,6 +47,8 @@ function importsOf(file: string): Import[] {
 
 /** Single files that may be used beyond the plan. */
 const EXCEPTIONS: readonly string[] = [
+  'store → src/system/data-folder.ts',
+  'ros → src/system/data-folder.ts',
   'ops → src/http/api/ops-schema.ts',
   'ops → src/http/api/schema.ts',
   'ops → src/store/lock.ts',
@@ -55,6 +57,7 @@ const EXCEPTIONS: readonly string[] = [
   'ops → harness/watch/holding.ts',
   'ops → harness/watch/stored.ts',
   'harness/record → src/store/lock.ts',
+  'harness/record → src/system/data-folder.ts',
   'harness/run → src/store/lock.ts',
   'harness/report → dashboard/src/chart-math.ts',
   'harness/report → dashboard/src/format.ts',

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { takeLock } from '../../src/store/lock.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
 import { seal, TORN_MARK } from './chain.ts';
 import { type BeginEntry, type Clocked, RECORD_FILE, type RecordEntry } from './entries.ts';
 import { type OnEntry, type RecordReading, readRecord, type Tail } from './reader.ts';
@@ -203,7 +204,7 @@ function orRelease<T>(lock: Held, work: () => T): T {
 
 function lockFolder(folder: string, make: boolean): Held {
   const lock = attempt(folder, () => {
-    if (make) fs.mkdirSync(folder, { recursive: true });
+    if (make) makeFolder(folder);
     fs.accessSync(folder, fs.constants.W_OK);
     return takeLock(join(folder, LOCK_FILE));
   });

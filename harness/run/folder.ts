@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { takeLock } from '../../src/store/lock.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
 import { startTime } from './keeper.ts';
 import { EXIT, Refusal } from './refusal.ts';
 
@@ -15,7 +16,7 @@ export interface HeldFolder {
 /** Throws Refusal when somebody else watches into it, or nothing can be written there. */
 export function holdFolder(folder: string): HeldFolder {
   try {
-    fs.mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     // SQLite, whose lock it is, does not tell why a file cannot be opened.
     fs.closeSync(fs.openSync(join(folder, LOCK_FILE), 'a'));
     const lock = takeLock(join(folder, LOCK_FILE));

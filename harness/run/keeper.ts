@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/installation/programs.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
 
 /** How a process of the service ended, as the keeper saw it. */
 export interface Exit {
@@ -63,7 +64,7 @@ export class Keeper {
 
   /** Starts it in a session of its own, so that neither a signal nor a closed terminal reaches it. */
   start(configFile: string): void {
-    fs.mkdirSync(this.folder, { recursive: true });
+    makeFolder(this.folder);
     for (const name of ['service.pid', 'ops.pid']) fs.rmSync(join(this.folder, name), { force: true });
     const environment = { ...process.env };
     for (const name of NOT_INHERITED) delete environment[name];

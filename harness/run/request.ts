@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../src/system/data-folder.ts';
 
 /** What `start` asks the unit to do: options of `run`. */
 export interface RunRequest {
@@ -43,7 +44,7 @@ export class Requests {
   /** Root writes it for the user whose data folder it is. */
   write(request: RunRequest): void {
     const { gid, uid } = fs.statSync(dirname(this.#folder));
-    fs.mkdirSync(this.#folder, { recursive: true, mode: 0o750 });
+    makeFolder(this.#folder, 0o750);
     fs.chownSync(this.#folder, uid, gid);
     const temporary = `${this.currentFile}.new`;
     const file = fs.openSync(temporary, 'w', 0o640);

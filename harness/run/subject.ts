@@ -7,6 +7,7 @@ import { configPath, loadConfig } from '../../src/config/load.ts';
 import { formatConfigError } from '../../src/config/parse.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
 import { Keeper } from './keeper.ts';
 import { EXIT, Refusal } from './refusal.ts';
 
@@ -46,7 +47,7 @@ export async function subjectOf(options: SubjectOptions): Promise<Subject> {
     return { kind: 'started', unit: null, config: running, rest: restOf(running, null), keeper };
   }
   const own = await ownConfig(fs.existsSync(file) ? loaded(file) : config, folder, say);
-  fs.mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   // JSON is YAML.
   fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
   keeper.start(file);

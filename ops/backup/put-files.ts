@@ -1,7 +1,7 @@
-import { chmod, chown, link, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, chown, link, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { FOLDER_MODE } from '../support/folder.ts';
+import { makeFolder } from '../support/folder.ts';
 import type { ManifestFile } from './manifest.ts';
 import type { Owner, Undone } from './swap-database.ts';
 
@@ -66,6 +66,6 @@ export async function putFiles(options: PutOptions, undone: Undone): Promise<Pla
 }
 
 async function makeOwned(folder: string, owner: Owner): Promise<void> {
-  const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-  if (first !== undefined && owner) await chown(first, owner.uid, owner.gid);
+  const first = await makeFolder(folder);
+  if (first !== null && owner) await chown(first, owner.uid, owner.gid);
 }

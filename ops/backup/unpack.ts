@@ -1,6 +1,6 @@
-import { chmod, mkdir, open, writeFile } from 'node:fs/promises';
+import { chmod, open, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FOLDER_MODE } from '../support/folder.ts';
+import { makeFolder } from '../support/folder.ts';
 import { MANIFEST } from './manifest.ts';
 import { type Checked, Damaged, readArchive } from './read-archive.ts';
 
@@ -19,7 +19,7 @@ export async function unpack(archive: string, checked: Checked, { folder, signal
     async ({ name }) => {
       if (!wants(name)) return null;
       const path = join(folder, name);
-      if (!made.has(dirname(path))) await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
+      if (!made.has(dirname(path))) await makeFolder(dirname(path));
       made.add(dirname(path));
       return open(path, 'wx', 0o600);
     },

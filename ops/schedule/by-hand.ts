@@ -1,4 +1,5 @@
 import { isoUtc } from '../../src/core/time.ts';
+import { prepareDataFolder } from '../../src/system/data-folder.ts';
 import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Outcome } from '../program.ts';
 import { leaveRun } from './inbox.ts';
 import { type Held, holderOf, lockByHand, lockNamed } from './job-lock.ts';
@@ -15,6 +16,8 @@ export type ProcessOutcome = Outcome & { readonly exitCode?: number };
 export async function runAlone(program: OpsProgram, context: OpsContext, given: Given): Promise<ProcessOutcome> {
   const { name } = program;
   if (!isJobName(name) || given.options['dry-run'] === true) return program.run(context, given);
+  const problem = prepareDataFolder(context.dataFolder, context.environment);
+  if (problem?.isMissing) throw new Misuse(`storage.path: ${problem.text}`);
   const isByHand = context.trigger === 'manual';
   const lock = isByHand ? lockByHand(context.dataFolder, name, context.nowMs()) : lockNamed(context.dataFolder, name);
   if (!lock) return busy(name, context);

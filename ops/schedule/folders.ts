@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../src/system/data-folder.ts';
 
 /** What root makes in the folder of somebody else becomes theirs. */
 export function giveToOwner(path: string, folder: string): void {
@@ -13,7 +14,7 @@ export function giveToOwner(path: string, folder: string): void {
 export function opsFolder(dataFolder: string): string {
   const folder = join(dataFolder, 'ops');
   if (!fs.existsSync(folder)) {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o750 });
+    makeFolder(folder, 0o750);
     giveToOwner(folder, dataFolder);
   }
   return folder;
@@ -37,7 +38,7 @@ export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): 
     // No tmpfs here, or somebody else's folder in our place.
   }
   const onDisk = join(opsFolder(dataFolder), 'state');
-  fs.mkdirSync(onDisk, { recursive: true, mode: 0o750 });
+  makeFolder(onDisk, 0o750);
   return onDisk;
 }
 

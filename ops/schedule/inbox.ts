@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
 import { runSchema } from '../../src/http/api/ops-schema.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
 import { giveToOwner, opsFolder, replaceFile } from './folders.ts';
 import { JOB_NAMES, type JobName, type Run } from './jobs.ts';
 
@@ -23,7 +24,7 @@ const inbox = (dataFolder: string): string => join(dataFolder, 'ops', 'inbox');
 export function leaveRun(dataFolder: string, left: LeftRun): void {
   const folder = inbox(dataFolder);
   if (!fs.existsSync(folder)) {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o750 });
+    makeFolder(folder, 0o750);
     giveToOwner(folder, opsFolder(dataFolder));
   }
   replaceFile(join(folder, `${left.run.started.replaceAll(':', '')}-${process.pid}-${left.name}${ENDING}`), JSON.stringify(left));

@@ -1,10 +1,21 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
+import { levelsOf } from '../../src/system/data-folder.ts';
 
 /** Modes below the data folder: its group may read. */
 export const FILE_MODE = 0o640;
 export const FOLDER_MODE = 0o750;
 
-/** Makes a folder and what is missing above it. */
-export async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+/** As makeFolder of src/system, without waiting for a disk that hangs. Resolves with the uppermost folder that was made; null: none was. */
+export async function makeFolder(folder: string): Promise<string | null> {
+  let made: string | null = null;
+  for (const level of levelsOf(folder)) {
+    try {
+      await mkdir(level, { mode: FOLDER_MODE });
+      made ??= level;
+    } catch (error) {
+      const there = await stat(level).catch(() => null);
+      if (!there?.isDirectory()) throw error;
+    }
+  }
+  return made;
 }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { nearestExisting } from '../../src/system/folder.ts';
+import { nearestExisting } from '../../src/system/data-folder.ts';
 
 /** The types of Node lack it. */
 type WithInitgroups = NodeJS.Process & { initgroups(user: number, extraGroup: number): void };

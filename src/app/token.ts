@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 
 export class UnusableToken extends Error {
   override readonly name = 'UnusableToken';
@@ -9,6 +9,7 @@ export function readToken(file: string | null): string | null {
   if (file === null) return null;
   let token: string;
   try {
+    if (!statSync(file).isFile()) throw new Error('not a file'); // Reading a pipe would wait for its other end.
     token = readFileSync(file, 'utf8').trim();
   } catch (error) {
     throw new UnusableToken(`rest.token_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`);

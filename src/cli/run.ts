@@ -4,7 +4,7 @@ import { Service } from '../app/service.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
-import { dataPath, dataPathProblem } from '../installation/data-path.ts';
+import { dataPath } from '../installation/data-path.ts';
 import { installation } from '../installation/installation.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import { rosPaths } from '../installation/ros-paths.ts';
@@ -12,10 +12,14 @@ import { graphNames } from '../ros/names.ts';
 import { findRos } from '../ros/rclnodejs/finding.ts';
 import { environmentFor } from '../ros/rclnodejs/prepared.ts';
 import { systemClocks } from '../system/clocks.ts';
+import { isWorkingDirectoryDeleted, prepareDataFolder, WORKING_DIRECTORY_DELETED } from '../system/data-folder.ts';
 import { createLogger, type Logger } from '../system/log.ts';
 import { serviceManager, watchdogSeconds } from '../system/notify.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
+
+/** For a start that is under way to end in order. */
+const START_GRACE_MS = 5000;
 
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
@@ -32,6 +36,10 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
   positionals: 0,
   takesRosArguments: true,
   run: async ({ options, ros }) => {
+    if (isWorkingDirectoryDeleted()) {
+      process.stderr.write(`edge-health: ${WORKING_DIRECTORY_DELETED}\n`);
+      return EXIT.config;
+    }
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
     const logger = createLogger(process.stderr, loaded.ok ? loaded.config.log.level : 'info');
@@ -48,8 +56,9 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     const { standardAction, version } = installed;
     const data = dataPath(config, file, process.env, installed);
     restartForRos(config, data, logger);
-    const problem = dataPathProblem(data, process.env);
-    if (problem !== null) logger.log('error', `storage.path: ${problem}`);
+    const problem = prepareDataFolder(data, process.env);
+    if (problem !== null) logger.log('error', `storage.path: ${problem.text}`);
+    if (problem?.isMissing) return EXIT.config;
     const signals = new Signals();
     let service: Service;
     try {
@@ -74,8 +83,11 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       return EXIT.config;
     }
     signals.onReload = () => reload(service, file, logger);
+    let hasStarted = false;
+    void signals.ended.then((signal) => killUnless(() => hasStarted, signal, logger));
     try {
       const { port } = await service.start();
+      hasStarted = true;
       const host = config.rest.host === null || config.rest.host === '0.0.0.0' ? 'localhost' : config.rest.host;
       const at = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
       logger.log('notice', `edge-health ${version} is running; dashboard: ${at}`, {
@@ -108,12 +120,21 @@ function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
   }
 }
 
+/** A start that hangs must not outlast the signal; process.exit() would wait for the thread that hangs. */
+function killUnless(hasStarted: () => boolean, signal: string, { log }: Logger): void {
+  setTimeout(() => {
+    if (hasStarted()) return;
+    log('error', `the start hangs; killed ${START_GRACE_MS / 1000} s after ${signal}`);
+    process.kill(process.pid, 'SIGKILL');
+  }, START_GRACE_MS).unref();
+}
+
 function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): number {
   if (error.code === 'EADDRINUSE') {
     log('error', `port ${config.rest.port} is in use; stop the other program or set another rest.port`);
     return EXIT.inUse;
   }
-  if (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL') {
+  if (error.syscall === 'listen' && (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL')) {
     log('error', `cannot listen on ${config.rest.host ?? 'all addresses'}, port ${config.rest.port}: ${error.message}`);
     return EXIT.config;
   }

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Alert } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
@@ -22,6 +21,7 @@ import type { ShutdownBook, ShutdownQuery } from '../core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { JudgingPast } from '../core/threshold-monitor.ts';
+import { makeFolder } from '../system/data-folder.ts';
 import { SegmentRecorder } from './segment-recorder.ts';
 import { Snapshots } from './snapshots.ts';
 import { StoreThread, type StoreThreadOptions } from './store-thread.ts';
@@ -69,7 +69,7 @@ export class Store implements HistoryReader, ShutdownBook {
    * cannot be made; a database that cannot be opened for now only degrades the store.
    */
   async start(): Promise<StoredPast> {
-    mkdirSync(this.#options.dataPath, { recursive: true });
+    makeFolder(this.#options.dataPath);
     this.#recorder.open(new Tail(tailFolder(this.#options.dataPath, this.#options.environment)));
     try {
       const { heard, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();

@@ -5,6 +5,7 @@ import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../core/shutdown-record.ts';
 import { STATUSES } from '../core/thresholds.ts';
+import { makeFolder } from '../system/data-folder.ts';
 import { type Columns, emptyColumns } from './chunk.ts';
 import type { Leftover } from './protocol.ts';
 import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from './tail-folder.ts';
@@ -78,7 +79,7 @@ export class Tail {
     this.#lines = 0;
     this.#owed = 0;
     this.#segment = Math.max(nowMs, this.#segment + 1);
-    fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
+    makeFolder(this.folder, 0o700);
     const last = segmentsIn(this.folder).at(-1) ?? 0;
     this.#segment = Math.max(this.#segment, last + 1);
     this.#descriptor = fs.openSync(this.#file(this.#segment), 'a', 0o600);
@@ -104,7 +105,7 @@ export class Tail {
   #openAgain(linesBefore: number): number {
     if (this.#descriptor !== null && fs.fstatSync(this.#descriptor).nlink > 0) return this.#descriptor;
     this.#close();
-    fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
+    makeFolder(this.folder, 0o700);
     this.#descriptor = fs.openSync(this.#file(this.#segment), 'a', 0o600);
     this.#owed = linesBefore;
     return this.#descriptor;

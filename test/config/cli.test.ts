@@ -215,6 +215,44 @@ t.test('an address or a host that cannot be listened on is an error of the confi
   t.match(stderr, /cannot listen on 203\.0\.113\.7/);
 });
 
+t.test('a data folder that cannot be made is an error of the configuration, in one line', async (t) => {
+  const file = configFile('');
+  for (const path of ['/proc/nope', file, `${file}/below`]) {
+    const config = configFile(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${path}}\nros: {transport: 'off'}\n`);
+    const { signal, status, stderr } = program('run', '--config', config);
+    t.match({ signal, status }, { signal: null, status: 78 }, path);
+    t.match(stderr, new RegExp(`^<3>storage\\.path: ${path} cannot be made: .*; .* storage\\.path.*\n$`));
+    const job = program('ops', 'collect_metrics', '--config', config);
+    t.equal(job.status, 3);
+    t.match(job.stderr, new RegExp(`^edge-health ops: storage\\.path: ${path} cannot be made: .*\n$`));
+  }
+});
+
+t.test('a harness run in a folder that cannot be made ends', async (t) => {
+  const { status, stderr } = program('harness', 'run', '--duration', '1m', '--url', 'http://127.0.0.1:9', '--out', '/proc/nope/run');
+  t.equal(status, 69);
+  t.match(stderr, /\/proc\/nope/);
+  t.notMatch(stderr, /^\s+at /m);
+});
+
+t.test('a deleted working directory is named', async (t) => {
+  for (const argv of ['run', 'harness run']) {
+    const { status, stderr } = spawnSync(
+      'sh',
+      ['-c', `unset NODE_OPTIONS; mkdir gone && cd gone && rmdir ../gone && exec "$0" ${argv}`, PROGRAM],
+      {
+        encoding: 'utf8',
+        timeout: LIMIT_MS,
+        env,
+        cwd: folder,
+      },
+    );
+    t.equal(status, 78);
+    t.match(stderr, /^edge-health: the working directory was deleted; change to one that exists .*storage\.path$/m);
+    t.notMatch(stderr, /^\s+at /m);
+  }
+});
+
 t.test('a second service on the same port, or the same data folder, exits with 75 and says so; the first goes on', async (t) => {
   const home = join(folder, 'first');
   mkdirSync(home);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -149,12 +150,18 @@ t.test('a token file that holds no token refuses to start, and does not show its
     t.match(failure, /one word of 16 to 512 characters/);
     if (content.length > 8) t.notMatch(failure, content.trim().slice(0, 9));
   }
-  const failure = await startIn(t, folder, { config: { rest: { token_file: join(folder, 'missing') } } }).then(
-    () => 'it started',
-    (error: Error) => error.message,
-  );
-  t.match(failure, /ended \(78\)/);
-  t.match(failure, /cannot be read: ENOENT/);
+  execFileSync('mkfifo', [join(folder, 'pipe')]);
+  for (const [name, reason] of [
+    ['missing', 'ENOENT'],
+    ['pipe', 'not a file'],
+  ] as const) {
+    const failure = await startIn(t, folder, { config: { rest: { token_file: join(folder, name) } } }).then(
+      () => 'it started',
+      (error: Error) => error.message,
+    );
+    t.match(failure, /ended \(78\)/);
+    t.match(failure, `cannot be read: ${reason}`);
+  }
 });
 
 t.test('the dashboard is served with its guards, and requested again after an update', async (t) => {

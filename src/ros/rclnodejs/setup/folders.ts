@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../../../system/data-folder.ts';
 import { MANIFEST } from '../prepared.ts';
 
 const UNFINISHED = /^\.(?:preparing|replaced)-(\d+)-/;
@@ -8,7 +9,7 @@ const ABANDONED_MS = 6 * 3600 * 1000;
 
 /** A fresh folder to prepare in, on the file system of its later place. Its name tells whose it is. */
 export function beginFolder(preparedRoot: string): string {
-  mkdirSync(preparedRoot, { recursive: true });
+  makeFolder(preparedRoot);
   return mkdtempSync(join(preparedRoot, `.preparing-${process.pid}-`));
 }
 

@@ -1,0 +1,21 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+
+t.test('a data folder of another user: what must be given to whom', async (t) => {
+  const folder = temporaryFolder(t);
+  chmodSync(folder, 0o755);
+  const program = `import(${JSON.stringify(import.meta.resolve('../../../src/system/data-folder.ts'))}).then(({ prepareDataFolder }) => {
+    process.setuid(65534);
+    console.log(JSON.stringify(process.argv.slice(1).map((path) => prepareDataFolder(path, {}))));
+  })`;
+  const data = join(folder, 'data');
+  const parameters = ['--disable-warning=ExperimentalWarning', '-e', program, folder, data];
+  const reason = `user 65534 may not write to ${folder}; give it to that user, or set another storage.path`;
+  t.same(JSON.parse(execFileSync(process.execPath, parameters, { encoding: 'utf8' })), [
+    { text: reason, isMissing: false },
+    { text: `${data} cannot be made: ${reason}`, isMissing: true },
+  ]);
+});
