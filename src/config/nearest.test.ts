@@ -12,12 +12,15 @@ t.test('the nearest word is the one with the fewest edits', async (t) => {
     ['prot', 'port'],
     ['hots', 'host'],
     ['publishfrequency', 'publish_frequency'],
+    ['warn', 'warning'],
+    ['crit', 'critical'],
+    ['publish', 'publish_frequency'],
   ] as const) {
     t.equal(nearest(typo, KNOWN), meant, typo);
   }
 });
 
 t.test('what is near to nothing has no suggestion', async (t) => {
-  for (const word of ['', 'temperature', 'x'.repeat(65), 'warning'.repeat(4)]) t.equal(nearest(word, KNOWN), null, word);
+  for (const word of ['', 'pu', 'temperature', 'x'.repeat(65), 'warning'.repeat(4)]) t.equal(nearest(word, KNOWN), null, word);
   t.equal(nearest('port', []), null);
 });

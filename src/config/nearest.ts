@@ -16,7 +16,7 @@ function distance(a: string, b: string): number {
 export function nearest(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
   let best: string | null = null;
-  let fewest = Math.max(2, Math.floor(word.length / 3)) + 1;
+  let fewest = (word.length < 4 ? 1 : Math.max(2, Math.floor(word.length / 3))) + 1;
   for (const candidate of known) {
     const edits = distance(word.toLowerCase(), candidate.toLowerCase());
     if (edits < fewest) {
@@ -24,5 +24,14 @@ export function nearest(word: string, known: readonly string[]): string | null {
       best = candidate;
     }
   }
-  return best;
+  return best ?? completed(word, known);
+}
+
+/** An abbreviation has more edits than a typo; of several words that begin like it, the shortest. */
+const LEAST_BEGINNING = 3;
+
+function completed(word: string, known: readonly string[]): string | null {
+  if (word.length < LEAST_BEGINNING) return null;
+  const [shortest = null] = known.filter((candidate) => candidate.startsWith(word.toLowerCase())).sort((a, b) => a.length - b.length);
+  return shortest;
 }

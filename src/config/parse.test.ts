@@ -140,13 +140,20 @@ t.test('an unknown key is told with the nearest that there is', async (t) => {
     ['thresholds: {cpu: {critcal: 1}}', 'thresholds.cpu.critcal', 'did you mean thresholds.cpu.critical?'],
     ['thresholds: {gpu: {}}', 'thresholds.gpu', 'did you mean thresholds.cpu?'],
     ['rest: {prot: 1}', 'rest.prot', 'did you mean rest.port?'],
+    ['thresholds: {cpu: {warn: 1}}', 'thresholds.cpu.warn', 'did you mean thresholds.cpu.warning?'],
+    ['thresholds: {temperature: {crit: 1}}', 'thresholds.temperature.crit', 'did you mean thresholds.temperature.critical?'],
+    ['ops: {deadlines: {backup: 1}}', 'ops.deadlines.backup', 'did you mean ops.deadlines.backup_logs?'],
+    ['disk: {warning: 1}', 'disk.warning', 'did you mean thresholds.disk.warning?'],
+    ['temperature: {warn: 1}', 'temperature.warn', 'did you mean thresholds.temperature.warning?'],
+    ['cpu: {warning: 1}', 'cpu', 'did you mean thresholds.cpu?'],
+    ['alerts: {email: {}}', 'alerts.email', 'did you mean ops.notify.email?'],
     ['max_megabytes: 1', 'max_megabytes', 'did you mean storage.max_megabytes?'],
     ['rest: {node_name: x}', 'rest.node_name', 'did you mean node_name?'],
     ['completely_different: 1', 'completely_different', null],
     [`${'x'.repeat(500)}: 1`, 'x'.repeat(500), null],
   ];
   for (const [text, key, hint] of hints)
-    t.match(errorsOf(text), [{ key, found: 'an unknown key', hint, allowed: /^(the keys|in \S+) \w+, / }], text.slice(0, 40));
+    t.match(errorsOf(text), [{ key, found: 'an unknown key', hint, allowed: /^(the keys|in \S+) \w+/ }], text.slice(0, 40));
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '<<', '1', '~', '[a, b]']) {
     t.equal(errorsOf(`? ${name}\n: 1\n`).length, 1, `${name} is no key`);
     t.equal(errorsOf(`thresholds:\n  ? ${name}\n  : 1\n`).length, 1, `nor in a section`);

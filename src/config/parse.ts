@@ -154,14 +154,25 @@ function unknownKey(path: readonly string[]): Finding {
   const known = keysAt(path.slice(0, -1));
   const section = path.slice(0, -1).join('.');
   const close = nearest(name, known);
-  const elsewhere = describeKeys().find(({ key }) => key.split('.').at(-1) === name)?.key;
-  const meant = close === null ? elsewhere : [...path.slice(0, -1), close].join('.');
+  const meant = close === null ? elsewhere(path) : [...path.slice(0, -1), close].join('.');
   return {
     key: path.join('.'),
     found: 'an unknown key',
     allowed: `${section === '' ? 'the keys' : `in ${section}`} ${known.join(', ')}`,
-    hint: meant === undefined ? null : `did you mean ${meant}?`,
+    hint: meant === null ? null : `did you mean ${meant}?`,
   };
+}
+
+/** Of every key and section. */
+const PATHS = describeKeys().flatMap(({ key }) => key.split('.').map((_, index, parts) => parts.slice(0, index + 1)));
+const NAMES = [...new Set(PATHS.map((parts) => parts.at(-1) as string))];
+
+/** The key or section of that name, or of one like it, that shares most with the path; null: there is none. */
+function elsewhere(path: readonly string[]): string | null {
+  const name = nearest(path.at(-1) as string, NAMES);
+  const shared = (parts: readonly string[]): number => parts.filter((part) => path.includes(part)).length;
+  const [best] = PATHS.filter((parts) => parts.at(-1) === name).sort((a, b) => shared(b) - shared(a));
+  return best?.join('.') ?? null;
 }
 
 type Place = (path: Path, atKey: boolean) => { line: number; column: number };
