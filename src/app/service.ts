@@ -256,8 +256,9 @@ export class Service {
     await this.#store.stop();
   }
 
-  /** Applies what may change without a restart: thresholds and alert timing. */
+  /** Applies what may change without a restart. Throws UnusableToken, with nothing changed. */
   reload(config: Config): void {
+    this.#rest.setToken(readToken(config.rest.token_file));
     this.#rules = judgingRules(config, this.#rules.nodeName);
     this.#judge.setRules(this.#rules);
     this.#gathering.setRules(gatheringRules(config));

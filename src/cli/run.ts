@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Service } from '../app/service.ts';
+import { UnusableToken } from '../app/token.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
@@ -30,7 +31,7 @@ export const run: Command = {
   --sys DIR       read DIR instead of /sys
   --ros-args …    as ROS 2 programs take them: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
 
-SIGHUP reloads thresholds, alert timing, what a safe shutdown may do and does, and the log level. SIGTERM and SIGINT end the service.
+SIGHUP reloads the keys that docs/configuration.md marks with reload, and the token. SIGTERM and SIGINT end the service.
 Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
   options: { config: { type: 'string' }, proc: { type: 'string' }, sys: { type: 'string' } },
   positionals: 0,
@@ -145,13 +146,18 @@ function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): 
 /** A file with errors leaves everything as it is, and says why. */
 function reload(service: Service, file: string, logger: Logger): void {
   const loaded = loadConfig(file);
+  let lines: string[];
   if (loaded.ok) {
-    service.reload(loaded.config);
-    logger.setLevel(loaded.config.log.level);
-    logger.log('notice', 'configuration reloaded: thresholds, alert timing, safe shutdown and log level', { file });
-    return;
-  }
-  const lines = loaded.errors.map(formatConfigError);
+    try {
+      service.reload(loaded.config);
+      logger.setLevel(loaded.config.log.level);
+      logger.log('notice', 'configuration reloaded', { file });
+      return;
+    } catch (error) {
+      if (!(error instanceof UnusableToken)) throw error;
+      lines = [error.message];
+    }
+  } else lines = loaded.errors.map(formatConfigError);
   for (const line of lines) logger.log('error', line);
   logger.log('error', 'not reloaded: the running configuration stays in force', { errors: lines.length });
   service.reloadFailed(lines.join('; '));

@@ -35,7 +35,7 @@ export interface RestOptions {
   /** Without a slash at its end: `http://127.0.0.1:5000`. */
   readonly base: string;
   /** Sent as bearer token; null: none. */
-  readonly token: string | null;
+  readonly token: string | null | (() => string | null);
 }
 
 export interface RequestOptions {
@@ -50,11 +50,11 @@ const TIMEOUT_SECONDS = 5;
 /** The service's REST API as its users see it. node:http rather than fetch, which takes 14 MB. */
 export class RestClient {
   readonly base: string;
-  readonly #token: string | null;
+  readonly #token: () => string | null;
 
   constructor({ base, token }: RestOptions) {
     this.base = base.replace(/\/$/, '');
-    this.#token = token;
+    this.#token = typeof token === 'function' ? token : () => token;
   }
 
   /** The parsed body of a 2xx answer. Throws ServiceUnreachable or ServiceRefused. */
@@ -93,7 +93,8 @@ export class RestClient {
   ): Promise<http.IncomingMessage> {
     const url = new URL(this.base + path);
     const { request } = url.protocol === 'https:' ? https : http;
-    const authorization = this.#token === null ? {} : { Authorization: `Bearer ${this.#token}` };
+    const token = this.#token();
+    const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
     let response: http.IncomingMessage;
     try {
       response = await new Promise<http.IncomingMessage>((resolve, reject) => {
@@ -123,6 +124,17 @@ function hostOf(host: string | null): string {
 
 /** How the service of a configuration is reached from this machine. `url` wins; null: as configured. Throws when the token cannot be read. */
 export function serviceOf(rest: Config['rest'], url: string | null): RestClient {
-  const token = rest.token_file === null ? null : readFileSync(rest.token_file, 'utf8').trim();
-  return new RestClient({ base: url ?? `http://${hostOf(rest.host)}:${rest.port}`, token });
+  const { token_file } = rest;
+  const read = (): string | null => (token_file === null ? null : readFileSync(token_file, 'utf8').trim());
+  let token = read();
+  // A program that stays takes in a token that was rotated.
+  const current = (): string | null => {
+    try {
+      token = read();
+    } catch {
+      // It is being replaced.
+    }
+    return token;
+  };
+  return new RestClient({ base: url ?? `http://${hostOf(rest.host)}:${rest.port}`, token: current });
 }

@@ -128,8 +128,9 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           text,
-          about('File whose content clients must send as bearer token; at least 16 characters.', {
+          about('File whose content clients must send as bearer token; at least 16 characters. It is read again on every reload.', {
             defaultIs: 'none: everybody may read',
+            reload: true,
           }),
         ),
       ),

@@ -3,10 +3,23 @@ import { Problem } from './problem.ts';
 
 /** Refuses requests without the token; hashes first, so that the comparison tells nothing by its time. */
 export class TokenGate {
-  readonly #matches: ((token: string) => boolean) | null;
+  #token: string | null = null;
+  #matches: ((token: string) => boolean) | null = null;
 
   constructor(token: string | null) {
+    this.setToken(token);
+  }
+
+  get isOpen(): boolean {
+    return this.#token === null;
+  }
+
+  /** Whether that changed anything. */
+  setToken(token: string | null): boolean {
+    if (token === this.#token) return false;
+    this.#token = token;
     this.#matches = token === null ? null : matcher(token);
+    return true;
   }
 
   check(request: IncomingMessage): void {

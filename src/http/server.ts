@@ -110,6 +110,11 @@ export class RestServer implements Publisher {
     clearTimeout(timer);
   }
 
+  /** The token that is asked for from now on; event streams that were opened with another one end. */
+  setToken(token: string | null): void {
+    if (this.#gate.setToken(token)) this.#hub.stop();
+  }
+
   publishHealth(healthStatus: HealthStatus, line: string): void {
     this.#hub.publishHealth(healthStatus, line);
   }
@@ -132,7 +137,7 @@ export class RestServer implements Publisher {
   }
 
   #routes(): Serve {
-    const { dashboardFolder, openapiFile, token } = this.#options;
+    const { dashboardFolder, openapiFile } = this.#options;
     const counts = (): StatusDocument['rest'] => this.counts();
     const handlers: Record<ApiPath, Handler> = {
       '/health': health,
@@ -142,7 +147,7 @@ export class RestServer implements Publisher {
       '/status': status(counts),
       '/events': events(this.#hub),
       '/metrics': metrics(counts),
-      '/snapshot': snapshot(token !== null),
+      '/snapshot': snapshot(() => !this.#gate.isOpen),
       '/openapi.json': openapi(openapiFile),
     };
     const files = dashboardFiles(dashboardFolder);

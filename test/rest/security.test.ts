@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { ask, exchange, measured, PATHS, problemOf, startIn, startService, stillWell } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
@@ -127,6 +128,37 @@ t.test('a bearer token', async (t) => {
     t.equal((await ask(service, 'GET', '/main.js')).status, 200);
     const preflight = await ask(service, 'OPTIONS', '/health', { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' });
     t.equal(preflight.status, 204);
+  });
+
+  await t.test('is read again on reload; what cannot be read changes nothing', async (t) => {
+    const status = async (value: string): Promise<number> =>
+      (await ask(service, 'GET', '/status', { Authorization: `Bearer ${value}` })).status;
+    const rotated = `rotated-${'y'.repeat(20)}`;
+    const stream = await fetch(`${service.url}/events`, { headers: right });
+    writeFileSync(file, rotated);
+    t.equal(await status(rotated), 401, 'before the reload');
+    service.process.kill('SIGHUP');
+    await service.logged(/configuration reloaded/);
+    t.equal(await status(rotated), 200);
+    t.equal(await status(token), 401, 'the old one is refused');
+    await t.resolves(stream.text(), 'streams that were opened with it have ended');
+
+    writeFileSync(file, 'short');
+    service.process.kill('SIGHUP');
+    await service.logged(/rest\.token_file .* must hold one word of 16 to 512 characters/);
+    await service.logged(/not reloaded: the running configuration stays in force/);
+    rmSync(file);
+    service.process.kill('SIGHUP');
+    await service.logged(/rest\.token_file .* cannot be read: ENOENT/);
+    t.equal(await status(rotated), 200, 'the token stays in force');
+    const { config } = (await (
+      await fetch(`${service.url}/status`, { headers: { Authorization: `Bearer ${rotated}` } })
+    ).json()) as StatusDocument;
+    t.match(config.problem, /cannot be read/);
+
+    writeFileSync(file, token);
+    service.process.kill('SIGHUP');
+    await until('the first token is in force again', async () => (await status(token)) === 200);
   });
 
   await t.test('is never in the log', async (t) => {

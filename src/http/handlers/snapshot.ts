@@ -17,9 +17,9 @@ const CODES: Readonly<Record<SnapshotRefused['why'], ProblemCode>> = {
 };
 
 /** GET /snapshot: a copy of the database. `hasToken`: whoever comes here has sent the token. */
-export function snapshot(hasToken: boolean): Handler {
+export function snapshot(hasToken: () => boolean): Handler {
   return async ({ request, response, view }) => {
-    if (!hasToken) checkLocal(request);
+    if (!hasToken()) checkLocal(request);
     if (request.method === 'HEAD') {
       response.writeHead(200, { 'Content-Type': 'application/vnd.sqlite3', 'Cache-Control': 'no-store' });
       response.end();
