@@ -12,6 +12,7 @@ const node = (age: number | null): Node => ({
   age_seconds: age,
   last_seen: null,
   period_seconds: 1,
+  clock_ahead_seconds: null,
   open_alerts: 0,
   silent: false,
 });

@@ -46,6 +46,8 @@ export interface ViewOptions {
 }
 
 const CLOCK_EVENTS_SHOWN = 20;
+/** A remote node's time stamps further ahead than this are marked: delays make them late, never early. */
+const CLOCK_AHEAD_SECONDS = 60;
 
 /** The service as the REST API sees it. */
 export class View implements ServiceView {
@@ -128,6 +130,7 @@ export class View implements ServiceView {
   async status(): Promise<Omit<StatusDocument, 'rest'>> {
     const { clocks, config, live, rate, sampler, store, temperature, version } = this.#options;
     const now = clocks.monotonicSeconds();
+    const nowMs = clocks.wallMilliseconds();
     const { taken, missed } = sampler.counts;
     const measured = rate.hertz(now);
     const events = await store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []); // storage.error tells why.
@@ -149,8 +152,9 @@ export class View implements ServiceView {
           status: status?.status ?? 'UNKNOWN',
           timestamp: status?.timestamp ?? null,
           age_seconds: ageSeconds === null ? null : round(ageSeconds),
-          last_seen: lastSeenSeconds === null ? null : isoUtc(clocks.wallMilliseconds() - Math.round((now - lastSeenSeconds) * 1000)),
+          last_seen: lastSeenSeconds === null ? null : isoUtc(nowMs - Math.round((now - lastSeenSeconds) * 1000)),
           period_seconds: periodSeconds,
+          clock_ahead_seconds: local || !status || ageSeconds === null ? null : clockAhead(status.timestamp, nowMs - ageSeconds * 1000),
           open_alerts: live.openAlertsOf(name),
           silent: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : silent,
         };
@@ -186,4 +190,10 @@ export class View implements ServiceView {
       config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
     };
   }
+}
+
+/** Whole seconds that a time stamp lies ahead of its arrival, by this machine's clock; null: not so far that a clock must be wrong. */
+function clockAhead(timestamp: string, arrivedMs: number): number | null {
+  const seconds = Math.round((Date.parse(timestamp) - arrivedMs) / 1000);
+  return seconds > CLOCK_AHEAD_SECONDS ? seconds : null;
 }

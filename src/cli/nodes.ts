@@ -79,23 +79,17 @@ function isThisMachine(url: string): boolean {
 
 function table(found: StatusDocument['nodes']): string {
   const rows = [
-    ['NODE', '', 'STATUS', 'LAST SEEN', 'OPEN ALERTS'],
-    ...found.map(({ last_seen, local, node_name, open_alerts, status }) => [
-      node_name,
-      local ? 'local' : 'remote',
-      status,
-      last_seen ?? '-',
-      String(open_alerts),
+    ['NODE', '', 'STATUS', 'LAST SEEN', 'OPEN ALERTS', ''],
+    ...found.map((node) => [
+      node.node_name,
+      node.local ? 'local' : 'remote',
+      node.status,
+      node.last_seen ?? '-',
+      String(node.open_alerts),
+      node.clock_ahead_seconds === null ? '' : `its clock is ${node.clock_ahead_seconds} s ahead`,
     ]),
   ];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length))) ?? [];
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] as number))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
+  const line = (row: readonly string[]): string => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ');
+  return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
 }

@@ -20,7 +20,7 @@ const quantity = fc.double({ min: -1e9, max: 1e9, noNaN: true }).map((value) => 
 const reading = fc.option(quantity, { nil: null });
 const name = fc
   .string({ unit: fc.constantFrom(...'abzAZ059_ /-.äß漢🤖'), minLength: 1, maxLength: 80 })
-  .filter((text) => !text.startsWith('/'));
+  .filter((text) => !text.startsWith('/') && text.trim() !== '');
 const timestamp = fc.integer({ min: 0, max: Date.UTC(10_000, 0) - 1 }).map(isoUtc);
 const status: fc.Arbitrary<HealthStatus> = fc.record({
   cpu_percent: reading,
@@ -140,11 +140,24 @@ t.test('status, names and ids outside of what is allowed are refused, each with 
   for (const bad of ['ok', '', 'FATAL', 'OK\0', 0, null]) {
     t.match(reasonOf(healthStatusFrom, GOOD, { status: bad }), /^status is .*; allowed: one of OK, WARNING, ERROR, CRITICAL, UNKNOWN$/);
   }
-  for (const bad of ['', 'a\nb', 'a\u001b[2J', 'a\u202eb', '\ud800', 'x'.repeat(257), 7, undefined]) {
-    t.match(reasonOf(healthStatusFrom, GOOD, { node_name: bad }), /^node_name is .*; allowed: 1 to 256 printable characters$/);
+  for (const bad of ['', ' ', '\u00a0', 'a\nb', 'a\u001b[2J', 'a\u202eb', '\ud800', 'x'.repeat(257), 7, undefined]) {
+    t.match(
+      reasonOf(healthStatusFrom, GOOD, { node_name: bad }),
+      /^node_name is .*; allowed: 1 to 256 printable characters, not all of them spaces$/,
+    );
   }
   for (const good of ['x'.repeat(256), 'Prüfstand 7', '/a/b/c', '台車']) t.ok(healthStatusFrom({ ...GOOD, node_name: good }).ok, good);
-  for (const bad of ['', 'cpu_percent/01', '/cpu_percent/01', 'node/cpu_percent/', `${'n'.repeat(500)}/cpu_percent/01`, 'a/\n/b', null]) {
+  for (const bad of [
+    '',
+    'cpu_percent/01',
+    '/cpu_percent/01',
+    'node/cpu_percent/',
+    ' /cpu_percent/01',
+    'node/disk_percent/01',
+    `${'n'.repeat(500)}/cpu_percent/01`,
+    'a/\n/b',
+    null,
+  ]) {
     t.match(reasonOf(alertFrom, ALARM, { alert_id: bad }), /^alert_id is .*; allowed: /, String(bad).slice(0, 20));
   }
   t.match(reasonOf(alertFrom, ALARM, { severity: 'FATAL' }), 'severity is "FATAL"; allowed: one of WARNING, ERROR, CRITICAL');

@@ -51,15 +51,18 @@ export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
 
 /** An alert off the network, into the product's own terms; never throws. Value and threshold must be finite. */
 export function alertFrom(message: unknown): Checked<Alert> {
-  return checked(message, (field) => ({
-    alert_id: alertId('alert_id', field('alert_id')),
-    severity: oneOf<Severity>('severity', field('severity'), SEVERITIES),
-    metric: matching('metric', field('metric'), METRIC, 'a name of 1 to 64 letters, digits, _ . / or -'),
-    value: finite('value', field('value')),
-    threshold: finite('threshold', field('threshold')),
-    timestamp: instant('timestamp', field('timestamp')),
-    resolved: boolean('resolved', field('resolved')),
-  }));
+  return checked(message, (field) => {
+    const metric = matching('metric', field('metric'), METRIC, 'a name of 1 to 64 letters, digits, _ . / or -');
+    return {
+      alert_id: alertId('alert_id', field('alert_id'), metric),
+      severity: oneOf<Severity>('severity', field('severity'), SEVERITIES),
+      metric,
+      value: finite('value', field('value')),
+      threshold: finite('threshold', field('threshold')),
+      timestamp: instant('timestamp', field('timestamp')),
+      resolved: boolean('resolved', field('resolved')),
+    };
+  });
 }
 
 const MAX_NODE_NAME = 256;
@@ -122,14 +125,16 @@ function matching(name: string, value: unknown, pattern: RegExp, allowed: string
 }
 
 function printable(name: string, value: unknown, max: number): string {
-  const fits = typeof value === 'string' && value.length <= max && PRINTABLE.test(value);
-  return fits ? value : refuse(name, value, `1 to ${max} printable characters`);
+  const fits = typeof value === 'string' && value.length <= max && PRINTABLE.test(value) && value.trim() !== '';
+  return fits ? value : refuse(name, value, `1 to ${max} printable characters, not all of them spaces`);
 }
 
-/** `<node_name>/<metric>/<unique id>`; the node's name, which may hold slashes, is what remains before the last two. */
-function alertId(name: string, value: unknown): string {
+/** `<node_name>/<metric>/<unique id>` with the alert's own metric; the node's name may hold slashes. */
+function alertId(name: string, value: unknown, metric: string): string {
   const id = printable(name, value, MAX_ALERT_ID);
-  return /^.+\/[^/]*\/[^/]+$/.test(id) ? id : refuse(name, value, '<node_name>/<metric>/<unique id>');
+  const end = id.lastIndexOf('/');
+  const isOfMetric = id.slice(0, end).endsWith(`/${metric}`) && id.slice(0, end - metric.length - 1).trim() !== '';
+  return isOfMetric && end < id.length - 1 ? id : refuse(name, value, `<node_name>/${metric}/<unique id>`);
 }
 
 /** As isoUtc: to the millisecond, in UTC. */

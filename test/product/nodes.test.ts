@@ -42,6 +42,8 @@ t.test('one appliance shows every robot: current, history, aggregates, alerts, m
   });
   t.match(nodeIn(status, '/fleet/cart'), { status: 'CRITICAL', period_seconds: 10, silent: false, age_seconds: 10 });
   t.match(nodeIn(status, LOCAL), { local: true, silent: false, period_seconds: 1 });
+  t.equal(nodeIn(status, 'arm')?.clock_ahead_seconds, null);
+  t.equal(nodeIn(status, '/fleet/cart')?.clock_ahead_seconds, 7200, 'a clock that is ahead is marked');
   t.match(status.gathered, { statuses: 33, duplicates: 0, refused: 0 });
 
   t.same(await service.json('/health?node=arm'), sent.at(-1), 'its current status');

@@ -26,6 +26,7 @@ const NODE = {
   age_seconds: null,
   last_seen: null,
   period_seconds: 1,
+  clock_ahead_seconds: null,
   open_alerts: 0,
   silent: false,
 } as const;

@@ -145,6 +145,10 @@ const nodeSchema = v.strictObject({
     about("When it last sent anything, by this machine's clock, also before the start (then true to some minutes); null: not known."),
   ),
   period_seconds: v.pipe(v.nullable(v.number()), about('From one sample to the next; of another node as its time stamps tell.')),
+  clock_ahead_seconds: v.pipe(
+    v.nullable(v.number()),
+    about("How far a remote node's time stamps lie ahead of this machine's clock, if more than 60 s: one of the clocks is wrong."),
+  ),
   open_alerts: count('Open alerts of this node, and about it.'),
   silent: v.pipe(v.boolean(), about('Nothing has come for too long; of another node that is an open alert (`health_status`).')),
 });
