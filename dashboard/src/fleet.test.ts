@@ -18,6 +18,7 @@ const told = (node_name: string, more: Partial<NodeState> = {}): NodeState => ({
   timestamp: '2026-03-04T05:06:07.000Z',
   age_seconds: 1,
   period_seconds: 1,
+  left: null,
   ...more,
 });
 
@@ -67,6 +68,22 @@ t.test('nodes that are no longer there are forgotten', async (t) => {
   fleet.keep([told('leg')]);
   t.equal(fleet.of('arm'), null);
   t.ok(fleet.of('leg'));
+});
+
+t.test('one that left is shown last and counted apart, until it is heard again', async (t) => {
+  const fleet = new Fleet();
+  const nodes = [told('a', { left: '2026-03-04T05:06:08.000Z', age_seconds: 60 }), told('b')];
+  const tiles = fleet.tiles(nodes, 1000, 2000);
+  t.same(
+    tiles.map(({ node, leftMs }) => [node, leftMs]),
+    [
+      ['b', null],
+      ['a', Date.parse('2026-03-04T05:06:08.000Z')],
+    ],
+  );
+  t.equal(fleetWords(tiles), '2 nodes: 1 OK, 1 left');
+  fleet.hear(health('a'), 1500);
+  t.equal(fleet.tiles(nodes, 1000, 2000)[0]?.leftMs, null, 'before /status shows it');
 });
 
 t.test('how they are, worst first', async (t) => {

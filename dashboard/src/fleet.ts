@@ -18,6 +18,8 @@ export interface Tile {
   readonly readings: Readings | null;
   readonly ageSeconds: number | null;
   readonly isStale: boolean;
+  /** When it left the graph in an orderly way, wall clock; null: it is there, or vanished. */
+  readonly leftMs: number | null;
 }
 
 const DEFAULT_PERIOD_SECONDS = 1;
@@ -49,7 +51,7 @@ export class Fleet {
     for (const name of this.#heard.keys()) if (!names.has(name)) this.#heard.delete(name);
   }
 
-  /** The overview: this machine first, then those that are not well, then the others; by name. `toldMs`: when /status told of `nodes`. */
+  /** The overview: this machine first, then those that are not well, then the others, those that left last; by name. `toldMs`: when /status told of `nodes`. */
   tiles(nodes: readonly NodeState[], toldMs: number, nowMs: number): Tile[] {
     return nodes
       .map((node) => this.#tile(node, toldMs, nowMs))
@@ -69,12 +71,14 @@ export class Fleet {
       readings: heard?.health ?? null,
       ageSeconds: ageMs === null ? null : ageMs / 1000,
       isStale,
+      leftMs: told.left === null || (heard && heard.atMs > toldMs) ? null : Date.parse(told.left),
     };
   }
 }
 
-function rank({ isLocal, status }: Tile): number {
+function rank({ isLocal, leftMs, status }: Tile): number {
   if (isLocal) return 0;
+  if (leftMs !== null) return 3;
   return status === 'OK' ? 2 : 1;
 }
 
@@ -89,14 +93,18 @@ const SUMMARY = [
 /** The other node that is worst; null: they are all well, or there is none. */
 export function worstOther(tiles: readonly Tile[]): Tile | null {
   const [worst] = tiles
-    .filter(({ isLocal, status }) => !isLocal && status !== 'OK')
+    .filter(({ isLocal, leftMs, status }) => !isLocal && leftMs === null && status !== 'OK')
     .sort((a, b) => STATUSES.indexOf(b.status) - STATUSES.indexOf(a.status));
   return worst ?? null;
 }
 
 /** How many nodes there are and how they are, worst first. */
 export function fleetWords(tiles: readonly Tile[]): string {
-  const parts = SUMMARY.map(([status, word]) => [tiles.filter((tile) => tile.status === status).length, word] as const);
+  const there = tiles.filter(({ leftMs }) => leftMs === null);
+  const parts = [
+    ...SUMMARY.map(([status, word]) => [there.filter((tile) => tile.status === status).length, word] as const),
+    [tiles.length - there.length, 'left'] as const,
+  ];
   const told = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
   return `${plural(tiles.length, 'node')}: ${told.join(', ')}`;
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { bytes, clock, decimal, duration, hertz, limit, plural, timeOfDay } from './format.ts';
+import { bytes, clock, decimal, duration, hertz, limit, minuteOfDay, plural, timeOfDay } from './format.ts';
 
 const at = (...parts: [number, number, number, number, number, number]): number => new Date(...parts).getTime();
 
@@ -8,6 +8,8 @@ t.test('times are of the local zone, two digits each, with the day only where it
   t.equal(timeOfDay(at(2026, 2, 4, 2, 3, 5), now), '02:03:05');
   t.equal(timeOfDay(at(2026, 2, 3, 23, 59, 59), now), '3 Mar, 23:59:59');
   t.equal(timeOfDay(at(2025, 2, 4, 12, 30, 0), now), '4 Mar 2025, 12:30:00');
+  t.equal(minuteOfDay(at(2026, 2, 4, 2, 3, 5), now), '02:03');
+  t.equal(minuteOfDay(at(2026, 2, 3, 23, 59, 59), now), '3 Mar, 23:59');
   t.equal(clock(new Date(2026, 2, 4, 0, 7)), '00:07');
 });
 

@@ -8,6 +8,13 @@ export function timeOfDay(ms: number, nowMs: number): string {
   return isSameDay(date, new Date(nowMs)) ? time : `${day(date, new Date(nowMs))}, ${time}`;
 }
 
+/** `12:03`, with the day where it is not that of `nowMs`. */
+export function minuteOfDay(ms: number, nowMs: number): string {
+  const date = new Date(ms);
+  const now = new Date(nowMs);
+  return isSameDay(date, now) ? clock(date) : `${day(date, now)}, ${clock(date)}`;
+}
+
 /** `12:03`, for the axis of a chart. */
 export function clock(date: Date): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}`;

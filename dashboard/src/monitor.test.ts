@@ -97,6 +97,7 @@ class FakeService {
       timestamp: this.latest?.timestamp ?? null,
       age_seconds: age,
       period_seconds: 1,
+      left: null,
     };
     return { ...WELL, nodes: [node, ...this.others], open_alerts: { ...WELL.open_alerts, WARNING: this.open.length } };
   }
@@ -154,6 +155,7 @@ const other = (name: string, offsetMs = 0, age = 0): NodeState => ({
   timestamp: new Date(Date.now() + offsetMs - age * 1000).toISOString(),
   age_seconds: age,
   period_seconds: 1,
+  left: null,
 });
 
 /** Lets time pass until the condition holds. */

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { fleetWords, type Tile } from './fleet.ts';
-import { duration } from './format.ts';
+import { duration, minuteOfDay } from './format.ts';
 import { STATUS_ICONS } from './icons.tsx';
 import { METRICS, type Metric } from './types.ts';
 
@@ -45,7 +45,7 @@ interface NodeTileProps {
 }
 
 function NodeTile({ tile, isShown, isLast, onNode }: NodeTileProps): VNode {
-  const { ageSeconds, isLocal, isStale, node, readings } = tile;
+  const { isStale, node, readings } = tile;
   const status = isLast ? 'UNKNOWN' : tile.status;
   const Icon = STATUS_ICONS[status];
   return (
@@ -69,7 +69,7 @@ function NodeTile({ tile, isShown, isLast, onNode }: NodeTileProps): VNode {
           </span>
         ))}
       </span>
-      <span class="age">{isLocal && !isStale ? 'here' : age(ageSeconds, isStale)}</span>
+      <span class="age">{age(tile)}</span>
     </button>
   );
 }
@@ -79,7 +79,9 @@ function figure(reading: number | null, unit: string): string {
 }
 
 /** Seconds that tick tell nothing as long as all is well. */
-function age(seconds: number | null, isStale: boolean): string {
-  if (seconds === null) return 'not heard yet';
-  return isStale ? `${duration(seconds)} ago` : 'live';
+function age({ ageSeconds, isLocal, isStale, leftMs }: Tile): string {
+  if (isLocal && !isStale) return 'here';
+  if (leftMs !== null) return `left at ${minuteOfDay(leftMs, Date.now())}`;
+  if (ageSeconds === null) return 'not heard yet';
+  return isStale ? `${duration(ageSeconds)} ago` : 'live';
 }

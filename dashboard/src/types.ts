@@ -40,6 +40,8 @@ export interface NodeState {
   readonly timestamp: string | null;
   readonly age_seconds: number | null;
   readonly period_seconds: number | null;
+  /** When it left the graph in an orderly way; null: it did not, or is back. */
+  readonly left: string | null;
 }
 
 /** The part of /status that the page shows. */

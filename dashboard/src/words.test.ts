@@ -109,7 +109,7 @@ t.test('a metric that never had a sensor is not announced as a problem', async (
 
 t.test('the page of a machine that is well is not green while another node is not', async (t) => {
   const own = headline(live, health('OK'), bookOf([], [], []), NODE);
-  const tile = { node: 'arm', isLocal: false, status: 'CRITICAL', readings: null, ageSeconds: 1, isStale: false } as const;
+  const tile = { node: 'arm', isLocal: false, status: 'CRITICAL', readings: null, ageSeconds: 1, isStale: false, leftMs: null } as const;
   t.match(headlineOfOther(tile, own), { status: 'CRITICAL', sentence: /^arm is CRITICAL\. This machine is OK\./ });
   t.match(headlineOfOther({ ...tile, status: 'UNKNOWN', isStale: true }, own), { status: 'UNKNOWN', sentence: /^No data from arm\./ });
 });

@@ -13,6 +13,7 @@ const node = (age: number | null): Node => ({
   last_seen: null,
   period_seconds: 1,
   clock_ahead_seconds: null,
+  left: null,
   open_alerts: 0,
   silent: false,
 });

@@ -32,6 +32,8 @@ export class GatheredNode {
   lastHeardSeconds: number;
   /** The open alert about its silence. */
   silence: Alert | null = null;
+  /** When it left the graph, wall-clock milliseconds; null: it is there, or vanished. */
+  leftMs: number | null = null;
   /** It was said that its clock is wrong. */
   wasImpossible = false;
   #rate: { readonly hertz: number; readonly atSeconds: number } | null = null;

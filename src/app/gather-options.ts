@@ -4,16 +4,23 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { Clocks } from '../core/time.ts';
+import type { LeftNodes } from './left-nodes.ts';
 import type { Live } from './live.ts';
 
 export interface GatheringRules {
   readonly graceSeconds: number;
   /** 0: never. */
   readonly forgetAfterHours: number;
+  /** Nodes of which an ERROR is raised also when they leave in an orderly way. */
+  readonly expectedNodes: readonly string[];
 }
 
-export function gatheringRules({ alerts }: Config): GatheringRules {
-  return { graceSeconds: alerts.node_grace_seconds, forgetAfterHours: alerts.forget_node_after_hours };
+export function gatheringRules({ alerts, ops }: Config): GatheringRules {
+  return {
+    graceSeconds: alerts.node_grace_seconds,
+    forgetAfterHours: alerts.forget_node_after_hours,
+    expectedNodes: ops.check.nodes,
+  };
 }
 
 export interface GatheringOptions {
@@ -29,6 +36,8 @@ export interface GatheringOptions {
     recordAlert(alert: Alert): Promise<boolean>;
     recordRate(node: string, hertz: number, sinceMs: number): void;
   };
+  /** Keeps over restarts which nodes left. */
+  readonly left: Pick<LeftNodes, 'read' | 'write'>;
   /** What was gathered goes to the readers of /events, and never back to where it came from. */
   readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
   /** Takes changes of the alerts that this machine raises about other nodes: they go everywhere, like its own. */

@@ -30,7 +30,7 @@ const HELD_UP_SECONDS = 1;
  * What arrives from other nodes: judged for silence, stored and served. A node is judged by when its statuses arrive, on the
  * monotonic clock; its own clock only orders its history. All of it is bounded, whoever sends.
  */
-export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAlert'> {
+export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onNodeLeft'> {
   readonly #options: GatheringOptions;
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #nodes = new Map<string, GatheredNode>();
@@ -69,7 +69,10 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
   /** Applies what a reload may change. */
   setRules(rules: GatheringRules): void {
     this.#rules = rules;
-    for (const { watch } of this.#nodes.values()) watch.setGrace(rules.graceSeconds);
+    for (const node of this.#nodes.values()) {
+      node.watch.setGrace(rules.graceSeconds);
+      if (node.leftMs !== null) this.#judgeLeft(node);
+    }
     this.#plan();
   }
 
@@ -83,11 +86,14 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     const heardMs = new Map(heard.map(({ name, lastHeardMs }) => [name, lastHeardMs]));
     const silentSeconds = (name: string, otherwiseMs: number): number => Math.max(0, nowMs - (heardMs.get(name) ?? otherwiseMs)) / 1000;
     live.know([...heardMs.keys(), ...hasAlert]);
+    const left = this.#options.left.read();
     for (const { name, recent } of heard.toSorted((a, b) => (b.lastHeardMs ?? 0) - (a.lastHeardMs ?? 0))) {
       const silent = silentSeconds(name, 0);
       const isExpected = silent <= EXPECTED_HOURS * 3600;
       if (name === localNode || this.#nodes.has(name) || !(isExpected || hasAlert.has(name))) continue;
-      this.#watch(name, recent, isExpected ? now + DISCOVERY_SECONDS : null, now - silent);
+      const node = this.#watch(name, recent, isExpected ? now + DISCOVERY_SECONDS : null, now - silent);
+      const leftMs = left.get(name);
+      if (node && leftMs !== undefined) this.#setLeft(node, leftMs);
     }
     for (const alert of foreign) {
       const name = nodeOfAlertId(alert.alert_id);
@@ -119,6 +125,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
       if (!isAlive) return;
       // Nothing new to store or to tell, but it is there.
       node.lastHeardSeconds = now;
+      this.#noteReturn(node);
       if (!live.heardAgain(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
       if (change === 'resolve') this.#endSilence(node);
       return;
@@ -126,6 +133,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     this.#counts.statuses += 1;
     if (arrival === 'late') this.#counts.late += 1;
     node.lastHeardSeconds = now;
+    this.#noteReturn(node);
     const line = JSON.stringify(status);
     this.#store(node, status, line, stamp.ms, arrival === 'jump');
     if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
@@ -147,6 +155,15 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     }
     node.lastHeardSeconds = clocks.monotonicSeconds();
     this.#alerts.take(alert, node.changes);
+  }
+
+  onNodeLeft(name: string): void {
+    const { clocks, left, log } = this.#options;
+    const node = this.#nodes.get(name);
+    if (!this.#isRunning || !node) return;
+    if (node.changes.take(clocks.monotonicSeconds())) log('notice', 'remote node left the graph', { node: name });
+    this.#setLeft(node, clocks.wallMilliseconds());
+    left.write(this.#leftNodes());
   }
 
   /** Looks for nodes that are silent for too long, and for those that are to be forgotten. */
@@ -179,6 +196,7 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
     const count = resolved.length + (node?.silence ? 1 : 0);
     if (node?.silence) this.#resolve(node.silence);
     if (node) this.#options.log('notice', 'a node is forgotten, and its alerts are resolved', { node: name, reason, alerts: count });
+    if (node && node.leftMs !== null) this.#options.left.write(this.#leftNodes());
     await Promise.all(resolved);
     return node ? count : null;
   }
@@ -249,6 +267,33 @@ export class Gathering implements Pick<GraphListener, 'onHealthStatus' | 'onAler
         timestamp: status.timestamp,
       });
     }
+  }
+
+  #setLeft(node: GatheredNode, leftMs: number): void {
+    node.leftMs = leftMs;
+    this.#options.live.setLeft(node.name, leftMs);
+    this.#judgeLeft(node);
+  }
+
+  /** A node that left is missed only if it is one of those that are expected. */
+  #judgeLeft(node: GatheredNode): void {
+    if (this.#rules.expectedNodes.includes(node.name)) {
+      node.watch.expect(this.#options.clocks.monotonicSeconds());
+      return;
+    }
+    node.watch.leave();
+    this.#endSilence(node);
+  }
+
+  #noteReturn(node: GatheredNode): void {
+    if (node.leftMs === null) return;
+    node.leftMs = null;
+    this.#options.live.setLeft(node.name, null);
+    this.#options.left.write(this.#leftNodes());
+  }
+
+  #leftNodes(): Map<string, number> {
+    return new Map([...this.#nodes.values()].flatMap(({ leftMs, name }) => (leftMs === null ? [] : [[name, leftMs]])));
   }
 
   #raiseSilence(node: GatheredNode, silentSeconds: number): void {

@@ -18,6 +18,8 @@ export interface NodeNow {
   readonly lastSeenSeconds: number | null;
   /** Its silence is an alert. */
   readonly silent: boolean;
+  /** When it left the graph in an orderly way, wall-clock milliseconds; null: it did not, or is back. */
+  readonly leftMs: number | null;
 }
 
 /** What is known right now: the last status of every node and the open alerts. Times are monotonic seconds. */
@@ -26,6 +28,7 @@ export class Live {
   /** Remote nodes without a status since the start, and when anything of them last arrived. */
   readonly #expected = new Map<string, number>();
   readonly #silent = new Set<string>();
+  readonly #left = new Map<string, number>();
   /** Nodes of which anything is stored, or was heard. */
   readonly #known = new Set<string>();
   /** Open alerts by node and id. */
@@ -66,11 +69,17 @@ export class Live {
     else this.#silent.delete(name);
   }
 
+  setLeft(name: string, leftMs: number | null): void {
+    if (leftMs === null) this.#left.delete(name);
+    else this.#left.set(name, leftMs);
+  }
+
   /** A node is no longer one of those that are there. It stays known: its history can be asked for. */
   forget(name: string): void {
     this.#nodes.delete(name);
     this.#expected.delete(name);
     this.#silent.delete(name);
+    this.#left.delete(name);
   }
 
   setAlert(alert: Alert): void {
@@ -90,13 +99,14 @@ export class Live {
   node(name: string, nowSeconds: number): NodeNow {
     const live = this.#nodes.get(name);
     const silent = this.#silent.has(name);
+    const leftMs = this.#left.get(name) ?? null;
     const lastSeenSeconds = live?.receivedSeconds ?? this.#expected.get(name) ?? null;
-    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, silent };
+    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, silent, leftMs };
     const { periodSeconds, receivedSeconds } = live;
     const ageSeconds = nowSeconds - receivedSeconds;
     const current = currentStatus(live.status, ageSeconds, periodSeconds);
     const status = healthStatusOf([current.status], this.#open.get(name)?.values() ?? []);
-    return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, silent };
+    return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, silent, leftMs };
   }
 
   openAlerts(): Alert[] {

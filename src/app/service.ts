@@ -30,6 +30,7 @@ import { Gathering, gatheringRules } from './gather.ts';
 import { SILENCE_METRIC } from './gather-node.ts';
 import { joinGraph } from './join-graph.ts';
 import { Judge } from './judge.ts';
+import { LeftNodes } from './left-nodes.ts';
 import { Live } from './live.ts';
 import { RateMeter } from './rate-meter.ts';
 import type { RosGraph } from './ros-graph.ts';
@@ -82,6 +83,7 @@ export class Service {
   readonly #view: View;
   readonly #rest: RestServer;
   readonly #gathering: Gathering;
+  readonly #left: LeftNodes;
   readonly #control: ControlSocket;
   readonly #shutdown: SafeShutdown;
   readonly #ros: RosGraph;
@@ -155,6 +157,7 @@ export class Service {
       view: this.#view,
       log,
     });
+    this.#left = new LeftNodes(join(options.dataPath, 'left_nodes.json'), log);
     this.#gathering = new Gathering({
       isOn: config.ros.transport !== 'off' && config.ros.gather,
       localNode,
@@ -163,6 +166,7 @@ export class Service {
       log,
       live: this.#live,
       store: this.#store,
+      left: this.#left,
       events: this.#rest,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
@@ -192,6 +196,7 @@ export class Service {
       listener: {
         onHealthStatus: (status) => this.#gathering.onHealthStatus(status),
         onAlert: (alert) => this.#gathering.onAlert(alert),
+        onNodeLeft: (node) => this.#gathering.onNodeLeft(node),
         onSafeShutdown: config.safe_shutdown.enabled ? this.#shutdown.handler : null,
       },
       thresholds: () => this.#rules.thresholds,
@@ -253,6 +258,7 @@ export class Service {
     await this.#alerting;
     await this.#ros.stop();
     await this.#rest.stop();
+    await this.#left.flush();
     await this.#store.stop();
   }
 

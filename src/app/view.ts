@@ -138,13 +138,18 @@ export class View implements ServiceView {
     const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;
     const nodes = this.nodes();
     return {
-      status: worstStatus(nodes.map((name) => live.node(name, now).status?.status ?? 'UNKNOWN')),
+      status: worstStatus([
+        ...nodes
+          .map((name) => live.node(name, now))
+          .flatMap(({ leftMs, status }) => (leftMs === null ? (status?.status ?? 'UNKNOWN') : [])),
+        ...live.openAlerts().map(({ severity }) => severity),
+      ]),
       version,
       started: isoUtc(this.#startedMs),
       uptime_seconds: round(now - this.#startedSeconds),
       host: this.#inventory,
       nodes: nodes.map((name) => {
-        const { status, ageSeconds, lastSeenSeconds, periodSeconds, silent } = live.node(name, now);
+        const { status, ageSeconds, lastSeenSeconds, leftMs, periodSeconds, silent } = live.node(name, now);
         const local = name === this.localNode;
         return {
           node_name: name,
@@ -156,6 +161,7 @@ export class View implements ServiceView {
           period_seconds: periodSeconds,
           clock_ahead_seconds: local || !status || ageSeconds === null ? null : clockAhead(status.timestamp, nowMs - ageSeconds * 1000),
           open_alerts: live.openAlertsOf(name),
+          left: leftMs === null ? null : isoUtc(leftMs),
           silent: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : silent,
         };
       }),

@@ -86,7 +86,10 @@ function table(found: StatusDocument['nodes']): string {
       node.status,
       node.last_seen ?? '-',
       String(node.open_alerts),
-      node.clock_ahead_seconds === null ? '' : `its clock is ${node.clock_ahead_seconds} s ahead`,
+      [
+        ...(node.left === null ? [] : [`left at ${node.left}`]),
+        ...(node.clock_ahead_seconds === null ? [] : [`its clock is ${node.clock_ahead_seconds} s ahead`]),
+      ].join(', '),
     ]),
   ];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length))) ?? [];

@@ -180,6 +180,16 @@ export class NodeWatch {
     this.#graceSeconds = graceSeconds;
   }
 
+  /** The node left: that it is silent counts no longer, until it is heard again. */
+  leave(): void {
+    this.#silence = freshSilence(null, false);
+  }
+
+  /** Counts silence from then on where it did not count. */
+  expect(sinceSeconds: number): void {
+    if (this.#silence.lastGoodSeconds === null) this.#silence = { ...this.#silence, lastGoodSeconds: sinceSeconds };
+  }
+
   /** Goes on with an episode that is open already. */
   adoptOpen(): void {
     this.#silence = { ...this.#silence, open: true, goodSinceSeconds: null };

@@ -45,6 +45,8 @@ export interface GraphNames {
 export interface GraphListener {
   onHealthStatus(status: HealthStatus): void;
   onAlert(alert: Alert): void;
+  /** A node, by the `node_name` of its statuses, left the graph in an orderly way. Where a transport cannot tell, it is not called. */
+  onNodeLeft?(nodeName: string): void;
   /** Null: /safe_shutdown is not offered. */
   readonly onSafeShutdown: ShutdownHandler | null;
 }

@@ -71,10 +71,10 @@ export class Detector {
     endpoints.addPeer(peer);
   }
 
-  #remove(peer: Peer, why: string): void {
+  #remove(peer: Peer, why: 'left' | 'lease expired'): void {
     const { endpoints, log, peers } = this.#options;
     peers.remove(peer.data.prefix);
-    endpoints.removePeer(peer);
+    endpoints.removePeer(peer, why === 'left');
     log('debug', 'participant gone', { peer: peer.data.name || peer.data.prefix, why });
   }
 }

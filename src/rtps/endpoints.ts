@@ -57,6 +57,8 @@ export interface EndpointsOptions {
   readonly onRefused: (error: unknown) => void;
   /** A remote writer was announced, before it is matched: a reader for it may be made now. */
   readonly onRemoteWriter: (endpoint: EndpointData) => void;
+  /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
+  readonly onRemoteGone: (guid: Guid, hasLeft: boolean) => void;
 }
 
 /**
@@ -148,16 +150,18 @@ export class Endpoints {
     this.#options.onWork();
   }
 
-  /** Forgets all endpoints of a peer. */
-  removePeer({ data, matched }: Peer): void {
+  /** Forgets all endpoints of a peer; `hasLeft`: it said that it leaves. */
+  removePeer({ data, matched }: Peer, hasLeft = false): void {
     for (const [writer, reader] of DISCOVERY_PAIRS) {
       this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
       this.readerStates.get(reader)?.unmatch(guidOf(data.prefix, writer));
       this.#readersOf.delete(guidOf(data.prefix, writer));
     }
     this.#liveliness.unmatch(guidOf(data.prefix, ENTITY.LIVELINESS_READER));
-    for (const guid of matched) this.#unmatch(guid);
+    const gone = [...matched];
+    for (const guid of gone) this.#unmatch(guid);
     matched.clear();
+    for (const guid of gone) this.#options.onRemoteGone(guid, hasLeft);
   }
 
   #addDiscoveryWriter(entity: EntityId): StatefulWriter {
@@ -211,8 +215,9 @@ export class Endpoints {
     const peer = this.#options.peers.get(prefixOf(writer.guid));
     if (!guid || !peer || prefixOf(guid) !== peer.data.prefix) return;
     if (data.isKey || isEnd(data.inlineQos)) {
-      peer.matched.delete(guid);
+      const wasMatched = peer.matched.delete(guid);
       this.#unmatch(guid);
+      if (wasMatched) this.#options.onRemoteGone(guid, true);
       return;
     }
     if (!list?.isUnderstood) return;

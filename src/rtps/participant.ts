@@ -43,6 +43,8 @@ export interface ParticipantOptions {
   readonly wallMilliseconds: () => number;
   /** A remote writer was announced; a reader made now is matched with it at once. */
   readonly onRemoteWriter?: (endpoint: EndpointData) => void;
+  /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
+  readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
   /** An address that others were told is gone for good. */
   readonly onAddressLost?: () => void;
 }
@@ -102,6 +104,7 @@ export class Participant implements MessageHandler {
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
       onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint),
+      onRemoteGone: (guid, hasLeft) => options.onRemoteGone?.(guid, hasLeft),
     });
     const announcer = new Announcer({ ...options, leaseSeconds: options.leaseSeconds ?? LEASE_SECONDS, packer, peers, log });
     this.#endpoints = endpoints;

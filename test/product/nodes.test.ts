@@ -154,7 +154,7 @@ t.test('a restart neither loses, duplicates nor silently clears it; who was ther
 
 t.test('a node silent for long is forgotten: its alerts are resolved, and its history stays', async (t) => {
   const folder = temporaryFolder(t);
-  const rules = { graceSeconds: 2, forgetAfterHours: 0.1 };
+  const rules = { graceSeconds: 2, forgetAfterHours: 0.1, expectedNodes: [] };
   const service = await startGathering(t, folder, new TestClocks(), { rules });
   await service.run(10, () => hear(service, 'arm'));
   service.gathering.onAlert(alertOf('arm', '1', service.clocks.wallMs));
@@ -194,6 +194,74 @@ t.test('this machine under a new name is not missed under its old one; nor is an
     (await off.json<StatusDocument>('/status')).nodes.map(({ node_name }) => node_name),
     ['pi_7'],
   );
+});
+
+t.test('a node that leaves is no failure, over restarts too, until it is heard again', async (t) => {
+  const folder = temporaryFolder(t);
+  const clocks = new TestClocks();
+  const first = await startGathering(t, folder, clocks);
+  await first.run(20, () => hear(first, 'arm'));
+  const leftMs = clocks.wallMs;
+  first.gathering.onNodeLeft('arm');
+  first.gathering.onNodeLeft('nobody');
+  await first.run(60);
+  t.same(first.published, []);
+  t.match(nodeIn(await first.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), silent: false, status: 'UNKNOWN' });
+  await first.stop();
+  clocks.pass(60);
+
+  const second = await startGathering(t, folder, clocks);
+  await second.run(60);
+  t.same(second.published, [], 'a restart does not expect it');
+  t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), silent: false });
+  await second.run(5, () => hear(second, 'arm'));
+  t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: null, silent: false, status: 'OK' });
+  await second.run(20);
+  t.match(
+    second.published,
+    [{ alert_id: /^arm\/health_status\//, severity: 'ERROR', resolved: false }],
+    'when it vanishes then, that is an ERROR',
+  );
+  second.gathering.onNodeLeft('arm');
+  await second.settled();
+  t.match(second.published.slice(1), [{ alert_id: second.published[0]?.alert_id, resolved: true }], 'one that was silent and leaves');
+  await second.stop();
+
+  const third = await startGathering(t, folder, clocks);
+  await third.run(60);
+  t.same(third.published, [], 'what a run knew at its end is kept');
+  await third.gathering.forget('arm', 'of the test');
+  t.equal((await third.json<StatusDocument>('/status')).nodes.length, 1);
+});
+
+t.test('an expected node that leaves is an ERROR, also when the list changes afterwards', async (t) => {
+  const folder = temporaryFolder(t);
+  const clocks = new TestClocks();
+  const rules = { graceSeconds: 2, forgetAfterHours: 168, expectedNodes: ['arm'] };
+  const service = await startGathering(t, folder, clocks, { rules });
+  await service.run(20, () => {
+    hear(service, 'arm');
+    hear(service, 'leg');
+  });
+  for (const node of ['arm', 'leg']) service.gathering.onNodeLeft(node);
+  await service.run(20);
+  t.match(service.published, [{ alert_id: /^arm\//, severity: 'ERROR', resolved: false }]);
+  const { nodes } = await service.json<StatusDocument>('/status');
+  t.ok(
+    nodes.filter(({ local }) => !local).every(({ left }) => left !== null),
+    'and it is shown as left all the same',
+  );
+  service.gathering.setRules({ ...rules, expectedNodes: ['leg'] });
+  await service.run(20);
+  t.match(service.published.slice(1), [
+    { alert_id: /^arm\//, resolved: true },
+    { alert_id: /^leg\//, resolved: false },
+  ]);
+  await service.stop();
+
+  const again = await startGathering(t, folder, clocks, { rules: { ...rules, expectedNodes: ['arm', 'leg'] } });
+  await again.run(60);
+  t.match(again.published, [{ alert_id: /^arm\//, resolved: false }], 'expected after a restart, too');
 });
 
 t.test('a clock that is wrong beyond reason is shown and not stored, and said once; one that is set is followed', async (t) => {

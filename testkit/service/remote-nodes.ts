@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { Gathering } from '../../src/app/gather.ts';
 import type { GatheringRules } from '../../src/app/gather-options.ts';
+import { LeftNodes } from '../../src/app/left-nodes.ts';
 import { Live } from '../../src/app/live.ts';
 import { RateMeter } from '../../src/app/rate-meter.ts';
 import { judgingRules } from '../../src/app/rules.ts';
@@ -135,6 +136,7 @@ export class GatheringService {
   readonly rest: RestServer;
   readonly gathering: Gathering;
   readonly #localNode: string;
+  readonly #left: LeftNodes;
   #alerting: Promise<void> = Promise.resolve();
   #url = '';
   #stopped = false;
@@ -144,7 +146,7 @@ export class GatheringService {
       dashboardFolder = join(ROOT, 'docs'),
       isOn = true,
       localNode = LOCAL,
-      rules = { graceSeconds: 2, forgetAfterHours: 168 },
+      rules = { graceSeconds: 2, forgetAfterHours: 168, expectedNodes: [] },
     } = options;
     this.clocks = clocks;
     this.#localNode = localNode;
@@ -198,6 +200,7 @@ export class GatheringService {
       view,
       log,
     });
+    this.#left = new LeftNodes(join(folder, 'data/left_nodes.json'), log);
     this.gathering = new Gathering({
       localNode,
       isOn,
@@ -206,6 +209,7 @@ export class GatheringService {
       log,
       live: this.live,
       store: this.store,
+      left: this.#left,
       events: this.rest,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
@@ -231,6 +235,7 @@ export class GatheringService {
     this.gathering.stop();
     await this.#alerting;
     await this.rest.stop();
+    await this.#left.flush();
     await this.store.stop();
   }
 

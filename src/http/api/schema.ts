@@ -150,6 +150,12 @@ const nodeSchema = v.strictObject({
     about("How far a remote node's time stamps lie ahead of this machine's clock, if more than 60 s: one of the clocks is wrong."),
   ),
   open_alerts: count('Open alerts of this node, and about it.'),
+  left: v.pipe(
+    v.nullable(instant),
+    about(
+      'When a remote node left the graph in an orderly way: no alert is raised about it, unless it is in `ops.check.nodes`. Null: it did not, or is back.',
+    ),
+  ),
   silent: v.pipe(v.boolean(), about('Nothing has come for too long; of another node that is an open alert (`health_status`).')),
 });
 

@@ -98,6 +98,38 @@ t.test('many robots, in a namespace each: all are read, and each subscription is
   t.equal(statuses.at(-1)?.node_name, 'back again');
 });
 
+t.test('a node leaves with the last of its writers, and not when its participant falls silent', async (t) => {
+  const { time, wire, transport, other, writes, left } = transportRig(t);
+  const writer = writes('rt/health_status', HEALTH_STATUS);
+  const second = participantOn(wire.host({ lan: '10.0.0.3' }), time.now);
+  const silentHost = wire.host({ lan: '10.0.0.4' });
+  const silent = participantOn(silentHost, time.now);
+  const secondWriter = writerOf(second, { topic: 'rt/robot1/health_status', type: HEALTH_STATUS.ddsName });
+  const silentWriter = writerOf(silent, { topic: 'rt/robot2/health_status', type: HEALTH_STATUS.ddsName });
+  t.teardown(() => {
+    second.stop();
+    silent.stop();
+  });
+  await transport.start();
+  for (const participant of [other, second, silent]) await participant.start();
+  await time.pass(3);
+  const message = (node_name: string): Buffer => encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name }) });
+  other.write(writer, message('robot1'));
+  second.write(secondWriter, message('robot1'));
+  silent.write(silentWriter, message('robot2'));
+  await time.pass(1);
+  other.stop();
+  await time.pass(1);
+  t.same(left, [], 'another writer of the same node is alive');
+  silentHost.isFrozen = true;
+  second.stop();
+  await time.pass(1);
+  t.same(left, ['robot1']);
+  await time.pass(60);
+  t.equal(transport.details().peers, 0, 'the lease of the silent one has expired');
+  t.same(left, ['robot1']);
+});
+
 t.test('nothing is taken in when that is not wanted', async (t) => {
   const { time, transport, other, writes, statuses } = transportRig(t, { gather: false });
   const writer = writes('rt/health_status', HEALTH_STATUS);

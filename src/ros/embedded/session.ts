@@ -70,6 +70,7 @@ export class Session {
         if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#noteServer(endpoint);
         if (options.gather) this.#readers.onRemoteWriter(endpoint);
       },
+      onRemoteGone: (guid, hasLeft) => this.#readers.onRemoteGone(guid, hasLeft),
       onAddressLost: options.onAddressLost,
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
@@ -88,6 +89,7 @@ export class Session {
       wants: (topic, kind) => this.#wants(topic, kind),
       onHealthStatus: (status) => options.listener.onHealthStatus(status),
       onAlert: (alert) => options.listener.onAlert(alert),
+      onNodeLeft: (node) => options.listener.onNodeLeft?.(node),
       onRefused: options.onRefused,
       onChange: () => this.#publishGraph(),
       log: options.log,

@@ -40,6 +40,8 @@ export interface TopicReadersOptions {
   readonly wants: (topic: string, kind: Kind) => boolean;
   readonly onHealthStatus: (status: HealthStatus, received: Received, topic: string) => void;
   readonly onAlert: (alert: Alert, received: Received, topic: string) => void;
+  /** The last writer of a node's health statuses was disposed of. */
+  readonly onNodeLeft?: (nodeName: string) => void;
   /** A message that was well-formed, but not what it should be. */
   readonly onRefused: (topic: string, reason: string) => void;
   /** There is another reader that everybody is told of. */
@@ -51,6 +53,8 @@ export interface TopicReadersOptions {
 export class TopicReaders {
   readonly #options: TopicReadersOptions;
   readonly #participant: Participant;
+  /** `node_name` of the last health status of each matched writer. */
+  readonly #nodeOfWriter = new Map<Guid, string>();
   readonly #readers = new Map<string, { readonly kind: Kind; readonly reader: LocalReader }>();
 
   constructor(participant: Participant, options: TopicReadersOptions) {
@@ -73,6 +77,14 @@ export class TopicReaders {
     }
   }
 
+  /** For the participant's option of this name. A node is left only by the last of its writers. */
+  onRemoteGone(guid: Guid, hasLeft: boolean): void {
+    const node = this.#nodeOfWriter.get(guid);
+    if (node === undefined) return;
+    this.#nodeOfWriter.delete(guid);
+    if (hasLeft && ![...this.#nodeOfWriter.values()].includes(node)) this.#options.onNodeLeft?.(node);
+  }
+
   /** Reads a topic, whether somebody publishes there already or not. */
   read(topic: string, kind: Kind, offer: Offer = 'whole'): void {
     const key = `${topic} ${offer}`;
@@ -85,7 +97,10 @@ export class TopicReaders {
     const type = TYPES[kind];
     const take =
       kind === 'health'
-        ? this.#taking(topic, type, healthStatusFrom, (status, received) => onHealthStatus(status, received, topic))
+        ? this.#taking(topic, type, healthStatusFrom, (status, received) => {
+            this.#nodeOfWriter.set(received.writer.guid, status.node_name);
+            onHealthStatus(status, received, topic);
+          })
         : this.#taking(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
     const isDiscreet = this.#readers.size >= MAX_KNOWN_TO_ALL;
     const reader = this.#participant.createReader({

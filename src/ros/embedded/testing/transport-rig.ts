@@ -44,6 +44,8 @@ export interface TransportRig {
   readonly lines: string[];
   readonly statuses: HealthStatus[];
   readonly alerts: Alert[];
+  /** Nodes that left in an orderly way. */
+  readonly left: string[];
   /** What the other participant reads of a topic, decoded. */
   reads(topic: string, type: MessageType, transientLocal?: boolean): unknown[];
   writes(topic: string, type: MessageType, offer?: { transientLocal?: boolean }): LocalWriter;
@@ -56,10 +58,16 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
   const lines: string[] = [];
   const statuses: HealthStatus[] = [];
   const alerts: Alert[] = [];
+  const left: string[] = [];
   const transport = new EmbeddedTransport({
     place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
     names: NAMES,
-    listener: { onHealthStatus: (status) => statuses.push(status), onAlert: (alert) => alerts.push(alert), onSafeShutdown: null },
+    listener: {
+      onHealthStatus: (status) => statuses.push(status),
+      onAlert: (alert) => alerts.push(alert),
+      onNodeLeft: (node) => left.push(node),
+      onSafeShutdown: null,
+    },
     localNode: 'here',
     gather: true,
     diagnostics: () => ({
@@ -89,6 +97,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
     lines,
     statuses,
     alerts,
+    left,
     reads: (topic, type, transientLocal = true) => {
       const found: unknown[] = [];
       const onSample: Parameters<TestParticipant['createReader']>[0]['onSample'] = ({ data }) =>

@@ -1,0 +1,47 @@
+import t from 'tap';
+import type { Alert } from '../../src/core/alert.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { reserveDomain } from '../../testkit/network/domain.ts';
+import { NO_ROS } from '../../testkit/network/this-machine.ts';
+import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import type { RunningService } from '../../testkit/service/service.ts';
+
+type Node = StatusDocument['nodes'][number];
+
+t.test('a service that is stopped has left, over a restart of the observer; one that is killed is an ERROR', async (t) => {
+  const domain = await reserveDomain(t);
+  const folders = { observer: temporaryFolder(t), robot: temporaryFolder(t) };
+  const start = (name: keyof typeof folders): Promise<RunningService> =>
+    startIn(t, folders[name], {
+      config: {
+        node_name: name,
+        alerts: { raise_after_seconds: 3600, node_grace_seconds: 2 },
+        ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' },
+      },
+      environment: NO_ROS,
+    });
+  const untilRobot = async (service: RunningService, satisfied: (robot: Node) => boolean): Promise<void> => {
+    await service.until<StatusDocument>('/status', ({ nodes }) => nodes.some((node) => node.node_name === 'robot' && satisfied(node)));
+  };
+  const silences = async (service: RunningService): Promise<readonly Alert[]> =>
+    (await service.json<{ data: Alert[] }>('/alerts?node=robot&metric=health_status')).data;
+
+  const observer = await start('observer');
+  const robot = await start('robot');
+  await untilRobot(observer, ({ timestamp }) => timestamp !== null);
+  t.equal(await robot.end('SIGTERM'), 0);
+  await untilRobot(observer, ({ left }) => left !== null);
+  // Its status is UNKNOWN after three periods; two more seconds would be an ERROR.
+  await untilRobot(observer, ({ age_seconds }) => (age_seconds ?? 0) > 7);
+  t.same(await silences(observer), []);
+  t.equal(await observer.end('SIGTERM'), 0);
+
+  const again = await start('observer');
+  await untilRobot(again, ({ left, timestamp }) => left !== null && timestamp === null);
+  const back = await start('robot');
+  await untilRobot(again, ({ left, silent, status }) => left === null && !silent && status !== 'UNKNOWN');
+  t.same(await silences(again), []);
+  await back.end('SIGKILL');
+  await untilRobot(again, ({ left, silent }) => left === null && silent);
+  t.match(await silences(again), [{ severity: 'ERROR', resolved: false }]);
+});
