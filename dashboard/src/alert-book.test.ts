@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { SEED } from '../../testkit/effort.ts';
-import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, openElsewhere, withAlert } from './alert-book.ts';
-import type { Alert } from './types.ts';
+import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, openElsewhere, withAlert, withAlerts } from './alert-book.ts';
+import type { Alert, Severity } from './types.ts';
 
 fc.configureGlobal({ seed: SEED });
 
@@ -17,6 +17,16 @@ const alert = (id: string, second: number, more: Partial<Alert> = {}): Alert => 
   ...more,
 });
 const ids = (entries: readonly { alert: Alert }[]): string[] => entries.map((entry) => entry.alert.alert_id.split('/').at(-1) as string);
+
+t.test('a node is no better than its open alerts', async (t) => {
+  const open = (severity: Severity, node: string): Alert => alert(severity, 1, { alert_id: `${node}/cpu_percent/${severity}`, severity });
+  const book = bookOf([open('WARNING', 'arm'), open('CRITICAL', 'arm'), open('ERROR', 'leg')], [], []);
+  t.equal(withAlerts('OK', book, 'arm'), 'CRITICAL');
+  t.equal(withAlerts('OK', book, 'leg'), 'ERROR');
+  t.equal(withAlerts('WARNING', book, 'head'), 'WARNING');
+  t.equal(withAlerts('UNKNOWN', book, 'arm'), 'UNKNOWN');
+  t.equal(withAlerts('OK', null, 'arm'), 'OK');
+});
 
 t.test('the node of an alert may have slashes in its name', async (t) => {
   t.equal(nodeOfAlert('health_monitor/temperature/01J'), 'health_monitor');

@@ -1,4 +1,4 @@
-import type { Alert, Metric, Severity } from './types.ts';
+import { type Alert, type Metric, type Severity, STATUSES, type Status } from './types.ts';
 
 /** An alert as the page lists it. */
 export interface Entry {
@@ -67,6 +67,12 @@ export function openElsewhere(book: AlertBook | null, node: string | null): Else
   const others = (book?.open ?? []).filter((entry) => entry.node !== node);
   const [worst] = others.toSorted((a, b) => WORST_FIRST.indexOf(a.alert.severity) - WORST_FIRST.indexOf(b.alert.severity));
   return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;
+}
+
+/** The worse of a node's status and its open alerts: nodes of other programs publish statuses that leave their alerts out. */
+export function withAlerts(status: Status, book: AlertBook | null, node: string): Status {
+  const severities = (book?.open ?? []).filter((entry) => entry.node === node).map(({ alert }) => alert.severity);
+  return [status, ...severities].reduce((a, b) => (STATUSES.indexOf(b) > STATUSES.indexOf(a) ? b : a));
 }
 
 /** Open alerts about one metric of one node; those of disk paths are about the disk. */

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { openElsewhere } from './alert-book.ts';
+import { openElsewhere, withAlerts } from './alert-book.ts';
 import { AlertList, ResolvedList } from './alert-list.tsx';
 import { ElsewhereHint } from './elsewhere.tsx';
 import { type Tile, worstOther } from './fleet.ts';
@@ -33,8 +33,10 @@ export interface AppProps {
 }
 
 export function App(props: AppProps): VNode {
-  const { state, nowMs, shownNowMs, tiles } = props;
-  const { book, health, local, node, status } = state;
+  const { state, nowMs, shownNowMs } = props;
+  const { book, local, node, status } = state;
+  const health = state.health && { ...state.health, status: withAlerts(state.health.status, book, state.health.node_name) };
+  const tiles = props.tiles.map((tile) => ({ ...tile, status: withAlerts(tile.status, book, tile.node) }));
   const measuredMs = health ? Date.parse(health.timestamp) : null;
   const link = linkWords(state.connection, measuredMs, shownNowMs);
   const shown = node === local ? null : (tiles.find((tile) => tile.node === node) ?? null);
