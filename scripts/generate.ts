@@ -1,6 +1,6 @@
 /**
  * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page and manual page, the
- * OpenAPI document, the schema of the harness's reports, the ROS types and Grafana's dashboards. With --check it only compares, and fails where a file is out of date.
+ * OpenAPI document, the schema of the harness's reports, the ROS types, Grafana's dashboards, and the version of package.json wherever else it stands. With --check it only compares, and fails where a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dashboardFiles } from '../ops/fleet/grafana/dashboards.ts';
@@ -12,6 +12,14 @@ import { readDefinitions } from './ros/definitions.ts';
 import { renderInterfaces } from './ros/render.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+
+/** A file written by hand, with the version of package.json in place of the one it has. */
+function withVersion(file: string, place: RegExp): Record<string, string> {
+  const text = readFileSync(file, 'utf8');
+  if (!place.test(text)) throw new Error(`${file} has no version`);
+  return { [file]: text.replace(place, (_, before: string, after: string) => `${before}${version}${after}`) };
+}
+
 const files: Readonly<Record<string, string>> = {
   'config/edge_health_config.yaml': renderDefaultYaml(),
   'docs/configuration.md': renderReference(),
@@ -20,6 +28,10 @@ const files: Readonly<Record<string, string>> = {
   'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,
   'src/ros/interfaces.generated.ts': renderInterfaces(readDefinitions()),
   ...dashboardFiles(),
+  ...withVersion('debian/changelog', /^(edge-health \()[^)]*(\))/),
+  ...withVersion('docs/man/edge-health.8', /^(\.TH EDGE-HEALTH 8 \S+ "edge\\-health )[^"]*(")/),
+  ...withVersion('ros2/edge_health/package.xml', /(<version>)[^<]*(<\/version>)/),
+  ...withVersion('ros2/edge_health_interfaces/package.xml', /(<version>)[^<]*(<\/version>)/),
 };
 
 const read = (file: string): string => {
