@@ -1,7 +1,7 @@
-import { type EndpointData, endpointPayload, isEnd, readEndpoint } from './discovery-data.ts';
+import { type EndpointData, endOfInstance, endpointPayload, isEnd, readEndpoint } from './discovery-data.ts';
 import { LIMITS, type OctetBudget } from './limits.ts';
 import type { Logger } from './log.ts';
-import { ParameterList } from './parameters.ts';
+import { ParameterList, ParameterWriter } from './parameters.ts';
 import type { Peer, Peers } from './peers.ts';
 import { ENTITY, ENTITY_KIND, type EntityId, type Guid, type GuidPrefix, guidOf, PID, prefixOf } from './protocol.ts';
 import { incompatiblePolicy, OWN_QOS, type Qos } from './qos.ts';
@@ -30,6 +30,10 @@ export interface TopicReaderOptions {
    * most of what is said on the network.
    */
   readonly isDiscreet?: boolean;
+  /** Which offers of writers it takes, where other readers of the topic take the others; by default all that satisfy it. */
+  readonly isFor?: (offered: Qos) => boolean;
+  /** A reader of the same topic that these participants are told is gone, since this one takes its place for them. */
+  readonly insteadOf?: LocalReader | null;
   /** May throw: the sample is counted as refused. */
   readonly onSample: (received: Received) => void;
 }
@@ -81,6 +85,8 @@ export class Endpoints {
   readonly busyReaders = new Set<StatefulReader>();
   /** The readers here of each remote writer. */
   readonly #readersOf = new Map<Guid, StatefulReader[]>();
+  /** The readers that each participant was told are gone, although they are not. */
+  readonly #retracted = new Map<GuidPrefix, Set<Guid>>();
   #nextKey = 1;
 
   constructor(options: EndpointsOptions) {
@@ -161,6 +167,7 @@ export class Endpoints {
     const gone = [...matched];
     for (const guid of gone) this.#unmatch(guid);
     matched.clear();
+    this.#retracted.delete(data.prefix);
     for (const guid of gone) this.#options.onRemoteGone(guid, hasLeft);
   }
 
@@ -225,7 +232,7 @@ export class Endpoints {
     if (isWriter) {
       this.#options.onRemoteWriter(endpoint);
       const policies = [...this.#readers.values()]
-        .filter((reader) => meets(reader, endpoint))
+        .filter((reader) => meets(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
         .map((reader) => this.#matchReader(reader, endpoint, peer));
       // A second, less demanding reader may take what the first cannot.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
@@ -244,9 +251,27 @@ export class Endpoints {
     this.#noteMatch(endpoint, peer);
     const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
     this.#join(state, writer, this.#options.now().seconds);
-    if (options.isDiscreet) this.#announce(this.#subscriptions, reader, peer.data.prefix);
+    this.#tellWriter(reader, peer);
     this.#options.onWork();
     return null;
+  }
+
+  /** Tells the participant of a writer which reader takes its samples, where not everybody is told the same. */
+  #tellWriter(reader: LocalReader, { data: { prefix } }: Peer): void {
+    const { isDiscreet, insteadOf } = reader.options;
+    if (isDiscreet || this.#retracted.get(prefix)?.delete(reader.guid)) this.#announce(this.#subscriptions, reader, prefix);
+    if (!insteadOf || insteadOf.state.writers.some(({ guid }) => prefixOf(guid) === prefix)) return;
+    const retracted = this.#retracted.get(prefix) ?? new Set();
+    if (retracted.has(insteadOf.guid)) return;
+    this.#retracted.set(prefix, retracted.add(insteadOf.guid));
+    this.#subscriptions.write({
+      payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, insteadOf.guid).payload(),
+      isKey: true,
+      inlineQos: endOfInstance(insteadOf.guid),
+      timestampMs: this.#options.now().ms,
+      only: guidOf(prefix, ENTITY.SUBSCRIPTIONS_READER),
+      instance: `${insteadOf.guid} ${prefix}`,
+    });
   }
 
   #matchWriter({ options, state }: LocalWriter, endpoint: EndpointData, peer: Peer): string | null {

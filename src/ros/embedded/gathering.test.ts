@@ -48,6 +48,48 @@ t.test('the self-test of another machine is not taken for a robot', async (t) =>
   t.same([statuses, alerts], [[STATUS], []]);
 });
 
+t.test('a publisher is told of one subscription, which asks for as much as it offers', async (t) => {
+  for (const { late, transientLocal } of [
+    { late: false, transientLocal: true },
+    { late: false, transientLocal: false },
+    { late: true, transientLocal: true },
+  ]) {
+    const { time, transport, other, writes, statuses } = transportRig(t);
+    const start = () => Promise.all([transport.start(), other.start()]).then(() => time.pass(3));
+    // By then everybody was told of the subscription.
+    if (late) await start();
+    const writer = writes('rt/health_status', HEALTH_STATUS, { transientLocal });
+    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'before' }) }));
+    if (late) await time.pass(3);
+    else await start();
+    t.match(writer.state.readers, [{ reliable: true, transientLocal }]);
+    t.equal(writer.state.readers.length, 1);
+    t.same(other.lines, [], 'no incompatible QoS');
+    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+    await time.pass(1);
+    t.same(
+      statuses.map(({ node_name }) => node_name),
+      transientLocal ? ['before', 'other'] : ['other'],
+      'each once',
+    );
+    await transport.stop();
+    other.stop();
+  }
+});
+
+t.test('one participant with publishers of both kinds is told of a subscription for each', async (t) => {
+  const { time, transport, other, writes, statuses } = transportRig(t);
+  const writers = [false, true].map((transientLocal) => writes('rt/health_status', HEALTH_STATUS, { transientLocal }));
+  await transport.start();
+  await other.start();
+  await time.pass(3);
+  for (const [i, writer] of writers.entries()) {
+    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
+  }
+  await time.pass(1);
+  t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1'], 'each once');
+});
+
 t.test('many robots, in a namespace each: all are read, and each subscription is announced to few', async (t) => {
   // More than the 32 subscriptions that are announced to all.
   const ROBOTS = runs(44, 120);
@@ -76,7 +118,7 @@ t.test('many robots, in a namespace each: all are read, and each subscription is
   await time.pass(1);
   t.equal(new Set(statuses.map(({ node_name }) => node_name)).size, ROBOTS);
   t.equal(statuses.length, ROBOTS);
-  // Everybody hears of 32 subscriptions, that of the service, and of its own.
+  // Everybody hears of 32 subscriptions, and of that which is made for it in the place of one of them.
   t.ok(announced >= ROBOTS && announced <= ROBOTS * 36, `${announced} announcements of subscriptions`);
   t.ok(sent < ROBOTS * 60, `${sent} datagrams`);
   t.same(lines, []);

@@ -6,6 +6,7 @@ import type { EndpointData } from '../../rtps/discovery-data.ts';
 import type { LocalReader } from '../../rtps/endpoints.ts';
 import type { Participant } from '../../rtps/participant.ts';
 import { type Guid, Malformed } from '../../rtps/protocol.ts';
+import type { Qos } from '../../rtps/qos.ts';
 import type { Received } from '../../rtps/reader.ts';
 import { DEPTH } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
@@ -17,18 +18,24 @@ import { nameOf, typeHashData } from './names.ts';
 /** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
 const MAX_GATHERING = 1088;
 /**
- * So many of them everybody is told of, as of any subscription; of further ones only whoever publishes there. Each would be announced to
- * every participant, and several of each robot make that a square of their number.
+ * Of so many topics everybody is told that they are read, as of any subscription; of further ones only whoever publishes there. Each would be
+ * announced to every participant, and several of each robot make that a square of their number.
  */
 const MAX_KNOWN_TO_ALL = 32;
 
 /** What a writer offers and a reader asks for. */
 type Offer = 'whole' | 'volatile' | 'best effort';
 
+/**
+ * What the reader that everybody is told of asks for: as much as a publisher offers by default, which would log incompatible QoS for one
+ * that asks for more. Whoever offers more, or less, is told of a reader that asks for as much, in its place.
+ */
+const SHOWN: Offer = 'volatile';
+
 /** As much as the writer promises: one that offers less than the contract asks for is read all the same. */
-function offerOf({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Offer {
+function offerOf({ reliable, durability }: Qos): Offer {
   if (!reliable) return 'best effort';
-  return transientLocal ? 'whole' : 'volatile';
+  return durability > 0 ? 'whole' : 'volatile';
 }
 
 export type Kind = 'health' | 'alert';
@@ -55,25 +62,25 @@ export class TopicReaders {
   readonly #participant: Participant;
   /** `node_name` of the last health status of each matched writer. */
   readonly #nodeOfWriter = new Map<Guid, string>();
-  readonly #readers = new Map<string, { readonly kind: Kind; readonly reader: LocalReader }>();
+  readonly #readers = new Map<string, { readonly kind: Kind; readonly reader: LocalReader; readonly isShown: boolean }>();
+  #shownCount = 0;
 
   constructor(participant: Participant, options: TopicReadersOptions) {
     this.#participant = participant;
     this.#options = options;
   }
 
-  /** Those that count as a node's, for `ros2 node info`. */
+  /** Those that count as a node's, for `ros2 node info`: of each topic one that everybody is told of, and those in its place. */
   guids(kind: Kind): Guid[] {
-    return [...this.#readers.values()]
-      .filter((entry) => entry.kind === kind && !entry.reader.options.isDiscreet)
-      .map(({ reader }) => reader.guid);
+    return [...this.#readers.values()].filter((entry) => entry.kind === kind && entry.isShown).map(({ reader }) => reader.guid);
   }
 
   /** For the participant's `onRemoteWriter`. */
   onRemoteWriter({ topic, type, qos }: EndpointData): void {
     for (const kind of ['health', 'alert'] as const) {
       if (type !== TYPES[kind].ddsName || isProbeTopic(nameOf(topic)) || !this.#options.wants(topic, kind)) continue;
-      this.read(topic, kind, offerOf({ reliable: qos.reliable, transientLocal: qos.durability > 0 }));
+      this.read(topic, kind);
+      this.#read(topic, kind, offerOf(qos));
     }
   }
 
@@ -86,7 +93,11 @@ export class TopicReaders {
   }
 
   /** Reads a topic, whether somebody publishes there already or not. */
-  read(topic: string, kind: Kind, offer: Offer = 'whole'): void {
+  read(topic: string, kind: Kind): void {
+    if (this.#shownCount < MAX_KNOWN_TO_ALL) this.#read(topic, kind, SHOWN);
+  }
+
+  #read(topic: string, kind: Kind, offer: Offer): void {
     const key = `${topic} ${offer}`;
     if (this.#readers.has(key)) return;
     const { log, onAlert, onChange, onHealthStatus } = this.#options;
@@ -102,22 +113,30 @@ export class TopicReaders {
             onHealthStatus(status, received, topic);
           })
         : this.#taking(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
-    const isDiscreet = this.#readers.size >= MAX_KNOWN_TO_ALL;
+    const isForAll = offer === SHOWN && this.#shownCount < MAX_KNOWN_TO_ALL;
+    const insteadOf = this.#shown(topic);
     const reader = this.#participant.createReader({
       topic,
-      isDiscreet,
+      isDiscreet: !isForAll,
+      insteadOf,
+      isFor: (offered) => offerOf(offered) === offer,
       type: type.ddsName,
       reliable: offer !== 'best effort',
       transientLocal: offer === 'whole',
       depth: DEPTH,
       userData: typeHashData(type),
-      // A writer that offers more is matched here too, and read by the reader that asks for that.
-      onSample: (received) => {
-        if (offerOf(received.writer) === offer) take(received);
-      },
+      onSample: take,
     });
-    this.#readers.set(key, { kind, reader });
-    if (!isDiscreet) onChange();
+    const isShown = isForAll || insteadOf !== null;
+    this.#readers.set(key, { kind, reader, isShown });
+    if (isForAll) this.#shownCount += 1;
+    if (isShown) onChange();
+  }
+
+  /** The reader of a topic that everybody is told of; null: there is none. */
+  #shown(topic: string): LocalReader | null {
+    const entry = this.#readers.get(`${topic} ${SHOWN}`);
+    return entry?.isShown ? entry.reader : null;
   }
 
   #taking<T>(

@@ -4,7 +4,7 @@ import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { diagnosticArray } from '../../../src/ros/diagnostics.ts';
 import { ALERT, asPeersSay, CONTEXT, HEALTH, PROGRESS, TEXTS } from '../../../testkit/dds/contents.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
-import { Peer, peersUnavailable, VENDORS, type Vendor } from '../../../testkit/dds/peers.ts';
+import { Peer, type PeerEvent, peersUnavailable, VENDORS, type Vendor } from '../../../testkit/dds/peers.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 
 /** The topics of the embedded transport, as programs on Cyclone DDS and on Fast DDS see them, and as it sees theirs. */
@@ -110,6 +110,12 @@ for (const vendor of VENDORS) {
           threshold: number,
         })),
       );
+      for (const publisher of publishers) {
+        const { current } = publisher.all('matched').at(-1) as PeerEvent<'matched'>;
+        const gone = publisher.all('unmatched').at(-1)?.current ?? current;
+        t.equal(Math.min(current, gone), 1, `${name}: one subscription`);
+        if (reliability === 'reliable') t.same(publisher.all('incompatible'), [], `${name}: nothing to warn of`);
+      }
       await Promise.all(publishers.map((publisher) => publisher.kill()));
     };
     // In this order: the last one would suit the readers that were made for the others too.

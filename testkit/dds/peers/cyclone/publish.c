@@ -15,6 +15,15 @@ static void on_matched(dds_entity_t writer, const dds_publication_matched_status
   event_end();
 }
 
+static void on_incompatible(dds_entity_t writer, const dds_offered_incompatible_qos_status_t status, void *argument) {
+  (void)writer;
+  const struct topic *topic = argument;
+  event_begin("incompatible");
+  event_text("topic", topic->ros_name);
+  event_integer("policy", status.last_policy_id);
+  event_end();
+}
+
 static dds_entity_t create_writer(const struct options *options, const struct topic *topic) {
   dds_entity_t participant = create_participant(options);
   char user_data[256];
@@ -22,6 +31,7 @@ static dds_entity_t create_writer(const struct options *options, const struct to
   dds_qos_t *qos = endpoint_qos(options->reliable, options->transient_local, options->depth, user_data);
   dds_listener_t *listener = dds_create_listener((void *)topic);
   dds_lset_publication_matched(listener, on_matched);
+  dds_lset_offered_incompatible_qos(listener, on_incompatible);
   dds_entity_t dds_topic =
       checked(topic->dds_name, dds_create_topic(participant, LAYOUTS[topic->message].descriptor, topic->dds_name, NULL, NULL));
   dds_entity_t writer = checked("writer", dds_create_writer(participant, dds_topic, qos, listener));

@@ -24,6 +24,13 @@ class Publication : public dds::DataWriterListener {
     readers_ = status.current_count;
   }
 
+  void on_offered_incompatible_qos(dds::DataWriter *, const dds::OfferedIncompatibleQosStatus &status) override {
+    event_begin("incompatible");
+    event_text("topic", topic_.ros_name);
+    event_integer("policy", status.last_policy_id);
+    event_end();
+  }
+
   int readers() const { return readers_; }
 
  private:
