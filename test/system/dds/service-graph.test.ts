@@ -86,9 +86,31 @@ t.test('a robot that always says the same, as `ros2 topic pub` does, is not sile
   await robot.waitFor('written', ({ number }) => number === 10);
   t.equal(named('stuck', await service.get<StatusDocument>('/status'))?.silent, false);
   t.same((await service.get<Alerts>('/alerts?node=stuck')).data, []);
-  await robot.kill();
+  await robot.kill('SIGKILL');
   const { data } = await service.untilGet<Alerts>('/alerts?node=stuck&resolved=false', ({ data }) => data.length === 1);
   t.match(data[0], { metric: 'health_status', severity: 'ERROR' });
+  await service.end();
+});
+
+t.test('a robot of another make that is stopped has left, without an alert', { skip }, async (t) => {
+  const host = newNetwork(t).host();
+  const service = await HostService.start(host, temporaryFolder(t));
+  const same = ['--set', 'status=OK', '--set', 'timestamp=2026-01-01T00:00:00Z'];
+  const robots = await Promise.all(
+    VENDORS.map((name) =>
+      Peer.start(host, name, 'publish', ['--topic', '/health_status', '--hz', '1', '--set', `node_name=${name}`, ...same]),
+    ),
+  );
+  await service.untilGet<StatusDocument>('/status', (status) => VENDORS.every((name) => named(name, status)));
+  await Promise.all(robots.map((robot) => robot.waitFor('written', ({ number }) => number === 5)));
+  await Promise.all(robots.map((robot) => robot.kill('SIGTERM')));
+  await service.untilGet<StatusDocument>('/status', (status) => VENDORS.every((name) => (named(name, status)?.left ?? null) !== null));
+  // Beyond three periods and the grace.
+  await service.untilGet<StatusDocument>('/status', (status) => VENDORS.every((name) => (named(name, status)?.age_seconds ?? 0) > 8));
+  t.same(
+    (await service.get<Alerts>('/alerts')).data.filter(({ metric }) => metric === 'health_status'),
+    [],
+  );
   await service.end();
 });
 
