@@ -128,6 +128,8 @@ t.test('with ROS 2', { skip, timeout: 900_000 }, async (t) => {
           thresholds: { memory: { warning: 0.1, critical: 99.9 } },
           alerts: { raise_after_seconds: 0 },
           safe_shutdown: { action: 'dry-run' },
+          // With either transport its leaving is an ERROR.
+          ops: { check: { nodes: ['robot2'] } },
         };
         const variables = { ...process.env, RMW_IMPLEMENTATION: middleware, ROS_DOMAIN_ID: '0', FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4' };
         const service = await HostService.start(host, temporaryFolder(t), { config, environment: variables });
