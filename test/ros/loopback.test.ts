@@ -109,7 +109,7 @@ t.test('ros_discovery_info lists the nodes with their endpoints, and is kept for
       ['/robot7/health_monitor', 2, 0],
       ['/robot7/threshold_monitor', 0, 1],
       ['/robot7/alert_publisher', 1, 1],
-      ['/robot7/safe_shutdown', 2, 1],
+      ['/robot7/safe_shutdown', 3, 2],
     ],
   );
   const gids = message.node_entities_info_seq[0]?.writer_gid_seq.map(({ data }) => Buffer.from(data).toString('hex'));
