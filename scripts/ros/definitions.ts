@@ -17,7 +17,7 @@ export interface Definitions {
 
 /** Reads all definitions; the working directory is the checkout. Throws where one is unreadable or none is found. */
 export function readDefinitions(): Definitions {
-  const services = files(`${OURS}/*/srv/*.srv`).map(({ name, text }) => parseService(name, text));
+  const services = [...files(`${STANDARD}/*/srv/*.srv`), ...files(`${OURS}/*/srv/*.srv`)].map(({ name, text }) => parseService(name, text));
   const messages = [...files(`${STANDARD}/*/msg/*.msg`), ...files(`${OURS}/*/msg/*.msg`)].map(({ name, text }) => parseMessage(name, text));
   const structs = byName([...messages, ...services.flatMap(structsOfService)]);
   const changed = files(`${HUMBLE}/*/msg/*.msg`).map(({ name, text }) => parseMessage(name, text));

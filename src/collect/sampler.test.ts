@@ -177,6 +177,7 @@ t.test('one sample a slot, with all readings, stamped by both clocks', async (t)
       monotonicSeconds: ORIGIN_SECONDS + atSeconds,
       timestampMs: WALL_OFFSET_MS + (ORIGIN_SECONDS + atSeconds) * 1000,
       readings: { cpu_percent: 10, memory_percent: 20, disk_percent: 30, temperature: 40 },
+      disks: [],
     })),
   );
   t.same(bench.sampler.counts, { taken: 4, missed: 0 });

@@ -63,6 +63,8 @@ export interface EndpointsOptions {
   readonly onRemoteWriter: (endpoint: EndpointData) => void;
   /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
   readonly onRemoteGone: (guid: Guid, hasLeft: boolean) => void;
+  /** The same of a remote reader: a writer for it may be made now. */
+  readonly onRemoteReader: (endpoint: EndpointData) => void;
 }
 
 /**
@@ -237,6 +239,7 @@ export class Endpoints {
       // A second, less demanding reader may take what the first cannot.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
     } else {
+      this.#options.onRemoteReader(endpoint);
       for (const own of this.#writers.values())
         if (meets(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
     }

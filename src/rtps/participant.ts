@@ -45,6 +45,8 @@ export interface ParticipantOptions {
   readonly onRemoteWriter?: (endpoint: EndpointData) => void;
   /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
   readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
+  /** A remote reader was announced; a writer made now is matched with it at once. */
+  readonly onRemoteReader?: (endpoint: EndpointData) => void;
   /** An address that others were told is gone for good. */
   readonly onAddressLost?: () => void;
 }
@@ -105,6 +107,7 @@ export class Participant implements MessageHandler {
       onRefused: (error) => this.#refuse(error),
       onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint),
       onRemoteGone: (guid, hasLeft) => options.onRemoteGone?.(guid, hasLeft),
+      onRemoteReader: (endpoint) => options.onRemoteReader?.(endpoint),
     });
     const announcer = new Announcer({ ...options, leaseSeconds: options.leaseSeconds ?? LEASE_SECONDS, packer, peers, log });
     this.#endpoints = endpoints;

@@ -75,7 +75,12 @@ t.test('the shipped definitions: found, and rendered the same each time', async 
   t.ok(definitions.structs.has('edge_health_interfaces/msg/ShutdownStatus'));
   t.same(
     definitions.services.map(({ name }) => name),
-    ['edge_health_interfaces/srv/SafeShutdown'],
+    [
+      ...['DescribeParameters', 'GetParameterTypes', 'GetParameters', 'ListParameters', 'SetParameters', 'SetParametersAtomically'].map(
+        (name) => `rcl_interfaces/srv/${name}`,
+      ),
+      'edge_health_interfaces/srv/SafeShutdown',
+    ],
   );
   t.equal(renderInterfaces(readDefinitions()), renderInterfaces(definitions));
 });

@@ -10,6 +10,7 @@ import type { MessageType } from '../interfaces.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
+import { ParameterServices } from './parameter-services.ts';
 import { ServiceServer } from './service-server.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
 
@@ -49,6 +50,7 @@ export class Session {
   readonly #services: readonly ServiceServer[];
   /** Participants that offer the shared name, too. */
   readonly #otherServers = new Set<string>();
+  readonly #parameters: ParameterServices;
   readonly #graph: NodeGraph;
 
   constructor(options: SessionOptions, histories: Histories | null) {
@@ -68,8 +70,10 @@ export class Session {
       wallMilliseconds: options.wallMilliseconds,
       onRemoteWriter: (endpoint) => {
         if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#noteServer(endpoint);
+        this.#parameters.onRemoteEndpoint(endpoint);
         if (options.gather) this.#readers.onRemoteWriter(endpoint);
       },
+      onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
       onRemoteGone: (guid, hasLeft) => this.#readers.onRemoteGone(guid, hasLeft),
       onAddressLost: options.onAddressLost,
     });
@@ -81,10 +85,17 @@ export class Session {
       shutdownStatus: writer('shutdownStatus'),
       diagnostics: writer('diagnostics'),
     };
-    const { safeShutdown, ownSafeShutdown } = names.services;
-    this.#services = [this.#createService(safeShutdown, true), this.#createService(ownSafeShutdown, false)].flatMap(
+    const { services } = names;
+    this.#services = [this.#createService(services.safeShutdown, true), this.#createService(services.ownSafeShutdown, false)].flatMap(
       (server) => server ?? [],
     );
+    const { safeShutdown, ...others } = names.nodes;
+    const base = names.namespace === '/' ? '' : names.namespace;
+    this.#parameters = new ParameterServices({
+      nodes: [...Object.values(others), ...(this.#services.length > 0 ? [safeShutdown] : [])].map((name) => `${base}/${name}`),
+      participant: this.#participant,
+      log: options.log,
+    });
     this.#readers = new TopicReaders(this.#participant, {
       wants: (topic, kind) => this.#wants(topic, kind),
       onHealthStatus: (status) => options.listener.onHealthStatus(status),
@@ -120,6 +131,7 @@ export class Session {
 
   stop(): void {
     for (const service of this.#services) service.stop();
+    this.#parameters.stop();
     this.#participant.stop();
   }
 
