@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { NO_ROS } from '../../testkit/network/this-machine.ts';
 import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
@@ -11,14 +12,17 @@ type Node = StatusDocument['nodes'][number];
 t.test('a service that is stopped has left, over a restart of the observer; one that is killed is an ERROR', async (t) => {
   const domain = await reserveDomain(t);
   const folders = { observer: temporaryFolder(t), robot: temporaryFolder(t) };
+  const machine = new MachineTree(t, 'pi5');
   const start = (name: keyof typeof folders): Promise<RunningService> =>
     startIn(t, folders[name], {
       config: {
         node_name: name,
+        thresholds: { disk: { warning: 99.8, critical: 99.9 } },
         alerts: { raise_after_seconds: 3600, node_grace_seconds: 2 },
         ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' },
       },
       environment: NO_ROS,
+      arguments: machine.arguments,
     });
   const untilRobot = async (service: RunningService, satisfied: (robot: Node) => boolean): Promise<void> => {
     await service.until<StatusDocument>('/status', ({ nodes }) => nodes.some((node) => node.node_name === 'robot' && satisfied(node)));
@@ -34,6 +38,7 @@ t.test('a service that is stopped has left, over a restart of the observer; one 
   // Its status is UNKNOWN after three periods; two more seconds would be an ERROR.
   await untilRobot(observer, ({ age_seconds }) => (age_seconds ?? 0) > 7);
   t.same(await silences(observer), []);
+  t.equal((await observer.json<StatusDocument>('/status')).status, 'OK', 'a node that left makes nothing worse');
   t.equal(await observer.end('SIGTERM'), 0);
 
   const again = await start('observer');
@@ -44,4 +49,13 @@ t.test('a service that is stopped has left, over a restart of the observer; one 
   await back.end('SIGKILL');
   await untilRobot(again, ({ left, silent }) => left === null && silent);
   t.match(await silences(again), [{ severity: 'ERROR', resolved: false }]);
+  const { nodes, status } = await again.json<StatusDocument>('/status');
+  t.equal(status, 'UNKNOWN', 'the worst of all nodes');
+  t.match(
+    nodes.map((node) => [node.node_name, node.status]),
+    [
+      ['observer', 'OK'],
+      ['robot', 'UNKNOWN'],
+    ],
+  );
 });
