@@ -11,6 +11,7 @@ import { PROGRAMS } from '../src/installation/programs.ts';
 import { createLogger } from '../src/system/log.ts';
 import { exitWhenOutputFails } from '../src/system/output.ts';
 import { permissionProblem } from '../src/system/permission.ts';
+import { findService } from '../src/system/running-service.ts';
 import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
 import { NAMES, programNamed } from './programs.ts';
 import { runAlone } from './schedule/by-hand.ts';
@@ -48,7 +49,7 @@ function helpOf({ help, summary, usage }: OpsProgram): string {
 Usage: edge-health ops ${usage}
 
 ${help === '' ? '' : `${help}\n`}  --config FILE   configuration; otherwise as the service finds it
-  --url URL       the service's address; otherwise localhost and the port of the configuration
+  --url URL       the service's address; otherwise where the one that runs with the configuration listens
   --json          one JSON document instead of text
 
 Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
@@ -66,11 +67,11 @@ function given(program: OpsProgram, argv: readonly string[]): Given {
   }
 }
 
-function restOf(name: string, config: Config, url: string | null): RestClient {
+function restOf(name: string, config: Config, url: string | null, running: () => string | null): RestClient {
   if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new Misuse(`--url is "${url}"; allowed: an address such as http://robot-7:5000`);
   try {
-    return serviceOf(config.rest, url);
+    return serviceOf(config.rest, url, running);
   } catch (error) {
     throw new Misuse(`rest.token_file cannot be read: ${permissionProblem(error, `ops ${name}`) ?? (error as Error).message}`);
   }
@@ -93,7 +94,7 @@ function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal)
     configFile: file,
     dataFolder,
     version: installed.version,
-    rest: restOf(program.name, config, text('url')),
+    rest: restOf(program.name, config, text('url'), () => findService(file, process.env)?.url ?? null),
     environment: process.env,
     trigger,
     signal,

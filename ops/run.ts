@@ -7,6 +7,7 @@ import { systemClocks } from '../src/system/clocks.ts';
 import { prepareDataFolder } from '../src/system/data-folder.ts';
 import { createLogger } from '../src/system/log.ts';
 import { serviceManager, watchdogSeconds } from '../src/system/notify.ts';
+import { findService } from '../src/system/running-service.ts';
 import { createNotifier } from './notify/notifier.ts';
 import type { Given, OpsContext, OpsProgram, Outcome } from './program.ts';
 import { Announcer, pingEveryMs, statusLine } from './schedule/announce.ts';
@@ -55,7 +56,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
     if (typeof lock === 'string') return { status: lock, lines: [], document: { status: lock } };
     const { more, url } = options(context, given);
     let config = context.config;
-    const rest = () => serviceOf(config.rest, url);
+    const rest = () => serviceOf(config.rest, url, () => findService(context.configFile, context.environment)?.url ?? null);
     const light = inProcess(LIGHT, () => ({ ...context, config, log, rest: rest(), progress: () => undefined }));
     const heavy = asChild({
       command: [process.execPath, ...process.execArgv.filter((option) => option !== '--lite-mode'), fileURLToPath(PROGRAMS.ops)],

@@ -13,6 +13,7 @@ import { permissionProblem } from './system/permission.ts';
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./cli/run.ts')).run,
   'check-config': async () => checkConfig,
+  reload: async () => (await import('./cli/reload.ts')).reload,
   status: async () => (await import('./cli/status.ts')).status,
   nodes: async () => (await import('./cli/nodes.ts')).nodes,
   sensors: async () => (await import('./cli/sensors.ts')).sensors,

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { takeLock } from '../../src/store/lock.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
-import { startTime } from './keeper.ts';
+import { startTime } from '../../src/system/running-service.ts';
 import { EXIT, Refusal } from './refusal.ts';
 
 const LOCK_FILE = 'watch.lock';

@@ -4,9 +4,10 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { startTime } from '../../src/system/running-service.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
-import { Keeper, startTime } from './keeper.ts';
+import { Keeper } from './keeper.ts';
 
 t.setTimeout(300_000);
 // They wait for timers of the supervisor nearly all of the time.

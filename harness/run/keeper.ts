@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
+import { startTime } from '../../src/system/running-service.ts';
 
 /** How a process of the service ended, as the keeper saw it. */
 export interface Exit {
@@ -110,13 +111,3 @@ const pause = (): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, POLL_MS);
   });
-
-/** When a process was started (proc(5), field 22): tells it from a later one of the same number. Null: there is none, or it has ended. */
-export function startTime(pid: number): number | null {
-  try {
-    const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(')').at(-1)?.trim().split(' ') ?? [];
-    return fields[0] === 'Z' ? null : Number(fields[19]);
-  } catch {
-    return null;
-  }
-}

@@ -8,6 +8,7 @@ import { formatConfigError } from '../../src/config/parse.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
+import { findService } from '../../src/system/running-service.ts';
 import { Keeper } from './keeper.ts';
 import { EXIT, Refusal } from './refusal.ts';
 
@@ -37,8 +38,10 @@ export async function subjectOf(options: SubjectOptions): Promise<Subject> {
   const { folder, isCheckout, say, url } = options;
   const config = loaded(configFileOf(options));
   if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), keeper: null };
-  if (options.unit !== null || !isCheckout)
-    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null), keeper: null };
+  if (options.unit !== null || !isCheckout) {
+    const running = (): string | null => findService(configFileOf(options), process.env)?.url ?? null;
+    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null, running), keeper: null };
+  }
   const keeper = new Keeper(folder);
   const file = join(folder, 'service.yaml');
   if (keeper.running !== null) {
@@ -68,11 +71,11 @@ export function loaded(file: string): Config {
   throw new Refusal(EXIT.config, `the configuration has errors:\n${result.errors.map(formatConfigError).join('\n')}`);
 }
 
-function restOf(config: Config, url: string | null): RestClient {
+function restOf(config: Config, url: string | null, running?: () => string | null): RestClient {
   if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new Refusal(EXIT.usage, `--url is "${url}"; allowed: an address such as http://robot-7:5000`);
   try {
-    return serviceOf(config.rest, url);
+    return serviceOf(config.rest, url, running);
   } catch (error) {
     throw new Refusal(EXIT.config, `rest.token_file cannot be read: ${(error as Error).message}`);
   }

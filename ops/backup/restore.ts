@@ -4,6 +4,7 @@ import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { takeLock } from '../../src/store/lock.ts';
 import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/store/tail-folder.ts';
+import { findService } from '../../src/system/running-service.ts';
 import type { OpsContext } from '../program.ts';
 import { FILE_MODE } from '../support/folder.ts';
 import { checkService } from './check-service.ts';
@@ -150,7 +151,7 @@ export async function restore(context: OpsContext, plan: Plan, services: Service
 }
 
 /** The service may have another port or token with the restored configuration. */
-function restNow({ configFile, rest }: OpsContext, isRestored: boolean): OpsContext['rest'] {
+function restNow({ configFile, environment, rest }: OpsContext, isRestored: boolean): OpsContext['rest'] {
   const loaded = isRestored ? loadConfig(configFile) : null;
-  return loaded?.ok ? serviceOf(loaded.config.rest, null) : rest;
+  return loaded?.ok ? serviceOf(loaded.config.rest, null, () => findService(configFile, environment)?.url ?? null) : rest;
 }

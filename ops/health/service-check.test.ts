@@ -113,7 +113,8 @@ t.test('the publish rate', async (t) => {
 });
 
 t.test('configuration, ROS and safe shutdown', async (t) => {
-  const config = (problem: string | null): StatusDocument => status({ config: { file: '/etc/x.yaml', loaded: 'then', problem } });
+  const config = (problem: string | null): StatusDocument =>
+    status({ config: { file: '/etc/x.yaml', loaded: 'then', problem, restart_needed: [] } });
   t.match(judgeConfiguration(config(null)), { status: 'OK' });
   t.match(judgeConfiguration(config('bad key')), {
     status: 'WARNING',

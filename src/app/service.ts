@@ -8,6 +8,7 @@ import { PowerSource } from '../collect/power.ts';
 import { Probe } from '../collect/probe.ts';
 import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
+import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import { type Sample, toHealthStatus } from '../core/health-status.ts';
@@ -262,14 +263,14 @@ export class Service {
     await this.#store.stop();
   }
 
-  /** Applies what may change without a restart. Throws UnusableToken, with nothing changed. */
-  reload(config: Config): void {
+  /** Applies what may change without a restart. `restartNeeded`: what may not. Throws UnusableToken, with nothing changed. */
+  reload({ config, restartNeeded }: Reloaded): void {
     this.#rest.setToken(readToken(config.rest.token_file));
     this.#rules = judgingRules(config, this.#rules.nodeName);
     this.#judge.setRules(this.#rules);
     this.#gathering.setRules(gatheringRules(config));
     void this.#shutdown.configure(this.#shutdownSettings(config));
-    this.#view.setConfigLoaded();
+    this.#view.setConfigLoaded(restartNeeded);
   }
 
   #shutdownSettings(config: Config): ShutdownSettings {

@@ -24,7 +24,7 @@ t.test('a ping is sent because the service got on, and not otherwise', async (t)
     periodSeconds: 1,
     monotonicSeconds: () => now,
     lastSampleSeconds: () => last,
-    summary: () => ({ status, openAlerts, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
+    summary: () => ({ status, openAlerts, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
     log: (_level, message) => logged.push(message),
   });
   supervision.beat();
@@ -65,7 +65,7 @@ t.test('a withheld ping is sent as soon as there is a sample again', async (t) =
     periodSeconds: 1,
     monotonicSeconds: () => 100,
     lastSampleSeconds: () => last,
-    summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
+    summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
     log: () => undefined,
   });
   t.teardown(() => supervision.stop());
@@ -104,7 +104,7 @@ t.test('ready once REST answers, and never after the end', async (t) => {
       periodSeconds: 1,
       monotonicSeconds: () => 1,
       lastSampleSeconds: () => 1,
-      summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', storageError: null, shutdown: null }),
+      summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
       log: () => undefined,
     });
   let asked = 0;

@@ -58,6 +58,7 @@ export class View implements ServiceView {
   #inventory: Inventory | null = null;
   #configLoadedMs: number;
   #configProblem: string | null = null;
+  #restartNeeded: readonly string[] = [];
 
   constructor(options: ViewOptions) {
     this.#options = options;
@@ -95,7 +96,8 @@ export class View implements ServiceView {
     return this.#options.thresholds();
   }
 
-  setConfigLoaded(): void {
+  setConfigLoaded(restartNeeded: readonly string[]): void {
+    this.#restartNeeded = restartNeeded;
     this.#configLoadedMs = this.#options.clocks.wallMilliseconds();
     this.#configProblem = null;
   }
@@ -122,6 +124,7 @@ export class View implements ServiceView {
       openAlerts: live.openAlerts().length,
       otherNodes: this.nodes().length - 1,
       transport: ros().transport,
+      restartNeeded: this.#restartNeeded,
       storageError: storage.state === 'degraded' ? (storage.error ?? 'not writable') : null,
       shutdown,
     };
@@ -193,7 +196,12 @@ export class View implements ServiceView {
       ops: await this.#jobs.read(),
       shutdown: await this.#options.shutdown(),
       control_socket: this.#options.controlSocket(),
-      config: { file: this.#options.configFile, loaded: isoUtc(this.#configLoadedMs), problem: this.#configProblem },
+      config: {
+        file: this.#options.configFile,
+        loaded: isoUtc(this.#configLoadedMs),
+        problem: this.#configProblem,
+        restart_needed: [...this.#restartNeeded],
+      },
     };
   }
 }

@@ -2,8 +2,10 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Service } from '../app/service.ts';
 import { UnusableToken } from '../app/token.ts';
+import { addressOf } from '../client/rest.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
+import { reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
 import { dataPath } from '../installation/data-path.ts';
 import { installation } from '../installation/installation.ts';
@@ -16,6 +18,7 @@ import { systemClocks } from '../system/clocks.ts';
 import { isWorkingDirectoryDeleted, prepareDataFolder, WORKING_DIRECTORY_DELETED } from '../system/data-folder.ts';
 import { createLogger, type Logger } from '../system/log.ts';
 import { serviceManager, watchdogSeconds } from '../system/notify.ts';
+import { announceService, type ReloadOutcome, runningFolder, withdrawService, writeReloadOutcome } from '../system/running-service.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -83,7 +86,15 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       logger.log('error', (error as Error).message);
       return EXIT.config;
     }
-    signals.onReload = () => reload(service, file, logger);
+    const folder = runningFolder(file, process.env);
+    let reloads = 0;
+    let writing = Promise.resolve(); // One file, one writer at a time.
+    signals.onReload = () => {
+      const outcome = { reloads: ++reloads, ...reload(service, config, file, logger) };
+      writing = writing
+        .then(() => writeReloadOutcome(folder, outcome))
+        .catch((error: Error) => logger.log('warning', 'the outcome of the reload cannot be written', { error: error.message }));
+    };
     let hasStarted = false;
     void signals.ended.then((signal) => killUnless(() => hasStarted, signal, logger));
     try {
@@ -95,11 +106,15 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
         config: file,
         data,
       });
+      void announceService(folder, { config: resolve(file), url: addressOf(config.rest, port) }).catch((error: Error) =>
+        logger.log('warning', 'commands of this machine take the port of the file', { error: error.message }),
+      );
     } catch (error) {
       return failed(error as NodeJS.ErrnoException, config, logger);
     }
     const signal = await signals.ended;
     logger.log('notice', `ending on ${signal}`);
+    void withdrawService(folder);
     await service.stop();
     return EXIT.ok;
   },
@@ -143,16 +158,18 @@ function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): 
   return error.name === 'DataFolderInUse' ? EXIT.inUse : EXIT.failure;
 }
 
-/** A file with errors leaves everything as it is, and says why. */
-function reload(service: Service, file: string, logger: Logger): void {
+/** A file with errors leaves everything as it is, and says why. `running`: of the start. */
+function reload(service: Service, running: Config, file: string, logger: Logger): Pick<ReloadOutcome, 'problem' | 'restart_needed'> {
   const loaded = loadConfig(file);
   let lines: string[];
   if (loaded.ok) {
     try {
-      service.reload(loaded.config);
+      const next = reloaded(running, loaded.config);
+      service.reload(next);
       logger.setLevel(loaded.config.log.level);
       logger.log('notice', 'configuration reloaded', { file });
-      return;
+      for (const line of next.restartNeeded) logger.log('warning', line);
+      return { problem: null, restart_needed: next.restartNeeded };
     } catch (error) {
       if (!(error instanceof UnusableToken)) throw error;
       lines = [error.message];
@@ -161,6 +178,7 @@ function reload(service: Service, file: string, logger: Logger): void {
   for (const line of lines) logger.log('error', line);
   logger.log('error', 'not reloaded: the running configuration stays in force', { errors: lines.length });
   service.reloadFailed(lines.join('; '));
+  return { problem: lines.join('\n'), restart_needed: [] };
 }
 
 /** SIGTERM and SIGINT end; the second of them (npm passes on what the terminal sent already) changes nothing. */

@@ -8,14 +8,15 @@ import { METRICS } from '../core/metrics.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import { permissionProblem } from '../system/permission.ts';
+import { findService } from '../system/running-service.ts';
 import type { Command } from './command.ts';
 import { STATUS_EXIT } from './exit-codes.ts';
 
 export const status: Command = {
   summary: 'Show how the running service and this machine are',
   usage: 'status [--url URL] [--config FILE] [--json]',
-  help: `  --url URL       the service's address; otherwise localhost and the port of the configuration
-  --config FILE   configuration to take port and token from
+  help: `  --url URL       the service's address; otherwise where the one that runs with the configuration listens
+  --config FILE   configuration of the service, which has its port and token
   --json          the answers of /status, /health and /alerts as one JSON document
 
 Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
@@ -28,7 +29,9 @@ Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN o
     let service: RestClient | null = null;
     let answers: Answers;
     try {
-      service = serviceOf(loaded.ok ? loaded.config.rest : DEFAULT_CONFIG.rest, url);
+      const config = loaded.ok ? loaded.config : DEFAULT_CONFIG;
+      const running = findService(file, process.env)?.url ?? null;
+      service = serviceOf(config.rest, url, () => running);
       answers = await ask(service);
     } catch (error) {
       const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
@@ -160,6 +163,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   );
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
   lines.push(...shutdownLines(document.shutdown));
+  for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);
   return `${lines.join('\n')}\n`;

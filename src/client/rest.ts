@@ -32,8 +32,8 @@ function problemOf(body: string): { code?: string; detail?: string } | null {
 }
 
 export interface RestOptions {
-  /** Without a slash at its end: `http://127.0.0.1:5000`. */
-  readonly base: string;
+  /** `http://127.0.0.1:5000`. */
+  readonly base: string | (() => string);
   /** Sent as bearer token; null: none. */
   readonly token: string | null | (() => string | null);
 }
@@ -49,12 +49,17 @@ const TIMEOUT_SECONDS = 5;
 
 /** The service's REST API as its users see it. node:http rather than fetch, which takes 14 MB. */
 export class RestClient {
-  readonly base: string;
+  readonly #base: () => string;
   readonly #token: () => string | null;
 
   constructor({ base, token }: RestOptions) {
-    this.base = base.replace(/\/$/, '');
+    this.#base = typeof base === 'function' ? base : () => base;
     this.#token = typeof token === 'function' ? token : () => token;
+  }
+
+  /** Without a slash at its end. */
+  get base(): string {
+    return this.#base().replace(/\/$/, '');
   }
 
   /** The parsed body of a 2xx answer. Throws ServiceUnreachable or ServiceRefused. */
@@ -122,8 +127,16 @@ function hostOf(host: string | null): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** How the service of a configuration is reached from this machine. `url` wins; null: as configured. Throws when the token cannot be read. */
-export function serviceOf(rest: Config['rest'], url: string | null): RestClient {
+/** How the service of a configuration listens, for a program of this machine; `port` is that in use. */
+export function addressOf({ host }: Config['rest'], port: number): string {
+  return `http://${hostOf(host)}:${port}`;
+}
+
+/**
+ * How the service of a configuration is reached from this machine: at `url`, else where the one that runs listens (`running`), else as
+ * configured. Throws when the token cannot be read.
+ */
+export function serviceOf(rest: Config['rest'], url: string | null, running: () => string | null = () => null): RestClient {
   const { token_file } = rest;
   const read = (): string | null => (token_file === null ? null : readFileSync(token_file, 'utf8').trim());
   let token = read();
@@ -136,5 +149,5 @@ export function serviceOf(rest: Config['rest'], url: string | null): RestClient 
     }
     return token;
   };
-  return new RestClient({ base: url ?? `http://${hostOf(rest.host)}:${rest.port}`, token: current });
+  return new RestClient({ base: () => url ?? running() ?? addressOf(rest, rest.port), token: current });
 }

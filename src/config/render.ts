@@ -73,7 +73,7 @@ Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 
 The file is the first of: \`--config FILE\`, the environment variable \`EDGE_HEALTH_CONFIG\`, that variable in \`/etc/default/edge-health\`, \`/etc/edge-health/edge_health_config.yaml\`, \`config/edge_health_config.yaml\` of the checkout. Every key is optional. An unknown key, a wrong type, a value out of range or a warning threshold that is not below its critical one is an error: the service does not start and prints every error with its line. \`edge-health check-config FILE\` does the same without starting.
 
-SIGHUP (\`systemctl reload\`) reads the file again and applies the keys marked *reload*; a file with errors changes nothing.
+SIGHUP (\`systemctl reload\`) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Of the others, those that changed are named in the log, in \`/status\` (\`config.restart_needed\`) and by \`edge-health reload\`, with the value that is still in force.
 
 | key | default | allowed | meaning | takes effect |
 |---|---|---|---|---|

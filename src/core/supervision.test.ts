@@ -12,7 +12,7 @@ const status: HealthStatus = {
   node_name: 'health_monitor',
   timestamp: '2026-01-01T00:00:00.000Z',
 };
-const quiet = { status, openAlerts: 0, otherNodes: 0, transport: 'embedded', storageError: null, shutdown: null };
+const quiet = { status, openAlerts: 0, otherNodes: 0, transport: 'embedded', restartNeeded: [], storageError: null, shutdown: null };
 const shutdown: ShutdownProgress = {
   request_id: '01',
   state: 'in_progress',
@@ -38,6 +38,10 @@ t.test('progress is a sample that went its whole way in time', async (t) => {
 });
 
 t.test('the line of systemctl status', async (t) => {
+  t.match(
+    summaryLine({ ...quiet, restartNeeded: ['rest.host: a needs a restart; still b', 'rest.port: 1 needs a restart; still 2'] }),
+    /; restart needed for rest\.host, rest\.port$/,
+  );
   t.equal(summaryLine(quiet), 'OK: CPU 3 %, memory 42 %, disk 61 %, 48.5 °C; no open alerts; ROS 2: embedded');
   t.equal(
     summaryLine({ ...quiet, status: { ...status, status: 'CRITICAL', temperature: null }, openAlerts: 1, otherNodes: 1, transport: 'off' }),

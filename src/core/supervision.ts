@@ -34,6 +34,8 @@ export interface Summary {
   readonly transport: string;
   /** Of the storage, where it is degraded. */
   readonly storageError: string | null;
+  /** Changed keys of the configuration that take a restart, a sentence each that begins with the key. */
+  readonly restartNeeded: readonly string[];
   /** Of a shutdown that is under way. */
   readonly shutdown: ShutdownProgress | null;
 }
@@ -53,7 +55,7 @@ function reading(metric: Metric, value: Reading): string {
 const counted = (count: number, one: string, many: string): string => `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
 
 /** One line that a person wants to read: status, the four values, open alerts, ROS 2 transport. */
-export function summaryLine({ openAlerts, otherNodes, shutdown, status, storageError, transport }: Summary): string {
+export function summaryLine({ openAlerts, otherNodes, restartNeeded, shutdown, status, storageError, transport }: Summary): string {
   if (shutdown?.state === 'in_progress') {
     const { message, reason, requested_by, seconds_left } = shutdown;
     return `SHUTTING DOWN for ${reason}, asked for by ${requested_by}, ${Math.ceil(seconds_left)} s left: ${message}`;
@@ -65,5 +67,6 @@ export function summaryLine({ openAlerts, otherNodes, shutdown, status, storageE
     `ROS 2: ${transport}${otherNodes > 0 ? `, ${counted(otherNodes, 'other node', 'other nodes')}` : ''}`,
   ];
   if (storageError !== null) parts.push(`storage degraded: ${storageError}`);
+  if (restartNeeded.length > 0) parts.push(`restart needed for ${restartNeeded.map((text) => text.split(':')[0]).join(', ')}`);
   return parts.join('; ');
 }

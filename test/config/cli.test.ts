@@ -1,12 +1,12 @@
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
-import { ROOT } from '../../testkit/service/service.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const PROGRAM = join(ROOT, 'bin/edge-health');
@@ -281,6 +281,56 @@ t.test('a second service on the same port, or the same data folder, exits with 7
   t.equal(await first.end(), 0, 'the first was not disturbed');
   const third = await startIn(t, home);
   t.equal((await third.get('/status')).status, 200, 'and what it leaves can be taken');
+});
+
+t.test('reload prints what came of it; commands request the port in use', async (t) => {
+  const home = join(folder, 'reloading');
+  mkdirSync(home);
+  // As a person starts it: without the folder of a service manager.
+  const service = await RunningService.start(home, { environment: { RUNTIME_DIRECTORY: '' } });
+  t.teardown(() => service.end());
+  const { port } = new URL(service.url);
+  const { file } = (await service.json<StatusDocument>('/status')).config;
+  const text = readFileSync(file, 'utf8');
+  const command = (...argv: string[]): SpawnSyncReturns<string> =>
+    spawnSync(PROGRAM, [...argv, '--config', file], {
+      encoding: 'utf8',
+      timeout: LIMIT_MS,
+      env: { ...env, RUNTIME_DIRECTORY: undefined, STATE_DIRECTORY: undefined },
+    });
+  const restartNeeded = async (): Promise<readonly string[]> => (await service.json<StatusDocument>('/status')).config.restart_needed;
+  t.same(await restartNeeded(), []);
+  await until('the service is announced', () => command('reload').status === 0);
+
+  t.match(command('reload'), { status: 0, stdout: `${file}: reloaded\n`, stderr: '' });
+  // The service of the test has port 0: any that is free.
+  writeFileSync(file, text.replace('port: 0', 'port: 5055').replace('raise_after_seconds: 3600', 'raise_after_seconds: 3599'));
+  const sentence = 'rest.port: 5055 needs a restart; still 0';
+  t.match(command('reload'), { status: 1, stdout: '', stderr: `edge-health: ${sentence}\n` });
+  t.same(await restartNeeded(), [sentence]);
+  await service.logged(new RegExp(sentence));
+  const status = command('status');
+  t.match(status.stdout, `http://127.0.0.1:${port}`, 'the port in use, not that of the file');
+  t.match(status.stdout, sentence);
+  const { checks } = JSON.parse(command('ops', 'health_check', '--json').stdout) as { checks: { name: string; status: string }[] };
+  t.match(
+    checks.find(({ name }) => name === 'service'),
+    { status: 'OK' },
+  );
+
+  writeFileSync(file, `${text}nonsense: 1\n`);
+  const refused = command('reload');
+  t.equal(refused.status, 78);
+  t.match(refused.stderr, /not reloaded: the running configuration stays in force\n.*nonsense/);
+  t.same(await restartNeeded(), [sentence], 'as of the last file that was taken');
+
+  writeFileSync(file, text);
+  t.match(command('reload'), { status: 0 });
+  t.same(await restartNeeded(), []);
+  await service.end();
+  const gone = command('reload');
+  t.equal(gone.status, 69);
+  t.match(gone.stderr, `no service of this machine runs with ${file}`);
 });
 
 t.test('SIGHUP with a bad file changes nothing and logs why; with a good one thresholds change', async (t) => {

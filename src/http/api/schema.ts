@@ -290,6 +290,10 @@ export const statusDocumentSchema = v.strictObject({
     file: v.string(),
     loaded: instant,
     problem: v.pipe(v.nullable(v.string()), about('Why the last reload changed nothing.')),
+    restart_needed: v.pipe(
+      v.array(v.string()),
+      about('Changed keys that take a restart, as of the last reload: `rest.port: 5055 needs a restart; still 5000`.'),
+    ),
   }),
 });
 

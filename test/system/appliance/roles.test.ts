@@ -50,7 +50,7 @@ for (const suite of SUITES) {
     await t.test('each has its folders, and its name in the journal', async (t) => {
       for (const role of ROLES) {
         const unit = `edge-health@${role}`;
-        t.match(await machine.sh(`stat -c '%U %a' /run/edge-health-${role}`), 'edge-health 750');
+        t.match(await machine.sh(`stat -c '%U %a' /run/edge-health-${role}`), 'edge-health 755');
         t.match(await machine.sh(`ls /var/lib/edge-health/data/${role} /run/edge-health-${role}/tail`), /\.ndjson[\s\S]*\.db/);
         t.match(await machine.journal(unit, '--output=short'), new RegExp(`edge-health@${role}\\[\\d+\\]: edge-health .* is running`));
         t.match(await machine.systemctl('status', unit), /Status: ".*CPU \d/);
@@ -96,7 +96,16 @@ for (const suite of SUITES) {
       await machine.systemctl('reload', 'edge-health');
       await machine.sh(`sed -i 's/warning: 80.0/warning: 99.0/' /etc/edge-health/edge_brain_config.yaml`);
       t.not((await machine.run(['systemctl', 'reload', 'edge-health'])).code, 0, 'it is this file that is checked');
-      await machine.sh(`sed -i 's/warning: 99.0/warning: 80.0/' /etc/edge-health/edge_brain_config.yaml`);
+      await machine.sh(`sed -i 's/warning: 99.0/warning: 80.0/; s/port: 5000/port: 5055/' /etc/edge-health/edge_brain_config.yaml`);
+      t.not((await machine.run(['systemctl', 'reload', 'edge-health'])).code, 0, 'a changed key takes a restart');
+      t.equal(await machine.show('edge-health', 'ActiveState'), 'active');
+      const sentence = 'rest.port: 5055 needs a restart; still 5000';
+      t.match(await machine.journal('edge-health'), sentence);
+      t.match(await machine.systemctl('status', 'edge-health'), /Status: ".*restart needed for rest\.port/);
+      const asUser = await machine.run(['setpriv', '--reuid=65534', '--clear-groups', 'edge-health', 'status', '--json']);
+      t.match(JSON.parse(asUser.stdout), { url: 'http://127.0.0.1:5000', status: { config: { restart_needed: [sentence] } } });
+      await machine.sh(`sed -i 's/port: 5055/port: 5000/' /etc/edge-health/edge_brain_config.yaml`);
+      await machine.systemctl('reload', 'edge-health');
       await machine.sh(`sed -i '/^EDGE_HEALTH_CONFIG/d' /etc/default/edge-health; systemctl restart edge-health`);
     });
 

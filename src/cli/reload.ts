@@ -1,0 +1,56 @@
+import { fileURLToPath } from 'node:url';
+import { configPath } from '../config/load.ts';
+import { PROGRAMS } from '../installation/programs.ts';
+import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../system/running-service.ts';
+import type { Command } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+
+const TIMEOUT_SECONDS = 30;
+const POLL_MS = 20;
+
+export const reload: Command = {
+  summary: 'Have the running service read its configuration again, and show what came of it',
+  usage: 'reload [--config FILE]',
+  help: `  --config FILE   configuration that the service was started with; otherwise as "run" finds it
+
+Keys that docs/configuration.md marks with "reload" are applied. Every changed key that takes a restart is printed with the value
+that is still in force. A file with errors changes nothing. \`systemctl reload edge-health\` runs this command.
+Exit codes: 0 all is in force, 1 keys need a restart, 64 wrong usage, 69 no service runs or it does not answer, 78 file refused.`,
+  options: { config: { type: 'string' } },
+  positionals: 0,
+  run: async ({ options }) => {
+    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const service = findService(file, process.env);
+    const fail = (code: number, ...lines: readonly string[]): number => {
+      process.stderr.write(lines.map((line) => `edge-health: ${line}\n`).join(''));
+      return code;
+    };
+    if (service === null)
+      return fail(EXIT.unavailable, `no service of this machine runs with ${file}; start it: systemctl start edge-health`);
+    const { folder, pid } = service;
+    const before = readReloadOutcome(folder, pid)?.reloads ?? 0;
+    try {
+      process.kill(pid, 'SIGHUP');
+    } catch (error) {
+      return fail(EXIT.unavailable, `process ${pid} cannot be signalled: ${(error as NodeJS.ErrnoException).code}; run it with sudo`);
+    }
+    let outcome: ReloadOutcome | null = null;
+    for (const end = performance.now() + TIMEOUT_SECONDS * 1000; ; ) {
+      const last = readReloadOutcome(folder, pid);
+      if (last !== null && last.reloads > before) outcome = last;
+      if (outcome !== null || performance.now() > end || !isRunning(service)) break;
+      await new Promise((resolve) => {
+        setTimeout(resolve, POLL_MS);
+      });
+    }
+    if (outcome === null) {
+      const what = isRunning(service) ? `gave no outcome within ${TIMEOUT_SECONDS} s` : 'ended meanwhile';
+      return fail(EXIT.unavailable, `process ${pid} ${what}; see its log: journalctl -u edge-health`);
+    }
+    const { problem, restart_needed } = outcome;
+    if (problem !== null) return fail(EXIT.config, 'not reloaded: the running configuration stays in force', ...problem.split('\n'));
+    if (restart_needed.length > 0) return fail(EXIT.failure, ...restart_needed);
+    process.stdout.write(`${file}: reloaded\n`);
+    return EXIT.ok;
+  },
+};

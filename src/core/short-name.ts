@@ -1,0 +1,6 @@
+/** A short name for a path: FNV-1a over 64 bits. (OpenSSL's hashes take 3 MB of memory when first used.) */
+export function shortName(path: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of Buffer.from(path)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash.toString(16).padStart(16, '0');
+}
