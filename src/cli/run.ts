@@ -88,11 +88,11 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     }
     const folder = runningFolder(file, process.env);
     let reloads = 0;
-    let writing = Promise.resolve(); // One file, one writer at a time.
+    let writing = Promise.resolve(); // One file, one writer at a time, and only the last outcome counts.
     signals.onReload = () => {
       const outcome = { reloads: ++reloads, ...reload(service, config, file, logger) };
       writing = writing
-        .then(() => writeReloadOutcome(folder, outcome))
+        .then(() => (outcome.reloads === reloads ? writeReloadOutcome(folder, outcome) : undefined))
         .catch((error: Error) => logger.log('warning', 'the outcome of the reload cannot be written', { error: error.message }));
     };
     let hasStarted = false;
