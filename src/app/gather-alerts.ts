@@ -1,4 +1,4 @@
-import { type Alert, nodeOfAlertId } from '../core/alert.ts';
+import { type Alert, isAbout, nodeOfAlertId } from '../core/alert.ts';
 import { METRICS } from '../core/metrics.ts';
 import { isPlausible } from '../core/node-watch.ts';
 import { type LineLimit, TokenBucket } from '../core/node-watch-limit.ts';
@@ -98,7 +98,7 @@ export class GatheredAlerts {
 
   /** A node has one episode of a metric and kind at a time: where another one begins, the end of the one before was missed. */
   #othersLike(alert: Alert): Alert[] {
-    if (!(METRICS as readonly string[]).includes(alert.metric)) return [];
+    if (!METRICS.some((metric) => isAbout(alert, metric))) return [];
     const node = nodeOfAlertId(alert.alert_id);
     return [...this.#open.values()].filter(
       (other) =>

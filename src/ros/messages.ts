@@ -52,7 +52,7 @@ export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
 /** An alert off the network, into the product's own terms; never throws. Value and threshold must be finite. */
 export function alertFrom(message: unknown): Checked<Alert> {
   return checked(message, (field) => {
-    const metric = matching('metric', field('metric'), METRIC, 'a name of 1 to 64 letters, digits, _ . / or -');
+    const metric = metricName('metric', field('metric'));
     return {
       alert_id: alertId('alert_id', field('alert_id'), metric),
       severity: oneOf<Severity>('severity', field('severity'), SEVERITIES),
@@ -69,6 +69,7 @@ const MAX_NODE_NAME = 256;
 const MAX_ALERT_ID = 512;
 /** Of percent, degrees and seconds (31 years of them); beyond it the bytes were something else. */
 const MAX_QUANTITY = 1e9;
+const MAX_DISK_METRIC = 256;
 const METRIC = /^[A-Za-z0-9_./-]{1,64}$/;
 /** Letters, marks, digits, punctuation, symbols and the plain space: nothing that breaks a line or a terminal. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
@@ -127,6 +128,11 @@ function matching(name: string, value: unknown, pattern: RegExp, allowed: string
 function printable(name: string, value: unknown, max: number): string {
   const fits = typeof value === 'string' && value.length <= max && PRINTABLE.test(value) && value.trim() !== '';
   return fits ? value : refuse(name, value, `1 to ${max} printable characters, not all of them spaces`);
+}
+
+function metricName(name: string, value: unknown): string {
+  if (typeof value === 'string' && value.startsWith('disk:/')) return printable(name, value, MAX_DISK_METRIC);
+  return matching(name, value, METRIC, 'a name of 1 to 64 letters, digits, _ . / or -, or disk: and a path');
 }
 
 /** `<node_name>/<metric>/<unique id>` with the alert's own metric; the node's name may hold slashes. */
