@@ -113,6 +113,13 @@ t.test('where two subscriptions bring each message, it counts once', async (t) =
   t.same([statuses.length, alerts.length], [2, 1]);
 });
 
+t.test('what came before there was a second subscription counts as well', async (t) => {
+  const { arrivals, statuses } = setUp();
+  arrivals.onHealth(serializedStatus(STATUS), '/health_status', false);
+  arrivals.onHealth(serializedStatus(STATUS), '/health_status', true);
+  t.equal(statuses.length, 1);
+});
+
 t.test('what is remembered is bounded', async (t) => {
   const { arrivals, statuses } = setUp();
   const at = (i: number): HealthStatus => ({ ...STATUS, cpu_percent: i });

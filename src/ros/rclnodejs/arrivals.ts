@@ -54,20 +54,26 @@ export class Arrivals {
     this.#sent.add(alertKey(alert));
   }
 
-  /** `twice`: two subscriptions listen to this topic, and may bring the same message each. */
+  /** `twice`: more than one subscription listens to this topic or did, and each may bring the same message. */
   onHealth(serialized: Buffer, topic: string, twice: boolean): void {
     const status = this.#read(HEALTH_STATUS, serialized, topic, healthStatusFrom);
     if (status === null) return;
     if (status.node_name === this.#options.localNode) {
       if (!this.#sent.has(healthKey(status))) this.#onConflict(topic);
-    } else if (!twice || this.#taken.add(JSON.stringify(status))) this.#options.listener.onHealthStatus(status, topic);
+    } else if (this.#isNews(status, twice)) this.#options.listener.onHealthStatus(status, topic);
   }
 
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
     if (alert === null || this.#sent.has(alertKey(alert))) return;
     if (alert.alert_id.startsWith(`${this.#options.localNode}/`)) this.#onConflict(topic);
-    else if (!twice || this.#taken.add(JSON.stringify(alert))) this.#options.listener.onAlert(alert, topic);
+    else if (this.#isNews(alert, twice)) this.#options.listener.onAlert(alert, topic);
+  }
+
+  /** Remembered in any case: a subscription that is added brings the last ones of before once more. */
+  #isNews(message: HealthStatus | Alert, twice: boolean): boolean {
+    const isFirst = this.#taken.add(JSON.stringify(message));
+    return isFirst || !twice;
   }
 
   #read<T>(type: MessageType, serialized: Buffer, topic: string, check: (message: unknown) => Checked<T>): T | null {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { graphNames } from '../names.ts';
-import { MAX_FOLLOWED_TOPICS, offersLess, subscribedTopics, topicsToFollow } from './followed-topics.ts';
+import { askingFor, MAX_FOLLOWED_TOPICS, subscribedTopics, topicsToFollow } from './followed-topics.ts';
 
 const HEALTH = 'edge_health_interfaces/msg/HealthStatus';
 const ALERT = 'edge_health_interfaces/msg/Alert';
@@ -48,10 +48,10 @@ t.test('bounded, and the same ones each time', async (t) => {
   t.same(followed.slice(0, 2), own);
 });
 
-t.test('publishers that offer less', async (t) => {
-  t.equal(offersLess({ reliability: 1, durability: 1 }), false);
-  t.equal(offersLess({ reliability: 2, durability: 1 }), true, 'best effort');
-  t.equal(offersLess({ reliability: 1, durability: 2 }), true, 'volatile');
+t.test('what may be asked of a publisher', async (t) => {
+  t.equal(askingFor({ reliability: 1, durability: 1 }), 'transient local');
+  t.equal(askingFor({ reliability: 2, durability: 1 }), 'best effort');
+  t.equal(askingFor({ reliability: 1, durability: 2 }), 'volatile');
 });
 
 t.test('a subscription: what is named, and where nothing is named all of that type', async (t) => {

@@ -20,6 +20,9 @@ export interface Offer {
 /** Topics of other namespaces that are taken in. */
 export const MAX_FOLLOWED_TOPICS = 64;
 
+/** What a subscription asks for: as much as the publishers that it is for offer. */
+export type Asking = 'transient local' | 'volatile' | 'best effort';
+
 const RELIABLE = 1;
 const TRANSIENT_LOCAL = 1;
 
@@ -54,7 +57,8 @@ export function subscribedTopics(graph: GraphTopics, { alerts, healthStatus }: S
   return topics.slice(0, MAX_FOLLOWED_TOPICS);
 }
 
-/** Whether a publisher offers less than the contract asks for, so that a subscription which asks for all of it hears nothing. */
-export function offersLess({ reliability, durability }: Offer): boolean {
-  return reliability !== RELIABLE || durability !== TRANSIENT_LOCAL;
+/** The most that a subscription may ask of a publisher: of one that asks for more it gets nothing, and the publisher logs a warning. */
+export function askingFor({ reliability, durability }: Offer): Asking {
+  if (reliability !== RELIABLE) return 'best effort';
+  return durability === TRANSIENT_LOCAL ? 'transient local' : 'volatile';
 }

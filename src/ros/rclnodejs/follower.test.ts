@@ -8,8 +8,15 @@ import { FakeLibrary, FakeNode } from './testing/fake-library.ts';
 
 const HEALTH = 'edge_health_interfaces/msg/HealthStatus';
 const ALERT = 'edge_health_interfaces/msg/Alert';
-const FULL = { qos_profile: { reliability: 1, durability: 1 } };
-const VOLATILE = { qos_profile: { reliability: 1, durability: 2 } };
+const offering = (reliability: number, durability: number, node_name = 'robot') => ({
+  node_name,
+  node_namespace: '/',
+  qos_profile: { reliability, durability },
+});
+const FULL = offering(1, 1);
+const VOLATILE = offering(1, 2);
+const BEST_EFFORT = offering(2, 2);
+const OWN = offering(1, 1, 'health_monitor');
 /** As many looks as it takes to give a silent topic up. */
 const SILENCE = 12;
 
@@ -31,6 +38,7 @@ function setUp() {
     library: library.asRclnodejs(),
     node,
     topics: (graph) => topicsToFollow(graph, names),
+    isOwn: ({ node_name }) => node_name === 'health_monitor',
     arrivals,
     log: (_level, message) => lines.push(message),
   });
@@ -38,9 +46,12 @@ function setUp() {
   return { follower, node, graph: library.graph, arrived, lines, topics };
 }
 
-t.test('the own topics from the start, reliable and transient local', async (t) => {
-  const { node, topics, follower } = setUp();
-  t.same(topics(), ['/health_status 11', '/alerts 11']);
+t.test('the own topics from the start, with what a publisher offers by default', async (t) => {
+  const { node, topics, follower, graph } = setUp();
+  t.same(topics(), ['/health_status 12', '/alerts 12']);
+  graph.publishers['/health_status'] = [OWN];
+  follower.look();
+  t.equal(node.runTriggered(), 0, 'what this process publishes changes nothing');
   t.same(
     node.subscriptions.map(({ type }) => type),
     [HEALTH, ALERT],
@@ -58,20 +69,27 @@ t.test('topics of other namespaces are taken in when they are seen, while the ex
   follower.look();
   t.equal(topics().length, 2, 'nothing is changed from outside');
   t.equal(node.runTriggered(), 1);
-  t.same(topics(), ['/health_status 11', '/alerts 11', '/robot1/alerts 11', '/robot1/health_status 11']);
+  t.same(topics(), ['/health_status 12', '/alerts 12', '/robot1/alerts 12', '/robot1/health_status 12']);
   follower.look();
   t.equal(node.runTriggered(), 0);
 });
 
-t.test('publishers that offer less get a subscription that asks for nothing', async (t) => {
+t.test('each publisher is asked for what it offers, by one subscription where all offer the same', async (t) => {
   const { node, graph, follower, topics } = setUp();
-  graph.publishers['/health_status'] = [FULL, VOLATILE];
-  graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] });
-  graph.publishers['/robot1/health_status'] = [VOLATILE];
-  follower.look();
-  node.runTriggered();
-  t.same(topics().sort(), ['/alerts 11', '/health_status 11', '/health_status 22', '/robot1/health_status 11', '/robot1/health_status 22']);
-  t.equal(follower.subscriptionCount('/health_status'), 2);
+  const after = (...publishers: (typeof FULL)[]): string[] => {
+    graph.publishers['/health_status'] = [OWN, ...publishers];
+    follower.look();
+    node.runTriggered();
+    t.equal(follower.subscriptionCount('/health_status'), topics().length - 1);
+    return topics()
+      .filter((topic) => topic !== '/alerts 12')
+      .sort();
+  };
+  t.same(after(VOLATILE), ['/health_status 12'], 'no incompatible QoS for a publisher as most are');
+  t.same(after(FULL), ['/health_status 11'], 'with the last ten');
+  t.same(after(FULL, FULL, VOLATILE), ['/health_status 11', '/health_status 12']);
+  t.same(after(BEST_EFFORT), ['/health_status 22']);
+  t.same(after(), ['/health_status 22'], 'nobody publishes: it may come back');
   follower.look();
   t.equal(node.runTriggered(), 0, 'once is enough');
 });
@@ -81,7 +99,7 @@ t.test('messages arrive outside of the callback of native code, with what is to 
   node.subscriptions[0]?.deliver(Buffer.from('one'));
   t.same(arrived, []);
   await setImmediate();
-  graph.publishers['/alerts'] = [VOLATILE];
+  graph.publishers['/alerts'] = [FULL, VOLATILE];
   follower.look();
   node.runTriggered();
   node.subscriptions[1]?.deliver(Buffer.from('two'));
@@ -106,7 +124,7 @@ t.test('a topic that nobody publishes on any more is left, the own ones never', 
     follower.look();
     node.runTriggered();
   }
-  t.same(topics(), ['/health_status 11', '/alerts 11']);
+  t.same(topics(), ['/health_status 12', '/alerts 12']);
 });
 
 t.test('a subscription that is not allowed costs that topic alone', async (t) => {
@@ -119,6 +137,6 @@ t.test('a subscription that is not allowed costs that topic alone', async (t) =>
   graph.topics.push({ name: '/a/health_status', types: [HEALTH] }, { name: '/b/health_status', types: [HEALTH] });
   follower.look();
   node.runTriggered();
-  t.ok(topics().includes('/b/health_status 11'));
+  t.ok(topics().includes('/b/health_status 12'));
   t.match(lines, [/cannot listen to a topic/]);
 });

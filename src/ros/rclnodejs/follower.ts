@@ -1,8 +1,17 @@
 import type { Log } from '../../core/ports.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type FollowedTopic, type GraphTopics, offersLess } from './followed-topics.ts';
-import { anyQos, type GuardCondition, type RclNode, type Rclnodejs, type RclSubscription, rawType, reliableQos } from './library.ts';
+import { type Asking, askingFor, type FollowedTopic, type GraphTopics } from './followed-topics.ts';
+import {
+  anyQos,
+  type GuardCondition,
+  type RclNode,
+  type Rclnodejs,
+  type RclPublisherInfo,
+  type RclSubscription,
+  rawType,
+  reliableQos,
+} from './library.ts';
 
 export interface FollowerOptions {
   readonly library: Rclnodejs;
@@ -10,14 +19,17 @@ export interface FollowerOptions {
   readonly node: RclNode;
   /** What to listen to, as the graph is now; of an empty graph: what is listened to from the start, and always. */
   readonly topics: (graph: GraphTopics) => readonly FollowedTopic[];
+  /** Publishers of this process, which are not listened to; by default none is. */
+  readonly isOwn?: (publisher: RclPublisherInfo) => boolean;
   readonly arrivals: Arrivals;
   readonly log: Log;
 }
 
 interface Following {
-  readonly full: RclSubscription;
-  /** For publishers that offer less; null: there are none. */
-  any: RclSubscription | null;
+  /** One for each thing that its publishers offer. */
+  readonly subscriptions: Map<Asking, RclSubscription>;
+  /** It was subscribed to in more than one way, now or before: the same message may have come before. */
+  isTwice: boolean;
   /** Looks in a row that saw no publisher. */
   silentLooks: number;
 }
@@ -38,26 +50,30 @@ export class Follower {
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#guard = options.node.createGuardCondition(() => this.#change());
-    for (const wanted of options.topics([])) this.#follow(wanted, false);
+    // What a publisher offers by default: one that came before the next look would report incompatible QoS if more were asked for.
+    for (const wanted of options.topics([])) this.#follow(wanted, ['volatile']);
   }
 
   /** How many subscriptions of this process there are to a topic. */
   subscriptionCount(topic: string): number {
-    const following = this.#following.get(topic);
-    return following ? 1 + (following.any === null ? 0 : 1) : 0;
+    return this.#following.get(topic)?.subscriptions.size ?? 0;
   }
 
-  /** Looks at the graph for topics that came or went, or whose publishers offer less than the contract asks for. */
+  /** Looks at the graph for topics that came or went, or whose publishers offer something else than is asked for. */
   look(): void {
-    const { node, topics } = this.#options;
+    const { isOwn, node, topics } = this.#options;
     const wanted = topics(node.getTopicNamesAndTypes());
     const changes: (() => void)[] = [];
     for (const one of wanted) {
       const publishers = node.getPublishersInfoByTopic(one.topic);
       const following = this.#following.get(one.topic);
       if (following) following.silentLooks = publishers.length === 0 ? following.silentLooks + 1 : 0;
-      const less = publishers.some(({ qos_profile }) => offersLess(qos_profile));
-      if (!following || (less && following.any === null)) changes.push(() => this.#follow(one, less));
+      const others = publishers.filter((publisher) => !isOwn?.(publisher));
+      const asking = [...new Set(others.map(({ qos_profile }) => askingFor(qos_profile)))];
+      const { subscriptions } = following ?? {};
+      // Where nobody publishes, what there is stays.
+      if (asking.length === 0 ? !following : asking.length !== subscriptions?.size || !asking.every((one) => subscriptions.has(one)))
+        changes.push(() => this.#follow(one, asking));
     }
     const kept = new Set(topics([]).map(({ topic }) => topic));
     for (const [topic, { silentLooks }] of this.#following) {
@@ -81,26 +97,33 @@ export class Follower {
     }
   }
 
-  /** `less`: also to publishers that offer less. */
-  #follow(wanted: FollowedTopic, less: boolean): void {
-    const following = this.#following.get(wanted.topic) ?? { full: this.#subscribe(wanted, true), any: null, silentLooks: 0 };
+  /** Subscribes in these ways and no other; without any, as publishers offer by default. */
+  #follow(wanted: FollowedTopic, asking: readonly Asking[]): void {
+    const following = this.#following.get(wanted.topic) ?? { subscriptions: new Map(), isTwice: false, silentLooks: 0 };
+    const { subscriptions } = following;
+    const ways: readonly Asking[] = asking.length === 0 ? ['volatile'] : asking;
+    for (const way of ways) if (!subscriptions.has(way)) subscriptions.set(way, this.#subscribe(wanted, way));
+    if (subscriptions.size > 1) following.isTwice = true;
     this.#following.set(wanted.topic, following);
-    if (less) following.any ??= this.#subscribe(wanted, false);
+    for (const [way, subscription] of subscriptions) {
+      if (ways.includes(way)) continue;
+      subscriptions.delete(way);
+      this.#options.node.destroySubscription(subscription);
+    }
   }
 
   #leave(topic: string): void {
     const following = this.#following.get(topic);
     if (!following) return;
     this.#following.delete(topic);
-    this.#options.node.destroySubscription(following.full);
-    if (following.any) this.#options.node.destroySubscription(following.any);
+    for (const subscription of following.subscriptions.values()) this.#options.node.destroySubscription(subscription);
   }
 
-  #subscribe({ topic, kind }: FollowedTopic, full: boolean): RclSubscription {
+  #subscribe({ topic, kind }: FollowedTopic, asking: Asking): RclSubscription {
     const { library, node, arrivals } = this.#options;
-    const qos = full ? reliableQos(library, 'transient local', DEPTH) : anyQos(library, DEPTH);
+    const qos = asking === 'best effort' ? anyQos(library, DEPTH) : reliableQos(library, asking, DEPTH);
     const type = rawType((kind === 'health' ? HEALTH_STATUS : ALERT).rosName);
-    const twice = (): boolean => (this.#following.get(topic)?.any ?? null) !== null;
+    const twice = (): boolean => this.#following.get(topic)?.isTwice ?? false;
     // Out of native code's callback, as `later` says.
     return node.createSubscription(type, topic, { qos, isRaw: true }, (serialized) => {
       setImmediate(() => {

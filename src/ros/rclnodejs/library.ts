@@ -66,6 +66,12 @@ export interface GuardCondition {
   trigger(): void;
 }
 
+export interface RclPublisherInfo {
+  readonly node_name: string;
+  readonly node_namespace: string;
+  readonly qos_profile: { readonly reliability: number; readonly durability: number };
+}
+
 export interface RclNode {
   /** Called by native code with what is ready. */
   execute(handles: unknown): void;
@@ -86,9 +92,7 @@ export interface RclNode {
     onRequest: (request: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>,
   ): object;
   createGuardCondition(onTrigger: () => void): GuardCondition;
-  getPublishersInfoByTopic(
-    topic: string,
-  ): readonly { readonly qos_profile: { readonly reliability: number; readonly durability: number } }[];
+  getPublishersInfoByTopic(topic: string): readonly RclPublisherInfo[];
   getTopicNamesAndTypes(): readonly { readonly name: string; readonly types: readonly string[] }[];
   /** Of this process, too. Not in Humble. */
   countServices(name: string): number;

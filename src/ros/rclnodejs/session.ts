@@ -51,8 +51,16 @@ export class Session {
       }),
     };
     const { arrivals, gather, log } = options;
+    const own = new Set(Object.values(names.nodes).map((name) => qualified(names.namespace, name)));
     this.#follower = gather
-      ? new Follower({ library, node: thresholdMonitor, topics: (graph) => topicsToFollow(graph, names), arrivals, log })
+      ? new Follower({
+          library,
+          node: thresholdMonitor,
+          topics: (graph) => topicsToFollow(graph, names),
+          isOwn: ({ node_name, node_namespace }) => own.has(qualified(node_namespace, node_name)),
+          arrivals,
+          log,
+        })
       : null;
     this.#hasService = safeShutdown !== null;
     for (const [name, isShared] of [

@@ -54,8 +54,8 @@ t.test('one node that only subscribes', async (t) => {
   t.same(
     node.subscriptions.map(({ topic, qos }) => [topic, qos.reliability, qos.durability]),
     [
-      ['/health_status', 1, 1],
-      ['/alerts', 1, 1],
+      ['/health_status', 1, 2],
+      ['/alerts', 1, 2],
     ],
   );
   t.equal(node.publishers.size + node.services.size, 0);

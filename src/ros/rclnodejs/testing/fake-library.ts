@@ -1,10 +1,10 @@
-import type { NodeOptions, RclContext, RclNode, Rclnodejs, RclPublisher, RclQos, RclSubscription } from '../library.ts';
+import type { NodeOptions, RclContext, RclNode, Rclnodejs, RclPublisher, RclPublisherInfo, RclQos, RclSubscription } from '../library.ts';
 
 /** The graph that fake nodes look at. */
 export interface FakeGraph {
   topics: { name: string; types: string[] }[];
   /** By topic. */
-  publishers: Record<string, { qos_profile: { reliability: number; durability: number } }[]>;
+  publishers: Record<string, RclPublisherInfo[]>;
   nodes: { name: string; namespace: string }[];
   /** Of other processes, by service. */
   servers?: Record<string, number>;
