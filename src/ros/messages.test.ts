@@ -161,7 +161,8 @@ t.test('status, names and ids outside of what is allowed are refused, each with 
     t.match(reasonOf(alertFrom, ALARM, { alert_id: bad }), /^alert_id is .*; allowed: /, String(bad).slice(0, 20));
   }
   t.match(reasonOf(alertFrom, ALARM, { severity: 'FATAL' }), 'severity is "FATAL"; allowed: one of WARNING, ERROR, CRITICAL');
-  for (const bad of ['', 'a b', 'm'.repeat(65), 'é', 3, 'disk:media', 'disk:/a\nb', `disk:/${'m'.repeat(251)}`]) t.match(reasonOf(alertFrom, ALARM, { metric: bad }), /^metric is /);
+  for (const bad of ['', 'a b', 'm'.repeat(65), 'é', 3, 'disk:media', 'disk:/a\nb', `disk:/${'m'.repeat(251)}`])
+    t.match(reasonOf(alertFrom, ALARM, { metric: bad }), /^metric is /);
   for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e10, '1', null]) {
     t.match(reasonOf(alertFrom, ALARM, { value: bad }), /^value is /);
     t.match(reasonOf(alertFrom, ALARM, { threshold: bad }), /^threshold is /);
