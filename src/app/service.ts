@@ -271,6 +271,7 @@ export class Service {
     this.#gathering.setRules(gatheringRules(config));
     void this.#shutdown.configure(this.#shutdownSettings(config));
     this.#view.setConfigLoaded(restartNeeded);
+    this.#supervision.beat();
   }
 
   #shutdownSettings(config: Config): ShutdownSettings {
