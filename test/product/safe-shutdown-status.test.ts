@@ -137,6 +137,7 @@ const DOCUMENT = {
   power: { undervoltage: null },
   storage: { state: 'ok', error: null, size_bytes: 1, max_bytes: 2, set_aside: [] },
   ros: { transport: 'off', reason: 'switched off' },
+  config: { restart_needed: [] },
 };
 
 /** What `edge-health status` prints of a service that answers so. */
