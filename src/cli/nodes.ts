@@ -6,6 +6,7 @@ import { configPath, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { findService } from '../system/running-service.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
@@ -18,8 +19,8 @@ export const nodes: Command = {
   help: `  forget NAME     the service resolves the open alerts of a remote node and lists it no more; a node that
                   publishes again is listed again. Allowed to root and to members of the group edge-health,
                   in a checkout to the user who runs the service; on the service's own machine only
-  --url URL       the service's address; otherwise localhost and the port of the configuration
-  --config FILE   configuration to take port and token from
+  --url URL       the service's address; otherwise where the one that runs with the configuration listens
+  --config FILE   configuration of the service, which has its port and token
   --json          the nodes as in /status, or the answer to forget, as JSON
 
 Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable, 77 not allowed.`,
@@ -36,7 +37,8 @@ Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable,
     let service: RestClient | null = null;
     let document: StatusDocument;
     try {
-      service = serviceOf(loaded.ok ? loaded.config.rest : DEFAULT_CONFIG.rest, url);
+      const running = (): string | null => findService(file, process.env)?.url ?? null;
+      service = serviceOf(loaded.ok ? loaded.config.rest : DEFAULT_CONFIG.rest, url, running);
       document = await service.json<StatusDocument>('/status');
     } catch (error) {
       const { cause, message } = error as Error & { cause?: { code?: string } };
