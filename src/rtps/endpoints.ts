@@ -32,7 +32,7 @@ export interface TopicReaderOptions {
   readonly isDiscreet?: boolean;
   /** Which offers of writers it takes, where other readers of the topic take the others; by default all that satisfy it. */
   readonly isFor?: (offered: Qos) => boolean;
-  /** A reader of the same topic that these participants are told is gone, since this one takes its place for them. */
+  /** A reader of the same topic that is announced as disposed to participants with a writer for this one, which takes its place there. */
   readonly insteadOf?: LocalReader | null;
   /** May throw: the sample is counted as refused. */
   readonly onSample: (received: Received) => void;
@@ -87,7 +87,7 @@ export class Endpoints {
   readonly busyReaders = new Set<StatefulReader>();
   /** The readers here of each remote writer. */
   readonly #readersOf = new Map<Guid, StatefulReader[]>();
-  /** The readers that each participant was told are gone, although they are not. */
+  /** The readers that were announced as disposed to each participant alone. */
   readonly #retracted = new Map<GuidPrefix, Set<Guid>>();
   #nextKey = 1;
 
@@ -254,13 +254,13 @@ export class Endpoints {
     this.#noteMatch(endpoint, peer);
     const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
     this.#join(state, writer, this.#options.now().seconds);
-    this.#tellWriter(reader, peer);
+    this.#announceToWriter(reader, peer);
     this.#options.onWork();
     return null;
   }
 
-  /** Tells the participant of a writer which reader takes its samples, where not everybody is told the same. */
-  #tellWriter(reader: LocalReader, { data: { prefix } }: Peer): void {
+  /** Announces to the participant of a writer which reader takes its samples, where that differs from what all others get. */
+  #announceToWriter(reader: LocalReader, { data: { prefix } }: Peer): void {
     const { isDiscreet, insteadOf } = reader.options;
     if (isDiscreet || this.#retracted.get(prefix)?.delete(reader.guid)) this.#announce(this.#subscriptions, reader, prefix);
     if (!insteadOf || insteadOf.state.writers.some(({ guid }) => prefixOf(guid) === prefix)) return;

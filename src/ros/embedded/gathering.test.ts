@@ -48,7 +48,7 @@ t.test('the self-test of another machine is not taken for a robot', async (t) =>
   t.same([statuses, alerts], [[STATUS], []]);
 });
 
-t.test('a publisher is told of one subscription, which asks for as much as it offers', async (t) => {
+t.test('one subscription is announced to a publisher, and it requests the QoS that the publisher offers', async (t) => {
   for (const { late, transientLocal } of [
     { late: false, transientLocal: true },
     { late: false, transientLocal: false },
@@ -56,7 +56,7 @@ t.test('a publisher is told of one subscription, which asks for as much as it of
   ]) {
     const { time, transport, other, writes, statuses } = transportRig(t);
     const start = () => Promise.all([transport.start(), other.start()]).then(() => time.pass(3));
-    // By then everybody was told of the subscription.
+    // By then the subscription is announced.
     if (late) await start();
     const writer = writes('rt/health_status', HEALTH_STATUS, { transientLocal });
     other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'before' }) }));
@@ -77,7 +77,7 @@ t.test('a publisher is told of one subscription, which asks for as much as it of
   }
 });
 
-t.test('one participant with publishers of both kinds is told of a subscription for each', async (t) => {
+t.test('a participant with volatile and transient local publishers gets a subscription for each', async (t) => {
   const { time, transport, other, writes, statuses } = transportRig(t);
   const writers = [false, true].map((transientLocal) => writes('rt/health_status', HEALTH_STATUS, { transientLocal }));
   await transport.start();
@@ -118,7 +118,7 @@ t.test('many robots, in a namespace each: all are read, and each subscription is
   await time.pass(1);
   t.equal(new Set(statuses.map(({ node_name }) => node_name)).size, ROBOTS);
   t.equal(statuses.length, ROBOTS);
-  // Everybody hears of 32 subscriptions, and of that which is made for it in the place of one of them.
+  // Each robot gets the 32 that are announced to all, and the one that replaces one of them.
   t.ok(announced >= ROBOTS && announced <= ROBOTS * 36, `${announced} announcements of subscriptions`);
   t.ok(sent < ROBOTS * 60, `${sent} datagrams`);
   t.same(lines, []);

@@ -53,7 +53,7 @@ const CALLS = [
   ['set_parameters_atomically', SET_PARAMETERS_ATOMICALLY, { parameters: PARAMETERS }, { result: REFUSED }],
 ] as const;
 
-t.test('every node answers for its parameters: there are none, and none can be set', async (t) => {
+t.test('every node answers that it has no parameters, and refuses to set one', async (t) => {
   const onSafeShutdown = async () => ({ success: true, message: '' });
   const all = transportRig(t, { listener: { onHealthStatus: () => {}, onAlert: () => {}, onSafeShutdown } });
   const { transport, other, time } = all;
@@ -68,7 +68,7 @@ t.test('every node answers for its parameters: there are none, and none can be s
   t.same(other.lines, []);
 });
 
-t.test('they cost nothing where nobody asks', async (t) => {
+t.test('they are not announced before a client is discovered', async (t) => {
   const all = transportRig(t);
   const { transport, other, time, wire } = all;
   let announced = 0;

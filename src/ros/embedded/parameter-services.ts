@@ -37,8 +37,8 @@ export interface ParameterServicesOptions {
 }
 
 /**
- * The parameter services of the nodes, without which `ros2 param list` waits five seconds for each of them. Each is made when a client for
- * it is seen: announced from the start they would be 48 endpoints that every other participant has to be told of.
+ * The parameter services of the nodes, without which `ros2 param list` waits five seconds for each node. Each is created when a client for
+ * it is discovered: from the start they would be 48 more endpoints to announce to every other participant.
  */
 export class ParameterServices {
   readonly #options: ParameterServicesOptions;

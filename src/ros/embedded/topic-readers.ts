@@ -18,17 +18,17 @@ import { nameOf, typeHashData } from './names.ts';
 /** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
 const MAX_GATHERING = 1088;
 /**
- * Of so many topics everybody is told that they are read, as of any subscription; of further ones only whoever publishes there. Each would be
- * announced to every participant, and several of each robot make that a square of their number.
+ * The readers of so many topics are announced to every participant, as any subscription is; further ones only to publishers of their topic.
+ * Several topics of each robot would make the number of announcements a square of the number of robots.
  */
-const MAX_KNOWN_TO_ALL = 32;
+const MAX_ANNOUNCED_TO_ALL = 32;
 
 /** What a writer offers and a reader asks for. */
 type Offer = 'whole' | 'volatile' | 'best effort';
 
 /**
- * What the reader that everybody is told of asks for: as much as a publisher offers by default, which would log incompatible QoS for one
- * that asks for more. Whoever offers more, or less, is told of a reader that asks for as much, in its place.
+ * The QoS of the reader that is announced to every participant: what a publisher offers by default, which would log incompatible QoS for
+ * a more demanding reader. A publisher that offers something else gets the announcement of a matching reader in its place.
  */
 const SHOWN: Offer = 'volatile';
 
@@ -70,7 +70,7 @@ export class TopicReaders {
     this.#options = options;
   }
 
-  /** Those that count as a node's, for `ros2 node info`: of each topic one that everybody is told of, and those in its place. */
+  /** Those that count as a node's, for `ros2 node info`: of each topic the one that is announced to all, and those in its place. */
   guids(kind: Kind): Guid[] {
     return [...this.#readers.values()].filter((entry) => entry.kind === kind && entry.isShown).map(({ reader }) => reader.guid);
   }
@@ -94,7 +94,7 @@ export class TopicReaders {
 
   /** Reads a topic, whether somebody publishes there already or not. */
   read(topic: string, kind: Kind): void {
-    if (this.#shownCount < MAX_KNOWN_TO_ALL) this.#read(topic, kind, SHOWN);
+    if (this.#shownCount < MAX_ANNOUNCED_TO_ALL) this.#read(topic, kind, SHOWN);
   }
 
   #read(topic: string, kind: Kind, offer: Offer): void {
@@ -113,7 +113,7 @@ export class TopicReaders {
             onHealthStatus(status, received, topic);
           })
         : this.#taking(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
-    const isForAll = offer === SHOWN && this.#shownCount < MAX_KNOWN_TO_ALL;
+    const isForAll = offer === SHOWN && this.#shownCount < MAX_ANNOUNCED_TO_ALL;
     const insteadOf = this.#shown(topic);
     const reader = this.#participant.createReader({
       topic,
@@ -133,7 +133,7 @@ export class TopicReaders {
     if (isShown) onChange();
   }
 
-  /** The reader of a topic that everybody is told of; null: there is none. */
+  /** The reader of a topic that is announced to all; null: there is none. */
   #shown(topic: string): LocalReader | null {
     const entry = this.#readers.get(`${topic} ${SHOWN}`);
     return entry?.isShown ? entry.reader : null;

@@ -71,7 +71,7 @@ export class Follower {
       const others = publishers.filter((publisher) => !isOwn?.(publisher));
       const asking = [...new Set(others.map(({ qos_profile }) => askingFor(qos_profile)))];
       const { subscriptions } = following ?? {};
-      // Where nobody publishes, what there is stays.
+      // Without publishers the subscriptions stay as they are.
       if (asking.length === 0 ? !following : asking.length !== subscriptions?.size || !asking.every((one) => subscriptions.has(one)))
         changes.push(() => this.#follow(one, asking));
     }

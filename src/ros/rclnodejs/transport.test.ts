@@ -172,7 +172,10 @@ t.test('without safe shutdown and without gathering nothing spins', async (t) =>
     ['health_monitor', 'threshold_monitor', 'alert_publisher'],
     'no node of a service that is not offered',
   );
-  t.ok(publisher('health_monitor', '/brain/shutdown_status'), 'what is said of a shutdown asked for another way goes out all the same');
+  t.ok(
+    publisher('health_monitor', '/brain/shutdown_status'),
+    'the steps of a shutdown that was requested another way are published all the same',
+  );
   t.ok(
     library.nodes.every(({ services, subscriptions, spunWith }) => services.size === 0 && subscriptions.length === 0 && spunWith === null),
   );

@@ -34,7 +34,7 @@ const WRITERS = [
 ] as const;
 const READERS = [
   ['rq/safe_shutdownRequest', `${PACKAGE}::srv::dds_::SafeShutdown_Request_`, FLEETING, hashOf(`${PACKAGE}/srv/SafeShutdown_Request`)],
-  // A publisher that offers more is told of a reader that asks for as much.
+  // A transient local publisher gets the announcement of a transient local reader instead.
   ['rt/alerts', `${PACKAGE}::msg::dds_::Alert_`, FLEETING, hashOf(`${PACKAGE}/msg/Alert`)],
   ['rt/health_status', `${PACKAGE}::msg::dds_::HealthStatus_`, FLEETING, hashOf(`${PACKAGE}/msg/HealthStatus`)],
 ] as const;
@@ -136,7 +136,7 @@ for (const vendor of VENDORS) {
         const tellsAll = (event: PeerEvent<'entities'>): boolean => event.nodes.some(({ readers }) => readers.includes(gidOf(added.guid)));
         const { gid, nodes } = await reader.waitFor('entities', tellsAll, PATIENCE_SECONDS);
         t.equal(gid, gidOf(participant));
-        // Those that only a publisher is told of, in the place of another, are no endpoints to the watcher.
+        // Readers that are announced to a publisher only are no endpoints to the watcher.
         const known = new Set(watcher.all('endpoint').map(({ guid }) => gidOf(guid)));
         t.strictSame(
           nodes.map((entry) => ({
