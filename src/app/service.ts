@@ -11,7 +11,7 @@ import { TemperatureSource } from '../collect/temperature.ts';
 import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
-import { type Sample, toHealthStatus } from '../core/health-status.ts';
+import { type DiskReading, type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownProgress } from '../core/shutdown.ts';
@@ -74,7 +74,6 @@ const FIRST_SAMPLE_SECONDS = 0.25;
  */
 export class Service {
   readonly #options: ServiceOptions;
-  readonly #disk: DiskSource;
   readonly #temperature: TemperatureSource;
   readonly #sampler: Sampler;
   readonly #store: Store;
@@ -94,6 +93,7 @@ export class Service {
   readonly #firstSample: Promise<void>;
   #onFirstSample: () => void = () => undefined;
   #rules: JudgingRules;
+  #disks: readonly DiskReading[] = [];
   /** When the last sample had gone its whole way. */
   #lastSampleSeconds: number | null = null;
   #shutdownProgress: ShutdownProgress | null = null;
@@ -108,14 +108,14 @@ export class Service {
     this.#rules = judgingRules(config, localNode);
     this.#judge = new Judge(this.#rules);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
-    this.#disk = new DiskSource(config.disk.paths, now);
-    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), this.#disk, this.#temperature];
+    const disk = new DiskSource(config.disk.paths, now);
+    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), disk, this.#temperature];
     this.#sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
       clocks,
       1 / config.publish_frequency,
       (sample) => this.#onSample(sample),
-      () => this.#disk.readings(),
+      () => disk.readings(),
     );
     this.#store = new Store({
       dataPath: options.dataPath,
@@ -136,7 +136,7 @@ export class Service {
       rate: this.#rate,
       sampler: this.#sampler,
       temperature: this.#temperature,
-      disk: this.#disk,
+      disks: () => this.#disks,
       power: new PowerSource(sysRoot, now),
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,
@@ -293,6 +293,7 @@ export class Service {
 
   #onSample(sample: Sample): void {
     this.#clockCheck.check();
+    this.#disks = sample.disks;
     const changes = this.#judge.judge(sample);
     const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds, this.#judge.openAlerts());
     const line = JSON.stringify(status);

@@ -1,10 +1,9 @@
-import type { DiskSource } from '../collect/disk.ts';
 import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
 import type { Alert } from '../core/alert.ts';
-import { type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
+import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { Summary } from '../core/supervision.ts';
@@ -25,7 +24,8 @@ export interface ViewOptions {
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
-  readonly disk: DiskSource;
+  /** As last sampled. */
+  readonly disks: () => readonly DiskReading[];
   readonly power: PowerSource;
   readonly live: Live;
   readonly rate: RateMeter;
@@ -181,7 +181,7 @@ export class View implements ServiceView {
         age_seconds: state.age_seconds === null ? null : round(state.age_seconds),
         duration_seconds: Math.round(state.duration_seconds * 1e6) / 1e6,
       })),
-      disks: this.#options.disk.readings(),
+      disks: [...this.#options.disks()],
       temperature_sensor: choice && {
         sensor: choice.chosen?.id ?? null,
         path: choice.chosen?.path ?? null,

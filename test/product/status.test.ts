@@ -57,7 +57,6 @@ t.test('a disk path that is missing is an ERROR of its own, and hides no other',
   const machine = new MachineTree(t, 'pi5');
   const service = await startIn(t, folder, {
     config: {
-      publish_frequency: 20,
       alerts: { ...timing, clear_after_seconds: 0 },
       thresholds: { disk: { warning: 99.8, critical: 99.9 } },
       disk: { paths: ['/', missing] },

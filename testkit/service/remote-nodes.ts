@@ -9,7 +9,6 @@ import { RateMeter } from '../../src/app/rate-meter.ts';
 import { judgingRules } from '../../src/app/rules.ts';
 import { shutdownStatus } from '../../src/app/safe-shutdown-status.ts';
 import { View } from '../../src/app/view.ts';
-import { DiskSource } from '../../src/collect/disk.ts';
 import { PowerSource } from '../../src/collect/power.ts';
 import { Sampler } from '../../src/collect/sampler.ts';
 import { TemperatureSource } from '../../src/collect/temperature.ts';
@@ -177,7 +176,7 @@ export class GatheringService {
       rate: new RateMeter(),
       sampler: new Sampler([], clocks, 1, () => undefined),
       temperature: new TemperatureSource(folder, null, now, log),
-      disk: new DiskSource([], now),
+      disks: () => [],
       power: new PowerSource(folder, now),
       store: this.store,
       inventoryProgram: new URL('file:///none'),
