@@ -94,7 +94,13 @@ export class ThresholdMonitor {
 
   /** The last change of every open episode. */
   openAlerts(): Alert[] {
-    return [...Object.values(this.#episodes), ...this.#readable.values()].flatMap(({ alert }) => alert ?? []);
+    const open: Alert[] = [];
+    for (const metric of METRICS) {
+      const { alert } = this.#episodes[metric];
+      if (alert) open.push(alert);
+    }
+    for (const { alert } of this.#readable.values()) if (alert) open.push(alert);
+    return open;
   }
 
   /** Changes that this sample causes, in the order to publish them. */

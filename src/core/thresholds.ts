@@ -31,7 +31,9 @@ export function worstStatus(statuses: Iterable<Status>): Status {
  * alerts. UNKNOWN where nothing could be measured.
  */
 export function healthStatusOf(values: Iterable<Status>, openAlerts: Iterable<{ readonly severity: Severity }>): Status {
-  const measured = [...values].filter((status) => status !== 'UNKNOWN');
-  if (measured.length === 0) return 'UNKNOWN';
-  return worstStatus([...measured, ...Array.from(openAlerts, ({ severity }) => severity)]);
+  let worst = -1;
+  for (const status of values) if (status !== 'UNKNOWN') worst = Math.max(worst, STATUSES.indexOf(status));
+  if (worst < 0) return 'UNKNOWN';
+  for (const { severity } of openAlerts) worst = Math.max(worst, STATUSES.indexOf(severity));
+  return STATUSES[worst] as Status;
 }
