@@ -90,7 +90,7 @@ for (const suite of SUITES) {
 
     const malformed = await call('BOREDOM', '', 'nan');
     t.match(malformed, { success: false, message: /reason: found.*requested_by: found.*timeout: found/ });
-    const foreign = await callSafeShutdown(stranger, VENDOR[suite], 'EMERGENCY', 'stranger', 60);
+    const foreign = await callSafeShutdown(stranger, VENDOR[suite], 'EMERGENCY', 'stranger', 60, '/health_monitor/safe_shutdown');
     t.match(foreign, { success: false, message: /requests from 10\.77\.1\.\d+ are not accepted/ });
     await holdLock(machine);
     const inhibited = await call('MAINTENANCE', 'operator', 60);

@@ -26,6 +26,12 @@ const WRITERS = [
     LASTING,
     hashOf('rmw_dds_common/msg/ParticipantEntitiesInfo'),
   ],
+  [
+    'rr/health_monitor/safe_shutdownReply',
+    `${PACKAGE}::srv::dds_::SafeShutdown_Response_`,
+    FLEETING,
+    hashOf(`${PACKAGE}/srv/SafeShutdown_Response`),
+  ],
   ['rr/safe_shutdownReply', `${PACKAGE}::srv::dds_::SafeShutdown_Response_`, FLEETING, hashOf(`${PACKAGE}/srv/SafeShutdown_Response`)],
   ['rt/alerts', `${PACKAGE}::msg::dds_::Alert_`, LASTING, hashOf(`${PACKAGE}/msg/Alert`)],
   ['rt/diagnostics', 'diagnostic_msgs::msg::dds_::DiagnosticArray_', FLEETING, hashOf('diagnostic_msgs/msg/DiagnosticArray')],
@@ -33,6 +39,12 @@ const WRITERS = [
   ['rt/shutdown_status', `${PACKAGE}::msg::dds_::ShutdownStatus_`, LASTING, hashOf(`${PACKAGE}/msg/ShutdownStatus`)],
 ] as const;
 const READERS = [
+  [
+    'rq/health_monitor/safe_shutdownRequest',
+    `${PACKAGE}::srv::dds_::SafeShutdown_Request_`,
+    FLEETING,
+    hashOf(`${PACKAGE}/srv/SafeShutdown_Request`),
+  ],
   ['rq/safe_shutdownRequest', `${PACKAGE}::srv::dds_::SafeShutdown_Request_`, FLEETING, hashOf(`${PACKAGE}/srv/SafeShutdown_Request`)],
   // A transient local publisher gets the announcement of a transient local reader instead.
   ['rt/alerts', `${PACKAGE}::msg::dds_::Alert_`, FLEETING, hashOf(`${PACKAGE}/msg/Alert`)],
@@ -127,8 +139,13 @@ for (const vendor of VENDORS) {
         { name: 'alert_publisher', writers: gids('writer', 'rt/robot7/alerts'), readers: gids('reader', 'rt/robot7/alerts') },
         {
           name: 'safe_shutdown',
-          writers: gids('writer', 'rr/robot7/safe_shutdownReply', 'rt/robot7/shutdown_status'),
-          readers: gids('reader', 'rq/robot7/safe_shutdownRequest'),
+          writers: gids(
+            'writer',
+            'rr/robot7/health_monitor/safe_shutdownReply',
+            'rr/robot7/safe_shutdownReply',
+            'rt/robot7/shutdown_status',
+          ),
+          readers: gids('reader', 'rq/robot7/health_monitor/safe_shutdownRequest', 'rq/robot7/safe_shutdownRequest'),
         },
       ].map((entry) => ({ namespace: '/robot7', ...entry }));
       const late = await Peer.start(host, vendor, 'graph', ['--ros', ros]);

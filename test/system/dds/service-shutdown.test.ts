@@ -91,17 +91,23 @@ for (const vendor of VENDORS) {
     hook.finish();
     const config = { safe_shutdown: { allow_from: [address], action: 'dry-run', hooks_path: hook.folder } };
     const service = await HostService.start(here, temporaryFolder(t), { config });
-    const call = async (host: typeof here) => {
-      const peer = await Peer.start(host, vendor, 'call', [
+    const caller = (host: typeof here, service: string, replySeconds = '120'): Promise<Peer> =>
+      Peer.start(host, vendor, 'call', [
         ...asked('USER_REQUEST', 'me', '120'),
+        '--service',
+        service,
         '--match-seconds',
         '120',
         '--reply-seconds',
-        '120',
+        replySeconds,
       ]);
-      return (await peer.waitFor('reply', () => true)).data;
-    };
-    const refused = await call(stranger);
+    const call = async (host: typeof here, service = '/safe_shutdown') =>
+      (await (await caller(host, service)).waitFor('reply', () => true)).data;
+    const unanswered = await caller(stranger, '/safe_shutdown', '3');
+    await unanswered.waitFor('timeout', () => true);
+    t.same(unanswered.all('reply'), [], 'on the shared name only the machine that is meant answers');
+    t.match(await service.get<StatusDocument>('/status'), { shutdown: { refused: 1, requests: [{ address: '10.77.1.3' }] } });
+    const refused = await call(stranger, '/health_monitor/safe_shutdown');
     t.equal(refused.success, false);
     t.match(refused.message, /requests from 10\.77\.1\.3 are not accepted.*allow_from/);
     const accepted = await call(friend);

@@ -24,7 +24,7 @@ count = 0
 def heard(status):
     global count
     count += 1
-    assert status.status in ('OK', 'WARNING', 'CRITICAL', 'UNKNOWN'), status
+    assert status.status in ('OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'), status
     assert status.timestamp.endswith('Z') and 0 <= status.memory_percent <= 100
     print(status.node_name, flush=True)
 node.create_subscription(HealthStatus, '/health_status', heard, QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL))

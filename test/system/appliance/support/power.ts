@@ -14,9 +14,12 @@ export async function callSafeShutdown(
   reason: string,
   requestedBy: string,
   timeoutSeconds: number | string,
+  service = '/safe_shutdown',
 ): Promise<Reply> {
   const fields = { reason, requested_by: requestedBy, timeout: timeoutSeconds };
-  const options = Object.entries(fields).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+  const options = Object.entries(fields)
+    .flatMap(([name, value]) => ['--set', `${name}=${value}`])
+    .concat('--service', service);
   const peer = await Peer.start(host, vendor, 'call', options);
   const { data, round_trip_ms: roundTripMs } = await peer.waitFor('reply', () => true, 120);
   return { ...data, roundTripMs };
