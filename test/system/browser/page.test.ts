@@ -74,6 +74,33 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   t.same([...new Set(requests.map((url) => new URL(url).host))], [new URL(service.url).host], 'it asks nobody but the service');
 });
 
+t.test('ERROR has a look of its own, and the sentence names the disk path that cannot be measured', { skip }, async (t) => {
+  const config = {
+    thresholds: { disk: { warning: 99.8, critical: 99.9 } },
+    alerts: { sensor_timeout_seconds: 1 },
+    disk: { paths: ['/', '/media/usb'] },
+  };
+  const service = await RunningService.start(temporaryFolder(t), { config, ...RECORDED });
+  t.teardown(() => service.end());
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/`);
+  const hero = page.locator('.hero.error');
+  await hero.filter({ hasText: 'ERROR' }).filter({ hasText: 'Disk /media/usb cannot be measured.' }).waitFor();
+  const colours = await page.evaluate(() =>
+    ['ok', 'warning', 'error', 'critical', 'unknown', 'none'].map((name) => {
+      const example = document.createElement('div');
+      example.className = `hero ${name}`;
+      document.body.append(example);
+      const { backgroundColor, backgroundImage } = getComputedStyle(example);
+      example.remove();
+      return `${backgroundColor} ${backgroundImage}`;
+    }),
+  );
+  t.equal(new Set(colours).size, colours.length, 'each status has a background of its own');
+  t.same(errors, []);
+});
+
 t.test('a safe shutdown is told of', { skip }, async (t) => {
   const { errors, page } = await shown(t);
   await page.getByText('Live', { exact: true }).waitFor();
