@@ -150,7 +150,7 @@ t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
       if (!(error instanceof Damaged)) t.fail(`byte ${place}: ${(error as Error).stack}`);
     }
   }
-  t.ok(refused >= places.length - 4, `${refused} of ${places.length} refused`);
+  t.ok(refused >= places.length * 0.9, `${refused} of ${places.length} refused`);
 });
 
 t.test('cut off, or continued, it is refused', async (t) => {

@@ -40,7 +40,7 @@ const transport = new EmbeddedTransport({
     onHealthStatus: (status) => tell('health', { status }),
     onAlert: (alert) => tell('alert', { alert }),
     onSafeShutdown: async (call, caller) => {
-      tell('call', { call, caller });
+      tell('call', { call, caller: { address: caller.address, local: caller.local } });
       if (options.holdsAnswers) await new Promise<void>((answer) => heldAnswers.push(answer));
       if (options.answerAfterMs) await new Promise((later) => setTimeout(later, options.answerAfterMs));
       // The answer says whom it is for, so that one that went astray can be told.
@@ -48,7 +48,7 @@ const transport = new EmbeddedTransport({
     },
   },
   localNode: options.localNode ?? 'health_monitor',
-  gather: options.gather ?? true,
+  observe: (options.gather ?? true) ? 'always' : 'never',
   ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
   diagnostics: () => CONTEXT,
   log: (level, message, fields = {}) => tell('log', { level, message, fields }),

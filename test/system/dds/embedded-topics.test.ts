@@ -85,7 +85,7 @@ for (const vendor of VENDORS) {
     const publish = async (reliability: string, durability: string): Promise<void> => {
       const name = `${reliability}/${durability}/${'√🤖日'.repeat(40)}`;
       // Longer than a message may be: it goes in fragments. (Fast DDS would also receive no more than that at a time.)
-      const alertId = `${reliability}/${durability}/${'日'.repeat(470)}/disk/01J`;
+      const alertId = `${reliability}/${durability}/${'日'.repeat(460)}/${alert.metric}/01J`;
       const qos = ['--reliability', reliability, '--durability', durability, '--max-message-bytes', '1472'];
       const options = [...qos, '--hz', '20', '--await-readers', '1'];
       const statusOptions = [...options, ...settings({ ...status, node_name: name }), '--sequence', 'cpu_percent'];

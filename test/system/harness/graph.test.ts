@@ -109,8 +109,8 @@ t.test('it is a node with two subscriptions, and nothing else', { skip }, async 
   const its = await finder.waitForCount('endpoint', 3, (endpoint) => endpoint.participant === participant, TIMEOUT_SECONDS);
   const endpoints = its.map(({ kind, topic, reliability, durability }) => [kind, topic, reliability, durability]);
   t.strictSame(endpoints.sort(), [
-    ['reader', 'rt/alerts', 'reliable', 'transient-local'],
-    ['reader', 'rt/health_status', 'reliable', 'transient-local'],
+    ['reader', 'rt/alerts', 'reliable', 'volatile'],
+    ['reader', 'rt/health_status', 'reliable', 'volatile'],
     ['writer', 'ros_discovery_info', 'reliable', 'transient-local'],
   ]);
   await watch.stop();
@@ -216,7 +216,7 @@ t.test('addresses that change, and a domain of its own', { skip }, async (t) => 
   node.stream({ hz: 5, count: 0 });
   await watch.waitForCount('status', 10, () => true, TIMEOUT_SECONDS);
   own.setAddress('10.77.1.99');
-  await watch.waitFor('note', ({ text }) => /joined the ROS 2 graph anew/.test(text), TIMEOUT_SECONDS);
+  await watch.waitFor('note', ({ text }) => /joined the ROS 2 graph again/.test(text), TIMEOUT_SECONDS);
   const count = watch.all('status').length;
   await watch.waitForCount('status', count + 20, () => true, TIMEOUT_SECONDS);
   t.same(stranger.all('status'), []);
