@@ -46,7 +46,7 @@ const GRAPH: GraphOptions = {
     onSafeShutdown: async () => ({ success: false, message: 'this is a benchmark' }),
   },
   localNode: 'health_monitor',
-  gather: true,
+  observe: 'always',
   diagnostics: () => {
     throw new Error('nobody subscribes to /diagnostics here');
   },

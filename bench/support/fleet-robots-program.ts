@@ -61,7 +61,7 @@ class Robot {
         onSafeShutdown: async () => ({ success: false, message: 'a simulated robot has no power to switch off' }),
       },
       localNode: this.name,
-      gather: options.gather,
+      observe: options.gather ? 'always' : 'never',
       diagnostics: () => ({ hostname: space, thresholds: THRESHOLDS, openAlerts: [] }),
       log: () => {},
       monotonicSeconds: () => performance.now() / 1000,

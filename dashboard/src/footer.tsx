@@ -14,6 +14,7 @@ export function Footer({ status, laterSeconds }: { status: StatusDocument | null
     ['Storage', `${storage.state}, ${bytes(storage.size_bytes)} of ${bytes(storage.max_bytes)}`],
     ['Temperature sensor', sensor?.sensor ?? 'none', sensor?.reason ?? ''],
     ['ROS 2', ros.problem === null ? ros.transport : `${ros.transport}, problem`, ros.problem ?? ros.reason],
+    ...(ros.observing || !ros.observers?.length ? [] : [['Other nodes', `shown by ${ros.observers.join(', ')}`] as const]),
   ];
   return (
     <footer class="foot">

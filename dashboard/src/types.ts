@@ -67,6 +67,9 @@ export interface StatusDocument {
     /** Why this transport, or why none. */
     readonly reason: string;
     readonly problem: string | null;
+    /** Whether other nodes are received, and who does; null: not known. */
+    readonly observing: boolean;
+    readonly observers: readonly string[] | null;
   };
   readonly ops: OpsState;
   readonly shutdown: ShutdownState;

@@ -66,6 +66,24 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     this.#plan();
   }
 
+  /**
+   * Other nodes are received from now on, or no longer: then what is known of them would only grow old. The appliances are expected from
+   * the start, among them the observer that vanished.
+   */
+  setObserving(isObserving: boolean, appliances: readonly string[]): void {
+    const { clocks, live, localNode } = this.#options;
+    if (!isObserving) {
+      for (const name of [...this.#nodes.keys()]) void this.forget(name, 'another appliance observes it');
+      return;
+    }
+    const now = clocks.monotonicSeconds();
+    for (const name of appliances) {
+      if (name === localNode || this.#nodes.has(name)) continue;
+      if (this.#watch(name, [], now + DISCOVERY_SECONDS, now)) live.expect(name, now);
+    }
+    this.#plan();
+  }
+
   /** Applies what a reload may change. */
   setRules(rules: GatheringRules): void {
     this.#rules = rules;

@@ -68,7 +68,7 @@ function graphOptions(
     names,
     listener,
     localNode,
-    gather: config.ros.gather,
+    observe: config.ros.observe,
     diagnostics: () => ({ hostname: host, thresholds: thresholds(), openAlerts: openAlerts() }),
     log,
     monotonicSeconds: () => clocks.monotonicSeconds(),

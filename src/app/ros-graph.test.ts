@@ -26,6 +26,8 @@ function setUp(choice: Partial<TransportChoice>) {
   const transport: RosTransport = {
     start: async () => undefined,
     stop: async () => void sent.push('stop'),
+    isObserving: true,
+    observers: () => null,
     details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null }),
     publishHealth: () => undefined,
     publishAlert: (alert) => void alerts.push(alert),

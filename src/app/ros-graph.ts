@@ -15,6 +15,10 @@ export interface RosState {
   readonly refused: number;
   readonly published: { readonly health_status: number; readonly alerts: number } | null;
   readonly problem: string | null;
+  /** Whether other nodes are received. */
+  readonly observing: boolean;
+  /** Who receives them, the first of which publishes alerts about them; null: not known. */
+  readonly observers: string[] | null;
 }
 
 export interface RosGraphOptions {
@@ -93,8 +97,15 @@ export class RosGraph implements Publisher {
       subscribers: details?.subscribers ?? null,
       refused: details?.refused ?? 0,
       published: this.#transport ? { health_status: this.#healthPublished, alerts: this.#alertsPublished } : null,
+      observing: this.#transport?.isObserving ?? false,
+      observers: this.observers()?.slice() ?? null,
       problem: details?.problem ?? this.#offProblem,
     };
+  }
+
+  /** Empty: not on the graph, or not yet. */
+  observers(): readonly string[] | null {
+    return this.#transport ? this.#transport.observers() : [];
   }
 
   publishHealth(status: HealthStatus, line: string): void {

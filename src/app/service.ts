@@ -97,6 +97,10 @@ export class Service {
   /** When the last sample had gone its whole way. */
   #lastSampleSeconds: number | null = null;
   #shutdownProgress: ShutdownProgress | null = null;
+  /** Open alerts about other nodes that another observer publishes on the graph. */
+  readonly #keptLocal = new Map<string, Alert>();
+  /** Open alerts about other nodes that this one has published there. */
+  readonly #onGraph = new Set<string>();
   /** Changes on their way to the store and the publishers; none overtakes the one before that still waits for the disk. */
   #alerting: Promise<void> = Promise.resolve();
 
@@ -160,7 +164,7 @@ export class Service {
     });
     this.#left = new LeftNodes(join(options.dataPath, 'left_nodes.json'), log);
     this.#gathering = new Gathering({
-      isOn: config.ros.transport !== 'off' && config.ros.gather,
+      isOn: config.ros.transport !== 'off' && config.ros.observe !== 'never',
       localNode,
       rules: gatheringRules(config),
       clocks,
@@ -197,6 +201,7 @@ export class Service {
       listener: {
         onHealthStatus: (status) => this.#gathering.onHealthStatus(status),
         onAlert: (alert) => this.#gathering.onAlert(alert),
+        onObserving: (isObserving, appliances) => this.#gathering.setObserving(isObserving, appliances),
         onNodeLeft: (node) => this.#gathering.onNodeLeft(node),
         onSafeShutdown: config.safe_shutdown.enabled ? this.#shutdown.handler : null,
       },
@@ -282,7 +287,7 @@ export class Service {
   #tellGraph(openAlerts: readonly Alert[]): void {
     for (const alert of openAlerts) {
       const isOurs = nodeOfAlertId(alert.alert_id) === this.#rules.nodeName || alert.metric === SILENCE_METRIC;
-      if (isOurs) this.#ros.publishAlert(alert);
+      if (isOurs) this.#publishOnGraph(alert);
     }
   }
 
@@ -302,6 +307,7 @@ export class Service {
     this.#rate.count(sample.monotonicSeconds);
     for (const publisher of this.#publishers) publisher.publishHealth(status, line);
     if (changes.length > 0) this.#publishAlerts(changes);
+    if (this.#keptLocal.size > 0 && this.#isFirstObserver()) for (const alert of this.#keptLocal.values()) this.#publishOnGraph(alert);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#onFirstSample();
   }
@@ -318,7 +324,30 @@ export class Service {
     const { alert_id, severity, metric, value, threshold } = alert;
     const level = alert.resolved ? 'notice' : severity === 'WARNING' ? 'warning' : 'error';
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, { metric, value, threshold, alert_id });
-    for (const publisher of this.#publishers) publisher.publishAlert(alert);
+    this.#rest.publishAlert(alert);
+    this.#publishOnGraph(alert);
+  }
+
+  /** Of the observers of a node that vanishes one publishes the alert on the graph; if it vanishes too, the next one does. */
+  #publishOnGraph(alert: Alert): void {
+    const { alert_id, resolved } = alert;
+    const isOwn = nodeOfAlertId(alert_id) === this.#rules.nodeName;
+    if (!isOwn && !this.#onGraph.has(alert_id) && !this.#isFirstObserver()) {
+      if (resolved) this.#keptLocal.delete(alert_id);
+      else this.#keptLocal.set(alert_id, alert);
+      return;
+    }
+    this.#keptLocal.delete(alert_id);
+    if (!isOwn && !resolved) this.#onGraph.add(alert_id);
+    if (resolved) this.#onGraph.delete(alert_id);
+    this.#ros.publishAlert(alert);
+  }
+
+  #isFirstObserver(): boolean {
+    const observers = this.#ros.observers();
+    if (observers === null) return true;
+    const now = this.#options.clocks.monotonicSeconds();
+    return observers.find((name) => !this.#live.node(name, now).silent) === this.#rules.nodeName;
   }
 
   #onLateOpen(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {

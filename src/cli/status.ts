@@ -163,6 +163,8 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   );
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
   lines.push(...shutdownLines(document.shutdown));
+  const { observers, observing } = document.ros;
+  if (!observing && observers?.length) lines.push(`               other nodes are observed by ${observers.join(', ')}`);
   for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { OBSERVE_MODES } from '../core/observer.ts';
 import { about, addressOrNetwork, between, integer, positive, section, text, threshold } from './keys.ts';
 import { opsSchema } from './ops.ts';
 
@@ -188,7 +189,15 @@ export const configSchema = v.strictObject({
       ),
       null,
     ),
-    gather: v.optional(v.pipe(v.boolean(), about('Whether to take in the statuses and alerts of other nodes on the graph.')), true),
+    observe: v.optional(
+      v.pipe(
+        v.picklist(OBSERVE_MODES),
+        about(
+          'Whether to receive the statuses and alerts of other nodes on the graph; auto: while there are at most 4 appliances, and beyond that only where this one is elected.',
+        ),
+      ),
+      'auto',
+    ),
   }),
   safe_shutdown: section({
     enabled: v.optional(v.pipe(v.boolean(), about('Whether the service /safe_shutdown is offered.')), true),

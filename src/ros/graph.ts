@@ -1,5 +1,6 @@
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
+import type { ObserveMode } from '../core/observer.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownHandler } from '../core/shutdown.ts';
 import type { DiagnosticContext } from './diagnostics.ts';
@@ -47,6 +48,8 @@ export interface GraphListener {
   onAlert(alert: Alert): void;
   /** A node, by the `node_name` of its statuses, left the graph in an orderly way. Where a transport cannot tell, it is not called. */
   onNodeLeft?(nodeName: string): void;
+  /** Other nodes are received from now on, or no longer. `appliances`: those that are on the graph. */
+  onObserving?(isObserving: boolean, appliances: readonly string[]): void;
   /** Null: /safe_shutdown is not offered. */
   readonly onSafeShutdown: ShutdownHandler | null;
 }
@@ -57,8 +60,8 @@ export interface GraphOptions {
   readonly listener: GraphListener;
   /** `node_name` of the statuses of this process: what arrives under it is its own, or a conflict of names. */
   readonly localNode: string;
-  /** Whether to take in what other nodes publish on any topic .../health_status and .../alerts. */
-  readonly gather: boolean;
+  /** Whether to receive what other nodes publish on any topic .../health_status and .../alerts. */
+  readonly observe: ObserveMode;
   /** What /diagnostics says beyond the status, as it is now. */
   readonly diagnostics: () => DiagnosticContext;
   readonly log: Log;
@@ -84,6 +87,10 @@ export interface RosTransport extends Publisher {
   stop(): Promise<void>;
   /** For /status. */
   details(): RosDetails;
+  /** Whether other nodes are received now. */
+  readonly isObserving: boolean;
+  /** Who receives all others, the first of which publishes alerts about them; null: not known. */
+  observers(): readonly string[] | null;
 }
 
 export interface RosDetails {

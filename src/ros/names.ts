@@ -1,3 +1,4 @@
+import type { Appliance, ObserveMode } from '../core/observer.ts';
 import type { GraphNames } from './graph.ts';
 
 /** A rule of `--ros-args -r`. `node`: the node it is for, by its name without namespace; null: all of them. */
@@ -35,6 +36,17 @@ export function isNamespace(text: string): boolean {
 /** A topic or service: absolute, relative, or private with `~/`. */
 export function isName(text: string): boolean {
   return text.length <= MAX_NAME && NAME.test(text);
+}
+
+/** Of a hidden topic that nothing is published on: that there is an appliance, by its name, and whether it observes. */
+export function applianceTopic({ name, mode }: Appliance): string {
+  return `/_edge_health/${mode}/${name}`;
+}
+
+/** The appliance that a topic stands for; null: none. */
+export function applianceOf(topic: string): Appliance | null {
+  const [, mode, name] = /^\/_edge_health\/(auto|always|never)\/(.+)$/.exec(topic) ?? [];
+  return mode === undefined || name === undefined ? null : { name, mode: mode as ObserveMode };
 }
 
 /** Namespace and node of the self-test of rclnodejs. */

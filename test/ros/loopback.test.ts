@@ -106,7 +106,7 @@ t.test('ros_discovery_info lists the nodes with their endpoints, and is kept for
       reader_gid_seq.length,
     ]),
     [
-      ['/robot7/health_monitor', 2, 0],
+      ['/robot7/health_monitor', 3, 0],
       ['/robot7/threshold_monitor', 0, 1],
       ['/robot7/alert_publisher', 1, 1],
       ['/robot7/safe_shutdown', 3, 2],

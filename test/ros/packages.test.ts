@@ -68,8 +68,8 @@ t.test('the roles’ configurations are valid, run on one machine, and answer a 
     [true, false, false],
   );
   t.same(
-    configs.map(({ ros }) => ros.gather),
-    [true, false, false],
+    configs.map(({ ros }) => ros.observe),
+    ['always', 'never', 'never'],
   );
 });
 

@@ -33,6 +33,8 @@ const WITHOUT_GRAPH: StatusDocument['ros'] = {
   subscribers: null,
   refused: 0,
   published: null,
+  observing: false,
+  observers: [],
   problem: null,
 };
 const WITHOUT_SHUTDOWN = shutdownStatus({

@@ -62,6 +62,8 @@ export function statusPart(changes: Partial<StatusPart> = {}): StatusPart {
       subscribers: 1,
       refused: 0,
       published: { health_status: 98, alerts: 4 },
+      observing: true,
+      observers: [],
       problem: null,
     },
     process: { resident_memory_bytes: 70e6, cpu_seconds: 12.5, open_files: 40 },

@@ -274,6 +274,11 @@ export const statusDocumentSchema = v.strictObject({
       v.nullable(v.string()),
       about('What is wrong just now, such as another monitor of the same name, or why there is no ROS 2 graph although there should be.'),
     ),
+    observing: v.pipe(v.boolean(), about('Whether this node receives the statuses and alerts of the others.')),
+    observers: v.pipe(
+      v.nullable(v.array(v.string())),
+      about('The nodes that receive all others; the first one publishes alerts about them. Null: not known (rclnodejs).'),
+    ),
   }),
   process: v.strictObject({
     resident_memory_bytes: count('Resident memory of the service.'),

@@ -173,7 +173,7 @@ t.test('a node leaves with the last of its writers, and not when its participant
 });
 
 t.test('nothing is taken in when that is not wanted', async (t) => {
-  const { time, transport, other, writes, statuses } = transportRig(t, { gather: false });
+  const { time, transport, other, writes, statuses } = transportRig(t, { observe: 'never' });
   const writer = writes('rt/health_status', HEALTH_STATUS);
   await transport.start();
   await other.start();

@@ -17,7 +17,7 @@ export interface MembershipOptions<S extends Joined> {
 
 const REJOIN_AGAIN_MS = 10_000;
 
-/** Being on the graph as one participant after the other: joins anew when an address of this machine is gone. */
+/** Being on the graph as one participant after the other. */
 export class Membership<S extends Joined> {
   readonly #options: MembershipOptions<S>;
   #session: S | null = null;
@@ -59,10 +59,10 @@ export class Membership<S extends Joined> {
   }
 
   /**
-   * Joins anew under another identity: others cannot be told that a known participant has moved, and would go on sending to an address
+   * Joins again under another identity: others cannot be told that a known participant has moved, and would go on sending to an address
    * that is gone.
    */
-  rejoin(): void {
+  rejoin(reason: string): void {
     const { create, log } = this.#options;
     const old = this.#session;
     if (!old || this.#stopped) return;
@@ -72,13 +72,13 @@ export class Membership<S extends Joined> {
     session.start().then(
       () => {
         this.#problem = null;
-        log('notice', 'joined the ROS 2 graph anew, because an address of this machine is gone');
+        log('notice', 'joined the ROS 2 graph again', { reason });
       },
       (error: Error) => {
         if (this.#stopped) return;
         this.#problem = `cannot join the ROS 2 graph: ${error.message}`;
         log('error', 'cannot join the ROS 2 graph; trying again', { error: error.message });
-        this.#rejoinTimer = setTimeout(() => this.rejoin(), REJOIN_AGAIN_MS);
+        this.#rejoinTimer = setTimeout(() => this.rejoin(reason), REJOIN_AGAIN_MS);
       },
     );
   }

@@ -1,14 +1,17 @@
+import type { Appliance } from '../../core/observer.ts';
 import type { EndpointData } from '../../rtps/discovery-data.ts';
 import type { LocalWriter } from '../../rtps/endpoints.ts';
+import { LIMITS } from '../../rtps/limits.ts';
 import type { Network } from '../../rtps/network.ts';
 import { Participant } from '../../rtps/participant.ts';
-import { prefixOf } from '../../rtps/protocol.ts';
+import { type GuidPrefix, prefixOf } from '../../rtps/protocol.ts';
 import type { Change } from '../../rtps/writer.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
+import { applianceOf, applianceTopic } from '../names.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
-import { replyTopicOf, topicOf, typeHashData } from './names.ts';
+import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
 import { ServiceServer } from './service-server.ts';
@@ -25,6 +28,7 @@ const TOPICS: Readonly<Record<TopicName, { readonly type: MessageType; readonly 
 };
 
 export interface SessionOptions extends GraphOptions {
+  readonly isObserving: boolean;
   readonly network: Network;
   readonly staticPeers: readonly string[];
   readonly localhostOnly: boolean;
@@ -36,6 +40,9 @@ export interface SessionOptions extends GraphOptions {
   /** A message that was well-formed, but not what it should be. */
   readonly onRefused: (topic: string, reason: string) => void;
 }
+
+/** As many as participants are known at most. */
+const MAX_APPLIANCES = LIMITS.participants;
 
 /** What a session that takes over begins with: the last samples of each topic. */
 export type Histories = Readonly<Record<TopicName, readonly Change[]>>;
@@ -49,7 +56,12 @@ export class Session {
   /** Of the safe shutdown, by its shared name and by the node's own. */
   readonly #services: readonly ServiceServer[];
   /** Participants that offer the shared name, too. */
-  readonly #otherServers = new Set<string>();
+  readonly #otherServers = new Set<GuidPrefix>();
+  /** Other appliances, by their participants. */
+  readonly #appliances = new Map<GuidPrefix, Appliance>();
+  /** Names of appliances that exchanged data with this one and vanished. */
+  readonly vanished = new Set<string>();
+  readonly #applianceWriter: LocalWriter;
   readonly #parameters: ParameterServices;
   readonly #graph: NodeGraph;
 
@@ -71,10 +83,15 @@ export class Session {
       onRemoteWriter: (endpoint) => {
         if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#noteServer(endpoint);
         this.#parameters.onRemoteEndpoint(endpoint);
-        if (options.gather) this.#readers.onRemoteWriter(endpoint);
+        this.#noteAppliance(endpoint);
+        if (options.isObserving) this.#readers.onRemoteWriter(endpoint);
       },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
-      onRemoteGone: (guid, hasLeft) => this.#readers.onRemoteGone(guid, hasLeft),
+      onRemoteGone: (guid, hasLeft) => {
+        const appliance = this.#appliances.get(prefixOf(guid));
+        if (appliance && !hasLeft) this.vanished.add(appliance.name);
+        this.#readers.onRemoteGone(guid, hasLeft);
+      },
       onAddressLost: options.onAddressLost,
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
@@ -85,6 +102,13 @@ export class Session {
       shutdownStatus: writer('shutdownStatus'),
       diagnostics: writer('diagnostics'),
     };
+    this.#applianceWriter = this.#participant.createWriter({
+      topic: topicOf(applianceTopic({ name: options.localNode, mode: options.observe })),
+      type: HEALTH_STATUS.ddsName,
+      transientLocal: false,
+      depth: 1,
+      userData: typeHashData(HEALTH_STATUS),
+    });
     const { services } = names;
     this.#services = [this.#createService(services.safeShutdown, true), this.#createService(services.ownSafeShutdown, false)].flatMap(
       (server) => server ?? [],
@@ -105,7 +129,7 @@ export class Session {
       onChange: () => this.#publishGraph(),
       log: options.log,
     });
-    if (options.gather) {
+    if (options.isObserving) {
       this.#readers.read(topicOf(names.topics.healthStatus), 'health');
       this.#readers.read(topicOf(names.topics.alerts), 'alert');
     }
@@ -152,6 +176,20 @@ export class Session {
     return writer;
   }
 
+  /** The other appliances on the graph. */
+  appliances(): Appliance[] {
+    for (const prefix of this.#appliances.keys()) if (!this.#participant.knows(prefix)) this.#appliances.delete(prefix);
+    return [...this.#appliances.values()];
+  }
+
+  #noteAppliance({ guid, topic }: EndpointData): void {
+    const appliance = applianceOf(nameOf(topic));
+    if (!appliance) return;
+    if (this.#appliances.size >= MAX_APPLIANCES) this.appliances();
+    if (this.#appliances.size < MAX_APPLIANCES) this.#appliances.set(prefixOf(guid), appliance);
+    this.vanished.delete(appliance.name);
+  }
+
   /** How many other participants offer the shared name of the safe shutdown. */
   otherServers(): number {
     for (const prefix of this.#otherServers) if (!this.#participant.knows(prefix)) this.#otherServers.delete(prefix);
@@ -184,14 +222,14 @@ export class Session {
   #wants(topic: string, kind: Kind): boolean {
     const { topics } = this.#options.names;
     const [own, name] = kind === 'health' ? [topics.healthStatus, '/health_status'] : [topics.alerts, '/alerts'];
-    return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name));
+    return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name) && applianceOf(nameOf(topic)) === null);
   }
 
   /** Which endpoint is of which node, for `ros2 node info`. */
   #publishGraph(): void {
     const { nodes } = this.#options.names;
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
-    const monitored = [healthStatus.guid, diagnostics.guid];
+    const monitored = [healthStatus.guid, diagnostics.guid, this.#applianceWriter.guid];
     const graph: GraphNode[] = [
       { name: nodes.healthMonitor, writers: this.#services.length > 0 ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
       { name: nodes.thresholdMonitor, writers: [], readers: this.#readers.guids('health') },

@@ -122,7 +122,7 @@ t.test('it joins anew when its address is gone, and nothing stays open when it i
   publish(robot, 1);
   network.addresses = { lan: '10.0.0.77' };
   await time.pass(15);
-  t.match(lines.at(-1), /joined the ROS 2 graph anew/);
+  t.match(lines.at(-1), /joined the ROS 2 graph again/);
   publish(robot, 2);
   await time.pass(1);
   t.same(

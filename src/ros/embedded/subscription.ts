@@ -35,7 +35,7 @@ export class EmbeddedSubscription implements GraphSubscription {
           staticPeers,
           localhostOnly,
           network: () => network,
-          onAddressLost: () => this.#membership.rejoin(),
+          onAddressLost: () => this.#membership.rejoin('an address of this machine is gone'),
         }),
     });
   }

@@ -71,7 +71,7 @@ t.test('an address that is gone: joins anew, with its history, and asks its stat
   t.equal(statuses.length, 1);
   network.addresses = { lan: '10.0.0.77' };
   await time.pass(7);
-  t.match(lines.join('\n'), /joined the ROS 2 graph anew/);
+  t.match(lines.join('\n'), /joined the ROS 2 graph again/);
   t.equal(statuses.length, 2, 'from one that it takes for another');
   const asked: Flight[] = [];
   wire.onFlight = (flight) => {
@@ -98,7 +98,7 @@ t.test('when it cannot join anew it says so, tries again, and loses nothing of i
   network.open = open;
   await time.pass(11);
   t.equal(transport.details().problem, null);
-  t.match(lines.join('\n'), /trying again[\s\S]*joined the ROS 2 graph anew/);
+  t.match(lines.join('\n'), /trying again[\s\S]*joined the ROS 2 graph again/);
   const statuses = reads('rt/health_status', HEALTH_STATUS);
   await other.start();
   await time.pass(3);
@@ -176,7 +176,7 @@ t.test('each endpoint is of a node, whatever the topics are called', async (t) =
   await other.start();
   await time.pass(3);
   t.same(nodesOf(infos), [
-    ['health_monitor', 0, 2],
+    ['health_monitor', 0, 3],
     ['threshold_monitor', 1, 0],
     ['alert_publisher', 1, 1],
     ['safe_shutdown', 2, 3],
@@ -190,7 +190,7 @@ t.test('without the service there is no node for it; /shutdown_status is of the 
   await other.start();
   await time.pass(3);
   t.same(nodesOf(infos), [
-    ['health_monitor', 0, 3],
+    ['health_monitor', 0, 4],
     ['threshold_monitor', 1, 0],
     ['alert_publisher', 1, 1],
   ]);

@@ -1,5 +1,6 @@
 import type { Alert } from '../../core/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
+import { observersOf } from '../../core/observer.ts';
 import type { ShutdownProgress } from '../../core/shutdown.ts';
 import { encode } from '../../rtps/cdr.ts';
 import { rarely } from '../../rtps/log.ts';
@@ -22,6 +23,9 @@ export interface EmbeddedOptions extends GraphOptions {
 /** /diagnostics goes out at most this often, whatever the publish frequency: people and aggregators look at it. */
 const DIAGNOSTICS_SECONDS = 1;
 const LOG_PERIOD_SECONDS = 60;
+/** Who observes is decided so often, and acted upon when it comes out the same so many times: discovery takes seconds. */
+const DECIDE_SECONDS = 5;
+const DECISIONS_IN_A_ROW = 2;
 /** A conflict of names is shown for so long after it was last noticed. */
 const CONFLICT_SECONDS = 60;
 
@@ -32,6 +36,9 @@ export class EmbeddedTransport implements RosTransport {
   #refusedBefore = 0;
   #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #conflictSeconds = Number.NEGATIVE_INFINITY;
+  #isObserving: boolean;
+  #decisions = 0;
+  #decisionTimer: NodeJS.Timeout | null = null;
 
   constructor(options: EmbeddedOptions) {
     this.#options = options;
@@ -39,7 +46,8 @@ export class EmbeddedTransport implements RosTransport {
     const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     const localhostOnly = place.discoveryRange === 'LOCALHOST';
     const network = options.network ?? (() => new UdpNetwork(localhostOnly));
-    const sessionOptions: Omit<SessionOptions, 'staticPeers'> = {
+    this.#isObserving = options.observe !== 'never';
+    const sessionOptions: Omit<SessionOptions, 'staticPeers' | 'isObserving'> = {
       ...options,
       log,
       network: network(),
@@ -52,7 +60,7 @@ export class EmbeddedTransport implements RosTransport {
         },
         onAlert: (alert) => listener.onAlert(alert),
       },
-      onAddressLost: () => this.#membership.rejoin(),
+      onAddressLost: () => this.#membership.rejoin('an address of this machine is gone'),
       onOtherServer: () =>
         log('warning', 'several machines offer the same safe shutdown', {
           service: options.names.services.safeShutdown,
@@ -66,16 +74,22 @@ export class EmbeddedTransport implements RosTransport {
       // The last samples come along.
       create: (staticPeers, former) => {
         this.#refusedBefore += former?.participant.refused ?? 0;
-        return new Session({ ...sessionOptions, staticPeers }, former?.histories ?? null);
+        return new Session({ ...sessionOptions, staticPeers, isObserving: this.#isObserving }, former?.histories ?? null);
       },
     });
   }
 
+  get isObserving(): boolean {
+    return this.#isObserving;
+  }
+
   start(): Promise<void> {
+    if (this.#options.observe === 'auto') this.#decideLater();
     return this.#membership.start();
   }
 
   async stop(): Promise<void> {
+    if (this.#decisionTimer) clearTimeout(this.#decisionTimer);
     this.#membership.stop();
   }
 
@@ -95,6 +109,38 @@ export class EmbeddedTransport implements RosTransport {
 
   publishShutdown(progress: ShutdownProgress): void {
     this.#membership.session?.publish('shutdownStatus', encode(SHUTDOWN_STATUS, { ...shutdownStatusMessage(progress) }));
+  }
+
+  observers(): string[] {
+    const { localNode, observe } = this.#options;
+    return observersOf([{ name: localNode, mode: observe }, ...(this.#membership.session?.appliances() ?? [])]);
+  }
+
+  #decideLater(): void {
+    this.#decisionTimer = setTimeout(() => {
+      this.#decideLater();
+      this.#decide();
+    }, DECIDE_SECONDS * 1000);
+  }
+
+  /** Whether to observe: decided again and again, since appliances come and go. */
+  #decide(): void {
+    const { listener, localNode, log } = this.#options;
+    const observers = this.observers();
+    const isWanted = observers.includes(localNode);
+    this.#decisions = isWanted === this.#isObserving ? 0 : this.#decisions + 1;
+    const { session } = this.#membership;
+    if (this.#decisions < DECISIONS_IN_A_ROW || !session) return;
+    this.#decisions = 0;
+    this.#isObserving = isWanted;
+    const appliances = [...session.vanished, ...session.appliances().map(({ name }) => name)];
+    log('notice', isWanted ? 'this node observes the others' : 'other nodes are observed elsewhere', {
+      observers,
+      appliances: appliances.length,
+    });
+    // Remote endpoints that nothing was matched with are not kept: they are discovered again.
+    this.#membership.rejoin(isWanted ? 'to receive other nodes' : 'to receive other nodes no longer');
+    listener.onObserving?.(isWanted, appliances);
   }
 
   details(): RosDetails {

@@ -32,7 +32,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
     enclave,
     spinMilliseconds: SPIN_MS,
     localNode: '',
-    gather: true,
+    observe: 'always',
     diagnostics: () => {
       throw new Error('nobody listens to the diagnostics of a probe');
     },

@@ -1,5 +1,6 @@
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { applianceTopic } from '../names.ts';
 import type { Arrivals } from './arrivals.ts';
 import { topicsToFollow } from './followed-topics.ts';
 import { Follower } from './follower.ts';
@@ -50,18 +51,26 @@ export class Session {
         qos: reliableQos(library, 'volatile', DEPTH),
       }),
     };
-    const { arrivals, gather, log } = options;
+    const { arrivals, localNode, log, observe } = options;
+    // It observes whatever others do: where it is, none is elected.
+    const appliance = applianceTopic({ name: localNode, mode: observe === 'auto' ? 'always' : observe });
+    try {
+      healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), appliance, { qos: reliableQos(library, 'volatile', 1) });
+    } catch (error) {
+      log('info', 'other appliances do not learn that this one observes', { topic: appliance, error: (error as Error).message });
+    }
     const own = new Set(Object.values(names.nodes).map((name) => qualified(names.namespace, name)));
-    this.#follower = gather
-      ? new Follower({
-          library,
-          node: thresholdMonitor,
-          topics: (graph) => topicsToFollow(graph, names),
-          isOwn: ({ node_name, node_namespace }) => own.has(qualified(node_namespace, node_name)),
-          arrivals,
-          log,
-        })
-      : null;
+    this.#follower =
+      observe !== 'never'
+        ? new Follower({
+            library,
+            node: thresholdMonitor,
+            topics: (graph) => topicsToFollow(graph, names),
+            isOwn: ({ node_name, node_namespace }) => own.has(qualified(node_namespace, node_name)),
+            arrivals,
+            log,
+          })
+        : null;
     this.#hasService = safeShutdown !== null;
     for (const [name, isShared] of [
       [names.services.safeShutdown, true],

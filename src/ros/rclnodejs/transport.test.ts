@@ -51,7 +51,7 @@ function setUp(t: Test, { gather = true, offerShutdown = true, enclave }: Change
     place: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] },
     names: graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []),
     localNode: 'brain/health_monitor',
-    gather,
+    observe: gather ? 'always' : 'never',
     diagnostics: () => DIAGNOSTICS,
     log: (level, message, fields) => lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
     monotonicSeconds: () => clock.seconds,
@@ -84,6 +84,7 @@ t.test('four nodes, their topics and types, and the place', async (t) => {
   t.same(offered, [
     ['/brain/health_status', 'edge_health_interfaces/msg/HealthStatus', 1, 1, 10],
     ['/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', 1, 2, 10],
+    ['/_edge_health/always/brain/health_monitor', 'edge_health_interfaces/msg/HealthStatus', 1, 2, 1],
     ['/brain/alerts', 'edge_health_interfaces/msg/Alert', 1, 1, 10],
     ['/brain/shutdown_status', 'edge_health_interfaces/msg/ShutdownStatus', 1, 1, 200],
   ]);

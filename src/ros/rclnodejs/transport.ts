@@ -86,6 +86,14 @@ export class RclnodejsTransport implements RosTransport {
     this.#publish('shutdownStatus', () => encode(SHUTDOWN_STATUS, { ...shutdownStatusMessage(progress) }));
   }
 
+  get isObserving(): boolean {
+    return this.#options.observe !== 'never';
+  }
+
+  observers(): null {
+    return null;
+  }
+
   details(): RosDetails {
     let subscribers: number | null = null;
     try {

@@ -66,7 +66,8 @@ export class FuzzedSession {
           onSafeShutdown: async ({ reason }) => ({ success: true, message: reason }),
         },
         localNode: 'here',
-        gather: true,
+        observe: 'always',
+        isObserving: true,
         diagnostics: () => {
           throw new Error('nobody asks');
         },

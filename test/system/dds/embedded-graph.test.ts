@@ -33,6 +33,7 @@ const WRITERS = [
     hashOf(`${PACKAGE}/srv/SafeShutdown_Response`),
   ],
   ['rr/safe_shutdownReply', `${PACKAGE}::srv::dds_::SafeShutdown_Response_`, FLEETING, hashOf(`${PACKAGE}/srv/SafeShutdown_Response`)],
+  ['rt/_edge_health/always/health_monitor', `${PACKAGE}::msg::dds_::HealthStatus_`, FLEETING, hashOf(`${PACKAGE}/msg/HealthStatus`)],
   ['rt/alerts', `${PACKAGE}::msg::dds_::Alert_`, LASTING, hashOf(`${PACKAGE}/msg/Alert`)],
   ['rt/diagnostics', 'diagnostic_msgs::msg::dds_::DiagnosticArray_', FLEETING, hashOf('diagnostic_msgs/msg/DiagnosticArray')],
   ['rt/health_status', `${PACKAGE}::msg::dds_::HealthStatus_`, LASTING, hashOf(`${PACKAGE}/msg/HealthStatus`)],
@@ -134,7 +135,11 @@ for (const vendor of VENDORS) {
         return found.map(({ guid }) => gidOf(guid)).sort();
       };
       const expected = [
-        { name: 'health_monitor', writers: gids('writer', 'rt/diagnostics', 'rt/robot7/health_status'), readers: [] },
+        {
+          name: 'health_monitor',
+          writers: gids('writer', 'rt/_edge_health/always/health_monitor', 'rt/diagnostics', 'rt/robot7/health_status'),
+          readers: [],
+        },
         { name: 'threshold_monitor', writers: [], readers: gids('reader', 'rt/arm/health_status', 'rt/robot7/health_status') },
         { name: 'alert_publisher', writers: gids('writer', 'rt/robot7/alerts'), readers: gids('reader', 'rt/robot7/alerts') },
         {

@@ -29,7 +29,7 @@ t.test('the address of the node’s host changes', { skip }, async (t) => {
   const traffic = await Traffic.start(brain, others, VENDORS);
   own.setAddress('10.77.1.99');
   await traffic.judge(t);
-  const told = traffic.node.all('log').filter(({ message }) => /joined the ROS 2 graph anew/.test(message));
+  const told = traffic.node.all('log').filter(({ message }) => /joined the ROS 2 graph again/.test(message));
   t.equal(told.length, 1, 'it joined anew, once');
   t.equal((await traffic.node.details()).problem, null);
 });

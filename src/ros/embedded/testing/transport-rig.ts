@@ -69,7 +69,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
       onSafeShutdown: null,
     },
     localNode: 'here',
-    gather: true,
+    observe: 'always',
     diagnostics: () => ({
       hostname: 'robot',
       openAlerts: [],
