@@ -64,7 +64,7 @@ for (const [what, whose] of [
     interfaces[whose].up();
     await traffic.judge(t);
     t.same(
-      traffic.node.all('log').filter(({ message }) => /anew|is gone/.test(message)),
+      traffic.node.all('log').filter(({ message }) => /graph again|is gone/.test(message)),
       [],
       'no reason to begin anew',
     );
@@ -90,7 +90,7 @@ t.test('two interfaces at once, with peers on both; one vanishes, and another on
 
   second.remove();
   const removed = await node.lastPublished();
-  await node.waitFor('log', ({ message }) => /anew/.test(message), PATIENCE_SECONDS);
+  await node.waitFor('log', ({ message }) => /graph again/.test(message), PATIENCE_SECONDS);
   // Longer than the history reaches back: these are lost at that interface.
   const away = await node.lastPublished();
   await node.waitFor('published', ({ number }) => number >= Math.max(away, removed) + 20, PATIENCE_SECONDS);
@@ -109,7 +109,7 @@ t.test('two interfaces at once, with peers on both; one vanishes, and another on
     t.same(gone, range(gone[0] ?? 0, gone.at(-1) ?? 0), `${vendor}, at the other one: one gap`);
     t.ok((gone[0] ?? 0) > 15 && (gone.at(-1) ?? last) <= last - DEPTH, `and nothing of the last ten: ${gone.length} gone`);
   }
-  for (const pattern of [/interface came/, /address is gone/, /anew/]) {
+  for (const pattern of [/interface came/, /address is gone/, /graph again/]) {
     t.equal(node.all('log').filter(({ message }) => pattern.test(message)).length, 1, `the log says ${pattern}`);
   }
 });
