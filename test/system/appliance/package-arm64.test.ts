@@ -80,7 +80,7 @@ t.test('arm64', { skip: skipReason() }, async (t) => {
       config,
       `rest: { host: 127.0.0.1, port: 0 }
 storage: { path: ${JSON.stringify(join(folder, 'data'))} }
-ros: { transport: embedded, discovery_range: LOCALHOST, domain_id: 87, gather: false }
+ros: { transport: embedded, discovery_range: LOCALHOST, domain_id: 87, observe: never }
 safe_shutdown: { action: dry-run }
 `,
     );
