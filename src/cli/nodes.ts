@@ -1,16 +1,19 @@
+import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { askControlSocket } from '../client/control.ts';
 import { type RestClient, serviceOf } from '../client/rest.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import type { ControlAnswer, ControlRequest } from '../system/control-socket.ts';
 import { findService } from '../system/running-service.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
+const MAX_ANSWER = 65_536;
+const TIMEOUT_SECONDS = 10;
 const SEE = 'see: edge-health nodes --help';
 
 export const nodes: Command = {
@@ -97,4 +100,26 @@ function table(found: StatusDocument['nodes']): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length))) ?? [];
   const line = (row: readonly string[]): string => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ');
   return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
+}
+
+/** One request over the control socket of the running service. Rejects with the system's error code when it cannot be reached. */
+function askControlSocket(path: string, request: ControlRequest): Promise<ControlAnswer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    let text = '';
+    socket.setEncoding('utf8');
+    socket.setTimeout(TIMEOUT_SECONDS * 1000, () => socket.destroy(new Error(`no response for ${TIMEOUT_SECONDS} s`)));
+    socket.once('connect', () => socket.write(`${JSON.stringify(request)}\n`));
+    socket.on('data', (part: string) => {
+      text = (text + part).slice(0, MAX_ANSWER);
+    });
+    socket.once('error', reject);
+    socket.once('end', () => {
+      try {
+        resolve(JSON.parse(text) as ControlAnswer);
+      } catch {
+        reject(new Error('the service closed the connection without a response'));
+      }
+    });
+  });
 }
