@@ -56,8 +56,8 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const heard = new Set(past.heard.map(({ name }) => name));
     const former = past.nodes.filter((name) => name !== this.#options.localNode && !heard.has(name));
     this.adopt(past.openAlerts, past.heard);
-    for (const name of former) void this.forget(name, 'this machine was called so before');
-    if (this.#options.isOn === false) for (const name of [...this.#nodes.keys()]) void this.forget(name, 'other nodes are not listened to');
+    for (const name of former) void this.forget(name, 'former name of this machine');
+    if (this.#options.isOn === false) for (const name of [...this.#nodes.keys()]) void this.forget(name, 'this machine does not observe other nodes');
     this.#plan();
   }
 
@@ -196,7 +196,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
         this.#raiseSilence(node, silentSeconds);
       }
       if (forgetSeconds > 0 && now - node.lastHeardSeconds >= forgetSeconds) {
-        void this.forget(node.name, `nothing was heard of it for ${this.#rules.forgetAfterHours} h`);
+        void this.forget(node.name, `no data for ${this.#rules.forgetAfterHours} h`);
       }
     }
     this.#plan();
@@ -213,7 +213,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const resolved = this.#alerts.end(name);
     const count = resolved.length + (node?.silence ? 1 : 0);
     if (node?.silence) this.#resolve(node.silence);
-    if (node) this.#options.log('notice', 'a node is forgotten, and its alerts are resolved', { node: name, reason, alerts: count });
+    if (node) this.#options.log('notice', 'remote node forgotten, its alerts resolved', { node: name, reason, alerts: count });
     if (node && node.leftMs !== null) this.#options.left.write(this.#leftNodes());
     await Promise.all(resolved);
     return node ? count : null;

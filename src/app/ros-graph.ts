@@ -5,7 +5,7 @@ import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
 
-/** What /status tells of the ROS 2 side. */
+/** The ROS 2 side of /status. */
 export interface RosState {
   readonly transport: 'rclnodejs' | 'embedded' | 'off';
   readonly reason: string;

@@ -149,9 +149,9 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   const others = document.nodes.filter((node) => !node.local);
   if (others.length > 0) lines.push('', '  Other nodes:');
   for (const { node_name, status, age_seconds, left } of others) {
-    const heard =
-      left !== null ? `left at ${left}` : age_seconds === null ? 'not heard since the start' : `heard ${duration(age_seconds)} ago`;
-    lines.push(`    ${coloured(status)}  ${node_name}, ${heard}`);
+    const seen =
+      left !== null ? `left at ${left}` : age_seconds === null ? 'no data since the start' : `last seen ${duration(age_seconds)} ago`;
+    lines.push(`    ${coloured(status)}  ${node_name}, ${seen}`);
   }
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(

@@ -164,7 +164,7 @@ export function standInDatabase(): DatabaseSync {
 }
 
 /**
- * Opens the database, or makes it. One that is damaged, or of another program or version, is set aside and a new one begun; other errors
+ * Opens the database, or makes it. One that is damaged, or of another program or version, is quarantined and a new one created; other errors
  * (no permission, no space, a lock) are thrown.
  */
 export function openDatabase(path: string, nowMs: number): OpenedDatabase {

@@ -4,10 +4,10 @@ import { promisify } from 'node:util';
 import { shortName } from '../core/short-name.ts';
 import { writeAtomically } from './atomic-file.ts';
 
-/** What a service that runs leaves for the commands of this machine, so that they find it whatever its file says by now. */
+/** What a running service leaves for the commands of this machine: they find it even after its configuration file was edited. */
 export interface RunningService {
   readonly pid: number;
-  /** Tells the process from a later one of the same number. */
+  /** Distinguishes the process from a later one of the same number. */
   readonly started: number;
   /** Absolute path of the configuration file. */
   readonly config: string;
@@ -85,7 +85,7 @@ export function readReloadOutcome(folder: string, pid: number): ReloadOutcome | 
 
 export const isRunning = ({ pid, started }: RunningService): boolean => startTime(pid) === started;
 
-/** When a process was started (proc(5), field 22): tells it from a later one of the same number. Null: there is none, or it has ended. */
+/** When a process was started (proc(5), field 22): distinguishes it from a later one of the same number. Null: there is none, or it has ended. */
 export function startTime(pid: number): number | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(')').at(-1)?.trim().split(' ') ?? [];

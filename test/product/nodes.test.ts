@@ -166,7 +166,7 @@ t.test('a node silent for long is forgotten: its alerts are resolved, and its hi
   t.same(status.open_alerts, { WARNING: 0, ERROR: 0, CRITICAL: 0 });
   t.equal(nodeIn(status, 'arm'), undefined, 'no longer one of the nodes');
   t.equal((await service.json<List<HealthStatus>>('/health/history?node=arm&hours=24')).count, 10);
-  t.ok(service.logged.some(({ message, fields }) => message.startsWith('a node is forgotten') && fields['node'] === 'arm'));
+  t.ok(service.logged.some(({ message, fields }) => message.startsWith('remote node forgotten') && fields['node'] === 'arm'));
   await service.run(3, () => hear(service, 'arm'));
   t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { silent: false, status: 'OK' }, 'and it may come back');
 });
