@@ -57,7 +57,8 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const former = past.nodes.filter((name) => name !== this.#options.localNode && !heard.has(name));
     this.adopt(past.openAlerts, past.heard);
     for (const name of former) void this.forget(name, 'former name of this machine');
-    if (this.#options.isOn === false) for (const name of [...this.#nodes.keys()]) void this.forget(name, 'this machine does not observe other nodes');
+    if (this.#options.isOn === false)
+      for (const name of [...this.#nodes.keys()]) void this.forget(name, 'this machine does not observe other nodes');
     this.#plan();
   }
 

@@ -45,7 +45,9 @@ export const opsSchema = section({
     generate_7day_report: deadline('generate_7day_report', 600),
   }),
   check: section({
-    nodes: listOf('Nodes that must always be on the graph, by the node_name of their health statuses; one that leaves it is an ERROR, too.'),
+    nodes: listOf(
+      'Nodes that must always be on the graph, by the node_name of their health statuses; one that leaves it is an ERROR, too.',
+    ),
     node_max_age_seconds: v.optional(
       v.pipe(integer(1, 86_400), about('How old the last status of such a node may be.', { unit: 's' })),
       30,
