@@ -37,8 +37,8 @@ export class FleetNetwork {
     const network = new FleetNetwork(domain, fellows);
     const group = await bind(ports.metaMulticast(domain), true);
     for (const { address } of usableInterfaces(false, allInterfaces())) group.addMembership(MULTICAST_GROUP, address);
-    group.on('message', (datagram, { address }) => {
-      if (!network.isFellow(address)) for (const member of network.#members) member.onDatagram(datagram, address, true);
+    group.on('message', (datagram, source) => {
+      if (!network.isFellow(source.address)) for (const member of network.#members) member.onDatagram(datagram, source, true);
     });
     return network;
   }
@@ -87,8 +87,8 @@ export class RobotNetwork implements Network {
     this.#sockets.meta.setMulticastLoopback(false);
     for (const socket of Object.values(this.#sockets)) {
       socket.on('error', (error) => handler.onProblem('socket', { error: error.message }));
-      socket.on('message', (datagram, { address }) => {
-        if (!this.#fleet.isFellow(address)) handler.onDatagram(datagram, address, false);
+      socket.on('message', (datagram, source) => {
+        if (!this.#fleet.isFellow(source.address)) handler.onDatagram(datagram, source, false);
       });
     }
     this.#handler = handler;

@@ -4,6 +4,7 @@ import type { Endpoints } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
 import type { Logger } from './log.ts';
 import type { DataSubmessage } from './message-reader.ts';
+import type { Source } from './network.ts';
 import { ParameterList } from './parameters.ts';
 import type { Peer, Peers } from './peers.ts';
 import { prefixOf } from './protocol.ts';
@@ -19,7 +20,7 @@ export interface DetectorOptions {
 
 /** Where a datagram came from. */
 export interface Arrival {
-  readonly source: string;
+  readonly source: Source;
   readonly viaMulticast: boolean;
 }
 
@@ -47,7 +48,7 @@ export class Detector {
     const list = ParameterList.ofPayload(payload);
     const data = list && readParticipant(list, domain);
     if (!data || data.prefix !== prefix) return;
-    if (peer) peers.update(peer, data, payload, arrival.source, announcer.interfaces);
+    if (peer) peers.update(peer, data, payload, arrival.source.address, announcer.interfaces);
     else this.#add(data, payload, arrival);
   }
 
@@ -59,14 +60,14 @@ export class Detector {
   #add(data: ParticipantData, announcement: Buffer, { source, viaMulticast }: Arrival): void {
     const { announcer, endpoints, log, monotonicSeconds, peers } = this.#options;
     const now = monotonicSeconds();
-    const { peer, evicted } = peers.add(data, announcement, source, announcer.interfaces, now);
+    const { peer, evicted } = peers.add(data, announcement, source.address, announcer.interfaces, now);
     if (evicted) endpoints.removePeer(evicted);
     if (!peer) {
-      log('warning', 'too many participants: another one is not taken in', { most: LIMITS.participants, from: source });
+      log('warning', 'too many participants: another one is not taken in', { most: LIMITS.participants, from: source.address });
       return;
     }
     peer.isInGroup = viaMulticast;
-    log('debug', 'participant found', { peer: data.name || data.prefix, address: source });
+    log('debug', 'participant found', { peer: data.name || data.prefix, address: source.address });
     announcer.greet(peer, now);
     endpoints.addPeer(peer);
   }

@@ -23,9 +23,15 @@ const LOOPBACK = '127.0.0.1';
 /** Which of a participant's two unicast sockets. */
 export type Channel = 'meta' | 'user';
 
+/** The sender of a datagram, as the kernel names it. */
+export interface Source {
+  readonly address: string;
+  readonly port: number;
+}
+
 export interface DatagramHandler {
   /** `viaMulticast`: it came to the group's port. */
-  onDatagram(datagram: Buffer, address: string, viaMulticast: boolean): void;
+  onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void;
   onProblem(message: string, fields: Readonly<Record<string, unknown>>): void;
 }
 
@@ -222,8 +228,8 @@ export class UdpNetwork implements Network {
         lookup: (address, _options, done) => done(null, address, 4),
       });
       socket.once('error', reject);
-      socket.on('message', (datagram, { address }) => {
-        this.#intake.take(datagram.length, () => this.#handler?.onDatagram(datagram, address, isGroup));
+      socket.on('message', (datagram, { address, port: sentFrom }) => {
+        this.#intake.take(datagram.length, () => this.#handler?.onDatagram(datagram, { address, port: sentFrom }, isGroup));
       });
       const address = this.#localhostOnly && !isGroup ? LOOPBACK : '0.0.0.0';
       socket.bind(port, address, () => {

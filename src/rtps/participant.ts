@@ -17,7 +17,7 @@ import {
   type NackFragSubmessage,
   readMessage,
 } from './message-reader.ts';
-import type { Network } from './network.ts';
+import type { Network, Source } from './network.ts';
 import { Outbox } from './outbox.ts';
 import { Packer } from './packer.ts';
 import { Peers } from './peers.ts';
@@ -81,7 +81,7 @@ export class Participant implements MessageHandler {
   readonly #detector: Detector;
   readonly #outbox: Outbox;
   /** Of the datagram that is being read. */
-  #arrival: Arrival = { source: '', viaMulticast: false };
+  #arrival: Arrival = { source: { address: '', port: 0 }, viaMulticast: false };
   /** Something is being read or sent: what there is to be sent goes out at the end of it. */
   #isBusy = false;
   #isOpen = false;
@@ -169,7 +169,7 @@ export class Participant implements MessageHandler {
   async start(): Promise<void> {
     const { domain, network } = this.#options;
     const ports = await network.open(domain, {
-      onDatagram: (datagram, address, viaMulticast) => this.#onDatagram(datagram, address, viaMulticast),
+      onDatagram: (datagram, source, viaMulticast) => this.#onDatagram(datagram, source, viaMulticast),
       onProblem: (message, fields) => this.#onProblem(message, fields),
     });
     if (this.#isStopped) {
@@ -205,7 +205,7 @@ export class Participant implements MessageHandler {
 
   onMessage(sender: GuidPrefix): boolean {
     const peer = this.#peers.get(sender);
-    if (peer) this.#peers.heard(peer, this.#arrival.source, this.#announcer.interfaces, this.#options.monotonicSeconds());
+    if (peer) this.#peers.heard(peer, this.#arrival.source.address, this.#announcer.interfaces, this.#options.monotonicSeconds());
     return true;
   }
 
@@ -240,10 +240,10 @@ export class Participant implements MessageHandler {
     this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
   }
 
-  #onDatagram(datagram: Buffer, address: string, viaMulticast: boolean): void {
+  #onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void {
     if (!this.#isOpen || !isRtps(datagram)) return;
-    if (this.#options.localhostOnly && !this.isOwnAddress(address)) return;
-    this.#arrival = { source: address, viaMulticast };
+    if (this.#options.localhostOnly && !this.isOwnAddress(source.address)) return;
+    this.#arrival = { source, viaMulticast };
     this.#received += 1;
     this.#isBusy = true;
     try {
@@ -266,7 +266,7 @@ export class Participant implements MessageHandler {
     this.#refused += 1;
     const isExpected = error instanceof Malformed || error instanceof RangeError;
     const message = isExpected ? 'refused a malformed message' : 'a message could not be handled';
-    this.#log(isExpected ? 'debug' : 'error', message, { from: this.#arrival.source, reason: (error as Error).message });
+    this.#log(isExpected ? 'debug' : 'error', message, { from: this.#arrival.source.address, reason: (error as Error).message });
   }
 
   // ---- What is sent, and when

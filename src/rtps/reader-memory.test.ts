@@ -2,7 +2,7 @@ import t from 'tap';
 import { LIMITS, OctetBudget } from './limits.ts';
 import type { DataFragSubmessage } from './message-reader.ts';
 import { StatefulReader } from './reader.ts';
-import { data, fragments, type ReaderRig, readerRig, sender, WRITER } from './testing/reader-rig.ts';
+import { data, fragments, type ReaderRig, readerRig, SOURCE, sender, WRITER } from './testing/reader-rig.ts';
 
 t.test('numbers that are far away cost nothing', async (t) => {
   // One step for each of the numbers would take years.
@@ -12,7 +12,7 @@ t.test('numbers that are far away cost nothing', async (t) => {
   for (let i = 0; i < 1000; i += 1) {
     gap(3, far, [far + 255]);
     gap(far, far + 2 ** 40);
-    reader.onData(data(far + i), '');
+    reader.onData(data(far + i), SOURCE);
     heartbeat(1, far);
     if (i === 0) heldAtFirst = budget.held;
   }
@@ -27,19 +27,19 @@ t.test('fragments, in any order, twice, and the missing ones asked for', async (
   const { reader, delivered, budget, heartbeat, poll } = readerRig();
   const sample = 'abcdefghijklmnopqrstuvwxy';
   const [first, second, third] = fragments(1, Buffer.from(sample), 10) as [DataFragSubmessage, DataFragSubmessage, DataFragSubmessage];
-  reader.onDataFrag(third, '');
-  reader.onDataFrag(third, '');
-  reader.onData(data(2), '');
+  reader.onDataFrag(third, SOURCE);
+  reader.onDataFrag(third, SOURCE);
+  reader.onData(data(2), SOURCE);
   t.ok(budget.held > 0);
   heartbeat(1, 2);
   t.same(poll(), ['asks 1:', 'fragments of 1 1:1 2'], 'a sample that is partly here is asked for by fragment');
-  reader.onDataFrag(second, '');
+  reader.onDataFrag(second, SOURCE);
   heartbeat(1, 2);
   t.same(poll(1), ['asks 1:', 'fragments of 1 1:1']);
-  reader.onDataFrag(first, '');
+  reader.onDataFrag(first, SOURCE);
   t.same(delivered, [sample, '2']);
   t.equal(budget.held, 0);
-  reader.onDataFrag(first, '');
+  reader.onDataFrag(first, SOURCE);
   t.equal(budget.held, 0, 'of a sample that was delivered');
 });
 
@@ -48,7 +48,7 @@ t.test('HEARTBEAT_FRAG: some of the sample is here, and the rest is asked for', 
   heartbeat(1, 0);
   poll();
   const [first] = fragments(1, Buffer.alloc(30), 10) as [DataFragSubmessage];
-  reader.onDataFrag(first, '');
+  reader.onDataFrag(first, SOURCE);
   reader.onHeartbeatFrag(sender, 1);
   t.same(poll(), ['asks 1:', 'fragments of 1 2:2 3']);
 });
@@ -59,12 +59,12 @@ t.test('a sample too large for us is passed over', async (t) => {
     ['too many fragments', LIMITS.sampleFragments + 1, 1],
   ] as const) {
     const { reader, delivered, budget, heartbeat, poll } = readerRig();
-    reader.onData(data(1), '');
-    reader.onData(data(3), '');
+    reader.onData(data(1), SOURCE);
+    reader.onData(data(3), SOURCE);
     const before = budget.held;
     const huge = { ...(fragments(2, Buffer.alloc(fragmentOctets), fragmentOctets)[0] as DataFragSubmessage), sampleOctets };
-    reader.onDataFrag(huge, '');
-    reader.onDataFrag({ ...huge, fragmentStart: 2 }, '');
+    reader.onDataFrag(huge, SOURCE);
+    reader.onDataFrag({ ...huge, fragmentStart: 2 }, SOURCE);
     t.same(delivered, ['1', '3'], what);
     t.ok(budget.held < before);
     t.equal(reader.skipped, 1);
@@ -75,12 +75,12 @@ t.test('a sample too large for us is passed over', async (t) => {
 
 t.test('memory is bounded: what does not fit is asked for again', async (t) => {
   const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 10_000 });
-  for (let number = 100; number > 1; number -= 1) reader.onData(data(number, Buffer.alloc(1000)), '');
+  for (let number = 100; number > 1; number -= 1) reader.onData(data(number, Buffer.alloc(1000)), SOURCE);
   t.ok(budget.held <= 10_000 && budget.held > 5000, `${budget.held}`);
   heartbeat(1, 100);
   const [asks] = poll();
   t.ok(asks?.startsWith('asks 1:1 ') && asks.endsWith(' 99 100'), String(asks));
-  for (let number = 1; number <= 100; number += 1) reader.onData(data(number, Buffer.from('x')), '');
+  for (let number = 1; number <= 100; number += 1) reader.onData(data(number, Buffer.from('x')), SOURCE);
   t.equal(delivered.length, 100);
   t.equal(budget.held, 0);
 });
@@ -88,14 +88,14 @@ t.test('memory is bounded: what does not fit is asked for again', async (t) => {
 t.test('nothing that waits is free', async (t) => {
   for (const [what, act] of [
     ['gaps', ({ gap }: ReaderRig, number: number) => gap(number, number + 1)],
-    ['empty samples', ({ reader }: ReaderRig, number: number) => reader.onData({ ...data(number), payload: null }, '')],
+    ['empty samples', ({ reader }: ReaderRig, number: number) => reader.onData({ ...data(number), payload: null }, SOURCE)],
     [
       'fragments of an octet',
-      ({ reader }: ReaderRig, number: number) => reader.onDataFrag(fragments(number, Buffer.alloc(2), 1)[0] as DataFragSubmessage, ''),
+      ({ reader }: ReaderRig, number: number) => reader.onDataFrag(fragments(number, Buffer.alloc(2), 1)[0] as DataFragSubmessage, SOURCE),
     ],
   ] as const) {
     const one = readerRig();
-    one.reader.onData(data(1), '');
+    one.reader.onData(data(1), SOURCE);
     act(one, 3);
     t.ok(one.budget.held >= 64, `${what}: ${one.budget.held}`);
     one.heartbeat(99, 99);
@@ -106,8 +106,8 @@ t.test('nothing that waits is free', async (t) => {
 t.test('the sample in turn gets its memory from later ones', async (t) => {
   const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 20_000 });
   // What waits has taken all there is; the one in turn comes in fragments.
-  for (let number = 2; number < 30; number += 1) reader.onData(data(number, Buffer.alloc(1000, 'x')), '');
-  for (const fragment of fragments(1, Buffer.alloc(8000, 'y'), 1000)) reader.onDataFrag(fragment, '');
+  for (let number = 2; number < 30; number += 1) reader.onData(data(number, Buffer.alloc(1000, 'x')), SOURCE);
+  for (const fragment of fragments(1, Buffer.alloc(8000, 'y'), 1000)) reader.onDataFrag(fragment, SOURCE);
   t.equal(delivered[0], 'y'.repeat(8000));
   heartbeat(1, 29);
   t.ok(poll()[0]?.startsWith('asks '), 'the later ones again');
@@ -116,23 +116,25 @@ t.test('the sample in turn gets its memory from later ones', async (t) => {
 
 t.test('so does the one in turn among too many that are partly here', async (t) => {
   const { reader, delivered } = readerRig();
-  for (let number = 2; number < 40; number += 1) reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, '');
-  for (const fragment of fragments(1, Buffer.from('in fragments'), 10)) reader.onDataFrag(fragment, '');
+  for (let number = 2; number < 40; number += 1)
+    reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, SOURCE);
+  for (const fragment of fragments(1, Buffer.from('in fragments'), 10)) reader.onDataFrag(fragment, SOURCE);
   t.same(delivered, ['in fragments']);
 });
 
 t.test('fragments that say otherwise than those before', async (t) => {
   const { reader, delivered } = readerRig();
-  reader.onDataFrag(fragments(1, Buffer.alloc(99), 10)[0] as DataFragSubmessage, '');
-  for (const fragment of fragments(1, Buffer.from('the true one'), 5)) reader.onDataFrag(fragment, '');
+  reader.onDataFrag(fragments(1, Buffer.alloc(99), 10)[0] as DataFragSubmessage, SOURCE);
+  for (const fragment of fragments(1, Buffer.from('the true one'), 5)) reader.onDataFrag(fragment, SOURCE);
   t.same(delivered, ['the true one'], 'the last word counts');
 });
 
 t.test('fragments of a sample from a best-effort writer that lost some', async (t) => {
   const { reader, delivered, budget } = readerRig({ reliable: false });
-  for (let number = 1; number < 100; number += 1) reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, '');
+  for (let number = 1; number < 100; number += 1)
+    reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, SOURCE);
   t.ok(budget.held <= LIMITS.partialSamples * 1000, `${budget.held}`);
-  for (const fragment of fragments(100, Buffer.from('in fragments'), 10)) reader.onDataFrag(fragment, '');
+  for (const fragment of fragments(100, Buffer.from('in fragments'), 10)) reader.onDataFrag(fragment, SOURCE);
   t.same(delivered, ['in fragments']);
   t.equal(budget.held, 0);
 });
@@ -148,12 +150,12 @@ t.test('what waits is not in the memory of its datagram', async (t) => {
   });
   reader.match(WRITER, 0);
   const datagram = Buffer.from('22223333');
-  reader.onData(data(2, datagram.subarray(0, 4)), '');
+  reader.onData(data(2, datagram.subarray(0, 4)), SOURCE);
   const [a, b] = fragments(3, datagram.subarray(4), 2) as [DataFragSubmessage, DataFragSubmessage];
-  reader.onDataFrag(a, '');
-  reader.onDataFrag(b, '');
+  reader.onDataFrag(a, SOURCE);
+  reader.onDataFrag(b, SOURCE);
   datagram.fill('x');
-  reader.onData(data(1), '');
+  reader.onData(data(1), SOURCE);
   t.same(delivered.map(String), ['1', '2222', '3333']);
   for (const payload of delivered.slice(1)) t.equal(payload.buffer.byteLength, payload.length, 'nor in a slab that others keep alive');
 });

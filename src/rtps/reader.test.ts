@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { OctetBudget } from './limits.ts';
 import { VENDOR } from './protocol.ts';
 import { StatefulReader } from './reader.ts';
-import { data, inShort, readerRig, sender, WRITER } from './testing/reader-rig.ts';
+import { data, inShort, readerRig, SOURCE, sender, WRITER } from './testing/reader-rig.ts';
 
 t.test('asks a silent writer for a heartbeat, less and less often', async (t) => {
   const { reader, heartbeat, poll } = readerRig();
@@ -31,13 +31,13 @@ t.test('Fast DDS takes only 0 for that question', async (t) => {
 
 t.test('in order, each once, and what is missing is asked for', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
-  for (const number of [1, 3, 3, 1, 5]) reader.onData(data(number), '');
+  for (const number of [1, 3, 3, 1, 5]) reader.onData(data(number), SOURCE);
   t.same(delivered, ['1']);
   heartbeat(1, 5);
   t.same(poll(), ['asks 2:2 4']);
-  reader.onData(data(2), '');
+  reader.onData(data(2), SOURCE);
   t.same(delivered, ['1', '2', '3']);
-  reader.onData(data(4), '');
+  reader.onData(data(4), SOURCE);
   heartbeat(1, 5);
   t.same(poll(), ['has 6:']);
   t.same(delivered, ['1', '2', '3', '4', '5']);
@@ -48,7 +48,7 @@ t.test('a final heartbeat is answered only when something is missing', async (t)
   poll();
   heartbeat(1, 0, true);
   t.same(poll(1), []);
-  reader.onData(data(1), '');
+  reader.onData(data(1), SOURCE);
   heartbeat(1, 1, true);
   t.same(poll(1), []);
   heartbeat(1, 2, true);
@@ -57,8 +57,8 @@ t.test('a final heartbeat is answered only when something is missing', async (t)
 
 t.test('what a writer no longer has is not waited for', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
-  reader.onData(data(7), '');
-  reader.onData(data(4), '');
+  reader.onData(data(7), SOURCE);
+  reader.onData(data(4), SOURCE);
   heartbeat(6, 8);
   t.same(delivered, ['4']);
   t.same(poll(), ['asks 6:6 8']);
@@ -69,14 +69,14 @@ t.test('what a writer no longer has is not waited for', async (t) => {
 t.test('gaps', async (t) => {
   const { reader, delivered, gap, heartbeat, poll } = readerRig();
   gap(1, 3, [4]);
-  reader.onData(data(3), '');
+  reader.onData(data(3), SOURCE);
   t.same(delivered, ['3']);
   heartbeat(1, 9);
   t.same(poll(), ['asks 5:5 6 7 8 9']);
   gap(7, 9, [9]);
   heartbeat(1, 9);
   t.same(poll(1), ['asks 5:5 6']);
-  reader.onData(data(5), '');
+  reader.onData(data(5), SOURCE);
   gap(6, 6, [6]);
   heartbeat(1, 9);
   t.same(poll(), ['has 10:']);
@@ -89,7 +89,7 @@ t.test('gaps', async (t) => {
 t.test('best effort: newer ones as they come', async (t) => {
   for (const options of [{ reliable: false }, { writer: { ...WRITER, reliable: false } }]) {
     const { reader, delivered, due, gap, heartbeat, poll } = readerRig(options);
-    for (const number of [3, 1, 4, 4, 9]) reader.onData(data(number), '');
+    for (const number of [3, 1, 4, 4, 9]) reader.onData(data(number), SOURCE);
     heartbeat(1, 12);
     gap(10, 12);
     t.same(delivered, ['3', '4', '9']);
@@ -100,7 +100,7 @@ t.test('best effort: newer ones as they come', async (t) => {
 
 t.test('a writer that never sends what it claims to have does not hold up the rest', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
-  reader.onData(data(2), '');
+  reader.onData(data(2), SOURCE);
   let now = 0;
   while (delivered.length === 0 && now < 3600) {
     heartbeat(1, 2);
@@ -123,7 +123,7 @@ t.test('a request that was lost is made again without another heartbeat, once', 
   t.ok(next > 0.001 && next < 0.1, `${next}`);
   t.same(poll(next), ['asks 1:1']);
   heartbeat(1, 1);
-  reader.onData(data(1), '');
+  reader.onData(data(1), SOURCE);
   t.same(poll(next), ['has 2:'], 'an answer needs no pause');
 });
 
@@ -142,8 +142,8 @@ t.test('what is missing is asked for again, less and less often, until it comes'
     times.map((time) => time.toFixed(1)),
     ['0.0', '0.1', '0.3', '0.7', '1.5', '3.1', '6.1', '9.1'],
   );
-  reader.onData(data(1), '');
-  reader.onData(data(2), '');
+  reader.onData(data(1), SOURCE);
+  reader.onData(data(2), SOURCE);
   t.equal(
     reader.poll(20, () => t.fail('nothing is missing')),
     Number.POSITIVE_INFINITY,
@@ -155,12 +155,12 @@ t.test('many heartbeats in a short while do not make it give up', async (t) => {
   // 1,000 samples a second, each with a heartbeat, over a link where the answer to a request takes a second.
   let asked = 0;
   for (let number = 2; number < 1002; number += 1) {
-    reader.onData(data(number), '');
+    reader.onData(data(number), SOURCE);
     heartbeat(1, number);
     asked += poll(number / 1000).length;
   }
   t.ok(asked > 3 && asked < 20, `asked ${asked} times in a second for the same`);
-  reader.onData(data(1), '');
+  reader.onData(data(1), SOURCE);
   t.equal(delivered[0], '1');
   t.equal(reader.skipped, 0);
 });
@@ -178,10 +178,10 @@ t.test('unmatched while it delivers', async (t) => {
     },
   });
   reader.match(WRITER, 0);
-  for (const number of [4, 3, 2, 1]) reader.onData(data(number), '');
+  for (const number of [4, 3, 2, 1]) reader.onData(data(number), SOURCE);
   t.same(delivered, [1, 2]);
   t.equal(budget.held, 0);
-  reader.onData(data(3), '');
+  reader.onData(data(3), SOURCE);
   reader.unmatch(sender);
   t.equal(reader.writerCount, 0);
   t.equal(
@@ -192,9 +192,9 @@ t.test('unmatched while it delivers', async (t) => {
 
 t.test('matched twice is matched once', async (t: Test) => {
   const { reader, delivered } = readerRig();
-  reader.onData(data(1), '');
+  reader.onData(data(1), SOURCE);
   reader.match(WRITER, 5);
-  reader.onData(data(1), '');
+  reader.onData(data(1), SOURCE);
   t.same(delivered, ['1']);
   t.same(reader.writers, [WRITER]);
 });

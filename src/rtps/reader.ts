@@ -1,6 +1,7 @@
 import { Attention } from './attention.ts';
 import { LIMITS, type OctetBudget } from './limits.ts';
 import type { DataFragSubmessage, DataSubmessage, GapSubmessage, HeartbeatSubmessage } from './message-reader.ts';
+import type { Source } from './network.ts';
 import { MAX_SET_BITS, type NumberSet } from './number-set.ts';
 import { type EntityId, type Guid, VENDOR } from './protocol.ts';
 import { isTooLarge } from './reassembly.ts';
@@ -12,8 +13,8 @@ export type { MatchedWriter } from './writer-proxy.ts';
 export interface Received {
   readonly data: DataSubmessage;
   readonly writer: MatchedWriter;
-  /** Where the datagram that completed it came from. */
-  readonly address: string;
+  /** Of the datagram that completed it. */
+  readonly source: Source;
 }
 
 /** What is to be sent to one writer. */
@@ -104,14 +105,14 @@ export class StatefulReader {
     proxy.waiting.clear();
   }
 
-  onData(data: DataSubmessage, address: string): void {
+  onData(data: DataSubmessage, source: Source): void {
     const proxy = this.#proxies.get(data.sender);
     if (!proxy) return;
-    this.#take(proxy, data, address);
+    this.#take(proxy, data, source);
     this.#look(proxy);
   }
 
-  onDataFrag(data: DataFragSubmessage, address: string): void {
+  onDataFrag(data: DataFragSubmessage, source: Source): void {
     const proxy = this.#proxies.get(data.sender);
     if (!proxy || data.sequenceNumber < proxy.next || proxy.waiting.has(data.sequenceNumber)) return;
     if (isTooLarge(data)) {
@@ -120,7 +121,7 @@ export class StatefulReader {
     }
     if (!proxy.isReliable) proxy.waiting.dropPartsBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
     const whole = proxy.waiting.addPart(data);
-    if (whole) this.#take(proxy, whole, address);
+    if (whole) this.#take(proxy, whole, source);
     this.#look(proxy);
   }
 
@@ -186,17 +187,17 @@ export class StatefulReader {
     return proxy.askAgainAt === Number.POSITIVE_INFINITY ? null : proxy.askAgainAt;
   }
 
-  #take(proxy: WriterProxy, data: DataSubmessage, address: string): void {
+  #take(proxy: WriterProxy, data: DataSubmessage, source: Source): void {
     const { sequenceNumber } = data;
     if (sequenceNumber < proxy.next) return;
     if (proxy.isReliable && sequenceNumber > proxy.next) {
       // When there is no room it will be asked for again.
-      proxy.waiting.put(sequenceNumber, { data, address }, proxy.next);
+      proxy.waiting.put(sequenceNumber, { data, source }, proxy.next);
       return;
     }
     proxy.next = sequenceNumber + 1;
     proxy.waiting.dropPartsBelow(proxy.next);
-    this.#options.deliver({ data, address, writer: proxy.writer });
+    this.#options.deliver({ data, source, writer: proxy.writer });
     this.#deliverInOrder(proxy);
   }
 

@@ -1,9 +1,10 @@
 import { kept, LIMITS, type OctetBudget } from './limits.ts';
 import type { DataFragSubmessage, DataSubmessage } from './message-reader.ts';
+import type { Source } from './network.ts';
 import { Reassembly } from './reassembly.ts';
 
 /** What waits for an earlier sample; null: told to be irrelevant. */
-type Waiting = { readonly data: DataSubmessage; readonly address: string } | null;
+type Waiting = { readonly data: DataSubmessage; readonly source: Source } | null;
 
 /**
  * What came from one remote writer before its turn: samples, numbers that will never come, and samples of which parts are here. All of
@@ -89,6 +90,6 @@ function octetsOf(what: Waiting): number {
 }
 
 /** The sample waits; the datagram's memory does not. */
-function withoutDatagram({ data, address }: NonNullable<Waiting>): Waiting {
-  return { address, data: { ...data, payload: data.payload && kept(data.payload), inlineQos: data.inlineQos?.detached() ?? null } };
+function withoutDatagram({ data, source }: NonNullable<Waiting>): Waiting {
+  return { source, data: { ...data, payload: data.payload && kept(data.payload), inlineQos: data.inlineQos?.detached() ?? null } };
 }

@@ -84,7 +84,7 @@ function rig(
     time,
     server,
     calls,
-    ask: (data, writer, address = '10.0.0.2') => server.requests.options.onSample({ data, writer, address }),
+    ask: (data, writer, address = '10.0.0.2') => server.requests.options.onSample({ data, writer, source: { address, port: 7411 } }),
     replies: async () => {
       await time.pass(0.01);
       const sent: Reply[] = [];

@@ -1,6 +1,7 @@
 import { decode, encode, HEADER_OCTETS, type Message } from '../../rtps/cdr.ts';
 import type { LocalReader, LocalWriter } from '../../rtps/endpoints.ts';
 import type { Logger } from '../../rtps/log.ts';
+import type { Source } from '../../rtps/network.ts';
 import type { ParameterList } from '../../rtps/parameters.ts';
 import { ParameterWriter } from '../../rtps/parameters.ts';
 import type { Participant } from '../../rtps/participant.ts';
@@ -11,7 +12,7 @@ import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
 
 /** Answers one request; null: no answer is sent. Never rejects. */
-export type RequestHandler = (request: Message, caller: { readonly address: string; readonly local: boolean }) => Promise<Message | null>;
+export type RequestHandler = (request: Message, caller: Source & { readonly local: boolean }) => Promise<Message | null>;
 
 export interface ServiceServerOptions {
   /** Fully qualified, `/safe_shutdown`. */
@@ -88,7 +89,7 @@ export class ServiceServer {
   }
 
   #onRequest(received: Received): void {
-    const { address, data, writer } = received;
+    const { data, source, writer } = received;
     const { payload, sequenceNumber } = data;
     if (!payload || data.isKey) return;
     if (sequenceNumber <= (this.#handled.get(writer.guid) ?? 0)) return;
@@ -97,7 +98,7 @@ export class ServiceServer {
     const correlation = writer.vendor === VENDOR.CYCLONE_DDS ? cycloneCorrelation(received) : relatedIdentity(received);
     const { type, handler, participant } = this.#options;
     const request = decode(type.request, payload, correlation.header.length);
-    const answer = handler(request, { address, local: participant.isOwnAddress(address) });
+    const answer = handler(request, { ...source, local: participant.isOwnAddress(source.address) });
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
   }
 

@@ -146,12 +146,12 @@ export class TopicReaders {
     take: (value: T, received: Received) => void,
   ): (received: Received) => void {
     return (received) => {
-      const { address, data } = received;
+      const { data, source } = received;
       if (!data.payload || data.isKey) return;
       const checked = check(decode(type, data.payload));
       if (checked.ok) take(checked.value, received);
       else {
-        this.#options.onRefused(topic, `${checked.reason} (from ${address})`);
+        this.#options.onRefused(topic, `${checked.reason} (from ${source.address})`);
         throw new Malformed(checked.reason);
       }
     };

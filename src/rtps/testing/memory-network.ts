@@ -1,6 +1,9 @@
 import type { Channel, DatagramHandler, Interface, Network } from '../network.ts';
 import { MULTICAST_GROUP, ports } from '../protocol.ts';
 
+/** The port that datagrams come from where a test does not name one. */
+const SOURCE_PORT = 7411;
+
 /** A datagram on its way. */
 export interface Flight {
   readonly datagram: Buffer;
@@ -127,8 +130,8 @@ export class MemoryNetwork implements Network {
   }
 
   /** A datagram arrives, at once. */
-  inject(datagram: Buffer, from: string, viaMulticast: boolean): void {
-    if (!this.isFrozen) this.#handler?.onDatagram(datagram, from, viaMulticast);
+  inject(datagram: Buffer, from: string, viaMulticast: boolean, port = SOURCE_PORT): void {
+    if (!this.isFrozen) this.#handler?.onDatagram(datagram, { address: from, port }, viaMulticast);
   }
 
   #anyAddress(): string {

@@ -3,6 +3,9 @@ import type { DataFragSubmessage, DataSubmessage } from '../message-reader.ts';
 import { VENDOR } from '../protocol.ts';
 import { type MatchedWriter, type ReaderAction, StatefulReader } from '../reader.ts';
 
+/** Of every sample of these tests. */
+export const SOURCE = { address: '10.0.0.2', port: 7411 };
+
 export const WRITER: MatchedWriter = {
   guid: 'a'.repeat(32),
   reliable: true,

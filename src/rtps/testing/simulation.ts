@@ -4,6 +4,7 @@ import { Packer } from '../packer.ts';
 import { type EntityId, type Guid, guidOf, VENDOR } from '../protocol.ts';
 import { type MatchedWriter, StatefulReader } from '../reader.ts';
 import { type MatchedReader, StatefulWriter } from '../writer.ts';
+import { SOURCE } from './reader-rig.ts';
 
 export interface Channel {
   readonly random: () => number;
@@ -89,10 +90,10 @@ export class Simulation {
         readMessage(datagram, prefix, {
           ...DEAF,
           onData: (data) => {
-            if (hasBegun) state.onData(data, '');
+            if (hasBegun) state.onData(data, SOURCE);
           },
           onDataFrag: (data) => {
-            if (hasBegun) state.onDataFrag(data, '');
+            if (hasBegun) state.onDataFrag(data, SOURCE);
           },
           onHeartbeat: (heartbeat) => {
             if (!hasBegun && state.writerCount > 0) {
