@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { nearestExisting } from '../../src/system/data-folder.ts';
 
@@ -10,12 +10,13 @@ const JOURNAL_GROUP = 'systemd-journal';
 
 /**
  * Root becomes the user whose folder it is, for good: what is made in there stays theirs, and programs that are started find that user's
- * home. Of a folder that is missing the nearest one above it counts. Nothing happens to other users, nor where the folder is root's.
+ * home. Of a folder that is missing the nearest one above it counts. Nothing happens to other users, nor where the folder is root's, nor
+ * in a user namespace that has no such user: its root is an ordinary user outside, and may not write there anyway.
  */
 export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): void {
   if (process.getuid?.() !== 0) return;
   const owner = statSync(nearestExisting(folder));
-  if (owner.uid === 0) return;
+  if (owner.uid === 0 || !isMapped(owner.uid, readFileSync('/proc/self/uid_map', 'utf8'))) return;
   try {
     (process as WithInitgroups).initgroups(owner.uid, owner.gid);
   } catch {
@@ -30,6 +31,14 @@ export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): v
   process.setuid?.(owner.uid);
   const { HOME, LOGNAME, USER } = identity();
   Object.assign(environment, { HOME, LOGNAME, USER });
+}
+
+/** Whether a user namespace has a user; `map` as in /proc/PID/uid_map (user_namespaces(7)): first inside, first outside, count. */
+export function isMapped(uid: number, map: string): boolean {
+  return map.split('\n').some((line) => {
+    const [first = Number.NaN, , count = 0] = line.trim().split(/\s+/).map(Number);
+    return uid >= first && uid < first + count;
+  });
 }
 
 function identity(): { readonly HOME: string; readonly LOGNAME: string; readonly USER: string } {
