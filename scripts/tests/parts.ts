@@ -89,6 +89,15 @@ export const PARTS: readonly Part[] = [
     environment: { EDGE_HEALTH_LONG: '1' },
   },
   {
+    name: 'security',
+    folder: 'test/system/security',
+    proves: 'attacks from the network and by other users of the machine: floods, forged datagrams, planted links, mutated input',
+    needs: 'network namespaces, other users',
+    packages: ['iproute2', 'procps', 'python3'],
+    minutes: 4,
+    jobs: 1,
+  },
+  {
     name: 'appliance',
     folder: 'test/system/appliance',
     proves: 'the .deb under real systemd 252 and 257: install, sandbox, roles, watchdog, power-off, upgrade, arm64',
