@@ -58,12 +58,17 @@ for (const name of fixtureNames()) {
       renameSync(join(procRoot, 'next'), join(procRoot, 'stat'));
     };
     sampler.start(0.05);
+    let half = 0;
+    let failures = 0;
     await until('there is a load', () => {
       if (collector.reading('cpu_percent') !== undefined) return true;
-      // The second half after the first one was read; the first one again where the load came too late for a sample.
-      const problem = sampler.probeStates().find(({ metric }) => metric === 'cpu_percent')?.problem ?? '';
-      if (/first reading|backwards/.test(problem)) put(halves[1]);
-      else if (/no tick/.test(problem)) put(halves[0]);
+      const state = sampler.probeStates().find(({ metric }) => metric === 'cpu_percent');
+      // Nothing was read since the file was replaced.
+      if (!state || state.failures === failures) return false;
+      failures = state.failures;
+      // The second half follows the first; the first again where the load came too late for a sample.
+      half = half === 1 && /no tick/.test(state.problem ?? '') ? 0 : 1;
+      put(halves[half]);
       return false;
     });
     const others = METRICS.filter((metric) => metric !== 'temperature' || expect.temperatureCelsius !== null);
