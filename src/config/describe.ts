@@ -11,6 +11,7 @@ export interface KeyDescription {
   readonly reload: boolean;
   readonly default: unknown;
   readonly defaultIs: string | null;
+  readonly secret: boolean;
 }
 
 /** The parts of a valibot schema that are walked here; valibot's schemas are plain objects. */
@@ -24,7 +25,7 @@ interface SchemaNode {
   readonly pipe?: readonly SchemaNode[];
   readonly requirement?: unknown;
   readonly message?: unknown;
-  readonly metadata?: { description?: string; unit?: string; reload?: boolean; defaultIs?: string };
+  readonly metadata?: { description?: string; unit?: string; reload?: boolean; defaultIs?: string; secret?: boolean };
 }
 
 function unwrap(node: SchemaNode): { node: SchemaNode; fallback: unknown } {
@@ -76,10 +77,22 @@ export function describeKeys(): KeyDescription[] {
       reload: metadata.reload ?? false,
       default: fallback,
       defaultIs: metadata.defaultIs ?? null,
+      secret: metadata.secret ?? false,
     });
   };
   walk(configSchema as unknown as SchemaNode, []);
   return found;
+}
+
+/** Dotted paths of the keys whose values are secret. */
+export const secretKeys: readonly string[] = describeKeys()
+  .filter(({ secret }) => secret)
+  .map(({ key }) => key);
+
+/** Whether the value at a path is secret, has a part that is, or is within one. */
+export function isSecretAt(path: readonly (string | number)[]): boolean {
+  const place = `${path.join('.')}.`;
+  return secretKeys.some((key) => place.startsWith(`${key}.`) || `${key}.`.startsWith(place));
 }
 
 /** What is allowed at a path of the document, in words; also for the sections between. */

@@ -11,6 +11,8 @@ type KeyNotes = {
   readonly reload?: boolean;
   /** What the default is where it is not a fixed value. */
   readonly defaultIs?: string;
+  /** Whether the value itself gives access to something: it is neither shown nor part of a backup. */
+  readonly secret?: boolean;
 };
 
 export const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataAction<T, KeyNotes & { description: string }> =>

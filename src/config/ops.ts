@@ -10,7 +10,8 @@ const about = <T>(description: string, notes: Parameters<typeof keys.about>[1] =
 const deadline = (job: string, seconds: number) =>
   v.optional(v.pipe(integer(1, 86_400), about(`How long ${job} may take; then it is ended and has failed.`, { unit: 's' })), seconds);
 
-const optionalText = (meaning: string, defaultIs: string) => v.optional(v.nullable(v.pipe(text, about(meaning, { defaultIs }))), null);
+const optionalText = (meaning: string, defaultIs: string, notes: Parameters<typeof keys.about>[1] = {}) =>
+  v.optional(v.nullable(v.pipe(text, about(meaning, { defaultIs, ...notes }))), null);
 
 const listOf = (meaning: string) => v.optional(v.pipe(v.array(text), v.maxLength(256), about(meaning)), []);
 
@@ -108,7 +109,11 @@ export const opsSchema = section({
       'http, the name of this machine and rest.port',
     ),
     webhook: section({
-      url: optionalText('Where notifications are posted to.', 'none'),
+      url: optionalText(
+        'Where notifications are posted to. It may hold a secret: logs and errors show scheme, host and port only.',
+        'none',
+        { secret: true },
+      ),
       token_file: optionalText('File whose content is sent as bearer token.', 'none'),
       template_file: optionalText('File with the body to send, with {{placeholders}}.', 'a JSON document'),
       content_type: v.optional(v.pipe(text, about('Content-Type of the body.')), 'application/json'),

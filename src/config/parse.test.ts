@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { anyText } from '../../testkit/text.ts';
-import { describeKeys } from './describe.ts';
+import { describeKeys, secretKeys } from './describe.ts';
 import { type ConfigError, formatConfigError, parseConfig } from './parse.ts';
 import { renderDefaultYaml, renderReference } from './render.ts';
 import { DEFAULT_CONFIG } from './schema.ts';
@@ -72,7 +72,7 @@ t.test('every key is optional, and so is everything', async (t) => {
 });
 
 t.test('every key refuses a wrong type, at its place, and tells what it allows', async (t) => {
-  for (const { key, allowed } of describeKeys()) {
+  for (const { key, allowed, secret } of describeKeys()) {
     const path = key.split('.');
     for (const [wrong, found] of [
       ['{a: 1}', '{"a":1}'],
@@ -88,7 +88,7 @@ t.test('every key refuses a wrong type, at its place, and tells what it allows',
             line: path.length,
             column: 2 * (path.length - 1) + (path.at(-1) as string).length + 3,
             key,
-            found,
+            found: secret ? /^a (section|boolean)$/ : found,
             allowed,
           },
         ],
@@ -339,4 +339,31 @@ t.test('units that the safe shutdown itself needs cannot be stopped by it', asyn
   for (const unit of ['robot.service', 'edge-health@sensor_node.service', 'dbus-org.example.service', 'robot.slice', 'arm@left.target']) {
     t.match(configOf(stopping(unit)), { safe_shutdown: { stop_units: [unit] } });
   }
+});
+
+t.test('an error never shows a secret, wherever it was put', async (t) => {
+  t.same(secretKeys, ['ops.notify.webhook.url']);
+  const address = 'https://hooks.example.com/services/T0/S3CRET?key=S3CRET';
+  const webhook = (text: string): string => `ops:\n  notify:\n    webhook:${text}\n`;
+  const documents = [
+    webhook(` ${address}`),
+    webhook(`\n      url: [${address}]`),
+    webhook('\n      url: [hooks.example.com/S3CRET]'),
+    webhook(`\n      url: ${address}${'x'.repeat(5000)}`),
+    webhook(`\n      url ${address}`),
+    webhook(`\n      ${address}: x`),
+    webhook(`\n      url: *${address}`),
+    webhook(`\n      url: }${address}`),
+    webhook(`\n      url: |${address}`),
+    webhook(`\n      token_file: [${address}]`),
+    `ops:\n  notify: ${address}\n`,
+    `rest: {allowed_origins: ["https://user:S3CRET@robot.example/"]}`,
+    address,
+  ];
+  for (const text of documents) {
+    const lines = errorsOf(text).map(formatConfigError);
+    t.ok(lines.length > 0, text);
+    t.notMatch(lines.join('\n'), /S3CRET/);
+  }
+  t.match(errorsOf(webhook(` ${address}`))[0], { key: 'ops.notify.webhook', found: 'a text' });
 });

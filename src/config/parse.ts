@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import { allowedAt, type ConfigIssue, describeKeys, keysAt } from './describe.ts';
+import { withoutUrlPaths } from '../core/text.ts';
+import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
 import { nearest } from './nearest.ts';
 import { type Config, configSchema } from './schema.ts';
 
@@ -32,6 +33,18 @@ const MAX_ALIASES = 50;
 
 type Path = readonly (string | number)[];
 
+/** At secret keys, and at sections that should have them, only of what kind a value is. */
+function shownAt(path: Path, value: unknown): string {
+  if (!isSecretAt(path) || value === undefined || value === null) return shown(value);
+  return Array.isArray(value)
+    ? 'a list'
+    : typeof value === 'object'
+      ? 'a section'
+      : typeof value === 'string'
+        ? 'a text'
+        : `a ${typeof value}`;
+}
+
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'number') return String(value); // JSON has neither NaN nor infinity.
@@ -61,9 +74,9 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   const broken = document.errors
     .filter(({ code }) => code !== 'DUPLICATE_KEY')
     .map((error) => ({ file, ...at(error.pos[0]), ...syntaxError(error) }));
-  if (broken.length > 0) return { ok: false, errors: broken.slice(0, MAX_SYNTAX_ERRORS) };
+  if (broken.length > 0) return refused(broken.slice(0, MAX_SYNTAX_ERRORS));
   const unresolved = unresolvedAliases(document).map(({ source, offset }) => ({ file, ...at(offset), ...noSuchAnchor(source) }));
-  if (unresolved.length > 0) return { ok: false, errors: unresolved };
+  if (unresolved.length > 0) return refused(unresolved);
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
@@ -81,7 +94,12 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   ];
   const once = new Map(errors.map((error) => [formatConfigError(error), error]));
   const sorted = [...once.values()].sort((a, b) => a.line - b.line || a.column - b.column);
-  return sorted.length === 0 && result.success ? { ok: true, config: result.output } : { ok: false, errors: sorted };
+  return sorted.length === 0 && result.success ? { ok: true, config: result.output } : refused(sorted);
+}
+
+/** An address that stands in the wrong place, or is not quoted, is quoted by an error all the same. */
+function refused(errors: readonly ConfigError[]): ParsedConfig {
+  return { ok: false, errors: errors.map((error) => ({ ...error, key: withoutUrlPaths(error.key), found: withoutUrlPaths(error.found) })) };
 }
 
 /** One mistake can make the parser stumble over everything after it. */
@@ -137,7 +155,14 @@ function sectionErrors(value: unknown, file: string, place: Place): ConfigError[
     // A section may be left empty; which keys are no sections valibot judges.
     if (known.length === 0 || section === undefined || section === null) return;
     if (typeof section !== 'object' || Object.getPrototypeOf(section) !== Object.prototype) {
-      errors.push({ file, ...place(path, false), key: path.join('.'), found: shown(section), allowed: allowedAt(path), hint: null });
+      errors.push({
+        file,
+        ...place(path, false),
+        key: path.join('.'),
+        found: shownAt(path, section),
+        allowed: allowedAt(path),
+        hint: null,
+      });
       return;
     }
     for (const [name, inner] of Object.entries(section)) {
@@ -201,7 +226,7 @@ function toError(issue: ConfigIssue, file: string, place: Place): ConfigError {
   const path = (issue.path ?? []).map((part) => part.key as string | number);
   // Only such a check says more than what is allowed.
   const hint = issue.type === 'raw_check' ? issue.message : null;
-  return { file, ...place(path, false), key: path.join('.'), found: shown(issue.input), allowed: allowedAt(path), hint };
+  return { file, ...place(path, false), key: path.join('.'), found: shownAt(path, issue.input), allowed: allowedAt(path), hint };
 }
 
 /** Rules over two keys; checked even where other keys are wrong, so that everything is said at once. */

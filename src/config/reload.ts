@@ -27,7 +27,8 @@ export function reloaded(running: Config, next: Config): Reloaded {
   return { config, restartNeeded };
 }
 
-function shown(value: unknown, { defaultIs }: KeyDescription): string {
+function shown(value: unknown, { defaultIs, secret }: KeyDescription): string {
   if (value === null) return defaultIs ?? 'none';
+  if (secret) return 'a secret value';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
