@@ -19,10 +19,10 @@ the one named, is sent a test at once, past queue and quiet hours. Nothing is wr
 `;
 
 const NOTHING =
-  'no notifications are configured: set ops.notify.webhook.url, ops.notify.command or ops.notify.email.host in the configuration file';
+  'no notifications are configured: set ops.notify.webhook.url or url_file, ops.notify.command or ops.notify.email.host in the configuration file';
 
 async function run(context: OpsContext, { options, positionals: [channel] }: Given): Promise<Outcome> {
-  const settings = settingsOf(context.config, context);
+  const settings = await settingsOf(context.config, context);
   if (!options['test']) {
     if (channel === undefined && !options['dry-run']) return overview(context, settings);
     const lines = ['UNKNOWN  usage: a channel and --dry-run go with --test; see: edge-health ops notify --help'];
@@ -36,13 +36,14 @@ async function run(context: OpsContext, { options, positionals: [channel] }: Giv
 }
 
 async function test(context: OpsContext, settings: Settings, only: ChannelName | null, isDry: boolean): Promise<Outcome> {
-  const { dashboard, host, problems } = settings;
+  const { dashboard, host, problems, warnings } = settings;
   const senders = settings.senders.filter(({ name }) => only === null || name === only);
   const nowMs = context.nowMs();
   const message = testMessage({ id: `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-test`, nowMs, host, dashboard });
   const results = await Promise.all(senders.map((sender) => tried(context, sender, message, isDry)));
   const lines = [
     ...problems.map((problem) => `CRITICAL  configuration: ${problem}`),
+    ...warnings.map((warning) => `WARNING  configuration: ${warning}`),
     ...results.flatMap(({ lines: own }) => own),
     ...(senders.length === 0
       ? [`UNKNOWN  ${only === null ? NOTHING : `${only}: this channel is not configured; see docs/configuration.md, ops.notify`}`]
@@ -118,7 +119,7 @@ function linesOf({
   ];
 }
 
-async function overview({ config, dataFolder }: OpsContext, { problems, senders }: Settings): Promise<Outcome> {
+async function overview({ config, dataFolder }: OpsContext, { problems, senders, warnings }: Settings): Promise<Outcome> {
   let memory: Memory;
   try {
     ({ memory } = memoryOf((await readIfThere(journalFile(dataFolder))) ?? ''));
@@ -127,7 +128,11 @@ async function overview({ config, dataFolder }: OpsContext, { problems, senders 
     return { status: 'UNKNOWN', lines: [`UNKNOWN  ${detail}`], document: { status: 'UNKNOWN', error: detail } };
   }
   const channels = senders.map((sender) => channelDocument(sender, memory.queues[sender.name]));
-  const status = worst([...channels.map((channel) => channel.status), ...(problems.length > 0 ? (['CRITICAL'] as const) : [])]);
+  const status = worst([
+    ...channels.map((channel) => channel.status),
+    ...(warnings.length > 0 ? (['WARNING'] as const) : []),
+    ...(problems.length > 0 ? (['CRITICAL'] as const) : []),
+  ]);
   const { notify } = config.ops;
   const open = openAsTold(memory.plan);
   const quiet =
@@ -137,6 +142,7 @@ async function overview({ config, dataFolder }: OpsContext, { problems, senders 
   const rules = `alerts from ${notify.min_severity} on, ${notify.failed_jobs ? 'and failed jobs' : 'no jobs'}; gathered for ${notify.group_seconds} s, repeated ${notify.repeat_hours === 0 ? 'never' : `after ${notify.repeat_hours} h`}, ${quiet}`;
   const lines = [
     ...problems.map((problem) => `CRITICAL  configuration: ${problem}`),
+    ...warnings.map((warning) => `WARNING  configuration: ${warning}`),
     ...(senders.length === 0 && problems.length === 0 ? [`OK  ${NOTHING}`] : []),
     ...channels.flatMap(linesOf),
     ...(senders.length === 0
@@ -150,6 +156,7 @@ async function overview({ config, dataFolder }: OpsContext, { problems, senders 
     status,
     configured: senders.length > 0,
     problems,
+    warnings,
     channels,
     open: open.map(({ id, level, node, metric, since, source }) => ({ id, source, node, metric, severity: level, since })),
     rules: {

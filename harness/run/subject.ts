@@ -96,7 +96,12 @@ async function ownConfig(config: Config, folder: string, say: (text: string) => 
     safe_shutdown: { ...config.safe_shutdown, action: 'dry-run' },
     ops: {
       ...config.ops,
-      notify: { ...notify, command: null, webhook: { ...notify.webhook, url: null }, email: { ...notify.email, host: null } },
+      notify: {
+        ...notify,
+        command: null,
+        webhook: { ...notify.webhook, url: null, url_file: null },
+        email: { ...notify.email, host: null },
+      },
     },
   };
 }

@@ -23,6 +23,7 @@ export function secretFiles(config: Config): readonly { readonly key: string; re
   const { backup, notify } = config.ops;
   const named: readonly (readonly [string, string | null])[] = [
     ['rest.token_file', config.rest.token_file],
+    ['ops.notify.webhook.url_file', notify.webhook.url_file],
     ['ops.notify.webhook.token_file', notify.webhook.token_file],
     ['ops.notify.email.password_file', notify.email.password_file],
     ['ops.backup.s3_credentials_file', backup.s3_credentials_file],

@@ -52,13 +52,13 @@ export class Notifications {
 
   static async start(options: NotifierOptions): Promise<Notifications> {
     const journal = await Journal.open(options.dataFolder, options.log);
-    const notifications = new Notifications(options, journal, settingsFor(options, options.config));
+    const notifications = new Notifications(options, journal, await settingsFor(options, options.config));
     await notifications.#begin(options.rest);
     return notifications;
   }
 
   async reload(config: Config, rest: RestClient): Promise<void> {
-    const settings = settingsFor(this.#options, config);
+    const settings = await settingsFor(this.#options, config);
     await Promise.all([...this.#channels.values()].map((channel) => channel.stop()));
     this.#settings = settings;
     if (this.#following && this.#following.rest !== rest) await this.#endFollowing();
@@ -88,6 +88,7 @@ export class Notifications {
 
   async #begin(rest: RestClient): Promise<void> {
     for (const problem of this.#settings.problems) this.#log('error', `notifications: ${problem}`);
+    for (const warning of this.#settings.warnings) this.#log('warning', `notifications: ${warning}`);
     const names = this.#settings.senders.map(({ name }) => name);
     await this.#drop(CHANNELS.filter((name) => !names.includes(name)));
     this.#channels = new Map(this.#settings.senders.map((sender) => [sender.name, this.#channel(sender)]));
@@ -220,7 +221,7 @@ function notificationId(host: string, nowMs: number, number: number): string {
   return `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-${number}`;
 }
 
-function settingsFor({ environment, nowMs }: NotifierOptions, config: Config): Settings {
+function settingsFor({ environment, nowMs }: NotifierOptions, config: Config): Promise<Settings> {
   return settingsOf(config, { environment, nowMs, version: installation().version });
 }
 

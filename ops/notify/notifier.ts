@@ -17,7 +17,7 @@ export interface Notifier {
 
 /** Whether a configuration names any channel. */
 export function isConfigured({ ops: { notify } }: Config): boolean {
-  return notify.webhook.url !== null || notify.command !== null || notify.email.host !== null;
+  return notify.webhook.url !== null || notify.webhook.url_file !== null || notify.command !== null || notify.email.host !== null;
 }
 
 /** Where no channel is configured nothing is loaded, opened nor kept. */

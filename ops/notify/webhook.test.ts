@@ -11,7 +11,7 @@ t.test('what an answer means', async (t) => {
   for (const status of [400, 401, 403, 404, 410, 413, 422]) t.equal(answer(status).kind, 'final', `${status}`);
   t.match(answer(301, { location: 'https://new.example/secret/path' }), {
     kind: 'final',
-    detail: /set ops\.notify\.webhook\.url to the new address at https:\/\/new\.example$/,
+    detail: /set ops\.notify\.webhook\.url or url_file to the new address at https:\/\/new\.example$/,
   });
   t.match(answer(302, { location: '/relative' }), { kind: 'final' });
   t.match(answer(400, { text: 'no such channel' }), { detail: 'answered 400: no such channel; check ops.notify.webhook' });

@@ -1,6 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { Config } from '../../src/config/schema.ts';
+import { withoutUrlPaths } from '../../src/core/text.ts';
 import { HOUR_MS } from '../../src/core/time.ts';
 import { clean, type Message, plainText, subjectLine } from './message.ts';
 import type { Result } from './queue.ts';
@@ -68,7 +69,7 @@ export function judged({ location, retryAfter, status, text }: Answer, nowMs: nu
     const to = URL.parse(location ?? '')?.origin;
     return {
       kind: 'final',
-      detail: `${said}; redirects are not followed: set ops.notify.webhook.url to the new address${to ? ` at ${to}` : ''}`,
+      detail: `${said}; redirects are not followed: set ops.notify.webhook.url or url_file to the new address${to ? ` at ${to}` : ''}`,
     };
   }
   if (status < 500 && !NOW_AND_THEN.has(status)) return { kind: 'final', detail: `${said}; check ops.notify.webhook` };
@@ -76,15 +77,49 @@ export function judged({ location, retryAfter, status, text }: Answer, nowMs: nu
   return { kind: 'retry', detail: said, ...(afterMs === null ? {} : { afterMs }) };
 }
 
-/** Posts to a URL. Its path is not shown: with many receivers it is the secret. */
-export function webhookSender(config: WebhookConfig, version: string, nowMs: () => number, deadlineSeconds = DEADLINE_SECONDS): Sender {
-  const url = new URL(config.url as string);
+/** Where to post to, as it is now: `url`, or the first line of `url_file`. Rejects with Unusable, which does not repeat it. */
+export async function addressOf({ url, url_file: file }: WebhookConfig): Promise<URL> {
+  const key = file === null ? 'ops.notify.webhook.url' : 'ops.notify.webhook.url_file';
+  const text = file === null ? (url ?? '') : ((await configured(key, file)).split('\n', 1)[0] as string);
+  const address = URL.parse(text.trim());
+  if (address?.protocol === 'http:' || address?.protocol === 'https:') return address;
+  const what = file === null ? `${key} is no address; it` : `${key}: ${file} has no address; its first line`;
+  throw new Unusable(`${what} must begin with http:// or https://`);
+}
+
+/** Shorter parts of an address are words such as "api" rather than secrets. */
+const SHORTEST_SECRET = 6;
+
+/** An answer in which neither the address it was sent to nor the token is repeated. */
+function withoutSecrets(text: string, { href, password, pathname, search, searchParams, username }: URL, token: string | null): string {
+  const parts = [...pathname.split('/'), ...searchParams.values(), username, password].flatMap((part) => [part, decoded(part)]);
+  const secrets = [token ?? '', href, `${pathname}${search}`, ...parts].filter(({ length }) => length >= SHORTEST_SECRET);
+  return withoutUrlPaths(secrets.reduce((rest, secret) => rest.replaceAll(secret, '…'), text));
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Posts to an address. Of it only `target`, its scheme, host and port, is shown: with many receivers the rest is the secret. */
+export function webhookSender(
+  config: WebhookConfig,
+  target: string,
+  version: string,
+  nowMs: () => number,
+  deadlineSeconds = DEADLINE_SECONDS,
+): Sender {
   return {
     name: 'webhook',
-    target: url.origin,
+    target,
     send: async (message, signal) => {
       const deadline = withDeadline(signal, deadlineSeconds);
       try {
+        const url = await addressOf(config);
         const body = await bodyOf(config, message);
         const token = config.token_file === null ? null : (await configured('ops.notify.webhook.token_file', config.token_file)).trim();
         const ca = config.ca_file === null ? null : await configured('ops.notify.webhook.ca_file', config.ca_file);
@@ -96,8 +131,7 @@ export function webhookSender(config: WebhookConfig, version: string, nowMs: () 
           ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
         };
         const answer = await post(url, headers, body, ca, deadline.signal);
-        const text = token ? answer.text.replaceAll(token, '…') : answer.text;
-        return judged({ ...answer, text: clean(text, 200).trim() }, nowMs());
+        return judged({ ...answer, text: clean(withoutSecrets(answer.text, url, token), 200).trim() }, nowMs());
       } catch (error) {
         return { kind: 'retry', detail: error instanceof Unusable ? error.message : troubleOf(error, 'ops.notify.webhook.ca_file') };
       } finally {

@@ -114,6 +114,16 @@ export const opsSchema = section({
         'none',
         { secret: true },
       ),
+      url_file: v.optional(
+        v.nullable(
+          v.pipe(
+            text,
+            v.regex(/^(?![a-z][a-z0-9+.-]*:\/\/)/i, 'the path of a file'),
+            about('File whose first line is the address, in place of url. It is read again for each notification.', { defaultIs: 'none' }),
+          ),
+        ),
+        null,
+      ),
       token_file: optionalText('File whose content is sent as bearer token.', 'none'),
       template_file: optionalText('File with the body to send, with {{placeholders}}.', 'a JSON document'),
       content_type: v.optional(v.pipe(text, about('Content-Type of the body.')), 'application/json'),

@@ -367,3 +367,16 @@ t.test('an error never shows a secret, wherever it was put', async (t) => {
   }
   t.match(errorsOf(webhook(` ${address}`))[0], { key: 'ops.notify.webhook', found: 'a text' });
 });
+
+t.test('an address in the configuration or in a file, not both', async (t) => {
+  const errors = errorsOf('ops: {notify: {webhook: {url: "https://a.example/x", url_file: /etc/x}}}');
+  t.match(
+    errors.map(({ key, found, allowed }) => `${key} ${found} ${allowed}`),
+    ['ops.notify.webhook.url_file url as well url or url_file, not both'],
+  );
+  for (const one of ['url: "https://a.example/x", url_file: null', 'url: null, url_file: /etc/x', 'url_file: x'])
+    t.same(errorsOf(`ops: {notify: {webhook: {${one}}}}`), [], one);
+  t.match(errorsOf('ops: {notify: {webhook: {url_file: "https://a.example/x"}}}'), [
+    { found: '"https://a.example/…"', allowed: 'the path of a file' },
+  ]);
+});

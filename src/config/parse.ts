@@ -234,6 +234,11 @@ function crossErrors(value: unknown, file: string, place: Place): ConfigError[] 
   const errors: ConfigError[] = [];
   const at = (object: unknown, name: string): unknown =>
     typeof object === 'object' && object !== null ? (object as Record<string, unknown>)[name] : undefined;
+  const webhook = ['ops', 'notify', 'webhook'].reduce(at, value);
+  if (typeof at(webhook, 'url') === 'string' && typeof at(webhook, 'url_file') === 'string') {
+    const key = 'ops.notify.webhook.url_file';
+    errors.push({ file, ...place(key.split('.'), false), key, found: 'url as well', allowed: 'url or url_file, not both', hint: null });
+  }
   const thresholds = at(value, 'thresholds');
   for (const metric of ['cpu', 'memory', 'disk', 'temperature']) {
     const given = at(thresholds, metric);

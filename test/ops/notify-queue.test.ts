@@ -246,3 +246,25 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
   t.match(await program(wrong), { status: 'CRITICAL', lines: [/webhook\.url is no address/, /email\.to names nobody/] });
   t.notOk(existsSync(join(folder, 'ops')), 'it writes nothing');
 });
+
+t.test('an address in a file: only its origin is shown, and what is wrong with the file', async (t) => {
+  const { folder, log, notifier, program } = site(t);
+  const hook = await receiver(t);
+  const file = join(folder, 'url');
+  const settings = { webhook: { url_file: file } };
+  t.match(await program(settings), {
+    status: 'CRITICAL',
+    lines: [/url_file: .*cannot be read \(ENOENT\)/, /webhook: to .*\/url: 0 delivered/],
+  });
+  notifier(settings).jobEnded('backup_logs', run('CRITICAL', 'CRITICAL  disk: full'));
+  await until('it was tried', () => log.some(({ text }) => /not delivered: .*cannot be read/.test(text)));
+  writeFileSync(file, `${hook.url}\n`);
+  chmodSync(file, 0o640);
+  t.match(await program(settings, { test: true }), { status: 'OK', lines: [/^OK {2}webhook: delivered to http:\/\/127\.0\.0\.1:\d+: /] });
+  t.match(await program(settings), { lines: [/^WARNING {2}webhook: to http:\/\/127\.0\.0\.1:\d+: /] });
+  chmodSync(file, 0o644);
+  const { lines, document, status } = await program(settings);
+  t.equal(status, 'WARNING');
+  t.match(lines[0], /^WARNING {2}configuration: ops\.notify\.webhook\.url_file: every user may read .*; chmod o-r /);
+  t.notMatch(JSON.stringify([lines, document, log]), /secret-path/);
+});

@@ -12,11 +12,18 @@ import { accept, Receiver, SELF_SIGNED } from '../../testkit/ops/http-receiver.t
 
 type WebhookConfig = Config['ops']['notify']['webhook'];
 
-const PLAIN: WebhookConfig = { url: '', token_file: null, template_file: null, content_type: 'application/json', ca_file: null };
+const PLAIN: WebhookConfig = {
+  url: '',
+  url_file: null,
+  token_file: null,
+  template_file: null,
+  content_type: 'application/json',
+  ca_file: null,
+};
 const message = testMessage({ id: 'robot-7-abc-1', nowMs: Date.now(), host: 'robot-7', dashboard: 'http://robot-7:5000' });
 
 function send(config: Partial<WebhookConfig>, { seconds = 600, signal = new AbortController().signal } = {}): Promise<Result> {
-  return webhookSender({ ...PLAIN, ...config }, '1.2.3', Date.now, seconds).send(message, signal);
+  return webhookSender({ ...PLAIN, ...config }, 'somewhere', '1.2.3', Date.now, seconds).send(message, signal);
 }
 
 async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): Promise<Receiver> {
@@ -85,7 +92,8 @@ t.test('answers: refused, overloaded, elsewhere; a token in an answer is not rep
       '',
       {
         kind: 'final',
-        detail: 'answered 308; redirects are not followed: set ops.notify.webhook.url to the new address at https://there.example',
+        detail:
+          'answered 308; redirects are not followed: set ops.notify.webhook.url or url_file to the new address at https://there.example',
       },
     ],
   ];
@@ -99,6 +107,37 @@ t.test('answers: refused, overloaded, elsewhere; a token in an answer is not rep
     response.on('close', () => clearInterval(timer));
   };
   t.match(await send({ url: hook.url }), { kind: 'retry', detail: /^answered 500: x+…$/ }, 'an answer without end is cut');
+});
+
+t.test('an address in a file: read for each notification, and never repeated', async (t) => {
+  const [one, two] = [await receiver(t), await receiver(t)];
+  const file = join(temporaryFolder(t), 'url');
+  const inFile = { url: null, url_file: file };
+  t.match(await send(inFile), {
+    kind: 'retry',
+    detail: `ops.notify.webhook.url_file: ${file} cannot be read (ENOENT); correct the key or make the file`,
+  });
+  writeFileSync(file, 'hooks.example.com/s3cret-path\n');
+  t.match(await send(inFile), {
+    kind: 'retry',
+    detail: `ops.notify.webhook.url_file: ${file} has no address; its first line must begin with http:// or https://`,
+  });
+  for (const hook of [one, two]) {
+    writeFileSync(file, `${hook.url}?key=%68idden-k%65y\r\n# the second line is not read\n`);
+    t.match(await send(inFile), { kind: 'delivered' });
+    t.equal(hook.received[0]?.path, '/hook/secret-path?key=%68idden-k%65y');
+  }
+  for (const body of [
+    'Cannot POST /hook/secret-path?key=%68idden-k%65y',
+    'no channel "secret-path"',
+    'bad key hidden-key',
+    'moved: see https://user:word@hooks.example.com/secret/path',
+  ]) {
+    two.behaviour = (response) => response.writeHead(404).end(body);
+    const { detail } = await send(inFile);
+    t.match(detail, /^answered 404: .*…/);
+    t.notMatch(detail, /secret|hidden|idden-k|word@/);
+  }
 });
 
 t.test('a slow receiver is waited for, one that hangs is not, one that cuts the connection is told of', async (t) => {
