@@ -12,7 +12,7 @@ export const list: OpsProgram = {
   summary: 'Show the scheduled jobs: when they ran last, how that went, when they run next',
   usage: 'list [OPTIONS]',
   help: `Reads what the scheduler left in the data folder: it works whether the service runs or not.
-Exit code 0 while a scheduler runs and no job failed last, 1 while one failed, 3 while no scheduler runs.
+Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or alerts do not reach notifications, 3 while no scheduler runs.
 `,
   options: {},
   positionals: 0,
@@ -25,10 +25,18 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed, 3
     const document = shown(state.document, runs, config.ops);
     const jobs = withLeftRuns(document.jobs, dataFolder);
     const zone = zoneOf(config.ops.timezone);
-    const hasFailures = jobs.some(({ last, schedule }) => schedule !== 'off' && last !== null && hasFailed(last));
+    const { notifications } = document;
+    const hasFailures =
+      notifications?.alerts === 'unreachable' || jobs.some(({ last, schedule }) => schedule !== 'off' && last !== null && hasFailed(last));
     return {
       status: !runs ? 'UNKNOWN' : hasFailures ? 'WARNING' : 'OK',
-      lines: [...headLines(document, runs, zone, now), '', ...table(jobs, zone, now), ...failureLines(jobs)],
+      lines: [
+        ...headLines(document, runs, zone, now),
+        ...notificationLines(notifications, zone, now),
+        '',
+        ...table(jobs, zone, now),
+        ...failureLines(jobs),
+      ],
       document: { ...document, jobs },
     };
   },
@@ -72,6 +80,15 @@ function headLines({ scheduler }: OpsDocument, runs: boolean, zone: Zone, nowMs:
     `UNKNOWN   no scheduler runs: ${seen}`,
     '          start it: sudo systemctl enable --now edge-health-ops (in a checkout: npm run ops); its log: journalctl -u edge-health-ops',
   ];
+}
+
+/** Nothing while alerts come by the event stream, or notifications are off. */
+function notificationLines(state: OpsDocument['notifications'], zone: Zone, nowMs: number): string[] {
+  if (!state || state.alerts === 'stream') return [];
+  const since = localTime(zone, state.since, nowMs);
+  return state.alerts === 'polling'
+    ? [`OK        notifications poll the alerts since ${since}, the event stream is not available: ${state.problem}`]
+    : [`WARNING   no alerts reach notifications since ${since}: ${state.problem}`];
 }
 
 /** `12:05`, with the day where it is another one than today. */

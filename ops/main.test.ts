@@ -182,6 +182,16 @@ t.test('list', async (t) => {
   t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}no room\n$/);
   t.same((await listed(data)).document, document);
 
+  const link = { since: now, problem: '/events: 503 too many' };
+  const linked = (alerts: 'stream' | 'polling' | 'unreachable') => {
+    const jobs = document.jobs.slice(0, 1);
+    writeFileSync(join(live, 'jobs.json'), JSON.stringify({ ...document, jobs, notifications: { alerts, ...link } }));
+    return listed(data);
+  };
+  t.match(await linked('stream'), { status: 'OK', stdout: /^OK {8}the scheduler runs.*\n\njob / });
+  t.match(await linked('polling'), { status: 'OK', stdout: /\nOK {8}notifications poll the alerts since .*: \/events: 503 too many\n/ });
+  t.match(await linked('unreachable'), { status: 'WARNING', stdout: /\nWARNING {3}no alerts reach notifications since / });
+
   writeFileSync(
     join(live, 'jobs.json'),
     JSON.stringify({ ...document, scheduler: { ...document.scheduler, beat: '2026-06-10T01:02:00.000Z' } }),

@@ -8,7 +8,7 @@ import { prepareDataFolder } from '../src/system/data-folder.ts';
 import { createLogger } from '../src/system/log.ts';
 import { serviceManager, watchdogSeconds } from '../src/system/notify.ts';
 import { findService } from '../src/system/running-service.ts';
-import { createNotifier } from './notify/notifier.ts';
+import { createNotifier, type NotifierState } from './notify/notifier.ts';
 import type { Given, OpsContext, OpsProgram, Outcome } from './program.ts';
 import { Announcer, pingEveryMs, statusLine } from './schedule/announce.ts';
 import { liveFolder } from './schedule/folders.ts';
@@ -67,7 +67,14 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
     });
     const runners = Object.fromEntries(JOB_NAMES.map((name) => [name, HEAVY.includes(name) ? heavy : light])) as Record<JobName, Runner>;
     const { environment, nowMs } = context;
-    const notifier = createNotifier({ config, rest: context.rest, dataFolder, log, nowMs, environment });
+    let notifications: NotifierState | null = null;
+    const notifier = createNotifier({
+      ...{ config, rest: context.rest, dataFolder, log, nowMs, environment },
+      onState: (state) => {
+        notifications = state;
+        scheduler.saveLive();
+      },
+    });
     const scheduler = new Scheduler({
       config: config.ops,
       clocks: systemClocks(),
@@ -76,6 +83,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
       state: new StateFiles(dataFolder, liveFolder(dataFolder, environment), log),
       takeRuns: () => takeRuns(dataFolder, log),
       onRun: (name, ended) => notifier.jobEnded(name, ended),
+      notifications: () => notifications,
       graceSeconds: GRACE_SECONDS,
       makeUpAfterSeconds: MAKE_UP_AFTER_SECONDS,
     });

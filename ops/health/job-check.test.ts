@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
-import { judgeJobs, judgeScheduler } from './job-check.ts';
+import { judgeJobs, judgeNotifications, judgeScheduler } from './job-check.ts';
 import { recorded } from './testing/recorded.ts';
 import { parseUnits, SCHEDULER_UNIT, type Unit, type UnitsAnswer } from './units.ts';
 
@@ -71,4 +71,17 @@ t.test('the scheduler, for people', async (t) => {
     status: 'WARNING',
     message: /300 s/,
   });
+});
+
+t.test('whether alerts reach notifications', async (t) => {
+  const since = '2026-03-04T00:05:00.000Z';
+  const at = (seconds: number): number => Date.parse(since) + seconds * 1000;
+  const problem = '/events?events=alert: 503 close another stream';
+  t.same(judgeNotifications(undefined, at(0)), [], 'without a channel there is nothing to say');
+  t.match(judgeNotifications({ alerts: 'stream', since, problem: null }, at(900)), [{ status: 'OK' }]);
+  t.match(judgeNotifications({ alerts: 'unreachable', since, problem }, at(59)), [{ status: 'OK' }], 'the service may be starting');
+  t.match(judgeNotifications({ alerts: 'unreachable', since, problem }, at(60)), [{ status: 'WARNING', message: /no alerts reach them/ }]);
+  t.match(judgeNotifications({ alerts: 'polling', since, problem }, at(60)), [
+    { name: 'notifications', status: 'WARNING', message: /polled since .*503/, remedy: /close other readers of \/events/ },
+  ]);
 });

@@ -53,6 +53,29 @@ export function judgeScheduler({ beat, state }: OpsDocument['scheduler'], units:
   return fine('scheduler', 'runs', measured);
 }
 
+/** A service that starts is not there for some seconds. */
+const LINK_MS = 60_000;
+
+/** Whether alerts reach notifications. */
+export function judgeNotifications(state: OpsDocument['notifications'], nowMs: number): Verdict[] {
+  if (!state) return [];
+  const { alerts, problem, since } = state;
+  const measured = { alerts, since, problem };
+  if (alerts === 'stream' || nowMs - Date.parse(since) < LINK_MS) return [fine('notifications', 'alerts reach them', measured)];
+  const remedy = 'close other readers of /events, or raise rest.max_event_streams; journalctl -u edge-health-ops -n 50';
+  return alerts === 'polling'
+    ? [finding('notifications', 'WARNING', `alerts are polled since ${since}: ${problem}`, remedy, measured)]
+    : [
+        finding(
+          'notifications',
+          'WARNING',
+          `no alerts reach them since ${since}: ${problem}`,
+          'journalctl -u edge-health-ops -n 50',
+          measured,
+        ),
+      ];
+}
+
 /** Whether the configuration leaves it anything to do. */
 function hasWork({ config }: OpsContext): boolean {
   const { backup_logs, collect_alerts, collect_metrics, generate_7day_report, health_check } = config.ops;
@@ -65,8 +88,8 @@ export const jobCheck: Check = {
   run: async ({ context, service, units }) => {
     const answer = await service;
     if (answer.kind !== 'answer') return [];
-    const { jobs, scheduler } = answer.status.ops;
-    const verdicts = judgeJobs(jobs);
+    const { jobs, notifications, scheduler } = answer.status.ops;
+    const verdicts = [...judgeJobs(jobs), ...judgeNotifications(notifications, context.nowMs())];
     if (context.trigger !== 'manual' || !hasWork(context)) return verdicts;
     return [judgeScheduler(scheduler, await units, context.nowMs()), ...verdicts];
   },

@@ -15,6 +15,7 @@ import { type Settings, settingsOf } from './settings.ts';
 import { follow } from './stream.ts';
 import { alertChange, type Change, jobChange } from './subject.ts';
 
+export type NotifierState = NonNullable<OpsDocument['notifications']>;
 export type JobRun = NonNullable<OpsDocument['jobs'][number]['last']>;
 
 export interface NotifierOptions {
@@ -24,6 +25,10 @@ export interface NotifierOptions {
   readonly log: Log;
   readonly nowMs: () => number;
   readonly environment: NodeJS.ProcessEnv;
+  /** How alerts come changed; null: notifications are off. */
+  readonly onState: (state: NotifierState | null) => void;
+  /** How often alerts are asked for without the event stream. */
+  readonly pollMs?: number;
 }
 
 /** Timers stand still while a machine sleeps. */
@@ -140,8 +145,10 @@ export class Notifications {
       log: this.#log,
       place: () => this.#memory.place,
       setPlace: (place) => void this.#journal.save({ place }),
-      onAlert: (alert, place) => this.#take([changeOf(alert)], true, place),
+      onAlerts: (alerts, place) => this.#take(alerts.map(changeOf), true, place),
       onOpen: (alerts) => this.#compare(alerts),
+      onLink: (alerts, problem) => this.#options.onState({ alerts, since: isoUtc(this.#nowMs()), problem }),
+      ...(this.#options.pollMs === undefined ? {} : { pollMs: this.#options.pollMs }),
     }).catch((error: Error) =>
       this.#log('error', 'notifications: the alerts are not followed any more', { error: error.stack ?? error.message }),
     );

@@ -2,7 +2,7 @@ import type { RestClient } from '../../src/client/rest.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { JobRun, Notifications, NotifierOptions } from './notifications.ts';
 
-export type { JobRun, NotifierOptions } from './notifications.ts';
+export type { JobRun, NotifierOptions, NotifierState } from './notifications.ts';
 
 /** Tells people about alerts and jobs. Nothing of it throws. One at a time may run on a data folder. */
 export interface Notifier {
@@ -36,7 +36,7 @@ export function createNotifier(options: NotifierOptions): Notifier {
     if (running && isConfigured(config)) return running.reload(config, rest);
     await running?.stop();
     running = null;
-    if (!isConfigured(config)) return;
+    if (!isConfigured(config)) return options.onState(null);
     const { Notifications } = await import('./notifications.ts');
     running = await Notifications.start({ ...options, config, rest });
   };

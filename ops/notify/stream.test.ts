@@ -43,29 +43,51 @@ t.test('a stream without an end of a line does not fill the memory', async (t) =
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A server that answers as each test wants, and what following it gave. */
+/** A server that answers as each test wants, and what following it gave. Changes of alerts are those of `changes`; their places count them. */
 async function following(t: Test, answers: { events: Answer; alerts: Answer }, given: string | null) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(`${request.url} ${request.headers['last-event-id'] ?? '-'}`);
-    (request.url?.startsWith('/events') ? answers.events : answers.alerts)(request, response);
+    if (request.url?.startsWith('/events')) answers.events(request, response);
+    else if (request.url?.startsWith('/alerts?changes=true')) changes(request, response);
+    else answers.alerts(request, response);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const ending = new AbortController();
-  const seen = { asked, places: [given] as (string | null)[], alerts: [] as string[], open: [] as string[][], log: [] as string[] };
+  const recorded: string[] = [];
+  /** Two to a page. */
+  const changes: Answer = ({ url }, response) => {
+    const after = Number(new URL(url ?? '', 'http://localhost').searchParams.get('after')?.replace('p', ''));
+    if (Number.isNaN(after)) return response.writeHead(410).end('{"code":"place_ahead","detail":"ahead"}');
+    const data = recorded.slice(after, after + 2);
+    const place = after + data.length;
+    const more: Record<string, string> = place < recorded.length ? { link: `</alerts?changes=true&after=p${place}>; rel="next"` } : {};
+    response.writeHead(200, { 'last-event-id': `p${place}`, ...more }).end(JSON.stringify({ data: data.map(alert) }));
+  };
+  const seen = {
+    asked,
+    recorded,
+    places: [given] as (string | null)[],
+    alerts: [] as string[],
+    open: [] as string[][],
+    log: [] as string[],
+    links: [] as string[],
+  };
   const done = follow({
     rest: new RestClient({ base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: null }),
     log: (level, message) => seen.log.push(`${level} ${message}`),
     signal: ending.signal,
     place: () => seen.places.at(-1) ?? null,
     setPlace: (place) => seen.places.push(place),
-    onAlert: (alert, place) => {
-      seen.alerts.push(alert.alert_id);
+    onAlerts: (alerts, place) => {
+      seen.alerts.push(...alerts.map(({ alert_id }) => alert_id));
       seen.places.push(place);
     },
+    onLink: (link) => seen.links.push(link),
     onOpen: (alerts) => seen.open.push(alerts.map(({ alert_id }) => alert_id)),
     settleMs: 50,
     backoffMs: 20,
+    pollMs: 40,
   });
   t.teardown(async () => {
     ending.abort();
@@ -91,11 +113,7 @@ t.test('without a place it takes one first; what is open is asked for when the s
     t,
     {
       alerts: listed,
-      events: ({ url }, response) =>
-        stream(
-          response,
-          url === '/events' ? 'id: p0\nevent: health\ndata: {}\n\n' : `id: p1\nevent: alert\ndata: ${JSON.stringify(alert('a'))}\n\n`,
-        ),
+      events: (_, response) => stream(response, `id: p1\nevent: alert\ndata: ${JSON.stringify(alert('a'))}\n\n`),
     },
     null,
   );
@@ -103,7 +121,12 @@ t.test('without a place it takes one first; what is open is asked for when the s
   // On a busy machine the stream may seem still before its first event, and what is open is requested twice.
   t.same(
     [...new Set(seen.asked)],
-    ['/events -', '/events?events=alert p0', '/alerts?resolved=false&limit=1000 -', '/alerts?resolved=false&cursor=x -'],
+    [
+      '/alerts?changes=true&after=0&limit=500 -',
+      '/events?events=alert p0',
+      '/alerts?resolved=false&limit=1000 -',
+      '/alerts?resolved=false&cursor=x -',
+    ],
   );
   t.same(seen.places, [null, 'p0', 'p1']);
   t.same(seen.alerts, ['a']);
@@ -138,25 +161,75 @@ t.test('a place that is no good any more is given up; what refuses is told once,
     t,
     {
       alerts: (_, response) => response.writeHead(503).end(),
-      events: ({ url }, response) => {
+      events: (_, response) => {
         count += 1;
         if (count === 1) response.writeHead(410).end('{"code":"place_ahead","detail":"ahead"}');
         else if (count === 2) response.writeHead(401).end('{"detail":"a token is needed"}');
-        else stream(response, url === '/events' ? 'id: new\nevent: health\ndata: {}\n\n' : '');
+        else stream(response);
       },
     },
     'old',
   );
-  await until('the service answers again', () => seen.asked.includes('/events?events=alert new') && seen.log.length === 2, {
+  seen.recorded.push('past');
+  await until('the service answers again', () => seen.asked.includes('/events?events=alert p1') && seen.log.length === 2, {
     describe: () => seen,
   });
-  t.match(seen.log, [
-    /^notice notifications: the service does not answer; .*410 ahead/,
-    /^notice notifications: the service answers again/,
-  ]);
-  t.same(seen.places, ['old', null, 'new']);
-  await until('open alerts were requested three times', () => seen.asked.filter((line) => line.startsWith('/alerts')).length >= 3, {
+  t.match(seen.log, [/^notice notifications: the service does not answer; .*503/, /^notice notifications: the service answers again/]);
+  t.same(seen.links, ['unreachable', 'stream']);
+  t.same(seen.places, ['old', null, 'p1']);
+  t.same(seen.alerts, [], 'what lies before the first place is not told');
+  await until('open alerts were requested three times', () => seen.asked.filter((line) => line.includes('resolved=false')).length >= 3, {
     describe: () => seen,
   });
   t.same(seen.open, [], 'what is open is asked for until it is known');
+});
+
+t.test('without the stream alerts are polled, each change once, and the stream goes on from there', async (t) => {
+  const refusals: Answer[] = [
+    (_, response) => response.writeHead(503).end('{"code":"too_many_event_streams","detail":"close another stream"}'),
+    (_, response) => response.writeHead(401).end('{"detail":"a token is needed"}'),
+    (_, response) => response.socket?.resetAndDestroy(),
+    (_, response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(),
+  ];
+  let isRefused = true;
+  let count = 0;
+  const seen = await following(
+    t,
+    {
+      alerts: (_, response) => response.writeHead(200).end(JSON.stringify({ data: [alert('open')] })),
+      events: (request, response) => {
+        if (isRefused) return refusals[count++ % refusals.length]?.(request, response);
+        stream(response, `id: p9\nevent: alert\ndata: ${JSON.stringify(alert('live'))}\n\n`);
+      },
+    },
+    null,
+  );
+  await until('it has a place', () => seen.places.at(-1) === 'p0' && seen.open.length > 0, { describe: () => seen });
+  seen.recorded.push('a', 'b', 'c', 'd', 'e');
+  await until('they were polled', () => seen.alerts.length >= 5 && count > 2 * refusals.length, { describe: () => seen });
+  isRefused = false;
+  await until('the stream is open', () => seen.alerts.includes('live'), { describe: () => seen });
+  t.same(seen.alerts, ['a', 'b', 'c', 'd', 'e', 'live']);
+  t.same(seen.open[0], ['open']);
+  t.ok(seen.asked.includes('/events?events=alert p5'), 'the stream goes on where polling ended');
+  t.same(seen.links, ['polling', 'stream']);
+  t.match(seen.log, [
+    /^warning notifications: event stream not available, polling alerts/,
+    /^notice notifications: event stream available again/,
+  ]);
+});
+
+t.test('without the stream another database is noticed, too', async (t) => {
+  const seen = await following(
+    t,
+    {
+      alerts: (_, response) => response.writeHead(200).end(JSON.stringify({ data: [alert('open')] })),
+      events: (_, response) => response.writeHead(503).end(),
+    },
+    'unknown',
+  );
+  seen.recorded.push('past');
+  await until('what is open was listed', () => seen.open.length > 0, { describe: () => seen });
+  t.same(seen.places, ['unknown', null, 'p1']);
+  t.same(seen.alerts, []);
 });

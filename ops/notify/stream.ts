@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
+import { BEGINNING } from '../collect/alert-cursor.ts';
+import { changesAfter, PlaceUnknown } from '../collect/alert-pages.ts';
 
 export interface StreamEvent {
   readonly id: string | null;
@@ -33,6 +35,9 @@ export function eventParser(onEvent: (event: StreamEvent) => void): (piece: stri
   };
 }
 
+/** How the alerts of the service come: by its event stream, by asking for them every POLL_MS, or not at all. */
+export type Link = 'stream' | 'polling' | 'unreachable';
+
 export interface Following {
   readonly rest: RestClient;
   readonly log: Log;
@@ -42,78 +47,133 @@ export interface Following {
   place(): string | null;
   /** From here on events are wanted; null: the place is no good any more. */
   setPlace(place: string | null): void;
-  onAlert(alert: Alert, place: string): void;
-  /** All alerts that are open, after the stream has caught up. */
+  /** Changes in the order in which they were recorded, and the place after them. */
+  onAlerts(alerts: readonly Alert[], place: string): void;
+  /** All alerts that are open, after everything before was taken in. */
   onOpen(alerts: readonly Alert[]): void;
+  /** Called when it changes; `problem` says what keeps it from being the stream. */
+  onLink(link: Link, problem: string | null): void;
   /** How long the stream must have been still to have caught up. */
   readonly settleMs?: number;
   /** The first and shortest pause before it connects again. */
   readonly backoffMs?: number;
+  /** The longest pause. */
+  readonly pollMs?: number;
 }
 
 /** The service says something every 15 seconds. */
 const SILENCE_SECONDS = 45;
-const FIRST_PLACE_SECONDS = 10;
+const OPENING_SECONDS = 10;
 const SETTLE_MS = 2000;
 const MIN_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
+/** Without the stream alerts are asked for, and the stream is tried again, this often. */
+export const POLL_MS = 10_000;
 
-/** Follows the alerts of the service until the signal ends it: what happened while either side was away comes too, once. */
+/**
+ * Follows the alerts of the service until the signal ends it: what happened while either side was away comes too, once. Stream and
+ * polling share one place in the order of recording, and never run at once: neither repeats nor leaves out what the other took.
+ */
 export async function follow(following: Following): Promise<void> {
-  const { backoffMs = MIN_BACKOFF_MS, log, signal } = following;
+  const { backoffMs = MIN_BACKOFF_MS, pollMs = POLL_MS, signal } = following;
+  let link: Link | null = null;
+  const enter = (next: Link, problem: string | null): void => {
+    if (link === next) return;
+    logLink(following, link, next, problem);
+    link = next;
+    following.onLink(next, problem);
+  };
   let failures = 0;
   while (!signal.aborted) {
     const startMs = performance.now();
     try {
-      if (following.place() === null) following.setPlace(await firstPlace(following));
       await readStream(following, () => {
-        if (failures > 0) log('notice', 'notifications: the service answers again');
+        enter('stream', null);
         failures = 0;
       });
     } catch (error) {
       if (signal.aborted) return;
       failures += 1;
-      if (failures === 1) log('notice', whatFailed(error));
-      if (error instanceof ServiceRefused && (error.status === 410 || error.status === 400)) following.setPlace(null);
+      try {
+        if (isLostPlace(error)) following.setPlace(null);
+        await poll(following);
+        enter('polling', (error as Error).message);
+      } catch (pollError) {
+        if (signal.aborted) return;
+        enter('unreachable', whatFailed(pollError));
+      }
     }
     // A stream that lived for a while may be opened again at once: the service was restarted.
     const lived = performance.now() - startMs;
-    const wait = Math.min(MAX_BACKOFF_MS, backoffMs * 2 ** Math.max(0, failures - 1));
+    const wait = Math.min(pollMs, backoffMs * 2 ** Math.max(0, failures - 1));
     await pause(Math.max(backoffMs, wait - lived), signal);
   }
+}
+
+function logLink({ log, pollMs = POLL_MS }: Following, before: Link | null, link: Link, problem: string | null): void {
+  if (link === 'unreachable') {
+    log('notice', `notifications: ${problem}`);
+    return;
+  }
+  if (before === 'unreachable') log('notice', 'notifications: the service answers again');
+  if (link === 'polling') log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
+  else if (before === 'polling') log('notice', 'notifications: event stream available again');
 }
 
 function whatFailed(error: unknown): string {
   const { message } = error as Error;
   if (error instanceof ServiceRefused && (error.status === 401 || error.status === 403))
-    return `notifications: the service refuses to tell its alerts (${message}); check rest.token_file`;
-  return `notifications: the service does not answer; its alerts are told when it does (${message})`;
+    return `the service refuses to tell its alerts (${message}); check rest.token_file`;
+  return `the service does not answer; its alerts are told when it does (${message})`;
 }
 
-/** The id of the next event of any kind; null: there was none for a while. */
-async function firstPlace({ rest, signal }: Following): Promise<string | null> {
-  const response = await rest.stream('/events', { signal, timeoutSeconds: FIRST_PLACE_SECONDS });
-  let place: string | null = null;
-  const timer = setTimeout(() => response.destroy(), FIRST_PLACE_SECONDS * 1000);
-  const read = eventParser(({ id }) => {
-    place ??= id;
-    response.destroy();
-  });
-  response.setEncoding('utf8').on('data', read);
-  await closed(response);
-  clearTimeout(timer);
-  return place;
+/** Takes in what was recorded since the place, and what is open. Rejects where the service does not answer. */
+async function poll(following: Following): Promise<void> {
+  await takeChanges(following);
+  const open = await openAlerts(following.rest, following.signal);
+  // What changed meanwhile may be in the list or not: then the next poll, or the stream, compares.
+  if ((await takeChanges(following)) === 0) following.onOpen(open);
+}
+
+/** The place is of another database, or of a time when nothing was recorded yet. */
+function isLostPlace(error: unknown): boolean {
+  return error instanceof PlaceUnknown || (error instanceof ServiceRefused && (error.status === 400 || error.status === 410));
+}
+
+/** Brings the place to the end of what is recorded, and returns how many changes were taken in; without a place none are. */
+async function takeChanges(following: Following): Promise<number> {
+  const { rest, signal } = following;
+  const since = following.place();
+  let place = since ?? BEGINNING;
+  let count = 0;
+  try {
+    for (let more = true; more; ) {
+      const page = await changesAfter(rest, place, signal);
+      ({ more, place } = page);
+      if (since === null) continue;
+      count += page.changes.length;
+      if (page.changes.length > 0) following.onAlerts(page.changes, place);
+    }
+  } catch (error) {
+    if (since === null || !isLostPlace(error)) throw error;
+    following.setPlace(null);
+    return takeChanges(following);
+  }
+  if (since === null) following.setPlace(place);
+  return count;
 }
 
 async function readStream(following: Following, onOpened: () => void): Promise<void> {
-  const { onAlert, place, rest, settleMs = SETTLE_MS, signal } = following;
+  const { onAlerts, place, rest, settleMs = SETTLE_MS, signal } = following;
+  // A store that cannot be read must not keep the stream from being opened: then it begins now.
+  if (place() === null) await takeChanges(following).catch(() => undefined);
   const since = place();
   const response = await rest.stream('/events?events=alert', {
     signal,
-    timeoutSeconds: SILENCE_SECONDS,
+    timeoutSeconds: OPENING_SECONDS,
     headers: since === null ? {} : { 'Last-Event-ID': since },
   });
-  onOpened();
+  response.setTimeout(SILENCE_SECONDS * 1000); // In place of that of the opening; the client ends the request then.
   let count = 0;
   let settling: NodeJS.Timeout | undefined;
   const settle = (waitMs: number): void => {
@@ -133,10 +193,15 @@ async function readStream(following: Following, onOpened: () => void): Promise<v
     if (kind !== 'alert' || id === null) return;
     count += 1;
     settling?.refresh();
-    onAlert(JSON.parse(data) as Alert, id);
+    onAlerts([JSON.parse(data) as Alert], id);
   });
-  settle(settleMs);
+  let isOpened = false;
   response.setEncoding('utf8').on('data', (piece: string) => {
+    if (!isOpened) {
+      isOpened = true;
+      onOpened();
+      settle(settleMs);
+    }
     try {
       read(piece);
     } catch {
@@ -145,6 +210,8 @@ async function readStream(following: Following, onOpened: () => void): Promise<v
   });
   await closed(response);
   clearTimeout(settling);
+  // The service begins each stream with a line; one without any brings nothing.
+  if (!isOpened) throw new Error('/events: the stream was opened and nothing came');
 }
 
 async function openAlerts(rest: RestClient, signal: AbortSignal): Promise<Alert[]> {

@@ -2,6 +2,7 @@ import type { Config } from '../../src/config/schema.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { type Clocks, isoUtc } from '../../src/core/time.ts';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { NotifierState } from '../notify/notifier.ts';
 import { Copies, type CopyFiles } from './copies.ts';
 import { type Execution, execute } from './execution.ts';
 import type { LeftRun } from './inbox.ts';
@@ -20,6 +21,8 @@ export interface SchedulerOptions {
   /** Runs by hand since the last call. */
   readonly takeRuns: () => readonly LeftRun[];
   readonly onRun: (name: JobName, run: Run) => void;
+  /** As they are now; null: they are off. */
+  readonly notifications: () => NotifierState | null;
   /** From the request to end a run to giving up on it. */
   readonly graceSeconds: number;
   /** What was missed is made up for so long after it was noticed: just after the start, or waking up, there is enough to do. */
@@ -112,6 +115,11 @@ export class Scheduler {
     this.#copies.beat();
   }
 
+  /** Notifications changed their state. */
+  saveLive(): void {
+    this.#copies.saveLive();
+  }
+
   /** How long nothing is due. */
   nextBeatMilliseconds(): number {
     const { monotonicSeconds, wallMilliseconds } = this.#read();
@@ -149,12 +157,14 @@ export class Scheduler {
 
   document(): OpsDocument {
     const { wallMilliseconds: beatMs } = this.#reckoning.reading;
+    const notifications = this.#options.notifications();
     return {
       scheduler: { state: this.#isStopping ? 'stopped' : 'running', started: this.#started, beat: isoUtc(beatMs) },
       // What is still to be made up for is overdue: should this process end before, the next one finds it so.
       jobs: [...this.#jobs.values()].map(({ lastDueMs, makeUpAt, record }) =>
         makeUpAt === null || lastDueMs === null ? record : { ...record, next: isoUtc(lastDueMs) },
       ),
+      ...(notifications === null || this.#isStopping ? {} : { notifications }),
     };
   }
 
@@ -162,8 +172,8 @@ export class Scheduler {
   #durableDocument(): OpsDocument {
     const { coveredMs, reading } = this.#reckoning;
     if (reading.wallMilliseconds >= EARLIEST_MS || coveredMs === null) return this.document();
-    const { jobs, scheduler } = this.document();
-    return { scheduler: { ...scheduler, beat: isoUtc(coveredMs) }, jobs: jobs.map((job) => ({ ...job, next: null })) };
+    const { jobs, scheduler, ...rest } = this.document();
+    return { ...rest, scheduler: { ...scheduler, beat: isoUtc(coveredMs) }, jobs: jobs.map((job) => ({ ...job, next: null })) };
   }
 
   #newJob(name: JobName, known: JobRecord | undefined): Job {

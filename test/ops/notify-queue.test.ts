@@ -42,6 +42,7 @@ function site(t: Test): Site {
     dataFolder: folder,
     nowMs: Date.now,
     environment: process.env,
+    onState: () => undefined,
     log: (level: LogLevel, text: string, fields?: object) => log.push({ level, text: `${text} ${JSON.stringify(fields ?? {})}` }),
   };
   return {

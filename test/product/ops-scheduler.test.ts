@@ -147,10 +147,11 @@ t.test('SIGHUP: a wrong configuration changes nothing, a right one does', async 
   await running.logged(/<3>not reloaded: the running configuration stays in force/);
   t.match(running.log, /ops\.backup_logs: found "0 25 \* \* \*"/);
   t.equal(jobOf(await service.json<Status & Record<string, unknown>>('/status'), 'backup_logs').schedule, NIGHTLY);
-  writeConfig({ backup_logs: '30 2 * * *' });
+  writeConfig({ backup_logs: '30 2 * * *', notify: { command: '/bin/true' } });
   running.process.kill('SIGHUP');
   await running.logged(/<5>configuration reloaded/);
   t.match(jobOf(await statusWith((now) => jobOf(now, 'backup_logs').schedule === '30 2 * * *'), 'backup_logs').next, /T02:30:00\.000Z$/);
+  await statusWith(({ ops }) => ops.notifications?.alerts === 'stream');
 });
 
 t.test('SIGINT ends it, and list says so', async (t) => {

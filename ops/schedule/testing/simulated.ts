@@ -109,6 +109,7 @@ export class SimulatedMachine {
         saveDurable: async (document) => void this.durable.push(structuredClone(document)),
       },
       takeRuns: () => this.inbox.splice(0),
+      notifications: () => null,
       onRun: (name, run) => void this.runs.push({ name, run }),
       graceSeconds,
       makeUpAfterSeconds: 10,

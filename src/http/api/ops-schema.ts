@@ -37,6 +37,19 @@ export const opsDocumentSchema = v.strictObject({
     ),
     about('The scheduled jobs and their last runs.'),
   ),
+  notifications: v.optional(
+    v.pipe(
+      v.strictObject({
+        alerts: v.pipe(
+          v.picklist(['stream', 'polling', 'unreachable']),
+          about('How alerts reach notifications: by /events; by /alerts every 10 s, since /events cannot be opened; not at all.'),
+        ),
+        since: instant,
+        problem: v.pipe(v.nullable(v.string()), about('What keeps them from /events.')),
+      }),
+      about('Left out where no channel of notifications is configured.'),
+    ),
+  ),
 });
 
 export type OpsDocument = v.InferOutput<typeof opsDocumentSchema>;

@@ -1,4 +1,4 @@
-/** Notifications in a process of their own, as in the scheduler's. Arguments: configuration, data folder, the service's address. */
+/** Notifications in a process of their own, as in the scheduler's. Arguments: configuration, data folder, the service's address. Polls five times a second. */
 import { createNotifier } from '../../../ops/notify/notifier.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
@@ -9,7 +9,16 @@ const loaded = loadConfig(file);
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
 const { log } = createLogger(process.stderr, 'debug');
 const rest = new RestClient({ base, token: null });
-const notifier = createNotifier({ config: loaded.config, rest, dataFolder, log, nowMs: Date.now, environment: process.env });
+const notifier = createNotifier({
+  config: loaded.config,
+  rest,
+  dataFolder,
+  log,
+  nowMs: Date.now,
+  environment: process.env,
+  onState: () => undefined,
+  pollMs: 200,
+});
 notifier.start();
 process.once('SIGTERM', () => void notifier.stop().then(() => process.exit(0)));
 setInterval(() => undefined, 1 << 30);
