@@ -5,11 +5,12 @@ import { type RestClient, serviceOf } from '../src/client/rest.ts';
 import { configPath, loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
 import type { Config } from '../src/config/schema.ts';
+import { printable } from '../src/core/text.ts';
 import { dataPath } from '../src/installation/data-path.ts';
 import { installation } from '../src/installation/installation.ts';
 import { PROGRAMS } from '../src/installation/programs.ts';
 import { createLogger } from '../src/system/log.ts';
-import { exitWhenOutputFails } from '../src/system/output.ts';
+import { exitWhenOutputFails, printJson, printLines, printProblem } from '../src/system/output.ts';
 import { permissionProblem } from '../src/system/permission.ts';
 import { findService } from '../src/system/running-service.ts';
 import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
@@ -101,7 +102,7 @@ function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal)
     nowMs: Date.now,
     log: createLogger(process.stderr, config.log.level).log,
     progress: (line) => {
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${printable(line)}`);
     },
   };
 }
@@ -110,15 +111,6 @@ const TRIGGERS: readonly Trigger[] = ['schedule', 'missed', 'manual'];
 
 function isTrigger(text: string): text is Trigger {
   return (TRIGGERS as readonly string[]).includes(text);
-}
-
-const COLOURS: Readonly<Record<string, string>> = { OK: '32', WARNING: '33', CRITICAL: '31', UNKNOWN: '35' };
-
-/** The status word that a line begins with, in its colour. */
-function coloured(line: string): string {
-  return process.stdout.isTTY
-    ? line.replace(/^(\s*)(OK|WARNING|CRITICAL|UNKNOWN)\b/, (_, space, word) => `${space}\x1b[1;${COLOURS[word]}m${word}\x1b[0m`)
-    : line;
 }
 
 async function main([name, ...rest]: readonly string[]): Promise<number> {
@@ -143,13 +135,13 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => end(signal));
     const outcome = await runAlone(program, contextOf(program, arguments_, ending.signal), arguments_);
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
-    const text = arguments_.options['json'] ? JSON.stringify(outcome.document, null, 2) : outcome.lines.map(coloured).join('\n');
-    if (text !== '') process.stdout.write(`${text}\n`);
+    if (arguments_.options['json']) printJson(outcome.document, 2);
+    else printLines(outcome.lines);
     return outcome.exitCode ?? EXIT[outcome.status];
   } catch (error) {
     const { message, stack } = error as Error;
     const text = error instanceof Misuse ? message : (permissionProblem(error, `ops ${name}`) ?? stack ?? message);
-    process.stderr.write(`edge-health ops: ${text}\n`);
+    printProblem(`edge-health ops: ${text}`);
     return EXIT.UNKNOWN;
   }
 }

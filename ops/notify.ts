@@ -73,7 +73,14 @@ async function tried(
   }
   try {
     const body = name === 'webhook' ? await bodyOf(config.ops.notify.webhook, message) : JSON.stringify(message);
-    return { channel: name, target, status: 'OK', detail: 'not sent', body, lines: [`OK  ${name}: ${target} would be sent`, body] };
+    return {
+      channel: name,
+      target,
+      status: 'OK',
+      detail: 'not sent',
+      body,
+      lines: [`OK  ${name}: ${target} would be sent`, ...body.split('\n')],
+    };
   } catch (error) {
     const detail = (error as Error).message;
     return { channel: name, target, status: 'CRITICAL', detail, body: null, lines: [`CRITICAL  ${name}: ${detail}`] };

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { serviceOf } from '../src/client/rest.ts';
 import { loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
+import { printable } from '../src/core/text.ts';
 import { PROGRAMS } from '../src/installation/programs.ts';
 import { systemClocks } from '../src/system/clocks.ts';
 import { prepareDataFolder } from '../src/system/data-folder.ts';
@@ -63,7 +64,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
       arguments: more,
       environment: context.environment,
       graceSeconds: CHILD_GRACE_SECONDS,
-      onLogLine: (line) => process.stderr.write(`${line}\n`),
+      onLogLine: (line) => process.stderr.write(`${printable(line)}\n`),
     });
     const runners = Object.fromEntries(JOB_NAMES.map((name) => [name, HEAVY.includes(name) ? heavy : light])) as Record<JobName, Runner>;
     const { environment, nowMs } = context;

@@ -6,7 +6,7 @@ import { runHarness } from './cli/harness.ts';
 import { runOps } from './cli/ops.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './installation/installation.ts';
-import { exitWhenOutputFails } from './system/output.ts';
+import { exitWhenOutputFails, printProblem } from './system/output.ts';
 import { permissionProblem } from './system/permission.ts';
 
 /** Loaded when called: `version` should not pay for `run`. */
@@ -106,7 +106,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return await command.run({ ...readArguments(name, own, command.options, command.positionals), ros });
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`edge-health: ${error.message}\n`);
+    printProblem(`edge-health: ${error.message}`);
     return EXIT.usage;
   }
 }
@@ -118,7 +118,7 @@ main(process.argv.slice(2)).then(
   },
   (error: Error) => {
     const denied = permissionProblem(error, process.argv[2] ?? '');
-    process.stderr.write(`edge-health: ${denied ?? error.stack ?? error.message}\n`);
+    printProblem(`edge-health: ${denied ?? error.stack ?? error.message}`);
     process.exitCode = EXIT.failure;
   },
 );

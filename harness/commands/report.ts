@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { becomeOwnerOf } from '../../ops/support/privileges.ts';
+import { printable } from '../../src/core/text.ts';
 import { VERDICT_EXIT } from '../engine/judgement.ts';
 import { writeReports } from '../report/write.ts';
 import type { HarnessCommand } from './command.ts';
@@ -20,8 +21,8 @@ Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 there is no such ru
     process.umask(0o027); // As in the run itself.
     becomeOwnerOf(folder, process.env);
     const { files, statement, verdict, warnings } = await writeReports(folder);
-    for (const warning of warnings) process.stderr.write(`edge-health harness: warning: ${warning}\n`);
-    process.stdout.write(`${verdict}: ${statement}\n${files.join('\n')}\n`);
+    for (const warning of warnings) process.stderr.write(`edge-health harness: warning: ${printable(warning)}\n`);
+    process.stdout.write(`${verdict}: ${printable(statement)}\n${files.join('\n')}\n`);
     return VERDICT_EXIT[verdict];
   },
 };

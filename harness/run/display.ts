@@ -1,4 +1,5 @@
 import type { ServiceManager } from '../../src/core/supervision.ts';
+import { printable } from '../../src/core/text.ts';
 import { block, line, type Standing, statusLine } from './progress.ts';
 
 /** Elsewhere than on a terminal a line comes after the first minute, and then this often. */
@@ -75,14 +76,14 @@ export class Display {
   say(text: string): void {
     if (this.#isGone) return;
     this.#erase();
-    this.#options.stream.write(`${text}\n`);
+    this.#options.stream.write(`${printable(text)}\n`);
   }
 
   /** What `systemctl status` shows. */
   tell(status: string): void {
     if (status === this.#status) return;
     this.#status = status;
-    this.#options.manager?.notify(`STATUS=${status.replaceAll(/[\r\n]+/g, ' ')}`);
+    this.#options.manager?.notify(`STATUS=${printable(status)}`);
   }
 
   /** Keeps the service manager patient while the run is brought to its end. */

@@ -1,3 +1,4 @@
+import { printable } from '../../src/core/text.ts';
 import type { Judgement, Quantity } from '../engine/judgement.ts';
 import { formatDuration } from './duration.ts';
 
@@ -60,8 +61,7 @@ export function block(standing: Standing, columns: number, colours: boolean): st
   const { entries, folder, head, judgements, nodeName, problem, restarts, url } = standing;
   const verdict = (word: string): string => (colours ? `\x1b[1;${COLOURS[word]}m${word.padEnd(11)}\x1b[0m` : word.padEnd(11));
   // Only what is plain is cut, so that no colour is left open.
-  const fit = (text: string, used = 0): string =>
-    text.length > columns - used - 1 ? `${text.slice(0, Math.max(0, columns - used - 2))}…` : text;
+  const fit = (text: string, used = 0): string => printable(text, Math.max(1, columns - used - 1));
   const rows = judgements.map((judgement) => {
     const title = judgement.title.padEnd(15);
     return `  ${title} ${verdict(judgement.verdict)} ${fit(measuredOf(judgement), 31)}`;

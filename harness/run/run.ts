@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { printable } from '../../src/core/text.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
 import { serviceManager, watchdogSeconds } from '../../src/system/notify.ts';
@@ -26,7 +27,7 @@ export async function runHarness(options: RunOptions): Promise<number> {
     const display = new Display({
       stream: process.stderr,
       manager: serviceManager(process.env, fileURLToPath(PROGRAMS.sdNotify), (level, message) =>
-        process.stderr.write(`${level}: ${message}\n`),
+        process.stderr.write(`${level}: ${printable(message)}\n`),
       ),
       watchdogSeconds: watchdogSeconds(process.env, process.pid),
       monotonicSeconds: () => clocks.monotonicSeconds(),

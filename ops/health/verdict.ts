@@ -1,4 +1,4 @@
-import { printable } from '../../src/core/shutdown-request.ts';
+import { printable } from '../../src/core/text.ts';
 import { type OutcomeStatus, worst } from '../program.ts';
 
 export type Measured = string | number | boolean | null | readonly string[];

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { $ } from 'zx/core';
-import { clean, type Message } from './message.ts';
+import { printable } from '../../src/core/text.ts';
+import type { Message } from './message.ts';
 import { type Sender, withDeadline } from './sender.ts';
 
 const DEADLINE_SECONDS = 60;
@@ -66,7 +67,7 @@ export function commandSender(file: string, environment: NodeJS.ProcessEnv, dead
           };
         }
         if (exitCode === 0) return { kind: 'delivered', detail: 'exit status 0' };
-        const words = clean(output.join('').trim().split('\n').at(-1) ?? '', 200);
+        const words = printable(output.join('').trim().split('\n').at(-1) ?? '', 200);
         const status = by ? `ended by ${by}` : `exit status ${exitCode}`;
         const remedy = exitCode === null ? undefined : NOT_STARTED[exitCode];
         return { kind: 'retry', detail: `${status}${remedy ? `, ${remedy}` : ''}${words === '' ? '' : `; its last words: ${words}`}` };

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import type { Config } from '../../src/config/schema.ts';
+import { printable } from '../../src/core/text.ts';
 import { type Message, plainText, subjectLine } from './message.ts';
 import type { Result } from './queue.ts';
 import { configured, type Sender, troubleOf, Unusable, withDeadline } from './sender.ts';
@@ -18,7 +19,7 @@ interface SmtpError extends Error {
 function troubleOfMail(error: SmtpError): Result {
   if (error instanceof Unusable) return { kind: 'retry', detail: error.message };
   const { code, responseCode, response } = error;
-  const said = response?.replaceAll(/\s+/g, ' ').slice(0, 200);
+  const said = response === undefined ? undefined : printable(response.replaceAll(/\s+/g, ' '), 200);
   if (code === 'EAUTH')
     return { kind: 'retry', detail: `the login was refused (${said ?? error.message}); check ops.notify.email.user and password_file` };
   if (code === 'ETLS') {

@@ -1,4 +1,5 @@
 import type { Severity } from '../../src/core/alert.ts';
+import { printable } from '../../src/core/text.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { Line, LineState } from './plan.ts';
 import { CHECK, type Subject, weight } from './subject.ts';
@@ -68,13 +69,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   health_status: 'Check that the node runs and reaches the network: ros2 node list.',
 };
 
-/** Names come from other machines: nothing in them may steer a terminal, nor begin a line or a header of its own. */
-export function clean(text: string, most = MAX_CHARACTERS): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-  const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').toWellFormed();
-  return plain.length > most ? `${plain.slice(0, most - 1).toWellFormed()}…` : plain;
-}
-
 const number = (value: number): string => String(Math.round(value * 10) / 10);
 
 /** `temperature of robot_1 is 91.2 °C (threshold 85 °C)`, `backup_logs failed: disk: full; free some` */
@@ -125,10 +119,10 @@ function alertOf(line: Line, state: MessageAlert['state'], details: number): Mes
   return {
     state,
     source: subject.source,
-    id: clean(subject.id, 600),
+    id: printable(subject.id, 600),
     severity,
-    node: clean(subject.node),
-    metric: clean(subject.metric),
+    node: printable(subject.node, MAX_CHARACTERS),
+    metric: printable(subject.metric, MAX_CHARACTERS),
     value: subject.value,
     threshold: subject.threshold,
     unit: subject.source === 'job' ? '' : severity === 'ERROR' ? 's' : (UNITS[subject.metric] ?? ''),
@@ -136,9 +130,9 @@ function alertOf(line: Line, state: MessageAlert['state'], details: number): Mes
     changed: subject.at,
     episodes,
     unsteady: isUnsteady,
-    text: clean(state === 'open' ? factOf(subject, severity) : textOf(line)),
-    advice: isOver ? '' : clean(adviceOf(subject, severity)),
-    details: isOver ? [] : subject.lines.slice(0, details).map((text) => clean(text)),
+    text: printable(state === 'open' ? factOf(subject, severity) : textOf(line), MAX_CHARACTERS),
+    advice: isOver ? '' : printable(adviceOf(subject, severity), MAX_CHARACTERS),
+    details: isOver ? [] : subject.lines.slice(0, details).map((text) => printable(text, MAX_CHARACTERS)),
   };
 }
 
@@ -160,10 +154,10 @@ export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: r
     id,
     created: isoUtc(nowMs),
     kind: lines.length > 0 ? 'news' : 'reminder',
-    host: clean(host),
+    host: printable(host, MAX_CHARACTERS),
     status,
-    summary: clean(summary),
-    dashboard: clean(dashboard, 2000),
+    summary: printable(summary, MAX_CHARACTERS),
+    dashboard: printable(dashboard, 2000),
     alerts,
     omitted: Math.max(0, lines.length - MAX_LINES),
     open: stillOpen,
@@ -179,10 +173,10 @@ export function testMessage({ dashboard, host, id, nowMs }: MessageFacts): Messa
     id,
     created: isoUtc(nowMs),
     kind: 'test',
-    host: clean(host),
+    host: printable(host, MAX_CHARACTERS),
     status: 'TEST',
     summary: 'a test of the notifications; nothing is wrong',
-    dashboard: clean(dashboard, 2000),
+    dashboard: printable(dashboard, 2000),
     alerts: [],
     omitted: 0,
     open: [],
@@ -193,7 +187,7 @@ export function testMessage({ dashboard, host, id, nowMs }: MessageFacts): Messa
 
 /** The subject line of an e-mail: host and worst first. */
 export function subjectLine({ host, status, summary }: Message): string {
-  return clean(`[${host}] ${status}: ${summary}`, 200);
+  return printable(`[${host}] ${status}: ${summary}`, 200);
 }
 
 function block(alert: MessageAlert): string[] {

@@ -1,9 +1,9 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { Config } from '../../src/config/schema.ts';
-import { withoutUrlPaths } from '../../src/core/text.ts';
+import { printable, withoutUrlPaths } from '../../src/core/text.ts';
 import { HOUR_MS } from '../../src/core/time.ts';
-import { clean, type Message, plainText, subjectLine } from './message.ts';
+import { type Message, plainText, subjectLine } from './message.ts';
 import type { Result } from './queue.ts';
 import { configured, type Sender, troubleOf, Unusable, withDeadline } from './sender.ts';
 import { escaperOf, parseTemplate, render } from './template.ts';
@@ -131,7 +131,7 @@ export function webhookSender(
           ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
         };
         const answer = await post(url, headers, body, ca, deadline.signal);
-        return judged({ ...answer, text: clean(withoutSecrets(answer.text, url, token), 200).trim() }, nowMs());
+        return judged({ ...answer, text: printable(withoutSecrets(answer.text, url, token).replaceAll(/\s+/g, ' ').trim(), 200) }, nowMs());
       } catch (error) {
         return { kind: 'retry', detail: error instanceof Unusable ? error.message : troubleOf(error, 'ops.notify.webhook.ca_file') };
       } finally {

@@ -42,7 +42,7 @@ t.test('ready once, a ping for each beat, the line when it changes', async (t) =
   t.same(sent, [
     'READY=1\nWATCHDOG=1\nSTATUS=one',
     'WATCHDOG=1',
-    'WATCHDOG=1\nSTATUS=two lines',
+    'WATCHDOG=1\nSTATUS=two\\nlines',
     'STOPPING=1\nSTATUS=stopping: waiting for jobs to end',
   ]);
   new Announcer(null).beat('nobody listens');

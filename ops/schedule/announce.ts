@@ -1,4 +1,5 @@
 import type { ServiceManager } from '../../src/core/supervision.ts';
+import { printable } from '../../src/core/text.ts';
 import { MINUTE_MS } from '../../src/core/time.ts';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import type { Zone } from './zone.ts';
@@ -40,7 +41,7 @@ export class Announcer {
   beat(line: string): void {
     const state = this.#isReady ? ['WATCHDOG=1'] : ['READY=1', 'WATCHDOG=1'];
     this.#isReady = true;
-    if (line !== this.#line) state.push(`STATUS=${line.replaceAll(/[\r\n]+/g, ' ')}`);
+    if (line !== this.#line) state.push(`STATUS=${printable(line)}`);
     this.#line = line;
     this.#manager?.notify(state.join('\n'));
   }

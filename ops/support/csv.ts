@@ -1,12 +1,11 @@
+import { printable } from '../../src/core/text.ts';
+
 /** What a cell may hold. Null: unavailable, an empty cell, which is neither 0 nor false. */
 export type Cell = string | number | boolean | null;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is they that are replaced.
-const CONTROL = /[\u0000-\u001f\u007f\u0085\u2028\u2029]+/g;
-
 /**
- * One record of RFC 4180, with its line end. Line breaks and other control characters become a space: a record is always one
- * line, so that a torn one can be told by its missing end. A number that is not finite is unavailable.
+ * One record of RFC 4180, with its line end. Characters that cannot be seen are escaped: a record is always one line, so that
+ * a torn one can be told by its missing end. A number that is not finite is unavailable.
  */
 export function csvRecord(cells: readonly Cell[]): string {
   return `${cells.map(cellText).join(',')}\r\n`;
@@ -16,7 +15,7 @@ function cellText(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return Number.isFinite(cell) ? String(cell) : '';
   if (typeof cell === 'boolean') return String(cell);
-  const text = cell.replaceAll(CONTROL, ' ');
+  const text = printable(cell);
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { loadConfig } from '../config/load.ts';
 import type { Log } from '../core/ports.ts';
 import type { RunningItem } from '../core/shutdown-ports.ts';
-import { printable } from '../core/shutdown-request.ts';
+import { printable } from '../core/text.ts';
 import { override } from '../system/logind.ts';
 import { stopUnit } from '../system/units.ts';
 

@@ -1,5 +1,6 @@
 import type { Log } from '../core/ports.ts';
 import { type ServiceManager, type Summary, stall, summaryLine } from '../core/supervision.ts';
+import { printable } from '../core/text.ts';
 
 export interface SupervisionOptions {
   /** Null: nobody listens. */
@@ -91,7 +92,7 @@ export class Supervision {
     this.#stalled = problem !== null;
     if (this.#stalled) this.#retrySoon();
     const state = problem === null ? ['WATCHDOG=1'] : [];
-    if (line !== this.#line) state.push(`STATUS=${line.replaceAll(/[\r\n]+/g, ' ')}`);
+    if (line !== this.#line) state.push(`STATUS=${printable(line)}`);
     this.#line = line;
     return state;
   }

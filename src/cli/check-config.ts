@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { printJson, printLines, printProblem } from '../system/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -20,13 +21,11 @@ Exit codes: 0 valid, 64 wrong usage, 78 invalid.`,
     const file = positionals[0] ?? configPath(null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
     if (options['json']) {
-      process.stdout.write(
-        `${JSON.stringify(loaded.ok ? { valid: true, errors: [] } : { valid: false, errors: loaded.errors }, null, 2)}\n`,
-      );
+      printJson(loaded.ok ? { valid: true, errors: [] } : { valid: false, errors: loaded.errors }, 2);
     } else if (loaded.ok) {
-      process.stdout.write(`${file}: valid\n`);
+      printLines([`${file}: valid`]);
     } else {
-      for (const error of loaded.errors) process.stderr.write(`${formatConfigError(error)}\n`);
+      for (const error of loaded.errors) printProblem(formatConfigError(error));
     }
     return loaded.ok ? EXIT.ok : EXIT.config;
   },

@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { type RestClient, serviceOf } from '../client/rest.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
+import { printable } from '../core/text.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import type { ControlAnswer, ControlRequest } from '../system/control-socket.ts';
+import { printJson, printLines, printProblem } from '../system/output.ts';
 import { findService } from '../system/running-service.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
@@ -50,7 +52,8 @@ Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable,
     }
     const asJson = options['json'] === true;
     if (name !== undefined) return forget(name, document.control_socket, asJson);
-    process.stdout.write(asJson ? `${JSON.stringify(document.nodes, null, 2)}\n` : table(document.nodes));
+    if (asJson) printJson(document.nodes, 2);
+    else printLines(table(document.nodes));
     return EXIT.ok;
   },
 };
@@ -60,8 +63,8 @@ async function forget(name: string, socket: string | null, asJson: boolean): Pro
   const user = process.env['SUDO_USER'] ?? userInfo().username;
   try {
     const answer = await askControlSocket(socket, { forget: name, requested_by: user });
-    if (asJson) process.stdout.write(`${JSON.stringify(answer)}\n`);
-    else if (answer.ok) process.stdout.write(`${answer.message}\n`);
+    if (asJson) printJson(answer);
+    else if (answer.ok) printLines([answer.message]);
     if (answer.ok) return EXIT.ok;
     return asJson ? EXIT.failure : fail(EXIT.failure, answer.message);
   } catch (error) {
@@ -73,7 +76,7 @@ async function forget(name: string, socket: string | null, asJson: boolean): Pro
 }
 
 function fail(code: number, message: string): number {
-  process.stderr.write(`edge-health nodes: ${message}\n`);
+  printProblem(`edge-health nodes: ${message}`);
   return code;
 }
 
@@ -82,11 +85,11 @@ function isThisMachine(url: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d+){3}$/.test(host);
 }
 
-function table(found: StatusDocument['nodes']): string {
+function table(found: StatusDocument['nodes']): string[] {
   const rows = [
     ['NODE', '', 'STATUS', 'LAST SEEN', 'OPEN ALERTS', ''],
     ...found.map((node) => [
-      node.node_name,
+      printable(node.node_name),
       node.local ? 'local' : 'remote',
       node.status,
       node.last_seen ?? '-',
@@ -99,7 +102,7 @@ function table(found: StatusDocument['nodes']): string {
   ];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length))) ?? [];
   const line = (row: readonly string[]): string => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ');
-  return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
+  return rows.map((row) => line(row).trimEnd());
 }
 
 /** One request over the control socket of the running service. Rejects with the system's error code when it cannot be reached. */

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { configPath } from '../config/load.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { printLines, printProblem } from '../system/output.ts';
 import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../system/running-service.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
@@ -22,7 +23,7 @@ Exit codes: 0 all is in force, 1 keys need a restart, 64 wrong usage, 69 no serv
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
     const service = findService(file, process.env);
     const fail = (code: number, ...lines: readonly string[]): number => {
-      process.stderr.write(lines.map((line) => `edge-health: ${line}\n`).join(''));
+      for (const line of lines) printProblem(`edge-health: ${line}`);
       return code;
     };
     if (service === null)
@@ -50,7 +51,7 @@ Exit codes: 0 all is in force, 1 keys need a restart, 64 wrong usage, 69 no serv
     const { problem, restart_needed } = outcome;
     if (problem !== null) return fail(EXIT.config, 'not reloaded: the running configuration stays in force', ...problem.split('\n'));
     if (restart_needed.length > 0) return fail(EXIT.failure, ...restart_needed);
-    process.stdout.write(`${file}: reloaded\n`);
+    printLines([`${file}: reloaded`]);
     return EXIT.ok;
   },
 };

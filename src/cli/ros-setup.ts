@@ -15,6 +15,7 @@ import { abandon } from '../ros/rclnodejs/setup/folders.ts';
 import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
 import { SetupFailed } from '../ros/rclnodejs/setup/step.ts';
 import { lookForRos } from '../ros/rclnodejs/sourced.ts';
+import { printJson, printLines, printProblem } from '../system/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -40,7 +41,7 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
     const loaded = loadConfig(file);
     if (!loaded.ok) {
-      for (const error of loaded.errors) process.stderr.write(`${formatConfigError(error)}\n`);
+      for (const error of loaded.errors) printProblem(formatConfigError(error));
       return EXIT.config;
     }
     const { config } = loaded;
@@ -50,8 +51,8 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
       data === undefined ? rosPaths(dataPath(config, file, process.env, installation())) : { ...rosPaths(resolve(data)), otherRoots: [] };
     const asJson = options['json'] === true;
     const fail = (code: number, problem: string): number => {
-      if (asJson) process.stdout.write(`${JSON.stringify({ state: 'failed', problem })}\n`);
-      process.stderr.write(`${problem}\n`);
+      if (asJson) printJson({ state: 'failed', problem });
+      printProblem(problem);
       return code;
     };
     const ros = lookForRos(process.env);
@@ -77,10 +78,11 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
         environment: process.env,
         force: options['force'] === true,
         probe: tryOut,
-        onProgress: (line) => process.stderr.write(`${line}\n`),
+        onProgress: printProblem,
       });
       if (result.state === 'missing') return fail(EXIT.unavailable, missingText(distro, result.missing));
-      process.stdout.write(asJson ? `${JSON.stringify(result)}\n` : summary(distro, result));
+      if (asJson) printJson(result);
+      else printLines(summary(distro, result));
       return EXIT.ok;
     } catch (error) {
       if (error instanceof SetupFailed) return fail(EXIT.failure, error.message);
@@ -92,12 +94,13 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
   },
 };
 
-function summary(distro: string, result: Extract<PrepareResult, { state: 'already' | 'prepared' }>): string {
+function summary(distro: string, result: Extract<PrepareResult, { state: 'already' | 'prepared' }>): string[] {
   const { prepared, removed, state } = result;
-  const gone = removed.map((key) => `removed ${key}, which nothing uses any more\n`).join('');
-  const done = state === 'already' ? 'is already prepared' : 'is prepared';
-  const next = state === 'already' ? '' : 'edge-health uses it from its next start on, where ROS 2 is sourced.\n';
-  return `${gone}ROS 2 ${distro} ${done}: ${prepared.folder}\n${next}`;
+  return [
+    ...removed.map((key) => `removed ${key}, which nothing uses any more`),
+    `ROS 2 ${distro} ${state === 'already' ? 'is already prepared' : 'is prepared'}: ${prepared.folder}`,
+    ...(state === 'already' ? [] : ['edge-health uses it from its next start on, where ROS 2 is sourced.']),
+  ];
 }
 
 function missingText(distro: string, missing: Extract<PrepareResult, { state: 'missing' }>['missing']): string {

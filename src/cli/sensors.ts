@@ -1,5 +1,6 @@
 import { readPowerState } from '../collect/power.ts';
 import { chooseSensor, findSensors } from '../collect/sensors.ts';
+import { printJson, printLines } from '../system/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -18,7 +19,7 @@ Exit codes: 0 a sensor was chosen, 1 none, 64 wrong usage.`,
     const choice = chooseSensor(await findSensors(sysRoot), (options['sensor'] as string | undefined) ?? null);
     const power = await readPowerState(sysRoot);
     if (options['json']) {
-      process.stdout.write(`${JSON.stringify({ ...choice, power }, null, 2)}\n`);
+      printJson({ ...choice, power }, 2);
       return choice.chosen ? EXIT.ok : EXIT.failure;
     }
     const { chosen, reason, rejected } = choice;
@@ -36,7 +37,7 @@ Exit codes: 0 a sensor was chosen, 1 none, 64 wrong usage.`,
     }
     if (power.undervoltage !== null) lines.push('', `undervoltage: ${power.undervoltage ? 'YES, the supply is too weak' : 'no'}`);
     if (power.throttle_events !== null) lines.push('', `slowed for heat since boot: ${power.throttle_events} times`);
-    process.stdout.write(`${lines.join('\n')}\n`);
+    printLines(lines);
     return chosen ? EXIT.ok : EXIT.failure;
   },
 };

@@ -7,6 +7,7 @@ import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { PROGRAMS } from '../installation/programs.ts';
+import { printJson, printLines, printProblem } from '../system/output.ts';
 import { permissionProblem } from '../system/permission.ts';
 import { findService } from '../system/running-service.ts';
 import type { Command } from './command.ts';
@@ -38,18 +39,17 @@ Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN o
       const cause = inner?.code ?? inner?.message ?? message;
       const base = service?.base ?? url;
       const denied = permissionProblem(error, 'status');
-      if (options['json']) process.stdout.write(`${JSON.stringify({ reachable: false, url: base, error: denied ?? cause })}\n`);
-      else if (denied !== null) process.stderr.write(`edge-health: rest.token_file: ${denied}\n`);
+      if (options['json']) printJson({ reachable: false, url: base, error: denied ?? cause });
+      else if (denied !== null) printProblem(`edge-health: rest.token_file: ${denied}`);
       else {
         const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
-        process.stderr.write(`edge-health does not answer at ${base}: ${cause}${remedy}\n`);
+        printProblem(`edge-health does not answer at ${base}: ${cause}${remedy}`);
       }
       return STATUS_EXIT.UNKNOWN;
     }
     const { base } = service;
-    process.stdout.write(
-      options['json'] ? `${JSON.stringify({ reachable: true, url: base, ...answers }, null, 2)}\n` : page(answers, base),
-    );
+    if (options['json']) printJson({ reachable: true, url: base, ...answers }, 2);
+    else printLines(page(answers, base));
     return STATUS_EXIT[answers.status.status];
   },
 };
@@ -94,20 +94,6 @@ function duration(seconds: number): string {
   return parts.join(' ');
 }
 
-const COLOURS: Readonly<Record<string, string>> = {
-  OK: '32',
-  WARNING: '33',
-  CRITICAL: '31',
-  ERROR: '31',
-  UNKNOWN: '35',
-  'IN PROGRESS': '31',
-};
-
-function coloured(word: string): string {
-  const colour = COLOURS[word];
-  return process.stdout.isTTY && colour ? `\x1b[1;${colour}m${word}\x1b[0m` : word;
-}
-
 function shutdownLines({
   action,
   ended,
@@ -121,8 +107,7 @@ function shutdownLines({
 }: StatusDocument['shutdown']): string[] {
   const lines: string[] = [];
   const who = `${reason}, asked for by ${requested_by}`;
-  if (state === 'in_progress')
-    lines.push(`  Shutdown     ${coloured('IN PROGRESS')}, ${Math.ceil(seconds_left ?? 0)} s left: ${who}: ${message}`);
+  if (state === 'in_progress') lines.push(`  Shutdown     IN PROGRESS, ${Math.ceil(seconds_left ?? 0)} s left: ${who}: ${message}`);
   else if (state !== 'none') lines.push(`  Shutdown     the last one (${who}), ${ended}: ${message}`);
   if (enabled && problem !== null) lines.push(`  Shutdown     not possible: ${problem}`);
   else if (enabled && state === 'none') lines.push(`  Shutdown     ready: ${action}`);
@@ -130,10 +115,10 @@ function shutdownLines({
 }
 
 /** What a person wants to read: the status first, then the four values, the alerts, and how the service itself is. */
-function page({ status: document, health, alerts }: Answers, base: string): string {
+function page({ status: document, health, alerts }: Answers, base: string): string[] {
   const { host, publish, storage, power } = document;
   const machine = host ? `${host.hostname} (${host.model}, ${host.os})` : 'this machine';
-  const lines = [`${coloured(document.status)}  ${machine}`, ''];
+  const lines = [`${document.status}  ${machine}`, ''];
   for (const metric of METRICS) {
     const value = health?.[metric] ?? null;
     const unit = metric === 'temperature' ? '°C' : '%';
@@ -144,14 +129,14 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   for (const { alert_id, metric, severity, threshold, timestamp, value } of alerts) {
     const node = nodeOfAlertId(alert_id);
     const whose = node === local ? '' : `${node}: `;
-    lines.push(`    ${coloured(severity)}  ${whose}${metric} ${value} (threshold ${threshold}) since ${timestamp}`);
+    lines.push(`    ${severity}  ${whose}${metric} ${value} (threshold ${threshold}) since ${timestamp}`);
   }
   const others = document.nodes.filter((node) => !node.local);
   if (others.length > 0) lines.push('', '  Other nodes:');
   for (const { node_name, status, age_seconds, left } of others) {
     const seen =
       left !== null ? `left at ${left}` : age_seconds === null ? 'no data since the start' : `last seen ${duration(age_seconds)} ago`;
-    lines.push(`    ${coloured(status)}  ${node_name}, ${seen}`);
+    lines.push(`    ${status}  ${node_name}, ${seen}`);
   }
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(
@@ -168,5 +153,5 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.set_aside) lines.push(`  Set aside    ${path}`);
-  return `${lines.join('\n')}\n`;
+  return lines;
 }

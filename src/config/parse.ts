@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import { withoutUrlPaths } from '../core/text.ts';
+import { printable, withoutUrlPaths } from '../core/text.ts';
 import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
 import { nearest } from './nearest.ts';
 import { type Config, configSchema } from './schema.ts';
@@ -23,7 +23,7 @@ export type ParsedConfig = { readonly ok: true; readonly config: Config } | { re
 export function formatConfigError(error: ConfigError): string {
   const place = error.line > 0 ? `${error.file}:${error.line}:${error.column}` : error.file;
   const key = error.key === '' ? '' : `${error.key}: `;
-  return `${place}: ${key}found ${error.found}; allowed: ${error.allowed}${error.hint === null ? '' : ` (${error.hint})`}`;
+  return printable(`${place}: ${key}found ${error.found}; allowed: ${error.allowed}${error.hint === null ? '' : ` (${error.hint})`}`);
 }
 
 /** Our own files have a page or two; more is a mistake or an attack. */

@@ -1,6 +1,6 @@
 import type { ShutdownReason } from './shutdown.ts';
-import { printable } from './shutdown-request.ts';
 import { ON_FAILURE } from './shutdown-sequence.ts';
+import { printable } from './text.ts';
 
 /** A lock that somebody took at systemd-logind (systemd-inhibit). */
 export interface Inhibitor {

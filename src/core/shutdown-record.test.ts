@@ -17,7 +17,7 @@ t.test('what was called is kept cut and printable, whatever it was', async (t) =
   const call = { reason: `x\n${'y'.repeat(1000)}`, requested_by: 'z'.repeat(1000), timeout: Number.NaN };
   const record = recordOf(call, { address: 'a'.repeat(1000), local: false }, { ...DECIDED, outcome: 'refused', message: 'm'.repeat(9999) });
   t.ok(JSON.stringify(record).length < 1200);
-  t.match(record, { reason: /^x\u{FFFD}y+…$/u, timeout: null, calls: 1, step: null, ended: DECIDED.timestamp });
+  t.match(record, { reason: /^x\\ny+…$/, timeout: null, calls: 1, step: null, ended: DECIDED.timestamp });
   t.match(recordOf(CALL, HERE, DECIDED), { ...CALL, address: '127.0.0.1', ended: null, outcome: 'in_progress' });
 });
 

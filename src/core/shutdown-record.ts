@@ -1,5 +1,6 @@
 import type { ShutdownAction, ShutdownCall, ShutdownCaller, ShutdownStep } from './shutdown.ts';
-import { MAX_REQUESTED_BY, printable } from './shutdown-request.ts';
+import { MAX_REQUESTED_BY } from './shutdown-request.ts';
+import { printable } from './text.ts';
 
 /** `interrupted`: the service or the machine ended before the procedure did. */
 export const SHUTDOWN_OUTCOMES = ['refused', 'in_progress', 'completed', 'aborted', 'interrupted'] as const;

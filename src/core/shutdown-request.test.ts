@@ -3,7 +3,7 @@ import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { anyText } from '../../testkit/text.ts';
 import { SHUTDOWN_REASONS } from './shutdown.ts';
-import { checkCall, printable } from './shutdown-request.ts';
+import { checkCall } from './shutdown-request.ts';
 
 const WELL = { reason: 'MAINTENANCE', requested_by: 'operator', timeout: 30 };
 const messageOf = (call: object): string => {
@@ -97,11 +97,4 @@ t.test('megabytes in a field are not gone through', async (t) => {
   const message = messageOf({ reason: huge, requested_by: huge });
   t.match(message, /\(20000000 characters\)/);
   t.ok(message.length < 600);
-});
-
-t.test('printable text is cut by characters, not in the middle of one', async (t) => {
-  t.equal(printable('abc', 3), 'abc');
-  t.equal(printable('abcd', 3), 'ab…');
-  t.equal(printable('🤖🤖🤖🤖', 3), '🤖🤖…');
-  t.equal(printable('a\nb', 9), 'a\u{FFFD}b');
 });

@@ -1,4 +1,5 @@
 import { SHUTDOWN_REASONS, type ShutdownCall, type ShutdownReason } from './shutdown.ts';
+import { printable } from './text.ts';
 
 /** A call whose every field is as it should be. */
 export interface ShutdownRequest {
@@ -18,16 +19,8 @@ export const MAX_TIMEOUT_SECONDS = 300;
 
 /** Control characters, invisible format characters (they can turn a line's direction around), lone surrogates, unassigned and private ones, line separators. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
-const EVERY_UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 /** A character takes two units of a string at most: beyond this nothing needs to be looked at. */
 const UNITS_PER_CHARACTER = 2;
-
-/** At most `max` characters of a text from outside, with what is not printable replaced; cut texts end in an ellipsis. */
-export function printable(text: string, max: number): string {
-  const start = [...text.slice(0, (max + 1) * UNITS_PER_CHARACTER)];
-  const cut = start.length > max ? `${start.slice(0, max - 1).join('')}…` : start.join('');
-  return cut.replaceAll(EVERY_UNPRINTABLE, '\u{FFFD}');
-}
 
 const SHOWN_CHARACTERS = 40;
 

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Log } from '../core/ports.ts';
-import { printable } from '../core/shutdown-request.ts';
+import { printable } from '../core/text.ts';
 
 /** A request, one line of JSON. `requested_by` is what the caller states; who may connect is up to the file's permissions. */
 export interface ControlRequest {

@@ -3,7 +3,7 @@ import type { Log } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownReason } from '../core/shutdown.ts';
 import { type Inhibitor, inhibition, overridesLocks } from '../core/shutdown-inhibitors.ts';
 import type { PowerControl, ShutdownContext } from '../core/shutdown-ports.ts';
-import { printable } from '../core/shutdown-request.ts';
+import { printable } from '../core/text.ts';
 import { type Answer, busctl } from './busctl.ts';
 import { askHelper } from './stop-helper.ts';
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { getSystemErrorMessage } from 'node:util';
+import { printable, printableJson } from '../core/text.ts';
 
 /** What a shell reports of a program that SIGPIPE ended; Node ignores the signal. */
 const CLOSED_PIPE_EXIT = 128 + constants.signals.SIGPIPE;
@@ -16,4 +17,38 @@ export function exitWhenOutputFails(): void {
   });
   // A log or an error that nobody can read: the work goes on.
   process.stderr.on('error', () => undefined);
+}
+
+const COLOURS: Readonly<Record<string, string>> = {
+  OK: '32',
+  WARNING: '33',
+  CRITICAL: '31',
+  ERROR: '31',
+  UNKNOWN: '35',
+  'IN PROGRESS': '31',
+};
+const STATUS = /^(\s*(?:Shutdown\s+)?)(OK|WARNING|CRITICAL|ERROR|UNKNOWN|IN PROGRESS)\b/;
+
+/** Names and messages come from outside as well. The journal, where a unit's output goes, takes `<0>` at the beginning for a priority. */
+function asLine(text: string): string {
+  return printable(text).replace(/^<(?=[0-7]>)/, '\\x3c');
+}
+
+/** Prints each text as one line of standard output, whatever it holds; on a terminal a status at its beginning has its colour. */
+export function printLines(lines: readonly string[]): void {
+  const { isTTY } = process.stdout;
+  const shown = lines.map(asLine).map((line) => {
+    return isTTY ? line.replace(STATUS, (_, before: string, word: string) => `${before}\x1b[1;${COLOURS[word]}m${word}\x1b[0m`) : line;
+  });
+  if (shown.length > 0) process.stdout.write(`${shown.join('\n')}\n`);
+}
+
+/** Prints a JSON document on standard output, in ASCII where a character could not be seen. */
+export function printJson(value: unknown, indent = 0): void {
+  process.stdout.write(`${printableJson(value, indent)}\n`);
+}
+
+/** Prints what went wrong on standard error, in as many lines as it has. */
+export function printProblem(text: string): void {
+  process.stderr.write(`${text.split('\n').map(asLine).join('\n')}\n`);
 }

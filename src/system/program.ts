@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { EndedHow, RunningItem } from '../core/shutdown-ports.ts';
-import { printable } from '../core/shutdown-request.ts';
+import { printable } from '../core/text.ts';
 
 export interface ProgramOptions {
   /** A path, or a name to be found in the environment's PATH. */

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { printable } from '../core/shutdown-request.ts';
+import { printable } from '../core/text.ts';
 
 /**
  * A helper of root's that stops the units which its configuration names, and the machine: systemd starts it for each connection to

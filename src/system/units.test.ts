@@ -71,7 +71,7 @@ t.test('where there is a helper it is asked, and nobody else', async (t) => {
     connection.end(request.includes('b.') ? 'b.service is not in safe_shutdown.stop_units\u0007\n' : 'ok\n');
   });
   const outcomes = await stopAll(['a.service', 'b.service', 'c.service'], { PATH: '/nowhere' }, path);
-  t.same(outcomes, [null, 'b.service is not in safe_shutdown.stop_units\u{FFFD}', null]);
+  t.same(outcomes, [null, 'b.service is not in safe_shutdown.stop_units\\x07', null]);
   t.same(requests, ['stop a.service\n', 'stop b.service\n', 'stop c.service\n']);
 });
 
