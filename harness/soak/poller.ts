@@ -23,6 +23,9 @@ const lately = (title: string, seconds: number, path: string): Asked => ({
   isGood: isJson,
 });
 
+/** At 200 Hz an answer may be of any size. */
+const WHOLE = { maxBytes: Number.POSITIVE_INFINITY };
+
 /** Every endpoint but /events, which is open all the time, and /snapshot, which writes the whole database once more. */
 const USUAL: readonly Asked[] = [
   json('/health'),
@@ -75,8 +78,8 @@ export class Poller {
    */
   async settle(): Promise<void> {
     const path = `/health/history?order=asc&limit=10000&from=${isoUtc(Date.now() - SETTLING.days * DAY_MS)}`;
-    for (let i = 0; i < SETTLING.times; i += 1) await this.#rest.text(path, { headers: { Accept: 'text/csv' } });
-    for (const { headers, path } of [...LARGE, ...LARGE]) await this.#rest.text(path(), headers ? { headers } : {});
+    for (let i = 0; i < SETTLING.times; i += 1) await this.#rest.text(path, { ...WHOLE, headers: { Accept: 'text/csv' } });
+    for (const { headers, path } of [...LARGE, ...LARGE]) await this.#rest.text(path(), { ...WHOLE, ...(headers ? { headers } : {}) });
   }
 
   start(): void {
@@ -110,7 +113,7 @@ export class Poller {
   async #ask({ headers, isGood, path, title }: Asked): Promise<void> {
     const begun = performance.now();
     try {
-      const body = await this.#rest.text(path(), headers ? { headers } : {});
+      const body = await this.#rest.text(path(), { ...WHOLE, ...(headers ? { headers } : {}) });
       const ms = performance.now() - begun;
       if (!isGood(body)) throw new Error(`${title} answers with ${body.slice(0, 100)}`);
       this.#latencies.get(title)?.push(ms);

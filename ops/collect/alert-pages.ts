@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 
@@ -22,22 +21,11 @@ export class PlaceUnknown extends Error {
 export async function changesAfter(rest: RestClient, place: string, signal: AbortSignal): Promise<ChangesPage> {
   const path = `/alerts?changes=true&after=${encodeURIComponent(place)}&limit=${PAGE}`;
   try {
-    const response = await rest.stream(path, { signal });
-    const next = response.headers['last-event-id'];
-    const body = await bodyOf(rest, response);
-    if (typeof next !== 'string' || !Array.isArray(body?.data))
-      throw new ServiceUnreachable(`${rest.base}/alerts is not that of edge-health`);
-    return { changes: body.data, place: next, more: /rel="next"/.test(String(response.headers['link'] ?? '')) };
+    const { body, next, place: after } = await rest.page<{ data?: Alert[] } | null>(path, { signal });
+    if (after === null || !Array.isArray(body?.data)) throw new ServiceUnreachable(`${rest.base}/alerts is not that of edge-health`);
+    return { changes: body.data, place: after, more: next !== null };
   } catch (error) {
     if (error instanceof ServiceRefused && error.code === 'place_ahead') throw new PlaceUnknown(error.message);
     throw error;
-  }
-}
-
-async function bodyOf(rest: RestClient, response: NodeJS.ReadableStream): Promise<{ data?: Alert[] } | null> {
-  try {
-    return JSON.parse(await text(response)) as { data?: Alert[] } | null;
-  } catch (error) {
-    throw new ServiceUnreachable(`${rest.base}/alerts: ${(error as Error).message}`, { cause: error });
   }
 }

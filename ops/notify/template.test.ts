@@ -24,7 +24,8 @@ t.test('values, lists and what is there only if something is', async (t) => {
 t.test('values are written as their place wants them, and are never templates themselves', async (t) => {
   const nasty = 'a"b\\c\n\u0007</script>{{a}} & ü';
   t.equal(JSON.parse(filled('{"x": "{{v}}"}', { v: nasty, a: 'no' }, 'application/json')).x, nasty);
-  t.equal(JSON.parse(filled('{"x": "{{v}}"}', { v: nasty }, 'application/vnd.api+json; charset=utf-8')).x, nasty);
+  for (const type of ['application/vnd.api+json; charset=utf-8', 'text/json', 'application/x-ndjson', 'Application/JSON'])
+    t.same(JSON.parse(filled('{"x": "{{v}}"}', { v: `","y":"${nasty}` }, type)), { x: `","y":"${nasty}` }, type);
   t.equal(filled('<p>{{v}}</p>', { v: '<b>"&' }, 'text/html'), '<p>&#60;b&#62;&#34;&#38;</p>');
   t.equal(filled('text={{v}}', { v: 'a&b=c d' }, 'application/x-www-form-urlencoded'), 'text=a%26b%3Dc%20d');
   t.equal(filled('{{v}}', { v: nasty }, 'text/plain'), nasty);

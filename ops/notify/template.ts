@@ -49,7 +49,7 @@ function lineAt(text: string, index: number): number {
 /** How values are written where a body of this type has them. */
 export function escaperOf(contentType: string): (text: string) => string {
   const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
-  if (/^application\/(.+\+)?json$/.test(type)) return (text) => JSON.stringify(text).slice(1, -1);
+  if (type.includes('json')) return (text) => JSON.stringify(text).slice(1, -1);
   if (/\/(.+\+)?(xml|html)$/.test(type)) return (text) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
   if (type === 'application/x-www-form-urlencoded') return encodeURIComponent;
   return (text) => text;

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { buffer } from 'node:stream/consumers';
 import type { Config } from '../config/schema.ts';
 
 /** The service gave no answer: it is not running, or not there. `cause` says which. */
@@ -43,9 +42,19 @@ export interface RequestOptions {
   /** How long no byte may come; 5 when left out. */
   readonly timeoutSeconds?: number;
   readonly signal?: AbortSignal;
+  /** A longer body is refused; 32 MB when left out. */
+  readonly maxBytes?: number;
+}
+
+export interface Page<T> {
+  readonly body: T;
+  readonly next: string | null;
+  readonly place: string | null;
 }
 
 const TIMEOUT_SECONDS = 5;
+/** Ten times the largest page. While the service is stopped any user of this machine may listen in its place. */
+const MAX_BYTES = 32e6;
 
 /** The service's REST API as its users see it. node:http rather than fetch, which takes 14 MB. */
 export class RestClient {
@@ -67,25 +76,33 @@ export class RestClient {
     return (await this.page<T>(path, options)).body;
   }
 
-  /** A body, and the path of the next page where there is one. */
-  async page<T>(path: string, options: RequestOptions = {}): Promise<{ readonly body: T; readonly next: string | null }> {
+  /** A body, the path of the next page where there is one, and the place after it where the path has places. */
+  async page<T>(path: string, options: RequestOptions = {}): Promise<Page<T>> {
     const response = await this.stream(path, options);
-    const text = await this.#text(path, response);
-    const next = /<([^>]+)>;\s*rel="next"/.exec(String(response.headers['link'] ?? ''))?.[1] ?? null;
+    const text = await this.#text(path, response, options);
+    const { 'last-event-id': place, link } = response.headers;
+    const next = /<([^>]+)>;\s*rel="next"/.exec(String(link ?? ''))?.[1] ?? null;
     try {
-      return { body: JSON.parse(text) as T, next };
+      return { body: JSON.parse(text) as T, next, place: typeof place === 'string' ? place : null };
     } catch {
       throw new ServiceUnreachable(`${this.base}${path} does not answer with JSON: is it edge-health?`);
     }
   }
 
   async text(path: string, options: RequestOptions = {}): Promise<string> {
-    return this.#text(path, await this.stream(path, options));
+    return this.#text(path, await this.stream(path, options), options);
   }
 
-  async #text(path: string, response: http.IncomingMessage): Promise<string> {
+  async #text(path: string, response: http.IncomingMessage, { maxBytes = MAX_BYTES }: RequestOptions): Promise<string> {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
     try {
-      return (await buffer(response)).toString('utf8');
+      for await (const piece of response as AsyncIterable<Buffer>) {
+        pieces.push(piece);
+        bytes += piece.length;
+        if (bytes > maxBytes) throw new Error(`more than ${maxBytes / 1e6} MB`); // Which ends the connection as well.
+      }
+      return Buffer.concat(pieces).toString('utf8');
     } catch (error) {
       throw this.#unreachable(path, error as NodeJS.ErrnoException);
     }
@@ -112,7 +129,7 @@ export class RestClient {
       throw this.#unreachable(path, error as NodeJS.ErrnoException);
     }
     const status = response.statusCode ?? 0;
-    if (status < 200 || status > 299) throw new ServiceRefused(path, status, await this.#text(path, response));
+    if (status < 200 || status > 299) throw new ServiceRefused(path, status, await this.#text(path, response, {}));
     return response;
   }
 

@@ -1,20 +1,64 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import t from 'tap';
+import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
+import t, { type Test } from 'tap';
 import { emailSender } from '../../ops/notify/email.ts';
 import { messageOf } from '../../ops/notify/message.ts';
 import type { Result } from '../../ops/notify/queue.ts';
 import { facts, line, open } from '../../ops/notify/testing/lines.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { SELF_SIGNED } from '../../testkit/ops/http-receiver.ts';
 import { until } from '../../testkit/wait.ts';
 
 // Deliveries to a real mail server are tested in test/system/ops/notify-email.test.ts.
 
 const message = messageOf(facts, [line('raised', 'CRITICAL', 'robot 7')], [open('CRITICAL')]);
 
-function send({ port }: { port: number }, signal = new AbortController().signal): Promise<Result> {
+type EmailConfig = Config['ops']['notify']['email'];
+
+function send(given: Partial<EmailConfig>, signal = new AbortController().signal, told = message): Promise<Result> {
   const nothing = { user: null, password_file: null, from: null, ca_file: null };
-  const config = { host: '127.0.0.1', port, security: 'none' as const, to: ['ops@example.org'], ...nothing };
-  return emailSender(config, 'robot-7', '1.2.3').send(message, signal);
+  const config = { host: '127.0.0.1', port: 1, security: 'none' as const, to: ['ops@example.org'], ...nothing, ...given };
+  return emailSender(config, 'robot-7', '1.2.3').send(told, signal);
+}
+
+/** A mail server that takes everything, and what it was sent; with `offers` it has STARTTLS. */
+async function mailServer(t: Test, { offers, tls }: { offers: boolean; tls: boolean }): Promise<{ port: number; lines: string[] }> {
+  const lines: string[] = [];
+  const serve = (socket: Socket, isFirst: boolean): void => {
+    socket.on('error', () => undefined);
+    let isData = false;
+    const answer = (line: string): void => {
+      if (isData && line !== '.') return;
+      const wasData = isData;
+      isData = line === 'DATA';
+      if (line.startsWith('EHLO')) socket.write(`250-mail\r\n${offers && isFirst ? '250-STARTTLS\r\n' : ''}250 AUTH PLAIN\r\n`);
+      else if (line === 'STARTTLS' && !offers) socket.write('502 not known\r\n');
+      else if (line === 'STARTTLS') {
+        socket.removeAllListeners('data');
+        socket.write('220 go ahead\r\n');
+        serve(new TLSSocket(socket, { isServer: true, cert: SELF_SIGNED.cert, key: SELF_SIGNED.key }), false);
+      } else socket.write(isData ? '354 go ahead\r\n' : wasData ? '250 taken\r\n' : '250 fine\r\n');
+    };
+    let rest = '';
+    socket.on('data', (piece: Buffer) => {
+      const all = (rest + piece.toString()).split('\r\n');
+      rest = all.pop() as string;
+      lines.push(...all);
+      all.forEach(answer);
+    });
+    if (isFirst) socket.write('220 mail\r\n');
+  };
+  const server: Server = tls
+    ? createTlsServer(SELF_SIGNED, (socket) => serve(socket, true))
+    : createServer((socket) => serve(socket, true));
+  server.on('tlsClientError', () => undefined).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return { port: (server.address() as AddressInfo).port, lines };
 }
 
 t.test('a server that is not there, and one that says nothing until the end', async (t) => {
@@ -34,4 +78,37 @@ t.test('a server that is not there, and one that says nothing until the end', as
   await until('the connection is closed', () => sockets.every(({ destroyed }) => destroyed));
   mute.close();
   t.match(await send({ port }), { kind: 'retry', detail: /refused: is the server running, and the port right/ });
+});
+
+t.test('nothing in a name adds a header, a recipient or a command', async (t) => {
+  const { lines, port } = await mailServer(t, { offers: false, tls: false });
+  const name = 'robot\r\nBcc: x@evil.example\r\n\r\n.\r\nRSET\r\nMAIL FROM:<x@evil.example>\r\n\u202e\u2028';
+  const hostile = messageOf({ ...facts, host: name }, [line('raised', 'CRITICAL', name)], [open('CRITICAL', name)]);
+  t.match(await send({ port }, undefined, hostile), { kind: 'delivered' });
+  const commands = lines.filter((line) => /^(MAIL|RCPT|RSET|DATA|BDAT)\b/i.test(line));
+  t.match(commands, [/^MAIL FROM:<edge-health@robot-7>/, /^RCPT TO:<ops@example\.org>/, 'DATA']);
+  const mail = lines.slice(lines.indexOf('DATA') + 1, lines.indexOf('.'));
+  const headers = mail.slice(0, mail.indexOf('')).filter((line) => !/^\s/.test(line));
+  t.same(
+    headers.map((line) => line.split(':', 1)[0]).sort(),
+    [
+      ...['Auto-Submitted', 'Content-Transfer-Encoding', 'Content-Type', 'Date', 'From', 'Importance', 'MIME-Version', 'Message-ID'],
+      ...['Subject', 'To', 'X-Msmail-Priority', 'X-Mailer', 'X-Priority'],
+    ].sort(),
+  );
+  t.equal(lines.filter((line) => line === '.').length, 1, 'the mail ends where it ends');
+});
+
+t.test('a certificate that nobody signed gets neither the password nor the mail', async (t) => {
+  const password = join(temporaryFolder(t), 'password');
+  writeFileSync(password, 's3cret');
+  const login = { user: 'robot', password_file: password };
+  for (const security of ['tls', 'starttls'] as const) {
+    const { lines, port } = await mailServer(t, { offers: true, tls: security === 'tls' });
+    t.match(await send({ ...login, port, security }), { kind: 'retry', detail: /certificate is of nobody who is trusted/ }, security);
+    t.notMatch(lines.join('\n'), /AUTH|MAIL|DATA/, security);
+  }
+  const { lines, port } = await mailServer(t, { offers: false, tls: false });
+  t.match(await send({ ...login, port, security: 'starttls' }), { kind: 'retry', detail: /does not offer STARTTLS/ });
+  t.notMatch(lines.join('\n'), /AUTH|MAIL|DATA/, 'nor one from which STARTTLS was taken away');
 });
