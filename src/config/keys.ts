@@ -21,7 +21,11 @@ export const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataA
 export const positive = (max: number) => v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(max));
 export const between = (min: number, max: number) => v.pipe(v.number(), v.finite(), v.minValue(min), v.maxValue(max));
 export const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
-export const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
+/** Texts end in logs, alerts and on the graph: what cannot be seen there is a mistake, or was copied along. */
+export const visible = v.rawCheck<string>(({ addIssue, dataset }) => {
+  if (dataset.typed && /\p{C}/u.test(dataset.value)) addIssue({ message: 'without control and invisible characters' });
+});
+export const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096), visible);
 
 /** A section: it may be missing or empty, and an unknown key in it is an error. */
 export const section = <T extends v.ObjectEntries>(entries: T) => v.nullish(v.strictObject(entries), {} as never);

@@ -380,3 +380,13 @@ t.test('an address in the configuration or in a file, not both', async (t) => {
     { found: '"https://a.example/…"', allowed: 'the path of a file' },
   ]);
 });
+
+t.test('texts are without control and invisible characters', async (t) => {
+  const hint = 'without control and invisible characters';
+  for (const text of ['a\\nb', 'a\\e[2Jb', 'a\\u202eb', 'a\\uFEFFb', 'a\\0b']) {
+    const wrong = [`ops: {check: {nodes: ["${text}"]}}`, `storage: {path: "${text}"}`, `disk: {paths: ["/${text}"]}`];
+    for (const yaml of wrong) t.match(errorsOf(yaml), [{ hint }], yaml);
+    t.notMatch(wrong.flatMap(errorsOf).map(formatConfigError).join(''), /\p{C}/u);
+  }
+  t.same(errorsOf('ops: {check: {nodes: ["Räuber 運用 🤖"]}}'), []);
+});

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { OBSERVE_MODES } from '../core/observer.ts';
-import { about, addressOrNetwork, between, integer, positive, section, text, threshold } from './keys.ts';
+import { about, addressOrNetwork, between, integer, positive, section, text, threshold, visible } from './keys.ts';
 import { opsSchema } from './ops.ts';
 
 /**
@@ -83,7 +83,7 @@ export const configSchema = v.strictObject({
   disk: section({
     paths: v.optional(
       v.pipe(
-        v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'))),
+        v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'), visible)),
         v.minLength(1),
         v.maxLength(32),
         about('Paths whose file systems are measured; the fullest counts.'),
