@@ -130,6 +130,11 @@ export class Participant implements MessageHandler {
     return this.#peers.get(prefix) !== undefined;
   }
 
+  /** Whether a participant has shown that it receives what is sent to it. */
+  isProven(prefix: GuidPrefix): boolean {
+    return this.#peers.get(prefix)?.isConfirmed ?? false;
+  }
+
   /** Matches of endpoints here with endpoints of others. */
   get matchedCount(): number {
     return this.#endpoints.matchedCount;
