@@ -15,6 +15,8 @@ export const LIMITS = {
   leaseSeconds: 300,
   /** Those of participants that were only announced, and never answered. */
   unansweredLeaseSeconds: 15,
+  /** Numbers further ahead of what is known of a writer are believed only when it says so twice. */
+  numbersAhead: 65_536,
   /** An announcement that is larger is read anew each time, instead of being kept to be compared. */
   announcementOctets: 4096,
   /** Samples that wait for an earlier one, of one remote writer. */

@@ -198,3 +198,39 @@ t.test('matched twice is matched once', async (t: Test) => {
   t.same(delivered, ['1']);
   t.same(reader.writers, [WRITER]);
 });
+
+t.test('a number far ahead is believed when it is said twice, and not when it was not true', async (t) => {
+  const FAR = 2 ** 40;
+  const { reader, delivered, farAhead, heartbeat, gap, poll } = readerRig();
+  heartbeat(1, 1, false, 1);
+  reader.onData(data(1), SOURCE);
+  t.same(poll(), ['has 2:']);
+  heartbeat(FAR, FAR + 1, false, 2);
+  t.same(poll(1), ['asks 2:'], 'the writer is asked what is true');
+  heartbeat(FAR, FAR + 1, false, 2);
+  gap(1, FAR);
+  reader.onHeartbeatFrag(sender, FAR);
+  t.same(farAhead, [FAR + 1, FAR + 1, FAR], 'neither the same once more, nor a gap');
+  heartbeat(1, 1, false, 3);
+  heartbeat(FAR, FAR + 1, false, 4);
+  t.same(poll(2), ['asks 2:']);
+  heartbeat(2, 2, false, 5);
+  reader.onData(data(2), SOURCE);
+  t.same(delivered, ['1', '2']);
+  heartbeat(FAR, FAR + 1, false, 6);
+  heartbeat(FAR, FAR + 2, false, 7);
+  t.same(poll(3), [`asks ${FAR}:${FAR} ${FAR + 1} ${FAR + 2}`], 'a writer may have dropped what it had');
+  reader.onData(data(FAR), SOURCE);
+  t.same(delivered, ['1', '2', `${FAR}`]);
+  gap(FAR + 1, FAR + 3);
+  heartbeat(FAR, FAR + 2, false, 8);
+  t.same(poll(4), [`has ${FAR + 3}:`]);
+});
+
+t.test('of one without heartbeats, when the next sample follows it', async (t) => {
+  const FAR = 2 ** 40;
+  const { reader, delivered, farAhead } = readerRig({ reliable: false });
+  for (const number of [100_000, 100_001, FAR, FAR, 100_002, 100_003, FAR + 9, FAR + 10]) reader.onData(data(number), SOURCE);
+  t.same(delivered, ['100000', '100001', '100002', '100003', `${FAR + 10}`]);
+  t.same(farAhead, [FAR, FAR, FAR + 9]);
+});

@@ -29,6 +29,8 @@ export interface ReaderOptions {
   readonly reliable: boolean;
   readonly budget: OctetBudget;
   readonly deliver: (received: Received) => void;
+  /** A number is too far ahead to be believed. */
+  readonly onFarAhead?: (writer: Guid, number: number) => void;
   /** There is something to be polled for, after there was nothing. */
   readonly onBusy?: (reader: StatefulReader) => void;
 }
@@ -125,9 +127,15 @@ export class StatefulReader {
     this.#look(proxy);
   }
 
-  onHeartbeat({ sender, first, last, isFinal }: HeartbeatSubmessage): void {
+  onHeartbeat({ sender, first, last, count, isFinal }: HeartbeatSubmessage): void {
     const proxy = this.#proxies.get(sender);
     if (!proxy?.isReliable) return;
+    if (!this.#isBelieved(proxy, Math.max(first - 1, last), count)) {
+      // What it says next shows whether that was true.
+      proxy.ackNackDue = true;
+      this.#busy.wake(proxy);
+      return;
+    }
     proxy.heard = true;
     proxy.last = Math.max(proxy.last, last);
     // What is below its first will not come any more: what waits for that goes out.
@@ -138,7 +146,7 @@ export class StatefulReader {
 
   onHeartbeatFrag(sender: Guid, sequenceNumber: number): void {
     const proxy = this.#proxies.get(sender);
-    if (!proxy?.isReliable || sequenceNumber < proxy.next) return;
+    if (!proxy?.isReliable || sequenceNumber < proxy.next || this.#isFarAhead(proxy, sequenceNumber)) return;
     proxy.last = Math.max(proxy.last, sequenceNumber);
     proxy.ackNackDue = true;
     this.#busy.wake(proxy);
@@ -147,6 +155,10 @@ export class StatefulReader {
   onGap({ sender, start, set }: GapSubmessage): void {
     const proxy = this.#proxies.get(sender);
     if (!proxy?.isReliable) return;
+    if (this.#isFarAhead(proxy, set.base - 1)) {
+      this.#options.onFarAhead?.(sender, set.base);
+      return;
+    }
     if (start <= proxy.next) {
       if (set.base > proxy.next) this.#advance(proxy, set.base);
     } else {
@@ -155,6 +167,22 @@ export class StatefulReader {
     for (const number of set.numbers) if (number >= proxy.next) proxy.waiting.put(number, null, proxy.next);
     this.#deliverInOrder(proxy);
     this.#look(proxy);
+  }
+
+  /** Whether a number is out of all proportion to what is known of a writer; of one that was just found nothing is. */
+  #isFarAhead(proxy: WriterProxy, number: number): boolean {
+    const isKnown = proxy.next > 1 || (proxy.isReliable && proxy.heard);
+    return isKnown && number - Math.max(proxy.next - 1, proxy.last) > LIMITS.numbersAhead;
+  }
+
+  /** A number far ahead, which would make this reader pass over all that is to come, is believed when it is confirmed by another message. */
+  #isBelieved(proxy: WriterProxy, number: number, count: number): boolean {
+    const { farAhead } = proxy;
+    const isFar = this.#isFarAhead(proxy, number);
+    const isConfirmed = farAhead !== null && count > farAhead.count && Math.abs(number - farAhead.number) <= LIMITS.numbersAhead;
+    proxy.farAhead = isFar && !isConfirmed ? { number, count } : null;
+    if (proxy.farAhead) this.#options.onFarAhead?.(proxy.writer.guid, number);
+    return proxy.farAhead === null;
   }
 
   /** What came may be what an acknowledgement waits for. */
@@ -195,6 +223,8 @@ export class StatefulReader {
       proxy.waiting.put(sequenceNumber, { data, source }, proxy.next);
       return;
     }
+    // Where there are no heartbeats the next sample is what confirms it.
+    if (!proxy.isReliable && !this.#isBelieved(proxy, sequenceNumber, sequenceNumber)) return;
     proxy.next = sequenceNumber + 1;
     proxy.waiting.dropPartsBelow(proxy.next);
     this.#options.deliver({ data, source, writer: proxy.writer });
@@ -238,7 +268,9 @@ export class StatefulReader {
     const mayAsk = missing.length > 0 && proxy.unanswered <= MOST_AGAIN;
     proxy.askAgainAt = mayAsk ? nowSeconds + again : Number.POSITIVE_INFINITY;
     const whole = missing.filter((number) => !proxy.waiting.hasPart(number));
-    const actions: ReaderAction[] = [{ kind: 'ackNack', set: { base: proxy.next, numbers: whole }, isFinal: missing.length === 0 }];
+    // Where a heartbeat is doubted, another one is asked for.
+    const isFinal = missing.length === 0 && proxy.farAhead === null;
+    const actions: ReaderAction[] = [{ kind: 'ackNack', set: { base: proxy.next, numbers: whole }, isFinal }];
     for (const sequenceNumber of missing) {
       const [base, ...others] = proxy.waiting.missingParts(sequenceNumber);
       if (base !== undefined) actions.push({ kind: 'nackFrag', sequenceNumber, set: { base, numbers: [base, ...others] } });

@@ -19,6 +19,8 @@ export interface WriterProxy {
   next: number;
   /** The highest number the writer is known to have. */
   last: number;
+  /** A number far ahead that it named once, and the count of that heartbeat; null: none, or it has spoken of nearer ones since. */
+  farAhead: { readonly number: number; readonly count: number } | null;
   readonly waiting: WaitingRoom;
   heard: boolean;
   ackNackDue: boolean;
@@ -49,6 +51,7 @@ export function newProxy(
     isReliable,
     next: 1,
     last: 0,
+    farAhead: null,
     waiting: new WaitingRoom(budget),
     heard: !isReliable,
     ackNackDue: false,

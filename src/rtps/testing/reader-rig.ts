@@ -44,34 +44,39 @@ export interface ReaderRig {
   readonly budget: OctetBudget;
   /** What was delivered, as text. */
   readonly delivered: string[];
+  /** Numbers that were too far ahead to be believed. */
+  readonly farAhead: number[];
   /** What a poll sends, in short. */
   poll(now?: number): string[];
   due(now: number): number;
-  heartbeat(first: number, last: number, isFinal?: boolean): void;
+  heartbeat(first: number, last: number, isFinal?: boolean, count?: number): void;
   gap(start: number, base: number, numbers?: readonly number[]): void;
 }
 
 export function readerRig({ reliable = true, writer = WRITER, most = LIMITS.waitingOctets, match = true } = {}): ReaderRig {
   const budget = new OctetBudget(most);
   const delivered: string[] = [];
+  const farAhead: number[] = [];
   const reader = new StatefulReader({
     entity: 0x104,
     reliable,
     budget,
     deliver: ({ data: { payload } }) => delivered.push(String(payload)),
+    onFarAhead: (_, number) => farAhead.push(number),
   });
   if (match) reader.match(writer, 0);
   return {
     reader,
     budget,
     delivered,
+    farAhead,
     poll: (now = 0) => {
       const sent: string[] = [];
       reader.poll(now, (_, actions) => sent.push(...actions.map(inShort)));
       return sent;
     },
     due: (now) => reader.poll(now, () => {}),
-    heartbeat: (first, last, isFinal = false) => reader.onHeartbeat({ sender, receiver, first, last, count: 0, isFinal }),
+    heartbeat: (first, last, isFinal = false, count = 0) => reader.onHeartbeat({ sender, receiver, first, last, count, isFinal }),
     gap: (start, base, numbers = []) => reader.onGap({ sender, receiver, start, set: { base, numbers } }),
   };
 }
