@@ -1,8 +1,10 @@
+import { type AmplificationLimit, pauseSeconds } from './amplification.ts';
+import type { NumberedWriter } from './challenge.ts';
 import { endOfInstance, participantKey, participantPayload } from './discovery-data.ts';
 import type { Logger } from './log.ts';
 import { type Channel, type Interface, isInNetwork, type Network } from './network.ts';
 import type { Packer } from './packer.ts';
-import type { Peer, Peers } from './peers.ts';
+import { isHeardThere, type Peer, type Peers } from './peers.ts';
 import { ENTITY, type GuidPrefix, guidOf, type Locator, MULTICAST_GROUP, ports, VENDOR } from './protocol.ts';
 import type { Change } from './writer.ts';
 
@@ -16,6 +18,9 @@ export interface AnnouncerOptions {
   readonly leaseSeconds: number;
   readonly packer: Packer;
   readonly peers: Peers;
+  readonly limit: AmplificationLimit;
+  /** Discovery's, whose numbers prove a participant. */
+  readonly writers: readonly NumberedWriter[];
   readonly wallMilliseconds: () => number;
   readonly log: Logger;
 }
@@ -29,10 +34,13 @@ const FIRST_PAUSES_SECONDS = [0.1, 0.3, 0.6, 1] as const;
 const PEER_INDEXES = 32;
 const PEER_INDEXES_OF_MANY = 10;
 const MANY_PEERS = 4;
-/** One that was just found is told again, until it answers: the first time it may not have been ready to read (Fast DDS). */
-const GREET_AGAIN_SECONDS = 0.1;
-const GREET_PERIOD_SECONDS = 0.3;
-const GREET_FOR_SECONDS = 1;
+/**
+ * One that was just found is challenged again without a word from it, until it answers: the first time it may not have been ready to read
+ * (Fast DDS), or not have read the announcement when it read the heartbeat (Cyclone DDS). Later, whenever something comes from it.
+ */
+const CHALLENGE_FOR_SECONDS = 1;
+/** What could not be sent is tried again. */
+const CHALLENGE_AGAIN_SECONDS = 0.1;
 /** An address that is missing for so long is gone; before that the link may only have been down for a moment. */
 const LOST_AFTER_SECONDS = 2.5;
 /** When something cannot be sent the interfaces may have changed: they are looked at so soon, and so often at most. */
@@ -49,7 +57,7 @@ export class Announcer {
   /** Addresses told to others, the interface of each, and since when it is missing; null: it is there. */
   readonly #told = new Map<string, { readonly name: string; readonly missingSeconds: number | null }>();
   #dueSeconds = Number.POSITIVE_INFINITY;
-  #greetSeconds = Number.POSITIVE_INFINITY;
+  #challengeSeconds = Number.POSITIVE_INFINITY;
   #lookSeconds = Number.POSITIVE_INFINITY;
   #lookedSeconds = Number.NEGATIVE_INFINITY;
   #announcements = 0;
@@ -64,7 +72,7 @@ export class Announcer {
 
   /** Of the next announcement, monotonic seconds. */
   get dueSeconds(): number {
-    return Math.min(this.#dueSeconds, this.#greetSeconds, this.#lookSeconds);
+    return Math.min(this.#dueSeconds, this.#challengeSeconds, this.#lookSeconds);
   }
 
   /** As of the last look. */
@@ -78,10 +86,20 @@ export class Announcer {
     this.#dueSeconds = nowSeconds;
   }
 
-  /** A participant was found: it may have missed our announcements so far; with this one it can read what follows. */
-  greet(peer: Peer, nowSeconds: number): void {
-    this.#announceTo(peer, nowSeconds);
-    this.#greetSeconds = Math.min(this.#greetSeconds, nowSeconds + GREET_AGAIN_SECONDS);
+  /**
+   * Asks a participant that is not proven to acknowledge its numbers, if that is due and within the anti-amplification limit. Our announcement
+   * goes along, which it may have missed, or our heartbeats alone where the limit does not leave more.
+   */
+  challenge(peer: Peer, nowSeconds: number): void {
+    if (peer.isProven || (nowSeconds < peer.challengeSeconds && peer.questions.size === 0)) return;
+    const isSent = this.#sendChallenge(peer, nowSeconds);
+    if (isSent) {
+      peer.challenges += 1;
+      peer.questions.clear();
+    }
+    peer.challengeSeconds = nowSeconds + (isSent ? pauseSeconds(peer.challenges) : CHALLENGE_AGAIN_SECONDS);
+    if (peer.challengeSeconds <= peer.unprovenSeconds + CHALLENGE_FOR_SECONDS)
+      this.#challengeSeconds = Math.min(this.#challengeSeconds, peer.challengeSeconds);
   }
 
   /** Something could not be sent: the interfaces are looked at before it is time to. */
@@ -92,7 +110,7 @@ export class Announcer {
 
   /** Announces what is due; looks at the interfaces too. True: an address that others were told is gone. */
   announce(nowSeconds: number): boolean {
-    if (nowSeconds >= this.#greetSeconds) this.#greetAgain(nowSeconds);
+    if (nowSeconds >= this.#challengeSeconds) this.#challengeAgain(nowSeconds);
     if (nowSeconds < this.#dueSeconds && nowSeconds < this.#lookSeconds) return false;
     const revision = this.#revision;
     const isLost = this.#look(nowSeconds);
@@ -108,7 +126,7 @@ export class Announcer {
       }
     }
     // Those whom the group does not reach found us by a list of theirs: they are told directly.
-    for (const peer of peers.all()) if (!peer.isInGroup) this.#announceTo(peer, nowSeconds);
+    for (const peer of peers.all()) if (peer.isProven && !peer.isInGroup) this.#announceTo(peer, nowSeconds);
     const pause = FIRST_PAUSES_SECONDS[this.#announcements] ?? Math.min(PERIOD_SECONDS, leaseSeconds / ANNOUNCEMENTS_PER_LEASE);
     this.#announcements += 1;
     this.#dueSeconds = nowSeconds + pause;
@@ -127,34 +145,58 @@ export class Announcer {
     const datagram = this.#datagram(change, null);
     for (const out of this.#interfaces) network.multicast(datagram, out);
     for (const peer of peers.all()) {
-      if (peer.meta) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.isDoubtful(peer, nowSeconds));
+      if (peer.isProven) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.isDoubtful(peer, nowSeconds));
     }
     this.#dueSeconds = Number.POSITIVE_INFINITY;
-    this.#greetSeconds = Number.POSITIVE_INFINITY;
+    this.#challengeSeconds = Number.POSITIVE_INFINITY;
     this.#lookSeconds = Number.POSITIVE_INFINITY;
   }
 
-  #greetAgain(nowSeconds: number): void {
-    this.#greetSeconds = Number.POSITIVE_INFINITY;
+  #challengeAgain(nowSeconds: number): void {
+    this.#challengeSeconds = Number.POSITIVE_INFINITY;
     for (const peer of this.#options.peers.all()) {
-      if (peer.isConfirmed || nowSeconds - peer.foundSeconds > GREET_FOR_SECONDS) continue;
-      this.#announceTo(peer, nowSeconds);
-      this.#greetSeconds = nowSeconds + GREET_PERIOD_SECONDS;
+      if (!peer.isProven && nowSeconds - peer.unprovenSeconds <= CHALLENGE_FOR_SECONDS) this.challenge(peer, nowSeconds);
     }
   }
 
+  #sendChallenge(peer: Peer, nowSeconds: number): boolean {
+    const { limit, network, packer, peers, writers } = this.#options;
+    const { address, port } = peer.meta;
+    const change = this.#announcementFor(peer, nowSeconds);
+    if (!change) return false;
+    const isAsked = peer.questions.size > 0;
+    const turn = peers.turnOf(peer, nowSeconds);
+    if (turn === 'not yet' && !isAsked) return false;
+    for (const announcement of [change, null]) {
+      const datagram = packer.challenge(peer, writers, announcement);
+      const may =
+        turn === 'proven address'
+          ? limit.spendAtProven(address, datagram.length)
+          : limit.spend(address, datagram.length, isHeardThere(peer), isAsked, nowSeconds);
+      if (!may) continue;
+      network.send('meta', datagram, address, port, peers.isDoubtful(peer, nowSeconds));
+      return true;
+    }
+    return false;
+  }
+
   #announceTo(peer: Peer, nowSeconds: number): void {
-    const { data, meta } = peer;
-    if (!meta) return;
     const { network, peers } = this.#options;
-    const out = this.#towards(meta.address);
-    if (!out && !network.isOwn(meta.address)) {
+    const change = this.#announcementFor(peer, nowSeconds);
+    if (!change) return;
+    const { address, port } = peer.meta;
+    network.send('meta', this.#datagram(change, peer.data.prefix), address, port, peers.isDoubtful(peer, nowSeconds));
+  }
+
+  /** Null: not now. */
+  #announcementFor({ meta: { address } }: Peer, nowSeconds: number): Change | null {
+    const out = this.#towards(address);
+    if (!out && !this.#options.network.isOwn(address)) {
       // Perhaps the link to it has just come back: what would be announced is wrong then, and some never read another one (Cyclone DDS).
       if (nowSeconds - this.#lookedSeconds > FRESH_SECONDS) this.suspect(nowSeconds);
-      if (this.#lookSeconds < Number.POSITIVE_INFINITY || this.#interfaces.every(({ isLoopback }) => isLoopback)) return;
+      if (this.#lookSeconds < Number.POSITIVE_INFINITY || this.#interfaces.every(({ isLoopback }) => isLoopback)) return null;
     }
-    const change = this.#announcement(out);
-    network.send('meta', this.#datagram(change, data.prefix), meta.address, meta.port, peers.isDoubtful(peer, nowSeconds));
+    return this.#announcement(out);
   }
 
   /** Takes note of the interfaces as they are now, and listens on new ones. */
@@ -201,7 +243,8 @@ export class Announcer {
 
   /**
    * What goes out of an interface names the address there and no other: whoever hears it can reach that one, while some of those who are
-   * told of several choose one that they cannot reach, and stay with it (Cyclone DDS). Null: all of them.
+   * told of several choose one that they cannot reach, and stay with it (Cyclone DDS). The others go along where only this implementation
+   * reads them. Null: all of them.
    */
   #announcement(out: Interface | null): Change {
     const key = out?.address ?? '';
@@ -215,7 +258,8 @@ export class Announcer {
 
   #payloadOf(interfaces: readonly Interface[]): Buffer {
     const { domain, name, prefix, userData, leaseSeconds } = this.#options;
-    const at = (port: number): Locator[] => interfaces.map(({ address }) => ({ address, port }));
+    const others = this.#interfaces.filter((entry) => !interfaces.includes(entry));
+    const at = (port: number, all = interfaces): Locator[] => all.map(({ address }) => ({ address, port }));
     return participantPayload(
       {
         prefix,
@@ -228,6 +272,7 @@ export class Announcer {
         userUnicast: at(this.#ports.user),
       },
       { address: MULTICAST_GROUP, port: ports.metaMulticast(domain) },
+      { metaUnicast: at(this.#ports.meta, others), userUnicast: at(this.#ports.user, others) },
     );
   }
 

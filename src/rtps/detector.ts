@@ -1,28 +1,40 @@
+import type { AmplificationLimit } from './amplification.ts';
 import type { Announcer } from './announcer.ts';
+import { Challenge } from './challenge.ts';
 import { isEnd, type ParticipantData, readParticipant } from './discovery-data.ts';
 import type { Endpoints } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
 import type { Logger } from './log.ts';
 import type { DataSubmessage } from './message-reader.ts';
-import type { Source } from './network.ts';
+import type { Network, Source } from './network.ts';
 import { ParameterList } from './parameters.ts';
-import type { Peer, Peers } from './peers.ts';
-import { prefixOf } from './protocol.ts';
+import { type Peer, type Peers, usableLocators } from './peers.ts';
+import { type EntityId, type Locator, prefixOf, VENDOR } from './protocol.ts';
 
 export interface DetectorOptions {
   readonly domain: number;
   readonly peers: Peers;
   readonly endpoints: Endpoints;
   readonly announcer: Announcer;
+  readonly limit: AmplificationLimit;
+  readonly network: Network;
   readonly log: Logger;
   readonly monotonicSeconds: () => number;
+  /** An announcement names no address that may be used. */
+  readonly onUnusable: () => void;
 }
 
 /** Where a datagram came from. */
 export interface Arrival {
   readonly source: Source;
   readonly viaMulticast: boolean;
+  /** Its octets, until they are counted in favour of an address. */
+  octets: number;
 }
+
+/** Numbers towards a participant do not get beyond; the smaller one for Fast DDS, which would stand still for seconds. */
+const MOST_NUMBER = 2 ** 50;
+const MOST_NUMBER_FAST = 2 ** 23;
 
 /** Takes note of participants as they announce themselves, leave and fall silent (8.5.3, SPDP). */
 export class Detector {
@@ -32,24 +44,58 @@ export class Detector {
     this.#options = options;
   }
 
-  /** Throws Malformed. */
-  onAnnouncement({ sender, payload, isKey, inlineQos }: DataSubmessage, arrival: Arrival): void {
-    const { announcer, domain, peers } = this.#options;
+  /** `isForeign`: it did not come from an address of the participant that it is about. Throws Malformed. */
+  onAnnouncement({ sender, payload, isKey, inlineQos }: DataSubmessage, arrival: Arrival, isForeign: boolean): void {
+    const { announcer, domain, monotonicSeconds, network, onUnusable, peers } = this.#options;
     const prefix = prefixOf(sender);
-    const peer = peers.get(prefix);
+    const known = peers.get(prefix);
+    const now = monotonicSeconds();
     if (isKey || isEnd(inlineQos)) {
       // Only itself can say that it leaves.
-      if (peer) this.#remove(peer, 'left');
+      if (known && !isForeign) this.#remove(known, 'left');
       return;
     }
-    if (!payload) return;
+    // Who claims the name of another that is about to be proven has to wait.
+    if (!payload || (known && isForeign && (known.wasProven || now - known.foundSeconds < LIMITS.claimSeconds))) return;
+    const peer = isForeign ? undefined : known;
     if (peer && arrival.viaMulticast) peer.isInGroup = true;
     if (peer?.announcement.equals(payload)) return;
     const list = ParameterList.ofPayload(payload);
-    const data = list && readParticipant(list, domain);
-    if (!data || data.prefix !== prefix) return;
-    if (peer) peers.update(peer, data, payload, arrival.source.address, announcer.interfaces);
-    else this.#add(data, payload, arrival);
+    const read = list && readParticipant(list, domain);
+    if (!read || read.prefix !== prefix) return;
+    const usable = (locators: readonly Locator[]): Locator[] =>
+      usableLocators(locators, arrival.source.address, announcer.interfaces, (address) => network.isOwn(address));
+    const data = { ...read, metaUnicast: usable(read.metaUnicast), userUnicast: usable(read.userUnicast) };
+    if (data.metaUnicast.length === 0) {
+      onUnusable();
+      return;
+    }
+    if (peer) {
+      peers.update(peer, data, payload, arrival.source.address, announcer.interfaces, now);
+      peer.isLocal = network.isOwn(peer.meta.address);
+      return;
+    }
+    if (known) this.#remove(known, 'claimed from another address');
+    this.#add(data, payload, arrival, now);
+  }
+
+  /** A participant that is not proven acknowledges all of a discovery writer below `base`. */
+  onAnswer(peer: Peer, writer: EntityId, base: number, address: string): void {
+    const { endpoints, limit, log, peers } = this.#options;
+    if (!this.#isAnnounced(peer, address) || !peer.challenge.answer(writer, base)) return;
+    peers.prove(peer);
+    limit.restart(peer.meta.address);
+    log('debug', 'participant proven', { peer: peer.data.name || peer.data.prefix, address: peer.meta.address });
+    endpoints.addPeer(peer);
+  }
+
+  /** Not where it merely spoke from, unless that is where it was sent to. */
+  #isAnnounced({ data, meta, isLocal }: Peer, address: string): boolean {
+    return (
+      address === meta.address ||
+      [...data.metaUnicast, ...data.userUnicast].some((locator) => locator.address === address) ||
+      (isLocal && this.#options.network.isOwn(address))
+    );
   }
 
   /** Forgets those whose lease has ended. */
@@ -57,22 +103,24 @@ export class Detector {
     for (const peer of this.#options.peers.expired(nowSeconds)) this.#remove(peer, 'lease expired');
   }
 
-  #add(data: ParticipantData, announcement: Buffer, { source, viaMulticast }: Arrival): void {
-    const { announcer, endpoints, log, monotonicSeconds, peers } = this.#options;
-    const now = monotonicSeconds();
-    const { peer, evicted } = peers.add(data, announcement, source.address, announcer.interfaces, now);
+  #add(data: ParticipantData, announcement: Buffer, arrival: Arrival, now: number): void {
+    const { announcer, endpoints, limit, log, network, peers } = this.#options;
+    const { address } = arrival.source;
+    const challenge = new Challenge(endpoints.discoveryWriters, data.vendor === VENDOR.FAST_DDS ? MOST_NUMBER_FAST : MOST_NUMBER);
+    const { peer, evicted } = peers.add(data, challenge, announcement, address, announcer.interfaces, now);
     if (evicted) endpoints.removePeer(evicted);
     if (!peer) {
-      log('warning', 'too many participants: another one is not taken in', { most: LIMITS.participants, from: source.address });
+      log('warning', 'too many participants: another one is not taken in', { most: LIMITS.participants, from: address });
       return;
     }
-    peer.isInGroup = viaMulticast;
-    log('debug', 'participant found', { peer: data.name || data.prefix, address: source.address });
-    announcer.greet(peer, now);
-    endpoints.addPeer(peer);
+    peer.isInGroup = arrival.viaMulticast;
+    peer.isLocal = network.isOwn(peer.meta.address);
+    log('debug', 'participant found', { peer: data.name || data.prefix, address });
+    limit.receive(peer.meta.address, arrival.octets);
+    arrival.octets = 0;
   }
 
-  #remove(peer: Peer, why: 'left' | 'lease expired'): void {
+  #remove(peer: Peer, why: 'left' | 'lease expired' | 'claimed from another address'): void {
     const { endpoints, log, peers } = this.#options;
     peers.remove(peer.data.prefix);
     endpoints.removePeer(peer, why === 'left');

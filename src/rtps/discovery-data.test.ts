@@ -40,6 +40,16 @@ t.test('a participant, written and read', async (t) => {
   const written = list(participantPayload(own, { address: '239.255.0.1', port: 7400 }));
   t.same(readParticipant(written, 7), { ...own, readsLiveliness: false });
   t.equal(readParticipant(written, 8), null, 'of another domain');
+  const further = { metaUnicast: [{ address: '10.0.9.1', port: 7410 }], userUnicast: [{ address: '10.0.9.1', port: 7411 }] };
+  const withFurther = (vendor: number): unknown => {
+    const read = readParticipant(list(participantPayload({ ...own, vendor }, null, further)), 7);
+    return [read?.metaUnicast, read?.userUnicast];
+  };
+  t.same(withFurther(VENDOR.UNKNOWN), [
+    [...own.metaUnicast, ...further.metaUnicast],
+    [...own.userUnicast, ...further.userUnicast],
+  ]);
+  t.same(withFurther(VENDOR.FAST_DDS), [own.metaUnicast, own.userUnicast], 'numbers of another vendor');
   t.equal(written.uint32(PID.BUILTIN_ENDPOINT_SET), BUILTIN_ENDPOINTS);
   t.equal(list(participantKey(PREFIX)).guid(PID.PARTICIPANT_GUID), guidOf(PREFIX, ENTITY.PARTICIPANT));
 });

@@ -48,7 +48,12 @@ const RELIABLE = 2;
 /** How long a write may block in other implementations; here it never does. */
 const MAX_BLOCKING_SECONDS = 0.1;
 
-export function participantPayload(own: Omit<ParticipantData, 'readsLiveliness'>, multicast: Locator | null): Buffer {
+/** `further`: locators that only this implementation takes note of. */
+export function participantPayload(
+  own: Omit<ParticipantData, 'readsLiveliness'>,
+  multicast: Locator | null,
+  further: Pick<ParticipantData, 'metaUnicast' | 'userUnicast'> = { metaUnicast: [], userUnicast: [] },
+): Buffer {
   const list = new ParameterWriter()
     .bytes(PID.PROTOCOL_VERSION, PROTOCOL_VERSION)
     .bytes(PID.VENDOR_ID, vendorOctets(own.vendor))
@@ -60,6 +65,8 @@ export function participantPayload(own: Omit<ParticipantData, 'readsLiveliness'>
     .octets(PID.USER_DATA, Buffer.from(own.userData));
   for (const locator of own.metaUnicast) list.locator(PID.METATRAFFIC_UNICAST_LOCATOR, locator);
   for (const locator of own.userUnicast) list.locator(PID.DEFAULT_UNICAST_LOCATOR, locator);
+  for (const locator of further.metaUnicast) list.locator(PID.FURTHER_METATRAFFIC_LOCATOR, locator);
+  for (const locator of further.userUnicast) list.locator(PID.FURTHER_DEFAULT_LOCATOR, locator);
   if (multicast) list.locator(PID.METATRAFFIC_MULTICAST_LOCATOR, multicast);
   return list.payload();
 }
@@ -77,15 +84,18 @@ export function readParticipant(list: ParameterList, domain: number): Participan
   const announced = list.uint32(PID.DOMAIN_ID);
   if (announced !== null && announced !== domain) return null;
   const lease = list.seconds(PID.PARTICIPANT_LEASE_DURATION) ?? DEFAULT_LEASE_SECONDS;
+  const vendor = list.bytes(PID.VENDOR_ID, 2)?.readUInt16BE(0) ?? VENDOR.UNKNOWN;
+  // Others may mean something else by the numbers.
+  const further = (id: number): Locator[] => (vendor === VENDOR.UNKNOWN ? list.locators(id) : []);
   return {
     prefix: prefixOf(guid),
-    vendor: list.bytes(PID.VENDOR_ID, 2)?.readUInt16BE(0) ?? VENDOR.UNKNOWN,
+    vendor,
     domain: announced,
     name: list.text(PID.ENTITY_NAME) ?? '',
     userData: list.text(PID.USER_DATA) ?? '',
     leaseSeconds: Math.min(Math.max(lease, 0), LIMITS.leaseSeconds),
-    metaUnicast: list.locators(PID.METATRAFFIC_UNICAST_LOCATOR),
-    userUnicast: list.locators(PID.DEFAULT_UNICAST_LOCATOR),
+    metaUnicast: [...list.locators(PID.METATRAFFIC_UNICAST_LOCATOR), ...further(PID.FURTHER_METATRAFFIC_LOCATOR)],
+    userUnicast: [...list.locators(PID.DEFAULT_UNICAST_LOCATOR), ...further(PID.FURTHER_DEFAULT_LOCATOR)],
     readsLiveliness: ((list.uint32(PID.BUILTIN_ENDPOINT_SET) ?? 0) & READS_LIVELINESS) !== 0,
   };
 }

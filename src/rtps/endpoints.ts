@@ -3,7 +3,7 @@ import { LIMITS, type OctetBudget } from './limits.ts';
 import type { Logger } from './log.ts';
 import { ParameterList, ParameterWriter } from './parameters.ts';
 import type { Peer, Peers } from './peers.ts';
-import { ENTITY, ENTITY_KIND, type EntityId, type Guid, type GuidPrefix, guidOf, PID, prefixOf } from './protocol.ts';
+import { DISCOVERY_READERS, ENTITY, ENTITY_KIND, type EntityId, type Guid, type GuidPrefix, guidOf, PID, prefixOf } from './protocol.ts';
 import { incompatiblePolicy, OWN_QOS, type Qos } from './qos.ts';
 import { type MatchedWriter, type Received, StatefulReader } from './reader.ts';
 import { type MatchedReader, StatefulWriter } from './writer.ts';
@@ -59,6 +59,8 @@ export interface EndpointsOptions {
   /** Something may have to be sent. */
   readonly onWork: () => void;
   readonly onRefused: (error: unknown) => void;
+  /** A number that a remote writer names is too far ahead to be believed. */
+  readonly onFarAhead: (writer: Guid, number: number) => void;
   /** A remote writer was announced, before it is matched: a reader for it may be made now. */
   readonly onRemoteWriter: (endpoint: EndpointData) => void;
   /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
@@ -100,6 +102,11 @@ export class Endpoints {
     this.#addDiscoveryReader(ENTITY.SUBSCRIPTIONS_READER, false);
   }
 
+  /** They announce endpoints. */
+  get discoveryWriters(): readonly StatefulWriter[] {
+    return [this.#publications, this.#subscriptions];
+  }
+
   createWriter(options: TopicWriterOptions): LocalWriter {
     const entity = this.#newEntity(ENTITY_KIND.WRITER_NO_KEY);
     const { depth, transientLocal } = options;
@@ -116,8 +123,8 @@ export class Endpoints {
     const deliver = (received: Received): void => {
       if (received.data.inlineQos?.isUnderstood !== false) this.#guarded(() => options.onSample(received));
     };
-    const { budget } = this.#options;
-    const state = new StatefulReader({ entity, reliable: options.reliable, budget, deliver, onBusy: this.#onBusyReader });
+    const { budget, onFarAhead } = this.#options;
+    const state = new StatefulReader({ entity, reliable: options.reliable, budget, deliver, onFarAhead, onBusy: this.#onBusyReader });
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
     this.readerStates.set(entity, state);
@@ -143,24 +150,25 @@ export class Endpoints {
     return count;
   }
 
-  /** Matches the discovery endpoints with those of a peer that was just heard of (8.5.5.1). */
-  addPeer({ data }: Peer): void {
+  /** Matches the discovery endpoints with those of a peer that was just proven (8.5.5.1); its readers begin anew. */
+  addPeer({ data, challenge }: Peer): void {
     const { seconds } = this.#options.now();
-    for (const [writer, reader] of DISCOVERY_PAIRS) {
-      const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
-      this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(data.prefix, reader) }, seconds);
-      this.#join(this.readerStates.get(reader) as StatefulReader, { ...remote, guid: guidOf(data.prefix, writer) }, seconds);
+    const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
+    for (const [writer, reader] of DISCOVERY_READERS) {
+      this.writerStates
+        .get(writer)
+        ?.match({ ...remote, guid: guidOf(data.prefix, reader), numberOffset: challenge.firstOf(writer) - 1 }, seconds);
+      const state = this.readerStates.get(reader) as StatefulReader;
+      const guid = guidOf(data.prefix, writer);
+      if (!state.isMatched(guid)) this.#join(state, { ...remote, guid }, seconds);
     }
-    if (data.readsLiveliness) {
-      const reader = { reliable: true, transientLocal: true, userData: '', guid: guidOf(data.prefix, ENTITY.LIVELINESS_READER) };
-      this.#liveliness.match(reader, seconds);
-    }
+    if (data.readsLiveliness) this.#liveliness.match({ ...remote, guid: guidOf(data.prefix, ENTITY.LIVELINESS_READER) }, seconds);
     this.#options.onWork();
   }
 
   /** Forgets all endpoints of a peer; `hasLeft`: it said that it leaves. */
   removePeer({ data, matched }: Peer, hasLeft = false): void {
-    for (const [writer, reader] of DISCOVERY_PAIRS) {
+    for (const [writer, reader] of DISCOVERY_READERS) {
       this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
       this.readerStates.get(reader)?.unmatch(guidOf(data.prefix, writer));
       this.#readersOf.delete(guidOf(data.prefix, writer));
@@ -174,7 +182,7 @@ export class Endpoints {
   }
 
   #addDiscoveryWriter(entity: EntityId): StatefulWriter {
-    const options = { entity, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true };
+    const options = { entity, depth: Number.POSITIVE_INFINITY, transientLocal: true };
     const writer = new StatefulWriter({ ...options, onBusy: this.#onBusyWriter });
     this.writerStates.set(entity, writer);
     return writer;
@@ -182,7 +190,8 @@ export class Endpoints {
 
   #addDiscoveryReader(entity: EntityId, ofWriters: boolean): void {
     const deliver = (received: Received): void => this.#guarded(() => this.#onEndpoint(received, ofWriters));
-    const options = { entity, reliable: true, budget: this.#options.budget, deliver, onBusy: this.#onBusyReader };
+    const { budget, onFarAhead } = this.#options;
+    const options = { entity, reliable: true, budget, deliver, onFarAhead, onBusy: this.#onBusyReader };
     this.readerStates.set(entity, new StatefulReader(options));
   }
 
@@ -304,7 +313,7 @@ export class Endpoints {
   /** Also where it wants to be sent to, when that is another port of an address that is sent to anyway. */
   #noteMatch({ guid, unicast }: EndpointData, peer: Peer): void {
     peer.matched.add(guid);
-    const own = unicast.find(({ address }) => address === peer.user?.address);
+    const own = unicast.find(({ address }) => address === peer.meta.address);
     if (own && own.port !== peer.user?.port) peer.ports.set(guid, own.port);
   }
 
@@ -315,12 +324,6 @@ export class Endpoints {
     this.#readersOf.delete(guid);
   }
 }
-
-/** A discovery writer and the reader at the other end. */
-const DISCOVERY_PAIRS = [
-  [ENTITY.PUBLICATIONS_WRITER, ENTITY.PUBLICATIONS_READER],
-  [ENTITY.SUBSCRIPTIONS_WRITER, ENTITY.SUBSCRIPTIONS_READER],
-] as const;
 
 function ownQos({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Qos {
   return { ...OWN_QOS, reliable, durability: transientLocal ? 1 : 0 };

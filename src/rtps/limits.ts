@@ -13,8 +13,18 @@ export const LIMITS = {
   matched: 4096,
   /** Leases are cut to this: nobody stays without a word for longer. */
   leaseSeconds: 300,
-  /** Those of participants that were only announced, and never answered. */
+  /** Those of participants that were only announced, and are not proven. */
   unansweredLeaseSeconds: 15,
+  /** Octets that are sent to an address at which no participant is proven, for each that came in its name. */
+  unprovenFactor: 3,
+  /** Datagrams that are sent to it in all, and of these to one from which nothing came; after so many seconds without one they begin anew. */
+  unprovenDatagrams: 10,
+  unheardDatagrams: 5,
+  unprovenSeconds: 600,
+  /** Addresses for which that is counted. */
+  unprovenAddresses: 4096,
+  /** A participant that is not proven keeps its identity from others who claim it for so long. */
+  claimSeconds: 3,
   /** Numbers further ahead of what is known of a writer are believed only when it says so twice. */
   numbersAhead: 65_536,
   /** An announcement that is larger is read anew each time, instead of being kept to be compared. */

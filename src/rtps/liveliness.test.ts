@@ -28,7 +28,11 @@ async function rig(t: Test): Promise<Rig> {
   await participant.start();
   const stranger = new ForgedParticipant(1);
   const flights: Flight[] = [];
-  wire.onFlight = (flight) => flights.push(flight);
+  wire.onFlight = (flight) => {
+    flights.push(flight);
+    const answer = flight.to === ADDRESS && stranger.answer(flight.datagram);
+    if (answer) setTimeout(() => network.inject(answer, ADDRESS, false), 1);
+  };
   return {
     time,
     network,

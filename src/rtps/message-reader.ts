@@ -66,7 +66,7 @@ export interface NackFragSubmessage extends Origin {
 
 /** Who is told what a datagram holds. */
 export interface MessageHandler {
-  /** Another participant's datagram begins; false: it is not to be read on. */
+  /** Another participant's datagram begins, or its part of one (INFO_SRC); false: it is not to be read on. */
   onMessage(sender: GuidPrefix): boolean;
   onData(data: DataSubmessage): void;
   onDataFrag(data: DataFragSubmessage): void;
@@ -113,7 +113,7 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
       // Forwarded for another participant (8.3.7.9): no time of the one before is its.
       sender = prefixAt(body, 8);
       sourceTimestampMs = null;
-      if (sender === own) return;
+      if (sender === own || !handler.onMessage(sender)) return;
     } else if (isForUs) {
       readSubmessage(kind, flags, body, little, sender, sourceTimestampMs, handler);
     }

@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import t, { type Test } from 'tap';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { until } from '../../testkit/wait.ts';
-import { allInterfaces, type Channel, type Interface, isInNetwork, UdpNetwork, usableInterfaces } from './network.ts';
+import { allInterfaces, type Channel, type Interface, isBroadcast, isInNetwork, UdpNetwork, usableInterfaces } from './network.ts';
 import { MAX_DOMAIN, ports } from './protocol.ts';
 
 const entry = (address: string, family: 'IPv4' | 'IPv6', internal: boolean, netmask = '255.255.255.0') =>
@@ -38,6 +38,24 @@ t.test('networks', async (t) => {
   t.ok(isInNetwork('192.168.7.9', own('192.168.4.1', '255.255.252.0')));
   t.ok(isInNetwork('1.2.3.4', own('200.0.0.1', '0.0.0.0')));
   t.notOk(isInNetwork('10.0.0.2', own('10.0.0.1', '255.255.255.255')));
+});
+
+t.test('the addresses of a whole network', async (t) => {
+  const own = (netmask: string): Interface => ({ name: 'eth0', address: '10.0.1.5', netmask, isLoopback: false });
+  t.same(
+    ['10.0.1.0', '10.0.1.255', '10.0.1.7', '10.0.0.255'].map((address) => isBroadcast(address, own('255.255.255.0'))),
+    [true, true, false, false],
+  );
+  t.same(
+    ['10.0.0.0', '10.0.3.255', '10.0.1.255', '10.0.2.0'].map((address) => isBroadcast(address, own('255.255.252.0'))),
+    [true, true, false, false],
+  );
+  for (const netmask of ['255.255.255.254', '255.255.255.255'])
+    t.same(
+      ['10.0.1.4', '10.0.1.5'].map((address) => isBroadcast(address, own(netmask))),
+      [false, false],
+      'there is none',
+    );
 });
 
 t.test('ports of every domain are ports', async (t) => {

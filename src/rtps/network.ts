@@ -78,6 +78,15 @@ export function isInNetwork(address: string, { address: own, netmask }: Interfac
   return (toNumber(address) & mask) === (toNumber(own) & mask);
 }
 
+/** Whether an address is not one machine's, but that of an interface's whole network (RFC 919). */
+export function isBroadcast(address: string, own: Interface): boolean {
+  const host = ~toNumber(own.netmask);
+  // Networks of two addresses and of one have none (RFC 3021).
+  if (host === 0 || host === 1 || !isInNetwork(address, own)) return false;
+  const number = toNumber(address) & host;
+  return number === 0 || number === host;
+}
+
 function toNumber(address: string): number {
   return address.split('.').reduce((number, octet) => (number << 8) | Number(octet), 0);
 }

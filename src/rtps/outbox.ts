@@ -24,17 +24,18 @@ export class Outbox {
   poll(nowSeconds: number): number {
     let due = Number.POSITIVE_INFINITY;
     const { busyReaders, busyWriters } = this.#endpoints;
-    for (const state of busyWriters) {
-      const send: SendToReader = (reader, actions) =>
-        this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions), nowSeconds);
-      due = Math.min(due, state.poll(nowSeconds, send));
-      if (state.isIdle) busyWriters.delete(state);
-    }
+    // Acknowledgements first: by one of them a peer finds this participant proven, and reads what follows.
     for (const state of busyReaders) {
       const send: SendToWriter = (writer, actions) =>
         this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions), nowSeconds);
       due = Math.min(due, state.poll(nowSeconds, send));
       if (state.isIdle) busyReaders.delete(state);
+    }
+    for (const state of busyWriters) {
+      const send: SendToReader = (reader, actions) =>
+        this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions), nowSeconds);
+      due = Math.min(due, state.poll(nowSeconds, send));
+      if (state.isIdle) busyWriters.delete(state);
     }
     return due;
   }
@@ -43,10 +44,12 @@ export class Outbox {
     const peer = this.#peers.get(prefixOf(to));
     // Discovery's own endpoints are told by the two high bits of the kind (9.3.1.2).
     const channel: Channel = (own & 0xc0) === 0xc0 ? 'meta' : 'user';
-    const locator = channel === 'meta' ? peer?.meta : peer?.user;
-    if (!peer || !locator) return;
-    const port = peer.ports.get(to) ?? locator.port;
+    // To one that has moved everything is lost until it is proven there.
+    if (!peer?.isProven) return;
+    const { address } = peer.meta;
+    const port = peer.ports.get(to) ?? (channel === 'meta' ? peer.meta : peer.user)?.port;
+    if (port === undefined) return;
     const isDoubtful = this.#peers.isDoubtful(peer, nowSeconds);
-    for (const datagram of datagrams) this.#network.send(channel, datagram, locator.address, port, isDoubtful);
+    for (const datagram of datagrams) this.#network.send(channel, datagram, address, port, isDoubtful);
   }
 }

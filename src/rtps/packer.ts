@@ -1,5 +1,18 @@
-import { ackNack, data, dataFrag, gap, header, heartbeat, infoDestination, infoTimestamp, nackFrag } from './message-writer.ts';
-import { type EntityId, entityOf, FRAGMENT_OCTETS, type GuidPrefix, prefixOf } from './protocol.ts';
+import type { NumberedWriter } from './challenge.ts';
+import {
+  ackNack,
+  type DataContent,
+  data,
+  dataFrag,
+  gap,
+  header,
+  heartbeat,
+  infoDestination,
+  infoTimestamp,
+  nackFrag,
+} from './message-writer.ts';
+import type { Peer } from './peers.ts';
+import { DISCOVERY_READERS, ENTITY, type EntityId, entityOf, FRAGMENT_OCTETS, type GuidPrefix, prefixOf } from './protocol.ts';
 import type { MatchedWriter, ReaderAction } from './reader.ts';
 import type { Change, MatchedReader, WriterAction } from './writer.ts';
 
@@ -19,12 +32,14 @@ export class Packer {
   /** What a writer has for a reader, in order, as datagrams. */
   forReader(writer: EntityId, reader: MatchedReader, actions: readonly WriterAction[]): Buffer[] {
     const to = entityOf(reader.guid);
+    const { numberOffset: offset = 0 } = reader;
     const bundle = new Bundle(this.#head, prefixOf(reader.guid));
     for (const action of actions) {
       if (action.kind === 'data') addData(bundle, to, writer, action.change, reader, null);
       else if (action.kind === 'fragments') addData(bundle, to, writer, action.change, reader, action.numbers);
-      else if (action.kind === 'gap') addGaps(bundle, to, writer, action.numbers);
-      else bundle.add(heartbeat(to, writer, action.first, action.last, this.#next(), false));
+      else if (action.kind === 'gap')
+        addGaps(bundle, to, writer, offset === 0 ? action.numbers : action.numbers.map((number) => number + offset));
+      else bundle.add(heartbeat(to, writer, action.first + offset, action.last + offset, this.#next(), action.isFinal === true));
     }
     return bundle.finish();
   }
@@ -40,10 +55,26 @@ export class Packer {
     return bundle.finish();
   }
 
+  /**
+   * What a participant that is not proven is sent, in one datagram: an announcement, acknowledgements of what may be its own challenge, and
+   * heartbeats of the writers from the numbers on that it is to acknowledge.
+   */
+  challenge({ data: { prefix }, challenge, questions }: Peer, writers: readonly NumberedWriter[], announcement: Change | null): Buffer {
+    const parts = [this.#head, infoDestination(prefix)];
+    if (announcement) parts.push(infoTimestamp(announcement.timestampMs), data(0, ENTITY.SPDP_WRITER, withBuffer(announcement)));
+    for (const [writer, first] of questions) {
+      parts.push(ackNack(readerOf(writer), writer, { base: first, numbers: [] }, this.#next(), true));
+    }
+    for (const { entity, last } of writers) {
+      const first = challenge.firstOf(entity);
+      parts.push(heartbeat(readerOf(entity), entity, first, first - 1 + last, this.#next(), false));
+    }
+    return Buffer.concat(parts);
+  }
+
   /** A sample outside of any history, such as an announcement: to everybody, or to one participant. */
   single(writer: EntityId, change: Change, destination: GuidPrefix | null): Buffer {
-    const payload = change.payload as Buffer | null;
-    const parts = [this.#head, infoTimestamp(change.timestampMs), data(0, writer, { ...change, payload })];
+    const parts = [this.#head, infoTimestamp(change.timestampMs), data(0, writer, withBuffer(change))];
     if (destination !== null) parts.splice(1, 0, infoDestination(destination));
     return Buffer.concat(parts);
   }
@@ -85,6 +116,15 @@ class Bundle {
   }
 }
 
+function readerOf(writer: EntityId): EntityId {
+  return DISCOVERY_READERS.get(writer) ?? ENTITY.UNKNOWN;
+}
+
+/** Outside of a history payloads depend on no reader. */
+function withBuffer(change: Change): DataContent {
+  return { ...change, payload: change.payload as Buffer | null };
+}
+
 /** A sample, in fragments when it is large; `only`: just these fragments. */
 function addData(
   bundle: Bundle,
@@ -95,15 +135,16 @@ function addData(
   only: readonly number[] | null,
 ): void {
   const payload = typeof change.payload === 'function' ? change.payload(matched) : change.payload;
+  const sequenceNumber = change.sequenceNumber + (matched.numberOffset ?? 0);
   const time = infoTimestamp(change.timestampMs);
   if (!payload || payload.length <= FRAGMENT_OCTETS) {
-    bundle.add(time, data(reader, writer, { ...change, payload }));
+    bundle.add(time, data(reader, writer, { ...change, sequenceNumber, payload }));
     return;
   }
   const total = Math.ceil(payload.length / FRAGMENT_OCTETS);
   for (const number of only ?? Array.from({ length: total }, (_, i) => i + 1)) {
     if (number < 1 || number > total) continue;
-    bundle.add(time, dataFrag(reader, writer, { ...change, payload }, number, FRAGMENT_OCTETS));
+    bundle.add(time, dataFrag(reader, writer, { ...change, sequenceNumber, payload }, number, FRAGMENT_OCTETS));
   }
 }
 

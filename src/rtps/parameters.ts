@@ -132,7 +132,8 @@ export class ParameterList {
 
   /**
    * Every UDPv4 locator of this id of a single machine; those of other kinds (shared memory, IPv6, TCP) are passed over, and so are
-   * groups and broadcasts: what is sent by unicast shall not reach everybody because one participant said so.
+   * groups, broadcasts and privileged ports: what is sent by unicast shall reach neither everybody nor a service of the system because one
+   * participant said so.
    */
   locators(id: number): Locator[] {
     const found: Locator[] = [];
@@ -140,7 +141,7 @@ export class ParameterList {
       if (parameter !== id || value.length < LOCATOR_OCTETS || this.#uint32(value, 0) !== LOCATOR_KIND_UDP4) continue;
       const port = this.#uint32(value, 4);
       const address = `${value[20]}.${value[21]}.${value[22]}.${value[23]}`;
-      if (port > 0 && port < 65536 && isOfOneMachine(value[20] as number)) found.push({ address, port });
+      if (port >= FIRST_PORT && port < 65536 && isOfOneMachine(value[20] as number)) found.push({ address, port });
     }
     return found;
   }
@@ -149,6 +150,9 @@ export class ParameterList {
     return this.#littleEndian ? value.readUInt32LE(at) : value.readUInt32BE(at);
   }
 }
+
+/** Lower ones are privileged (RFC 6335, system ports). */
+const FIRST_PORT = 1024;
 
 /** By the first octet: neither "this network" nor multicast, reserved or broadcast (RFC 6890). */
 function isOfOneMachine(first: number): boolean {

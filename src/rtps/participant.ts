@@ -1,4 +1,5 @@
 import { Agenda } from './agenda.ts';
+import { AmplificationLimit } from './amplification.ts';
 import { Announcer } from './announcer.ts';
 import { type Arrival, Detector } from './detector.ts';
 import type { EndpointData } from './discovery-data.ts';
@@ -15,13 +16,15 @@ import {
   isRtps,
   type MessageHandler,
   type NackFragSubmessage,
+  type Origin,
   readMessage,
 } from './message-reader.ts';
 import type { Network, Source } from './network.ts';
 import { Outbox } from './outbox.ts';
 import { Packer } from './packer.ts';
-import { Peers } from './peers.ts';
-import { ENTITY, entityOf, type Guid, type GuidPrefix, Malformed, prefixOf, VENDOR } from './protocol.ts';
+import { type Peer, Peers } from './peers.ts';
+import { DISCOVERY_READERS, ENTITY, entityOf, type Guid, type GuidPrefix, Malformed, prefixOf, VENDOR } from './protocol.ts';
+import type { StatefulReader } from './reader.ts';
 import type { Change } from './writer.ts';
 
 export interface ParticipantOptions {
@@ -74,6 +77,7 @@ export class Participant implements MessageHandler {
   readonly #options: ParticipantOptions;
   readonly #log: Logger;
   readonly #peers = new Peers();
+  readonly #limit = new AmplificationLimit();
   readonly #budget = new OctetBudget(LIMITS.waitingOctets);
   readonly #endpoints: Endpoints;
   readonly #agenda: Agenda;
@@ -81,7 +85,11 @@ export class Participant implements MessageHandler {
   readonly #detector: Detector;
   readonly #outbox: Outbox;
   /** Of the datagram that is being read. */
-  #arrival: Arrival = { source: { address: '', port: 0 }, viaMulticast: false };
+  #arrival: Arrival = { source: { address: '', port: 0 }, viaMulticast: false, octets: 0 };
+  /** Who speaks in it; undefined: nobody who is known. */
+  #speaker: Peer | undefined;
+  /** The speaker's name is known, and the datagram comes from elsewhere: none of it is true. */
+  #isForeign = false;
   /** Something is being read or sent: what there is to be sent goes out at the end of it. */
   #isBusy = false;
   #isOpen = false;
@@ -105,14 +113,28 @@ export class Participant implements MessageHandler {
       now: () => ({ seconds: monotonicSeconds(), ms: options.wallMilliseconds() }),
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
+      onFarAhead: (writer, number) => this.#reject('a sequence number far ahead is not believed', { writer, number }),
       onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint),
       onRemoteGone: (guid, hasLeft) => options.onRemoteGone?.(guid, hasLeft),
       onRemoteReader: (endpoint) => options.onRemoteReader?.(endpoint),
     });
-    const announcer = new Announcer({ ...options, leaseSeconds: options.leaseSeconds ?? LEASE_SECONDS, packer, peers, log });
+    const limit = this.#limit;
+    const leaseSeconds = options.leaseSeconds ?? LEASE_SECONDS;
+    const announcer = new Announcer({ ...options, leaseSeconds, packer, peers, limit, writers: endpoints.discoveryWriters, log });
     this.#endpoints = endpoints;
     this.#announcer = announcer;
-    this.#detector = new Detector({ domain: options.domain, peers, endpoints, announcer, log, monotonicSeconds });
+    const onUnusable = (): void => this.#reject('a participant names no address that can be used');
+    this.#detector = new Detector({
+      domain: options.domain,
+      peers,
+      endpoints,
+      announcer,
+      limit,
+      network,
+      log,
+      monotonicSeconds,
+      onUnusable,
+    });
     this.#outbox = new Outbox(endpoints, peers, packer, network);
     this.#agenda = new Agenda(monotonicSeconds, () => this.#onDue());
   }
@@ -130,9 +152,9 @@ export class Participant implements MessageHandler {
     return this.#peers.get(prefix) !== undefined;
   }
 
-  /** Whether a participant has shown that it receives what is sent to it. */
+  /** Whether a participant has shown that it receives what is sent to its address: whoever speaks in its name cannot have invented that. */
   isProven(prefix: GuidPrefix): boolean {
-    return this.#peers.get(prefix)?.isConfirmed ?? false;
+    return this.#peers.get(prefix)?.isProven ?? false;
   }
 
   /** Matches of endpoints here with endpoints of others. */
@@ -198,7 +220,7 @@ export class Participant implements MessageHandler {
 
   /** The address that a peer is sent to, for logs; null: not known. */
   addressOf(guid: Guid): string | null {
-    return this.#peers.get(prefixOf(guid))?.user?.address ?? null;
+    return this.#peers.get(prefixOf(guid))?.meta.address ?? null;
   }
 
   /** Whether a datagram from this address is from this machine. */
@@ -209,46 +231,83 @@ export class Participant implements MessageHandler {
   // ---- What arrives
 
   onMessage(sender: GuidPrefix): boolean {
-    const peer = this.#peers.get(sender);
-    if (peer) this.#peers.heard(peer, this.#arrival.source.address, this.#announcer.interfaces, this.#options.monotonicSeconds());
+    this.#identify(sender);
+    const peer = this.#speaker;
+    if (!peer) return true;
+    const { address } = this.#arrival.source;
+    if (this.#isForeign) {
+      // One that is not proven may have announced itself from elsewhere first, or somebody else in its name.
+      if (!peer.wasProven) return true;
+      this.#reject('a datagram in the name of a participant at another address', { peer: sender, at: peer.meta.address });
+      return false;
+    }
+    this.#peers.heard(peer, address, this.#announcer.interfaces, this.#options.monotonicSeconds());
+    if (!peer.isProven) {
+      this.#limit.receive(peer.meta.address, this.#arrival.octets);
+      this.#arrival.octets = 0;
+    }
     return true;
   }
 
+  #identify(sender: GuidPrefix): void {
+    const peer = this.#peers.get(sender);
+    const { address } = this.#arrival.source;
+    this.#speaker = peer;
+    this.#isForeign = peer !== undefined && !peer.addresses.has(address) && !(peer.isLocal && this.isOwnAddress(address));
+  }
+
   onData(data: DataSubmessage): void {
-    if (entityOf(data.sender) === ENTITY.SPDP_WRITER) this.#detector.onAnnouncement(data, this.#arrival);
-    else for (const reader of this.#endpoints.readersFor(data.receiver, data.sender)) reader.onData(data, this.#arrival.source);
+    if (entityOf(data.sender) === ENTITY.SPDP_WRITER) {
+      this.#detector.onAnnouncement(data, this.#arrival, this.#isForeign);
+      this.#identify(prefixOf(data.sender));
+    } else for (const reader of this.#readersFor(data)) reader.onData(data, this.#arrival.source);
   }
 
   onDataFrag(data: DataFragSubmessage): void {
-    for (const reader of this.#endpoints.readersFor(data.receiver, data.sender)) reader.onDataFrag(data, this.#arrival.source);
+    for (const reader of this.#readersFor(data)) reader.onDataFrag(data, this.#arrival.source);
   }
 
   onHeartbeat(heartbeat: HeartbeatSubmessage): void {
-    for (const reader of this.#endpoints.readersFor(heartbeat.receiver, heartbeat.sender)) reader.onHeartbeat(heartbeat);
+    const { sender, first } = heartbeat;
+    const peer = this.#speaker;
+    // Beyond 1 it may be what it is to be proven to the other by: without an answer both would wait for the other's.
+    if (peer && !peer.isProven && !this.#isForeign && first > 1 && DISCOVERY_READERS.has(entityOf(sender)))
+      peer.questions.set(entityOf(sender), first);
+    for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeat(heartbeat);
   }
 
-  onHeartbeatFrag({ sender, receiver, sequenceNumber }: HeartbeatFragSubmessage): void {
-    for (const reader of this.#endpoints.readersFor(receiver, sender)) reader.onHeartbeatFrag(sender, sequenceNumber);
+  onHeartbeatFrag(heartbeat: HeartbeatFragSubmessage): void {
+    for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeatFrag(heartbeat.sender, heartbeat.sequenceNumber);
   }
 
   onGap(gap: GapSubmessage): void {
-    for (const reader of this.#endpoints.readersFor(gap.receiver, gap.sender)) reader.onGap(gap);
+    for (const reader of this.#readersFor(gap)) reader.onGap(gap);
   }
 
   onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
-    const peer = this.#peers.get(prefixOf(sender));
-    if (peer) this.#peers.answered(peer, this.#options.monotonicSeconds());
+    const peer = this.#speaker;
+    if (!peer || this.#isForeign) return;
+    if (!peer.isProven) {
+      if (DISCOVERY_READERS.has(receiver)) this.#detector.onAnswer(peer, receiver, set.base, this.#arrival.source.address);
+      return;
+    }
+    this.#peers.answered(peer, this.#options.monotonicSeconds());
     this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }
 
   onNackFrag({ sender, receiver, sequenceNumber, set }: NackFragSubmessage): void {
-    this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
+    if (!this.#isForeign) this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
+  }
+
+  #readersFor({ receiver, sender }: Origin): readonly StatefulReader[] {
+    return this.#isForeign ? [] : this.#endpoints.readersFor(receiver, sender);
   }
 
   #onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void {
     if (!this.#isOpen || !isRtps(datagram)) return;
     if (this.#options.localhostOnly && !this.isOwnAddress(source.address)) return;
-    this.#arrival = { source, viaMulticast };
+    this.#arrival = { source, viaMulticast, octets: datagram.length };
+    this.#speaker = undefined;
     this.#received += 1;
     this.#isBusy = true;
     try {
@@ -257,8 +316,15 @@ export class Participant implements MessageHandler {
       this.#refuse(error);
     }
     this.#isBusy = false;
+    this.#challenge();
     // Answers to all of its submessages go out together: one datagram cannot make us send many.
     this.#flush();
+  }
+
+  /** Whoever speaks and is not proven has shown that this is the time to ask. */
+  #challenge(): void {
+    const peer = this.#speaker;
+    if (peer && !peer.isProven && !this.#isForeign) this.#announcer.challenge(peer, this.#options.monotonicSeconds());
   }
 
   #onProblem(message: string, fields: Readonly<Record<string, unknown>>): void {
@@ -272,6 +338,12 @@ export class Participant implements MessageHandler {
     const isExpected = error instanceof Malformed || error instanceof RangeError;
     const message = isExpected ? 'refused a malformed message' : 'a message could not be handled';
     this.#log(isExpected ? 'debug' : 'error', message, { from: this.#arrival.source.address, reason: (error as Error).message });
+  }
+
+  /** What is well-formed and not to be believed. */
+  #reject(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    this.#refused += 1;
+    this.#log('warning', message, { ...fields, from: this.#arrival.source.address });
   }
 
   // ---- What is sent, and when

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { Challenge } from './challenge.ts';
 import type { ParticipantData } from './discovery-data.ts';
 import { LIMITS } from './limits.ts';
 import type { Interface } from './network.ts';
@@ -25,10 +26,12 @@ function data(number: number, changes: Partial<ParticipantData> = {}): Participa
   };
 }
 
+const newChallenge = (): Challenge => new Challenge([], 0);
+
 const ANNOUNCEMENT = Buffer.from('as it arrived');
 
 function add(peers: Peers, number: number, now: number, changes: Partial<ParticipantData> = {}): Peer {
-  const { peer } = peers.add(data(number, changes), ANNOUNCEMENT, '10.0.1.2', OURS, now);
+  const { peer } = peers.add(data(number, changes), newChallenge(), ANNOUNCEMENT, '10.0.1.2', OURS, now);
   if (!peer) throw new Error('refused');
   return peer;
 }
@@ -36,7 +39,7 @@ function add(peers: Peers, number: number, now: number, changes: Partial<Partici
 t.test('a lease ends when nothing was heard for so long', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 100);
-  a.isConfirmed = true;
+  peers.prove(a);
   t.equal(peers.nextExpirySeconds, 100 + LIMITS.unansweredLeaseSeconds, 'or earlier, had it not answered');
   t.same(peers.expired(119.9), []);
   t.equal(peers.nextExpirySeconds, 120);
@@ -61,7 +64,7 @@ t.test('one that never answers is not there for long', async (t) => {
 t.test('time that this process stood still is nobody’s silence', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
-  a.isConfirmed = true;
+  peers.prove(a);
   peers.excuse(3600);
   t.same(peers.expired(3610), []);
   t.same(peers.expired(3621), [a]);
@@ -70,13 +73,13 @@ t.test('time that this process stood still is nobody’s silence', async (t) => 
 t.test('when there are too many, one that has not answered makes room, the longest silent first', async (t) => {
   const peers = new Peers();
   const all = Array.from({ length: LIMITS.participants }, (_, i) => add(peers, i + 1, i === 7 ? -1 : 0));
-  const { peer, evicted } = peers.add(data(9001), ANNOUNCEMENT, '', OURS, 1);
+  const { peer, evicted } = peers.add(data(9001), newChallenge(), ANNOUNCEMENT, '', OURS, 1);
   t.equal(evicted, all[7]);
   t.ok(peer);
   t.equal(peers.size, LIMITS.participants);
   t.equal(peers.get(all[7]?.data.prefix ?? ''), undefined);
-  for (const each of peers.all()) each.isConfirmed = true;
-  t.same(peers.add(data(9002), ANNOUNCEMENT, '', OURS, 1), { peer: null, evicted: null });
+  for (const each of peers.all()) peers.prove(each);
+  t.same(peers.add(data(9002), newChallenge(), ANNOUNCEMENT, '', OURS, 1), { peer: null, evicted: null });
   t.equal(peers.refused, 1);
   t.equal(peers.size, LIMITS.participants);
 });
@@ -84,11 +87,11 @@ t.test('when there are too many, one that has not answered makes room, the longe
 t.test('an announcement is kept as a copy, unless it is large', async (t) => {
   const peers = new Peers();
   const datagram = Buffer.from(ANNOUNCEMENT);
-  const { peer } = peers.add(data(1), datagram, '', OURS, 0);
+  const { peer } = peers.add(data(1), newChallenge(), datagram, '', OURS, 0);
   datagram.fill(0);
   t.same(peer?.announcement, ANNOUNCEMENT);
   t.equal(peer?.announcement.buffer.byteLength, ANNOUNCEMENT.length);
-  peers.update(peer as Peer, data(1), Buffer.alloc(LIMITS.announcementOctets + 1), '', OURS);
+  peers.update(peer as Peer, data(1), Buffer.alloc(LIMITS.announcementOctets + 1), '', OURS, 0);
   t.equal(peer?.announcement.length, 0);
 });
 
@@ -126,12 +129,12 @@ t.test('another way when the chosen one is silent, not before', async (t) => {
 t.test('a changed announcement: other addresses, another lease', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
-  a.isConfirmed = true;
+  peers.prove(a);
   const at = (address: string, port: number) => [{ address, port }];
-  peers.update(a, data(1, { leaseSeconds: 5 }), Buffer.from('2'), '10.66.6.6', OURS);
+  peers.update(a, data(1, { leaseSeconds: 5 }), Buffer.from('2'), '10.66.6.6', OURS, 1);
   t.equal(a.meta?.address, '10.0.1.2', 'what stays is kept');
   t.equal(peers.nextExpirySeconds, 5);
-  peers.update(a, data(1, { metaUnicast: at('10.0.1.7', 7412), userUnicast: at('10.0.1.7', 7413) }), Buffer.from('3'), '10.0.1.7', OURS);
+  peers.update(a, data(1, { metaUnicast: at('10.0.1.7', 7412), userUnicast: at('10.0.1.7', 7413) }), Buffer.from('3'), '10.0.1.7', OURS, 1);
   t.same(a.meta, { address: '10.0.1.7', port: 7412 });
   t.same(a.user, { address: '10.0.1.7', port: 7413 });
 });
@@ -157,6 +160,52 @@ t.test('a peer whose address has changed without a word of it', async (t) => {
   t.equal(a.meta?.address, '10.0.1.2', 'what it announces has its turn');
 });
 
+t.test('what is proven is an address: at another one it is not, and knows other numbers', async (t) => {
+  const peers = new Peers();
+  const both = (port: number) => [
+    { address: '10.0.1.2', port },
+    { address: '192.168.4.2', port },
+  ];
+  const challenge = new Challenge([{ entity: 0x3c2, last: 3 }], 2 ** 30);
+  const { peer } = peers.add(data(1, { metaUnicast: both(7410), userUnicast: both(7411) }), challenge, ANNOUNCEMENT, '10.0.1.2', OURS, 0);
+  const a = peer as Peer;
+  t.same([a.isProven, a.wasProven], [false, false]);
+  peers.prove(a);
+  const first = challenge.firstOf(0x3c2);
+  peers.update(a, data(1, { metaUnicast: both(7420), userUnicast: both(7421) }), Buffer.from('2'), '10.0.1.2', OURS, 1);
+  t.same([a.isProven, a.meta.port, a.user?.port], [true, 7420, 7421], 'at other ports it is');
+  peers.heard(a, '192.168.4.2', OURS, 9);
+  t.same([a.isProven, a.wasProven, a.meta.address], [false, true, '192.168.4.2']);
+  t.ok(challenge.firstOf(0x3c2) > first + 3);
+  peers.prove(a);
+  peers.update(a, data(1, { userUnicast: both(7411) }), Buffer.from('3'), '192.168.4.2', OURS, 10);
+  t.notOk(a.isProven, 'nor is one that it announces in its place');
+});
+
+t.test('samples go to the address that is proven', async (t) => {
+  const peers = new Peers();
+  const elsewhere = [{ address: '10.0.1.200', port: 7411 }];
+  t.equal(add(peers, 1, 0, { userUnicast: elsewhere }).user, null);
+  t.same(add(peers, 2, 0, { userUnicast: [...elsewhere, { address: '10.0.1.2', port: 7413 }] }).user, { address: '10.0.1.2', port: 7413 });
+});
+
+t.test('whose turn it is to be challenged at an address', async (t) => {
+  const peers = new Peers();
+  const [a, b] = [add(peers, 1, 0), add(peers, 2, 0)];
+  add(peers, 3, 0, { metaUnicast: [{ address: '10.0.1.3', port: 7410 }] });
+  t.equal(peers.turnOf(a, 0), 'its turn');
+  a.challenges = 1;
+  t.equal(peers.turnOf(a, 1), 'not yet', 'the other one first');
+  t.equal(peers.turnOf(b, 1), 'its turn');
+  t.equal(peers.turnOf(a, 10), 'its turn', 'the other one is silent');
+  peers.heard(b, '10.0.1.2', OURS, 10);
+  t.equal(peers.turnOf(a, 10), 'not yet');
+  b.heardThereSeconds = Number.NEGATIVE_INFINITY;
+  t.equal(peers.turnOf(a, 10), 'its turn', 'the other one only names the address');
+  peers.prove(b);
+  t.equal(peers.turnOf(a, 10), 'proven address');
+});
+
 t.test('an answer shows that a way is good, wherever it comes from', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
@@ -165,5 +214,4 @@ t.test('an answer shows that a way is good, wherever it comes from', async (t) =
     if (now % 5 === 0) peers.answered(a, now);
   }
   t.equal(a.meta?.address, '10.0.1.2');
-  t.ok(a.isConfirmed);
 });

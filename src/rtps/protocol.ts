@@ -52,6 +52,9 @@ export const PID = {
   RELATED_SAMPLE_IDENTITY: 0x0083,
   /** Fast DDS before 2.14 knows the same under a number of its own vendor range. */
   RELATED_SAMPLE_IDENTITY_FAST: 0x800f,
+  /** Of this implementation's vendor range: further addresses that a participant has, for those who hold that against it where it speaks from. */
+  FURTHER_METATRAFFIC_LOCATOR: 0x8e01,
+  FURTHER_DEFAULT_LOCATOR: 0x8e02,
 } as const;
 
 /** 9.3.1.2, table 9.1 and 9.2: predefined entities. */
@@ -67,6 +70,12 @@ export const ENTITY = {
   LIVELINESS_WRITER: 0x000200c2,
   LIVELINESS_READER: 0x000200c7,
 } as const;
+
+/** The writers that announce endpoints (8.5.4), and the reader at the other end of each. */
+export const DISCOVERY_READERS: ReadonlyMap<number, number> = new Map([
+  [ENTITY.PUBLICATIONS_WRITER, ENTITY.PUBLICATIONS_READER],
+  [ENTITY.SUBSCRIPTIONS_WRITER, ENTITY.SUBSCRIPTIONS_READER],
+]);
 
 /** 9.3.1.2: kind octet of user endpoints without a key, as every ROS 2 topic has them. */
 export const ENTITY_KIND = { WRITER_NO_KEY: 0x03, READER_NO_KEY: 0x04 } as const;

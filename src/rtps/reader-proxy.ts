@@ -7,6 +7,8 @@ export interface MatchedReader {
   readonly reliable: boolean;
   readonly transientLocal: boolean;
   readonly userData: string;
+  /** What its numbers are ahead of the writer's own on the wire; 0 by default. */
+  readonly numberOffset?: number;
 }
 
 /** What the writer knows of one matched reader (8.4.7.5, ReaderProxy). */
@@ -14,8 +16,8 @@ export interface ReaderProxy {
   readonly reader: MatchedReader;
   /** Changes up to here are none of its business: it came later and wants no history. */
   readonly from: number;
-  /** What must be heard of it before it is sent data: anything, or an answer to a heartbeat. */
-  awaited: 'nothing' | 'anything' | 'answer';
+  /** Before it is sent data it must have answered a heartbeat. */
+  awaitsAnswer: boolean;
   /** Acknowledgements that only asked for a heartbeat, each after one was sent. */
   questions: number;
   /** The next change to be sent for the first time. */
@@ -43,17 +45,16 @@ export const FIRST_HEARTBEAT_SECONDS = 0.1;
 /** What a writer whose last change was `last` knows of a reader that it has just found. */
 export function newProxy(
   reader: MatchedReader,
-  writer: { readonly transientLocal: boolean; readonly awaitsReaders?: boolean },
+  writer: { readonly transientLocal: boolean },
   last: number,
   nowSeconds: number,
 ): ReaderProxy {
   const wantsHistory = writer.transientLocal && reader.transientLocal;
   const from = wantsHistory ? 0 : last;
-  const awaited = wantsHistory ? (writer.awaitsReaders ? 'anything' : 'nothing') : 'answer';
   return {
     reader,
     from,
-    awaited: reader.reliable ? awaited : 'nothing',
+    awaitsAnswer: reader.reliable && !wantsHistory,
     questions: 0,
     next: from + 1,
     owed: last,

@@ -2,19 +2,22 @@ import t from 'tap';
 import { ackNack, change, poll, reader, topicWriter } from './testing/writer-rig.ts';
 import { type MatchedReader, StatefulWriter } from './writer.ts';
 
-t.test('one that does not speak yet is only told what there is, where that was asked for', async (t) => {
-  const writer = new StatefulWriter({ entity: 0x3c2, depth: Number.POSITIVE_INFINITY, transientLocal: true, awaitsReaders: true });
-  for (const instance of ['x', 'y']) writer.write(change({ instance }));
-  const a = reader('a');
+t.test('one whose numbers are ahead is told where they begin before it is sent anything, and speaks in them', async (t) => {
+  const writer = new StatefulWriter({ entity: 0x3c2, depth: Number.POSITIVE_INFINITY, transientLocal: true });
+  for (const instance of ['x', 'y', 'z']) writer.write(change({ instance, payload: Buffer.alloc(3000) }));
+  const a = reader('a', { numberOffset: 1000 });
   writer.match(a, 0);
-  t.same(poll(writer, 0).sent, ['a: heartbeat 1-2']);
-  writer.write(change({ instance: 'z' }));
-  t.same(poll(writer, 0.05).sent, []);
-  const { sent, due } = poll(writer, 0.1);
-  t.same(sent, ['a: heartbeat 1-3']);
-  t.ok(due > 0.1 && due < 1);
-  ackNack(writer, a, 1, [], false);
-  t.same(poll(writer, 0.11).sent, ['a: data 1, data 2, data 3, heartbeat 1-3']);
+  t.same(poll(writer, 0).sent, ['a: heartbeat 1-0, data 1, data 2, data 3, heartbeat 1-3']);
+  ackNack(writer, a, 0, [], false);
+  t.same(poll(writer, 0.01).sent, ['a: heartbeat 1-3'], 'a question is one in any numbers');
+  ackNack(writer, a, 1002, [1002]);
+  t.same(poll(writer, 0.02).sent, ['a: data 2, heartbeat 1-3']);
+  writer.onNackFrag(a.guid, 1003, { base: 2, numbers: [2] });
+  t.same(poll(writer, 0.03).sent, ['a: fragments 3: 2, heartbeat 1-3']);
+  ackNack(writer, a, 1004);
+  t.same(poll(writer, 60).sent, [], 'all is acknowledged');
+  ackNack(writer, a, 1, [1, 2]);
+  t.same(poll(writer, 60.1).sent, ['a: heartbeat 1-3'], 'numbers that are none of its');
 });
 
 t.test('one that wants no history gets what comes after, once it has answered a heartbeat of what came before', async (t) => {

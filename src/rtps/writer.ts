@@ -25,8 +25,6 @@ export interface WriterOptions {
   /** Samples kept for late joiners and for sending again; Infinity keeps one change an instance (discovery). */
   readonly depth: number;
   readonly transientLocal: boolean;
-  /** A reliable reader gets no data before it has spoken: one that only somebody else announced costs no more than heartbeats. */
-  readonly awaitsReaders?: boolean;
   /** There is something to be polled for, after there was nothing. */
   readonly onBusy?: (writer: StatefulWriter) => void;
 }
@@ -36,7 +34,7 @@ export type WriterAction =
   | { readonly kind: 'data'; readonly change: Change }
   | { readonly kind: 'fragments'; readonly change: Change; readonly numbers: readonly number[] }
   | { readonly kind: 'gap'; readonly numbers: readonly number[] }
-  | { readonly kind: 'heartbeat'; readonly first: number; readonly last: number };
+  | { readonly kind: 'heartbeat'; readonly first: number; readonly last: number; readonly isFinal?: boolean };
 
 export type SendToReader = (reader: MatchedReader, actions: readonly WriterAction[]) => void;
 
@@ -81,6 +79,11 @@ export class StatefulWriter {
     return this.#busy.isIdle;
   }
 
+  /** The number of its last change; 0: there was none. */
+  get last(): number {
+    return this.#last;
+  }
+
   get historySize(): number {
     return this.#history.size;
   }
@@ -106,7 +109,7 @@ export class StatefulWriter {
     for (const proxy of this.#concerned(change.only, sequenceNumber)) {
       this.#busy.wake(proxy);
       // It is for the answer to a heartbeat that this waits.
-      if (proxy.awaited === 'answer') {
+      if (proxy.awaitsAnswer) {
         proxy.heartbeatAsked = true;
         proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
       }
@@ -156,20 +159,20 @@ export class StatefulWriter {
     return Math.max(owed, this.#lastForAll);
   }
 
-  onAckNack(guid: Guid, { base, numbers }: NumberSet, count: number, isFinal: boolean): void {
+  onAckNack(guid: Guid, set: NumberSet, count: number, isFinal: boolean): void {
     const proxy = this.#proxies.get(guid);
     // The same count again is the same datagram again. A lower one is not refused: a reader that began anew counts anew.
     if (!proxy?.reader.reliable || count === proxy.lastAckNackCount) return;
     proxy.lastAckNackCount = count;
+    const { base, numbers } = without(set, proxy.reader.numberOffset ?? 0);
     // Some ask with base 0 for the first heartbeat (Fast DDS); nothing is acknowledged by that. One that lies ahead is no news either.
     const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
     proxy.acknowledged = acknowledged;
     const isQuestion = !isFinal && numbers.length === 0 && base <= 1;
     if (isQuestion && !proxy.heartbeatAsked) proxy.questions += 1;
-    const isAnswer = !isQuestion || proxy.awaited === 'anything' || proxy.questions > MOST_QUESTIONS;
-    if (isAnswer) proxy.awaited = 'nothing';
+    if (!isQuestion || proxy.questions > MOST_QUESTIONS) proxy.awaitsAnswer = false;
     // What it was sent once and misses; it says so of everything at once, so what it asked for before is forgotten.
-    proxy.requested = new Set(numbers.filter((number) => number < proxy.next));
+    proxy.requested = new Set(numbers.filter((number) => number > 0 && number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
     // It asks for the first heartbeat, which it may have missed: also when there is nothing else to say.
     if (!isFinal && numbers.length === 0 && (acknowledged < this.#owedTo(proxy) || base <= 1)) proxy.heartbeatAsked = true;
@@ -178,9 +181,10 @@ export class StatefulWriter {
     this.#forgetAcknowledged();
   }
 
-  onNackFrag(guid: Guid, sequenceNumber: number, { numbers }: NumberSet): void {
+  onNackFrag(guid: Guid, wireNumber: number, { numbers }: NumberSet): void {
     const proxy = this.#proxies.get(guid);
-    if (!proxy?.reader.reliable || sequenceNumber >= proxy.next || numbers.length === 0) return;
+    const sequenceNumber = wireNumber - (proxy?.reader.numberOffset ?? 0);
+    if (!proxy?.reader.reliable || sequenceNumber < 1 || sequenceNumber >= proxy.next || numbers.length === 0) return;
     proxy.requestedFragments.set(sequenceNumber, numbers);
     if (proxy.requestedFragments.size > this.#history.size + 1) proxy.requestedFragments.clear();
     this.#busy.wake(proxy);
@@ -204,7 +208,7 @@ export class StatefulWriter {
     const isRequested = proxy.requested.size > 0 || proxy.requestedFragments.size > 0;
     const isDue = proxy.acknowledged < owed && nowSeconds >= proxy.heartbeatAt;
     // A heartbeat counts also what is for others: with it comes what there is to pass over.
-    if ((isNews || isRequested || isDue || proxy.heartbeatAsked) && proxy.awaited === 'nothing') {
+    if ((isNews || isRequested || isDue || proxy.heartbeatAsked) && !proxy.awaitsAnswer) {
       // What left the history before it could be sent: the heartbeat says that it is gone, one by one is told only what is in between.
       let number = Math.max(proxy.next, this.#first());
       for (; number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
@@ -214,6 +218,9 @@ export class StatefulWriter {
     if (isRequested) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
     if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
     if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
+      // Where numbers begin far above 1 what comes before the first heartbeat cannot be placed: this one says no more than where that is.
+      if (reader.numberOffset && proxy.acknowledged < 0 && actions.length > 0)
+        actions.unshift({ kind: 'heartbeat', first: this.#first(), last: this.#first() - 1, isFinal: true });
       actions.push(this.#heartbeat(proxy));
       proxy.heartbeatAsked = false;
       proxy.heartbeatAt = nowSeconds + proxy.heartbeatPeriodSeconds;
@@ -226,8 +233,8 @@ export class StatefulWriter {
    * A reader that wants no history begins where its first heartbeat ends (Cyclone DDS): until it has answered one it is told of what was
    * there before it came, and no more. A sample whose data is lost on the way would be lost for good otherwise.
    */
-  #heartbeat({ awaited, from }: ReaderProxy): WriterAction {
-    if (awaited === 'answer') return { kind: 'heartbeat', first: Math.min(this.#first(), from + 1), last: from };
+  #heartbeat({ awaitsAnswer, from }: ReaderProxy): WriterAction {
+    if (awaitsAnswer) return { kind: 'heartbeat', first: Math.min(this.#first(), from + 1), last: from };
     return { kind: 'heartbeat', first: this.#first(), last: this.#last };
   }
 
@@ -291,4 +298,9 @@ export class StatefulWriter {
     for (const { reader, acknowledged } of this.#proxies.values()) if (reader.reliable) everybody = Math.min(everybody, acknowledged);
     for (const number of this.#history.keys()) if (number <= everybody) this.#history.delete(number);
   }
+}
+
+/** What a reader says in numbers that are ahead, in the writer's own. */
+function without(set: NumberSet, offset: number): NumberSet {
+  return offset === 0 ? set : { base: set.base - offset, numbers: set.numbers.map((number) => number - offset) };
 }

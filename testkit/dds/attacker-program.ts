@@ -3,6 +3,7 @@
  * first. Says `begins` when it does, then how many datagrams it has sent as a line of JSON, and ends.
  */
 import { createSocket, type Socket } from 'node:dgram';
+import { networkInterfaces } from 'node:os';
 import { ENTITY, type EntityId, type GuidPrefix, MULTICAST_GROUP, PID, ports } from '../../src/rtps/protocol.ts';
 import { ForgedParticipant } from '../../src/rtps/testing/forged-participant.ts';
 import { entity, message, type Part, sn, submessage, u16, u32 } from '../../src/rtps/testing/octets.ts';
@@ -113,9 +114,7 @@ function* replayed(node: GuidPrefix, heard: readonly Buffer[]): Generator<readon
 }
 
 /** A participant that announces a hundred thousand endpoints, many to a datagram. */
-function* endpoints(): Generator<readonly [Buffer, number]> {
-  const stranger = new ForgedParticipant(2, { address: '10.77.1.250', port: 7410 });
-  yield [stranger.announcement('stranger', LEASE_SECONDS), META];
+function* endpoints(stranger: ForgedParticipant): Generator<readonly [Buffer, number]> {
   const [total, perDatagram] = [100_000, 100];
   for (let first = 0; first < total; first += perDatagram) {
     const all = Array.from({ length: perDatagram }, (_, i) => {
@@ -138,10 +137,8 @@ function* participants(): Generator<readonly [Buffer, number]> {
 }
 
 /** Messages whose lengths and numbers lie, from a participant that is matched with the node's endpoints. */
-function* lies(): Generator<readonly [Buffer, number]> {
-  const stranger = new ForgedParticipant(3, { address: '10.77.1.250', port: 7410 });
+function* lies(stranger: ForgedParticipant): Generator<readonly [Buffer, number]> {
   const { prefix } = stranger;
-  yield [stranger.announcement('stranger', LEASE_SECONDS), META];
   yield [stranger.endpoint(true, 1, TOPIC), META];
   yield [stranger.endpoint(false, 2, TOPIC), META];
   const [writer, reader] = [0x103, 0x204];
@@ -182,8 +179,7 @@ function* lies(): Generator<readonly [Buffer, number]> {
 }
 
 /** What is right each on its own, and too much of it: samples, heartbeats, and requests for everything. */
-function* flood(): Generator<readonly [Buffer, number]> {
-  const stranger = new ForgedParticipant(4, { address: '10.77.1.250', port: 7410 });
+function* flood(stranger: ForgedParticipant): Generator<readonly [Buffer, number]> {
   const introduction = [
     stranger.announcement('stranger', LEASE_SECONDS),
     stranger.endpoint(true, 1, TOPIC),
@@ -209,6 +205,27 @@ function text(value: string): Buffer {
   return counted;
 }
 
+/** A participant at this machine's address that answers what it is sent: nothing else is read of one that does not. */
+async function introduced(number: number): Promise<ForgedParticipant> {
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal);
+  const stranger = new ForgedParticipant(number, { address: own?.address ?? '127.0.0.1', port: META });
+  const socket = createSocket({ type: 'udp4' });
+  await new Promise<void>((bound) => socket.bind(META, bound));
+  await new Promise<void>((proven) => {
+    socket.on('message', (datagram, { address, port }) => {
+      const answer = stranger.answer(datagram);
+      if (answer) socket.send(answer, port, address);
+      // What comes next is data, after which it has nothing more to answer.
+      if (!answer || datagram.includes('HealthStatus_')) proven();
+    });
+    socket.send(stranger.announcement('stranger', LEASE_SECONDS), META, target);
+  });
+  socket.close();
+  return stranger;
+}
+
 /** The attacks that need to know something of those whom they imitate. */
 async function listening(): Promise<Iterable<readonly [Buffer, number]>> {
   const group = createSocket({ type: 'udp4', reuseAddr: true });
@@ -219,7 +236,15 @@ async function listening(): Promise<Iterable<readonly [Buffer, number]>> {
 }
 
 async function main(): Promise<void> {
-  const attacks = { rubbish: listening, replayed: listening, oversized, endpoints, participants, lies, flood };
+  const attacks = {
+    rubbish: listening,
+    replayed: listening,
+    oversized,
+    endpoints: async () => endpoints(await introduced(2)),
+    participants,
+    lies: async () => lies(await introduced(3)),
+    flood: async () => flood(await introduced(4)),
+  };
   const make = attacks[attack as keyof typeof attacks];
   if (!make) throw new Error(`attacks: ${Object.keys(attacks).join(', ')}`);
   const datagrams = await make();

@@ -1,12 +1,13 @@
 import { endpointPayload, participantPayload } from '../discovery-data.ts';
-import { ENTITY, type EntityId, type GuidPrefix, guidOf, type Locator, VENDOR } from '../protocol.ts';
+import { DISCOVERY_READERS, ENTITY, type EntityId, entityOf, type GuidPrefix, guidOf, type Locator, VENDOR } from '../protocol.ts';
 import { OWN_QOS } from '../qos.ts';
+import { dissect } from './dissect.ts';
 import { entity, message, sn, submessage, u16, u32 } from './octets.ts';
 import { TOPIC } from './participants.ts';
 
 /** Makes the datagrams of a participant that does not exist: announcements, samples and requests as a test wants them. */
 export class ForgedParticipant {
-  readonly prefix: GuidPrefix;
+  prefix: GuidPrefix;
   readonly #locator: Locator;
   readonly #next = new Map<EntityId, number>();
   #count = 0;
@@ -15,6 +16,13 @@ export class ForgedParticipant {
   constructor(number: number, locator: Locator = { address: '10.0.0.99', port: 7410 }) {
     this.prefix = `0110${number.toString(16).padStart(20, '0')}`;
     this.#locator = locator;
+  }
+
+  /** One that has the name of another. */
+  static named(prefix: GuidPrefix, locator?: Locator): ForgedParticipant {
+    const forged = new ForgedParticipant(0, locator);
+    forged.prefix = prefix;
+    return forged;
   }
 
   /** An announcement of itself. */
@@ -65,6 +73,28 @@ export class ForgedParticipant {
   heartbeat(writer: EntityId, first: number, last: number, reader: EntityId = ENTITY.UNKNOWN): Buffer {
     this.#count += 1;
     return message(this.prefix, submessage(0x07, [entity(reader), entity(writer), sn(first), sn(last), u32(this.#count)]));
+  }
+
+  /**
+   * What one who is there answers to a datagram: the acknowledgement that proves that it was received. Null: the datagram, which may be for
+   * anybody, asks for none.
+   */
+  answer(datagram: Buffer): Buffer | null {
+    const answers = dissect(datagram, this.prefix).flatMap((part) => {
+      const reader = part.kind === 'heartbeat' ? DISCOVERY_READERS.get(entityOf(part.sender)) : undefined;
+      return part.kind === 'heartbeat' && reader ? [this.#acknowledges(reader, entityOf(part.sender), part.first)] : [];
+    });
+    return answers.length > 0 ? message(this.prefix, ...answers) : null;
+  }
+
+  /** Acknowledges all of a writer's changes below a number. */
+  acknowledgement(reader: EntityId, writer: EntityId, base: number): Buffer {
+    return message(this.prefix, this.#acknowledges(reader, writer, base));
+  }
+
+  #acknowledges(reader: EntityId, writer: EntityId, base: number): Buffer {
+    this.#count += 1;
+    return submessage(0x06, [entity(reader), entity(writer), sn(base), u32(0), u32(this.#count)], { flags: 2 });
   }
 
   /** Asks a writer for these 256 numbers. */

@@ -4,6 +4,8 @@ import { entity, message, type Part, sn, submessage, u16, u32 } from '../../../s
 import type { Target } from './mutations.ts';
 
 const PEERS = 12;
+/** Datagrams of one: in that time it has answered, and its endpoints are read. */
+const ENDPOINTS_AFTER = 3;
 /** What they announce: so much is matched with what the session has. */
 const ENDPOINTS = [
   { isWriter: false, key: 1, names: {} },
@@ -19,7 +21,7 @@ export class ForgedPeers {
   readonly #random: () => number;
   readonly #target: Target;
   readonly #payloads: readonly Buffer[];
-  readonly #peers: ForgedParticipant[] = [];
+  readonly #peers: { readonly forged: ForgedParticipant; turns: number }[] = [];
 
   /** `payloads`: what samples hold, when it is not noise. */
   constructor(random: () => number, target: Target, payloads: readonly Buffer[]) {
@@ -28,17 +30,19 @@ export class ForgedPeers {
     this.#payloads = payloads;
   }
 
-  /** One more datagram of theirs, or two: one that begins anew announces itself. */
+  /** One more datagram of theirs, or several: one that begins anew announces itself, and its endpoints when it was challenged. */
   next(): Buffer[] {
     const i = this.#below(PEERS);
     const known = this.#peers[i];
     if (!known || this.#random() < 0.001) {
-      const fresh = new ForgedParticipant(this.#below(2 ** 32), { address: `10.0.0.${100 + i}`, port: 7410 });
-      this.#peers[i] = fresh;
-      return [fresh.announcement(), ...ENDPOINTS.map(({ isWriter, key, names }) => fresh.endpoint(isWriter, key, names))];
+      const forged = new ForgedParticipant(this.#below(2 ** 32), { address: `10.0.0.${100 + i}`, port: 7410 });
+      this.#peers[i] = { forged, turns: 0 };
+      return [forged.announcement()];
     }
-    const submessages = Array.from({ length: 1 + this.#below(4) }, () => this.#submessage());
-    return [message(known.prefix, ...submessages)];
+    const { forged } = known;
+    known.turns += 1;
+    if (known.turns === ENDPOINTS_AFTER) return ENDPOINTS.map(({ isWriter, key, names }) => forged.endpoint(isWriter, key, names));
+    return [message(forged.prefix, ...Array.from({ length: 1 + this.#below(4) }, () => this.#submessage()))];
   }
 
   #submessage(): Buffer {

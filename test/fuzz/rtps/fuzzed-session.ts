@@ -7,8 +7,9 @@ import { decode, encode } from '../../../src/rtps/cdr.ts';
 import type { LocalWriter } from '../../../src/rtps/endpoints.ts';
 import { kept } from '../../../src/rtps/limits.ts';
 import { ParameterList } from '../../../src/rtps/parameters.ts';
-import { ENTITY, entityOf, PID } from '../../../src/rtps/protocol.ts';
-import { only } from '../../../src/rtps/testing/dissect.ts';
+import { ENTITY, entityOf, type GuidPrefix, PID } from '../../../src/rtps/protocol.ts';
+import { destinationOf, only } from '../../../src/rtps/testing/dissect.ts';
+import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
 import { type MemoryNetwork, Wire } from '../../../src/rtps/testing/memory-network.ts';
 import { participantOn, type TestParticipant } from '../../../src/rtps/testing/participants.ts';
 import { VirtualTime } from '../../../src/rtps/testing/virtual-time.ts';
@@ -41,16 +42,18 @@ export class FuzzedSession {
   /** The node names of the last statuses that arrived: the test itself keeps nothing that grows. */
   readonly #names: string[] = [];
   #friends = 0;
+  readonly #friendNames = new Set<GuidPrefix>();
   #samples = 0;
 
   constructor(t: Test) {
     this.time = new VirtualTime(t, 1000);
     this.network = this.#wire.host({ lan: OWN_ADDRESS });
-    this.#wire.onFlight = ({ from, datagram }) => {
+    this.#wire.onFlight = ({ from, to, datagram, isMulticast }) => {
       if (from === OWN_ADDRESS) {
         this.sentDatagrams += 1;
         this.sentOctets += datagram.length;
         if (this.#said.length < MOST_KEPT) this.#said.push(kept(datagram));
+        if (!isMulticast) this.#answer(datagram, to);
       } else if (this.heard.length < MOST_KEPT) this.heard.push(kept(datagram));
     };
     this.session = new Session(
@@ -88,6 +91,15 @@ export class FuzzedSession {
     t.teardown(() => this.session.stop());
   }
 
+  /** Whoever is invented is there: otherwise no more than announcements of theirs would be read. */
+  #answer(datagram: Buffer, to: string): void {
+    const prefix = destinationOf(datagram);
+    const { participant } = this.session;
+    if (prefix === null || participant.isProven(prefix) || this.#friendNames.has(prefix)) return;
+    const answer = ForgedParticipant.named(prefix).answer(datagram);
+    if (answer) setTimeout(() => this.network.inject(answer, to, false), 1);
+  }
+
   /** What datagrams are to be redirected to: its endpoints, as it has announced them. */
   get target(): Target {
     const data = only('data', this.#said).filter(({ payload }) => payload !== null);
@@ -105,6 +117,7 @@ export class FuzzedSession {
   async befriend(t: Test): Promise<Friend> {
     this.#friends += 1;
     const participant = participantOn(this.#wire.host({ lan: `10.0.0.${this.#friends + 1}` }), this.time.now);
+    this.#friendNames.add(participant.prefix);
     const writer = participant.createWriter({
       topic: 'rt/health_status',
       type: HEALTH_STATUS.ddsName,

@@ -1,0 +1,165 @@
+import t from 'tap';
+import { runs } from '../../testkit/effort.ts';
+import { Challenge } from './challenge.ts';
+import { LIMITS } from './limits.ts';
+import { destinationOf } from './testing/dissect.ts';
+import { ForgedParticipant } from './testing/forged-participant.ts';
+import { randomFrom } from './testing/random.ts';
+import { sides, write } from './testing/sides.ts';
+
+const [A, B] = [0x3c2, 0x4c2];
+const MOST = 2 ** 23;
+
+t.test('all numbers have to be acknowledged, and nothing else', async (t) => {
+  const challenge = new Challenge(
+    [
+      { entity: A, last: 5 },
+      { entity: B, last: 0 },
+    ],
+    MOST,
+  );
+  const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
+  const [a = 0, b = 0] = firsts();
+  t.ok(a > 1 && b > 1);
+  t.notOk(challenge.answer(A, 0), 'the question of Fast DDS');
+  t.notOk(challenge.answer(A, 1), 'the question of others');
+  t.notOk(challenge.answer(A, a), 'one of two');
+  t.notOk(challenge.answer(A, a));
+  t.ok(challenge.answer(B, b));
+});
+
+t.test('a wrong one makes all of them others; the same again does not, nor the answer to former ones', async (t) => {
+  const challenge = new Challenge(
+    [
+      { entity: A, last: 5 },
+      { entity: B, last: 0 },
+    ],
+    MOST,
+  );
+  const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
+  const [a = 0, b = 0] = firsts();
+  challenge.answer(A, a);
+  t.notOk(challenge.answer(B, b + 1));
+  const [a2 = 0, b2 = 0] = firsts();
+  t.ok(a2 > a + 5 && b2 > b + 1, 'above what it can know');
+  for (const [writer, base] of [
+    [B, b + 1],
+    [A, a],
+    [B, b],
+  ] as const)
+    t.notOk(challenge.answer(writer, base));
+  t.same(firsts(), [a2, b2]);
+  t.notOk(challenge.answer(B, b2), 'what was answered before does not count');
+  t.ok(challenge.answer(A, a2));
+});
+
+t.test('one that knows this participant from before is met above where it is, unless that is out of all proportion', async (t) => {
+  const challenge = new Challenge(
+    [
+      { entity: A, last: 5 },
+      { entity: B, last: 0 },
+    ],
+    MOST,
+  );
+  t.notOk(challenge.answer(A, 4_000_000));
+  t.ok(challenge.firstOf(A) > 4_000_000 && challenge.firstOf(A) < 4_100_000);
+  t.notOk(challenge.answer(A, 2 ** 40));
+  t.ok(challenge.firstOf(A) < 5_000_000);
+  for (let i = 0; i < 1000; i += 1) {
+    challenge.renew();
+    for (const writer of [A, B]) t.ok(challenge.firstOf(writer) > 1 && challenge.firstOf(writer) < MOST + 2 ** 17);
+  }
+});
+
+t.test('two find each other however bad the way is, and whoever begins', async (t) => {
+  let [longest, tries] = [0, 0];
+  for (const loss of [0.1, 0.3]) {
+    for (let seed = 1; seed <= runs(25, 1000); seed += 1) {
+      const random = randomFrom(seed);
+      const { time, side } = sides(t, {
+        delayMs: () => (random() < loss ? null : 1 + random() * 20),
+        copies: () => (random() < 0.1 ? 2 : 1),
+      });
+      const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
+      await a.participant.start();
+      await time.pass(random() * 3);
+      await b.participant.start();
+      const began = time.now();
+      const proven = (): boolean => a.participant.isProven(b.participant.prefix) && b.participant.isProven(a.participant.prefix);
+      while (!proven() && time.now() - began < 60) await time.pass(0.1);
+      if (!proven()) t.fail(`seed ${seed}, loss ${loss}`);
+      longest = Math.max(longest, time.now() - began);
+      tries += 1;
+      write(a, 'after all');
+      await time.pass(20);
+      if (b.reader.samples.at(-1) !== 'after all') t.fail(`seed ${seed}, loss ${loss}: no sample`);
+      a.participant.stop();
+      b.participant.stop();
+    }
+  }
+  t.pass(`${tries} times, within ${longest.toFixed(1)} s`);
+});
+
+t.test('a hundred participants of one machine that begin at once', async (t) => {
+  const { time, wire, side } = sides(t);
+  const a = side('10.0.0.1');
+  const strangers = new Map<string | null, ForgedParticipant>();
+  const readyAt = time.now() + 2;
+  wire.onFlight = ({ datagram, to }) => {
+    // Busy as the machine is, none of them reads anything at first, and some are long gone when the others do.
+    const stranger = time.now() < readyAt ? undefined : strangers.get(destinationOf(datagram));
+    const answer = stranger?.answer(datagram);
+    if (answer) setTimeout(() => a.network.inject(answer, to, false), 20);
+  };
+  await a.participant.start();
+  const forged = Array.from({ length: 100 }, (_, i) => new ForgedParticipant(i, { address: '10.0.0.99', port: 7410 + 2 * i }));
+  for (const [i, stranger] of forged.entries()) if (i >= 5) strangers.set(stranger.prefix, stranger);
+  const began = time.now();
+  const proven = (): number => forged.filter(({ prefix }) => a.participant.isProven(prefix)).length;
+  for (let second = 0; second < 30 && proven() < 95; second += 1) {
+    if (second % 3 === 0) for (const stranger of forged) a.network.inject(stranger.announcement(), '10.0.0.99', true);
+    await time.pass(1);
+  }
+  t.equal(proven(), 95, `within ${(time.now() - began).toFixed(0)} s`);
+});
+
+t.test('one that is found again while it still knows this participant', async (t) => {
+  for (let round = 0; round < 8; round += 1) {
+    const { time, side } = sides(t);
+    const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
+    await a.participant.start();
+    await b.participant.start();
+    await time.pass(3);
+    const inject = a.network.inject.bind(a.network);
+    a.network.inject = () => undefined;
+    await time.pass(60);
+    t.notOk(a.participant.isProven(b.participant.prefix));
+    t.ok(b.participant.isProven(a.participant.prefix));
+    a.network.inject = inject;
+    await time.pass(5);
+    t.ok(a.participant.isProven(b.participant.prefix));
+    write(a, 'again');
+    await time.pass(1);
+    t.equal(b.reader.samples.at(-1), 'again');
+    a.participant.stop();
+    b.participant.stop();
+  }
+});
+
+t.test('what is refused is counted for an address, not for ever', async (t) => {
+  const { time, side } = sides(t);
+  const a = side('10.0.0.1');
+  await a.participant.start();
+  const stranger = new ForgedParticipant(1);
+  for (let i = 0; i < 100; i += 1) {
+    a.network.inject(stranger.announcement(), '10.0.0.99', true);
+    await time.pass(3);
+  }
+  // It answers at last, when the limit of its address is long reached.
+  const b = side('10.0.0.99');
+  await b.participant.start();
+  await time.pass(30);
+  t.notOk(a.participant.isProven(b.participant.prefix), 'as long as the limit is kept for');
+  await time.pass(LIMITS.unprovenSeconds);
+  t.ok(a.participant.isProven(b.participant.prefix));
+});

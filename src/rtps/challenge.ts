@@ -1,0 +1,69 @@
+import { randomInt } from 'node:crypto';
+import type { EntityId } from './protocol.ts';
+
+/** One of discovery's writers, which every participant reads and acknowledges. */
+export interface NumberedWriter {
+  readonly entity: EntityId;
+  /** The number of its last change. */
+  readonly last: number;
+}
+
+/**
+ * Fast DDS takes a tenth of a microsecond for each number that a first heartbeat passes over, so they have to be small; two writers'
+ * together are four billion.
+ */
+const NUMBERS = 2 ** 16;
+/** Acknowledgements that were wrong are remembered: when they come again they are no further guesses. */
+const MOST_REMEMBERED = 64;
+
+/**
+ * What proves that a participant receives what is sent to its address: towards it discovery's writers number their changes from numbers on
+ * that are not to be guessed. A reader acknowledges all below the first heartbeat that it reads, so one that acknowledges up to just these
+ * numbers has read it.
+ */
+export class Challenge {
+  readonly #writers: readonly NumberedWriter[];
+  readonly #most: number;
+  readonly #firsts = new Map<EntityId, number>();
+  readonly #answered = new Set<EntityId>();
+  readonly #wrong = new Set<number>();
+
+  /** `most`: a number beyond it is not reached, however far ahead the participant says to be. */
+  constructor(writers: readonly NumberedWriter[], most: number) {
+    this.#writers = writers;
+    this.#most = most;
+    for (const { entity } of writers) this.#firsts.set(entity, 1 + randomInt(1, NUMBERS));
+  }
+
+  /** The number that a writer's first change has on the wire. */
+  firstOf(writer: EntityId): number {
+    return this.#firsts.get(writer) ?? 1;
+  }
+
+  /**
+   * A reader at the participant's address acknowledges all below `base`. True: the last one that was missing, and the participant is
+   * proven. A wrong one makes all numbers others, so that they have to be guessed at once; but not one that answers former numbers.
+   */
+  answer(writer: EntityId, base: number): boolean {
+    // It asks for the first heartbeat.
+    if (base <= 1) return false;
+    if (base !== this.#firsts.get(writer)) {
+      if (!this.#wrong.has(base)) this.renew(writer, base);
+      return false;
+    }
+    this.#answered.add(writer);
+    return this.#answered.size === this.#firsts.size;
+  }
+
+  /** Other numbers, above those before, and above where the participant says to be: it may know the writer from before. */
+  renew(writer?: EntityId, base = 0): void {
+    this.#answered.clear();
+    if (this.#wrong.size > MOST_REMEMBERED) this.#wrong.clear();
+    this.#wrong.add(base);
+    for (const { entity, last } of this.#writers) {
+      this.#wrong.add(this.firstOf(entity));
+      const reached = Math.max(this.firstOf(entity) + last, entity === writer && base <= this.#most ? base : 0);
+      this.#firsts.set(entity, (reached <= this.#most ? reached : 1) + randomInt(1, NUMBERS));
+    }
+  }
+}
