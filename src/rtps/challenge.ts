@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { closeSync, openSync, readSync } from 'node:fs';
 import type { EntityId } from './protocol.ts';
 
 /** One of discovery's writers, which every participant reads and acknowledges. */
@@ -12,9 +12,21 @@ export interface NumberedWriter {
  * Fast DDS takes a tenth of a microsecond for each number that a first heartbeat passes over, so they have to be small; two writers'
  * together are four billion.
  */
-const NUMBERS = 2 ** 16;
+const NUMBER_OCTETS = 2;
 /** Acknowledgements that were wrong are remembered: when they come again they are no further guesses. */
 const MOST_REMEMBERED = 64;
+
+/** 1 to 65,535, not to be guessed. From the kernel: node:crypto would cost the service 3 MB. */
+function secretNumber(): number {
+  const octets = Buffer.alloc(NUMBER_OCTETS);
+  const file = openSync('/dev/urandom', 'r');
+  try {
+    readSync(file, octets);
+  } finally {
+    closeSync(file);
+  }
+  return octets.readUInt16BE() || 1;
+}
 
 /**
  * What proves that a participant receives what is sent to its address: towards it discovery's writers number their changes from numbers on
@@ -32,7 +44,7 @@ export class Challenge {
   constructor(writers: readonly NumberedWriter[], most: number) {
     this.#writers = writers;
     this.#most = most;
-    for (const { entity } of writers) this.#firsts.set(entity, 1 + randomInt(1, NUMBERS));
+    for (const { entity } of writers) this.#firsts.set(entity, 1 + secretNumber());
   }
 
   /** The number that a writer's first change has on the wire. */
@@ -63,7 +75,7 @@ export class Challenge {
     for (const { entity, last } of this.#writers) {
       this.#wrong.add(this.firstOf(entity));
       const reached = Math.max(this.firstOf(entity) + last, entity === writer && base <= this.#most ? base : 0);
-      this.#firsts.set(entity, (reached <= this.#most ? reached : 1) + randomInt(1, NUMBERS));
+      this.#firsts.set(entity, (reached <= this.#most ? reached : 1) + secretNumber());
     }
   }
 }
