@@ -2,7 +2,8 @@ import t, { type Test } from 'tap';
 import { AmplificationLimit } from './amplification.ts';
 import type { LocalWriter } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
-import { ENTITY, type EntityId, entityOf } from './protocol.ts';
+import { ParameterWriter } from './parameters.ts';
+import { ENTITY, type EntityId, entityOf, PID } from './protocol.ts';
 import { destinationOf } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
@@ -223,6 +224,25 @@ t.test('one who really is somewhere does not prove another address by that', asy
     `${sent.length} datagrams, ${octets} octets`,
   );
   t.notOk(participant.isProven(here.prefix));
+});
+
+t.test('one who is proven cannot have its samples sent to somebody else', async (t) => {
+  const it = await rig(t);
+  const { network, participant, present, sent, writer } = it;
+  const stranger = new ForgedParticipant(1, { address: ATTACKER, port: 7410 }, { address: VICTIM, port: 7411 });
+  present.set(stranger.prefix, stranger);
+  network.inject(stranger.announcement(), ATTACKER, false);
+  await publish(it, 1);
+  const plain = stranger.endpoint(false, 1);
+  // Its reader names the victim's address as well: a locator in front of the sentinel.
+  const locator = new ParameterWriter().locator(PID.UNICAST_LOCATOR, { address: VICTIM, port: 7411 }).list();
+  const endpoint = Buffer.concat([plain.subarray(0, -4), locator]);
+  endpoint.writeUInt16LE(endpoint.length - 24, 22);
+  network.inject(endpoint, ATTACKER, false);
+  await publish(it, 30);
+  t.equal(writer.state.readerCount, 1);
+  t.ok(participant.isProven(stranger.prefix));
+  t.equal(sent.length, 0);
 });
 
 t.test('an acknowledgement from another address than the one that was asked proves nothing', async (t) => {

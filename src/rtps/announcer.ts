@@ -34,11 +34,6 @@ const FIRST_PAUSES_SECONDS = [0.1, 0.3, 0.6, 1] as const;
 const PEER_INDEXES = 32;
 const PEER_INDEXES_OF_MANY = 10;
 const MANY_PEERS = 4;
-/**
- * One that was just found is challenged again without a word from it, until it answers: the first time it may not have been ready to read
- * (Fast DDS), or not have read the announcement when it read the heartbeat (Cyclone DDS). Later, whenever something comes from it.
- */
-const CHALLENGE_FOR_SECONDS = 1;
 /** What could not be sent is tried again. */
 const CHALLENGE_AGAIN_SECONDS = 0.1;
 /** An address that is missing for so long is gone; before that the link may only have been down for a moment. */
@@ -98,8 +93,7 @@ export class Announcer {
       peer.questions.clear();
     }
     peer.challengeSeconds = nowSeconds + (isSent ? pauseSeconds(peer.challenges) : CHALLENGE_AGAIN_SECONDS);
-    if (peer.challengeSeconds <= peer.unprovenSeconds + CHALLENGE_FOR_SECONDS)
-      this.#challengeSeconds = Math.min(this.#challengeSeconds, peer.challengeSeconds);
+    if (peer.challengeSeconds <= peer.insistUntilSeconds) this.#challengeSeconds = Math.min(this.#challengeSeconds, peer.challengeSeconds);
   }
 
   /** Something could not be sent: the interfaces are looked at before it is time to. */
@@ -155,7 +149,7 @@ export class Announcer {
   #challengeAgain(nowSeconds: number): void {
     this.#challengeSeconds = Number.POSITIVE_INFINITY;
     for (const peer of this.#options.peers.all()) {
-      if (!peer.isProven && nowSeconds - peer.unprovenSeconds <= CHALLENGE_FOR_SECONDS) this.challenge(peer, nowSeconds);
+      if (!peer.isProven && nowSeconds <= peer.insistUntilSeconds) this.challenge(peer, nowSeconds);
     }
   }
 
@@ -163,7 +157,11 @@ export class Announcer {
     const { limit, network, packer, peers, writers } = this.#options;
     const { address, port } = peer.meta;
     const change = this.#announcementFor(peer, nowSeconds);
-    if (!change) return false;
+    if (!change) {
+      // After the next look at the interfaces.
+      peer.insistUntilSeconds = Math.max(peer.insistUntilSeconds, nowSeconds + SUSPICION_PERIOD_SECONDS + FRESH_SECONDS);
+      return false;
+    }
     const isAsked = peer.questions.size > 0;
     const turn = peers.turnOf(peer, nowSeconds);
     if (turn === 'not yet' && !isAsked) return false;

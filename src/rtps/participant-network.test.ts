@@ -1,6 +1,7 @@
 import t from 'tap';
+import { ParameterList } from './parameters.ts';
 import { LEASE_SECONDS } from './participant.ts';
-import { ENTITY, entityOf } from './protocol.ts';
+import { ENTITY, entityOf, PID } from './protocol.ts';
 import { dissect, only } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { sides, write } from './testing/sides.ts';
@@ -189,9 +190,13 @@ t.test('one that is heard over a link that has just come is told of the address 
   a.network.inject(new ForgedParticipant(1, { address: '10.0.9.2', port: 7410 }).announcement(), '10.0.9.2', true);
   await time.pass(1.5);
   t.ok(told.length > 0, 'it need not wait for the next announcement to all');
-  for (const datagram of told) {
-    t.ok(datagram.includes(Buffer.from([10, 0, 9, 1])));
-    t.notOk(datagram.includes(Buffer.from([10, 0, 0, 1])));
+  for (const { payload } of only('data', told)) {
+    const list = ParameterList.ofPayload(payload ?? Buffer.alloc(0));
+    for (const id of [PID.METATRAFFIC_UNICAST_LOCATOR, PID.DEFAULT_UNICAST_LOCATOR])
+      t.same(
+        list?.locators(id).map(({ address }) => address),
+        ['10.0.9.1'],
+      );
   }
 });
 
@@ -210,4 +215,24 @@ t.test('one that was just found is challenged again until it answers', async (t)
   await time.pass(10);
   t.ok((told.get('10.0.0.99') ?? 0) >= 2 && (told.get('10.0.0.99') ?? 0) <= 5, `${told.get('10.0.0.99')} times to one who is silent`);
   t.ok((told.get('10.0.0.2') ?? 0) <= 3, `${told.get('10.0.0.2')} times to one who answers`);
+});
+
+t.test('one beyond a router is challenged as well, also when the first challenges are lost', async (t) => {
+  const { time, wire, side } = sides(t);
+  const a = side('10.0.0.1');
+  const stranger = new ForgedParticipant(1, { address: '10.5.5.5', port: 7410 });
+  let isHeard = false;
+  wire.onFlight = ({ datagram, to }) => {
+    const hasAnnouncement = only('data', [datagram]).length > 0;
+    const answer = isHeard && to === '10.5.5.5' && hasAnnouncement && stranger.answer(datagram);
+    if (answer) setTimeout(() => a.network.inject(answer, '10.5.5.5', false), 30);
+  };
+  await a.participant.start();
+  await time.pass(5);
+  for (let i = 0; i < 4; i += 1) {
+    a.network.inject(stranger.announcement(), '10.5.5.5', false);
+    await time.pass(3);
+    t.equal(a.participant.isProven(stranger.prefix), isHeard);
+    isHeard = i > 0;
+  }
 });

@@ -32,10 +32,10 @@ export interface Peer {
   /** It was proven before, at this address or another one: its endpoints are matched. */
   wasProven: boolean;
   readonly challenge: Challenge;
-  /** How often it was sent, since when, and when it is due: monotonic seconds. */
+  /** How often it was sent, when it is due, and until when that takes no word from the peer: monotonic seconds. */
   challenges: number;
-  unprovenSeconds: number;
   challengeSeconds: number;
+  insistUntilSeconds: number;
   /** The first numbers of its own discovery writers that may be its challenge, and are to be acknowledged. */
   readonly questions: Map<EntityId, number>;
   /** Its endpoints that are matched with ours. */
@@ -48,6 +48,12 @@ export interface Peer {
 const PATH_SILENT_SECONDS = 6;
 /** The same for an address that the peer has not announced: its own has changed, and not every implementation tells (Fast DDS). */
 const MOVED_SECONDS = 8;
+/**
+ * One that was just found, or has moved, is challenged again without a word from it, until it answers: the first time it may not have been
+ * ready to read (Fast DDS), or not have read the announcement when it read the heartbeat (Cyclone DDS). Later, whenever something comes
+ * from it.
+ */
+const INSIST_SECONDS = 1;
 /** Who was heard of within this time will be again soon: participants announce themselves every three seconds or so. */
 const SPEAKS_SECONDS = 4;
 /** A host counts as there for so long: about as long as the kernel itself takes it to be there. */
@@ -117,8 +123,8 @@ export class Peers {
       wasProven: false,
       challenge,
       challenges: 0,
-      unprovenSeconds: nowSeconds,
       challengeSeconds: nowSeconds,
+      insistUntilSeconds: nowSeconds + INSIST_SECONDS,
       questions: new Map(),
       matched: new Set(),
       ports: new Map(),
@@ -236,8 +242,8 @@ export class Peers {
     if (!isElsewhere) return;
     peer.isProven = false;
     peer.challenges = 0;
-    peer.unprovenSeconds = nowSeconds;
     peer.challengeSeconds = nowSeconds;
+    peer.insistUntilSeconds = nowSeconds + INSIST_SECONDS;
     peer.challenge.renew();
     this.#expectExpiry(peer);
   }

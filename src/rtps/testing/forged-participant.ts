@@ -9,13 +9,15 @@ import { TOPIC } from './participants.ts';
 export class ForgedParticipant {
   prefix: GuidPrefix;
   readonly #locator: Locator;
+  readonly #user: Locator;
   readonly #next = new Map<EntityId, number>();
   #count = 0;
 
-  /** The same number is the same participant. */
-  constructor(number: number, locator: Locator = { address: '10.0.0.99', port: 7410 }) {
+  /** The same number is the same participant. `user`: where it wants samples. */
+  constructor(number: number, locator: Locator = { address: '10.0.0.99', port: 7410 }, user: Locator | null = null) {
     this.prefix = `0110${number.toString(16).padStart(20, '0')}`;
     this.#locator = locator;
+    this.#user = user ?? { address: locator.address, port: locator.port + 1 };
   }
 
   /** One that has the name of another. */
@@ -27,7 +29,6 @@ export class ForgedParticipant {
 
   /** An announcement of itself. */
   announcement(name = 'stranger', leaseSeconds = 100): Buffer {
-    const { address, port } = this.#locator;
     const payload = participantPayload(
       {
         prefix: this.prefix,
@@ -37,7 +38,7 @@ export class ForgedParticipant {
         userData: '',
         leaseSeconds,
         metaUnicast: [this.#locator],
-        userUnicast: [{ address, port: port + 1 }],
+        userUnicast: [this.#user],
       },
       null,
     );

@@ -1,0 +1,268 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import t from 'tap';
+import { LIST_PARAMETERS, SAFE_SHUTDOWN } from '../../../src/ros/interfaces.generated.ts';
+import { LIMITS } from '../../../src/rtps/limits.ts';
+import { ENTITY, entityOf, ports } from '../../../src/rtps/protocol.ts';
+import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
+import { entity, message, sn, submessage, u16, u32 } from '../../../src/rtps/testing/octets.ts';
+import { GraphNode } from '../../../testkit/dds/graph-node.ts';
+import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
+import { ROOT } from '../../../testkit/service/service.ts';
+
+/**
+ * The embedded transport over UDP, and an attacker who speaks in the names of others: what reaches a victim who never said a word, and what
+ * becomes of a real participant.
+ */
+
+const [META, USER] = [ports.metaUnicast(0, 0), ports.userUnicast(0, 0)];
+const HEALTH = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_' };
+const ATTACK_SECONDS = 20;
+/** Of a victim's own participant, had it one. */
+const VICTIM_PORT = 7410;
+/** The writer of the health statuses is the second endpoint of a node. */
+const HEALTH_WRITER = 0x203;
+
+const pause = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
+
+/** testkit/network/raw-datagrams.py in a host. */
+class RawProgram {
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(host: Host, ...args: readonly string[]) {
+    this.#child = host.spawn('python3', [join(ROOT, 'testkit/network/raw-datagrams.py'), ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const { stdout } = this.#child;
+    if (!stdout) throw new Error('no standard output');
+    this.#lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  }
+
+  write(line: string): void {
+    this.#child.stdin?.write(`${line}\n`);
+  }
+
+  /** Its next line. */
+  async read(): Promise<string> {
+    const { value } = await this.#lines.next();
+    return value as string;
+  }
+
+  end(): void {
+    this.#child.stdin?.end();
+  }
+}
+
+type Attack = (forged: (number?: number) => ForgedParticipant, send: (datagram: Buffer, port?: number) => void) => Generator<void>;
+
+/** What is sent in the name of a victim; between two datagrams of a generator a tenth of a second passes. */
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  *'one announcement'(forged, send) {
+    send(forged().announcement());
+    yield;
+  },
+  *'one announcement, with an acknowledgement'(forged, send) {
+    const answer = forged().acknowledgement(ENTITY.PUBLICATIONS_READER, ENTITY.PUBLICATIONS_WRITER, 1);
+    send(Buffer.concat([forged().announcement('', 300), answer.subarray(20)]));
+    yield;
+  },
+  *'256 readers'(forged, send) {
+    const it = forged();
+    send(it.announcement('', 300));
+    send(it.acknowledgement(ENTITY.PUBLICATIONS_READER, ENTITY.PUBLICATIONS_WRITER, 1));
+    for (let key = 1; key <= 256; key += 1) send(it.endpoint(false, key, HEALTH));
+    for (let i = 0; i < 6; i += 1) {
+      for (let tenth = 0; tenth < 30; tenth += 1) yield;
+      send(it.announcement('', 300));
+    }
+  },
+  *heartbeats(forged, send) {
+    const it = forged();
+    send(it.announcement());
+    send(it.endpoint(true, 1, HEALTH));
+    for (let i = 0; i < 180; i += 1) {
+      for (const writer of [ENTITY.PUBLICATIONS_WRITER, ENTITY.SUBSCRIPTIONS_WRITER, 0x103])
+        send(it.heartbeat(writer, 1 + (i % 5), 100 + i));
+      yield;
+    }
+  },
+  *'requests for all data and fragments'(forged, send) {
+    const it = forged();
+    send(it.announcement());
+    send(it.endpoint(false, 1, HEALTH));
+    for (let i = 0; i < 180; i += 1) {
+      send(it.request(ENTITY.PUBLICATIONS_READER, ENTITY.PUBLICATIONS_WRITER, 1 + (i % 3)));
+      send(it.request(0x104, HEALTH_WRITER, 1), USER);
+      send(
+        message(it.prefix, submessage(0x12, [entity(0x104), entity(HEALTH_WRITER), sn(1), u32(1), u32(32), u32(0xffffffff), u32(i)])),
+        USER,
+      );
+      yield;
+    }
+  },
+  *fragments(forged, send) {
+    const it = forged();
+    send(it.announcement());
+    send(it.endpoint(true, 1, HEALTH));
+    for (let i = 1; i <= 180; i += 1) {
+      const fragment = [u16(0), u16(28), entity(0), entity(0x103), sn(i), u32(1), u16(1), u16(8), u32(4096), Buffer.alloc(8)];
+      send(message(it.prefix, submessage(0x16, fragment)), USER);
+      send(it.heartbeat(0x103, 1, i), USER);
+      yield;
+    }
+  },
+  *'many participants'(forged, send) {
+    for (let number = 0; number < 180; number += 1) {
+      send(forged(number).announcement());
+      send(forged(number).endpoint(false, 1, HEALTH));
+      yield;
+    }
+  },
+  *'service requests'(forged, send) {
+    const it = forged();
+    const services = [
+      ['safe_shutdown', SAFE_SHUTDOWN],
+      ['health_monitor/list_parameters', LIST_PARAMETERS],
+    ] as const;
+    send(it.announcement());
+    for (let i = 0; i < 180; i += 1) {
+      for (const [index, [name, { request, response }]] of services.entries()) {
+        const key = 2 * index + 1;
+        if (i % 30 === 0) {
+          send(it.endpoint(true, key, { topic: `rq/${name}Request`, type: request.ddsName, userData: 'clientid=1;' }));
+          send(it.endpoint(false, key + 1, { topic: `rr/${name}Reply`, type: response.ddsName, userData: 'clientid=1;' }));
+        }
+        send(it.data((key << 8) | 3, Buffer.concat([Buffer.from([0, 1, 0, 0]), Buffer.alloc(64)])), USER);
+      }
+      yield;
+    }
+  },
+};
+
+interface Counted {
+  readonly datagrams: number;
+  readonly octets: number;
+}
+
+t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => {
+  t.setTimeout(120_000);
+  const network = new Network();
+  t.teardown(() => network.dispose());
+  const segment = network.segment();
+  const [brain, friends, attacker, victims] = [network.host(), network.host(), network.host(), network.host()];
+  const { address } = segment.attach(brain);
+  const friendAddress = segment.attach(friends).address;
+  const attackerAddress = segment.attach(attacker).address;
+  const place = segment.attach(victims);
+  // Each attack names a victim of its own, once from the attacker's address and once from the victim's.
+  const targets = Object.entries(ATTACKS).flatMap(([what, attack], i) =>
+    [false, true].map((isSpoofed) => ({ what, attack, isSpoofed, victim: segment.address(100 + 2 * i + (isSpoofed ? 1 : 0)) })),
+  );
+  for (const { victim } of targets) victims.ip('address', 'add', `${victim}/24`, 'dev', place.name);
+  const node = await GraphNode.start(brain);
+  const friend = await GraphNode.start(friends, { namespace: '/friend', localNode: 'friend' });
+  node.stream({ hz: 5, count: 0, nodeName: 'brain' });
+  friend.stream({ hz: 5, count: 0, nodeName: 'friend' });
+  await friend.waitFor('health', ({ status }) => status.node_name === 'brain', 30);
+  await node.waitFor('health', ({ status }) => status.node_name === 'friend', 30);
+  const counter = new RawProgram(victims, 'count', address);
+  await counter.read();
+  const sender = new RawProgram(attacker, 'send');
+
+  const spent = new Map<string, { datagrams: number; octets: number }>();
+  const running = targets.map(({ attack, isSpoofed, victim }, i) => {
+    const own = { datagrams: 0, octets: 0 };
+    spent.set(victim, own);
+    const made = new Map<number, ForgedParticipant>();
+    const forged = (number = 0): ForgedParticipant => {
+      const known = made.get(number);
+      const it = known ?? new ForgedParticipant(1000 * (i + 1) + number, { address: victim, port: VICTIM_PORT + 2 * number });
+      made.set(number, it);
+      return it;
+    };
+    return attack(forged, (datagram, port = META) => {
+      own.datagrams += 1;
+      own.octets += datagram.length;
+      sender.write(`${isSpoofed ? victim : attackerAddress} ${address} ${port} ${datagram.toString('hex')}`);
+    });
+  });
+  for (let tenth = 0; tenth < 10 * ATTACK_SECONDS; tenth += 1) {
+    for (const attack of running) attack.next();
+    await pause(0.1);
+  }
+
+  await t.test('what reaches a victim', async (t) => {
+    counter.write('how many');
+    const arrived = JSON.parse(await counter.read()) as Record<string, readonly [number, number]>;
+    for (const { what, victim, isSpoofed } of targets) {
+      const [datagrams = 0, octets = 0] = arrived[victim] ?? [];
+      const sent = spent.get(victim) as Counted;
+      const factor = octets / sent.octets;
+      const how = `${what}, ${isSpoofed ? "from the victim's address" : "from the attacker's address"}`;
+      t.ok(
+        datagrams <= LIMITS.unprovenDatagrams && factor <= LIMITS.unprovenFactor,
+        `${how}: ${sent.datagrams} datagrams of ${sent.octets} octets sent, ${datagrams} of ${octets} received, factor ${factor.toFixed(2)}`,
+      );
+    }
+    t.ok((arrived[targets[0]?.victim ?? ''] ?? [0])[0] > 0, 'something was sent, or nothing was tried');
+  });
+
+  await t.test('what becomes of a participant in whose name others speak', async (t) => {
+    const found = node.all('log').find(({ message, fields }) => message === 'participant found' && fields['address'] === friendAddress);
+    t.ok(found, 'the friend was found');
+    const before = await node.details();
+    // The name of the friend, as anybody hears it in the group.
+    const listener = attacker.spawn('python3', ['-c', LISTEN, String(ports.metaMulticast(0)), friendAddress], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let heard = '';
+    for await (const text of listener.stdout ?? []) heard += String(text);
+    const forged = ForgedParticipant.named(heard.trim(), { address: attackerAddress, port: VICTIM_PORT });
+    t.match(forged.prefix, /^[0-9a-f]{24}$/);
+    const farewell = [u16(0), u16(16), entity(0), entity(ENTITY.SPDP_WRITER), sn(9), Buffer.from([0, 3, 0, 0, 1, 0, 0, 0])];
+    const lies = [
+      message(forged.prefix, submessage(0x15, farewell, { flags: 8 })),
+      forged.announcement('', 1),
+      forged.heartbeat(HEALTH_WRITER, 2 ** 40, 2 ** 40),
+      forged.heartbeat(HEALTH_WRITER, 2 ** 40 + 1, 2 ** 40 + 1),
+      message(forged.prefix, submessage(0x08, [entity(0), entity(HEALTH_WRITER), sn(1), sn(2 ** 40), u32(0)])),
+      forged.data(HEALTH_WRITER, Buffer.alloc(64), ENTITY.UNKNOWN, 2 ** 40),
+      forged.request(entityOf(forged.guid(false, 1)), HEALTH_WRITER, 1),
+    ];
+    for (let round = 0; round < 10; round += 1)
+      for (const lie of lies) sender.write(`${attackerAddress} ${address} ${META} ${lie.toString('hex')}`);
+    const details = await node.detailsUntil(({ refused }) => refused >= before.refused + 10 * lies.length, 20);
+    t.ok(details.refused > before.refused, `${details.refused - before.refused} datagrams refused`);
+    t.match(
+      node.all('log').filter(({ message }) => /in the name of a participant/.test(message)),
+      [{ level: 'warning', fields: { from: attackerAddress, at: friendAddress } }],
+      'logged once, with both addresses',
+    );
+    const count = (of: GraphNode, name: string): number => of.all('health').filter(({ status }) => status.node_name === name).length;
+    const [toNode, toFriend] = [count(node, 'friend'), count(friend, 'brain')];
+    await node.waitForCount('health', toNode + 10, ({ status }) => status.node_name === 'friend', 20);
+    await friend.waitForCount('health', toFriend + 10, ({ status }) => status.node_name === 'brain', 20);
+    const numbers = node.all('health').flatMap(({ status }) => (status.node_name === 'friend' ? [status.cpu_percent ?? 0] : []));
+    const [first = 0] = numbers;
+    t.same(
+      numbers,
+      numbers.map((_, i) => first + i),
+      'every status of the friend arrived, in order, once',
+    );
+  });
+  for (const program of [sender, counter]) program.end();
+});
+
+/** Prints the guid prefix of the participant at an address, as soon as it announces itself in the group. */
+const LISTEN = `
+import socket, struct, sys
+group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+group.bind(('', int(sys.argv[1])))
+group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton('239.255.0.1') + socket.inet_aton('0.0.0.0'))
+while True:
+    datagram, (address, _) = group.recvfrom(65535)
+    if address == sys.argv[2]:
+        print(datagram[8:20].hex())
+        break
+`;

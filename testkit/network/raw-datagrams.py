@@ -1,0 +1,48 @@
+"""Raw IPv4 for tests: `send` writes UDP datagrams with any source address, `count` counts those that arrive. Needs root."""
+import json
+import socket
+import struct
+import sys
+import threading
+
+ETH_P_IP = 0x0800
+UDP = 17
+
+
+def send():
+    """Each line of standard input is a datagram: source address, target address, port, hexadecimal octets."""
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    for line in sys.stdin:
+        source, target, port, octets = line.split()
+        payload = bytes.fromhex(octets)
+        # Without a UDP checksum, which IPv4 allows; the kernel fills in length and checksum of the IP header.
+        header = struct.pack('!HHHH', 7411, int(port), 8 + len(payload), 0)
+        ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 0, 0, 0, 64, UDP, 0, socket.inet_aton(source), socket.inet_aton(target))
+        raw.sendto(ip + header + payload, (target, 0))
+    print('sent', flush=True)
+
+
+def count(origin):
+    """Every line of standard input is answered by a line of JSON: datagrams and octets of UDP from `origin`, by the address they went to."""
+    found = {}
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+
+    def receive():
+        while True:
+            packet, (_, _, kind, *_) = packets.recvfrom(65535)
+            if kind == socket.PACKET_OUTGOING or packet[9] != UDP or socket.inet_ntoa(packet[12:16]) != origin:
+                continue
+            entry = found.setdefault(socket.inet_ntoa(packet[16:20]), [0, 0])
+            entry[0] += 1
+            entry[1] += struct.unpack('!H', packet[2:4])[0] - 28
+
+    threading.Thread(target=receive, daemon=True).start()
+    print('{}', flush=True)
+    for _ in sys.stdin:
+        print(json.dumps(found), flush=True)
+
+
+if sys.argv[1] == 'send':
+    send()
+else:
+    count(sys.argv[2])
