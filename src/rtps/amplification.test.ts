@@ -24,7 +24,7 @@ interface Rig {
   readonly network: MemoryNetwork;
   readonly writer: LocalWriter;
   /** The datagrams that the victim was sent. */
-  readonly sent: readonly Buffer[];
+  readonly sent: Buffer[];
   /** The attacker sends a datagram; it says that it comes from `from`. */
   attack(datagram: Buffer, from: string): void;
   /** Octets and datagrams that the attacker has sent. */
@@ -224,6 +224,32 @@ t.test('one who really is somewhere does not prove another address by that', asy
     `${sent.length} datagrams, ${octets} octets`,
   );
   t.notOk(participant.isProven(here.prefix));
+});
+
+t.test('where there is a participant others can be invented too: from elsewhere it gets no more of it', async (t) => {
+  const it = await rig(t);
+  const { attack, network, participant, present, sent, spent } = it;
+  const honest = atVictim(1000);
+  present.set(honest.prefix, honest);
+  network.inject(honest.announcement(), VICTIM, false);
+  // What it answers, the rig leaves to the test: it is at the victim's address.
+  await it.time.pass(0.01);
+  for (const datagram of sent.splice(0)) network.inject(honest.answer(datagram) ?? Buffer.alloc(0), VICTIM, false);
+  t.ok(participant.isProven(honest.prefix));
+  for (const [from, most] of [
+    [ATTACKER, LIMITS.unheardDatagrams],
+    [VICTIM, Number.POSITIVE_INFINITY],
+  ] as const) {
+    sent.length = 0;
+    spent.octets = 0;
+    for (let number = 1; number <= 200; number += 1) {
+      attack(atVictim(from === VICTIM ? number + 200 : number).announcement(), from);
+      await it.time.pass(0.1);
+    }
+    const invented = sent.filter((datagram) => destinationOf(datagram) !== honest.prefix);
+    const octets = invented.reduce((sum, { length }) => sum + length, 0);
+    t.ok(invented.length <= most && octets <= 3 * spent.octets, `${invented.length} datagrams of ${octets} octets for ${spent.octets}`);
+  }
 });
 
 t.test('one who is proven cannot have its samples sent to somebody else', async (t) => {

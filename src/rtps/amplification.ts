@@ -28,9 +28,10 @@ export function pauseSeconds(n: number): number {
 export class AmplificationLimit {
   readonly #accounts = new Map<string, Account>();
 
-  /** Octets came from this address, or named it. */
+  /** Octets came from this address, or named it. Not many are saved up for later. */
   receive(address: string, octets: number): void {
-    this.#account(address).octets += LIMITS.unprovenFactor * octets;
+    const account = this.#account(address);
+    account.octets = Math.min(account.octets + LIMITS.unprovenFactor * octets, LIMITS.unprovenOctets);
   }
 
   /**

@@ -163,14 +163,15 @@ export class Announcer {
       return false;
     }
     const isAsked = peer.questions.size > 0;
+    const isHeard = isHeardThere(peer);
     const turn = peers.turnOf(peer, nowSeconds);
     if (turn === 'not yet' && !isAsked) return false;
     for (const announcement of [change, null]) {
       const datagram = packer.challenge(peer, writers, announcement);
       const may =
-        turn === 'proven address'
+        turn === 'proven address' && isHeard
           ? limit.spendAtProven(address, datagram.length)
-          : limit.spend(address, datagram.length, isHeardThere(peer), isAsked, nowSeconds);
+          : limit.spend(address, datagram.length, isHeard, isAsked, nowSeconds);
       if (!may) continue;
       network.send('meta', datagram, address, port, peers.isDoubtful(peer, nowSeconds));
       return true;

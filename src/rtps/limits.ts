@@ -17,6 +17,8 @@ export const LIMITS = {
   unansweredLeaseSeconds: 15,
   /** Octets that are sent to an address at which no participant is proven, for each that came in its name. */
   unprovenFactor: 3,
+  /** Of these octets so many are saved up. */
+  unprovenOctets: 4096,
   /** Datagrams that are sent to it in all, and of these to one from which nothing came; after so many seconds without one they begin anew. */
   unprovenDatagrams: 10,
   unheardDatagrams: 5,
