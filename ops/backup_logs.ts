@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isoUtc } from '../src/core/time.ts';
-import { gatherContents } from './backup/contents.ts';
+import { gatherContents, SECRET } from './backup/contents.ts';
 import { copyBackups } from './backup/copies.ts';
 import { COPIES, DATABASE_FILE } from './backup/database.ts';
 import { backupFolder, backupsIn, expectedBytes, type Made, makeBackup, roomFor } from './backup/make-backup.ts';
@@ -50,7 +50,11 @@ function told({ bytes, kept, manifest, name }: Made): Finding[] {
   const what = `${name}, ${megabytes(bytes)} of ${megabytes(content)} in ${plural(files.length, 'file')}, read back and compared; ${plural(kept.length, 'backup')} kept`;
   if (!database) return [{ status: 'WARNING', text: `backup: ${what}; WITHOUT a database: ${manifest.database_missing}` }];
   const counts = `${plural(database.samples, 'sample')} of ${plural(database.nodes.length, 'node')}, ${plural(database.episodes, 'alert episode')}`;
-  return [{ status: 'OK', text: `backup: ${what}; ${counts}` }];
+  const secrets = manifest.left_out.filter(({ reason }) => reason.startsWith(SECRET)).map((left) => left.what);
+  return [
+    { status: 'OK', text: `backup: ${what}; ${counts}` },
+    ...(secrets.length > 0 ? [{ status: 'OK', text: `secrets left out: ${secrets.join(', ')}` } as const] : []),
+  ];
 }
 
 async function copied(context: OpsContext, made: Made): Promise<{ findings: Finding[]; copies: unknown }> {

@@ -1,13 +1,17 @@
 import type { Stats } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
+import { redactSecrets } from '../../src/config/secrets.ts';
 import { isMemberName, type LeftOut } from './manifest.ts';
 import { LONGEST_NAME_BYTES } from './tar.ts';
 import type { Member } from './write-archive.ts';
 
 /** Nobody's configuration is as large; what lies there by mistake is. */
 const LARGEST_CONFIG_BYTES = 16e6;
+const YAML = /^config\/[^/]+\.ya?ml$/;
+/** Why something is not in a backup on purpose. */
+export const SECRET = 'a secret';
 /** Files of a writer that is just at it, or was killed. */
 const TEMPORARY = /^\.|\.(new|tmp|partial)$/;
 
@@ -60,9 +64,19 @@ class Gathering {
     if (!isMemberName(name) || Buffer.byteLength(name) > LONGEST_NAME_BYTES) this.leaveOut(path, 'its name is not a plain one');
     else if (stats.size > maxBytes) this.leaveOut(path, 'it is too large for a file of the configuration');
     else {
-      this.members.push({ name, content: path });
+      const content = YAML.test(name) ? await this.#withoutSecrets(name, path) : path;
+      if (content === null) return;
+      this.members.push({ name, content });
       this.bytes += stats.size;
     }
+  }
+
+  /** A file of the configuration, of which what is secret is listed; null: nobody can tell what in it is. */
+  async #withoutSecrets(name: string, path: string): Promise<Buffer | null> {
+    const found = redactSecrets(await readFile(path, 'utf8'));
+    for (const key of found?.keys ?? []) this.leaveOut(`${key} in ${name}`, SECRET);
+    if (found === null) this.leaveOut(path, 'it is not valid YAML, so that its secrets cannot be told from the rest');
+    return found && Buffer.from(found.text);
   }
 
   /** Takes the files of a folder; a folder that is not there has none. */
@@ -84,7 +98,7 @@ export async function gatherContents(config: Config, configFile: string, dataFol
   const named = secretFiles(config);
   const real = await Promise.all(named.map(({ file }) => realpath(file).catch(() => file)));
   const found = new Gathering(new Set(real));
-  for (const { file, key } of named) found.leaveOut(file, `a secret (${key})`);
+  for (const { file, key } of named) found.leaveOut(file, `${SECRET} (${key})`);
   for (const name of ['metrics', 'alerts', 'logs']) await found.folder(name, join(dataFolder, name), () => true);
   await found.file('ops/jobs.json', join(dataFolder, 'ops', 'jobs.json'));
   const folder = dirname(configFile);

@@ -11,6 +11,7 @@ export interface KeyDescription {
   readonly reload: boolean;
   readonly default: unknown;
   readonly defaultIs: string | null;
+  /** Whether the value is itself a secret. */
   readonly secret: boolean;
 }
 

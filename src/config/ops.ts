@@ -110,7 +110,7 @@ export const opsSchema = section({
     ),
     webhook: section({
       url: optionalText(
-        'Where notifications are posted to. It may hold a secret: logs and errors show scheme, host and port only.',
+        'Where notifications are posted to. It may hold a secret: logs and errors show scheme, host and port only, and backups leave it out.',
         'none',
         { secret: true },
       ),

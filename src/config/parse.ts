@@ -4,6 +4,7 @@ import { printable, withoutUrlPaths } from '../core/text.ts';
 import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
 import { nearest } from './nearest.ts';
 import { type Config, configSchema } from './schema.ts';
+import { isSecretKey, REDACTED } from './secrets.ts';
 
 /** One thing wrong with a configuration file. Lines and columns count from 1; 0 where there is no place. */
 export interface ConfigError {
@@ -90,6 +91,7 @@ export function parseConfig(text: string, file: string): ParsedConfig {
     ...sectionErrors(value, file, place),
     // Sections were looked at above: of unknown keys valibot tells the first alone.
     ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, file, place)),
+    ...redactedErrors(value, file, place),
     ...crossErrors(value, file, place),
   ];
   const once = new Map(errors.map((error) => [formatConfigError(error), error]));
@@ -190,6 +192,7 @@ function unknownKey(path: readonly string[]): Finding {
 
 /** Of every key and section. */
 const PATHS = describeKeys().flatMap(({ key }) => key.split('.').map((_, index, parts) => parts.slice(0, index + 1)));
+const SECRET_PATHS = PATHS.filter((path) => isSecretKey(path.join('.')));
 const NAMES = [...new Set(PATHS.map((parts) => parts.at(-1) as string))];
 
 /** The key or section of that name, or of one like it, that shares most with the path; null: there is none. */
@@ -229,26 +232,36 @@ function toError(issue: ConfigIssue, file: string, place: Place): ConfigError {
   return { file, ...place(path, false), key: path.join('.'), found: shownAt(path, issue.input), allowed: allowedAt(path), hint };
 }
 
+/** Secrets that a backup left out. */
+function redactedErrors(value: unknown, file: string, place: Place): ConfigError[] {
+  return SECRET_PATHS.filter((path) => path.reduce<unknown>(member, value) === REDACTED).map((path) => ({
+    ...{ file, ...place(path, false), key: path.join('.'), found: shown(REDACTED) },
+    ...{ allowed: 'the value itself, which backups leave out', hint: null },
+  }));
+}
+
+function member(object: unknown, name: string): unknown {
+  return typeof object === 'object' && object !== null ? (object as Record<string, unknown>)[name] : undefined;
+}
+
 /** Rules over two keys; checked even where other keys are wrong, so that everything is said at once. */
 function crossErrors(value: unknown, file: string, place: Place): ConfigError[] {
   const errors: ConfigError[] = [];
-  const at = (object: unknown, name: string): unknown =>
-    typeof object === 'object' && object !== null ? (object as Record<string, unknown>)[name] : undefined;
-  const webhook = ['ops', 'notify', 'webhook'].reduce(at, value);
-  if (typeof at(webhook, 'url') === 'string' && typeof at(webhook, 'url_file') === 'string') {
+  const webhook = ['ops', 'notify', 'webhook'].reduce(member, value);
+  if (typeof member(webhook, 'url') === 'string' && typeof member(webhook, 'url_file') === 'string') {
     const key = 'ops.notify.webhook.url_file';
     errors.push({ file, ...place(key.split('.'), false), key, found: 'url as well', allowed: 'url or url_file, not both', hint: null });
   }
-  const thresholds = at(value, 'thresholds');
+  const thresholds = member(value, 'thresholds');
   for (const metric of ['cpu', 'memory', 'disk', 'temperature']) {
-    const given = at(thresholds, metric);
+    const given = member(thresholds, metric);
     if (typeof given !== 'object' || given === null) continue;
     const limit = (name: string): unknown =>
-      at(given, name) ?? describeKeys().find(({ key }) => key === `thresholds.${metric}.${name}`)?.default;
+      member(given, name) ?? describeKeys().find(({ key }) => key === `thresholds.${metric}.${name}`)?.default;
     const warning = limit('warning');
     const critical = limit('critical');
     if (typeof warning !== 'number' || typeof critical !== 'number' || warning < critical) continue;
-    const name = at(given, 'warning') === undefined ? 'critical' : 'warning';
+    const name = member(given, 'warning') === undefined ? 'critical' : 'warning';
     errors.push({
       file,
       ...place(['thresholds', metric, name], false),

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
@@ -159,13 +160,19 @@ t.test('secrets stay out, and are named', async (t) => {
   writeFileSync(join(etc, 'shutdown.d', '10-park'), '#!/bin/sh\n');
   chmodSync(join(etc, 'shutdown.d', '10-park'), 0o755);
   writeFileSync(join(etc, 'sensor_node_config.yaml'), 'node_name: sensor\n');
+  writeFileSync(join(etc, 'broken.yaml'), 'token: [TOP-SECRET\n');
   writeFileSync(join(etc, 'notes.txt'), 'not of the configuration\n');
   for (const name of ['token.yaml', 'shutdown.d/password', 's3.yaml', 'smtp']) writeFileSync(join(etc, name), 'TOP-SECRET\n');
   site.configure(
     { s3_credentials_file: join(etc, 's3.yaml') },
     {
       rest: { token_file: join(etc, 'token.yaml') },
-      ops: { notify: { email: { password_file: join(etc, 'shutdown.d/password') }, webhook: { token_file: join(etc, 'smtp') } } },
+      ops: {
+        notify: {
+          email: { password_file: join(etc, 'shutdown.d/password') },
+          webhook: { url: 'https://hooks.example/TOP-SECRET', token_file: join(etc, 'smtp') },
+        },
+      },
     },
   );
   const { outcome, text, document } = await site.backup();
@@ -175,10 +182,20 @@ t.test('secrets stay out, and are named', async (t) => {
       .filter(({ reason }) => reason.startsWith('a secret'))
       .map(({ what }) => what)
       .sort(),
-    [join(etc, 's3.yaml'), join(etc, 'shutdown.d/password'), join(etc, 'smtp'), join(etc, 'token.yaml')],
+    [
+      join(etc, 's3.yaml'),
+      join(etc, 'shutdown.d/password'),
+      join(etc, 'smtp'),
+      join(etc, 'token.yaml'),
+      'ops.notify.webhook.url in config/edge_health_config.yaml',
+    ],
   );
+  t.match(text, /^OK +secrets left out: .*ops\.notify\.webhook\.url in config\/edge_health_config\.yaml/m);
+  t.ok(document.backup?.left_out.some(({ reason, what }) => what === join(etc, 'broken.yaml') && /not valid YAML/.test(reason)));
   const folder = join(site.folder, 'out');
   t.equal((await site.restore({ extract: folder })).outcome.status, 'OK');
+  t.match(readFileSync(join(folder, 'config/edge_health_config.yaml'), 'utf8'), /url: REDACTED/);
+  t.equal(spawnSync('grep', ['-r', 'TOP-SECRET', folder]).status, 1, 'in no file of it');
   t.same(readdirSync(join(folder, 'config')).sort(), ['edge_health_config.yaml', 'sensor_node_config.yaml', 'shutdown.d']);
   t.same(readdirSync(join(folder, 'config/shutdown.d')), ['10-park']);
   t.equal(statSync(join(folder, 'config/shutdown.d/10-park')).mode & 0o777, 0o755, 'what is a program stays one');
