@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -68,4 +69,11 @@ t.test('what is left of a process that ended, or belongs to another user, is not
   t.equal(found({ ...service, pid: 2 ** 30 }), null);
   t.equal(found({ ...service, url: 'file:///etc/passwd' }), null);
   for (const text of ['', '{', 'null', '[]', '{"config": 1}']) t.equal(found(text), null, text);
+  t.ok(found(service));
+  renameSync(file, join(folder, 'other.json'));
+  symlinkSync('other.json', file);
+  t.equal(findService(CONFIG, {}, run), null, 'a link is not followed');
+  rmSync(file);
+  execFileSync('mkfifo', [file]);
+  t.equal(findService(CONFIG, {}, run), null, 'a pipe is not waited for');
 });

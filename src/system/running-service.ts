@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rm, rmdir, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rm, rmdir } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { shortName } from '../core/short-name.ts';
@@ -69,9 +69,8 @@ export function findService(
   const inMemory = folderInMemory(configFile);
   const folders = [...(own ? [own] : []), ...unitFolders(run), ...(isOwn(inMemory) ? [inMemory] : [])];
   for (const folder of folders) {
-    const file = join(folder, SERVICE_FILE);
-    const service = read<RunningService>(file);
-    if (service?.config === resolve(configFile) && /^https?:\/\//.test(service.url) && isProcessOf(service, file))
+    const { value: service, uid } = read<RunningService>(join(folder, SERVICE_FILE)) ?? {};
+    if (service?.config === resolve(configFile) && /^https?:\/\//.test(service.url) && isProcessOf(service, uid))
       return { ...service, folder };
   }
   return null;
@@ -79,7 +78,7 @@ export function findService(
 
 /** Of the service with that process id; null: it has not been reloaded. */
 export function readReloadOutcome(folder: string, pid: number): ReloadOutcome | null {
-  const outcome = read<ReloadOutcome>(join(folder, RELOAD_FILE));
+  const outcome = read<ReloadOutcome>(join(folder, RELOAD_FILE))?.value;
   return outcome?.pid === pid ? outcome : null;
 }
 
@@ -115,21 +114,28 @@ function isOwn(folder: string): boolean {
   }
 }
 
-/** Root signals the process: the file must be of that process's user, who could signal it as well. */
-function isProcessOf(service: RunningService, file: string): boolean {
+/** Root signals the process: the file must be of that process's user, who could signal it as well. `uid`: of the file. */
+function isProcessOf(service: RunningService, uid: number | undefined): boolean {
   try {
-    const uid = /^Uid:\s+\d+\s+(\d+)/m.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1];
-    return isRunning(service) && Number(uid) === statSync(file).uid;
+    const effective = /^Uid:\s+\d+\s+(\d+)/m.exec(readFileSync(`/proc/${Number(service.pid)}/status`, 'utf8'))?.[1];
+    return isRunning(service) && Number(effective) === uid;
   } catch {
     return false;
   }
 }
 
-function read<T>(file: string): T | null {
+/** The folder is the service's, the reader may be another user: a link, a pipe or a file without end in its place is none. */
+function read<T>(file: string): { readonly value: T; readonly uid: number } | null {
+  let fd: number | null = null;
   try {
-    const { size } = statSync(file);
-    return size > MAX_BYTES ? null : (JSON.parse(readFileSync(file, 'utf8')) as T);
+    fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stats = fstatSync(fd);
+    if (!stats.isFile() || stats.size > MAX_BYTES) return null;
+    const bytes = Buffer.alloc(stats.size);
+    return { value: JSON.parse(bytes.toString('utf8', 0, readSync(fd, bytes))) as T, uid: stats.uid };
   } catch {
     return null;
+  } finally {
+    if (fd !== null) closeSync(fd);
   }
 }
