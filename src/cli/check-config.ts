@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { configPath, loadConfig } from '../config/load.ts';
+import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import { printJson, printLines, printProblem } from '../system/output.ts';
@@ -14,7 +14,7 @@ export const checkConfig: Command = {
   --json   the errors as JSON
 
 Prints every error with file, line, column and key, what was found and what is allowed.
-Exit codes: 0 valid, 64 wrong usage, 78 invalid.`,
+Exit codes: 0 valid, 64 wrong usage, 77 no permission to read it, 78 invalid.`,
   options: { json: { type: 'boolean' } },
   positionals: 1,
   run: async ({ options, positionals }) => {
@@ -27,6 +27,6 @@ Exit codes: 0 valid, 64 wrong usage, 78 invalid.`,
     } else {
       for (const error of loaded.errors) printProblem(formatConfigError(error));
     }
-    return loaded.ok ? EXIT.ok : EXIT.config;
+    return loaded.ok ? EXIT.ok : isUnreadable(loaded) ? EXIT.noPermission : EXIT.config;
   },
 };

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type RestClient, serviceOf } from '../client/rest.ts';
-import { configPath, loadConfig } from '../config/load.ts';
+import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
+import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { printable } from '../core/text.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -47,6 +47,8 @@ Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable,
       document = await service.json<StatusDocument>('/status');
     } catch (error) {
       const { cause, message } = error as Error & { cause?: { code?: string } };
+      if (error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded))
+        return fail(EXIT.noPermission, `a token is required, and ${file} cannot be read by this user; run: sudo edge-health nodes`);
       const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
       return fail(EXIT.unavailable, `edge-health does not answer at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
     }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
-import { configPath, loadConfig } from '../config/load.ts';
+import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
@@ -38,7 +38,8 @@ Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN o
       const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
       const cause = inner?.code ?? inner?.message ?? message;
       const base = service?.base ?? url;
-      const denied = permissionProblem(error, 'status');
+      const isRefused = error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded);
+      const denied = isRefused ? `no permission for ${file}; run: sudo edge-health status` : permissionProblem(error, 'status');
       if (options['json']) printJson({ reachable: false, url: base, error: denied ?? cause });
       else if (denied !== null) printProblem(`edge-health: rest.token_file: ${denied}`);
       else {

@@ -33,6 +33,13 @@ function configOfUnits(file: string): string | null {
   return double ?? single ?? plain ?? null;
 }
 
+const UNREADABLE = 'no permission to read it';
+
+/** Whether this user may not read the file; the package's is for root and the group of the service. */
+export function isUnreadable(loaded: ParsedConfig): boolean {
+  return !loaded.ok && loaded.errors[0]?.found === UNREADABLE;
+}
+
 /** Reads and parses; a file that cannot be read is an error like any other. */
 export function loadConfig(file: string): ParsedConfig {
   let bytes: Buffer;
@@ -40,15 +47,14 @@ export function loadConfig(file: string): ParsedConfig {
     bytes = readFileSync(file);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const found =
-      code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : code === 'EISDIR' ? 'a folder' : message;
-    return refused(file, found);
+    const found = code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : code === 'EISDIR' ? 'a folder' : message;
+    return refused(file, found, found === UNREADABLE ? 'run it with sudo, or as a member of the group of the file' : null);
   }
   // Decoded all the same, a path or a name would silently be another one.
   return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : refused(file, 'bytes that are not UTF-8');
 }
 
-function refused(file: string, found: string): ParsedConfig {
-  const problem: ConfigError = { file, line: 0, column: 0, key: '', found, allowed: 'a readable YAML file', hint: null };
+function refused(file: string, found: string, hint: string | null = null): ParsedConfig {
+  const problem: ConfigError = { file, line: 0, column: 0, key: '', found, allowed: 'a readable YAML file', hint };
   return { ok: false, errors: [problem] };
 }

@@ -79,6 +79,29 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
     t.equal(await state(UNIT), 'active', 'the other goes on');
   });
 
+  await t.test('the configuration is for root and the service, unless the administrator wants it otherwise', async (t) => {
+    const etc = '/etc/edge-health';
+    const modes = (): Promise<string> => machine.sh(`cd ${etc} && stat -c '%n %U:%G %a' *.yaml`);
+    const closed = (name: string): string => `${name}_config.yaml root:edge-health 640`;
+    await machine.sh(
+      `cd ${etc} && cp edge_health_config.yaml robot_config.yaml && chmod 644 robot_config.yaml sensor_node_config.yaml
+chgrp root sensor_node_config.yaml && echo '{}' >sensor_node_config.yaml && echo '{}' >closed_config.yaml && chmod 600 closed_config.yaml
+dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
+    );
+    const { stderr } = await dpkg('--install', '/root/this.deb');
+    t.notMatch(stderr, /can be read by every user/);
+    t.same((await modes()).split('\n'), [
+      closed('actuator_node'),
+      'closed_config.yaml root:root 600',
+      'edge_brain_config.yaml root:root 644',
+      closed('edge_health'),
+      closed('robot'),
+      closed('sensor_node'),
+    ]);
+    await machine.sh(`dpkg-statoverride --remove ${etc}/edge_brain_config.yaml; rm ${etc}/closed_config.yaml ${etc}/robot_config.yaml`);
+    for (const user of ['root', 'nobody']) t.match(await machine.run(['edge-health', 'status'], { user }), { stdout: /Running/ }, user);
+  });
+
   await t.test('going back to an older version says what becomes of the data', async (t) => {
     const { stderr } = await dpkg('--install', '/root/older.deb');
     t.match(stderr, `edge-health: going back from ${version} to 0.0.1.`);
