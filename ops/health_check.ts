@@ -21,8 +21,6 @@ export const healthCheck: OpsProgram = {
     'dry-run': { type: 'boolean' },
   },
   positionals: 0,
-  /** Root sees more: containers of the system, folders of others. What it writes belongs to the owner of the folder all the same. */
-  keepsPrivileges: true,
   run: async (context, { options }) => {
     const health = await checkHealth(context, { writes: options['dry-run'] !== true });
     const isSilent = options['quiet'] === true && health.status === 'OK';

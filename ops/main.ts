@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type RestClient, serviceOf } from '../src/client/rest.ts';
-import { configPath, loadConfig } from '../src/config/load.ts';
+import { configPath, isUnreadable, loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
 import type { Config } from '../src/config/schema.ts';
 import { printable } from '../src/core/text.ts';
@@ -12,11 +12,11 @@ import { PROGRAMS } from '../src/installation/programs.ts';
 import { createLogger } from '../src/system/log.ts';
 import { exitWhenOutputFails, printJson, printLines, printProblem } from '../src/system/output.ts';
 import { permissionProblem } from '../src/system/permission.ts';
+import { becomeOwnerOf } from '../src/system/privileges.ts';
 import { findService } from '../src/system/running-service.ts';
 import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
 import { NAMES, programNamed } from './programs.ts';
 import { runAlone } from './schedule/by-hand.ts';
-import { becomeOwnerOf } from './support/privileges.ts';
 
 /** For what is still open when a program is done. */
 const LINGER_MS = 1000;
@@ -82,12 +82,16 @@ function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal)
   const text = (name: string): string | null => (options[name] as string | undefined) ?? null;
   const file = resolve(configPath(text('config'), process.env, fileURLToPath(PROGRAMS.config)));
   const loaded = loadConfig(file);
+  if (isUnreadable(loaded))
+    throw new Misuse(
+      `no permission for ${file}; run: sudo edge-health ops ${program.name}, or as a member of its group (edge-health on an appliance)`,
+    );
   if (!loaded.ok) throw new Misuse(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
   const { config } = loaded;
   const installed = installation();
   const dataFolder = dataPath(config, file, process.env, installed);
   process.umask(0o027); // As the units have it: what lies in the data folder is not for everybody.
-  if (!program.keepsPrivileges) becomeOwnerOf(dataFolder, process.env);
+  becomeOwnerOf(dataFolder, process.env);
   const trigger = text('trigger') ?? 'manual';
   if (!isTrigger(trigger)) throw new Misuse(`--trigger is "${trigger}"; allowed: ${TRIGGERS.join(', ')}`);
   return {

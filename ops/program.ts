@@ -57,8 +57,6 @@ export interface OpsProgram {
   readonly help: string;
   readonly options: ParseArgsOptionsConfig;
   readonly positionals: number;
-  /** Root stays root; else it becomes the owner of the data folder, so that nothing in there comes to belong to root. */
-  readonly keepsPrivileges?: true;
   /** Rejects with Misuse, or for what nobody foresaw, which counts as UNKNOWN. */
   run(context: OpsContext, given: Given): Promise<Outcome>;
 }

@@ -1,8 +1,11 @@
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { wayToPermission } from '../src/system/permission.ts';
+import { hasRootRights } from '../src/system/root-helper.ts';
 import { backupFolder, backupsIn } from './backup/make-backup.ts';
 import type { DatabaseCounts } from './backup/manifest.ts';
 import { newestFirst, newestNow, timeOfBackup } from './backup/names.ts';
+import { UnusableConfig } from './backup/put-config.ts';
 import type { Fate, Placed } from './backup/put-files.ts';
 import { Damaged, readArchive } from './backup/read-archive.ts';
 import { type Restored, RolledBack, restore } from './backup/restore.ts';
@@ -29,7 +32,10 @@ async function archiveOf({ dataFolder, nowMs }: OpsContext, given: string): Prom
     return join(folder, newest);
   }
   for (const path of [resolve(given), join(folder, given)]) {
-    const found = await realpath(path).catch(() => null);
+    const found = await realpath(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EACCES') throw new Refused(`no permission for ${path}; ${wayToPermission('run it with sudo')}`);
+      return null;
+    });
     if (found !== null && (await stat(found)).isFile()) return found;
   }
   throw new Refused(`there is no backup ${given}; see: edge-health ops restore_backup --list`);
@@ -91,6 +97,14 @@ function describeFiles(fates: readonly Placed[]): string[] {
   });
 }
 
+/** What becomes of the configuration that the backup holds. */
+function describeConfig({ checked, config }: Plan, isDone: boolean): string[] {
+  if (!checked.manifest.files.some(({ path }) => path.startsWith('config/'))) return [];
+  if (config === null) return ['the configuration stays as it is here (--config-too takes that of the backup)'];
+  if (config.diff === '') return ['the configuration is the same already'];
+  return isDone ? [] : ['the configuration would change so:', ...config.diff.trimEnd().split('\n')];
+}
+
 async function preview(context: OpsContext, plan: Plan, services: Services): Promise<Outcome> {
   const { checked, fates, warnings } = plan;
   const { database, host, made, product_version } = checked.manifest;
@@ -101,6 +115,7 @@ async function preview(context: OpsContext, plan: Plan, services: Services): Pro
     ...warnings.map((warning) => `mind: ${warning}`),
     ...(database ? [`database: ${describe(database)}`, aside] : []),
     ...describeFiles(fates),
+    ...describeConfig(plan, false),
     services.running.length > 0
       ? `${services.running.join(' and ')} would be stopped and started again`
       : 'no unit of systemd would be stopped',
@@ -129,6 +144,7 @@ function told(plan: Plan, services: Services, { configAside, placed, samplesFoun
     ...(swapped?.setAside ? [`the database of before: ${swapped.setAside}; remove it when you are sure`] : []),
     ...(swapped?.tailAside ? [`its last samples, which it had not taken in: ${swapped.tailAside}`] : []),
     ...describeFiles(placed),
+    ...describeConfig(plan, true),
     ...(configAside ? [`the configuration of before: ${configAside}`] : []),
     started,
   ];
@@ -176,7 +192,7 @@ async function run(context: OpsContext, given: Given): Promise<Outcome> {
     if (typeof options['extract'] === 'string')
       return await extract(context, await archiveOf(context, positionals[0] ?? 'latest'), resolve(options['extract']));
     const services = await systemdServices(configFile, environment);
-    if (services.running.length > 0 && options['yes'] === true && process.getuid?.() !== 0)
+    if (services.running.length > 0 && options['yes'] === true && !hasRootRights(environment))
       throw new Refused('it has to stop units of systemd, which only root may: sudo edge-health ops restore_backup …');
     return await runRestore(context, given, services);
   } catch (error) {
@@ -186,7 +202,7 @@ async function run(context: OpsContext, given: Given): Promise<Outcome> {
 
 /** A refusal changed nothing; nor did what ended by a signal, which is heeded only until something is changed. */
 function failed(error: Error, { dataFolder, signal }: OpsContext): Outcome {
-  const isForeseen = [Refused, Damaged, RolledBack].some((kind) => error instanceof kind);
+  const isForeseen = [Refused, UnusableConfig, Damaged, RolledBack].some((kind) => error instanceof kind);
   const isEnded = signal.aborted && !isForeseen;
   const problem = isEnded
     ? `${(signal.reason as Error).message} before anything was changed`
@@ -209,7 +225,8 @@ alerts and logs that are missing here are added. On an appliance run it as root,
   --yes           does it
   --dry-run       only says what it would do, as without --yes
   --overwrite     files of metrics, alerts and logs that differ give way to those of the backup (and are set aside)
-  --config-too    the configuration's files and shutdown.d as well (those of now are set aside)
+  --config-too    the configuration's files and shutdown.d as well (those of now are set aside), with the secrets of now;
+                  without --yes, what would change in them is shown
   --extract DIR   only unpacks everything into a folder
 `,
   options: {
@@ -221,6 +238,5 @@ alerts and logs that are missing here are added. On an appliance run it as root,
     extract: { type: 'string' },
   },
   positionals: 1,
-  keepsPrivileges: true,
   run,
 };

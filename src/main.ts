@@ -4,6 +4,7 @@ import type { Command } from './cli/command.ts';
 import { EXIT } from './cli/exit-codes.ts';
 import { runHarness } from './cli/harness.ts';
 import { runOps } from './cli/ops.ts';
+import { leaveRoot } from './cli/root-helper.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './installation/installation.ts';
 import { exitWhenOutputFails, printProblem } from './system/output.ts';
@@ -94,6 +95,8 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     if (first === undefined) throw new UsageError('a command is missing; see: edge-health help');
     const name = first === '--help' || first === '-h' ? 'help' : first === '--version' ? 'version' : first;
+    const code = await leaveRoot(name, rest, process.env);
+    if (code !== null) return code;
     if (name === 'ops') return runOps(rest);
     if (name === 'harness') return runHarness(rest);
     const command = await commandNamed(name);

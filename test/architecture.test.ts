@@ -25,7 +25,7 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'harness/watch': ['core', 'config', 'client', 'installation', 'system', 'ros', 'rtps', 'harness/record'],
   'harness/run': ['core', 'config', 'client', 'installation', 'system', 'harness/engine', 'harness/record', 'harness/watch'],
   'harness/commands': [
-    ...['core', 'config', 'installation', 'ops'],
+    ...['core', 'config', 'installation', 'system'],
     ...['harness/engine', 'harness/record', 'harness/report', 'harness/run', 'harness/watch'],
   ],
   'harness/main': ['harness/commands', 'harness/record', 'system'],

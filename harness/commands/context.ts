@@ -1,4 +1,5 @@
 import { installation } from '../../src/installation/installation.ts';
+import { wayToPermission } from '../../src/system/permission.ts';
 import { newestRun, reportsFolder } from '../run/place.ts';
 import { EXIT, Refusal } from '../run/refusal.ts';
 import { Requests } from '../run/request.ts';
@@ -14,8 +15,8 @@ export interface HarnessContext {
 }
 
 export function harnessContext(): HarnessContext {
-  const { dataFolder: stateFolder, standardAction } = installation();
-  const isCheckout = standardAction === 'dry-run';
+  const { dataFolder: stateFolder, isPackage } = installation();
+  const isCheckout = !isPackage;
   return { isCheckout, stateFolder, reports: reportsFolder(stateFolder, isCheckout), requests: new Requests(stateFolder) };
 }
 
@@ -36,7 +37,7 @@ export function explained<T>(path: string, work: () => T): T {
     if (code !== 'EACCES' && code !== 'EPERM') throw new Refusal(EXIT.unavailable, message);
     throw new Refusal(
       EXIT.unavailable,
-      `no permission for ${refused}; run it with sudo, or as a member of its group (edge-health on an appliance)`,
+      `no permission for ${refused}; ${wayToPermission('run it with sudo, or as a member of its group (edge-health on an appliance)')}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { becomeOwnerOf } from '../../ops/support/privileges.ts';
 import { printable } from '../../src/core/text.ts';
+import { becomeOwnerOf } from '../../src/system/privileges.ts';
 import { VERDICT_EXIT } from '../engine/judgement.ts';
 import { writeReports } from '../report/write.ts';
 import type { HarnessCommand } from './command.ts';

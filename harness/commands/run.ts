@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
-import { becomeOwnerOf } from '../../ops/support/privileges.ts';
 import { dataPath } from '../../src/installation/data-path.ts';
 import { installation } from '../../src/installation/installation.ts';
+import { becomeOwnerOf } from '../../src/system/privileges.ts';
 import { DURATION_ALLOWED, parseDuration } from '../run/duration.ts';
 import { folderName } from '../run/place.ts';
 import { readRequest } from '../run/request.ts';

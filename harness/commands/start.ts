@@ -1,11 +1,12 @@
 import { join, resolve } from 'node:path';
+import { changeUnits } from '../../src/system/root-helper.ts';
 import { folderName } from '../run/place.ts';
 import { settleRequest } from '../run/request.ts';
 import { MAIN_UNIT } from '../run/subject.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
 import { explained, harnessContext } from './context.ts';
 import { durationOf, transportOf } from './run.ts';
-import { HARNESS_UNIT, isActive, refuseInCheckout, refuseUnlessRoot, systemctl } from './unit.ts';
+import { HARNESS_UNIT, isActive, refuseInCheckout, refuseUnlessRoot } from './unit.ts';
 
 export const start: HarnessCommand = {
   name: 'start',
@@ -47,10 +48,10 @@ Exit codes: 0 it watches, 64 wrong usage, 69 it cannot be started, 75 a run is u
         `a run in ${before.out} is not finished: go on with it (systemctl start ${HARNESS_UNIT}), or end it with: edge-health harness stop`,
       );
     explained(requests.folder, () => requests.write({ out, duration, transport, unit, requested: new Date().toISOString() }));
-    const { code, output } = await systemctl('enable', '--now', HARNESS_UNIT);
+    const { code, output } = await changeUnits(['enable', '--now', HARNESS_UNIT], process.env);
     if (code !== 0) {
       process.stderr.write(`${output}\n`);
-      await systemctl('disable', '--now', HARNESS_UNIT);
+      await changeUnits(['disable', '--now', HARNESS_UNIT], process.env);
       settleRequest(requests.currentFile);
       throw new Refusal(
         EXIT.unavailable,

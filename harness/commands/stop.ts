@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
+import { changeUnits } from '../../src/system/root-helper.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { watcherOf } from '../run/folder.ts';
 import { Keeper } from '../run/keeper.ts';
@@ -7,7 +8,7 @@ import { renderReport } from '../run/render.ts';
 import { settleRequest } from '../run/request.ts';
 import { EXIT, type HarnessCommand, Refusal } from './command.ts';
 import { explained, harnessContext } from './context.ts';
-import { HARNESS_UNIT, refuseUnlessRoot, systemctl } from './unit.ts';
+import { HARNESS_UNIT, refuseUnlessRoot } from './unit.ts';
 
 /** The report of a week takes seconds, a service that is stopped up to half a minute. */
 const END_SECONDS = 120;
@@ -31,7 +32,7 @@ async function stopUnit(): Promise<number> {
   if (isCheckout) throw new Refusal(EXIT.usage, 'name the folder of the run: edge-health harness stop DIR');
   refuseUnlessRoot('stop');
   const request = explained(requests.folder, () => requests.current());
-  const { code, output } = await systemctl('disable', '--now', HARNESS_UNIT);
+  const { code, output } = await changeUnits(['disable', '--now', HARNESS_UNIT], process.env);
   if (code !== 0) throw new Refusal(EXIT.unavailable, `${HARNESS_UNIT} could not be stopped: ${output}`);
   if (request === null) throw new Refusal(EXIT.unavailable, 'no run is under way; begin one with: edge-health harness start');
   settleRequest(requests.currentFile);

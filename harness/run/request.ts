@@ -41,16 +41,12 @@ export class Requests {
     return readRequest(join(this.#folder, LAST));
   }
 
-  /** Root writes it for the user whose data folder it is. */
   write(request: RunRequest): void {
-    const { gid, uid } = fs.statSync(dirname(this.#folder));
     makeFolder(this.#folder, 0o750);
-    fs.chownSync(this.#folder, uid, gid);
     const temporary = `${this.currentFile}.new`;
     const file = fs.openSync(temporary, 'w', 0o640);
     try {
       fs.writeSync(file, `${JSON.stringify(request, null, 2)}\n`);
-      fs.fchownSync(file, uid, gid);
       fs.fdatasyncSync(file);
     } finally {
       fs.closeSync(file);

@@ -1,9 +1,9 @@
-import { chmod, chown, link, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, link, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { makeFolder } from '../support/folder.ts';
+import { FILE_MODE, makeFolder } from '../support/folder.ts';
 import type { ManifestFile } from './manifest.ts';
-import type { Owner, Undone } from './swap-database.ts';
+import type { Undone } from './swap-database.ts';
 
 /** What becomes of a file of a backup: it is not there yet; it is the same; or another of its name is there, which stays or gives way. */
 export type Fate = 'added' | 'same' | 'kept' | 'replaced';
@@ -23,13 +23,10 @@ export interface PutOptions {
   readonly asideOf: (path: string) => string;
   /** Whether a file of the same name and other content gives way. */
   readonly replaces: boolean;
-  readonly owner: Owner;
-  /** Whether modes are those of the backup; else all can be read by the group alone. */
-  readonly modes: 'as in the backup' | number;
 }
 
 /** What would become of each file. `from` holds the contents. */
-export async function fatesOf({ files, from, placeOf, replaces }: Omit<PutOptions, 'asideOf' | 'owner' | 'modes'>): Promise<Placed[]> {
+export async function fatesOf({ files, from, placeOf, replaces }: Omit<PutOptions, 'asideOf'>): Promise<Placed[]> {
   const fates: Placed[] = [];
   for (const { path, size } of files) {
     const there = await stat(placeOf(path)).catch(() => null);
@@ -43,29 +40,19 @@ export async function fatesOf({ files, from, placeOf, replaces }: Omit<PutOption
 
 /** Puts files in their places, each at once; `undone` collects how each is undone, the last first. */
 export async function putFiles(options: PutOptions, undone: Undone): Promise<Placed[]> {
-  const { asideOf, files, from, modes, owner, placeOf } = options;
+  const { asideOf, from, placeOf } = options;
   const fates = await fatesOf(options);
   for (const { fate, path } of fates) {
     if (fate === 'same' || fate === 'kept') continue;
     const source = join(from, path);
     const place = placeOf(path);
     const aside = asideOf(path);
-    const mode = modes === 'as in the backup' ? Number.parseInt(files.find((file) => file.path === path)?.mode ?? '0640', 8) : modes;
-    await makeOwned(dirname(place), owner);
-    await chmod(source, mode);
-    if (owner) await chown(source, owner.uid, owner.gid);
-    if (fate === 'replaced') {
-      await makeOwned(dirname(aside), owner);
-      await link(place, aside);
-    }
+    await makeFolder(dirname(place));
+    await chmod(source, FILE_MODE);
+    if (fate === 'replaced') await link(place, aside);
     await rename(source, place);
     await syncFolder(dirname(place));
     undone.unshift(() => (fate === 'replaced' ? rename(aside, place) : rm(place, { force: true })));
   }
   return fates;
-}
-
-async function makeOwned(folder: string, owner: Owner): Promise<void> {
-  const first = await makeFolder(folder);
-  if (first !== null && owner) await chown(first, owner.uid, owner.gid);
 }

@@ -1,14 +1,13 @@
 import { rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, dirname, join } from 'node:path';
-import { loadConfig } from '../../src/config/load.ts';
-import { formatConfigError } from '../../src/config/parse.ts';
+import { join } from 'node:path';
 import { inspectDatabase } from '../../src/store/inspect.ts';
 import type { OpsContext } from '../program.ts';
 import { makeFolder } from '../support/folder.ts';
 import { samplesOf } from './check-service.ts';
 import { DATABASE_FILE } from './database.ts';
 import { DATABASE, type ManifestFile } from './manifest.ts';
+import { type ConfigPlan, planConfig } from './put-config.ts';
 import { fatesOf, type Placed } from './put-files.ts';
 import { type Checked, Damaged, readArchive } from './read-archive.ts';
 import { megabytes, NoRoom, Room } from './room.ts';
@@ -36,7 +35,8 @@ export interface Plan {
   readonly checked: Checked;
   readonly staging: string;
   readonly merged: readonly ManifestFile[];
-  readonly config: readonly ManifestFile[];
+  /** Null: the configuration stays. */
+  readonly config: ConfigPlan | null;
   readonly fates: readonly Placed[];
   /** What the operator should know before. */
   readonly warnings: readonly string[];
@@ -44,10 +44,6 @@ export interface Plan {
 
 export function stagingFolder(dataFolder: string): string {
   return join(dataFolder, 'restore.partial');
-}
-
-export function placeOf({ configFile, dataFolder }: Pick<OpsContext, 'configFile' | 'dataFolder'>): (path: string) => string {
-  return (path) => (CONFIG.test(path) ? join(dirname(configFile), path.slice('config/'.length)) : join(dataFolder, path));
 }
 
 /** Unpacks a backup beside the data, having checked it, and looks what it would change. Nothing that is in use is touched. */
@@ -72,14 +68,12 @@ export async function planRestore(context: OpsContext, archive: string, { config
   await unpack(archive, checked, { folder: staging, wants: (path) => paths.has(path), signal });
   checkDatabase(staging, checked);
   const merged = wanted.filter(({ path }) => MERGED.test(path));
-  const config = wanted.filter(({ path }) => CONFIG.test(path));
-  if (configToo) checkConfig(context, staging, config);
-  const place = { from: staging, placeOf: placeOf(context) };
-  const fates = [
-    ...(await fatesOf({ ...place, files: merged, replaces: overwrite })),
-    ...(await fatesOf({ ...place, files: config, replaces: true })),
-  ];
-  return { archive, checked, staging, merged, config, fates, warnings: warningsOf(checked, context) };
+  const inConfig = wanted.filter(({ path }) => CONFIG.test(path));
+  const config = configToo ? await planConfig(context, staging, inConfig) : null;
+  const placeOf = (path: string): string => join(dataFolder, path);
+  const fates = [...(await fatesOf({ from: staging, placeOf, files: merged, replaces: overwrite })), ...(config?.fates ?? [])];
+  const warnings = [...warningsOf(checked, context), ...(config?.warnings ?? [])];
+  return { archive, checked, staging, merged, config, fates, warnings };
 }
 
 function checkDatabase(staging: string, { manifest }: Checked): void {
@@ -94,23 +88,6 @@ function checkDatabase(staging: string, { manifest }: Checked): void {
   } catch (error) {
     throw new Damaged(`the database of the backup cannot be used: ${(error as Error).message}`);
   }
-}
-
-function checkConfig({ config, configFile }: OpsContext, staging: string, files: readonly ManifestFile[]): void {
-  const name = `config/${basename(configFile)}`;
-  if (!files.some(({ path }) => path === name))
-    throw new Refused(
-      `the backup has no ${basename(configFile)}, which is the configuration in force; leave --config-too out, or name another with --config`,
-    );
-  const loaded = loadConfig(join(staging, name));
-  if (!loaded.ok)
-    throw new Refused(
-      `the configuration of the backup has errors; leave --config-too out:\n${loaded.errors.map(formatConfigError).join('\n')}`,
-    );
-  if (loaded.config.storage.path !== config.storage.path)
-    throw new Refused(
-      `the configuration of the backup keeps its data elsewhere (storage.path ${loaded.config.storage.path ?? 'not set'}, now ${config.storage.path ?? 'not set'}); leave --config-too out`,
-    );
 }
 
 function warningsOf({ manifest }: Checked, { nowMs }: OpsContext): string[] {

@@ -1,4 +1,4 @@
-import { chown, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -6,14 +6,14 @@ import { takeLock } from '../../src/store/lock.ts';
 import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/store/tail-folder.ts';
 import { findService } from '../../src/system/running-service.ts';
 import type { OpsContext } from '../program.ts';
-import { FILE_MODE } from '../support/folder.ts';
 import { checkService } from './check-service.ts';
 import { holdersOf } from './holders.ts';
 import { DATABASE } from './manifest.ts';
 import { stamp } from './names.ts';
+import { putConfig } from './put-config.ts';
 import { type Placed, putFiles } from './put-files.ts';
-import { type Plan, placeOf, Refused } from './restore-plan.ts';
-import { type Owner, type Swapped, swapDatabase, type Undone } from './swap-database.ts';
+import { type Plan, Refused } from './restore-plan.ts';
+import { type Swapped, swapDatabase, type Undone } from './swap-database.ts';
 import type { Services } from './units.ts';
 
 /** How long a service may take from its start until it answers and its storage is well. */
@@ -39,13 +39,7 @@ export class RolledBack extends Error {
   override readonly name = 'RolledBack';
 }
 
-async function ownerOf(folder: string): Promise<Owner> {
-  if (process.getuid?.() !== 0) return null;
-  const { gid, uid } = await stat(folder);
-  return { gid, uid };
-}
-
-async function takeFolder(dataFolder: string, owner: Owner): Promise<{ close(): void }> {
+async function takeFolder(dataFolder: string): Promise<{ close(): void }> {
   const file = join(dataFolder, 'lock');
   const lock = takeLock(file);
   if (lock === null) {
@@ -55,12 +49,11 @@ async function takeFolder(dataFolder: string, owner: Owner): Promise<{ close(): 
       `${who} is using ${dataFolder}; stop it (Ctrl-C where it was started${pids.length > 0 ? `, or: kill ${pids.join(' ')}` : ''}), then restore`,
     );
   }
-  if (owner) await chown(file, owner.uid, owner.gid);
   return lock;
 }
 
-function tailFolders(dataFolder: string, owner: Owner, services: Services): string[] {
-  const uid = owner?.uid ?? process.getuid?.() ?? 0;
+function tailFolders(dataFolder: string, services: Services): string[] {
+  const uid = process.getuid?.() ?? 0;
   return [...services.runtimeFolders.map(tailInRuntimeFolder), tailInMemory(dataFolder, uid), tailBesideDatabase(dataFolder)];
 }
 
@@ -79,10 +72,9 @@ async function freeStamp({ configFile, dataFolder }: OpsContext, nowMs: number):
  * back and started again, and RolledBack says why. Once files are being moved it is not ended by a signal: half is worse than late.
  */
 export async function restore(context: OpsContext, plan: Plan, services: Services, run: RestoreRun): Promise<Restored> {
-  const { configFile, dataFolder, nowMs, progress } = context;
+  const { dataFolder, nowMs, progress } = context;
   const { config, merged, staging } = plan;
   const { database } = plan.checked.manifest;
-  const owner = await ownerOf(dataFolder);
   const time = await freeStamp(context, nowMs());
   const undone: Undone = [];
   let lock: { close(): void } | null = null;
@@ -90,27 +82,20 @@ export async function restore(context: OpsContext, plan: Plan, services: Service
   try {
     if (services.running.length > 0) progress(`restore: stopping ${services.running.join(', ')}`);
     await services.stop();
-    lock = await takeFolder(dataFolder, owner);
+    lock = await takeFolder(dataFolder);
     progress('restore: putting files in place');
-    const place = { from: staging, placeOf: placeOf(context) };
     let swapped: Swapped | null = null;
     if (database) {
-      const tails = tailFolders(dataFolder, owner, services);
+      const tails = tailFolders(dataFolder, services);
       const { onStep } = run;
-      const swap = { dataFolder, restored: join(staging, DATABASE), tailFolders: tails, stamp: time, owner, ...(onStep ? { onStep } : {}) };
+      const swap = { dataFolder, restored: join(staging, DATABASE), tailFolders: tails, stamp: time, ...(onStep ? { onStep } : {}) };
       swapped = await swapDatabase(swap, undone);
     }
+    const placeOf = (path: string): string => join(dataFolder, path);
     const asideOf = (path: string): string => join(dataFolder, `${path}.set-aside-${time}`);
-    const placed = await putFiles({ ...place, files: merged, asideOf, replaces: run.overwrite, owner, modes: FILE_MODE }, undone);
-    const configAside = join(dirname(configFile), `set-aside-${time}`);
-    const configOwner = config.length > 0 ? await ownerOf(dirname(configFile)) : null;
-    const asideOfConfig = (path: string): string => join(configAside, path.slice('config/'.length));
-    placed.push(
-      ...(await putFiles(
-        { ...place, files: config, asideOf: asideOfConfig, replaces: true, owner: configOwner, modes: 'as in the backup' },
-        undone,
-      )),
-    );
+    const placed = await putFiles({ from: staging, files: merged, placeOf, asideOf, replaces: run.overwrite }, undone);
+    const configAside = config ? await putConfig(context, config, time, undone) : null;
+    placed.push(...(config?.fates ?? []));
     lock.close();
     lock = null;
     let samplesFound: number | null = null;
@@ -121,12 +106,11 @@ export async function restore(context: OpsContext, plan: Plan, services: Service
       if (database) {
         const never = new AbortController().signal;
         const options = { nowMs: nowMs(), seconds: run.startSeconds ?? START_SECONDS, signal: never };
-        samplesFound = (await checkService(restNow(context, config.length > 0), database, options)).samples;
+        samplesFound = (await checkService(restNow(context, config !== null), database, options)).samples;
       }
     }
     await rm(staging, { recursive: true, force: true });
-    const isConfigReplaced = placed.some(({ fate, path }) => fate === 'replaced' && path.startsWith('config/'));
-    return { swapped, placed, configAside: isConfigReplaced ? configAside : null, samplesFound };
+    return { swapped, placed, configAside, samplesFound };
   } catch (error) {
     const problem = await putBack(error as Error);
     throw problem;

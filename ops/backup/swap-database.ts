@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { chmod, chown, copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { foldInLog } from '../../src/store/inspect.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
@@ -12,9 +12,6 @@ const DAMAGE = [11, 26];
 const SEGMENT_MODE = 0o600;
 const SEGMENT = /^\d{1,15}\.ndjson$/;
 
-/** To whom files below the data folder belong; null: to who runs this, who may give nothing away. */
-export type Owner = { readonly uid: number; readonly gid: number } | null;
-
 export interface SwapOptions {
   readonly dataFolder: string;
   /** The database that takes the place, on the same file system. */
@@ -22,7 +19,6 @@ export interface SwapOptions {
   /** Where a tail may be. */
   readonly tailFolders: readonly string[];
   readonly stamp: string;
-  readonly owner: Owner;
   /** Told before each step that changes what the next start finds; tests end the process there. */
   readonly onStep?: (step: string) => void;
 }
@@ -39,10 +35,6 @@ export type Undone = (() => Promise<unknown>)[];
 
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
-}
-
-async function own(path: string, owner: Owner): Promise<void> {
-  if (owner) await chown(path, owner.uid, owner.gid);
 }
 
 async function syncFile(path: string): Promise<void> {
@@ -93,7 +85,7 @@ async function segmentsIn(folder: string): Promise<string[]> {
  * `undone` gets how each step is put back, also of one that throws.
  */
 export async function swapDatabase(options: SwapOptions, undone: Undone): Promise<Swapped> {
-  const { dataFolder, onStep = () => undefined, owner, restored, stamp, tailFolders } = options;
+  const { dataFolder, onStep = () => undefined, restored, stamp, tailFolders } = options;
   const database = join(dataFolder, DATABASE_FILE);
   const aside = `${database}.set-aside-${stamp}`;
   const tailAside = `${aside}-tail`;
@@ -109,11 +101,10 @@ export async function swapDatabase(options: SwapOptions, undone: Undone): Promis
   }
   const { mode } = there ? await stat(database) : { mode: FILE_MODE };
   await chmod(restored, mode & 0o777);
-  await own(restored, owner);
   const segments = (await Promise.all(tailFolders.map(segmentsIn))).flat();
   if (segments.length > 0) {
-    undone.unshift(() => bringBack(segments, tailAside, owner));
-    await copyAside(segments, tailAside, owner);
+    undone.unshift(() => bringBack(segments, tailAside));
+    await copyAside(segments, tailAside);
   }
   // A damaged database's log; of one that is whole there is none by now.
   const log = `${database}-wal`;
@@ -153,13 +144,12 @@ async function bringLogBack(aside: string, log: string): Promise<void> {
   await rm(aside, { force: true }); // Two names of one file: renaming leaves both.
 }
 
-async function bringBack(segments: readonly string[], tailAside: string, owner: Owner): Promise<void> {
+async function bringBack(segments: readonly string[], tailAside: string): Promise<void> {
   for (const segment of segments) {
     if (await exists(segment)) continue;
     const half = `${segment}.half`;
     await copyFile(join(tailAside, nameOf(segment)), half);
     await chmod(half, SEGMENT_MODE);
-    await own(half, owner);
     await rename(half, segment);
   }
   await rm(tailAside, { recursive: true, force: true });
@@ -169,13 +159,11 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-async function copyAside(segments: readonly string[], folder: string, owner: Owner): Promise<void> {
+async function copyAside(segments: readonly string[], folder: string): Promise<void> {
   await mkdir(folder, { mode: FOLDER_MODE });
-  await own(folder, owner);
   for (const segment of segments) {
     const copy = join(folder, nameOf(segment));
     await copyFile(segment, copy);
-    await own(copy, owner);
     await syncFile(copy);
   }
   await syncFolder(folder);

@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path';
+import { changeUnits } from '../../src/system/root-helper.ts';
 import { NOT_INSTALLED, runProgram } from './program-runner.ts';
 
 /** What runs on a data folder, and can be stopped for a while. */
@@ -23,11 +24,17 @@ export function unitsOf(configFile: string): string[] {
   return role === undefined ? [] : [`edge-health-ops@${role}.service`, `edge-health@${role}.service`];
 }
 
-async function systemctl(environment: NodeJS.ProcessEnv, ...given: readonly string[]): Promise<string> {
+async function show(environment: NodeJS.ProcessEnv, units: readonly string[]): Promise<string> {
+  const given = ['show', '--property=Id,LoadState,ActiveState,RuntimeDirectory', ...units];
   const { exitCode, stderr, stdout } = await runProgram('systemctl', given, { environment });
   if (exitCode === NOT_INSTALLED) return '';
   if (exitCode !== 0) throw new Error(`systemctl ${given.join(' ')} failed: ${stderr.trim()}`);
   return stdout;
+}
+
+async function change(environment: NodeJS.ProcessEnv, ...given: readonly string[]): Promise<void> {
+  const { code, output } = await changeUnits(given, environment);
+  if (code !== 0) throw new Error(`systemctl ${given.join(' ')} failed: ${output}`);
 }
 
 function properties(text: string): Record<string, string> {
@@ -37,8 +44,7 @@ function properties(text: string): Record<string, string> {
 /** The units of an installed package as systemd has them. */
 export async function systemdServices(configFile: string, environment: NodeJS.ProcessEnv): Promise<Services> {
   const units = unitsOf(configFile);
-  const text =
-    units.length === 0 ? '' : await systemctl(environment, 'show', '--property=Id,LoadState,ActiveState,RuntimeDirectory', ...units);
+  const text = units.length === 0 ? '' : await show(environment, units);
   const known = text
     .trim()
     .split('\n\n')
@@ -52,10 +58,10 @@ export async function systemdServices(configFile: string, environment: NodeJS.Pr
     running,
     runtimeFolders,
     stop: async () => {
-      if (running.length > 0) await systemctl(environment, 'stop', ...running);
+      if (running.length > 0) await change(environment, 'stop', ...running);
     },
     start: async () => {
-      if (running.length > 0) await systemctl(environment, 'start', ...running.toReversed());
+      if (running.length > 0) await change(environment, 'start', ...running.toReversed());
     },
   };
 }

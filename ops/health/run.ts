@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises';
 import { isoUtc } from '../../src/core/time.ts';
 import type { OpsContext } from '../program.ts';
 import { diskProblem } from '../support/disk-problem.ts';
-import { becomeOwnerOf } from '../support/privileges.ts';
 import { backupCheck } from './backup-check.ts';
 import { type Check, runCheck, type Situation } from './check.ts';
 import { clockCheck } from './clock-check.ts';
@@ -94,14 +93,12 @@ async function write(
   counters: Counters | null,
   startedMs: number,
 ): Promise<Verdict[]> {
-  const { dataFolder, environment, signal, trigger } = context;
+  const { dataFolder, signal, trigger } = context;
   const wrong = verdicts.filter(({ status }) => status !== 'OK').map(({ name, status }) => [name, status] as const);
   // The history is one of the checks, as those count it who read its line.
   const lines = historyLines(overall([...verdicts, fine('history', '')]), verdicts, last, startedMs, trigger);
   const work = async (): Promise<void> => {
     await stat(dataFolder); // Which the service makes; not this.
-    // Root has looked with all it may; what it writes is to belong to whoever has the folder. This process does nothing else now.
-    if (trigger === 'manual') becomeOwnerOf(dataFolder, { ...environment });
     await writeHistory(context, lines);
     if (counters) await writeMemory(dataFolder, last, { counters: counters.now, statuses: Object.fromEntries(wrong.sort()) });
   };

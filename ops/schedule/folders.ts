@@ -1,22 +1,12 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { makeFolder } from '../../src/system/data-folder.ts';
-
-/** What root makes in the folder of somebody else becomes theirs. */
-export function giveToOwner(path: string, folder: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { gid, uid } = fs.statSync(folder);
-  if (uid !== 0) fs.lchownSync(path, uid, gid);
-}
 
 /** The folder of the scheduler's state and of the locks; it is made when it is missing. */
 export function opsFolder(dataFolder: string): string {
   const folder = join(dataFolder, 'ops');
-  if (!fs.existsSync(folder)) {
-    makeFolder(folder, 0o750);
-    giveToOwner(folder, dataFolder);
-  }
+  if (!fs.existsSync(folder)) makeFolder(folder, 0o750);
   return folder;
 }
 
@@ -42,12 +32,11 @@ export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): 
   return onDisk;
 }
 
-/** Replaces a small file, or leaves the old one, whatever happens meanwhile. Its folder's owner gets it. */
+/** Replaces a small file, or leaves the old one, whatever happens meanwhile. */
 export function replaceFile(file: string, text: string): void {
   const temporary = `${file}.new`;
   try {
     fs.writeFileSync(temporary, text, { mode: 0o640 });
-    giveToOwner(temporary, dirname(file));
     fs.renameSync(temporary, file);
   } catch (error) {
     fs.rmSync(temporary, { force: true });

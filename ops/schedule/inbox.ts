@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
 import { runSchema } from '../../src/http/api/ops-schema.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
-import { giveToOwner, opsFolder, replaceFile } from './folders.ts';
+import { replaceFile } from './folders.ts';
 import { JOB_NAMES, type JobName, type Run } from './jobs.ts';
 
 const recordSchema = v.strictObject({ name: v.picklist(JOB_NAMES), run: runSchema });
@@ -23,10 +23,7 @@ const inbox = (dataFolder: string): string => join(dataFolder, 'ops', 'inbox');
 /** Leaves a run that the scheduler did not make, for the scheduler to take in. */
 export function leaveRun(dataFolder: string, left: LeftRun): void {
   const folder = inbox(dataFolder);
-  if (!fs.existsSync(folder)) {
-    makeFolder(folder, 0o750);
-    giveToOwner(folder, opsFolder(dataFolder));
-  }
+  if (!fs.existsSync(folder)) makeFolder(folder, 0o750);
   replaceFile(join(folder, `${left.run.started.replaceAll(':', '')}-${process.pid}-${left.name}${ENDING}`), JSON.stringify(left));
 }
 

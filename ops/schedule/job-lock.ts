@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isoUtc } from '../../src/core/time.ts';
 import { takeLock } from '../../src/store/lock.ts';
-import { giveToOwner, opsFolder, replaceFile } from './folders.ts';
+import { opsFolder, replaceFile } from './folders.ts';
 import { readState } from './state.ts';
 
 /** A lock that is held until it is released, or its process ends. */
@@ -12,10 +12,7 @@ export interface Held {
 
 /** Null: somebody has it. */
 export function lockNamed(dataFolder: string, name: string): Held | null {
-  const folder = opsFolder(dataFolder);
-  const file = join(folder, `${name}.lock`);
-  const lock = attempt(file);
-  giveToOwner(file, folder);
+  const lock = attempt(join(opsFolder(dataFolder), `${name}.lock`));
   return lock && { release: () => lock.close() };
 }
 

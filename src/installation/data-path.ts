@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
-import { type Installation, PACKAGE_DATA } from './installation.ts';
-
-const PACKAGE_CONFIG = '/etc/edge-health/';
+import { type Installation, PACKAGE_CONFIG, PACKAGE_DATA } from './installation.ts';
 
 /**
  * Where data is kept: the configured folder, else systemd's state directory, else the installation's. It does not depend on the working
@@ -15,6 +13,6 @@ export function dataPath(
   { dataFolder, folder }: Pick<Installation, 'dataFolder' | 'folder'>,
 ): string {
   const state = environment['STATE_DIRECTORY']?.split(':')[0];
-  const base = resolve(configFile).startsWith(PACKAGE_CONFIG) ? PACKAGE_DATA : state || folder;
+  const base = resolve(configFile).startsWith(`${PACKAGE_CONFIG}/`) ? PACKAGE_DATA : state || folder;
   return storage.path === null ? resolve(state || dataFolder) : resolve(base, storage.path);
 }

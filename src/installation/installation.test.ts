@@ -12,9 +12,16 @@ t.test('a checkout tries things out, a package does them', async (t) => {
     writeFileSync(manifest, JSON.stringify(text));
     return installation(pathToFileURL(manifest));
   };
-  t.same(of({ version: '1.2.3' }), { version: '1.2.3', standardAction: 'dry-run', folder, dataFolder: join(folder, 'data') });
+  t.same(of({ version: '1.2.3' }), {
+    version: '1.2.3',
+    isPackage: false,
+    standardAction: 'dry-run',
+    folder,
+    dataFolder: join(folder, 'data'),
+  });
   t.same(of({ version: '1.2.3', packaged: true }), {
     version: '1.2.3',
+    isPackage: true,
     standardAction: 'poweroff',
     folder: '/var/lib/edge-health',
     dataFolder: '/var/lib/edge-health',

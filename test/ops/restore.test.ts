@@ -157,7 +157,14 @@ t.test('the configuration', async (t) => {
   site.configure({ keep: 9 });
   writeFileSync(join(etc, 'shutdown.d/10-park'), 'now');
   await t.test('stays without --config-too', async (t) => {
-    t.equal((await site.restore({ yes: true })).outcome.status, 'OK');
+    const { outcome, text } = await site.restore({ yes: true });
+    t.equal(outcome.status, 'OK');
+    t.match(text, /the configuration stays as it is here \(--config-too takes that of the backup\)/);
+    t.match(readFileSync(site.configFile, 'utf8'), /keep: 9/);
+  });
+  await t.test('what would change is shown first', async (t) => {
+    const { text } = await site.restore({ 'config-too': true });
+    t.match(text, /--- .*edge_health_config\.yaml\n[\s\S]*- {4}keep: 9\n[\s\S]*\+ {4}keep: 5\n[\s\S]*nothing was changed/);
     t.match(readFileSync(site.configFile, 'utf8'), /keep: 9/);
   });
   await t.test('comes back with it', async (t) => {
@@ -169,6 +176,35 @@ t.test('the configuration', async (t) => {
     t.same(readdirSync(join(etc, 'shutdown.d')), ['10-park'], 'no second one that would run as well');
     const [aside] = readdirSync(etc).filter((name) => name.startsWith('set-aside-')) as [string];
     t.match(readFileSync(join(etc, aside, 'edge_health_config.yaml'), 'utf8'), /keep: 9/);
+  });
+  await t.test('with the secrets of now, which no backup has', async (t) => {
+    const webhook = (url: string | null) => ({ ops: { notify: { webhook: { url } } } });
+    const other = new BackupSite(t);
+    other.fill(60);
+    other.configure({ keep: 5 }, webhook('https://hooks.example/old-secret'));
+    await other.backup();
+    other.configure({ keep: 9 }, webhook(null));
+    const before = readFileSync(other.configFile, 'utf8');
+    const refused = await other.restore({ yes: true, 'config-too': true });
+    t.match(refused.text, /CRITICAL .*the backup has no ops\.notify\.webhook\.url, as backups leave secrets out.*set it there first/);
+    t.equal(readFileSync(other.configFile, 'utf8'), before);
+    other.configure({ keep: 9 }, webhook('https://hooks.example/new-secret'));
+    t.notMatch((await other.restore({ 'config-too': true })).text, /secret/, 'the terminal does not show them');
+    const { outcome, text } = await other.restore({ yes: true, 'config-too': true });
+    t.equal(outcome.status, 'OK', text);
+    t.match(readFileSync(other.configFile, 'utf8'), /keep: 5[\s\S]*url: "https:\/\/hooks\.example\/new-secret"/);
+  });
+  await t.test('of another role stays where it cannot be used', async (t) => {
+    const other = new BackupSite(t);
+    other.fill(60);
+    const role = join(other.folder, 'etc/robot_config.yaml');
+    writeFileSync(role, 'rest: {prot: 1}\n');
+    await other.backup();
+    writeFileSync(role, 'rest: {port: 1}\n');
+    const { outcome, text } = await other.restore({ 'config-too': true });
+    t.match([outcome.status, text], ['WARNING', /mind: robot_config\.yaml stays as it is: robot_config\.yaml of the backup has errors/]);
+    await other.restore({ yes: true, 'config-too': true });
+    t.equal(readFileSync(role, 'utf8'), 'rest: {port: 1}\n');
   });
   await t.test('not when it would lead elsewhere', async (t) => {
     const other = new BackupSite(t);
