@@ -16,6 +16,8 @@ import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
 import { SetupFailed } from '../ros/rclnodejs/setup/step.ts';
 import { lookForRos } from '../ros/rclnodejs/sourced.ts';
 import { printJson, printLines, printProblem } from '../system/output.ts';
+import { ownerOf, withoutOwn } from '../system/privileges.ts';
+import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -24,12 +26,13 @@ const DISTRIBUTIONS = '/opt/ros';
 export const rosSetup: Command = {
   summary: 'Prepare what edge-health needs to use the ROS 2 that is sourced',
   usage: 'ros-setup [--config FILE] [--data DIR] [--force] [--json]',
-  help: `Makes, in the data folder, a private copy of rclnodejs for the sourced distribution, compiles edge_health_interfaces,
-generates the message code, and tries it. A second time it finds all of it there; another distribution, another
-rclnodejs or changed interfaces are prepared anew. Without it, edge-health speaks to ROS 2 by itself (ros.transport: auto).
+  help: `Makes a private copy of rclnodejs for the sourced distribution, compiles edge_health_interfaces, generates the message code,
+and tries it. A second time it finds all of it there; another distribution, another rclnodejs or changed interfaces are
+prepared anew. Without it, edge-health speaks to ROS 2 by itself (ros.transport: auto). The package has it in
+/var/lib/edge-health-ros, which is root's: run it as root. A checkout has it in its data folder.
 
-  --config FILE   configuration that names the data folder, as for run
-  --data DIR      data folder, whatever the configuration says
+  --config FILE   configuration, as for run
+  --data DIR      data folder of a checkout, whatever the configuration says
   --force         prepare anew even if all is there
   --json          the result as JSON on standard output
 
@@ -46,9 +49,12 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     }
     const { config } = loaded;
     const data = options['data'] as string | undefined;
+    const installed = installation();
+    if (data !== undefined && installed.isPackage)
+      throw new UsageError('--data is for a checkout; the package prepares for all services in one folder of root');
     // A folder that is named is the one to have it.
     const paths =
-      data === undefined ? rosPaths(dataPath(config, file, process.env, installation())) : { ...rosPaths(resolve(data)), otherRoots: [] };
+      data === undefined ? rosPaths(dataPath(config, file, process.env, installed)) : { ...rosPaths(resolve(data)), otherRoots: [] };
     const asJson = options['json'] === true;
     const fail = (code: number, problem: string): number => {
       if (asJson) printJson({ state: 'failed', problem });
@@ -60,8 +66,11 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     const located = graphPlace(config.ros, process.env);
     if (!located.ok) return fail(EXIT.config, located.problem);
     const names = graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, []);
+    // Root compiles, but runs nothing of what came of it: as the service will.
+    const user = installed.isPackage ? ownerOf(installed.dataFolder) : null;
+    const tried = user === null ? process.env : withoutOwn(process.env);
     const tryOut = (prepared: Prepared): Promise<string | null> =>
-      probe(prepared, { program: PROGRAMS.rosProbe, environment: process.env, place: located.place, names, enclave: null });
+      probe(prepared, { program: PROGRAMS.rosProbe, environment: tried, place: located.place, names, enclave: null, user });
     // Readable by the service, which may be another user.
     process.umask(0o022);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -76,6 +85,7 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
         ros,
         paths,
         environment: process.env,
+        user,
         force: options['force'] === true,
         probe: tryOut,
         onProgress: printProblem,
@@ -88,7 +98,7 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
       if (error instanceof SetupFailed) return fail(EXIT.failure, error.message);
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === undefined) throw error;
-      const hint = code === 'EACCES' ? ` Run it as the user whom ${paths.preparedRoot} belongs to, or as root.` : '';
+      const hint = code === 'EACCES' ? ' Run it as root.' : '';
       return fail(EXIT.failure, `${message}.${hint}`);
     }
   },

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { findRos } from './finding.ts';
@@ -76,6 +76,22 @@ t.test('what another data folder has is used as well, the own one first', async 
   t.match(findPrepared('jazzy', paths), { folder: own });
   rmSync(join(own, 'interfaces'), { recursive: true });
   t.match(findPrepared('jazzy', paths), { folder: shared }, 'when the own one cannot be used');
+});
+
+t.test('what somebody else could have put there is not used', async (t) => {
+  const paths = fakePaths(t);
+  const key = preparedKey('jazzy', paths) as string;
+  const folder = fakePrepared(paths, key);
+  const other = (paths.owners[0] ?? 0) + 1;
+  t.match(findPrepared('jazzy', { ...paths, owners: [other] }), {
+    reason: new RegExp(`is not used: .*data/ros belongs to user ${other - 1}; remove it`),
+  });
+  for (const open of [folder, paths.preparedRoot]) {
+    chmodSync(open, 0o777);
+    t.match(findPrepared('jazzy', paths), { reason: new RegExp(`is not used: others may write to ${open}; remove it`) });
+    chmodSync(open, 0o755);
+  }
+  t.match(findPrepared('jazzy', paths), { folder });
 });
 
 t.test('stale: the interfaces changed since', async (t) => {

@@ -1,12 +1,14 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Where the product keeps what preparing needs, and where it puts the result. */
 export interface RosPaths {
-  /** In the data folder: one folder a key. */
+  /** One folder a key. */
   readonly preparedRoot: string;
   /** Where else to look for what was prepared: processes with data folders of their own share it. */
   readonly otherRoots: readonly string[];
+  /** Users whose code may be loaded. */
+  readonly owners: readonly number[];
   /** The package edge_health_interfaces: .msg and .srv files, CMakeLists.txt. */
   readonly interfaces: string;
   /** rclnodejs as it was installed with the product. Never imported: it would try to compile itself where it cannot load. */
@@ -89,7 +91,9 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
   const problems: string[] = [];
   for (const root of roots) {
     const folder = join(root, key);
-    const manifest = readManifest(folder);
+    const untrusted = trustProblem([root, folder], paths);
+    if (untrusted !== null) problems.push(`what was prepared in ${folder} is not used: ${untrusted}`);
+    const manifest = untrusted === null ? readManifest(folder) : null;
     if (manifest === null) continue;
     const problem = manifestProblem(manifest, key, folder);
     if (problem === null) return { key, distro, folder };
@@ -100,6 +104,17 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
     return { reason: 'prepared for another version of rclnodejs or of the interfaces: run edge-health ros-setup again' };
   }
   return { reason: 'not prepared: run edge-health ros-setup' };
+}
+
+/** Why others could have put code of theirs into one of these folders; null: they could not, or it is not there. */
+export function trustProblem(folders: readonly string[], { owners }: Pick<RosPaths, 'owners'>): string | null {
+  for (const folder of folders) {
+    const stats = statSync(folder, { throwIfNoEntry: false });
+    if (!stats) return null;
+    if (!owners.includes(stats.uid)) return `${folder} belongs to user ${stats.uid}; remove it`;
+    if ((stats.mode & 0o022) !== 0) return `others may write to ${folder}; remove it`;
+  }
+  return null;
 }
 
 function manifestProblem(manifest: PreparedManifest, key: string, folder: string): string | null {

@@ -18,6 +18,12 @@ export interface ProbeRequest {
 /** What it answers, as JSON in the last line of its standard output. */
 export type ProbeAnswer = { readonly ok: true } | { readonly ok: false; readonly error: string };
 
+/** Without further groups. */
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 export interface ProbeOptions {
   readonly program: URL;
   readonly environment: NodeJS.ProcessEnv;
@@ -26,6 +32,8 @@ export interface ProbeOptions {
   readonly names: GraphNames;
   readonly enclave: string | null;
   readonly deadlineSeconds?: number;
+  /** As whom; this process's user by default. */
+  readonly user?: User | null;
 }
 
 const DEADLINE_SECONDS = 20;
@@ -96,7 +104,7 @@ function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | nu
     execFile(
       process.execPath,
       ['--disable-warning=ExperimentalWarning', fileURLToPath(program), JSON.stringify(request)],
-      { env, timeout: deadlineSeconds * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+      { ...options.user, env, timeout: deadlineSeconds * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
       (error, output, errors) => {
         if (error?.killed) return resolve(`it did not answer within ${deadlineSeconds} s`);
         if (error?.signal) return resolve(`it crashed (${error.signal})${lastLine(errors)}`);

@@ -51,6 +51,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
   const paths = {
     preparedRoot: join(data, 'ros'),
     otherRoots: [],
+    owners: [process.geteuid?.() ?? 0],
     interfaces: join(ROOT, 'ros2/edge_health_interfaces'),
     rclnodejs: join(ROOT, 'node_modules/rclnodejs'),
   };

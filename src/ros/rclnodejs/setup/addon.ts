@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync
 import { availableParallelism, freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { addonFile } from '../prepared.ts';
+import type { User } from '../probe.ts';
 import type { SourcedRos } from '../sourced.ts';
 import { copyParts, resolvePackage, SOURCE_PARTS } from './private-copy.ts';
 import { runCommand, SetupFailed } from './step.ts';
@@ -15,6 +16,8 @@ export interface AddonOptions {
   /** Where the private copy is. */
   readonly folder: string;
   readonly environment: NodeJS.ProcessEnv;
+  /** As whom what was compiled is tried; by default as this process's user. */
+  readonly user?: User | null;
   readonly logFile: string;
   readonly onProgress: (line: string) => void;
 }
@@ -29,13 +32,13 @@ export async function provideAddon(options: AddonOptions): Promise<'prebuilt' | 
   const target = addonFile(options.folder);
   mkdirSync(dirname(target), { recursive: true });
   for (const prebuilt of prebuiltAddons(options)) {
-    if (loadProblem(prebuilt, options.environment) !== null) continue;
+    if (loadProblem(prebuilt, options) !== null) continue;
     copyFileSync(prebuilt, target);
     return 'prebuilt';
   }
   options.onProgress('no prebuilt addon of rclnodejs fits this system: compiling one (half a minute to several minutes)');
   await compile(options, target);
-  const problem = loadProblem(target, options.environment);
+  const problem = loadProblem(target, options);
   if (problem !== null) throw new SetupFailed(`the compiled addon of rclnodejs does not load: ${problem}`);
   return 'compiled';
 }
@@ -51,8 +54,9 @@ function prebuiltAddons({ rclnodejs, ros }: AddonOptions): string[] {
 }
 
 /** Tries to load an addon, in a process of its own. Null: it loads. */
-function loadProblem(file: string, environment: NodeJS.ProcessEnv): string | null {
+function loadProblem(file: string, { environment, user }: AddonOptions): string | null {
   const { status, signal, stderr } = spawnSync(process.execPath, ['-e', TRY, file], {
+    ...user,
     env: environment,
     encoding: 'utf8',
     timeout: 60_000,

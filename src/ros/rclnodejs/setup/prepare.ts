@@ -1,6 +1,16 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPrepared, MANIFEST, notInstalled, type Prepared, type PreparedManifest, preparedKey, type RosPaths } from '../prepared.ts';
+import {
+  findPrepared,
+  MANIFEST,
+  notInstalled,
+  type Prepared,
+  type PreparedManifest,
+  preparedKey,
+  type RosPaths,
+  trustProblem,
+} from '../prepared.ts';
+import type { User } from '../probe.ts';
 import type { SourcedRos } from '../sourced.ts';
 import { provideAddon } from './addon.ts';
 import { beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
@@ -16,6 +26,8 @@ export interface PrepareOptions {
   readonly environment: NodeJS.ProcessEnv;
   /** Prepare anew even if all is there. */
   readonly force: boolean;
+  /** As whom what was compiled is tried; by default as this process's user. */
+  readonly user?: User | null;
   /** Tries what was prepared; null: it works. */
   readonly probe: (prepared: Prepared) => Promise<string | null>;
   /** A line for whoever waits. */
@@ -32,6 +44,8 @@ export type PrepareResult =
  */
 export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
   const { ros, paths, force, probe, onProgress } = options;
+  const untrusted = trustProblem([paths.preparedRoot], paths);
+  if (untrusted !== null) throw new SetupFailed(untrusted);
   removeUnfinished(paths.preparedRoot);
   const there = findPrepared(ros.distro, paths);
   if (!('reason' in there) && !force) {
@@ -47,7 +61,7 @@ export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
   return { state: 'prepared', prepared, removed: removeOutdated(paths.preparedRoot, key) };
 }
 
-async function prepareFolder({ ros, paths, environment, probe, onProgress }: PrepareOptions, key: string): Promise<Prepared> {
+async function prepareFolder({ ros, paths, environment, user = null, probe, onProgress }: PrepareOptions, key: string): Promise<Prepared> {
   const { preparedRoot, interfaces, rclnodejs } = paths;
   const folder = beginFolder(preparedRoot);
   const logFile = join(preparedRoot, 'setup.log');
@@ -58,7 +72,15 @@ async function prepareFolder({ ros, paths, environment, probe, onProgress }: Pre
     onProgress(`1/5 copying rclnodejs to ${join(preparedRoot, key)}`);
     copyRclnodejs(rclnodejs, folder);
     onProgress('2/5 finding an addon of rclnodejs that loads');
-    const addon = await provideAddon({ ros, rclnodejs, folder, environment, logFile, onProgress: (line) => onProgress(`    ${line}`) });
+    const addon = await provideAddon({
+      ros,
+      rclnodejs,
+      folder,
+      environment,
+      user,
+      logFile,
+      onProgress: (line) => onProgress(`    ${line}`),
+    });
     onProgress('3/5 compiling edge_health_interfaces');
     await buildInterfaces({ interfaces, folder, environment, logFile });
     onProgress('4/5 generating message code');

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
 import { temporaryFolder } from '../../../../testkit/folder.ts';
@@ -51,6 +51,7 @@ export function fakePaths(t: Test): RosPaths {
   return {
     preparedRoot: join(root, 'data/ros'),
     otherRoots: [join(root, 'var/ros')],
+    owners: [process.geteuid?.() ?? 0],
     interfaces: join(root, 'ros2/edge_health_interfaces'),
     rclnodejs: join(root, 'node_modules/rclnodejs'),
   };
@@ -64,5 +65,6 @@ export function fakePrepared(paths: RosPaths, key: string): string {
     'node_modules/rclnodejs/build/Release/rclnodejs.node': '',
     'interfaces/lib/libedge_health_interfaces__rosidl_typesupport_c.so': '',
   });
+  for (const folder of [paths.preparedRoot, made]) chmodSync(folder, 0o755); // Whatever the umask.
   return made;
 }
