@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { HEADER } from '../../ops/collect/metrics-rows.ts';
-import { csvRecord } from '../../ops/support/csv.ts';
+import { csvRecord } from '../../src/core/csv.ts';
 import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectedSource } from './collected.ts';

@@ -1,7 +1,7 @@
 import { createReadStream, readdir } from 'node:fs';
 import { join } from 'node:path';
 import { METRICS_FILE, numberOf } from '../../ops/collect/metrics-names.ts';
-import { parseCsvRecord } from '../../ops/support/csv.ts';
+import { parseCsvRecord } from '../../src/core/csv.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import { HoldingCount } from './holding.ts';
 import type { HoldingSource } from './ports.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseCsvRecord } from '../support/csv.ts';
+import { parseCsvRecord } from '../../src/core/csv.ts';
 import { COLUMNS, type Collected, HEADER, metricsRows } from './metrics-rows.ts';
 import { statusWith } from './testing/status.ts';
 

@@ -1,7 +1,7 @@
+import { type Cell, csvRecord } from '../../src/core/csv.ts';
 import { METRICS } from '../../src/core/metrics.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { type Cell, csvRecord } from '../support/csv.ts';
 import type { Moment } from './moment.ts';
 import type { NodeValues } from './node-values.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS, type Readings } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
-import { parseCsvRecord } from '../support/csv.ts';
 import { datedFiles, utcDay } from '../support/dated-files.ts';
 import { linesOf } from '../support/lines.ts';
 import type { Period } from './period.ts';

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { csvText } from '../../core/csv.ts';
 import { METRICS, type Metric } from '../../core/metrics.ts';
 import { endOfPage, queryAfter } from '../../core/paging.ts';
 import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/ports.ts';
@@ -91,7 +91,7 @@ function jsonRows(page: HistoryPage, node: string): Rows {
 }
 
 function csvRows(page: HistoryPage, node: string): Rows {
-  const name = /[",\r\n]/.test(node) ? `"${node.replaceAll('"', '""')}"` : node;
+  const name = csvText(node);
   const row = (i: number): string => {
     let text = '';
     for (const column of page.metrics) {

@@ -1,7 +1,10 @@
-import { printable } from '../../src/core/text.ts';
+import { printable } from './text.ts';
 
 /** What a cell may hold. Null: unavailable, an empty cell, which is neither 0 nor false. */
 export type Cell = string | number | boolean | null;
+
+/** Spreadsheets take a text that begins so for a formula, which may start programs; with an apostrophe before it, it is a text. */
+const FORMULA = /^(?:\s*[=+\-@]|[\t\r])/;
 
 /**
  * One record of RFC 4180, with its line end. Characters that cannot be seen are escaped: a record is always one line, so that
@@ -15,7 +18,12 @@ function cellText(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return Number.isFinite(cell) ? String(cell) : '';
   if (typeof cell === 'boolean') return String(cell);
-  const text = printable(cell);
+  return csvText(cell);
+}
+
+/** A cell that holds text which others may have chosen. */
+export function csvText(cell: string): string {
+  const text = `${FORMULA.test(cell) ? "'" : ''}${printable(cell)}`;
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

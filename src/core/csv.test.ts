@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { printable } from '../../src/core/text.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { type Cell, csvRecord, parseCsvRecord } from './csv.ts';
+import { printable } from './text.ts';
 
 /** As `unit: 'binary'`, whose tables take a second to build. */
 const character = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code));
@@ -17,7 +17,8 @@ const cell: fc.Arbitrary<Cell> = fc.oneof(
 /** What a reader gets back. */
 function expected(value: Cell): string {
   if (value === null || (typeof value === 'number' && !Number.isFinite(value))) return '';
-  return printable(String(value));
+  const guard = typeof value === 'string' && /^(\s*[=+\-@]|\t|\r)/.test(value) ? "'" : '';
+  return guard + printable(String(value));
 }
 
 t.test('a record is one line, and every cell comes back', async (t) => {
@@ -36,6 +37,14 @@ t.test('a record is one line, and every cell comes back', async (t) => {
     { numRuns: runs(150, 5000), seed: SEED },
   );
   t.pass();
+});
+
+t.test('no text becomes a formula in a spreadsheet; numbers stay as they are', async (t) => {
+  for (const text of ['=1+1', '+1', '-1', '@SUM(1)', '\t=1', '\r=1', ' =1', '\n=1']) {
+    const [cell = ''] = parseCsvRecord(csvRecord([text]).slice(0, -2)) ?? [];
+    t.match(cell, /^'/, JSON.stringify(text));
+  }
+  t.equal(csvRecord([-1.5, '=HYPERLINK("http://x","y")', 'a=b', "'"]), `-1.5,"'=HYPERLINK(""http://x"",""y"")",a=b,'\r\n`);
 });
 
 t.test('quoting is that of RFC 4180', async (t) => {
