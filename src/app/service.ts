@@ -26,6 +26,9 @@ import { monitorName } from '../ros/names.ts';
 import { Store } from '../store/store.ts';
 import { readBootId } from '../system/boot-id.ts';
 import { ControlSocket } from '../system/control-socket.ts';
+import { HostNames } from '../system/host-names.ts';
+import { openSockets } from '../system/open-sockets.ts';
+import { boundSockets } from '../system/socket-bounds.ts';
 import { ClockCheck } from './clock-check.ts';
 import { Gathering, gatheringRules } from './gather.ts';
 import { SILENCE_METRIC } from './gather-node.ts';
@@ -33,6 +36,7 @@ import { joinGraph } from './join-graph.ts';
 import { Judge } from './judge.ts';
 import { LeftNodes } from './left-nodes.ts';
 import { Live } from './live.ts';
+import { servicePorts } from './ports.ts';
 import { RateMeter } from './rate-meter.ts';
 import type { RosGraph } from './ros-graph.ts';
 import { judgingRules } from './rules.ts';
@@ -149,6 +153,7 @@ export class Service {
       ros: () => this.#ros.state(),
       controlSocket: () => this.#control.path,
       thresholds: () => this.#rules.thresholds,
+      ports: () => servicePorts(this.#rest.address, openSockets(), this.#ros.state().domain_id),
     });
     this.#rest = new RestServer({
       host: config.rest.host,

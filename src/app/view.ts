@@ -39,6 +39,7 @@ export interface ViewOptions {
   readonly ros: () => StatusDocument['ros'];
   /** Path of the control socket; null: it does not listen. */
   readonly controlSocket: () => string | null;
+  readonly ports: () => StatusDocument['ports'];
   /** In force for this machine's own metrics. */
   readonly thresholds: () => Thresholds;
   /** `node_name` of this process's own statuses: the configuration's with what stands before it on the graph. */
@@ -192,6 +193,7 @@ export class View implements ServiceView {
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), set_aside: [...store.state().set_aside] },
       ros: this.#options.ros(),
+      ports: this.#options.ports(),
       process: await ownProcess(),
       ops: await this.#jobs.read(),
       shutdown: await this.#options.shutdown(),

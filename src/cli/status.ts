@@ -15,13 +15,14 @@ import { STATUS_EXIT } from './exit-codes.ts';
 
 export const status: Command = {
   summary: 'Show how the running service and this machine are',
-  usage: 'status [--url URL] [--config FILE] [--json]',
+  usage: 'status [--url URL] [--config FILE] [--json | --ports]',
   help: `  --url URL       the service's address; otherwise where the one that runs with the configuration listens
   --config FILE   configuration of the service, which has its port and token
   --json          the answers of /status, /health and /alerts as one JSON document
+  --ports         the open ports and sockets of the service, and who can reach them
 
 Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
-  options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
+  options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' }, ports: { type: 'boolean' } },
   positionals: 0,
   run: async ({ options }) => {
     const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
@@ -50,7 +51,7 @@ Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN o
     }
     const { base } = service;
     if (options['json']) printJson({ reachable: true, url: base, ...answers }, 2);
-    else printLines(page(answers, base));
+    else printLines(options['ports'] ? portsPage(answers.status.ports) : page(answers, base));
     return STATUS_EXIT[answers.status.status];
   },
 };
@@ -72,6 +73,19 @@ async function ask(service: RestClient): Promise<Answers> {
     service.json<{ data: Alert[] }>('/alerts?resolved=false'),
   ]);
   return { status, health, alerts: alerts.data };
+}
+
+/** A table of the ports. */
+function portsPage(ports: StatusDocument['ports']): string {
+  const rows = ports.map(({ address, port, protocol, purpose }) => {
+    const isLoopback = address.startsWith('127.') || address === '::1';
+    const reach = protocol === 'unix' ? "the service's user and group" : isLoopback ? 'this host' : 'every host';
+    const place = address.includes(':') && port !== null ? `[${address}]` : address;
+    return [protocol, port === null ? place : `${place}:${port}`, reach, purpose];
+  });
+  const table = [['PROTOCOL', 'ADDRESS', 'REACHABLE BY', 'PURPOSE'], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  return table.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}\n`).join('');
 }
 
 const LABELS = { cpu_percent: 'CPU', memory_percent: 'Memory', disk_percent: 'Disk', temperature: 'Temperature' } as const;

@@ -128,6 +128,19 @@ export class RestServer implements Publisher {
   }
 
   counts(): StatusDocument['rest'] {
+  /** Where it listens; null: it does not. */
+  get address(): AddressInfo | null {
+    return this.#server.address() as AddressInfo | null;
+  }
+
+  /** Each connection takes over what is set on the listening socket. Node has its descriptor in the handle alone. */
+  #bound(): void {
+    const { boundSockets, maxConnections } = this.#options;
+    const { _handle: handle } = this.#server as Server & { readonly _handle?: { readonly fd?: number } };
+    const sendBytes = Math.min(MAX_SEND_BYTES, Math.max(MIN_SEND_BYTES, Math.floor(SEND_BYTES_OVER_ALL / maxConnections)));
+    if (handle?.fd !== undefined) boundSockets(handle.fd, { sendBytes, receiveBytes: RECEIVE_BYTES, unreadSeconds: 1.5 * WRITE_SECONDS });
+  }
+
     return {
       connections: this.#connections.count,
       event_streams: this.#hub.count,

@@ -7,6 +7,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { reserveDomain } from '../../testkit/network/domain.ts';
 import { startIn } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
 
@@ -78,4 +79,30 @@ t.test('a disk path that is missing is an ERROR of its own, and hides no other',
   t.teardown(() => rmdirSync(missing));
   await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 0);
   t.match((await service.json<AlertList>('/alerts')).data, [{ alert_id: data[0]?.alert_id, resolved: true, value: 0 }]);
+});
+
+t.test('status --ports lists every port and socket to which others can send, and who can reach it', async (t) => {
+  const domain = await reserveDomain(t);
+  const service = await startIn(t, temporaryFolder(t), {
+    config: { ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' } },
+  });
+  const { ports } = await service.until<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');
+  const { code, stdout } = await program(service, ['status', '--ports']);
+  t.ok(code <= 2, `as without it: ${code}`);
+  const rest = new URL(service.url);
+  for (const [address, reach, purpose] of [
+    [`127.0.0.1:${rest.port}`, 'this host', 'REST API and dashboard'],
+    [`0.0.0.0:${7400 + 250 * domain}`, 'every host', 'ROS 2 discovery, multicast'],
+    ['control.sock', "the service's user and group", 'edge-health nodes forget'],
+  ] as const)
+    t.ok(
+      stdout.split('\n').some((line) => line.includes(address) && line.includes(` ${reach} `) && line.includes(purpose)),
+      `${address}: ${stdout}`,
+    );
+  t.equal(stdout.trimEnd().split('\n').length, 1 + ports.length);
+  t.equal(ports.filter(({ protocol }) => protocol === 'udp').length, 4, 'discovery by multicast and to this one, samples, sending');
+  await service.end();
+  const ended = await program(service, ['status', '--ports']);
+  t.equal(ended.code, 3);
+  t.equal(ended.stdout, '');
 });

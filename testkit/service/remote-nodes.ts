@@ -187,6 +187,7 @@ export class GatheringService {
       ros: () => WITHOUT_GRAPH,
       controlSocket: () => null,
       thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
+      ports: () => [],
     });
     this.rest = new RestServer({
       host: '127.0.0.1',

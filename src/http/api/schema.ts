@@ -283,6 +283,17 @@ export const statusDocumentSchema = v.strictObject({
   process: v.strictObject({
     resident_memory_bytes: count('Resident memory of the service.'),
     cpu_seconds: seconds('CPU time of the service since its start.'),
+  ports: v.pipe(
+    v.array(
+      v.strictObject({
+        protocol: v.picklist(['tcp', 'udp', 'unix']),
+        address: text('IP address, `::` or `0.0.0.0` for all; of a Unix socket its path.'),
+        port: v.nullable(v.number()),
+        purpose: v.string(),
+      }),
+    ),
+    about('Open ports and Unix sockets of the service, to which others can send.'),
+  ),
     open_files: v.pipe(v.nullable(v.number()), about('Open files and sockets of the service; null: the kernel does not tell.')),
   }),
   ops: opsDocumentSchema,

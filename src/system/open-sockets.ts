@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/** A UDP port, or a Unix socket that listens, of this process. */
+export type OpenSocket =
+  | { readonly protocol: 'udp'; readonly address: string; readonly port: number }
+  | { readonly protocol: 'unix'; readonly path: string };
+
+/** `__SO_ACCEPTCON` of the kernel: the socket listens. */
+const LISTENING = 0x10000;
+
+/**
+ * The sockets of this process to which others can send, TCP left out: the kernel's table of that may have a hundred thousand rows. They are
+ * those of its libraries too. `folder`: of a process in procfs; where that does not show them, there are none.
+ */
+export function openSockets(folder = '/proc/self'): OpenSocket[] {
+  const own = ownInodes(folder);
+  const rows = (table: string): string[][] =>
+    lines(`${folder}/net/${table}`)
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/));
+  const udp = ['udp', 'udp6'].flatMap(rows).filter((row) => own.has(row[9] ?? ''));
+  const unix = rows('unix').filter((row) => own.has(row[6] ?? '') && row[7] !== undefined && Number.parseInt(row[3] ?? '', 16) & LISTENING);
+  return [
+    ...udp.map(([, local = '']): OpenSocket => {
+      const [address = '', port = ''] = local.split(':');
+      return { protocol: 'udp', address: addressOf(address), port: Number.parseInt(port, 16) };
+    }),
+    ...unix.map((row): OpenSocket => ({ protocol: 'unix', path: row.slice(7).join(' ') })),
+  ];
+}
+
+/** Of the descriptors that are sockets. */
+function ownInodes(folder: string): Set<string> {
+  const inodes = new Set<string>();
+  for (const name of list(`${folder}/fd`)) {
+    try {
+      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/fd/${name}`))?.[1];
+      if (inode !== undefined) inodes.add(inode);
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+  return inodes;
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function lines(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+/** The kernel writes each 32 bits of an address as a number of this machine, little endian on all that we run on. */
+function addressOf(hex: string): string {
+  const octets = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());
+  if (octets.length === 4) return octets.map((octet) => Number.parseInt(octet, 16)).join('.');
+  if (/^0*$/.test(hex)) return '::';
+  return octets.join('').toLowerCase().match(/.{4}/g)?.join(':') ?? '';
+}
