@@ -5,6 +5,7 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as later } from 'node:timers/promises';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { FILE_MODE } from '../support/folder.ts';
 import { NoRoom, type Room } from './room.ts';
@@ -76,7 +77,11 @@ async function fromService(options: FetchOptions): Promise<Fetched | null> {
     }
     if (storage.state === 'degraded') return { source: null, reason: `the service cannot use its database: ${storage.error}` };
     await room.require(COPIES * (storage.size_bytes ?? 0));
-    const response = await rest.stream('/snapshot', { signal, timeoutSeconds: SNAPSHOT_SECONDS });
+    const response = await rest.stream('/snapshot', {
+      signal,
+      headers: { [SNAPSHOT_HEADER]: '1' },
+      timeoutSeconds: SNAPSHOT_SECONDS,
+    });
     const expected = Number(response.headers['content-length']);
     const handle = await open(target, 'w', FILE_MODE);
     try {

@@ -85,6 +85,7 @@ export class Service {
   readonly #live = new Live();
   readonly #rate = new RateMeter();
   readonly #view: View;
+  readonly #hostNames = new HostNames();
   readonly #rest: RestServer;
   readonly #gathering: Gathering;
   readonly #left: LeftNodes;
@@ -160,6 +161,9 @@ export class Service {
       port: config.rest.port,
       token: readToken(config.rest.token_file),
       allowedOrigins: config.rest.allowed_origins,
+      allowedHosts: config.rest.allowed_hosts,
+      namesOfMachine: () => this.#hostNames.names(),
+      boundSockets,
       maxConnections: config.rest.max_connections,
       maxEventStreams: config.rest.max_event_streams,
       dashboardFolder: fileURLToPath(PROGRAMS.dashboard),
@@ -235,6 +239,7 @@ export class Service {
     this.#supervision.tell('starting: opening the store');
     this.#live.know([this.#rules.nodeName]);
     const sensors = this.#temperature.search();
+    void this.#hostNames.read();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
     try {
       // The port first: it is the quickest to say that another one is running.
@@ -276,6 +281,7 @@ export class Service {
   /** Applies what may change without a restart. `restartNeeded`: what may not. Throws UnusableToken, with nothing changed. */
   reload({ config, restartNeeded }: Reloaded): void {
     this.#rest.setToken(readToken(config.rest.token_file));
+    this.#rest.setAllowedHosts(config.rest.allowed_hosts);
     this.#rules = judgingRules(config, this.#rules.nodeName);
     this.#judge.setRules(this.#rules);
     this.#gathering.setRules(gatheringRules(config));

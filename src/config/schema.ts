@@ -145,8 +145,33 @@ export const configSchema = v.strictObject({
       ),
       [],
     ),
-    max_connections: v.optional(v.pipe(integer(8, 10_000), about('Connections at once; beyond it the longest idle one is closed.')), 256),
-    max_event_streams: v.optional(v.pipe(integer(1, 5_000), about('Readers of /events at once.')), 64),
+    allowed_hosts: v.optional(
+      v.pipe(
+        v.array(
+          v.pipe(
+            v.string(),
+            v.regex(/^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\.?$/, 'a host name such as robot-7.lab.example, without a port'),
+          ),
+        ),
+        v.maxLength(64),
+        about(
+          "Further host names by which clients may address the service; addresses, localhost and this machine's own names always may be used.",
+          { reload: true },
+        ),
+      ),
+      [],
+    ),
+    max_connections: v.optional(
+      v.pipe(
+        integer(8, 10_000),
+        about('Connections at once, half of them of one client address; beyond it the longest idle one is closed. This host has 16 more.'),
+      ),
+      256,
+    ),
+    max_event_streams: v.optional(
+      v.pipe(integer(1, 5_000), about('Readers of /events at once, half of them of one client address. This host has 8 more.')),
+      64,
+    ),
   }),
   ros: section({
     transport: v.optional(

@@ -1,3 +1,6 @@
+/** Without a token a client must send this header to have a snapshot: no form, link or image of a web page can. Its value is `1`. */
+export const SNAPSHOT_HEADER = 'Edge-Health-Snapshot';
+
 /** A finished copy of the database: a file without a name, which is gone as soon as it is closed. */
 export interface Snapshot {
   readonly descriptor: number;

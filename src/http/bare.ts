@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { ALLOW, CODES, methodNotAllowed, Problem, type ProblemCode } from './problem.ts';
+import { API_HEADERS } from './security.ts';
 
 /** Our own longest URL is a few hundred characters. */
 export const MAX_URL_LENGTH = 4096;
@@ -36,6 +37,9 @@ export function refuseMethod(method: string | undefined, socket: Socket): void {
   answerBare(socket, methodNotAllowed(method), `Allow: ${ALLOW}\r\n`);
 }
 
+const GUARDS = Object.entries(API_HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
 /** Sockets that were answered for the last time. */
 const refused = new WeakSet<Socket>();
 /** How long what a refused client still sends is taken: closing at once would reset the connection, and the answer be lost. */
@@ -46,7 +50,7 @@ function answerBare(socket: Socket, problem: Problem, headers = ''): void {
   const body = JSON.stringify(problem);
   refused.add(socket);
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\n${headers}Content-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${title}\r\n${headers}Content-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\n${GUARDS}Connection: close\r\n\r\n${body}`,
   );
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_SECONDS * 1000);

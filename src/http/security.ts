@@ -38,6 +38,14 @@ function matcher(expected: string): (token: string) => boolean {
   return (token) => timingSafeEqual(digest(token), wanted);
 }
 
+/** Headers of every answer: no page of another site shows it, or loads it as an image or a script. */
+export const API_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
 /** Lets the configured origins read across origins; says so to caches. */
 export function allowOrigin(request: IncomingMessage, response: ServerResponse, allowed: readonly string[]): void {
   if (allowed.length === 0) return;
@@ -46,13 +54,12 @@ export function allowOrigin(request: IncomingMessage, response: ServerResponse, 
   if (origin === undefined || !(allowed.includes('*') || allowed.includes(origin))) return;
   response.setHeader('Access-Control-Allow-Origin', allowed.includes('*') ? '*' : origin);
   response.setHeader('Access-Control-Expose-Headers', 'Link, Truncated, ETag, Last-Event-ID');
+  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
 }
 
-/** Headers of the dashboard's files: nothing from elsewhere, no framing, asked for anew after an update. uPlot places its canvas with inline styles. */
+/** Headers of the dashboard's files beside those of every answer: nothing from elsewhere, no framing, requested again after an update. uPlot places its canvas with inline styles. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'",
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-cache',
 };

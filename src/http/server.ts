@@ -21,9 +21,11 @@ import { metrics } from './handlers/metrics.ts';
 import { openapi } from './handlers/openapi.ts';
 import { snapshot } from './handlers/snapshot.ts';
 import { status } from './handlers/status.ts';
+import { HostCheck } from './hosts.ts';
 import { parseQuery } from './parameters.ts';
 import { ALLOW, methodNotAllowed, Problem, sendProblem } from './problem.ts';
-import { allowOrigin, TokenGate } from './security.ts';
+import { Semaphore, TurnQueue } from './queues.ts';
+import { API_HEADERS, allowOrigin, TokenGate } from './security.ts';
 import type { ServiceView } from './view.ts';
 
 export interface RestOptions {
@@ -32,6 +34,9 @@ export interface RestOptions {
   readonly port: number;
   readonly token: string | null;
   readonly allowedOrigins: readonly string[];
+  /** Names by which requests may address the service, beside addresses and those of this machine. */
+  readonly allowedHosts: readonly string[];
+  readonly namesOfMachine: () => readonly string[];
   readonly maxConnections: number;
   readonly maxEventStreams: number;
   /** How long the headers of a request may take; shorter in tests. */
@@ -64,11 +69,20 @@ export class RestServer implements Publisher {
     this.#options = options;
     const { headersSeconds = HEADERS_SECONDS } = options;
     this.#gate = new TokenGate(options.token);
-    this.#hub = new EventHub(options.view.history, options.maxEventStreams);
+    this.#hosts = new HostCheck(options.namesOfMachine, options.allowedHosts);
+    this.#shared = { view: options.view, store: new Semaphore(QUESTIONS_AT_ONCE), turns: new TurnQueue() };
+    const { streamSeconds, writeSeconds } = options;
+    this.#hub = new EventHub({
+      history: options.view.history,
+      max: options.maxEventStreams,
+      ...(streamSeconds === undefined ? {} : { lifeSeconds: streamSeconds }),
+    });
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersSeconds * 1000,
       requestTimeout: REQUEST_SECONDS * 1000,
+  readonly #hosts: HostCheck;
+  readonly #shared: Shared;
       keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
       connectionsCheckingInterval: (headersSeconds / CHECKS) * 1000,
       // Node's own answer to a request without Host is not a problem document; #refusal gives one.
@@ -145,6 +159,11 @@ export class RestServer implements Publisher {
       connections: this.#connections.count,
       event_streams: this.#hub.count,
       evicted_connections: this.#connections.evicted,
+  /** Names that requests may address the service by from now on. */
+  setAllowedHosts(names: readonly string[]): void {
+    this.#hosts.setAllowed(names);
+  }
+
       dropped_event_streams: this.#hub.dropped,
     };
   }
@@ -182,10 +201,13 @@ export class RestServer implements Publisher {
       app.head(path, serve);
     }
     return (request, response) => {
-      // Some clients send the whole URL, as to a proxy; whoever reaches us means us.
-      request.url = request.url?.replace(/^https?:\/\/[^/?]*\/?/i, '/') ?? '';
+      for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
+      allowOrigin(request, response, this.#options.allowedOrigins);
       try {
-        (app.handler as Serve)(request, response);
+        const problem = this.#hosts.problemOf(request) ?? this.#refusal(request);
+        if (!problem) (app.handler as Serve)(request, response);
+        else if (problem.code === 'method_not_allowed' && isPreflight(request, response)) preflight(response);
+        else sendProblem(response, problem, headersOf(problem));
       } catch (error) {
         this.#answerError(error as Error, request, response); // Whatever a request can cause, it does not end the service.
       }
@@ -194,7 +216,9 @@ export class RestServer implements Publisher {
 
   /** What is refused before any handler is asked. */
   #refusal(request: IncomingMessage): Problem | null {
-    const url = request.url ?? '';
+    // Some clients send the whole URL, as to a proxy.
+    request.url = request.url?.replace(/^https?:\/\/[^/?]*\/?/i, '/') ?? '';
+    const { url } = request;
     if (url.length > MAX_URL_LENGTH) return new Problem('url_too_long', `the URL has ${url.length} characters; at most ${MAX_URL_LENGTH}`);
     if (request.headers.host === undefined && request.httpVersion === '1.1')
       return new Problem('malformed_request', 'the Host header is missing');
@@ -248,3 +272,7 @@ function preflight(response: ServerResponse): void {
   });
   response.end();
 }
+function isPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
+  return method === 'OPTIONS' && response.hasHeader('Access-Control-Allow-Origin');
+}
+

@@ -106,7 +106,7 @@ fault(
     bench.teardown(disconnect);
     for (let n = 0; n < CLIENTS; n += 1) {
       const client = connect(port, '127.0.0.1');
-      client.on('error', () => undefined).write('GET /events HTTP/1.1\r\nHost: x\r\n\r\n');
+      client.on('error', () => undefined).write('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n');
       client.resume();
       clients.push(client);
     }

@@ -81,7 +81,7 @@ fault(
     bench.teardown(() => machine.sh(ALLOW_STATE));
     await machine.sh(FORBID_STATE);
     // A request for a copy makes the service look.
-    const refused = await machine.http('/snapshot');
+    const refused = await machine.snapshot();
     bench.check('a copy is refused, with a reason', refused.status === 503, refused.status);
     await checkDegraded(bench, /permission|EACCES/i);
     await pause(DURATION_SECONDS);

@@ -129,7 +129,7 @@ t.test('cursors outlast SIGKILL and a restore of an older copy', async (t) => {
   await episode();
   const second = await collect(first.id);
   t.equal(second.changes.length, 3, 'what came after the restart');
-  const copy = Buffer.from(await (await service.get('/snapshot')).arrayBuffer());
+  const copy = Buffer.from(await (await service.get('/snapshot', { headers: { 'Edge-Health-Snapshot': '1' } })).arrayBuffer());
   await episode();
   const third = await collect(second.id);
   t.equal(await service.end(), 0);

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { Contract } from '../../testkit/service/openapi.ts';
 import { ask, exchange, measured, PATHS, problemOf, startIn, startService, stillWell } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
@@ -24,6 +26,7 @@ t.test('cross-origin reads', async (t) => {
       t.equal(headers['access-control-allow-origin'], ALLOWED, path);
       t.match(headers['vary'], /Origin/);
       t.match(headers['access-control-expose-headers'], /Link/);
+      t.equal(headers['cross-origin-resource-policy'], 'cross-origin');
       t.equal(headers['access-control-allow-credentials'], undefined);
     }
     const second = await ask(service, 'GET', '/health', { Origin: 'http://other.example' });
@@ -61,6 +64,7 @@ t.test('cross-origin reads', async (t) => {
     t.equal(answer.headers['access-control-allow-origin'], ALLOWED);
     t.equal(answer.headers['access-control-allow-methods'], 'GET, HEAD');
     t.match(answer.headers['access-control-allow-headers']?.toLowerCase(), /authorization.*last-event-id/);
+    t.notMatch(answer.headers['access-control-allow-headers'], /snapshot/i, 'a snapshot takes a header that no page can send');
     t.equal(answer.body, '');
   });
 });
@@ -71,6 +75,62 @@ t.test('without configured origins no header is sent; * is for all', async (t) =
   const open = await startService(t, { config: { rest: { allowed_origins: ['*'] } } });
   for (const origin of [ALLOWED, 'null']) {
     t.equal((await ask(open, 'GET', '/status', { Origin: origin })).headers['access-control-allow-origin'], '*', origin);
+  }
+});
+
+t.test('a page of another name that resolves to this machine gets nothing, whatever it asks for', async (t) => {
+  const contract = await Contract.of(plain);
+  for (const path of [...PATHS, '/', '/main.js', '/nowhere', '/health?x=1']) {
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
+      const answer = await ask(plain, method, path, { Host: 'evil.example:5000', 'Edge-Health-Snapshot': '1' });
+      t.equal(answer.status, 421, `${method} ${path}`);
+      t.equal(answer.headers['content-type'], 'application/problem+json');
+      if (method !== 'HEAD') t.match(problemOf(answer), { code: 'host_not_allowed', detail: /"evil\.example:5000".*rest\.allowed_hosts/ });
+      if (method === 'GET' && PATHS.some((known) => known === path)) t.same(contract.violations(path, answer), []);
+    }
+  }
+  for (const hosts of ['Host: localhost\r\nHost: evil.example\r\n', 'Host: evil.example\r\nHost: localhost\r\n', ''])
+    t.match(
+      await exchange(plain, `GET /status HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`),
+      /^HTTP\/1\.1 400 [\s\S]*"malformed_request"/,
+    );
+  t.match(await exchange(plain, 'GET /health HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /, 'HTTP/1.0 has no Host');
+  for (const host of [hostname(), hostname().toUpperCase(), `${hostname().split('.')[0]}.local:5000`, '[::1]', '192.0.2.1'])
+    t.equal((await ask(plain, 'GET', '/health', { Host: host })).status, 200, host);
+});
+
+t.test('further names are allowed by rest.allowed_hosts, from a reload on', async (t) => {
+  const service = await startService(t, { config: { rest: { allowed_hosts: ['first.example'], allowed_origins: [ALLOWED] } } });
+  const status = async (host: string): Promise<number> => (await ask(service, 'GET', '/status', { Host: host })).status;
+  t.equal(await status('First.Example:443'), 200);
+  t.equal(await status('second.example'), 421);
+  const preflight = { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' };
+  t.equal((await ask(service, 'OPTIONS', '/health', { ...preflight, Host: 'second.example' })).status, 421, 'also for an allowed origin');
+  const { config } = await service.json<StatusDocument>('/status');
+  writeFileSync(config.file, readFileSync(config.file, 'utf8').replace('first.example', 'second.example'));
+  service.process.kill('SIGHUP');
+  await until('the second name is allowed', async () => (await status('second.example')) === 200);
+  t.equal(await status('first.example'), 421);
+  t.same((await service.json<StatusDocument>('/status')).config.restart_needed, []);
+});
+
+t.test('every answer has headers that keep other sites from showing or loading it', async (t) => {
+  const guards = {
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': 'same-origin',
+    'content-security-policy': /frame-ancestors '(none|self)'/,
+  };
+  for (const path of [...PATHS, '/', '/main.js', '/nowhere', '/health?x=1'])
+    t.match((await ask(plain, 'HEAD', path)).headers, guards, path);
+  t.match((await ask(plain, 'GET', '/health')).headers['content-security-policy'], "default-src 'none'; frame-ancestors 'none'");
+  for (const request of [
+    'nonsense\r\n\r\n',
+    'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    `GET / HTTP/1.1\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`,
+  ]) {
+    const answer = await exchange(plain, request);
+    for (const name of Object.keys(guards)) t.match(answer.toLowerCase(), `\r\n${name}: `, request.slice(0, 20));
   }
 });
 
@@ -231,7 +291,7 @@ t.test('no path leads out of the dashboard', async (t) => {
   );
   const seen = new Set<string>();
   for (const path of paths) {
-    const answer = await exchange(plain, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const answer = await exchange(plain, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
     const status = /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? '';
     t.match(status, /^40[04]$/, path);
     t.match(answer, /application\/problem\+json/);

@@ -24,7 +24,7 @@ t.test('who never reads is dropped and counted; who reads gets everything', asyn
   const asleep = async (headers: string): Promise<RawConnection> => {
     const connection = await RawConnection.open(service);
     connection.socket.pause();
-    return connection.send(`GET /events HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+    return connection.send(`GET /events HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`);
   };
   const sleepers = [
     ...(await Promise.all(Array.from({ length: SLEEPERS }, () => asleep('')))),

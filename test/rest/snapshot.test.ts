@@ -16,6 +16,8 @@ import { until } from '../../testkit/wait.ts';
 
 /** More than the kernel takes for a reader that does not read. */
 const MEGABYTES = 24;
+/** As programs of this machine send it. */
+const HEADER = { 'Edge-Health-Snapshot': '1' };
 
 const folder = temporaryFolder(t);
 mkdirSync(join(folder, 'data'));
@@ -33,7 +35,7 @@ const leftovers = (): string[] => readdirSync(join(folder, 'data')).filter((name
 
 /** As a client that reads fast: the whole answer as bytes. */
 async function download(service: RunningService): Promise<{ response: Response; bytes: Buffer }> {
-  const response = await service.get('/snapshot');
+  const response = await service.get('/snapshot', { headers: HEADER });
   return { response, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
@@ -41,7 +43,7 @@ async function download(service: RunningService): Promise<{ response: Response; 
 async function begin(service: RunningService): Promise<{ gone: () => void }> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
-    const outgoing = request({ hostname, port, path: '/snapshot', agent: false }, (response) => {
+    const outgoing = request({ hostname, port, path: '/snapshot', headers: HEADER, agent: false }, (response) => {
       if (response.statusCode !== 200) reject(new Error(`${response.statusCode}`));
       response.once('data', () => {
         response.pause();
@@ -96,12 +98,12 @@ t.test('a slow reader holds up no other, is the only one, and leaves nothing beh
   const { timestamp } = await measured(service);
   await service.until<{ timestamp: string }>('/health', (status) => status.timestamp > timestamp);
   t.equal((await ask(service, 'GET', '/health/aggregate')).status, 200);
-  const refused = await ask(service, 'GET', '/snapshot');
+  const refused = await ask(service, 'GET', '/snapshot', HEADER);
   t.equal(refused.status, 503);
   t.equal(refused.headers['retry-after'], '10');
   t.equal(problemOf(refused).code, 'snapshot_in_progress');
   t.same(contract.violations('/snapshot', refused), []);
-  const head = await ask(service, 'HEAD', '/snapshot');
+  const head = await ask(service, 'HEAD', '/snapshot', HEADER);
   t.equal(head.status, 200, 'HEAD makes none: it is not refused');
   t.equal(head.headers['content-type'], 'application/vnd.sqlite3');
   t.equal(head.headers['content-length'], undefined);
@@ -111,7 +113,7 @@ t.test('a slow reader holds up no other, is the only one, and leaves nothing beh
   t.equal((await download(service)).response.status, 200, 'a client that has it all may ask again at once');
 
   const connection = await RawConnection.open(service);
-  connection.send('GET /snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  connection.send('GET /snapshot HTTP/1.1\r\nHost: localhost\r\nEdge-Health-Snapshot: 1\r\n\r\n');
   await until('it is being made, or was', async () => leftovers().length > 0 || connection.received !== '');
   connection.socket.destroy();
   await until('the next client gets one', async () => (await download(service)).response.status === 200);
@@ -129,12 +131,29 @@ t.test('without a token it is for programs of this machine', async (t) => {
     { 'Sec-Fetch-Site': 'same-site' },
   ];
   for (const headers of foreign) {
-    for (const method of ['GET', 'HEAD']) t.equal((await ask(service, method, '/snapshot', headers)).status, 403, JSON.stringify(headers));
-    const answer = await ask(service, 'GET', '/snapshot', headers);
+    const sent = { ...HEADER, ...headers };
+    for (const method of ['GET', 'HEAD']) t.equal((await ask(service, method, '/snapshot', sent)).status, 403, JSON.stringify(headers));
+    const answer = await ask(service, 'GET', '/snapshot', sent);
     t.match(problemOf(answer), { code: 'not_local', detail: /rest\.token_file/ });
     t.same(contract.violations('/snapshot', answer), []);
   }
-  t.equal((await ask(service, 'HEAD', '/snapshot', { 'Sec-Fetch-Site': 'none' })).status, 200, 'typed into a browser there');
+});
+
+t.test('a page in a browser of this machine causes none: it lacks the header that takes a leave across origins', async (t) => {
+  // As an image, a form or a link sends it, with no word of the page.
+  for (const headers of [{}, { 'Sec-Fetch-Site': 'none' }, { 'Sec-Fetch-Site': 'same-origin' }, { 'Edge-Health-Snapshot': '0' }]) {
+    for (const method of ['GET', 'HEAD']) t.equal((await ask(service, method, '/snapshot', headers)).status, 403, JSON.stringify(headers));
+    const answer = await ask(service, 'GET', '/snapshot', headers);
+    t.match(problemOf(answer), { code: 'snapshot_header_missing', detail: /Edge-Health-Snapshot: 1/ });
+    t.same(contract.violations('/snapshot', answer), []);
+  }
+  const preflight = await ask(service, 'OPTIONS', '/snapshot', {
+    Origin: 'http://evil.example',
+    'Access-Control-Request-Method': 'GET',
+    'Access-Control-Request-Headers': 'edge-health-snapshot',
+  });
+  t.notMatch(preflight.headers['access-control-allow-headers'], /snapshot/i, 'also not of an allowed origin');
+  t.same(leftovers(), []);
 });
 
 t.test('neither making nor reading one keeps the service from ending', async (t) => {
@@ -144,7 +163,7 @@ t.test('neither making nor reading one keeps the service from ending', async (t)
   slow.gone();
   service = await startIn(t, folder, options);
   await measured(service);
-  const cut = service.get('/snapshot').then(
+  const cut = service.get('/snapshot', { headers: HEADER }).then(
     (response) => response.arrayBuffer().catch(() => null),
     () => null,
   );

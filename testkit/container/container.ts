@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Test } from 'tap';
+import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
 import { addNamespace, removeNamespace } from '../network/namespaces.ts';
 import { Host } from '../network/network.ts';
 import { type Finished, finish } from './finish.ts';
@@ -213,8 +214,13 @@ export class Container {
   }
 
   /** A GET of the service in it. Rejects when nobody answers. */
-  async http(path: string, port = 5000): Promise<Response> {
-    return fetch((await this.url(port)) + path, { signal: AbortSignal.timeout(REQUEST_MS) });
+  async http(path: string, port = 5000, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return fetch((await this.url(port)) + path, { headers, signal: AbortSignal.timeout(REQUEST_MS) });
+  }
+
+  /** A copy of the database, or why there is none. */
+  snapshot(): Promise<Response> {
+    return this.http('/snapshot', 5000, { [SNAPSHOT_HEADER]: '1' });
   }
 
   async json<T = Record<string, unknown>>(path: string): Promise<T> {

@@ -1,5 +1,6 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
+import { SNAPSHOT_HEADER } from '../../core/snapshot.ts';
 import { CODES } from '../problem.ts';
 import { type ApiPath, type Parameter, parameters } from './query-schema.ts';
 import {
@@ -113,7 +114,7 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
         content: { 'application/vnd.sqlite3': { schema: { type: 'string', format: 'binary' } } },
         headers: HEADERS.file,
       },
-      problems: ['not_local', 'storage_unavailable', 'snapshot_in_progress', 'insufficient_storage'],
+      problems: ['not_local', 'snapshot_header_missing', 'storage_unavailable', 'snapshot_in_progress', 'insufficient_storage'],
     },
     '/openapi.json': {
       id: 'getOpenApi',
@@ -122,6 +123,14 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
       problems: [],
     },
   };
+
+const SNAPSHOT_PARAMETER = {
+  name: SNAPSHOT_HEADER,
+  in: 'header',
+  required: false,
+  description: 'Required without a token: no form, link or image of a web page can send it.',
+  schema: { type: 'string', enum: ['1'] },
+};
 
 function parameterDocument(name: string, { kind, schema, description }: Parameter): Json {
   const base = { name, in: 'query', required: false, description, schema: jsonSchema(schema) };
@@ -154,6 +163,7 @@ export function openApiDocument(version: string): Json {
       'method_not_allowed',
       'request_timeout',
       'url_too_long',
+      'host_not_allowed',
       'headers_too_large',
       'internal_error',
     ];
@@ -161,7 +171,10 @@ export function openApiDocument(version: string): Json {
       get: {
         operationId: operation.id,
         summary: operation.summary,
-        parameters: list.map(([name, parameter]) => parameterDocument(name, parameter)),
+        parameters: [
+          ...list.map(([name, parameter]) => parameterDocument(name, parameter)),
+          ...(path === '/snapshot' ? [SNAPSHOT_PARAMETER] : []),
+        ],
         responses: {
           200: operation.success,
           ...(operation.success.headers === HEADERS.etag ? { 304: { description: 'What If-None-Match names is the current one.' } } : {}),

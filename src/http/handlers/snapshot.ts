@@ -1,7 +1,8 @@
 import { read } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Snapshot, SnapshotRefused } from '../../core/snapshot.ts';
+import { SNAPSHOT_HEADER, type Snapshot, SnapshotRefused } from '../../core/snapshot.ts';
 import { isoUtc } from '../../core/time.ts';
+import { isForThisMachine } from '../clients.ts';
 import { drained, type Handler } from '../context.ts';
 import { Problem, type ProblemCode } from '../problem.ts';
 
@@ -43,14 +44,16 @@ export function snapshot(hasToken: () => boolean): Handler {
 
 /** A copy costs flash a writing of the whole database: not for anybody on the network, nor for a page in this machine's browser. */
 function checkLocal(request: IncomingMessage): void {
-  const { headers, socket } = request;
-  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-  // Only this machine has its own addresses, whichever of them it listens on.
-  const isNear = address === '::1' || address.startsWith('127.') || socket.remoteAddress === socket.localAddress;
-  const isForwarded = headers['forwarded'] !== undefined || headers['x-forwarded-for'] !== undefined;
+  const { headers } = request;
   const isOfPage = headers.origin !== undefined || /^(cross|same)-site$/.test(String(headers['sec-fetch-site']));
-  if (isNear && !isForwarded && !isOfPage) return;
-  throw new Problem('not_local', 'ask on the machine itself, not through a proxy or a web page; or set rest.token_file and send the token');
+  if (!isForThisMachine(request) || isOfPage)
+    throw new Problem(
+      'not_local',
+      'ask on the machine itself, not through a proxy or a web page; or set rest.token_file and send the token',
+    );
+  // Browsers leave out Sec-Fetch-Site for most addresses, and Origin for images: but a page cannot send this without being asked for leave.
+  if (headers[SNAPSHOT_HEADER.toLowerCase()] !== '1')
+    throw new Problem('snapshot_header_missing', `send the header "${SNAPSHOT_HEADER}: 1"; or set rest.token_file and send the token`);
 }
 
 async function send(response: ServerResponse, { close, descriptor, sizeBytes, takenMs }: Snapshot): Promise<void> {

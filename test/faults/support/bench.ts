@@ -342,7 +342,7 @@ export class FaultBench implements Machine {
   }
 
   async #snapshot(): Promise<Buffer> {
-    const response = await this.machine.http('/snapshot');
+    const response = await this.machine.snapshot();
     if (response.status !== 200) throw new Error(`/snapshot: ${response.status} ${await response.text()}`);
     return Buffer.from(await response.arrayBuffer());
   }

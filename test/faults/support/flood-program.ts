@@ -27,7 +27,7 @@ function send(socket: Socket, content: string | Buffer): void {
   socket.write(content);
 }
 
-const request = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: flood\r\n${headers}\r\n`;
+const request = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
 const every = (socket: Socket, ms: number, act: () => void): void => {
   const timer = setInterval(act, ms);
   socket.once('close', () => clearInterval(timer));
@@ -37,9 +37,9 @@ const every = (socket: Socket, ms: number, act: () => void): void => {
 const LARGE: readonly (() => string)[] = [
   () => request('/health', `X-Large: ${'x'.repeat(1_000_000)}\r\n`),
   () => request('/health', 'X-Many: y\r\n'.repeat(100_000)),
-  () => `GET /${'a'.repeat(1_000_000)} HTTP/1.1\r\nHost: g\r\n\r\n`,
-  () => `POST /health HTTP/1.1\r\nHost: g\r\nContent-Length: 1000000000\r\n\r\n${'b'.repeat(1_000_000)}`,
-  () => `POST /health HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n${`1;${'e'.repeat(16_000)}\r\nx\r\n`.repeat(60)}`,
+  () => `GET /${'a'.repeat(1_000_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+  () => `POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n${'b'.repeat(1_000_000)}`,
+  () => `POST /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${`1;${'e'.repeat(16_000)}\r\nx\r\n`.repeat(60)}`,
   () => request('/health', `Cookie: ${'c=d; '.repeat(200_000)}\r\n`),
 ];
 
@@ -51,7 +51,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   loris: {
     atOnce: 600,
     begin: (socket) => {
-      send(socket, 'GET /health HTTP/1.1\r\nHost: flood\r\nX-Slow: ');
+      send(socket, 'GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ');
       every(socket, 1000, () => send(socket, 'z'));
     },
     restMs: 50,

@@ -22,6 +22,7 @@ const LABORATORY = { site: 'campus', room: 'lab-1' };
 const FIRST = 'robot-1.lab-1.campus.example';
 const portOf = (service: RunningService): number => Number(new URL(service.url).port);
 
+const SRV_HOST = 'robot-3.lab-1.campus.example';
 /** Queries that have no data where all is well; that their families are there is checked apart. */
 const EMPTY_WHEN_WELL: readonly RegExp[] = [/Jobs that fail/, /Restarts of the service|annotation/];
 
@@ -60,7 +61,13 @@ t.test('the shipped files against real engines and real appliances', async (t) =
   const [{ service: robot1, config }, robot2, robot3] = await Promise.all([
     busyMachine(t, one, machine),
     recordedMachine(t, two, 'pi5', { node_name: 'robot_2' }),
-    recordedMachine(t, three, 'intel-nuc', { ...judgedAtOnce, node_name: 'robot_3', disk: { paths: [disk.folder] } }),
+    recordedMachine(t, three, 'intel-nuc', {
+      ...judgedAtOnce,
+      node_name: 'robot_3',
+      disk: { paths: [disk.folder] },
+      // Prometheus requests what an SRV record names by that name.
+      rest: { allowed_hosts: [SRV_HOST] },
+    }),
   ]);
   const operations = (name: string): void => {
     const { status, stderr, stdout } = spawnSync(join(ROOT, 'bin/edge-health'), ['ops', name, '--config', config], { encoding: 'utf8' });
@@ -69,7 +76,7 @@ t.test('the shipped files against real engines and real appliances', async (t) =
   for (const name of ['health_check', 'collect_metrics', 'backup_logs']) operations(name);
   new Engine(t, join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', config]);
 
-  const srv = { name: '_edge-health._tcp.lab-1.campus.example', host: 'robot-3.lab-1.campus.example', port: portOf(robot3) };
+  const srv = { name: '_edge-health._tcp.lab-1.campus.example', host: SRV_HOST, port: portOf(robot3) };
   const alone = 'robot-4.lab-2.campus.example';
   const resolvConf = await nameServer(t, here, { hosts: [srv.host, alone], srv });
   const servers = await FleetServers.start(
