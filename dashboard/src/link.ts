@@ -15,6 +15,9 @@ export interface LinkTasks {
   readonly hertz: () => number;
 }
 
+/** A stream that ends sooner was not ended because it was old: the service goes away. */
+const SHORTEST_STREAM_MS = 60_000;
+
 /** Stays connected to /events. What is decided is decided by the connection's table; this class acts on it. */
 export class Link {
   readonly #api: Api;
@@ -87,27 +90,39 @@ export class Link {
     }
   }
 
-  /** Follows the event stream until it ends; whatever ends it is told to the connection's table. */
+  /** Follows the event stream until it breaks off; whatever ends it is told to the connection's table. */
   async #connect(): Promise<void> {
     this.#attempt.abort();
     this.#attempt = new AbortController();
     const { signal } = this.#attempt;
     try {
-      const reader = await this.#api.events(this.#lastEventId, signal);
-      this.tell({ kind: 'opened' });
-      void this.#tasks.load(signal).catch((error) => this.lost(error, signal));
-      const parser = new SseParser(this.#lastEventId);
-      const decoder = new TextDecoder();
-      for (;;) {
-        const { done, value } = await reader.read();
+      for (let isFirst = true; ; isFirst = false) {
+        const openedMs = performance.now();
+        const reader = await this.#api.events(this.#lastEventId, signal);
+        if (isFirst) {
+          this.tell({ kind: 'opened' });
+          void this.#tasks.load(signal).catch((error) => this.lost(error, signal));
+        }
+        await this.#follow(reader, signal);
         if (signal.aborted) return;
-        if (done) throw new ApiError(200, null);
-        this.tell({ kind: 'heard' });
-        for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#tasks.onEvent(event, signal);
-        this.#lastEventId = parser.lastEventId;
+        // The service ends a stream now and then; it goes on from the last event, and nothing else needs to be loaded.
+        if (performance.now() - openedMs < SHORTEST_STREAM_MS) throw new ApiError(200, null);
       }
     } catch (error) {
       this.lost(error, signal);
+    }
+  }
+
+  /** Resolves when the service has ended the stream. */
+  async #follow(reader: ReadableStreamDefaultReader<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const parser = new SseParser(this.#lastEventId);
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (signal.aborted || done) return;
+      this.tell({ kind: 'heard' });
+      for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#tasks.onEvent(event, signal);
+      this.#lastEventId = parser.lastEventId;
     }
   }
 }

@@ -244,6 +244,29 @@ t.test('when the service goes away it says so, and heals by itself when it is ba
   t.same(s.monitor.state.series.columns(3000).metrics[0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
+t.test('a stream that the service ends when it is old goes on from the last event, and nothing is loaded again', async (t) => {
+  const s = await scene(t);
+  await until(isLive(s), 'it is live');
+  for (let second = 0; second < 65; second += 1) {
+    virtualMs += 1000;
+    s.service.measure(Date.now(), { cpu_percent: second });
+    await until(() => s.monitor.state.health?.cpu_percent === second, 'the sample came');
+  }
+  const loads = (): number => s.service.asked.filter((url) => url.startsWith('/health/history')).length;
+  const before = loads();
+  const phases = new Set<string>();
+  for (const stream of s.service.streams) stream.end('retry: 100\nid: last\n\n');
+  await until(() => {
+    phases.add(s.monitor.state.connection.phase);
+    return s.service.lastEventIds.length === 2 && s.service.streams.size === 1;
+  }, 'the next stream is open');
+  t.same([...phases], ['live'], 'nobody sees it');
+  t.equal(s.service.lastEventIds.at(-1), 'last');
+  s.service.measure(Date.now(), { cpu_percent: 99 });
+  await until(() => s.monitor.state.health?.cpu_percent === 99, 'samples come');
+  t.equal(loads(), before);
+});
+
 t.test('a service that goes on answering without measuring falls silent', async (t) => {
   const s = await scene(t, (service) => {
     service.answers['/status'] = {

@@ -49,7 +49,11 @@ const open = (response: ServerResponse): void => {
 };
 
 /** A stream from a server that answers each visit as told. */
-async function follow(t: Test, answer: Answer, options: { lastEventId?: string; silenceSeconds?: number; token?: string } = {}) {
+async function follow(
+  t: Test,
+  answer: Answer,
+  options: { lastEventId?: string; monotonicSeconds?: () => number; silenceSeconds?: number; token?: string } = {},
+) {
   const asked: { path: string; last: string | undefined; token: string | undefined }[] = [];
   const server = createServer((request, response) => {
     asked.push({
@@ -67,7 +71,7 @@ async function follow(t: Test, answer: Answer, options: { lastEventId?: string; 
     hertz: 1,
     lastEventId: options.lastEventId ?? null,
     listener: heard,
-    monotonicSeconds: () => performance.now() / 1000,
+    monotonicSeconds: options.monotonicSeconds ?? (() => performance.now() / 1000),
     silenceSeconds: options.silenceSeconds ?? LONG_SECONDS,
   });
   t.teardown(async () => {
@@ -130,6 +134,27 @@ t.test('goes on where it broke off: after an end, a cut connection, a refusal', 
   );
   t.equal(stream.lastEventId, 'id4');
   t.match(heard.notes, [/broke off: the service ended it/, /is back after \d+\.\d s/, /broke off: /, /is back after/]);
+});
+
+t.test('a stream that the service ends when it is old is no break: it goes on from the last event', async (t) => {
+  let seconds = 0;
+  const { asked, heard, received } = await follow(
+    t,
+    (_request, response, visit) => {
+      open(response);
+      response.write(event(`id${visit}`, 'health', status(visit)), () => {
+        seconds += 60;
+        if (visit < 3) response.end();
+      });
+    },
+    { monotonicSeconds: () => seconds },
+  );
+  await received('heard.statuses.length === 3', () => heard.statuses.length === 3);
+  t.same(
+    asked.map(({ last }) => last),
+    [undefined, 'id1', 'id2'],
+  );
+  t.same(heard.notes, []);
 });
 
 t.test('a service that is away is no failure', async (t) => {

@@ -26,6 +26,8 @@ const PERIODS = 10;
 const MIN_SILENCE_SECONDS = 10;
 /** At the most: the service says every 15 s that it is there. */
 const MAX_SILENCE_SECONDS = 45;
+/** A stream that ends sooner was not ended because it was old. */
+const SHORTEST_STREAM_SECONDS = 60;
 const FIRST_PAUSE_SECONDS = 0.5;
 const MAX_PAUSE_SECONDS = 5;
 
@@ -69,10 +71,13 @@ export class EventStream implements EventsSource {
   async #follow(signal: AbortSignal): Promise<void> {
     let pause = FIRST_PAUSE_SECONDS;
     while (!signal.aborted) {
+      const openedSeconds = this.#options.monotonicSeconds();
       try {
         await this.#read(signal, () => {
           pause = FIRST_PAUSE_SECONDS;
         });
+        // The service ends each stream after a while, to go on from the last event.
+        if (this.#options.monotonicSeconds() - openedSeconds >= SHORTEST_STREAM_SECONDS) continue;
         this.#broke('the service ended it');
       } catch (error) {
         if (signal.aborted) return;
