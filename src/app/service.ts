@@ -153,8 +153,8 @@ export class Service {
       shutdown: () => this.#shutdown.status(),
       ros: () => this.#ros.state(),
       controlSocket: () => this.#control.path,
-      thresholds: () => this.#rules.thresholds,
       ports: () => servicePorts(this.#rest.address, openSockets(), this.#ros.state().domain_id),
+      thresholds: () => this.#rules.thresholds,
     });
     this.#rest = new RestServer({
       host: config.rest.host,

@@ -173,3 +173,12 @@ export interface HistoryReader {
   segment(): number | null;
   state(): StorageState;
 }
+
+/** What the kernel may hold for a connection. */
+export interface SocketBounds {
+  /** Of what is sent and received; the kernel takes twice as much, with what it needs itself. */
+  readonly sendBytes: number;
+  readonly receiveBytes: number;
+  /** A connection is reset when what was sent is left unread for this long, also after it was closed. */
+  readonly unreadSeconds: number;
+}

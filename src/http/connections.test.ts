@@ -1,9 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { until } from '../../testkit/wait.ts';
-import { Connections, type Serve } from './connections.ts';
+import { Connections, type ConnectionsOptions, type Serve } from './connections.ts';
+import { drained, PIECE_BYTES } from './context.ts';
+import { TurnQueue } from './queues.ts';
 
 const WORK_MS = 2;
 
@@ -12,9 +14,13 @@ function work(): void {
   while (performance.now() < until);
 }
 
-async function listening(t: Test, serve: Serve, max = 100): Promise<{ port: number; connections: Connections }> {
+async function listening(
+  t: Test,
+  serve: Serve,
+  options: Partial<ConnectionsOptions> = {},
+): Promise<{ port: number; connections: Connections }> {
   const server = createServer();
-  const connections = new Connections(server, max, serve);
+  const connections = new Connections(server, { max: 100, serve, turns: new TurnQueue(), ...options });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {
@@ -98,12 +104,241 @@ t.test('of thousands of requests in one piece no more are made than may wait', a
   server.on('request', () => {
     made += 1;
   });
-  new Connections(server, 10, () => undefined);
+  new Connections(server, { max: 10, serve: () => undefined, turns: new TurnQueue() });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   const socket = await connected(t, (server.address() as AddressInfo).port);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.on('error', () => undefined).write(REQUEST.repeat(2000));
-  await once(socket, 'close');
+  await closed;
   t.ok(made >= 65 && made <= 70, `${made} of 2000`);
+});
+
+const BODY = Buffer.alloc(12 * 1024 * 1024, 'x');
+
+/** As handlers send a large body: each piece waits for the reader. */
+async function sendBody(response: ServerResponse): Promise<void> {
+  for (let offset = 0; offset < BODY.length && !response.destroyed; offset += PIECE_BYTES) {
+    response.write(BODY.subarray(offset, offset + PIECE_BYTES));
+    await drained(response);
+  }
+  response.end();
+}
+
+t.test('a reader that takes nothing is dropped, whatever else it sends; one that takes a little now and then is not', async (t) => {
+  const dropped: ServerResponse[] = [];
+  const { port, connections } = await listening(t, (_request, response) => void sendBody(response), {
+    writeSeconds: 0.6,
+    onDrop: (response) => dropped.push(response),
+  });
+  const [deaf, slow] = [await connected(t, port), await connected(t, port)];
+  let taken = 0;
+  const sips = setInterval(() => {
+    taken += (slow.read(PIECE_BYTES) as Buffer | null)?.length ?? 0;
+  }, 20);
+  const requests = setInterval(() => deaf.write(REQUEST), 20);
+  t.teardown(() => {
+    clearInterval(sips);
+    clearInterval(requests);
+  });
+  for (const socket of [deaf, slow])
+    socket
+      .on('error', () => undefined)
+      .pause()
+      .write(REQUEST);
+  await until('one is dropped', () => connections.dropped > 0);
+  const before = taken;
+  await until('the other goes on for three times as long', () => taken > before + 90 * PIECE_BYTES);
+  t.equal(connections.dropped, 1);
+  t.equal(dropped.length, 1);
+  t.notOk(slow.closed);
+});
+
+t.test('a client that has its answer, and does not close the connection that the service ended, is dropped too', async (t) => {
+  const { port, connections } = await listening(t, (_request, response) => void response.end('x'), { writeSeconds: 0.2 });
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => undefined).write(REQUEST.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+  let text = '';
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    text += piece;
+  });
+  await once(socket, 'end');
+  t.match(text, /^HTTP\/1\.1 200 [\s\S]*\r\n\r\nx$/);
+  await until('it is forgotten', () => connections.count === 0);
+  t.equal(connections.dropped, 1);
+});
+
+/** What Connections uses of a socket, from an address of the test's choice. */
+class FakeSocket extends EventEmitter {
+  readonly remoteAddress: string;
+  readonly localAddress = '192.0.2.1';
+  writable = true;
+  writableEnded = false;
+  readonly writableFinished = true;
+  writableLength = 0;
+  bytesWritten = 0;
+  closed = false;
+  answer = '';
+
+  constructor(remoteAddress: string) {
+    super();
+    this.remoteAddress = remoteAddress;
+  }
+
+  end(answer: string): void {
+    this.writable = false;
+    this.answer = answer;
+  }
+
+  resume(): void {}
+
+  destroy(): void {
+    this.writable = false;
+    this.closed = true;
+    this.emit('close');
+  }
+
+  resetAndDestroy(): void {
+    this.destroy();
+  }
+}
+
+/** A response that a FakeSocket carries. */
+class FakeResponse extends EventEmitter {
+  readonly destroyed = false;
+  readonly #socket: FakeSocket;
+
+  constructor(socket: FakeSocket) {
+    super();
+    this.#socket = socket;
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+}
+
+class Clients {
+  readonly #server = new EventEmitter();
+  readonly connections: Connections;
+  readonly #sockets: FakeSocket[] = [];
+
+  constructor(t: Test, options: Partial<ConnectionsOptions> = {}) {
+    this.connections = new Connections(this.#server as Server, { max: 8, serve: () => undefined, turns: new TurnQueue(), ...options });
+    t.teardown(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    });
+  }
+
+  open(address: string): FakeSocket {
+    const socket = new FakeSocket(address);
+    this.#sockets.push(socket);
+    this.#server.emit('connection', socket);
+    return socket;
+  }
+
+  /** Opens one whose request is being served; `unread` bytes of the response wait for its reader. */
+  serve(address: string, unread = 0): FakeSocket {
+    const socket = this.open(address);
+    if (socket.writable) this.#server.emit('request', { socket }, new FakeResponse(socket));
+    socket.writableLength = unread;
+    return socket;
+  }
+}
+
+const many = (count: number, open: () => FakeSocket): FakeSocket[] => Array.from({ length: count }, open);
+
+t.test('one client has half of the connections at most; its longest idle one goes, and nobody else loses any', async (t) => {
+  const clients = new Clients(t, { max: 40 });
+  const first = many(20, () => clients.open('198.51.100.1'));
+  const other = clients.open('198.51.100.2');
+  const mapped = clients.open('::ffff:198.51.100.1');
+  t.ok(first[0]?.closed, 'the same client, whichever way its address is written');
+  t.notOk(other.closed || mapped.closed || first[1]?.closed);
+  const network = many(21, () => clients.open(`2001:db8::${Math.random().toString(16).slice(2, 6)}`));
+  t.ok(network[0]?.closed, 'a /64 network is one client');
+  t.equal(network.filter(({ closed }) => closed).length, 1);
+  t.match(clients.open('2001:db8:0:1::1').closed, false, 'the next network another');
+});
+
+t.test('with all of its connections being served a client is refused, with an answer; others are not', async (t) => {
+  const clients = new Clients(t, { max: 40 });
+  const served = many(20, () => clients.serve('198.51.100.1'));
+  const refused = clients.open('198.51.100.1');
+  t.match(refused.answer, /^HTTP\/1\.1 503 [\s\S]*Retry-After: 1\r\n[\s\S]*"code":"too_many_connections"[\s\S]*198\.51\.100\.1 has 20 /);
+  t.notOk(served.some(({ closed }) => closed));
+  t.equal(clients.open('198.51.100.2').answer, '');
+  const flood = many(50, () => clients.open('198.51.100.1'));
+  t.equal(flood.filter(({ answer }) => answer !== '').length, 15, 'no more than 16 are kept open for it');
+  t.equal(flood.filter(({ closed }) => closed).length, 35, 'further ones are closed');
+  t.equal(clients.connections.count, 21);
+});
+
+t.test('whatever others do, this host has connections', async (t) => {
+  const clients = new Clients(t);
+  const remote = [1, 2].flatMap((n) => many(4, () => clients.serve(`198.51.100.${n}`)));
+  t.match(clients.open('198.51.100.3').answer, /all 8 connections are being served/);
+  const local = ['127.0.0.1', '::1', '::ffff:127.0.0.5', '192.0.2.1'].flatMap((address) => many(4, () => clients.serve(address)));
+  t.notOk([...remote, ...local].some(({ closed, answer }) => closed || answer !== ''));
+  t.match(clients.open('127.0.0.1').answer, /503/, 'beyond those it is as others are');
+  remote[0]?.destroy();
+  t.equal(clients.open('127.0.0.1').answer, '');
+});
+
+t.test(
+  'for a new connection one goes whose reader takes nothing, the longest first; not one that is read, nor one that waits for the service',
+  async (t) => {
+    const clients = new Clients(t, { writeSeconds: 1 });
+    const [deaf, later, reading, waiting] = [1, 2, 3, 4].map((n) => clients.serve(`198.51.100.${n}`, n === 4 ? 0 : 1000)) as [
+      FakeSocket,
+      FakeSocket,
+      FakeSocket,
+      FakeSocket,
+    ];
+    const others = many(4, () => clients.serve('198.51.100.9'));
+    const reads = setInterval(() => {
+      reading.bytesWritten += 1;
+      if (!deaf.closed) later.bytesWritten += 1;
+    }, 1);
+    t.teardown(() => clearInterval(reads));
+    let opened = 0;
+    await until('a newcomer is let in', () => {
+      opened += 1;
+      return clients.open('198.51.100.5').answer === '' && deaf.closed;
+    });
+    t.ok(opened > 0);
+    t.notOk([later, reading, waiting, ...others].some(({ closed }) => closed));
+    await until('the next one stalls', () => {
+      clients.open('198.51.100.6');
+      return later.closed;
+    });
+    t.notOk([reading, waiting, ...others].some(({ closed }) => closed));
+  },
+);
+
+t.test('when responses hold too much, those go that have been read least lately; a body that many share counts once', async (t) => {
+  const clients = new Clients(t, { max: 40, budgetBytes: 1000, writeSeconds: 1000 });
+  const hold = (socket: FakeSocket, body: object, bytes: number): void =>
+    clients.connections.hold(socket as unknown as Socket, body, bytes);
+  const [first, second, third] = [1, 2, 3].map((n) => clients.serve(`198.51.100.${n}`)) as [FakeSocket, FakeSocket, FakeSocket];
+  const [shared, own] = [{}, {}];
+  for (const socket of [first, second, third]) hold(socket, shared, 900);
+  t.equal(clients.connections.dropped, 0);
+  await new Promise((later) => setTimeout(later, 2));
+  const newcomer = clients.serve('198.51.100.4');
+  hold(newcomer, own, 900);
+  t.ok(
+    [first, second, third].every(({ closed }) => closed),
+    'those that have what is older',
+  );
+  t.notOk(newcomer.closed);
+  newcomer.writableLength = 200;
+  await new Promise((later) => setTimeout(later, 2));
+  const last = clients.serve('198.51.100.5');
+  hold(last, {}, 10);
+  t.ok(newcomer.closed, 'what waits in its socket counts too');
+  t.notOk(last.closed);
+  t.equal(clients.connections.dropped, 4);
 });

@@ -1,20 +1,40 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TimeRange } from '../core/ports.ts';
 import { isoUtc } from '../core/time.ts';
+import { isForThisMachine } from './clients.ts';
 import type { Query } from './parameters.ts';
 import { Problem } from './problem.ts';
+import type { Semaphore, TurnQueue } from './queues.ts';
 import type { ServiceView } from './view.ts';
 
+/** What the requests of a server share. */
+export interface Shared {
+  readonly view: ServiceView;
+  /** Leave to ask the store, which answers one question after the other; more at once would only fill memory and the loop with answers. */
+  readonly store: Semaphore;
+  readonly turns: TurnQueue;
+}
+
+/** Questions to the store under way at once. */
+export const QUESTIONS_AT_ONCE = 2;
+
 /** One request on its way through a handler. */
-export interface Context {
+export interface Context extends Shared {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
   readonly query: Query;
-  readonly view: ServiceView;
+  /** Counts what the response keeps in memory until it is sent. */
+  readonly hold: (body: object, bytes: number) => void;
 }
 
+/** What a question to the store is asked for. */
+export type Asking = Pick<Context, 'request' | 'response' | 'store'>;
+
 export type Handler = (context: Context) => void | Promise<void>;
+
+/** A body is written in pieces of this size, so that no more of it waits for a slow reader: as much as a socket takes before it wants to be drained. */
+export const PIECE_BYTES = 64 * 1024;
 
 /** Ends the response with a body made in one piece; HEAD gets its headers alone. */
 export function sendBody(
@@ -22,19 +42,31 @@ export function sendBody(
   contentType: string,
   body: string | Buffer,
   headers: Readonly<Record<string, string>> = {},
-): void {
+): void | Promise<void> {
   const { request, response } = context;
+  const length = Buffer.byteLength(body);
   response.writeHead(200, {
     'Content-Type': contentType,
-    'Content-Length': Buffer.byteLength(body),
+    'Content-Length': length,
     'Cache-Control': 'no-store',
     ...headers,
   });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  if (request.method === 'HEAD') response.end();
+  else if (length <= PIECE_BYTES) response.end(body);
+  else return sendInPieces(context, typeof body === 'string' ? Buffer.from(body) : body);
+}
+
+async function sendInPieces({ hold, response }: Context, body: Buffer): Promise<void> {
+  hold(body, body.length);
+  for (let offset = 0; offset < body.length && !response.destroyed; offset += PIECE_BYTES) {
+    response.write(body.subarray(offset, offset + PIECE_BYTES));
+    await drained(response);
+  }
+  response.end();
 }
 
 /** As sendBody, for what a client may keep and ask about again; answers 304 when it has this very version. */
-export function sendTagged(context: Context, contentType: string, body: string | Buffer, tag: string): void {
+export function sendTagged(context: Context, contentType: string, body: string | Buffer, tag: string): void | Promise<void> {
   const { request, response } = context;
   const known = request.headers['if-none-match'];
   const matches = known
@@ -45,7 +77,7 @@ export function sendTagged(context: Context, contentType: string, body: string |
     response.end();
     return;
   }
-  sendBody(context, contentType, body, { ETag: tag, 'Cache-Control': 'no-cache' });
+  return sendBody(context, contentType, body, { ETag: tag, 'Cache-Control': 'no-cache' });
 }
 
 /** Of a hundred robots a few names are enough to see how they are written. */
@@ -64,23 +96,15 @@ export function nodeOf({ query, view }: Context): string {
   return node;
 }
 
-/** The store answers one after the other; more questions at once would only fill memory and the loop with answers. */
-const QUESTIONS_AT_ONCE = 2;
-let asking = 0;
-const waiting: (() => void)[] = [];
-
-/** Waits for leave to ask the store; the returned function gives it back, once. */
-export async function leaveToAsk(): Promise<() => void> {
-  if (asking >= QUESTIONS_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-  else asking += 1;
-  let given = true;
-  return () => {
-    if (!given) return;
-    given = false;
-    const next = waiting.shift();
-    if (next) next();
-    else asking -= 1;
-  };
+/**
+ * Waits for leave to ask the store; the returned function gives it back. Programs of this machine get it before remote clients do. Rejects
+ * when the client has left meanwhile.
+ */
+export async function leaveToAsk({ request, response, store }: Asking): Promise<() => void> {
+  const leave = await store.acquire(isForThisMachine(request));
+  if (!response.destroyed) return leave;
+  leave();
+  throw new Error('the client has left');
 }
 
 /** The store's answer; its failure is a 503, not an error of ours. */
@@ -92,9 +116,9 @@ export async function answered<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Asks the store when it is our turn. */
-export async function fromStore<T>(ask: () => Promise<T>): Promise<T> {
-  const done = await leaveToAsk();
+/** Asks the store once it is this request's turn. */
+export async function fromStore<T>(asking: Asking, ask: () => Promise<T>): Promise<T> {
+  const done = await leaveToAsk(asking);
   try {
     return await answered(ask());
   } finally {
@@ -102,32 +126,15 @@ export async function fromStore<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-let lastTurn: Promise<unknown> = Promise.resolve();
-
-/** A turn of the event loop for one piece of work: of everybody who waits for one, one gets it, and samples are taken between. */
-export function turn(): Promise<unknown> {
-  lastTurn = lastTurn.then(() => new Promise(setImmediate));
-  return lastTurn;
-}
-
-/** A reader that takes nothing for this long is dropped. */
-const DRAIN_SECONDS = 20;
-
-/** Waits until a reader has taken what was written, or is gone. False: it took nothing and was dropped. */
-export function drained(response: ServerResponse): Promise<boolean> {
-  if (response.destroyed || !response.writableNeedDrain) return Promise.resolve(true);
+/** Waits until a reader has taken what was written, or is gone: one that takes nothing is dropped (connections.ts). */
+export function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed || !response.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve) => {
-    const done = (): void => settle(true);
-    const settle = (taken: boolean): void => {
-      clearTimeout(timer);
+    const done = (): void => {
       response.off('drain', done);
       response.off('close', done);
-      resolve(taken);
+      resolve();
     };
-    const timer = setTimeout(() => {
-      settle(false);
-      response.destroy();
-    }, DRAIN_SECONDS * 1000);
     response.on('drain', done);
     response.on('close', done);
   });

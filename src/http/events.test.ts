@@ -1,92 +1,150 @@
 import { EventEmitter, once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import t from 'tap';
-import { until } from '../../testkit/wait.ts';
+import { createServer, get } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
+import type { Asking } from './context.ts';
 import { EventHub } from './events.ts';
+import { Semaphore } from './queues.ts';
+import type { StreamFilter } from './resume.ts';
 
 const STATUS = { node_name: 'a' } as HealthStatus;
 const LINE = JSON.stringify({ node_name: 'a', padding: 'x'.repeat(4000) });
-const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
-const HEARTBEAT_SECONDS = 0.1;
+const history = { position: () => null } as unknown as HistoryReader;
+const store = new Semaphore(1);
 
-t.test(
-  'a client that does not read is dropped while the kernel still takes all that is sent to it; one that reads slowly is not',
-  async (t) => {
-    const history = { position: () => null } as unknown as HistoryReader;
-    const hub = new EventHub(history, 10, HEARTBEAT_SECONDS);
-    const server = createServer((_request, response) => void hub.open(response, { kinds: ['health'], node: null }, null));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const client = (): Socket => {
-      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
-      socket.write(REQUEST);
-      return socket;
-    };
-    const [deaf, eager, slow] = [client().pause(), client(), client().pause()];
-    let beats = 0;
-    eager.on('data', (part) => {
-      beats += part.toString('latin1').split(': still here').length - 1;
+/** A hub whose streams last a moment, and a client of it. */
+async function shortLived(
+  t: Test,
+): Promise<{ hub: EventHub; read: (kinds: StreamFilter['kinds'], lastId: string | null) => Promise<string> }> {
+  const hub = new EventHub({ history, max: 10, heartbeatSeconds: 0.02, lifeSeconds: 0.1 });
+  const server = createServer((request, response) => {
+    const last = request.headers['last-event-id'] as string | undefined;
+    const kinds = request.url === '/alert' ? (['alert'] as const) : (['health'] as const);
+    void hub.open({ request, response, store }, { kinds, node: null }, last ?? null);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    hub.stop();
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const read = (kinds: StreamFilter['kinds'], lastId: string | null): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const headers = lastId === null ? {} : { 'Last-Event-ID': lastId };
+      const asked = get(`${url}/${kinds[0]}`, { headers, agent: false }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece;
+        });
+        response.once('end', () => resolve(text));
+        response.once('error', reject);
+      });
+      asked.once('error', reject);
     });
-    let slowBytes = 0;
-    const sips = setInterval(() => {
-      slowBytes += (slow.read(64 * 1024) as Buffer | null)?.length ?? (slow.read() as Buffer | null)?.length ?? 0;
-    }, 5);
-    t.teardown(() => {
-      clearInterval(sips);
-      hub.stop();
-      server.close();
-      for (const socket of [deaf, eager, slow]) socket.destroy();
-    });
-    await until('all three are connected', () => hub.count === 3);
-    // A megabyte is far more than a receiver's kernel takes for one who sleeps, and less than ours takes for him.
-    for (let sent = 0; sent < 256; sent += 1) {
-      hub.publishHealth(STATUS, LINE);
-      if (sent % 8 === 7) await new Promise((later) => setTimeout(later, 5));
-    }
-    await until('one is dropped', () => hub.dropped > 0);
-    t.equal(hub.dropped, 1, 'the one who does not read');
-    for (let round = 0; round < 5; round += 1) {
-      hub.publishHealth(STATUS, LINE);
-      const before = beats;
-      await until('the next heartbeat', () => beats > before);
-    }
-    t.equal(hub.dropped, 1, 'and nobody else');
-    t.equal(hub.count, 2);
-    t.ok(slowBytes > 0);
-  },
-);
+  return { hub, read };
+}
+
+const lastIdOf = (text: string): string => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? '';
+
+t.test('a stream is ended when it is old, and its client goes on without a loss, and nothing twice', async (t) => {
+  const { hub, read } = await shortLived(t);
+  let sent = 0;
+  const publishing = setInterval(() => {
+    for (let i = 0; i < 3; i += 1) hub.publishHealth(STATUS, JSON.stringify({ n: sent++ }));
+  }, 1);
+  t.teardown(() => clearInterval(publishing));
+  const received: number[] = [];
+  let last: string | null = null;
+  for (let stream = 0; stream < 5; stream += 1) {
+    const text: string = await read(['health'], last);
+    t.match(text, /^retry: 2000\n\n/);
+    t.match(text, /\n\nretry: 100\nid: [^\n]+\n\n$/, 'with the place to go on from, soon');
+    last = lastIdOf(text);
+    received.push(...[...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n)));
+  }
+  t.ok(received.length > 100);
+  const first = received[0] as number;
+  t.same(
+    received,
+    received.map((_, i) => first + i),
+  );
+});
+
+t.test('a client to which nothing was sent yet misses nothing either', async (t) => {
+  const { hub, read } = await shortLived(t);
+  const before = lastIdOf(await read(['alert'], null));
+  const alert = (id: string): Alert => ({ alert_id: `a/cpu_percent/${id}` }) as Alert;
+  hub.publishAlert(alert('first'));
+  const first = await read(['alert'], before);
+  t.match(first, /"a\/cpu_percent\/first"/, 'the very first event of all');
+  hub.publishHealth(STATUS, '{}');
+  const after = lastIdOf(await read(['alert'], lastIdOf(first)));
+  t.not(after, lastIdOf(first), 'events of other kinds move its place on');
+  hub.publishAlert(alert('second'));
+  const second = await read(['alert'], after);
+  t.match(second, /"a\/cpu_percent\/second"/);
+  t.notMatch(second, /first/);
+});
+
+/** Of a client at an address, without a network. */
+function fakeAsking(
+  remoteAddress: string,
+  headers: Readonly<Record<string, string>> = {},
+): Asking & { readonly response: { writableLength: number } } {
+  const response = Object.assign(new EventEmitter(), {
+    writableLength: 0,
+    socket: null,
+    writeHead: () => undefined,
+    end: () => undefined,
+    write: (text: string) => {
+      response.writableLength += text.length;
+    },
+    destroy: () => {
+      response.writableLength = 0;
+    },
+  });
+  const request = { headers, socket: { remoteAddress, localAddress: '192.0.2.1' } };
+  return { request, response, store } as unknown as Asking & { readonly response: { writableLength: number } };
+}
 
 t.test('what waits for thousands who do not read is bounded in all', async (t) => {
-  const hub = new EventHub({ position: () => null } as unknown as HistoryReader, 5000);
+  const hub = new EventHub({ history, max: 5000 });
   t.teardown(() => hub.stop());
-  const responses = Array.from({ length: 2000 }, () => {
-    const response = Object.assign(new EventEmitter(), {
-      writableLength: 0,
-      socket: null,
-      writeHead: () => undefined,
-      end: () => undefined,
-      write: (text: string) => {
-        response.writableLength += text.length;
-      },
-      destroy: () => {
-        response.writableLength = 0;
-      },
-    });
-    void hub.open(response as unknown as ServerResponse, { kinds: ['health'], node: null }, null);
-    return response;
-  });
+  const all = Array.from({ length: 2000 }, () => fakeAsking('127.0.0.1'));
+  for (const asking of all) void hub.open(asking, { kinds: ['health'], node: null }, null);
   let most = 0;
   while (hub.count > 0) {
     hub.publishHealth(STATUS, LINE);
     most = Math.max(
       most,
-      responses.reduce((sum, { writableLength }) => sum + writableLength, 0),
+      all.reduce((sum, { response }) => sum + response.writableLength, 0),
     );
   }
   t.ok(most > 1e6 && most < 48 * 1024 * 1024, `at most ${(most / 1e6).toFixed(0)} MB wait`);
   t.equal(hub.dropped, 2000);
+});
+
+t.test('one client has half of the streams; whatever others have, this host has some, a proxy on it not', async (t) => {
+  const hub = new EventHub({ history, max: 8 });
+  t.teardown(() => hub.stop());
+  const open = (address: string, headers: Readonly<Record<string, string>> = {}): string => {
+    const asking = fakeAsking(address, headers);
+    const refusal = hub.refusal(asking.request);
+    if (!refusal) void hub.open(asking, { kinds: ['health'], node: null }, null);
+    return refusal ? `${refusal.code}: ${refusal.message}` : 'open';
+  };
+  const of = (count: number, address: string): Set<string> => new Set(Array.from({ length: count }, () => open(address)));
+  t.same(of(4, '198.51.100.1'), new Set(['open']));
+  t.match(open('::ffff:198.51.100.1'), /^too_many_event_streams: 198\.51\.100\.1 has 4 already/);
+  t.same(of(4, '2001:db8::1'), new Set(['open']));
+  t.match(open('198.51.100.2'), /^too_many_event_streams: all 8 are in use/);
+  t.match(open('127.0.0.1', { 'x-forwarded-for': '198.51.100.3' }), /all 8/);
+  t.same(of(8, '127.0.0.1'), new Set(['open']));
+  t.match(open('127.0.0.1'), /all 8/);
+  t.equal(hub.count, 16);
 });

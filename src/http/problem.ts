@@ -21,6 +21,7 @@ export const CODES = {
   no_sample_yet: { status: 503, title: 'Nothing was measured yet' },
   snapshot_in_progress: { status: 503, title: 'Another snapshot is under way' },
   storage_unavailable: { status: 503, title: 'The store cannot be read' },
+  too_many_connections: { status: 503, title: 'Too many connections' },
   too_many_event_streams: { status: 503, title: 'Too many readers of /events' },
   insufficient_storage: { status: 507, title: 'The disk has not the room' },
 } as const;

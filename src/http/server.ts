@@ -3,13 +3,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import polka from 'polka';
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { Log, Publisher } from '../core/ports.ts';
+import type { Log, Publisher, SocketBounds } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
 import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';
-import { Connections, type Serve } from './connections.ts';
-import type { Context, Handler } from './context.ts';
+import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
+import { type Context, type Handler, QUESTIONS_AT_ONCE, type Shared } from './context.ts';
 import { dashboardFiles } from './dashboard.ts';
 import { EventHub } from './events.ts';
 import { aggregate } from './handlers/aggregate.ts';
@@ -39,8 +39,12 @@ export interface RestOptions {
   readonly namesOfMachine: () => readonly string[];
   readonly maxConnections: number;
   readonly maxEventStreams: number;
-  /** How long the headers of a request may take; shorter in tests. */
+  /** Bounds what the kernel holds for each connection of a listening socket; false: it cannot. */
+  readonly boundSockets: (descriptor: number, bounds: SocketBounds) => boolean;
+  /** How long the headers of a request may take, a reader may take nothing, an event stream may last; shorter in tests. */
   readonly headersSeconds?: number;
+  readonly writeSeconds?: number;
+  readonly streamSeconds?: number;
   /** The built dashboard, and the OpenAPI document. */
   readonly dashboardFolder: string;
   readonly openapiFile: string;
@@ -48,6 +52,12 @@ export interface RestOptions {
   readonly log: Log;
 }
 
+/** What the kernel may hold for readers, of all connections together and of one; it doubles what it is given, for its own needs. */
+const SEND_BYTES_OVER_ALL = 8 * 1024 * 1024;
+const MAX_SEND_BYTES = 32 * 1024;
+const MIN_SEND_BYTES = 8 * 1024;
+/** A request has a few kilobytes. */
+const RECEIVE_BYTES = 16 * 1024;
 /** Bounds of what one client can hold. */
 const MAX_HEADER_BYTES = 8192;
 const HEADERS_SECONDS = 10;
@@ -64,6 +74,8 @@ export class RestServer implements Publisher {
   readonly #connections: Connections;
   readonly #hub: EventHub;
   readonly #gate: TokenGate;
+  readonly #hosts: HostCheck;
+  readonly #shared: Shared;
 
   constructor(options: RestOptions) {
     this.#options = options;
@@ -81,15 +93,19 @@ export class RestServer implements Publisher {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersSeconds * 1000,
       requestTimeout: REQUEST_SECONDS * 1000,
-  readonly #hosts: HostCheck;
-  readonly #shared: Shared;
       keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
       connectionsCheckingInterval: (headersSeconds / CHECKS) * 1000,
       // Node's own answer to a request without Host is not a problem document; #refusal gives one.
       requireHostHeader: false,
     });
     this.#server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
-    this.#connections = new Connections(this.#server, options.maxConnections, this.#routes());
+    this.#connections = new Connections(this.#server, {
+      max: options.maxConnections,
+      serve: this.#routes(),
+      turns: this.#shared.turns,
+      onDrop: (response) => this.#hub.countDropped(response),
+      ...(writeSeconds === undefined ? {} : { writeSeconds }),
+    });
     this.#server.on('clientError', (error: ParseError, socket: Socket) => {
       // In the middle of an answer another one would only garble it.
       if (this.#connections.isBusy(socket)) socket.destroy();
@@ -105,10 +121,24 @@ export class RestServer implements Publisher {
       this.#server.once('error', reject);
       this.#server.listen({ port, ...(host === null ? {} : { host }) }, () => {
         this.#server.off('error', reject);
+        this.#bound();
         this.#server.on('error', (error) => this.#options.log('error', 'the REST server failed', { error: error.message }));
         resolve(this.#server.address() as AddressInfo);
       });
     });
+  }
+
+  /** Where it listens; null: it does not. */
+  get address(): AddressInfo | null {
+    return this.#server.address() as AddressInfo | null;
+  }
+
+  /** Each connection takes over what is set on the listening socket. Node has its descriptor in the handle alone. */
+  #bound(): void {
+    const { boundSockets, maxConnections } = this.#options;
+    const { _handle: handle } = this.#server as Server & { readonly _handle?: { readonly fd?: number } };
+    const sendBytes = Math.min(MAX_SEND_BYTES, Math.max(MIN_SEND_BYTES, Math.floor(SEND_BYTES_OVER_ALL / maxConnections)));
+    if (handle?.fd !== undefined) boundSockets(handle.fd, { sendBytes, receiveBytes: RECEIVE_BYTES, unreadSeconds: 1.5 * WRITE_SECONDS });
   }
 
   /** Stops listening, ends the event streams and closes what is idle at once, the rest when it is served or after a second. */
@@ -129,6 +159,11 @@ export class RestServer implements Publisher {
     if (this.#gate.setToken(token)) this.#hub.stop();
   }
 
+  /** Names that requests may address the service by from now on. */
+  setAllowedHosts(names: readonly string[]): void {
+    this.#hosts.setAllowed(names);
+  }
+
   publishHealth(healthStatus: HealthStatus, line: string): void {
     this.#hub.publishHealth(healthStatus, line);
   }
@@ -142,43 +177,26 @@ export class RestServer implements Publisher {
   }
 
   counts(): StatusDocument['rest'] {
-  /** Where it listens; null: it does not. */
-  get address(): AddressInfo | null {
-    return this.#server.address() as AddressInfo | null;
-  }
-
-  /** Each connection takes over what is set on the listening socket. Node has its descriptor in the handle alone. */
-  #bound(): void {
-    const { boundSockets, maxConnections } = this.#options;
-    const { _handle: handle } = this.#server as Server & { readonly _handle?: { readonly fd?: number } };
-    const sendBytes = Math.min(MAX_SEND_BYTES, Math.max(MIN_SEND_BYTES, Math.floor(SEND_BYTES_OVER_ALL / maxConnections)));
-    if (handle?.fd !== undefined) boundSockets(handle.fd, { sendBytes, receiveBytes: RECEIVE_BYTES, unreadSeconds: 1.5 * WRITE_SECONDS });
-  }
-
     return {
       connections: this.#connections.count,
       event_streams: this.#hub.count,
       evicted_connections: this.#connections.evicted,
-  /** Names that requests may address the service by from now on. */
-  setAllowedHosts(names: readonly string[]): void {
-    this.#hosts.setAllowed(names);
-  }
-
+      dropped_connections: this.#connections.dropped,
       dropped_event_streams: this.#hub.dropped,
     };
   }
 
   #routes(): Serve {
-    const { dashboardFolder, openapiFile } = this.#options;
+    const { dashboardFolder, openapiFile, view } = this.#options;
     const counts = (): StatusDocument['rest'] => this.counts();
     const handlers: Record<ApiPath, Handler> = {
       '/health': health,
       '/health/history': history,
       '/health/aggregate': aggregate,
       '/alerts': alerts,
-      '/status': status(counts),
+      '/status': status(view, counts),
       '/events': events(this.#hub),
-      '/metrics': metrics(counts),
+      '/metrics': metrics(view, counts),
       '/snapshot': snapshot(() => !this.#gate.isOpen),
       '/openapi.json': openapi(openapiFile),
     };
@@ -187,13 +205,6 @@ export class RestServer implements Publisher {
       onError: (error, request, response) => this.#answerError(error as unknown as Error, request, response),
       // The dashboard's files lie behind the API's paths: whatever is neither is a problem document.
       onNoMatch: (request, response) => files(request, response, () => sendProblem(response, noSuchPath(request))),
-    });
-    app.use((request, response, next) => {
-      allowOrigin(request, response, this.#options.allowedOrigins);
-      const problem = this.#refusal(request);
-      if (!problem) return next();
-      if (request.method === 'OPTIONS' && response.hasHeader('Access-Control-Allow-Origin')) return preflight(response);
-      sendProblem(response, problem, headersOf(problem));
     });
     for (const [path, handler] of Object.entries(handlers)) {
       const serve = (request: IncomingMessage, response: ServerResponse): void => this.#serve(path as ApiPath, handler, request, response);
@@ -220,8 +231,6 @@ export class RestServer implements Publisher {
     request.url = request.url?.replace(/^https?:\/\/[^/?]*\/?/i, '/') ?? '';
     const { url } = request;
     if (url.length > MAX_URL_LENGTH) return new Problem('url_too_long', `the URL has ${url.length} characters; at most ${MAX_URL_LENGTH}`);
-    if (request.headers.host === undefined && request.httpVersion === '1.1')
-      return new Problem('malformed_request', 'the Host header is missing');
     if (!url.startsWith('/')) return new Problem('malformed_url', 'the URL must begin with /');
     try {
       decodeURIComponent(url.split('?')[0] ?? '');
@@ -236,7 +245,8 @@ export class RestServer implements Publisher {
     try {
       this.#gate.check(request);
       const query = parseQuery(path, (request.url ?? '').split('?').slice(1).join('?'));
-      const context: Context = { request, response, path, query, view: this.#options.view };
+      const hold = (body: object, bytes: number): void => this.#connections.hold(request.socket, body, bytes);
+      const context: Context = { ...this.#shared, request, response, path, query, hold };
       const done = handler(context);
       if (done) done.catch(fail);
     } catch (error) {
@@ -245,6 +255,7 @@ export class RestServer implements Publisher {
   }
 
   #answerError(error: Error, request: IncomingMessage, response: ServerResponse): void {
+    if (response.destroyed) return; // Its client has left.
     if (error instanceof Problem) {
       sendProblem(response, error, headersOf(error));
       return;
@@ -264,6 +275,10 @@ function noSuchPath(request: IncomingMessage): Problem {
   return new Problem('not_found', `there is no ${(request.url ?? '').slice(0, 100)}; the API has ${Object.keys(parameters).join(', ')}`);
 }
 
+function isPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
+  return method === 'OPTIONS' && response.hasHeader('Access-Control-Allow-Origin');
+}
+
 function preflight(response: ServerResponse): void {
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'GET, HEAD',
@@ -272,7 +287,3 @@ function preflight(response: ServerResponse): void {
   });
   response.end();
 }
-function isPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
-  return method === 'OPTIONS' && response.hasHeader('Access-Control-Allow-Origin');
-}
-

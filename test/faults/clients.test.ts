@@ -50,13 +50,13 @@ async function stalledClients(bench: FaultBench, seconds: number, until: (status
 fault(
   'clients-beyond-limit',
   {
-    expected: `1,000 event-stream clients that never read, where 64 are allowed: the others are refused with an answer; ${EXPECTED}`,
+    expected: `1,000 event-stream clients that never read, where 64 are allowed, 32 of them of one address: the others are refused with an answer; ${EXPECTED}`,
     boot: { lan: 'good', files: PRIORITY },
   },
   async (bench) => {
     const { sent, mostStreams, text, recoverySeconds } = await stalledClients(bench, 20, () => false);
     const { '200': served = 0, '503': refused = 0, ...others } = sent.answers;
-    bench.check('no more than 64 are served at a time', mostStreams <= 64 && served >= 60, { mostStreams, served });
+    bench.check('no more than half of 64 are served at a time', mostStreams <= 40 && served >= 30, { mostStreams, served });
     bench.check('the others are refused with 503 or closed', refused > 0 && Object.keys(others).length === 0, sent);
     return bench.finish({
       observed: `${sent.opened} connected: ${served} served, ${refused} refused with 503, ${sent.closed} closed; ${text}`,
@@ -68,12 +68,12 @@ fault(
 fault(
   'clients-that-never-read',
   {
-    expected: `1,000 event-stream clients that never read, where 1,000 are allowed: each is dropped once too much waits for it; ${EXPECTED}`,
+    expected: `1,000 event-stream clients that never read, where 1,000 of one address are allowed: each is dropped once it has taken nothing for 20 s; ${EXPECTED}`,
     boot: {
       lan: 'good',
       files: PRIORITY,
       topic: false,
-      config: { publish_frequency: 4, node_name: LONG_NAME, rest: { max_event_streams: 1000, max_connections: 1200 } },
+      config: { publish_frequency: 4, node_name: LONG_NAME, rest: { max_event_streams: 2000, max_connections: 2400 } },
     },
   },
   async (bench) => {

@@ -18,8 +18,9 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { RestServer } from '../../src/http/server.ts';
+import { type RestOptions, RestServer } from '../../src/http/server.ts';
 import { Store } from '../../src/store/store.ts';
+import { boundSockets } from '../../src/system/socket-bounds.ts';
 import { EventReader } from './events.ts';
 import { ROOT } from './service.ts';
 
@@ -117,8 +118,8 @@ export interface GatheringServiceOptions {
   readonly rules?: GatheringRules;
   readonly localNode?: string;
   readonly isOn?: boolean;
-  /** How long the headers of a request may take. */
-  readonly headersSeconds?: number;
+  /** How long the headers of a request may take, a reader may take nothing, an event stream may last. */
+  readonly times?: Pick<RestOptions, 'headersSeconds' | 'writeSeconds' | 'streamSeconds'>;
   /** The built page; without it there is none. */
   readonly dashboardFolder?: string;
 }
@@ -186,20 +187,20 @@ export class GatheringService {
       shutdown: async () => WITHOUT_SHUTDOWN,
       ros: () => WITHOUT_GRAPH,
       controlSocket: () => null,
-      thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
       ports: () => [],
+      thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
     });
     this.rest = new RestServer({
       host: '127.0.0.1',
       port: 0,
       token: null,
       allowedOrigins: [],
-      maxConnections: 64,
       allowedHosts: [],
       namesOfMachine: () => [],
       boundSockets,
+      maxConnections: 64,
       maxEventStreams: 32,
-      ...(options.headersSeconds === undefined ? {} : { headersSeconds: options.headersSeconds }),
+      ...options.times,
       dashboardFolder,
       openapiFile: join(ROOT, 'docs/openapi.json'),
       view,

@@ -166,6 +166,7 @@ export function openApiDocument(version: string): Json {
       'host_not_allowed',
       'headers_too_large',
       'internal_error',
+      'too_many_connections',
     ];
     paths[path] = {
       get: {

@@ -251,8 +251,11 @@ export const statusDocumentSchema = v.strictObject({
   rest: v.strictObject({
     connections: v.number(),
     event_streams: v.number(),
-    evicted_connections: v.number(),
-    dropped_event_streams: v.number(),
+    evicted_connections: count('Connections that were closed or refused since the start because there were too many.'),
+    dropped_connections: count(
+      'Connections that were closed since the start because their readers took nothing for too long, or held too much memory.',
+    ),
+    dropped_event_streams: count('Event streams that were closed since the start because their readers took nothing.'),
   }),
   ros: v.strictObject({
     transport: v.picklist(['rclnodejs', 'embedded', 'off']),
@@ -280,9 +283,6 @@ export const statusDocumentSchema = v.strictObject({
       about('The nodes that receive all others; the first one publishes alerts about them. Null: not known (rclnodejs).'),
     ),
   }),
-  process: v.strictObject({
-    resident_memory_bytes: count('Resident memory of the service.'),
-    cpu_seconds: seconds('CPU time of the service since its start.'),
   ports: v.pipe(
     v.array(
       v.strictObject({
@@ -294,6 +294,9 @@ export const statusDocumentSchema = v.strictObject({
     ),
     about('Open ports and Unix sockets of the service, to which others can send.'),
   ),
+  process: v.strictObject({
+    resident_memory_bytes: count('Resident memory of the service.'),
+    cpu_seconds: seconds('CPU time of the service since its start.'),
     open_files: v.pipe(v.nullable(v.number()), about('Open files and sockets of the service; null: the kernel does not tell.')),
   }),
   ops: opsDocumentSchema,

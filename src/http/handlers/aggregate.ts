@@ -14,7 +14,7 @@ export async function aggregate(context: Context): Promise<void> {
   if (by !== null && (range.toMs - range.fromMs) / WIDTH_MS[by] > MAX_PAGE) {
     throw invalid('by', by, `a range of at most ${MAX_PAGE} ${by}s, or longer parts`);
   }
-  const [whole] = await fromStore(() => view.history.aggregate({ node, ...range, by: null }));
-  const buckets = by === null ? undefined : await fromStore(() => view.history.aggregate({ node, ...range, by }));
-  sendBody(context, 'application/json', JSON.stringify({ node_name: node, ...whole, buckets }), { 'Cache-Control': 'no-cache' });
+  const [whole] = await fromStore(context, () => view.history.aggregate({ node, ...range, by: null }));
+  const buckets = by === null ? undefined : await fromStore(context, () => view.history.aggregate({ node, ...range, by }));
+  return sendBody(context, 'application/json', JSON.stringify({ node_name: node, ...whole, buckets }), { 'Cache-Control': 'no-cache' });
 }

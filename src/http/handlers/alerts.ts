@@ -22,9 +22,9 @@ export async function alerts(context: Context): Promise<void> {
     range,
     nowMs,
   };
-  const { alerts: data, next } = await fromStore(() => view.history.alerts(asked));
+  const { alerts: data, next } = await fromStore(context, () => view.history.alerts(asked));
   const headers = pageHeaders(context, next && encodeCursor(next.timestampMs, next.key), range);
-  sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...headers });
+  return sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...headers });
 }
 
 /** What goes together with `after`. */
@@ -45,7 +45,7 @@ function placeOf(query: Query): Mark {
 async function changesAfter(context: Context, after: Mark): Promise<void> {
   const { query, view } = context;
   const node = query['node'] === undefined ? null : nodeOf(context);
-  const { events, more } = await fromStore(() =>
+  const { events, more } = await fromStore(context, () =>
     view.history.recorded({ healthAfter: null, alertAfter: after, node, limit: query['limit'] as number }),
   );
   if (after.segment > (view.history.segment() ?? 0)) {
@@ -59,5 +59,5 @@ async function changesAfter(context: Context, after: Mark): Promise<void> {
   const id = formatId({ health: last, alert: last }, 0);
   const headers = { 'Cache-Control': 'no-cache', 'Last-Event-ID': id, ...pageHeaders(context, more ? id : null, null, 'after') };
   const body = `{"data":[${events.map(({ json }) => json).join(',')}],"count":${events.length}}`;
-  sendBody(context, 'application/json', body, headers);
+  return sendBody(context, 'application/json', body, headers);
 }

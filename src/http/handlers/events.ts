@@ -1,6 +1,5 @@
 import { type Handler, nodeOf } from '../context.ts';
 import type { EventHub } from '../events.ts';
-import { Problem } from '../problem.ts';
 import type { EventKind } from '../resume.ts';
 
 /** GET /events: server-sent events, resumed by Last-Event-ID. */
@@ -16,8 +15,9 @@ export function events(hub: EventHub): Handler {
       response.end();
       return;
     }
-    if (hub.isFull) throw new Problem('too_many_event_streams', 'close another stream, or raise rest.max_event_streams');
+    const refusal = hub.refusal(request);
+    if (refusal) throw refusal;
     const last = request.headers['last-event-id'];
-    await hub.open(response, filter, typeof last === 'string' && last !== '' ? last : null);
+    await hub.open(context, filter, typeof last === 'string' && last !== '' ? last : null);
   };
 }

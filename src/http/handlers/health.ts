@@ -2,10 +2,10 @@ import { type Context, nodeOf, sendTagged } from '../context.ts';
 import { Problem } from '../problem.ts';
 
 /** GET /health: the current health status, exactly the seven fields. */
-export function health(context: Context): void {
+export function health(context: Context): void | Promise<void> {
   const node = nodeOf(context);
   const current = context.view.current(node);
   if (!current) throw new Problem('no_sample_yet', `${node} has not been measured yet; try again in a second`);
   const tag = `"${Date.parse(current.timestamp).toString(36)}-${current.status}"`;
-  sendTagged(context, 'application/json', JSON.stringify(current), tag);
+  return sendTagged(context, 'application/json', JSON.stringify(current), tag);
 }

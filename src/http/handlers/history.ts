@@ -5,11 +5,14 @@ import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/por
 import { STATUSES } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
 import { MAX_PAGE } from '../api/query-schema.ts';
-import { answered, type Context, drained, leaveToAsk, nodeOf, pageHeaders, prefers, turn } from '../context.ts';
+import { answered, type Context, drained, leaveToAsk, nodeOf, PIECE_BYTES, pageHeaders, prefers } from '../context.ts';
 import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
 
 /** Rows that are rendered in one go: about half a millisecond, between which the loop serves others and takes samples. */
 const ROWS_AT_ONCE = 500;
+
+/** A time, the metrics and a status. */
+const BYTES_PER_ROW = 8 * (1 + METRICS.length) + 1;
 
 /** Rows that a download asks for at a time: a page waits in memory for a slow reader, and the store serves others between two pages. */
 const DOWNLOAD_PAGE = 2000;
@@ -25,15 +28,15 @@ export async function history(context: Context): Promise<void> {
   const render = isCsv ? csvRows : jsonRows;
   for (;;) {
     // Leave is kept until the page is on its way: pages that wait to be rendered would fill memory.
-    const done = await leaveToAsk();
+    const done = await leaveToAsk(context);
     try {
-      if (response.destroyed) return;
       const page = asked.fromMs < asked.toMs ? await answered(view.history.history(asked)) : EMPTY;
       const rows = render(page, asked.node);
       const isFirst = !response.headersSent;
       if (isFirst) writeHead(context, isCsv, page.more && !isWhole ? cursorAfter(page, asked) : null, range);
       if (request.method === 'HEAD') return void response.end();
-      const rest = await writeRows(response, page.count, isFirst ? rows.head : '', rows.row, done);
+      context.hold(page, page.count * BYTES_PER_ROW);
+      const rest = await writeRows(context, page.count, isFirst ? rows.head : '', rows.row, done);
       if (!isWhole || !page.more) return void response.end(rest + rows.foot);
       asked = queryAfter(asked, endOfPage(page, asked));
     } finally {
@@ -105,22 +108,22 @@ function csvRows(page: HistoryPage, node: string): Rows {
 
 /** Writes the rows of a page; resolves with the text that is not written yet. `done` is called as soon as the reader is what is waited for. */
 async function writeRows(
-  response: ServerResponse,
+  { response, turns }: Context,
   count: number,
   head: string,
   row: (i: number) => string,
   done: () => void,
 ): Promise<string> {
   let text = head;
-  await turn();
+  await turns.next();
   for (let i = 0; i < count && !response.destroyed; i += 1) {
     text += row(i);
-    if ((i + 1) % ROWS_AT_ONCE !== 0) continue;
+    if ((i + 1) % ROWS_AT_ONCE !== 0 && text.length < PIECE_BYTES) continue;
     response.write(text);
     text = '';
     if (response.writableNeedDrain) done();
     await drained(response);
-    await turn();
+    await turns.next();
   }
   return text;
 }

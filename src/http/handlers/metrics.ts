@@ -2,16 +2,15 @@ import { SEVERITIES } from '../../core/alert.ts';
 import type { StatusDocument } from '../api/schema.ts';
 import { type Handler, sendBody } from '../context.ts';
 import { Exposition } from '../exposition.ts';
+import { Rendered } from '../rendered.ts';
 import type { ServiceView } from '../view.ts';
 import { jobMetrics } from './metrics-of-jobs.ts';
 import { nodeMetrics } from './metrics-of-nodes.ts';
 
 /** GET /metrics: what a Prometheus dashboard of many machines needs, with base units and Prometheus' naming. */
-export function metrics(restCounts: () => StatusDocument['rest']): Handler {
-  return async (context) => {
-    const text = render(await context.view.status(), restCounts(), context.view);
-    sendBody(context, Exposition.contentType, text);
-  };
+export function metrics(view: ServiceView, restCounts: () => StatusDocument['rest']): Handler {
+  const rendered = new Rendered(async () => render(await view.status(), restCounts(), view));
+  return async (context) => sendBody(context, Exposition.contentType, await rendered.get());
 }
 
 type Document = Omit<StatusDocument, 'rest'>;

@@ -11,6 +11,6 @@ export function openapi(file: string): Handler {
       const body = readFileSync(file);
       loaded = { body, tag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"` };
     }
-    sendTagged(context, 'application/json', loaded.body, loaded.tag);
+    return sendTagged(context, 'application/json', loaded.body, loaded.tag);
   };
 }

@@ -1,10 +1,13 @@
 import type { StatusDocument } from '../api/schema.ts';
 import { type Handler, sendBody } from '../context.ts';
+import { Rendered } from '../rendered.ts';
+import type { ServiceView } from '../view.ts';
 
 /** GET /status: the summary of everything. */
-export function status(restCounts: () => StatusDocument['rest']): Handler {
-  return async (context) => {
-    const document: StatusDocument = { ...(await context.view.status()), rest: restCounts() };
-    sendBody(context, 'application/json', JSON.stringify(document));
-  };
+export function status(view: ServiceView, restCounts: () => StatusDocument['rest']): Handler {
+  const rendered = new Rendered(async () => {
+    const document: StatusDocument = { ...(await view.status()), rest: restCounts() };
+    return JSON.stringify(document);
+  });
+  return async (context) => sendBody(context, 'application/json', await rendered.get());
 }

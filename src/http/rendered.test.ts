@@ -1,0 +1,36 @@
+import t from 'tap';
+import { until } from '../../testkit/wait.ts';
+import { PIECE_BYTES } from './context.ts';
+import { Rendered } from './rendered.ts';
+
+const LARGE = 'x'.repeat(PIECE_BYTES + 1);
+
+t.test('a large body is rendered once a second, for however many; after that it is gone', async (t) => {
+  let renders = 0;
+  const rendered = new Rendered(async () => `${LARGE}${++renders}`);
+  const bodies = await Promise.all(Array.from({ length: 20 }, () => rendered.get()));
+  bodies.push(await rendered.get());
+  t.equal(new Set(bodies).size, 1, 'it is in memory once');
+  t.equal(renders, 1);
+  await until('the next second', async () => (await rendered.get()) !== bodies[0]);
+  t.equal(renders, 2);
+});
+
+t.test('a small body is rendered for each request that comes after another', async (t) => {
+  let renders = 0;
+  const rendered = new Rendered(async () => `${++renders}`);
+  t.same((await Promise.all([rendered.get(), rendered.get()])).map(String), ['1', '1'], 'while it is being rendered, for all who wait');
+  t.equal(String(await rendered.get()), '2');
+});
+
+t.test('what cannot be rendered is tried again', async (t) => {
+  let renders = 0;
+  const rendered = new Rendered(async () => {
+    renders += 1;
+    if (renders === 1) throw new Error('no');
+    return LARGE;
+  });
+  const [first, second] = await Promise.allSettled([rendered.get(), rendered.get()]);
+  t.match([first, second], [{ status: 'rejected' }, { status: 'rejected' }]);
+  t.equal(String(await rendered.get()), LARGE);
+});

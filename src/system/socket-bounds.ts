@@ -1,0 +1,29 @@
+import type { SocketBounds } from '../core/ports.ts';
+import { openLibc } from './libc.ts';
+
+/** socket(7) and tcp(7); the same on every architecture Node runs on. */
+const SOL_SOCKET = 1;
+const SO_SNDBUF = 7;
+const SO_RCVBUF = 8;
+const IPPROTO_TCP = 6;
+const TCP_USER_TIMEOUT = 18;
+
+/**
+ * Bounds what the kernel holds for each connection of a listening socket: without it megabytes, which count as this process's memory.
+ * Connections take these options over from the socket that accepts them. False: a Node without node:ffi; then they are as the kernel sets them.
+ */
+export function boundSockets(descriptor: number, { receiveBytes, sendBytes, unreadSeconds }: SocketBounds): boolean {
+  try {
+    const { setsockopt } = openLibc({ setsockopt: { arguments: ['i32', 'i32', 'i32', 'buffer', 'u32'], return: 'i32' } });
+    const set = (level: number, option: number, value: number): boolean =>
+      setsockopt(descriptor, level, option, Buffer.from(Int32Array.of(value).buffer), 4) === 0;
+    const done = [
+      set(SOL_SOCKET, SO_SNDBUF, sendBytes),
+      set(SOL_SOCKET, SO_RCVBUF, receiveBytes),
+      set(IPPROTO_TCP, TCP_USER_TIMEOUT, unreadSeconds * 1000),
+    ];
+    return done.every((isSet) => isSet);
+  } catch {
+    return false;
+  }
+}
