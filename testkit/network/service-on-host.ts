@@ -20,13 +20,15 @@ export interface HostServiceOptions {
 
 /** The real service in a host of a test network, on port 5000 there. */
 export class HostService {
+  readonly pid: number;
   readonly #host: Host;
   readonly #kill: (signal: NodeJS.Signals) => void;
   readonly #ended: Promise<unknown>;
   readonly #log: () => string;
 
-  private constructor(host: Host, kill: (signal: NodeJS.Signals) => void, ended: Promise<unknown>, log: () => string) {
+  private constructor(host: Host, pid: number, kill: (signal: NodeJS.Signals) => void, ended: Promise<unknown>, log: () => string) {
     this.#host = host;
+    this.pid = pid;
     this.#kill = kill;
     this.#ended = ended;
     this.#log = log;
@@ -52,6 +54,7 @@ export class HostService {
     const ended = once(child, 'exit');
     const service = new HostService(
       host,
+      child.pid as number,
       (signal) => child.kill(signal),
       ended,
       () => log,
