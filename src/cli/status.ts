@@ -76,7 +76,7 @@ async function ask(service: RestClient): Promise<Answers> {
 }
 
 /** A table of the ports. */
-function portsPage(ports: StatusDocument['ports']): string {
+function portsPage(ports: StatusDocument['ports']): string[] {
   const rows = ports.map(({ address, port, protocol, purpose }) => {
     const isLoopback = address.startsWith('127.') || address === '::1';
     const reach = protocol === 'unix' ? "the service's user and group" : isLoopback ? 'this host' : 'every host';
@@ -85,7 +85,7 @@ function portsPage(ports: StatusDocument['ports']): string {
   });
   const table = [['PROTOCOL', 'ADDRESS', 'REACHABLE BY', 'PURPOSE'], ...rows];
   const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  return table.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}\n`).join('');
+  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
 }
 
 const LABELS = { cpu_percent: 'CPU', memory_percent: 'Memory', disk_percent: 'Disk', temperature: 'Temperature' } as const;

@@ -25,6 +25,8 @@ export interface TopicReaderOptions {
   readonly transientLocal: boolean;
   readonly depth: number;
   readonly userData: string;
+  /** Takes every sample at once, those that come again too; see ReaderOptions. */
+  readonly isUnordered?: boolean;
   /**
    * Only participants that have a writer for it are told of it: where it is one of hundreds, telling all of them to everybody would be
    * most of what is said on the network.
@@ -124,7 +126,8 @@ export class Endpoints {
       if (received.data.inlineQos?.isUnderstood !== false) this.#guarded(() => options.onSample(received));
     };
     const { budget, onFarAhead } = this.#options;
-    const state = new StatefulReader({ entity, reliable: options.reliable, budget, deliver, onFarAhead, onBusy: this.#onBusyReader });
+    const { isUnordered = false, reliable } = options;
+    const state = new StatefulReader({ entity, reliable, isUnordered, budget, deliver, onFarAhead, onBusy: this.#onBusyReader });
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
     this.readerStates.set(entity, state);

@@ -23,7 +23,7 @@ import type { Network, Source } from './network.ts';
 import { Outbox } from './outbox.ts';
 import { Packer } from './packer.ts';
 import { type Peer, Peers } from './peers.ts';
-import { DISCOVERY_READERS, ENTITY, entityOf, type Guid, type GuidPrefix, Malformed, prefixOf, VENDOR } from './protocol.ts';
+import { DISCOVERY_READERS, ENTITY, entityOf, type Guid, type GuidPrefix, type Locator, Malformed, prefixOf, VENDOR } from './protocol.ts';
 import type { StatefulReader } from './reader.ts';
 import type { Change } from './writer.ts';
 
@@ -155,6 +155,12 @@ export class Participant implements MessageHandler {
   /** Whether a participant has shown that it receives what is sent to its address: whoever speaks in its name cannot have invented that. */
   isProven(prefix: GuidPrefix): boolean {
     return this.#peers.get(prefix)?.isProven ?? false;
+  }
+
+  /** The addresses at which a participant is sent to; empty: it is not known. */
+  locatorsOf(prefix: GuidPrefix): readonly Locator[] {
+    const peer = this.#peers.get(prefix);
+    return [peer?.meta, peer?.user].filter((locator) => locator !== null && locator !== undefined);
   }
 
   /** Matches of endpoints here with endpoints of others. */

@@ -43,6 +43,19 @@ t.test('in order, each once, and what is missing is asked for', async (t) => {
   t.same(delivered, ['1', '2', '3', '4', '5']);
 });
 
+t.test('unordered: whatever comes is delivered at once, whatever numbers were forged before', async (t) => {
+  const { reader, delivered, gap, heartbeat, poll } = readerRig({ isUnordered: true });
+  for (const number of [1, 3, 3, 2 ** 40]) reader.onData(data(number), SOURCE);
+  t.same(delivered.splice(0), ['1', '3', '3', String(2 ** 40)]);
+  heartbeat(1, 3);
+  t.same(poll(), ['asks 2:2'], 'what is missing is asked for all the same');
+  heartbeat(2 ** 41, 2 ** 41);
+  gap(1, 2 ** 42);
+  for (const number of [2, 4, 5]) reader.onData(data(number), SOURCE);
+  t.same(delivered, ['2', '4', '5']);
+  t.equal(reader.isMatched(sender), true);
+});
+
 t.test('a final heartbeat is answered only when something is missing', async (t) => {
   const { reader, heartbeat, poll } = readerRig();
   poll();

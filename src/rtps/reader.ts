@@ -31,6 +31,11 @@ export interface ReaderOptions {
   readonly deliver: (received: Received) => void;
   /** A number is too far ahead to be believed. */
   readonly onFarAhead?: (writer: Guid, number: number) => void;
+  /**
+   * Delivers whatever comes at once, and again when it comes again: a number that was forged, in a sample, a heartbeat or a gap, keeps nothing
+   * that the writer sends from being delivered.
+   */
+  readonly isUnordered?: boolean;
   /** There is something to be polled for, after there was nothing. */
   readonly onBusy?: (reader: StatefulReader) => void;
 }
@@ -52,7 +57,7 @@ const LAST_AGAIN_SECONDS = 3;
 const MOST_AGAIN = 8;
 
 /**
- * A stateful reader (8.4.12): takes samples of every matched writer, delivers them in order, and asks the reliable ones for what is
+ * A stateful reader (8.4.12): takes samples of every matched writer, delivers them in order (or at once), and asks the reliable ones for what is
  * missing. Pure: time comes in, what to send goes out. Times are monotonic seconds.
  */
 export class StatefulReader {
@@ -217,17 +222,19 @@ export class StatefulReader {
 
   #take(proxy: WriterProxy, data: DataSubmessage, source: Source): void {
     const { sequenceNumber } = data;
+    const { deliver, isUnordered } = this.#options;
+    if (isUnordered) deliver({ data, source, writer: proxy.writer });
     if (sequenceNumber < proxy.next) return;
     if (proxy.isReliable && sequenceNumber > proxy.next) {
       // When there is no room it will be asked for again.
-      proxy.waiting.put(sequenceNumber, { data, source }, proxy.next);
+      proxy.waiting.put(sequenceNumber, isUnordered ? null : { data, source }, proxy.next);
       return;
     }
     // Where there are no heartbeats the next sample is what confirms it.
     if (!proxy.isReliable && !this.#isBelieved(proxy, sequenceNumber, sequenceNumber)) return;
     proxy.next = sequenceNumber + 1;
     proxy.waiting.dropPartsBelow(proxy.next);
-    this.#options.deliver({ data, source, writer: proxy.writer });
+    if (!isUnordered) deliver({ data, source, writer: proxy.writer });
     this.#deliverInOrder(proxy);
   }
 

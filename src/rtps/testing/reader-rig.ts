@@ -53,13 +53,20 @@ export interface ReaderRig {
   gap(start: number, base: number, numbers?: readonly number[]): void;
 }
 
-export function readerRig({ reliable = true, writer = WRITER, most = LIMITS.waitingOctets, match = true } = {}): ReaderRig {
+export function readerRig({
+  reliable = true,
+  writer = WRITER,
+  most = LIMITS.waitingOctets,
+  match = true,
+  isUnordered = false,
+} = {}): ReaderRig {
   const budget = new OctetBudget(most);
   const delivered: string[] = [];
   const farAhead: number[] = [];
   const reader = new StatefulReader({
     entity: 0x104,
     reliable,
+    isUnordered,
     budget,
     deliver: ({ data: { payload } }) => delivered.push(String(payload)),
     onFarAhead: (_, number) => farAhead.push(number),
