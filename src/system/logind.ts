@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Log } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownReason } from '../core/shutdown.ts';
 import { type Inhibitor, inhibition, overridesLocks } from '../core/shutdown-inhibitors.ts';
@@ -6,6 +5,7 @@ import type { PowerControl, ShutdownContext } from '../core/shutdown-ports.ts';
 import { printable } from '../core/text.ts';
 import { type Answer, busctl } from './busctl.ts';
 import { askHelper } from './stop-helper.ts';
+import { userName } from './users.ts';
 
 export type MachineAction = Exclude<ShutdownAction, 'dry-run'>;
 
@@ -138,15 +138,7 @@ export class Logind implements PowerControl {
   }
 
   #userName(uid: number): string {
-    const { passwordFile = '/etc/passwd' } = this.#options;
-    try {
-      const line = readFileSync(passwordFile, 'utf8')
-        .split('\n')
-        .find((entry) => entry.split(':')[2] === String(uid));
-      return line?.split(':')[0] ?? String(uid);
-    } catch {
-      return String(uid);
-    }
+    return userName(uid, this.#options.passwordFile) ?? String(uid);
   }
 
   #call(timeoutSeconds: number, method: string, ...values: string[]): Promise<Answer> {

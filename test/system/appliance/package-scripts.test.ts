@@ -9,6 +9,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 t.setTimeout(600_000);
 
 const STOP = 'edge-health-stop.socket';
+const UDP = 'edge-health-udp.socket';
 const ROLE = 'edge-health@sensor_node.service';
 const POLICY = '/usr/sbin/policy-rc.d';
 const UNATTENDED = ['--force-confdef', '--force-confold'];
@@ -50,6 +51,7 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
     await dpkg('--install', '/root/this.deb');
     t.equal(await state(UNIT), 'active');
     t.equal(await state(STOP), 'active');
+    t.equal(await state(UDP), 'active');
     t.equal((await machine.run(['dpkg', '--verify', 'edge-health'])).stdout, '', 'all is as it came');
   });
 

@@ -130,14 +130,20 @@ for (const suite of SUITES) {
     await machine.untilJson<{ status?: string }>('/health', ({ status }) => status !== undefined);
 
     await t.test('systemd has nothing to say against them', async (t) => {
-      const files = [...UNITS.map((unit) => `${unit}.service`), 'edge-health-stop.socket', 'edge-health-stop@1.service'];
+      const files = [
+        ...UNITS.map((unit) => `${unit}.service`),
+        'edge-health-stop.socket',
+        'edge-health-stop@1.service',
+        'edge-health-udp.socket',
+        'edge-health-udp@1.service',
+      ];
       const { code, stdout, stderr } = await machine.run(['systemd-analyze', 'verify', '--man=no', ...files]);
       t.match({ code, stdout, stderr }, { code: 0, stdout: '', stderr: '' });
     });
 
     await t.test(`their exposure is at most ${HIGHEST_EXPOSURE}, and what is open has a reason`, async (t) => {
       const reasons = read('docs/appliance.md');
-      for (const unit of UNITS) {
+      for (const unit of [...UNITS, 'edge-health-stop@1', 'edge-health-udp@1']) {
         const { overall, open } = await exposure(machine, unit);
         t.ok(overall <= HIGHEST_EXPOSURE, `${unit}: ${overall}`);
         t.ok(open.length > 0);

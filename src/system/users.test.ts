@@ -1,0 +1,44 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { Users, userName } from './users.ts';
+
+/** Files of users and groups, and an `id` that answers with this script. */
+function machine(t: Test, id = 'exit 1'): { users: Users; passwd: string } {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(
+    join(folder, 'passwd'),
+    'root:x:0:0:root:/root:/bin/bash\nrobot:x:1000:1000:,,,:/home/robot:/bin/bash\nedge-health:x:997:996::/:/bin/false\nbad line\n',
+  );
+  writeFileSync(join(folder, 'group'), 'root:x:0:\nsudo:x:27:anna,robot\nedge-health:x:996:bert\nrobot:x:1000:\nrobots:x:1001:robot2\n');
+  writeFileSync(join(folder, 'bin/id'), `#!/bin/sh\n${id}\n`);
+  chmodSync(join(folder, 'bin/id'), 0o755);
+  return { users: new Users({ PATH: `${folder}/bin:${process.env['PATH']}` }, folder), passwd: join(folder, 'passwd') };
+}
+
+t.test('groups are those of the files: the primary one, and those that have the user as a member', async (t) => {
+  const { users, passwd } = machine(t);
+  t.same(await users.user(1000), { uid: 1000, name: 'robot', groups: ['sudo', 'robot'] });
+  t.same(await users.user(997), { uid: 997, name: 'edge-health', groups: ['edge-health'] });
+  t.same(await users.user(0), { uid: 0, name: 'root', groups: ['root'] });
+  t.equal(userName(997, passwd), 'edge-health');
+  t.equal(userName(998, passwd), null);
+  t.equal(userName(0, '/nowhere'), null);
+});
+
+t.test('users that the files do not have are asked for', async (t) => {
+  const { users } = machine(
+    t,
+    `[ "$*" = 5000 ] && printf '%s\\n' 'uid=5000(LAB\\anna) gid=5000(domain users) groups=5000(domain users),27(sudo),6000'`,
+  );
+  t.same(await users.user(5000), { uid: 5000, name: 'LAB\\anna', groups: ['domain users', 'sudo'] });
+  t.same(await users.user(5001), { uid: 5001, name: null, groups: [] });
+});
+
+t.test('a directory that does not answer holds nobody up, and few processes wait for it', async (t) => {
+  const { users } = machine(t, 'echo $$ >> "$0.runs"; exec sleep 60');
+  const found = await Promise.all(Array.from({ length: 50 }, (_, i) => users.user(5000 + i)));
+  t.ok(found.every(({ groups, name }) => name === null && groups.length === 0));
+});
