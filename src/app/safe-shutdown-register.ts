@@ -33,8 +33,8 @@ export class RefusalRegister {
   }
 
   async #save(record: ShutdownRecord): Promise<void> {
-    const { address, calls, message, reason, requested_by, timeout } = record;
-    this.#log('warning', 'safe shutdown refused', { why: message, reason, requested_by, timeout, address, calls });
+    const { address, calls, message, port, reason, requested_by, timeout, user } = record;
+    this.#log('warning', 'safe shutdown refused', { why: message, reason, requested_by, timeout, address, port, user, calls });
     await this.#book.recordShutdown(record);
   }
 }

@@ -1,13 +1,15 @@
 import { BlockList, isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
-import type { ShutdownAction, ShutdownCaller } from '../core/shutdown.ts';
+import type { ShutdownAction } from '../core/shutdown.ts';
 
 /** What of the configuration a safe shutdown keeps to. */
 export interface ShutdownSettings {
   readonly enabled: boolean;
   readonly action: ShutdownAction;
   readonly allowFrom: readonly string[];
+  readonly allowUsers: readonly string[];
+  readonly trustNetwork: boolean;
   readonly maxRequestsPerMinute: number;
   readonly hooksFolder: string;
   /** Whether the folder was named in the configuration: it must be there then. */
@@ -17,11 +19,13 @@ export interface ShutdownSettings {
 
 /** `standardAction`: what the last step does where the configuration leaves that open. */
 export function shutdownSettings(config: Config, configFile: string, standardAction: ShutdownAction): ShutdownSettings {
-  const { action, allow_from, enabled, hooks_path, max_requests_per_minute, stop_units } = config.safe_shutdown;
+  const { action, allow_from, allow_users, enabled, hooks_path, max_requests_per_minute, stop_units, trust_network } = config.safe_shutdown;
   return {
     enabled,
     action: action ?? standardAction,
     allowFrom: allow_from,
+    allowUsers: allow_users,
+    trustNetwork: trust_network,
     maxRequestsPerMinute: max_requests_per_minute,
     hooksFolder: hooks_path === null ? join(dirname(resolve(configFile)), 'shutdown.d') : resolve(hooks_path),
     hooksRequired: hooks_path !== null,
@@ -50,12 +54,11 @@ export class AllowList {
     }
   }
 
-  /** Why a caller may not ask; null: it may. This machine always may, and so may whom the transport vouches for. */
-  refusal({ address, local }: ShutdownCaller): string | null {
-    if (local === true || (local === null && address === null)) return null;
-    const host = address?.replace(/%.*$/, '') ?? ''; // A link-local address carries its interface.
+  /** Why a host may not ask; null: it may. */
+  refusal(address: string): string | null {
+    const host = address.replace(/%.*$/, ''); // A link-local address carries its interface.
     const family = familyOf(host);
     if (family !== null && this.#list.check(host, family)) return null;
-    return `requests from ${address ?? 'other machines'} are not accepted; this machine's safe_shutdown.allow_from would have to list the address`;
+    return `requests from ${address} are not accepted; this machine's safe_shutdown.allow_from would have to list the address`;
   }
 }

@@ -1,6 +1,6 @@
 import { monotonicFactory } from 'ulid';
 import type { Log, Publisher } from '../core/ports.ts';
-import type { ShutdownCall, ShutdownCaller, ShutdownHandler, ShutdownProgress, ShutdownReply } from '../core/shutdown.ts';
+import type { ShutdownCall, ShutdownHandler, ShutdownProgress, ShutdownReply, ShutdownSource } from '../core/shutdown.ts';
 import { RequestLimit } from '../core/shutdown-limit.ts';
 import type { PowerControl, ShutdownBook, ShutdownContext } from '../core/shutdown-ports.ts';
 import { cutMessage, recordOf, type ShutdownOutcome, type ShutdownRecord, settled } from '../core/shutdown-record.ts';
@@ -8,10 +8,11 @@ import { checkCall, MAX_REQUESTED_BY, type ShutdownRequest } from '../core/shutd
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { orNull } from './patience.ts';
+import { Callers, type FindUsers } from './safe-shutdown-callers.ts';
 import { Procedure, type Report } from './safe-shutdown-procedure.ts';
 import { RefusalRegister } from './safe-shutdown-register.ts';
 import type { ShutdownRunners } from './safe-shutdown-runners.ts';
-import { AllowList, type ShutdownSettings } from './safe-shutdown-settings.ts';
+import type { ShutdownSettings } from './safe-shutdown-settings.ts';
 import { REQUESTS_SHOWN, shutdownStatus } from './safe-shutdown-status.ts';
 
 export interface SafeShutdownOptions {
@@ -23,6 +24,7 @@ export interface SafeShutdownOptions {
   readonly flushStore: () => Promise<string | null>;
   readonly runners: (settings: ShutdownSettings) => ShutdownRunners;
   readonly power: PowerControl;
+  readonly findUsers: FindUsers;
   /** Of this boot of the machine; null: not known. */
   readonly bootId: string | null;
   readonly publish: Publisher['publishShutdown'];
@@ -44,13 +46,13 @@ interface Running {
  */
 export class SafeShutdown {
   readonly #options: SafeShutdownOptions;
+  readonly #callers: Callers;
   readonly #limit: RequestLimit;
   readonly #register: RefusalRegister;
   /** Unique is enough, secret is not needed: no need to load OpenSSL for it. */
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #counts = { accepted: 0, refused: 0 };
   #settings: ShutdownSettings;
-  #allowed: AllowList;
   #running: Running | null = null;
   #ended: Promise<void> = Promise.resolve();
   /** The last accepted request, once it has ended. */
@@ -60,10 +62,10 @@ export class SafeShutdown {
   #saving: Promise<void> = Promise.resolve();
 
   constructor(options: SafeShutdownOptions) {
-    const { book, log, settings } = options;
+    const { book, findUsers, log, settings } = options;
     this.#options = options;
     this.#settings = settings;
-    this.#allowed = new AllowList(settings.allowFrom);
+    this.#callers = new Callers(settings, findUsers);
     this.#limit = new RequestLimit(settings.maxRequestsPerMinute);
     this.#register = new RefusalRegister(book, log);
   }
@@ -72,17 +74,18 @@ export class SafeShutdown {
   readonly handler: ShutdownHandler = async (call, caller) => {
     const settings = this.#settings;
     try {
-      const forbidden = this.#allowed.refusal(caller);
-      if (forbidden !== null) {
+      const { refusal, source } = await this.#callers.judge(caller);
+      if (refusal !== null) {
         // It uses up nothing of what others may call.
-        const reply = this.#refuse(call, caller, forbidden);
-        return caller.isShared ? null : reply;
+        const reply = this.#refuse(call, source, refusal);
+        return caller.isShared && caller.dds?.local === false ? null : reply;
       }
-      const decided = await this.#decide(call, caller, settings);
-      if (typeof decided === 'string') return this.#refuse(call, caller, decided);
+      if (caller.dds?.isNew() === false) return null;
+      const decided = await this.#decide(call, source, settings);
+      if (typeof decided === 'string') return this.#refuse(call, source, decided);
       // Looked at again, and nothing is waited for after it: of two calls at once only one can get through.
       const obstacle = this.#obstacle();
-      return obstacle === null ? this.#accept(call, caller, decided, settings) : this.#refuse(call, caller, obstacle);
+      return obstacle === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, obstacle);
     } catch (error) {
       this.#options.log('error', 'a call of safe shutdown failed', { error: (error as Error).message });
       return { success: false, message: `refused: ${(error as Error).message}` };
@@ -110,7 +113,7 @@ export class SafeShutdown {
   /** Takes over settings that were changed; a procedure under way keeps to those that it began with. */
   async configure(settings: ShutdownSettings): Promise<void> {
     this.#settings = settings;
-    this.#allowed = new AllowList(settings.allowFrom);
+    this.#callers.configure(settings);
     this.#limit.setPerMinute(settings.maxRequestsPerMinute);
     await this.#lookAhead();
   }
@@ -147,10 +150,10 @@ export class SafeShutdown {
   }
 
   /** What a call asks for where it may be granted; else why not. */
-  async #decide(call: ShutdownCall, caller: ShutdownCaller, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
+  async #decide(call: ShutdownCall, { address }: ShutdownSource, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
     if (!settings.enabled) return 'safe_shutdown.enabled is false on this machine';
     const requestedBy = String(call.requested_by).slice(0, 2 * MAX_REQUESTED_BY);
-    const limit = this.#limit.take(`${caller.address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
+    const limit = this.#limit.take(`${address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
     if (limit) {
       const { of, perMinute, waitSeconds } = limit;
       return `too many requests: at most ${perMinute} per minute from ${of}; try again in ${Math.ceil(waitSeconds)} s`;
@@ -179,18 +182,18 @@ export class SafeShutdown {
     return why === null ? null : `safe_shutdown.action is ${action}, ${why}`;
   }
 
-  #refuse(call: ShutdownCall, caller: ShutdownCaller, why: string): ShutdownReply {
+  #refuse(call: ShutdownCall, source: ShutdownSource, why: string): ShutdownReply {
     const { monotonicSeconds } = this.#options.clocks;
     this.#counts.refused += 1;
-    this.#register.add(this.#record(call, caller, 'refused', why), monotonicSeconds());
+    this.#register.add(this.#record(call, source, 'refused', why), monotonicSeconds());
     return { success: false, message: `refused: ${why}` };
   }
 
-  #record(call: ShutdownCall, caller: ShutdownCaller, outcome: ShutdownOutcome, message: string): ShutdownRecord {
+  #record(call: ShutdownCall, source: ShutdownSource, outcome: ShutdownOutcome, message: string): ShutdownRecord {
     const { bootId, clocks } = this.#options;
     const nowMs = clocks.wallMilliseconds();
     const { action } = this.#settings;
-    return recordOf(call, caller, {
+    return recordOf(call, source, {
       request_id: this.#uniqueId(nowMs),
       timestamp: isoUtc(nowMs),
       action,
@@ -200,11 +203,11 @@ export class SafeShutdown {
     });
   }
 
-  #accept(call: ShutdownCall, caller: ShutdownCaller, request: ShutdownRequest, settings: ShutdownSettings): ShutdownReply {
+  #accept(call: ShutdownCall, source: ShutdownSource, request: ShutdownRequest, settings: ShutdownSettings): ShutdownReply {
     const { book, clocks, flushStore, log, power, runners } = this.#options;
     const { action } = settings;
     const { reason, requestedBy, timeoutSeconds } = request;
-    const record = this.#record(call, caller, 'in_progress', 'accepted');
+    const record = this.#record(call, source, 'in_progress', 'accepted');
     const deadline = clocks.monotonicSeconds() + timeoutSeconds;
     const secondsLeft = (): number => Math.max(0, deadline - clocks.monotonicSeconds());
     const context: ShutdownContext = { requestId: record.request_id, reason, requestedBy, action, secondsLeft };
@@ -215,7 +218,7 @@ export class SafeShutdown {
     const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, power, report });
     this.#counts.accepted += 1;
     this.#running = { procedure, request, context, record };
-    log('notice', 'safe shutdown accepted', { reason, requested_by: requestedBy, timeout: timeoutSeconds, address: caller.address });
+    log('notice', 'safe shutdown accepted', { reason, requested_by: requestedBy, timeout: timeoutSeconds, ...source });
     this.#ended = procedure.run().then((outcome) => this.#end(outcome));
     const message = `accepted: ${action} for ${reason} within ${timeoutSeconds} s; request ${record.request_id}`;
     return { success: true, message };

@@ -41,6 +41,7 @@ import { RateMeter } from './rate-meter.ts';
 import type { RosGraph } from './ros-graph.ts';
 import { judgingRules } from './rules.ts';
 import { SafeShutdown } from './safe-shutdown.ts';
+import { machineUsers } from './safe-shutdown-callers.ts';
 import { machinePower, machineRunners } from './safe-shutdown-runners.ts';
 import { type ShutdownSettings, shutdownSettings } from './safe-shutdown-settings.ts';
 import { Supervision } from './supervision.ts';
@@ -197,6 +198,7 @@ export class Service {
       flushStore: () => this.#store.flush(),
       runners: machineRunners(options.environment, log),
       power: machinePower(options.environment, log, clocks),
+      findUsers: machineUsers(options.environment),
       bootId: readBootId(procRoot),
       publish: (progress) => {
         this.#shutdownProgress = progress;

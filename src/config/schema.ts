@@ -238,9 +238,21 @@ export const configSchema = v.strictObject({
       ),
       null,
     ),
-    allow_from: v.optional(
-      v.pipe(v.array(addressOrNetwork), v.maxLength(256), about('Other hosts that may ask; this host always may.', { reload: true })),
+    allow_from: v.optional(v.pipe(v.array(addressOrNetwork), v.maxLength(256), about('Other hosts that may ask.', { reload: true })), []),
+    allow_users: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of users'))),
+        v.maxLength(256),
+        about('Users of this host who may ask, beside root and the members of the groups edge-health and sudo.', { reload: true }),
+      ),
       [],
+    ),
+    trust_network: v.optional(
+      v.pipe(
+        v.boolean(),
+        about('Accept requests from every user and container of this host, and with rclnodejs from everywhere, without SROS2.'),
+      ),
+      false,
     ),
     max_requests_per_minute: v.optional(
       v.pipe(
@@ -267,7 +279,7 @@ export const configSchema = v.strictObject({
           v.pipe(
             v.string(),
             v.regex(
-              /^(?!(edge-health(-stop.*)?|dbus(-broker)?|polkit|systemd-logind)(\.(service|socket))?$|(system\.slice|init\.scope)$)[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,254}$/,
+              /^(?!(edge-health(-(stop|udp).*)?|dbus(-broker)?|polkit|systemd-logind)(\.(service|socket))?$|(system\.slice|init\.scope)$)[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,254}$/,
               'names of systemd units such as robot.service, but not edge-health itself nor what powers the machine off',
             ),
           ),

@@ -2,7 +2,7 @@ import t from 'tap';
 import { recordOf, type ShutdownRecord, settled } from './shutdown-record.ts';
 
 const CALL = { reason: 'MANUAL', requested_by: 'ops', timeout: 30 };
-const HERE = { address: '127.0.0.1', local: true };
+const HERE = { address: '127.0.0.1', port: 40_000, user: 'robot' };
 const DECIDED = {
   request_id: '01J',
   timestamp: '2026-03-04T05:06:07.089Z',
@@ -15,10 +15,14 @@ const LATER = '2026-03-04T06:00:00.000Z';
 
 t.test('what was called is kept cut and printable, whatever it was', async (t) => {
   const call = { reason: `x\n${'y'.repeat(1000)}`, requested_by: 'z'.repeat(1000), timeout: Number.NaN };
-  const record = recordOf(call, { address: 'a'.repeat(1000), local: false }, { ...DECIDED, outcome: 'refused', message: 'm'.repeat(9999) });
-  t.ok(JSON.stringify(record).length < 1200);
+  const record = recordOf(
+    call,
+    { address: 'a'.repeat(1000), port: 65_535, user: 'u\n'.repeat(1000) },
+    { ...DECIDED, outcome: 'refused', message: 'm'.repeat(9999) },
+  );
+  t.ok(JSON.stringify(record).length < 1700);
   t.match(record, { reason: /^x\\ny+…$/, timeout: null, calls: 1, step: null, ended: DECIDED.timestamp });
-  t.match(recordOf(CALL, HERE, DECIDED), { ...CALL, address: '127.0.0.1', ended: null, outcome: 'in_progress' });
+  t.match(recordOf(CALL, HERE, DECIDED), { ...CALL, ...HERE, ended: null, outcome: 'in_progress' });
 });
 
 t.test('what an earlier run left in progress is interrupted', async (t) => {

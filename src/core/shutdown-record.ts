@@ -1,4 +1,4 @@
-import type { ShutdownAction, ShutdownCall, ShutdownCaller, ShutdownStep } from './shutdown.ts';
+import type { ShutdownAction, ShutdownCall, ShutdownSource, ShutdownStep } from './shutdown.ts';
 import { MAX_REQUESTED_BY } from './shutdown-request.ts';
 import { printable } from './text.ts';
 
@@ -17,8 +17,11 @@ export interface ShutdownRecord {
   readonly requested_by: string;
   /** Seconds; null: not a finite number. */
   readonly timeout: number | null;
-  /** Where the call came from; null: the transport does not tell. */
+  /** Where the call came from: IP address and UDP port; null: the transport does not tell. */
   readonly address: string | null;
+  readonly port: number | null;
+  /** Whose program of this machine called; of several possible ones all, with commas. Null: not known. */
+  readonly user: string | null;
   /** How many calls this stands for. */
   readonly calls: number;
   readonly action: ShutdownAction;
@@ -33,6 +36,7 @@ export interface ShutdownRecord {
 }
 
 const MAX_REASON = 64;
+const MAX_USER = 128;
 const MAX_MESSAGE = 500;
 const WENT_DOWN = 'the machine went down and was started again';
 
@@ -44,7 +48,7 @@ export function cutMessage(message: string): string {
 /** The record of a call that was just decided on. */
 export function recordOf(
   call: ShutdownCall,
-  caller: ShutdownCaller,
+  { address, port, user }: ShutdownSource,
   decided: Pick<ShutdownRecord, 'request_id' | 'timestamp' | 'action' | 'outcome' | 'message' | 'boot_id'>,
 ): ShutdownRecord {
   const { action, boot_id, message, outcome, request_id, timestamp } = decided;
@@ -54,7 +58,9 @@ export function recordOf(
     reason: printable(String(call.reason), MAX_REASON),
     requested_by: printable(String(call.requested_by), MAX_REQUESTED_BY),
     timeout: Number.isFinite(call.timeout) ? call.timeout : null,
-    address: caller.address === null ? null : printable(caller.address, MAX_REASON),
+    address: address === null ? null : printable(address, MAX_REASON),
+    port,
+    user: user === null ? null : printable(user, MAX_USER),
     calls: 1,
     action,
     outcome,

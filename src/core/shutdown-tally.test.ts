@@ -11,7 +11,7 @@ function refusal(atSeconds = 0): ShutdownRecord {
   const call = { reason: `R${ids}`, requested_by: 'somebody', timeout: 1 };
   const decided = { action: 'dry-run', outcome: 'refused', message: `no ${ids}`, boot_id: null } as const;
   const request_id = String(ids).padStart(9, '0');
-  return recordOf(call, { address: null, local: null }, { ...decided, request_id, timestamp: isoUtc(atSeconds * 1000) });
+  return recordOf(call, { address: null, port: ids, user: null }, { ...decided, request_id, timestamp: isoUtc(atSeconds * 1000) });
 }
 
 t.test('the first ones are recorded one by one', async (t) => {
@@ -31,7 +31,7 @@ t.test('a flood is one record that tells how many, from when to when, and the la
   const first = refusal(1);
   for (const record of [first, refusal(2), refusal(3)]) tally.add(record, 1);
   const due = tally.due();
-  t.match(due, { request_id: first.request_id, timestamp: isoUtc(1000), ended: isoUtc(3000), calls: 3, reason: `R${ids}` });
+  t.match(due, { request_id: first.request_id, timestamp: isoUtc(1000), ended: isoUtc(3000), calls: 3, reason: `R${ids}`, port: ids });
   t.match(due?.message, new RegExp(`^3 calls in a flood.* no ${ids}$`));
   t.equal(tally.due(), null, 'saved once');
   tally.add(refusal(4), 2);

@@ -31,9 +31,9 @@ export class RefusalTally {
     }
     const { record, sinceSeconds } = this.#begun(refusal, nowSeconds);
     const calls = record.calls + 1;
-    const { reason, requested_by, timeout, address, timestamp } = refusal;
+    const { reason, requested_by, timeout, address, port, user, timestamp } = refusal;
     const message = cutMessage(`${calls} calls in a flood, all refused; the last: ${refusal.message}`);
-    const counted = { ...record, reason, requested_by, timeout, address, calls, message, ended: timestamp };
+    const counted = { ...record, reason, requested_by, timeout, address, port, user, calls, message, ended: timestamp };
     this.#together = { record: counted, sinceSeconds, isSaved: false };
     return null;
   }

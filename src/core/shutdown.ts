@@ -10,14 +10,34 @@ export interface ShutdownCall {
   readonly timeout: number;
 }
 
-/** Who calls, as far as the transport can tell. */
-export interface ShutdownCaller {
-  /** The sender's IP address; null where the transport does not tell (rclnodejs: there SROS2 decides who may call). */
+/** Where a call came from; null: not known (rclnodejs does not tell). */
+export interface ShutdownSource {
   readonly address: string | null;
-  /** Whether the call came from this machine; null where the transport does not tell. */
-  readonly local: boolean | null;
+  /** The sender's UDP port. */
+  readonly port: number | null;
+  /** The user of this machine whose program called, by name. */
+  readonly user: string | null;
+}
+
+/** Who calls over DDS, as far as the datagrams show it. */
+export interface DdsCaller {
+  readonly address: string;
+  readonly port: number;
+  /** Whether the call came from this machine. */
+  readonly local: boolean;
+  /** The ports of this machine at which the caller's participant receives; null: it receives elsewhere. */
+  readonly receivingPorts: readonly number[] | null;
+  /** Whether the participant has shown that it receives what is sent to it; it may do so a moment after it called. */
+  readonly isProven: () => boolean;
+  /** Notes that the call is handled; false: it was before, and has come again. */
+  readonly isNew: () => boolean;
+}
+
+/** Who calls. Null: the transport lets nobody call who may not (rclnodejs with SROS2). */
+export interface ShutdownCaller {
+  readonly dds: DdsCaller | null;
   /** Called by the name that every machine offers, /safe_shutdown; otherwise by the node's own. */
-  readonly isShared?: boolean;
+  readonly isShared: boolean;
 }
 
 /** The answer on /safe_shutdown. */
@@ -28,8 +48,8 @@ export interface ShutdownReply {
 }
 
 /**
- * Answers a call; never rejects. The answer is due within a second, whatever the procedure takes afterwards. Null: none is sent, since
- * another machine is meant: the caller may not ask this one, and has used the shared name.
+ * Answers a call; never rejects. The answer is due within a second, whatever the procedure takes afterwards. Null: none is sent, because
+ * the call was answered before, or because another machine is meant: the caller may not ask this one, and has used the shared name.
  */
 export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply | null>;
 

@@ -16,7 +16,10 @@ function record(n: number, more: Partial<ShutdownRecord> = {}): ShutdownRecord {
   const decided = { action: 'dry-run', outcome: 'refused', message: `number ${n}`, boot_id: 'b' } as const;
   const call = { reason: 'MANUAL', requested_by: 'Zoë', timeout: 1.5 };
   const request_id = `01J${String(n).padStart(9, '0')}`;
-  return { ...recordOf(call, { address: '::1', local: true }, { ...decided, request_id, timestamp: isoUtc(NOW + n) }), ...more };
+  return {
+    ...recordOf(call, { address: '::1', port: 7411, user: 'zoë' }, { ...decided, request_id, timestamp: isoUtc(NOW + n) }),
+    ...more,
+  };
 }
 
 const accepted = (n: number, more: Partial<ShutdownRecord> = {}): ShutdownRecord =>

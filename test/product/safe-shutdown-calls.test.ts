@@ -2,11 +2,12 @@ import t from 'tap';
 import { AllowList, shutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import type { ShutdownCaller } from '../../src/core/shutdown.ts';
-import { LOCAL, Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
+import type { LocalUser } from '../../src/core/shutdown-callers.ts';
+import { caller, Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
 // Which calls are accepted.
 
-const REMOTE: ShutdownCaller = { address: '192.0.2.7', local: false };
+const REMOTE = caller({ address: '192.0.2.7', local: false });
 
 t.test('wrong fields are refused, all named at once, and nothing is run', async (t) => {
   const scene = await Scene.start(t);
@@ -54,31 +55,137 @@ t.test('a caller that asks too often is told when to ask again, and keeps nobody
   await scene.ended();
 });
 
-t.test('another host is refused unless it is on the list; callers the transport vouches for are not', async (t) => {
+t.test('another host is refused unless it is on the list and has answered; callers the transport vouches for are not', async (t) => {
   const scene = await Scene.start(t, { settings: { allowFrom: ['192.0.2.8', '2001:db8::/32', '10.1.0.0/16'] } });
-  const ask = async (caller: ShutdownCaller): Promise<string> => {
-    const { message, success } = await scene.call({}, caller);
+  const ask = async (who: ShutdownCaller): Promise<string> => {
+    const { message, success } = await scene.call({}, who);
     if (success) await scene.ended();
     return success ? 'accepted' : message;
   };
   t.match(await ask(REMOTE), /^refused: requests from 192\.0\.2\.7 are not accepted; .*safe_shutdown\.allow_from/);
   for (const address of ['192.0.2.8', '::ffff:192.0.2.8', '2001:db8::1', '10.1.255.255']) {
-    t.equal(await ask({ address, local: false }), 'accepted', address);
+    t.equal(await ask(caller({ address, local: false })), 'accepted', address);
   }
   for (const address of ['10.2.0.0', '2001:db9::1', 'localhost', '', '127.0.0.1']) {
-    t.match(await ask({ address, local: false }), /not accepted/, address);
+    t.match(await ask(caller({ address, local: false })), /not accepted/, address);
   }
-  t.equal(await ask(LOCAL), 'accepted');
-  t.equal(await ask({ address: null, local: null }), 'accepted', 'where the transport does not tell, it decides');
-  t.match(await ask({ address: null, local: false }), /from other machines are not accepted/);
-  t.match(await ask({ address: '192.0.2.7', local: null }), /not accepted/);
+  t.equal(await ask({ dds: null, isShared: false }), 'accepted', 'where the transport does not tell, it decides');
+  const forged = caller({ address: '192.0.2.8', local: false, isProven: () => false });
+  t.match(
+    await ask(forged),
+    /^refused: requests from 192\.0\.2\.8 are not accepted: its participant has not answered what was sent to it$/,
+  );
+  t.match((await scene.records(1))[0], { outcome: 'refused', address: '192.0.2.8', port: 40_000, user: null });
+});
+
+t.test('a participant that answers a moment after it has called may call', async (t) => {
+  const scene = await Scene.start(t, { settings: { allowFrom: ['192.0.2.8'] } });
+  for (const local of [true, false]) {
+    let questions = 0;
+    const isProven = (): boolean => ++questions > 2;
+    t.equal((await scene.call({}, caller({ address: '192.0.2.8', local, isProven }))).success, true);
+    await scene.ended();
+  }
+});
+
+t.test('of this host root, the user of the service, members of two groups and the listed users may ask', async (t) => {
+  const ownUid = process.geteuid?.() ?? 0;
+  const user = (uid: number, name: string | null, ...groups: string[]): LocalUser => ({ uid, name, groups });
+  const nobody = user(4_000_001, 'nobody', 'nogroup');
+  const allowed = [
+    [user(0, 'root', 'root')],
+    [user(ownUid, 'service', 'service')],
+    [user(5001, 'anna', 'anna', 'sudo')],
+    [user(5002, 'bert', 'edge-health')],
+    [user(5003, 'listed', 'listed')],
+    [user(5004, null)],
+    [user(0, 'root'), user(5003, 'listed')],
+  ];
+  const refused = [[nobody], [user(5005, 'edge-health', 'users')], [user(5006, null)], [user(0, 'root'), nobody]];
+  let found: readonly LocalUser[] | null = null;
+  let byPort: Readonly<Record<number, readonly LocalUser[]>> | null = null;
+  const ports: (readonly number[])[] = [];
+  const findUsers = async (asked: readonly number[]): Promise<typeof found> => {
+    ports.push(asked);
+    return byPort === null ? found : (byPort[asked[0] as number] ?? null);
+  };
+  const settings = { allowUsers: ['listed', '5004'] };
+  const scene = await Scene.start(t, { settings, findUsers });
+  for (const users of allowed) {
+    found = users;
+    const names = users.map(({ name, uid }) => name ?? String(uid)).join(', ');
+    t.equal((await scene.call()).success, true, names);
+    await scene.ended();
+    t.match((await scene.records(1))[0], { outcome: 'completed', address: '127.0.0.1', port: 40_000, user: names });
+  }
+  for (const users of refused) {
+    found = users;
+    const { message, success } = await scene.call();
+    t.match({ message, success }, { success: false, message: /^refused: the user \S+ may not ask for a safe shutdown; .*allow_users$/ });
+    t.match((await scene.records(1))[0], {
+      outcome: 'refused',
+      port: 40_000,
+      user: users.map(({ name, uid }) => name ?? String(uid)).join(', '),
+    });
+  }
+  found = [nobody];
+  t.match((await scene.call()).message, 'run: sudo adduser nobody edge-health, or add nobody to safe_shutdown.allow_users');
+  t.match(scene.logged.filter(({ message }) => message === 'safe shutdown refused').at(-1), {
+    level: 'warning',
+    fields: { address: '127.0.0.1', port: 40_000, user: 'nobody' },
+  });
+  t.same(ports.slice(-2), [[40_000], [7410, 7411]], 'the port that it came from, and those that its participant receives at');
+
+  found = null;
+  const unknown = /^refused: cannot tell which user asks from UDP port 40000; see docs\/safe-shutdown\.md, "Who may ask"$/;
+  t.match((await scene.call()).message, unknown);
+  found = [user(0, 'root')];
+  t.match((await scene.call({}, caller({ receivingPorts: null }))).message, unknown, 'its participant receives on another machine');
+  const unproven = await scene.call({}, caller({ isProven: () => false }));
+  t.match(unproven.message, /its participant has not answered what was sent to it/);
+
+  // A port that both share, or that root has taken since; and a participant that speaks from there for somebody else's.
+  byPort = { 40000: [user(0, 'root')], 7410: [nobody] };
+  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not ask/);
+  t.match((await scene.records(1))[0], { user: 'root, nobody' });
+  byPort = { 40000: [nobody], 7410: [user(0, 'root')] };
+  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not ask/);
+  byPort = { 40000: [user(0, 'root')] };
+  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, unknown);
+  byPort = null;
+
+  found = [nobody];
+  await scene.shutdown.configure({ ...scene.settings, allowUsers: ['nobody'] });
+  t.equal((await scene.call()).success, true, 'the list is taken over while it runs');
+  await scene.ended();
+});
+
+t.test('on a network that is trusted every user of this host may ask, and no other host', async (t) => {
+  const scene = await Scene.start(t, { settings: { trustNetwork: true }, findUsers: async () => null });
+  t.equal((await scene.call({}, caller({ receivingPorts: null, isProven: () => false }))).success, true);
+  await scene.ended();
+  t.match((await scene.call({}, REMOTE)).message, /are not accepted.*allow_from/);
+});
+
+t.test('a request that comes again is not run again; what was refused takes its number from nobody', async (t) => {
+  let users: readonly LocalUser[] = [{ uid: 4_000_001, name: 'nobody', groups: [] }];
+  const scene = await Scene.start(t, { findUsers: async () => users });
+  const handled = new Set<number>();
+  const numbered = (number: number): ShutdownCaller => caller({ isNew: () => !handled.has(number) && handled.add(number).has(number) });
+  const call = { reason: 'MANUAL', requested_by: 'x', timeout: 5 };
+  t.match(await scene.shutdown.handler(call, numbered(1)), { success: false, message: /the user nobody/ });
+  users = [{ uid: 0, name: 'root', groups: [] }];
+  t.match(await scene.shutdown.handler(call, numbered(1)), { success: true });
+  t.equal(await scene.shutdown.handler(call, numbered(1)), null);
+  await scene.ended();
+  t.match(await scene.shutdown.status(), { accepted: 1, refused: 1 });
 });
 
 t.test('on the shared name a caller that may not ask is recorded and not answered; on the own name it is', async (t) => {
   const scene = await Scene.start(t);
   const call = { reason: 'MAINTENANCE', requested_by: 'laptop', timeout: 5 };
-  t.equal(await scene.shutdown.handler(call, { ...REMOTE, isShared: true }), null);
-  t.match(await scene.shutdown.handler(call, { ...REMOTE, isShared: false }), { success: false, message: /not accepted/ });
+  t.equal(await scene.shutdown.handler(call, caller({ address: '192.0.2.7', local: false, isShared: true })), null);
+  t.match(await scene.shutdown.handler(call, REMOTE), { success: false, message: /not accepted/ });
   t.match(await scene.shutdown.status(), {
     state: 'none',
     refused: 2,
@@ -87,7 +194,12 @@ t.test('on the shared name a caller that may not ask is recorded and not answere
       { requested_by: 'laptop', address: '192.0.2.7', outcome: 'refused' },
     ],
   });
-  t.match(await scene.shutdown.handler(call, { ...LOCAL, isShared: true }), { success: true });
+  t.match(
+    await scene.shutdown.handler(call, caller({ receivingPorts: null, isShared: true })),
+    { message: /cannot tell/ },
+    'this host is meant',
+  );
+  t.match(await scene.shutdown.handler(call, caller({ isShared: true })), { success: true });
   await scene.ended();
 });
 
@@ -100,8 +212,8 @@ t.test('a flood from a host that may not ask keeps nobody out who may', async (t
 
 t.test('link-local addresses come with their interface', async (t) => {
   const list = new AllowList(['fe80::1', '192.168.0.0/16']);
-  t.equal(list.refusal({ address: 'fe80::1%eth0', local: false }), null);
-  t.match(list.refusal({ address: 'fe80::2%eth0', local: false }), /fe80::2%eth0 are not accepted/);
+  t.equal(list.refusal('fe80::1%eth0'), null);
+  t.match(list.refusal('fe80::2%eth0'), /fe80::2%eth0 are not accepted/);
 });
 
 t.test('an action that cannot be done is refused before anything is run, and told before it is asked for', async (t) => {
@@ -139,6 +251,8 @@ t.test('settings come from the configuration; the hooks lie beside its file', as
     enabled: true,
     action: 'dry-run',
     allowFrom: [],
+    allowUsers: [],
+    trustNetwork: false,
     maxRequestsPerMinute: 10,
     hooksFolder: '/etc/edge-health/shutdown.d',
     hooksRequired: false,
@@ -162,10 +276,16 @@ t.test('the configuration refuses what could not be kept to', async (t) => {
   for (const entry of ['robot.local', '10.0.0', '10.0.0.1/33', '::/129', '10.0.0.1/', '10.0.0.1/8/8', '', '999.1.1.1', ':::']) {
     t.match(refused(`{allow_from: ["${entry}"]}`), /^safe_shutdown\.allow_from\.0: IP addresses such as/, entry);
   }
+  for (const user of ['robot', 'anna.b', 'DOMAIN\\\\anna', '100999', 'x'.repeat(128)]) {
+    t.equal(refused(`{allow_users: ["${user}"]}`), 'accepted', user);
+  }
+  for (const user of ['', 'a b', 'a:b', 'a,b', '/etc', 'x'.repeat(129)]) {
+    t.match(refused(`{allow_users: ["${user}"]}`), /^safe_shutdown\.allow_users\.0: names of users/, user);
+  }
   for (const unit of ['camera.service', 'arm@left.service', 'edge-health@sensor_node.service', 'dev-sda\\\\x2d1.device']) {
     t.equal(refused(`{stop_units: ["${unit}"]}`), 'accepted', unit);
   }
-  for (const unit of ['--force', 'a b', '', 'edge-health', 'edge-health.service', 'a;b', '../x', 'a/b']) {
+  for (const unit of ['--force', 'a b', '', 'edge-health', 'edge-health.service', 'edge-health-udp.socket', 'a;b', '../x', 'a/b']) {
     t.match(refused(`{stop_units: ["${unit}"]}`), /^safe_shutdown\.stop_units\.0: names of systemd units/, unit);
   }
   t.match(refused('{max_requests_per_minute: 0}'), /whole number from 1 to 600/);

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
-import { executable, Scene, TIMEOUT_SECONDS } from '../../testkit/service/safe-shutdown.ts';
+import { caller, executable, Scene, TIMEOUT_SECONDS } from '../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
@@ -16,7 +16,7 @@ t.test('every call is kept, refused ones too, and is known after a restart', asy
   scene.hook('10-fails', 'exit 1');
   await scene.call({ reason: 'MANUAL', requested_by: 'Zoë' });
   await scene.ended();
-  await scene.call({ reason: 'nonsense' }, { address: '192.0.2.7', local: false });
+  await scene.call({ reason: 'nonsense' }, caller({ address: '192.0.2.7', local: false }));
   await scene.stop();
   const next = await Scene.start(t, { folder: scene.folder });
   const records = await next.records();
@@ -28,6 +28,8 @@ t.test('every call is kept, refused ones too, and is known after a restart', asy
       requested_by: 'Zoë',
       timeout: TIMEOUT_SECONDS,
       address: '127.0.0.1',
+      port: 40_000,
+      user: 'robot',
       step: 'hooks',
       ended: /^2/,
     },
@@ -88,7 +90,7 @@ t.test('a flood of calls: each is counted, none piles up', async (t) => {
   for (let n = 0; n < CALLS; n += 1) {
     const reply = await scene.call(
       { reason: long, requested_by: `caller ${n} ${long}`, timeout: n },
-      { address: `10.0.${n % 256}.1`, local: n % 2 === 0 },
+      caller({ address: `10.0.${n % 256}.1`, local: n % 2 === 0 }),
     );
     if (reply.success || reply.message.length > 1000) t.fail(`call ${n}: ${JSON.stringify(reply).slice(0, 200)}`);
   }

@@ -39,8 +39,9 @@ const transport = new EmbeddedTransport({
   listener: {
     onHealthStatus: (status) => tell('health', { status }),
     onAlert: (alert) => tell('alert', { alert }),
-    onSafeShutdown: async (call, caller) => {
-      tell('call', { call, caller: { address: caller.address, local: caller.local } });
+    onSafeShutdown: async (call, { dds }) => {
+      if (dds?.isNew() === false) return null;
+      tell('call', { call, caller: dds ? { address: dds.address, local: dds.local } : {} });
       if (options.holdsAnswers) await new Promise<void>((answer) => heldAnswers.push(answer));
       if (options.answerAfterMs) await new Promise((later) => setTimeout(later, options.answerAfterMs));
       // The answer says whom it is for, so that one that went astray can be told.

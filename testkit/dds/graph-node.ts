@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../src/core/shutdown.ts';
+import type { DdsCaller, ShutdownCall, ShutdownProgress } from '../../src/core/shutdown.ts';
 import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
 import type { Host } from '../network/network.ts';
 import { EventProcess, type ProcessEnd, type ToldEvent } from '../service/event-process.ts';
@@ -56,7 +56,7 @@ export interface NodeEvents {
   /** What arrived from others. */
   health: { readonly status: HealthStatus };
   alert: { readonly alert: Alert };
-  call: { readonly call: ShutdownCall; readonly caller: ShutdownCaller };
+  call: { readonly call: ShutdownCall; readonly caller: Partial<Pick<DdsCaller, 'address' | 'local'>> };
   log: { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
   published: { readonly id: number; readonly number: number };
   details: RosDetails & { readonly rss_bytes: number; readonly heap_bytes: number; readonly cpu_seconds: number };

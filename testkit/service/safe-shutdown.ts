@@ -3,10 +3,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { SafeShutdown } from '../../src/app/safe-shutdown.ts';
+import type { FindUsers } from '../../src/app/safe-shutdown-callers.ts';
 import { machineRunners } from '../../src/app/safe-shutdown-runners.ts';
 import type { ShutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import type {
+  DdsCaller,
   ShutdownAction,
   ShutdownCall,
   ShutdownCaller,
@@ -14,6 +16,7 @@ import type {
   ShutdownReason,
   ShutdownReply,
 } from '../../src/core/shutdown.ts';
+import type { LocalUser } from '../../src/core/shutdown-callers.ts';
 import type { PowerControl, ShutdownContext } from '../../src/core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../../src/core/shutdown-record.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
@@ -24,7 +27,14 @@ import { until } from '../wait.ts';
 /** Of a call that gives none: the longest that is allowed, which no test waits for. */
 export const TIMEOUT_SECONDS = 300;
 
-export const LOCAL: ShutdownCaller = { address: '127.0.0.1', local: true };
+/** Somebody who calls over DDS: by default a program of this machine's robot, which may. */
+export function caller({ isShared = false, ...dds }: Partial<DdsCaller> & { readonly isShared?: boolean } = {}): ShutdownCaller {
+  const local = { address: '127.0.0.1', port: 40_000, local: true, receivingPorts: [7410, 7411], isProven: () => true, isNew: () => true };
+  return { dds: { ...local, ...dds }, isShared };
+}
+
+export const LOCAL = caller();
+const ROBOT: LocalUser = { uid: 4_000_000, name: 'robot', groups: ['robot', 'sudo'] };
 
 export interface SceneOptions {
   /** An earlier scene's, to go on in. */
@@ -32,6 +42,8 @@ export interface SceneOptions {
   readonly dataPath?: string;
   readonly settings?: Partial<ShutdownSettings>;
   readonly power?: PowerControl;
+  /** Whose the UDP ports are; by default robot's, who is in the group sudo. */
+  readonly findUsers?: FindUsers;
   readonly bootId?: string;
 }
 
@@ -83,6 +95,8 @@ export class Scene {
       enabled: true,
       action: 'dry-run',
       allowFrom: [],
+      allowUsers: [],
+      trustNetwork: false,
       maxRequestsPerMinute: 600,
       hooksFolder: this.hooks,
       hooksRequired: true,
@@ -101,6 +115,7 @@ export class Scene {
       flushStore: () => this.store.store.flush(),
       runners: machineRunners(environment, log),
       power: options.power ?? dryRunOnly,
+      findUsers: options.findUsers ?? (async () => [ROBOT]),
       bootId: options.bootId ?? 'this boot',
       publish: (progress) => this.progress.push(progress),
     });

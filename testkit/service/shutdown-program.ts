@@ -24,6 +24,8 @@ const shutdown = new SafeShutdown({
     enabled: true,
     action: 'dry-run',
     allowFrom: [],
+    allowUsers: [],
+    trustNetwork: false,
     maxRequestsPerMinute: 10,
     hooksFolder: `${folder}/shutdown.d`,
     hooksRequired: true,
@@ -35,11 +37,12 @@ const shutdown = new SafeShutdown({
   flushStore: () => store.flush(),
   runners: machineRunners(process.env, log),
   power: dryRunOnly,
+  findUsers: async () => null,
   bootId: 'this boot',
   publish: log,
 });
 const reply = await shutdown.handler(
   { reason: 'EMERGENCY', requested_by: 'killed', timeout: TIMEOUT_SECONDS },
-  { address: null, local: null },
+  { dds: null, isShared: false },
 );
 process.stdout.write(`${JSON.stringify(reply)}\n`);

@@ -105,6 +105,11 @@ const shutdownRequestSchema = v.strictObject({
   requested_by: text('As it was called, cut to 128 characters.'),
   timeout: v.pipe(v.nullable(v.number()), about('Seconds; null: not a number.')),
   address: v.pipe(v.nullable(v.string()), about('Where the call came from; null: the transport does not tell.')),
+  port: v.pipe(v.nullable(v.number()), about('Its UDP port; null: the transport does not tell.')),
+  user: v.pipe(
+    v.nullable(v.string()),
+    about('Whose program of this machine called; of several possible users all, with commas. Null: another machine, or not known.'),
+  ),
   calls: count('How many calls this stands for: a flood of refused ones is counted in one.'),
   action: shutdownAction,
   outcome: v.pipe(v.picklist(SHUTDOWN_OUTCOMES), about('`interrupted`: the service or the machine ended before the procedure did.')),

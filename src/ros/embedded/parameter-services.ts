@@ -72,6 +72,8 @@ export class ParameterServices {
 
   #offer(name: string, { type, answer }: (typeof SERVICES)[string]): void {
     const { log, participant } = this.#options;
-    this.#servers.push(new ServiceServer({ name, type, participant, log, handler: async (request) => answer(request) }));
+    this.#servers.push(
+      new ServiceServer({ name, type, participant, log, handler: async (request, { isNew }) => (isNew() ? answer(request) : null) }),
+    );
   }
 }

@@ -57,10 +57,16 @@ interface Rig {
   readonly time: VirtualTime;
   readonly server: ServiceServer;
   readonly calls: unknown[];
+  /** Requests that came again. */
+  readonly repeated: unknown[];
+  readonly lines: string[];
   ask(data: DataSubmessage, writer: MatchedWriter, address?: string): void;
   /** What the server has sent since, and to whom. */
   replies(): Promise<Reply[]>;
 }
+
+/** Requests from here are taken for those of somebody who may not ask. */
+const FORGER = '10.0.0.66';
 
 function rig(
   t: Test,
@@ -68,14 +74,22 @@ function rig(
 ): Rig {
   const time = new VirtualTime(t, 1000);
   const calls: unknown[] = [];
+  const repeated: unknown[] = [];
+  const lines: string[] = [];
   const participant = participantOn(new Wire().host({ lan: '10.0.0.1' }), time.now);
   const server = new ServiceServer({
     name: '/safe_shutdown',
     type: SAFE_SHUTDOWN,
     participant,
-    log: () => {},
-    handler: async (request, caller) => {
-      calls.push({ ...request, ...caller });
+    log: (level, message, fields) => lines.push(`${level}: ${message} ${JSON.stringify(fields)}`),
+    handler: async (request, { isNew, isProven, ...requester }) => {
+      const call = { ...request, ...requester, isProven: isProven() };
+      if (requester.address === FORGER) return null;
+      if (!isNew()) {
+        repeated.push(call);
+        return null;
+      }
+      calls.push(call);
       return { ...(await answer()) };
     },
   });
@@ -84,6 +98,8 @@ function rig(
     time,
     server,
     calls,
+    repeated,
+    lines,
     ask: (data, writer, address = '10.0.0.2') => server.requests.options.onSample({ data, writer, source: { address, port: 7411 } }),
     replies: async () => {
       await time.pass(0.01);
@@ -207,12 +223,33 @@ t.test('one that does not say which is its reader: all of its process', async (t
   t.same((await replies()).map(({ to }) => to).sort(), [readerNumber(2).guid, readerNumber(4).guid]);
 });
 
-t.test('the same request again is not run again', async (t) => {
-  const { server, calls, ask, replies } = rig(t);
+t.test('the same request again is not run again, and that is logged', async (t) => {
+  const { server, calls, repeated, lines, ask, replies } = rig(t);
   join(server, readerNumber(2));
   for (const number of [1, 1, 2, 1, 2]) ask(request(number), CLIENT);
   await replies();
   t.equal(calls.length, 2);
+  t.equal(repeated.length, 3);
+  t.same(
+    lines,
+    [1, 1, 2].map(
+      (number) =>
+        `debug: a request was ignored: it has been handled ${JSON.stringify({ service: '/safe_shutdown', address: '10.0.0.2', port: 7411, number })}`,
+    ),
+  );
+});
+
+t.test('a forged request uses up no number, whatever number it has', async (t) => {
+  const { server, calls, ask, replies } = rig(t);
+  join(server, readerNumber(2));
+  for (const number of [1, 2, 3, 2 ** 40]) ask(request(number), CLIENT, FORGER);
+  for (const number of [1, 2, 3]) ask(request(number), CLIENT);
+  t.equal((await replies()).length, 3);
+  t.equal(calls.length, 3);
+  for (let number = 4; number < 200; number += 1) ask(request(number), CLIENT);
+  for (const number of [199, 190, 140]) ask(request(number), CLIENT);
+  await replies();
+  t.equal(calls.length, 199, 'the last ones of a writer are remembered');
 });
 
 t.test('a reply waits for its reader, which may be found after the request', async (t) => {

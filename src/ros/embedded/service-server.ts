@@ -11,8 +11,23 @@ import type { MatchedReader } from '../../rtps/writer.ts';
 import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
 
+/** Who sent a request, as far as the datagram shows it. */
+export interface Requester extends Source {
+  /** Whether it came from this machine. */
+  readonly local: boolean;
+  /** The ports of this machine at which its participant receives; null: it receives elsewhere. */
+  readonly receivingPorts: readonly number[] | null;
+  /** Whether its participant has shown that it receives what is sent to it. */
+  isProven(): boolean;
+  /**
+   * Notes that the request is handled; false: it was before, and has come again. A handler that has to know who asks calls it only then:
+   * whoever else may have forged the number of a request that is still to come.
+   */
+  isNew(): boolean;
+}
+
 /** Answers one request; null: no answer is sent. Never rejects. */
-export type RequestHandler = (request: Message, caller: Source & { readonly local: boolean }) => Promise<Message | null>;
+export type RequestHandler = (request: Message, requester: Requester) => Promise<Message | null>;
 
 export interface ServiceServerOptions {
   /** Fully qualified, `/safe_shutdown`. */
@@ -44,8 +59,9 @@ const DEPTH = 100;
 /** The client's reply reader may be discovered after its request; on a bad network long after, when the word of it is lost several times. */
 const WAIT_FOR_READER_MS = 20_000;
 const MAX_WAITING = 256;
-/** Writers of requests whose last number is remembered: a request that comes again after a reconnect is not run again. */
+/** Writers of requests, and the last requests of each, that are remembered: one that comes again is not run again. */
 const MAX_REMEMBERED = 1024;
+const REMEMBERED_OF_EACH = 64;
 const CYCLONE_HEADER_OCTETS = 16;
 
 /**
@@ -58,7 +74,8 @@ export class ServiceServer {
   readonly replies: LocalWriter;
   readonly #options: ServiceServerOptions;
   readonly #waiting = new Set<WaitingReply>();
-  readonly #handled = new Map<Guid, number>();
+  /** The numbers of handled requests, by their writers; each the most recent last. */
+  readonly #handled = new Map<Guid, Set<number>>();
 
   constructor(options: ServiceServerOptions) {
     this.#options = options;
@@ -76,6 +93,7 @@ export class ServiceServer {
       topic: requestTopicOf(name),
       type: type.request.ddsName,
       reliable: true,
+      isUnordered: true,
       transientLocal: false,
       depth: DEPTH,
       userData: id + typeHashData(type.request),
@@ -92,14 +110,35 @@ export class ServiceServer {
     const { data, source, writer } = received;
     const { payload, sequenceNumber } = data;
     if (!payload || data.isKey) return;
-    if (sequenceNumber <= (this.#handled.get(writer.guid) ?? 0)) return;
-    if (this.#handled.size >= MAX_REMEMBERED) this.#handled.delete(this.#handled.keys().next().value as Guid);
-    this.#handled.set(writer.guid, sequenceNumber);
     const correlation = writer.vendor === VENDOR.CYCLONE_DDS ? cycloneCorrelation(received) : relatedIdentity(received);
     const { type, handler, participant } = this.#options;
     const request = decode(type.request, payload, correlation.header.length);
-    const answer = handler(request, { ...source, local: participant.isOwnAddress(source.address) });
+    const prefix = prefixOf(writer.guid);
+    const locators = participant.locatorsOf(prefix);
+    const isHere = locators.length > 0 && locators.every(({ address }) => participant.isOwnAddress(address));
+    const answer = handler(request, {
+      ...source,
+      local: participant.isOwnAddress(source.address),
+      receivingPorts: isHere ? locators.map(({ port }) => port) : null,
+      isProven: () => participant.isProven(prefix),
+      isNew: () => this.#isNew(writer.guid, sequenceNumber, source),
+    });
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
+  }
+
+  #isNew(writer: Guid, sequenceNumber: number, { address, port }: Source): boolean {
+    const numbers = this.#handled.get(writer) ?? new Set<number>();
+    this.#handled.delete(writer);
+    this.#handled.set(writer, numbers);
+    if (this.#handled.size > MAX_REMEMBERED) this.#handled.delete(first(this.#handled));
+    if (numbers.has(sequenceNumber)) {
+      const { log, name } = this.#options;
+      log('debug', 'a request was ignored: it has been handled', { service: name, address, port, number: sequenceNumber });
+      return false;
+    }
+    numbers.add(sequenceNumber);
+    if (numbers.size > REMEMBERED_OF_EACH) numbers.delete(first(numbers));
+    return true;
   }
 
   #reply(correlation: Correlation, encoded: Buffer): void {
@@ -172,6 +211,10 @@ function relatedIdentity({ data, writer }: Received): Correlation {
 function identityIn(inlineQos: ParameterList | null): Guid | null {
   const guid = inlineQos?.guid(PID.RELATED_SAMPLE_IDENTITY) ?? inlineQos?.guid(PID.RELATED_SAMPLE_IDENTITY_FAST) ?? null;
   return guid === null || /^0+$/.test(guid) ? null : guid;
+}
+
+function first<T>(of: Map<T, unknown> | Set<T>): T {
+  return of.keys().next().value as T;
 }
 
 /** As rmw_cyclonedds writes ids: sixteen octets in hexadecimal, with dots. */

@@ -7,14 +7,15 @@ import { Participant } from '../../rtps/participant.ts';
 import { type GuidPrefix, prefixOf } from '../../rtps/protocol.ts';
 import type { Change } from '../../rtps/writer.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { applianceOf, applianceTopic } from '../names.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
-import { ServiceServer } from './service-server.ts';
+import type { ServiceServer } from './service-server.ts';
+import { endpointsOf, shutdownServices } from './shutdown-services.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
@@ -109,10 +110,7 @@ export class Session {
       depth: 1,
       userData: typeHashData(HEALTH_STATUS),
     });
-    const { services } = names;
-    this.#services = [this.#createService(services.safeShutdown, true), this.#createService(services.ownSafeShutdown, false)].flatMap(
-      (server) => server ?? [],
-    );
+    this.#services = shutdownServices(this.#participant, options);
     const { safeShutdown, ...others } = names.nodes;
     const base = names.namespace === '/' ? '' : names.namespace;
     this.#parameters = new ParameterServices({
@@ -201,23 +199,6 @@ export class Session {
     if (this.otherServers() > 0) this.#options.onOtherServer();
   }
 
-  #createService(name: string, isShared: boolean): ServiceServer | null {
-    const { listener, log } = this.#options;
-    const answer = listener.onSafeShutdown;
-    if (!answer) return null;
-    return new ServiceServer({
-      name,
-      type: SAFE_SHUTDOWN,
-      participant: this.#participant,
-      log,
-      handler: async (request, caller) => {
-        const { reason, requested_by, timeout } = request as { reason: string; requested_by: string; timeout: number };
-        const reply = await answer({ reason, requested_by, timeout }, { ...caller, isShared });
-        return reply && { ...reply };
-      },
-    });
-  }
-
   /** One appliance shows every robot: whoever publishes health statuses or alerts, in whatever namespace, is read. */
   #wants(topic: string, kind: Kind): boolean {
     const { topics } = this.#options.names;
@@ -236,12 +217,8 @@ export class Session {
       { name: nodes.alertPublisher, writers: [alerts.guid], readers: this.#readers.guids('alert') },
     ];
     if (this.#services.length > 0) {
-      const replies = this.#services.map((service) => service.replies.guid);
-      graph.push({
-        name: nodes.safeShutdown,
-        writers: [shutdownStatus.guid, ...replies],
-        readers: this.#services.map((service) => service.requests.guid),
-      });
+      const { readers, writers } = endpointsOf(this.#services);
+      graph.push({ name: nodes.safeShutdown, writers: [shutdownStatus.guid, ...writers], readers });
     }
     this.#graph.publish(graph);
   }

@@ -83,7 +83,7 @@ export class Session {
           timeout: Number(request['timeout']),
         };
         // Who may call is SROS2's business here: rcl does not tell where a request came from.
-        return later(async () => ({ ...(await handler?.(call, { address: null, local: null, isShared })) }));
+        return later(async () => ({ ...(await handler?.(call, { dds: null, isShared })) }));
       });
     }
     // Nodes without subscription and service have nothing to wait for.

@@ -161,7 +161,7 @@ t.test('a request is handed on and answered', async (t) => {
   await transport.start();
   const service = library.node('safe_shutdown').services.get('/brain/safe_shutdown');
   t.same(await service?.answer({ reason: 'MANUAL', requested_by: 'ops', timeout: 30 }), { success: true, message: 'started' });
-  t.same(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { address: null, local: null, isShared: true } }]);
+  t.same(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { dds: null, isShared: true } }]);
   await transport.stop();
 });
 
