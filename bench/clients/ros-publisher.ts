@@ -77,7 +77,7 @@ async function createTransport({ transport, prepared }: PublisherOptions): Promi
   }
   if (prepared === null) throw new Error('rclnodejs is not prepared');
   const { RclnodejsTransport } = await import('../../src/ros/rclnodejs/transport.ts');
-  if (transport === 'rclnodejs') return new RclnodejsTransport({ ...GRAPH, prepared, enclave: null });
+  if (transport === 'rclnodejs') return new RclnodejsTransport({ ...GRAPH, prepared, enclave: null, shutdownServer: null });
   return { start: () => spinOneNode(prepared), publishHealth: () => {} };
 }
 

@@ -79,14 +79,20 @@ function graphOptions(
 async function create(
   { prepared, transport }: TransportChoice,
   graph: GraphOptions,
-  { clocks, enclave }: JoinOptions,
+  { clocks, config, enclave, environment }: JoinOptions,
 ): Promise<RosTransport> {
+  const wallMilliseconds = (): number => clocks.wallMilliseconds();
   if (transport === 'rclnodejs' && prepared) {
     const { RclnodejsTransport } = await import('../ros/rclnodejs/transport.ts');
-    return new RclnodejsTransport({ ...graph, prepared, enclave });
+    // rcl does not tell who calls: its service is for a graph on which nobody calls who may not.
+    const isGuarded = isSecurityEnforced(environment) || config.safe_shutdown.trust_network;
+    const isBeside = graph.listener.onSafeShutdown !== null && !isGuarded;
+    const { EmbeddedShutdownServer } = await import('../ros/embedded/shutdown-server.ts');
+    const shutdownServer = isBeside ? new EmbeddedShutdownServer({ ...graph, wallMilliseconds }) : null;
+    return new RclnodejsTransport({ ...graph, prepared, enclave, shutdownServer });
   }
   const { EmbeddedTransport } = await import('../ros/embedded/transport.ts');
-  return new EmbeddedTransport({ ...graph, wallMilliseconds: () => clocks.wallMilliseconds() });
+  return new EmbeddedTransport({ ...graph, wallMilliseconds });
 }
 
 async function unreachable(): Promise<never> {

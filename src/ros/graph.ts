@@ -68,6 +68,15 @@ export interface GraphOptions {
   readonly monotonicSeconds: () => number;
 }
 
+/** Serves the safe shutdown beside a transport that cannot tell who calls. */
+export interface ShutdownServer {
+  /** Never rejects: what is in the way is `problem`. */
+  start(): Promise<void>;
+  stop(): void;
+  /** Why the service is not offered; null: it is. */
+  readonly problem: string | null;
+}
+
 /** What is wrong while other participants offer the shared name of the safe shutdown, too; null: none does. */
 export function sharedShutdownProblem({ services }: GraphNames, others: number): string | null {
   if (others === 0) return null;

@@ -30,6 +30,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
     place,
     names,
     enclave,
+    shutdownServer: null,
     spinMilliseconds: SPIN_MS,
     localNode: '',
     observe: 'always',

@@ -9,6 +9,8 @@ import { bareNode, later, type RclContext, type RclNode, type Rclnodejs, type Rc
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
 export interface SessionOptions extends GraphOptions {
+  /** The node of the safe shutdown is another participant's. */
+  readonly hasShutdownServer: boolean;
   readonly arrivals: Arrivals;
   /** How long an executor waits at most. Stopping takes as long, for each of the nodes that spin. */
   readonly spinMilliseconds: number;
@@ -35,7 +37,7 @@ export class Session {
     const healthMonitor = node(names.nodes.healthMonitor);
     const thresholdMonitor = node(names.nodes.thresholdMonitor);
     const alertPublisher = node(names.nodes.alertPublisher);
-    const handler = listener.onSafeShutdown;
+    const handler = options.hasShutdownServer ? null : listener.onSafeShutdown;
     const safeShutdown = handler ? node(names.nodes.safeShutdown) : null;
     this.#nodes = [healthMonitor, thresholdMonitor, alertPublisher, ...(safeShutdown ? [safeShutdown] : [])];
     const transientLocal = { qos: reliableQos(library, 'transient local', DEPTH) };
@@ -71,7 +73,7 @@ export class Session {
             log,
           })
         : null;
-    this.#hasService = safeShutdown !== null;
+    this.#hasService = listener.onSafeShutdown !== null;
     for (const [name, isShared] of [
       [names.services.safeShutdown, true],
       [names.services.ownSafeShutdown, false],

@@ -6,6 +6,7 @@ import type { HealthStatus } from '../../core/health-status.ts';
 import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../core/shutdown.ts';
 import { decode } from '../../rtps/cdr.ts';
 import type { DiagnosticContext } from '../diagnostics.ts';
+import type { ShutdownServer } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { graphNames } from '../names.ts';
 import { FakeLibrary, type FakePublisher } from './testing/fake-library.ts';
@@ -31,9 +32,10 @@ interface Changes {
   readonly gather?: boolean;
   readonly offerShutdown?: boolean;
   readonly enclave?: string;
+  readonly shutdownServer?: ShutdownServer;
 }
 
-function setUp(t: Test, { gather = true, offerShutdown = true, enclave }: Changes = {}) {
+function setUp(t: Test, { gather = true, offerShutdown = true, enclave, shutdownServer }: Changes = {}) {
   const before = { ...process.env };
   t.teardown(() => {
     for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
@@ -48,6 +50,7 @@ function setUp(t: Test, { gather = true, offerShutdown = true, enclave }: Change
     load: () => library.asRclnodejs(),
     prepared: { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/nonexistent' },
     enclave: enclave ?? null,
+    shutdownServer: shutdownServer ?? null,
     place: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] },
     names: graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []),
     localNode: 'brain/health_monitor',
@@ -181,6 +184,28 @@ t.test('without safe shutdown and without gathering nothing spins', async (t) =>
     library.nodes.every(({ services, subscriptions, spunWith }) => services.size === 0 && subscriptions.length === 0 && spunWith === null),
   );
   await transport.stop();
+});
+
+t.test('where the embedded participant serves the safe shutdown, rclnodejs has neither the service nor its node', async (t) => {
+  const told: string[] = [];
+  const shutdownServer = {
+    problem: null as string | null,
+    start: async () => void told.push('started'),
+    stop: () => void told.push('stopped'),
+  };
+  const { transport, library, publisher } = setUp(t, { shutdownServer });
+  await transport.start();
+  t.same(
+    library.nodes.map(({ name }) => name),
+    ['health_monitor', 'threshold_monitor', 'alert_publisher'],
+  );
+  t.ok(library.nodes.every(({ services }) => services.size === 0));
+  t.ok(publisher('health_monitor', '/brain/shutdown_status'));
+  t.equal(transport.details().problem, null);
+  shutdownServer.problem = 'no free port';
+  t.equal(transport.details().problem, 'no free port');
+  await transport.stop();
+  t.same(told, ['started', 'stopped']);
 });
 
 t.test('what is published before the start and after the stop is dropped', async (t) => {

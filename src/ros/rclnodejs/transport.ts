@@ -5,7 +5,7 @@ import type { ShutdownProgress } from '../../core/shutdown.ts';
 import { encode } from '../../rtps/cdr.ts';
 import { rarely } from '../../rtps/log.ts';
 import { diagnosticArray } from '../diagnostics.ts';
-import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
+import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownProblem } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
 import { Arrivals } from './arrivals.ts';
@@ -13,6 +13,8 @@ import { type RclPlace, withRcl } from './library.ts';
 import { Session, type TopicName } from './session.ts';
 
 export interface RclnodejsOptions extends GraphOptions, RclPlace {
+  /** Serves the safe shutdown in place of rclnodejs, whose service takes calls from everybody; null: rclnodejs does, if it is offered. */
+  readonly shutdownServer: ShutdownServer | null;
   readonly spinMilliseconds?: number;
 }
 
@@ -50,10 +52,10 @@ export class RclnodejsTransport implements RosTransport {
   /** Loads rclnodejs and initialises rcl: to be called in a process whose environment is that of `environmentFor`. */
   async start(): Promise<void> {
     const spinMilliseconds = this.#options.spinMilliseconds ?? SPIN_MS;
-    this.#session = await withRcl(
-      this.#options,
-      (library, context) => new Session(library, context, { ...this.#options, log: this.#log, arrivals: this.#arrivals, spinMilliseconds }),
-    );
+    const options = { ...this.#options, log: this.#log, arrivals: this.#arrivals, spinMilliseconds };
+    const hasShutdownServer = options.shutdownServer !== null;
+    this.#session = await withRcl(this.#options, (library, context) => new Session(library, context, { ...options, hasShutdownServer }));
+    await this.#options.shutdownServer?.start();
     this.#lookAfter(FIRST_LOOK_MS);
   }
 
@@ -61,6 +63,7 @@ export class RclnodejsTransport implements RosTransport {
     const session = this.#session;
     this.#session = null;
     if (this.#lookTimer) clearTimeout(this.#lookTimer);
+    this.#options.shutdownServer?.stop();
     try {
       session?.stop();
     } catch (error) {
@@ -101,13 +104,13 @@ export class RclnodejsTransport implements RosTransport {
     } catch {
       // Not known.
     }
-    const { names } = this.#options;
+    const { names, shutdownServer } = this.#options;
     const { refused, problem } = this.#arrivals;
     return {
       peers: this.#peers,
       subscribers,
       refused,
-      problem: this.#problem ?? problem ?? sharedShutdownProblem(names, this.#otherServers),
+      problem: this.#problem ?? shutdownServer?.problem ?? problem ?? sharedShutdownProblem(names, this.#otherServers),
     };
   }
 

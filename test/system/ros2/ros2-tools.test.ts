@@ -58,7 +58,12 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
   t.match(await run('topic', 'echo', '--once', '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray'), /name: 'health_monitor: CPU usage'/);
 
   const nodes = (await run('node', 'list', '--no-daemon', '--spin-time', '3')).trim().split('\n');
-  for (const name of ['/health_monitor', '/threshold_monitor', '/alert_publisher', '/safe_shutdown']) t.ok(nodes.includes(name), name);
+  for (const name of ['/health_monitor', '/threshold_monitor', '/alert_publisher', '/safe_shutdown'])
+    t.same(
+      nodes.filter((node) => node === name),
+      [name],
+      'each once, whichever participant has it',
+    );
   const info = await run('topic', 'info', '-v', '/health_status', '--no-daemon', '--spin-time', '3');
   t.match(info, /Publisher count: 1\n\nNode name: health_monitor\n/);
   t.match(info, /Reliability: RELIABLE\n.*History.*\n\s*Durability: TRANSIENT_LOCAL/);
@@ -81,6 +86,9 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
   t.equal(await run('python3', script('subscriber.py', SUBSCRIBER)), 'health_monitor\n'.repeat(3));
   const replies = (await run('python3', script('caller.py', CALLER))).trim().split('\n');
   t.match(replies, [/^False .*timeout: found 0/, /^False .*timeout: found NaN/, /^True accepted: dry-run for USER_REQUEST/]);
+
+  const { shutdown } = await service.get<StatusDocument>('/status');
+  t.match(shutdown.requests[0], { address: '127.0.0.1', port: Number, user: 'root' }, 'who called is known with either transport');
 
   const robot = '{node_name: robot2, status: OK, cpu_percent: 12.5, timestamp: "2026-01-01T00:00:00Z"}';
   await run(

@@ -1,0 +1,83 @@
+import t, { type Test } from 'tap';
+import type { DdsCaller } from '../../core/shutdown.ts';
+import { decode, encode } from '../../rtps/cdr.ts';
+import { Wire } from '../../rtps/testing/memory-network.ts';
+import { participantOn } from '../../rtps/testing/participants.ts';
+import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
+import type { GraphOptions } from '../graph.ts';
+import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
+import { EmbeddedShutdownServer } from './shutdown-server.ts';
+import { HUMBLE_INFO, NAMES } from './testing/transport-rig.ts';
+
+function rig(t: Test) {
+  const time = new VirtualTime(t, 1000);
+  const wire = new Wire();
+  const network = wire.host({ lan: '10.0.0.1' });
+  const callers: (DdsCaller | null)[] = [];
+  const lines: string[] = [];
+  const graph: GraphOptions = {
+    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+    names: NAMES,
+    listener: {
+      onHealthStatus: () => undefined,
+      onAlert: () => undefined,
+      onSafeShutdown: async ({ requested_by }, { dds, isShared }) => {
+        callers.push(dds);
+        return { success: true, message: `${requested_by}, ${isShared ? 'shared' : 'own'}` };
+      },
+    },
+    localNode: 'health_monitor',
+    observe: 'always',
+    diagnostics: () => {
+      throw new Error('it publishes none');
+    },
+    log: (level, message, fields) => level !== 'debug' && lines.push(`${level}: ${message} ${JSON.stringify(fields)}`),
+    monotonicSeconds: time.now,
+  };
+  const server = new EmbeddedShutdownServer({ ...graph, wallMilliseconds: () => 1_700_000_000_000, network: () => network });
+  const other = participantOn(wire.host({ lan: '10.0.0.2' }), time.now);
+  t.teardown(() => {
+    server.stop();
+    other.stop();
+  });
+  const reads = (topic: string, type: typeof HUMBLE_INFO, transientLocal = false): unknown[] => {
+    const found: unknown[] = [];
+    const onSample: Parameters<typeof other.createReader>[0]['onSample'] = ({ data }) =>
+      found.push(decode(type, data.payload ?? Buffer.alloc(0)));
+    other.createReader({ topic, type: type.ddsName, reliable: true, transientLocal, depth: 10, userData: '', onSample });
+    return found;
+  };
+  return { time, network, server, other, reads, callers, lines };
+}
+
+t.test('the node of the safe shutdown alone: both names are served, and the caller is known', async (t) => {
+  const { time, server, other, reads, callers, lines } = rig(t);
+  const infos = reads('ros_discovery_info', HUMBLE_INFO, true);
+  const services = ['/safe_shutdown', '/health_monitor/safe_shutdown'];
+  const replies = services.map((name) => reads(`rr${name}Reply`, SAFE_SHUTDOWN.response));
+  const writers = services.map((name) =>
+    other.createWriter({ topic: `rq${name}Request`, type: SAFE_SHUTDOWN.request.ddsName, transientLocal: false, depth: 10, userData: '' }),
+  );
+  await server.start();
+  await other.start();
+  await time.pass(3);
+  for (const writer of writers) other.write(writer, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by: 'me', timeout: 5 }));
+  await time.pass(3);
+  t.same(replies, [[{ success: true, message: 'me, shared' }], [{ success: true, message: 'me, own' }]]);
+  t.match(callers, Array(2).fill({ address: '10.0.0.2', port: Number, local: false, receivingPorts: null }));
+  t.ok(callers.every((caller) => caller?.isProven()));
+  t.same(
+    (infos.at(-1) as { node_entities_info_seq: { node_name: string }[] }).node_entities_info_seq.map(({ node_name }) => node_name),
+    ['safe_shutdown'],
+  );
+  t.equal(server.problem, null);
+  t.match(lines, [/^notice: safe shutdown is served by the embedded participant/]);
+});
+
+t.test('where it cannot start, that is a problem and no end', async (t) => {
+  const { network, server, lines } = rig(t);
+  network.open = () => Promise.reject(new Error('no free port'));
+  await server.start();
+  t.equal(server.problem, '/safe_shutdown is not offered: no free port');
+  t.match(lines, [/^error: safe shutdown is not offered .*no free port/]);
+});

@@ -1,0 +1,95 @@
+import { rarely } from '../../rtps/log.ts';
+import { type Network, UdpNetwork } from '../../rtps/network.ts';
+import { Participant } from '../../rtps/participant.ts';
+import type { GraphOptions, ShutdownServer } from '../graph.ts';
+import { ENCLAVE_DATA, newPrefix } from './identity.ts';
+import { type Joined, Membership } from './membership.ts';
+import { NodeGraph } from './node-graph.ts';
+import { ParameterServices } from './parameter-services.ts';
+import type { ServiceServer } from './service-server.ts';
+import { endpointsOf, shutdownServices } from './shutdown-services.ts';
+
+export interface ShutdownServerOptions extends GraphOptions {
+  readonly wallMilliseconds: () => number;
+  /** For tests; otherwise UDP. */
+  readonly network?: () => Network;
+}
+
+const LOG_PERIOD_SECONDS = 60;
+
+/** The node of the safe shutdown alone, on a participant of its own beside a transport that cannot tell who calls. */
+export class EmbeddedShutdownServer implements ShutdownServer {
+  readonly #options: ShutdownServerOptions;
+  readonly #membership: Membership<ShutdownSession>;
+  #problem: string | null = null;
+
+  constructor(options: ShutdownServerOptions) {
+    this.#options = options;
+    const { log, monotonicSeconds, place } = options;
+    const rejoin = (): void => this.#membership.rejoin('an address of this machine is gone');
+    const sessionOptions = { ...options, log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS), onAddressLost: rejoin };
+    this.#membership = new Membership({ place, log, create: (staticPeers) => new ShutdownSession({ ...sessionOptions, staticPeers }) });
+  }
+
+  get problem(): string | null {
+    return this.#problem ?? this.#membership.problem;
+  }
+
+  async start(): Promise<void> {
+    const { log, names } = this.#options;
+    try {
+      await this.#membership.start();
+      log('notice', 'safe shutdown is served by the embedded participant, which can tell who calls', {
+        service: names.services.safeShutdown,
+      });
+    } catch (error) {
+      this.#problem = `${names.services.safeShutdown} is not offered: ${(error as Error).message}`;
+      log('error', 'safe shutdown is not offered', { service: names.services.safeShutdown, error: (error as Error).message });
+    }
+  }
+
+  stop(): void {
+    this.#membership.stop();
+  }
+}
+
+interface ShutdownSessionOptions extends ShutdownServerOptions {
+  readonly staticPeers: readonly string[];
+  readonly onAddressLost: () => void;
+}
+
+class ShutdownSession implements Joined {
+  readonly #participant: Participant;
+  readonly #services: readonly ServiceServer[];
+  readonly #parameters: ParameterServices;
+
+  constructor(options: ShutdownSessionOptions) {
+    const { names, place } = options;
+    const localhostOnly = place.discoveryRange === 'LOCALHOST';
+    const node = `${names.namespace === '/' ? '' : names.namespace}/${names.nodes.safeShutdown}`;
+    this.#participant = new Participant({
+      ...options,
+      domain: place.domainId,
+      prefix: newPrefix(),
+      name: node,
+      userData: ENCLAVE_DATA,
+      network: options.network?.() ?? new UdpNetwork(localhostOnly),
+      localhostOnly,
+      onRemoteWriter: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
+      onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
+    });
+    this.#services = shutdownServices(this.#participant, options);
+    this.#parameters = new ParameterServices({ nodes: [node], participant: this.#participant, log: options.log });
+    new NodeGraph(this.#participant, names.namespace).publish([{ name: names.nodes.safeShutdown, ...endpointsOf(this.#services) }]);
+  }
+
+  start(): Promise<void> {
+    return this.#participant.start();
+  }
+
+  stop(): void {
+    for (const service of this.#services) service.stop();
+    this.#parameters.stop();
+    this.#participant.stop();
+  }
+}
