@@ -110,14 +110,14 @@ export class ServiceClient {
   /** All that came to the reader, in order. */
   readonly replies: readonly Message[];
   readonly #participant: Participant;
-  readonly #writer: LocalWriter;
+  readonly writer: LocalWriter;
   readonly #reader: LocalReader;
   readonly #request: MessageType;
   readonly #identity: Buffer;
 
   constructor(participant: Participant, writer: LocalWriter, reader: LocalReader, request: MessageType, replies: readonly Message[]) {
     this.#participant = participant;
-    this.#writer = writer;
+    this.writer = writer;
     this.#reader = reader;
     this.#request = request;
     this.replies = replies;
@@ -129,9 +129,14 @@ export class ServiceClient {
 
   /** Resolves with the next reply, once a server was found. */
   async call(request: Message): Promise<Message> {
-    await until('a server of the service', () => this.#writer.state.readerCount > 0 && this.#reader.state.writerCount > 0);
+    await this.found();
     const before = this.replies.length;
-    this.#participant.write(this.#writer, encode(this.#request, request), { inlineQos: this.#identity });
+    this.#participant.write(this.writer, encode(this.#request, request), { inlineQos: this.#identity });
     return await until('the reply', () => this.replies[before]);
+  }
+
+  /** Resolves when a server was found. */
+  async found(): Promise<void> {
+    await until('a server of the service', () => this.writer.state.readerCount > 0 && this.#reader.state.writerCount > 0);
   }
 }

@@ -8,6 +8,7 @@ import { Container } from '../../../testkit/container/container.ts';
 import { containersUnavailable, SUITES, type Suite } from '../../../testkit/container/images.ts';
 import { builtPackage } from '../../../testkit/container/package.ts';
 import { peersUnavailable } from '../../../testkit/dds/peers.ts';
+import { ShutdownClient, sharedProgram } from '../../../testkit/dds/shutdown-client.ts';
 import { Network } from '../../../testkit/network/network.ts';
 import { callSafeShutdown, holdLock, logIn, whenSaid } from './support/power.ts';
 
@@ -20,6 +21,12 @@ const skip = containersUnavailable() || peersUnavailable();
 const CONFIG = '/etc/edge-health/edge_health_config.yaml';
 const HOOKS = '/etc/edge-health/shutdown.d';
 const STATE = '/var/lib/edge-health';
+const NOBODY = 65_534;
+const NODE = '/usr/lib/edge-health/runtime/bin/node';
+/** Prints what is read at a socket, or why that cannot be done. */
+const READ_TABLE = `
+  const socket = require('node:net').connect(process.argv[1]);
+  socket.on('data', (text) => process.stdout.write(text)).on('error', ({ code }) => process.stdout.write(code));`;
 /** Cyclone DDS calls the one, Fast DDS the other. */
 const VENDOR = { bookworm: 'cyclone', trixie: 'fastdds' } as const satisfies Record<Suite, string>;
 
@@ -92,6 +99,17 @@ for (const suite of SUITES) {
     t.match(malformed, { success: false, message: /reason: found.*requested_by: found.*timeout: found/ });
     const foreign = await callSafeShutdown(stranger, VENDOR[suite], 'EMERGENCY', 'stranger', 60, '/health_monitor/safe_shutdown');
     t.match(foreign, { success: false, message: /requests from 10\.77\.1\.\d+ are not accepted/ });
+    const nobody = await ShutdownClient.start(host, NOBODY, await sharedProgram(t));
+    const refused = await nobody.call();
+    t.match(refused, {
+      success: false,
+      message: /^refused: the user nobody may not ask for a safe shutdown; run: sudo adduser nobody edge-health/,
+    });
+    t.comment(`nobody was refused in ${refused.ms.toFixed(0)} ms`);
+    await nobody.end();
+    const { requests, state } = await status(machine);
+    t.match(requests[0], { outcome: 'refused', address: '127.0.0.1', port: Number, user: 'nobody' });
+    t.equal(state, 'none');
     await holdLock(machine);
     const inhibited = await call('MAINTENANCE', 'operator', 60);
     t.match(inhibited, { success: false, message: /^refused: inhibited by apt \(pid \d+, user root\): Upgrading the map; .*EMERGENCY/ });
@@ -205,8 +223,7 @@ for (const suite of SUITES) {
         const program = `
         const socket = require('node:net').connect('/run/edge-health-stop.sock', () => socket.write(process.argv[1] + '\\n'));
         socket.on('data', (text) => process.stdout.write(text)).on('error', ({ code }) => process.stdout.write(code));`;
-        const node = '/usr/lib/edge-health/runtime/bin/node';
-        return (await machine.run([node, '-e', program, request], { user })).stdout.trim();
+        return (await machine.run([NODE, '-e', program, request], { user })).stdout.trim();
       };
       t.match(await asked('robot', 'stop camera.service'), /EACCES/);
       for (const request of [
@@ -238,6 +255,30 @@ for (const suite of SUITES) {
       await machine.untilJson<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');
       const { message, success } = await callSafeShutdown(machine.host, VENDOR[suite], 'EMERGENCY', 'watchdog', 5);
       t.match({ message, success }, { success: false, message: /which polkit does not allow/ });
+
+      // A user of the group may ask, from the moment when it is in it; the table of sockets tells who it is.
+      const uid = Number(await machine.sh('id -u robot'));
+      const robot = await ShutdownClient.start(machine.host, uid, await sharedProgram(t));
+      const stranger = await robot.call();
+      t.match(stranger, { success: false, message: /the user robot may not ask/ });
+      t.comment(`robot was refused in ${stranger.ms.toFixed(0)} ms`);
+      await machine.sh('usermod --append --groups edge-health robot');
+      t.match(await robot.call(), { success: false, message: /which polkit does not allow/ });
+      const connected = async (user: string): Promise<string> =>
+        (await machine.run([NODE, '-e', READ_TABLE, '/run/edge-health-udp.sock'], { user })).stdout.trim();
+      t.match(await connected('robot'), /^EACCES$/);
+      t.match(await connected('edge-health'), new RegExp(`^ *sl .*\\n(.*\\n)* *\\d+: .* ${uid} `));
+      t.notMatch(await machine.sh('journalctl --no-pager'), /edge-health-udp@/, 'a lookup leaves no line in the journal');
+      await machine.systemctl('stop', 'edge-health-udp.socket');
+      await robot.end();
+      const later = await ShutdownClient.start(machine.host, uid, await sharedProgram(t));
+      t.match(await later.call(), { success: false, message: /cannot tell which user asks from UDP port \d+/ });
+      t.match(
+        await callSafeShutdown(machine.host, VENDOR[suite], 'EMERGENCY', 'watchdog', 5),
+        { message: /which polkit does not allow/ },
+        'root is known all the same',
+      );
+      await later.end();
       t.match(
         await machine.journal('edge-health'),
         /safe shutdown is not possible: safe_shutdown\.action is poweroff, which polkit does not allow/,
