@@ -15,6 +15,8 @@ export interface AnnouncerOptions {
   readonly userData: string;
   readonly network: Network;
   readonly staticPeers: readonly string[];
+  /** The group on the interfaces to other machines is not announced to. */
+  readonly localhostOnly: boolean;
   readonly leaseSeconds: number;
   readonly packer: Packer;
   readonly peers: Peers;
@@ -110,7 +112,7 @@ export class Announcer {
     const isLost = this.#look(nowSeconds);
     if (nowSeconds < this.#dueSeconds && this.#revision === revision) return isLost;
     const { domain, leaseSeconds, network, peers, staticPeers } = this.#options;
-    for (const out of this.#interfaces) network.multicast(this.#datagram(this.#announcement(out), null), out);
+    for (const out of this.#groups()) network.multicast(this.#datagram(this.#announcement(out), null), out);
     const indexes = staticPeers.length > MANY_PEERS ? PEER_INDEXES_OF_MANY : PEER_INDEXES;
     for (const address of staticPeers) {
       const datagram = this.#datagram(this.#announcement(this.#towards(address)), null);
@@ -137,7 +139,7 @@ export class Announcer {
       inlineQos: endOfInstance(guidOf(prefix, ENTITY.PARTICIPANT)),
     };
     const datagram = this.#datagram(change, null);
-    for (const out of this.#interfaces) network.multicast(datagram, out);
+    for (const out of this.#groups()) network.multicast(datagram, out);
     for (const peer of peers.all()) {
       if (peer.isProven) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.isDoubtful(peer, nowSeconds));
     }
@@ -233,6 +235,11 @@ export class Announcer {
       this.#revision += 1;
     }
     return isLost;
+  }
+
+  /** The interfaces on which the group is announced to. */
+  #groups(): readonly Interface[] {
+    return this.#options.localhostOnly ? this.#interfaces.filter(({ isLoopback }) => isLoopback) : this.#interfaces;
   }
 
   /** The interface that leads to an address; null: none in particular. */

@@ -159,6 +159,22 @@ t.test('localhost only: nothing from other machines', async (t) => {
   t.equal(a.participant.received, received + 1, 'from this one');
 });
 
+t.test('localhost and static peers: those, and nobody else', async (t) => {
+  const { time, wire, side } = sides(t);
+  const a = side('10.0.0.1', { localhostOnly: true, staticPeers: ['10.0.0.2'] });
+  const b = side('10.0.0.2');
+  const c = side('10.0.0.3');
+  const groups: string[] = [];
+  wire.onFlight = ({ from, isMulticast }) => {
+    if (isMulticast && from === '10.0.0.1') groups.push(from);
+  };
+  for (const { participant } of [a, b, c]) await participant.start();
+  await time.pass(3);
+  t.same([a.participant.peerCount, b.participant.peerCount, c.participant.peerCount], [1, 2, 1]);
+  t.ok(a.participant.knows(b.participant.prefix));
+  t.same(groups, [], 'nothing is announced to the group');
+});
+
 t.test('an address that is replaced is gone at once; off the network none is', async (t) => {
   let lost = 0;
   const { time, side } = sides(t);

@@ -37,7 +37,7 @@ export interface ParticipantOptions {
   readonly network: Network;
   /** Addresses that are announced to besides the multicast group. */
   readonly staticPeers: readonly string[];
-  /** Take nothing from other machines. */
+  /** Take nothing from other machines but the static peers, and announce nothing to their group. */
   readonly localhostOnly: boolean;
   /** For tests: how long others keep this participant without a datagram from it; LEASE_SECONDS by default. */
   readonly leaseSeconds?: number;
@@ -311,7 +311,8 @@ export class Participant implements MessageHandler {
 
   #onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void {
     if (!this.#isOpen || !isRtps(datagram)) return;
-    if (this.#options.localhostOnly && !this.isOwnAddress(source.address)) return;
+    const { localhostOnly, staticPeers } = this.#options;
+    if (localhostOnly && !this.isOwnAddress(source.address) && !staticPeers.includes(source.address)) return;
     this.#arrival = { source, viaMulticast, octets: datagram.length };
     this.#speaker = undefined;
     this.#received += 1;

@@ -8,6 +8,7 @@ import { NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
 import type { ServiceServer } from './service-server.ts';
 import { endpointsOf, shutdownServices } from './shutdown-services.ts';
+import { isLoopbackOnly } from './static-peers.ts';
 
 export interface ShutdownServerOptions extends GraphOptions {
   readonly wallMilliseconds: () => number;
@@ -73,7 +74,7 @@ class ShutdownSession implements Joined {
       prefix: newPrefix(),
       name: node,
       userData: ENCLAVE_DATA,
-      network: options.network?.() ?? new UdpNetwork(localhostOnly),
+      network: options.network?.() ?? new UdpNetwork(isLoopbackOnly(place)),
       localhostOnly,
       onRemoteWriter: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),

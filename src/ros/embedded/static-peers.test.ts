@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { GraphPlace } from '../graph.ts';
-import { addressesOf } from './static-peers.ts';
+import { addressesOf, isLoopbackOnly } from './static-peers.ts';
 
 async function addresses(place: Partial<GraphPlace>): Promise<{ found: string[]; lines: string[] }> {
   const lines: string[] = [];
@@ -22,4 +22,11 @@ t.test('names are looked up; one that is not known is said and left out', async 
   t.same(found, ['127.0.0.1', '10.0.0.7']);
   t.equal(lines.length, 1);
   t.match(lines[0], /^warning: a static peer cannot be resolved .*no-such-robot\.invalid/);
+});
+
+t.test('with LOCALHOST other interfaces are used for static peers alone', async (t) => {
+  const place: GraphPlace = { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] };
+  t.ok(isLoopbackOnly(place));
+  t.notOk(isLoopbackOnly({ ...place, staticPeers: ['10.0.0.7'] }));
+  t.notOk(isLoopbackOnly({ ...place, discoveryRange: 'SUBNET' }));
 });

@@ -2,6 +2,11 @@ import { lookup } from 'node:dns';
 import type { Log } from '../../core/ports.ts';
 import type { GraphPlace } from '../graph.ts';
 
+/** Whether nothing but loopback is used: with LOCALHOST, unless static peers are to be reached. */
+export function isLoopbackOnly({ discoveryRange, staticPeers }: GraphPlace): boolean {
+  return discoveryRange === 'LOCALHOST' && staticPeers.length === 0;
+}
+
 /**
  * IPv4 addresses that discovery asks by unicast, as rmw_cyclonedds does it for each discovery range: the configured peers, and with
  * LOCALHOST this machine. A name that cannot be resolved is logged and left out.

@@ -7,6 +7,7 @@ import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { Membership } from './membership.ts';
 import { nameOf, topicOf } from './names.ts';
 import { NodeGraph } from './node-graph.ts';
+import { isLoopbackOnly } from './static-peers.ts';
 import { TopicReaders } from './topic-readers.ts';
 
 export interface EmbeddedSubscriptionOptions extends SubscriptionOptions {
@@ -24,7 +25,7 @@ export class EmbeddedSubscription implements GraphSubscription {
   constructor(options: EmbeddedSubscriptionOptions) {
     const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     const localhostOnly = options.place.discoveryRange === 'LOCALHOST';
-    const network = options.network?.() ?? new UdpNetwork(localhostOnly);
+    const network = options.network?.() ?? new UdpNetwork(isLoopbackOnly(options.place));
     this.#membership = new Membership({
       place: options.place,
       log: options.log,

@@ -11,6 +11,7 @@ import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../inte
 import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
 import { Membership } from './membership.ts';
 import { Session, type SessionOptions } from './session.ts';
+import { isLoopbackOnly } from './static-peers.ts';
 
 export interface EmbeddedOptions extends GraphOptions {
   readonly wallMilliseconds: () => number;
@@ -45,7 +46,7 @@ export class EmbeddedTransport implements RosTransport {
     const { listener, localNode, place } = options;
     const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     const localhostOnly = place.discoveryRange === 'LOCALHOST';
-    const network = options.network ?? (() => new UdpNetwork(localhostOnly));
+    const network = options.network ?? (() => new UdpNetwork(isLoopbackOnly(place)));
     this.#isObserving = options.observe !== 'never';
     const sessionOptions: Omit<SessionOptions, 'staticPeers' | 'isObserving'> = {
       ...options,
