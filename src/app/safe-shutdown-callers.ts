@@ -51,7 +51,8 @@ export class Callers {
    */
   async #judgeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
     const [senders, receivers] = await Promise.all([this.#findUsers([port]), receivingPorts && this.#findUsers(receivingPorts)]);
-    const rules = { allowUsers: this.#settings.allowUsers, ownUid: this.#ownUid };
+    const { allowGroups, allowUsers } = this.#settings;
+    const rules = { allowGroups, allowUsers, ownUid: this.#ownUid };
     const known = [...(senders ?? []), ...(receivers ?? [])];
     const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
     const refusal = userRefusal(known, rules);

@@ -8,6 +8,7 @@ export interface ShutdownSettings {
   readonly enabled: boolean;
   readonly action: ShutdownAction;
   readonly allowFrom: readonly string[];
+  readonly allowGroups: readonly string[];
   readonly allowUsers: readonly string[];
   readonly trustNetwork: boolean;
   readonly maxRequestsPerMinute: number;
@@ -19,11 +20,13 @@ export interface ShutdownSettings {
 
 /** `standardAction`: what the last step does where the configuration leaves that open. */
 export function shutdownSettings(config: Config, configFile: string, standardAction: ShutdownAction): ShutdownSettings {
-  const { action, allow_from, allow_users, enabled, hooks_path, max_requests_per_minute, stop_units, trust_network } = config.safe_shutdown;
+  const { action, allow_from, allow_groups, allow_users, enabled, hooks_path, max_requests_per_minute, stop_units, trust_network } =
+    config.safe_shutdown;
   return {
     enabled,
     action: action ?? standardAction,
     allowFrom: allow_from,
+    allowGroups: allow_groups,
     allowUsers: allow_users,
     trustNetwork: trust_network,
     maxRequestsPerMinute: max_requests_per_minute,

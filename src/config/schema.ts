@@ -239,11 +239,19 @@ export const configSchema = v.strictObject({
       null,
     ),
     allow_from: v.optional(v.pipe(v.array(addressOrNetwork), v.maxLength(256), about('Other hosts that may ask.', { reload: true })), []),
+    allow_groups: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of groups'))),
+        v.maxLength(256),
+        about('Groups of this host whose members may ask; root always may.', { reload: true }),
+      ),
+      ['edge-health', 'sudo'],
+    ),
     allow_users: v.optional(
       v.pipe(
         v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of users'))),
         v.maxLength(256),
-        about('Users of this host who may ask, beside root and the members of the groups edge-health and sudo.', { reload: true }),
+        about('Further users of this host who may ask.', { reload: true }),
       ),
       [],
     ),

@@ -7,14 +7,13 @@ export interface LocalUser {
 }
 
 export interface UserRules {
+  /** Groups whose members may ask. */
+  readonly allowGroups: readonly string[];
   /** Names of users (or numbers of such without a name) who may ask beside those of the groups. */
   readonly allowUsers: readonly string[];
   /** The user of the service itself. */
   readonly ownUid: number;
 }
-
-/** Whose members may ask for a safe shutdown. */
-export const SHUTDOWN_GROUPS: readonly string[] = ['edge-health', 'sudo'];
 
 /** How a user is called in records and messages. */
 export function shownUser({ name, uid }: LocalUser): string {
@@ -22,15 +21,16 @@ export function shownUser({ name, uid }: LocalUser): string {
 }
 
 /** Why these users, each of whom may have sent the request, may not ask for a safe shutdown; null: all of them may. */
-export function userRefusal(users: readonly LocalUser[], { allowUsers, ownUid }: UserRules): string | null {
+export function userRefusal(users: readonly LocalUser[], { allowGroups, allowUsers, ownUid }: UserRules): string | null {
   const refused = users.find(
     (user) =>
       user.uid !== 0 &&
       user.uid !== ownUid &&
-      !user.groups.some((group) => SHUTDOWN_GROUPS.includes(group)) &&
+      !user.groups.some((group) => allowGroups.includes(group)) &&
       !allowUsers.includes(shownUser(user)),
   );
   if (!refused) return null;
-  const inGroup = refused.name === null ? '' : `run: sudo adduser ${refused.name} edge-health, or `;
+  const [group] = allowGroups;
+  const inGroup = refused.name === null || group === undefined ? '' : `run: sudo adduser ${refused.name} ${group}, or `;
   return `the user ${shownUser(refused)} may not ask for a safe shutdown; ${inGroup}add ${shownUser(refused)} to safe_shutdown.allow_users`;
 }

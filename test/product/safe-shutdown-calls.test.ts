@@ -154,6 +154,12 @@ t.test('of this host root, the user of the service, members of two groups and th
   t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, unknown);
   byPort = null;
 
+  found = [user(5001, 'anna', 'anna', 'sudo')];
+  await scene.shutdown.configure({ ...scene.settings, allowGroups: [] });
+  t.match((await scene.call()).message, /^refused: the user anna may not ask for a safe shutdown; add anna to safe_shutdown\.allow_users$/);
+  found = [user(0, 'root')];
+  t.equal((await scene.call()).success, true, 'root without any group');
+  await scene.ended();
   found = [nobody];
   await scene.shutdown.configure({ ...scene.settings, allowUsers: ['nobody'] });
   t.equal((await scene.call()).success, true, 'the list is taken over while it runs');
@@ -251,6 +257,7 @@ t.test('settings come from the configuration; the hooks lie beside its file', as
     enabled: true,
     action: 'dry-run',
     allowFrom: [],
+    allowGroups: ['edge-health', 'sudo'],
     allowUsers: [],
     trustNetwork: false,
     maxRequestsPerMinute: 10,

@@ -95,6 +95,7 @@ export class Scene {
       enabled: true,
       action: 'dry-run',
       allowFrom: [],
+      allowGroups: ['edge-health', 'sudo'],
       allowUsers: [],
       trustNetwork: false,
       maxRequestsPerMinute: 600,

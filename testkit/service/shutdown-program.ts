@@ -24,6 +24,7 @@ const shutdown = new SafeShutdown({
     enabled: true,
     action: 'dry-run',
     allowFrom: [],
+    allowGroups: ['edge-health', 'sudo'],
     allowUsers: [],
     trustNetwork: false,
     maxRequestsPerMinute: 10,
