@@ -32,7 +32,7 @@ t.test('the sockets on a port, whatever address they are bound to', async (t) =>
   const udp6 = HEADER_6 + line(ANY_6, 40_001, 1002, 21) + line(MAPPED, 40_000, 1003, 22);
   const table = Map.groupBy(parseUdpTables(udp + udp6), ({ port }) => port);
   const socketsOn = (...ports: number[]): UdpSocket[] => ports.flatMap((port) => table.get(port) ?? []);
-  t.same(socketsOn(7411), [{ port: 7411, uid: 1000, inode: 11 }]);
+  t.same(socketsOn(7411), [{ port: 7411, uid: 1000, isConnected: false, inode: 11 }]);
   t.same(
     socketsOn(40_000).map(({ uid }) => uid),
     [65_534, 0, 1003],
@@ -83,12 +83,13 @@ const EVERYBODY = '         0          0 4294967295\n';
 const SANDBOX = '         0          0          1\n       997        997          1\n';
 
 t.test('a process that sees every user asks nobody else', async (t) => {
-  const own = line(ANY, 7411, 1000, 11) + line(ANY, 40_000, 65_534, 12);
+  const own = line(ANY, 7411, 1000, 11) + line(ANY, 40_000, 65_534, 12) + line(LOOPBACK, 53_000, 0, 13, '3500007F', 53);
   const { owners, state } = await place(t, { map: EVERYBODY, own, outside: own });
   t.same(await owners.usersOf([7411]), [1000]);
   t.same(await owners.usersOf([40_000]), [65_534], 'nobody is a user as others are');
   t.same(await owners.usersOf([40_000, 7411, 7411]), [65_534, 1000]);
   t.equal(await owners.usersOf([40_000, 7412]), null, 'there is no socket on one of the ports');
+  t.equal(await owners.usersOf([53_000]), null, 'a connected one is no participant’s');
   t.equal(state.asked, 0);
 });
 

@@ -12,6 +12,8 @@ export const UDP_TABLE_SOCKET = '/run/edge-health-udp.sock';
 export interface UdpSocket {
   readonly port: number;
   readonly uid: number;
+  /** It receives from one sender alone, such as a name server. */
+  readonly isConnected: boolean;
   /** Its number among all sockets of the machine. */
   readonly inode: number;
 }
@@ -35,16 +37,17 @@ const PAUSE_MS = { own: 20, users: 250 } as const;
 const KNOWN_FOR_MS = 60_000;
 
 /** sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode (proc(5)); udp6 has the same columns. */
-const LINE = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} \S+ \S+ \S+ \S+ +(\d+) +\d+ (\d+) /gm;
+const LINE = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) \S+ \S+ \S+ \S+ +(\d+) +\d+ (\d+) /gm;
 
 /**
  * Reads the tables of IPv4 and IPv6, one behind the other. The addresses that sockets are bound to are left aside: a socket may send from any
  * address of the machine (IP_PKTINFO).
  */
 export function parseUdpTables(tables: string): UdpSocket[] {
-  return [...tables.matchAll(LINE)].map(([, port = '', uid, inode]) => ({
+  return [...tables.matchAll(LINE)].map(([, port = '', remotePort, uid, inode]) => ({
     port: Number.parseInt(port, 16),
     uid: Number(uid),
+    isConnected: remotePort !== '0000',
     inode: Number(inode),
   }));
 }
@@ -74,10 +77,13 @@ export class UdpOwners {
     }, PAUSE_MS.users);
   }
 
-  /** The numbers of the users who have a socket on one of these ports; null: there is none on one of them, or its user cannot be told. */
+  /**
+   * The numbers of the users who have a socket on one of these ports; null: on one of them there is none that a participant can have, or its
+   * user cannot be told.
+   */
   async usersOf(ports: readonly number[]): Promise<readonly number[] | null> {
     const own = await this.#own();
-    if (!ports.every((port) => own.has(port))) return null;
+    if (!ports.every((port) => own.get(port)?.some(({ isConnected }) => !isConnected))) return null;
     const sockets = ports.flatMap((port) => own.get(port) ?? []);
     if (this.#seesEveryUser || sockets.every(({ uid }) => uid !== OVERFLOW_UID)) return unique(sockets.map(({ uid }) => uid));
     const isKnown = performance.now() - this.#usersReadMs < KNOWN_FOR_MS && sockets.every(({ inode }) => this.#users.has(inode));
