@@ -7,11 +7,12 @@ import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
+import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { dataPath } from '../installation/data-path.ts';
 import { installation } from '../installation/installation.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import { rosPaths } from '../installation/ros-paths.ts';
-import { graphNames } from '../ros/names.ts';
+import { graphNames, monitorName } from '../ros/names.ts';
 import { findRos } from '../ros/rclnodejs/finding.ts';
 import { environmentFor } from '../ros/rclnodejs/prepared.ts';
 import { systemClocks } from '../system/clocks.ts';
@@ -19,6 +20,7 @@ import { isWorkingDirectoryDeleted, prepareDataFolder, WORKING_DIRECTORY_DELETED
 import { createLogger, type Logger } from '../system/log.ts';
 import { serviceManager, watchdogSeconds } from '../system/notify.ts';
 import { announceService, type ReloadOutcome, runningFolder, withdrawService, writeReloadOutcome } from '../system/running-service.ts';
+import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -53,6 +55,10 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       return EXIT.config;
     }
     const { config } = loaded;
+    const names = graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, ros?.rules ?? []);
+    const nodeName = monitorName(names);
+    if (nodeName.length > MAX_NODE_NAME)
+      throw new UsageError(`namespace and node name are ${nodeName.length} characters with the / between them; at most ${MAX_NODE_NAME}`);
     process.title = 'edge-health'; // What systemctl status and top call it; else it would be the runtime's name.
     if (ros?.logLevel) logger.setLevel(ros.logLevel);
     for (const note of ros?.notes ?? []) logger.log('warning', note);
@@ -70,7 +76,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
         config,
         configFile: resolve(file),
         dataPath: data,
-        names: graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, ros?.rules ?? []),
+        names,
         enclave: ros?.enclave ?? null,
         version,
         standardAction,

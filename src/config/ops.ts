@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { NODE_NAME, NODE_NAME_ALLOWED } from '../core/node-name.ts';
 import * as keys from './keys.ts';
 import { between, integer, schedule, section, text, timeZone } from './keys.ts';
 
@@ -46,8 +47,13 @@ export const opsSchema = section({
     generate_7day_report: deadline('generate_7day_report', 600),
   }),
   check: section({
-    nodes: listOf(
-      'Nodes that must always be on the graph, by the node_name of their health statuses; one that leaves it is an ERROR, too.',
+    nodes: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(NODE_NAME, `node names of ${NODE_NAME_ALLOWED}`))),
+        v.maxLength(256),
+        about('Nodes that must always be on the graph, by the node_name of their health statuses; one that leaves it is an ERROR, too.'),
+      ),
+      [],
     ),
     node_max_age_seconds: v.optional(
       v.pipe(integer(1, 86_400), about('How old the last status of such a node may be.', { unit: 's' })),

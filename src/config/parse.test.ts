@@ -121,9 +121,17 @@ t.test('numbers keep to their ranges', async (t) => {
 });
 
 t.test('texts keep to their forms', async (t) => {
-  for (const name of ['a', '_x', 'robot_7', 'A'.repeat(128)]) t.same(errorsOf(`node_name: ${name}`), [], name);
-  for (const name of ['', '7up', 'a-b', 'a/b', 'a b', 'ü', 'a'.repeat(129), '5'])
+  for (const name of ['a', '_x', 'robot_7', 'A'.repeat(64)]) t.same(errorsOf(`node_name: ${name}`), [], name);
+  for (const name of ['', '7up', 'a-b', 'a/b', 'a b', 'ü', 'a'.repeat(65), '5'])
     t.equal(errorsOf(`node_name: "${name}"`).length, 1, JSON.stringify(name));
+  const named = (name: number, namespace: number): string => `node_name: ${'n'.repeat(name)}\nros: {namespace: /${'s'.repeat(namespace)}}`;
+  t.same(errorsOf(named(30, 33)), [], 'as statuses and alert ids have it: 64 characters');
+  t.match(errorsOf(named(30, 34)), [
+    { key: 'ros.namespace', found: /^65 characters in "s+\/n+/, allowed: /^at most 64 in ros.namespace, \/ and/ },
+  ]);
+  t.match(errorsOf(`ros: {namespace: ${'s'.repeat(64)}}`), [{ key: 'ros.namespace', line: 1 }], 'with the default name');
+  t.same(errorsOf('ops: {check: {nodes: [robot1/health_monitor, Prüfstand 7]}}'), []);
+  t.match(errorsOf('ops: {check: {nodes: ["a:b"]}}'), [{ key: 'ops.check.nodes.0', allowed: /node names of 1 to 64/ }]);
   for (const origin of ['*', 'https://a.example', 'http://a:8080']) t.same(errorsOf(`rest: {allowed_origins: ["${origin}"]}`), [], origin);
   for (const origin of ['a.example', 'https://a/', 'ftp://a', 'https://a b', '']) {
     t.match(errorsOf(`rest: {allowed_origins: ["${origin}"]}`), [{ key: 'rest.allowed_origins.0', allowed: /origin such as/ }], origin);

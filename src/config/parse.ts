@@ -1,9 +1,10 @@
 import * as v from 'valibot';
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
+import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { printable, withoutUrlPaths } from '../core/text.ts';
 import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
 import { nearest } from './nearest.ts';
-import { type Config, configSchema } from './schema.ts';
+import { type Config, configSchema, DEFAULT_CONFIG } from './schema.ts';
 import { isSecretKey, REDACTED } from './secrets.ts';
 
 /** One thing wrong with a configuration file. Lines and columns count from 1; 0 where there is no place. */
@@ -271,5 +272,18 @@ function crossErrors(value: unknown, file: string, place: Place): ConfigError[] 
       hint: null,
     });
   }
+  const name = member(value, 'node_name') ?? DEFAULT_CONFIG.node_name;
+  const namespace = at(at(value, 'ros'), 'namespace');
+  if (typeof name !== 'string' || typeof namespace !== 'string') return errors;
+  const whole = `${namespace.replace(/^\//, '')}/${name}`;
+  if (whole.length > MAX_NODE_NAME && [name, namespace].every((part) => part.length <= MAX_NODE_NAME))
+    errors.push({
+      file,
+      ...place(['ros', 'namespace'], false),
+      key: 'ros.namespace',
+      found: `${whole.length} characters in ${shown(whole)}`,
+      allowed: `at most ${MAX_NODE_NAME} in ros.namespace, / and node_name together`,
+      hint: null,
+    });
   return errors;
 }

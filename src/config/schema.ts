@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { OBSERVE_MODES } from '../core/observer.ts';
 import { about, addressOrNetwork, between, integer, positive, section, text, threshold, visible } from './keys.ts';
 import { opsSchema } from './ops.ts';
@@ -11,8 +12,11 @@ export const configSchema = v.strictObject({
   node_name: v.optional(
     v.pipe(
       v.string(),
-      v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a ROS node name: letters, digits and _, not beginning with a digit'),
-      v.maxLength(128),
+      v.regex(
+        /^[A-Za-z_][A-Za-z0-9_]*$/,
+        `a ROS node name: letters, digits and _, not beginning with a digit, at most ${MAX_NODE_NAME} together with ros.namespace and /`,
+      ),
+      v.maxLength(MAX_NODE_NAME),
       about('Name of this monitoring node, in every health status and alert id.'),
     ),
     'health_monitor',
@@ -204,9 +208,9 @@ export const configSchema = v.strictObject({
           v.string(),
           v.regex(
             /^(\/|\/?[A-Za-z_][A-Za-z0-9_]*(\/[A-Za-z_][A-Za-z0-9_]*)*)$/,
-            'a ROS namespace: names of letters, digits and _, with / between them',
+            `a ROS namespace: names of letters, digits and _, with / between them, at most ${MAX_NODE_NAME} together with / and node_name`,
           ),
-          v.maxLength(120),
+          v.maxLength(MAX_NODE_NAME),
           about('Namespace of nodes, topics and the service; also stands before node_name in health statuses and alert ids.', {
             defaultIs: 'none',
           }),

@@ -5,6 +5,7 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import { type Alert, nodeOfAlertId, SEVERITIES } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
+import { isNodeName } from '../core/node-name.ts';
 import { SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS, type ShutdownProgress } from '../core/shutdown.ts';
 import { STATUSES } from '../core/thresholds.ts';
 import { isoUtc } from '../core/time.ts';
@@ -19,8 +20,8 @@ t.setTimeout(900_000);
 const quantity = fc.double({ min: -1e9, max: 1e9, noNaN: true }).map((value) => (value === 0 ? 0 : value));
 const reading = fc.option(quantity, { nil: null });
 const name = fc
-  .string({ unit: fc.constantFrom(...'abzAZ059_ /-.äß漢🤖'), minLength: 1, maxLength: 80 })
-  .filter((text) => !text.startsWith('/') && text.trim() !== '');
+  .string({ unit: fc.constantFrom(...'abzAZ059_ /-.äß漢𠮷'), minLength: 1, maxLength: 64 })
+  .filter((text) => !text.startsWith('/') && isNodeName(text));
 const timestamp = fc.integer({ min: 0, max: Date.UTC(10_000, 0) - 1 }).map(isoUtc);
 const status: fc.Arbitrary<HealthStatus> = fc.record({
   cpu_percent: reading,
@@ -140,13 +141,23 @@ t.test('status, names and ids outside of what is allowed are refused, each with 
   for (const bad of ['ok', '', 'FATAL', 'OK\0', 0, null]) {
     t.match(reasonOf(healthStatusFrom, GOOD, { status: bad }), /^status is .*; allowed: one of OK, WARNING, ERROR, CRITICAL, UNKNOWN$/);
   }
-  for (const bad of ['', ' ', '\u00a0', 'a\nb', 'a\u001b[2J', 'a\u202eb', '\ud800', 'x'.repeat(257), 7, undefined]) {
+  for (const bad of ['', ' ', 'a\u202eb', 'x'.repeat(65), 7, undefined]) {
     t.match(
       reasonOf(healthStatusFrom, GOOD, { node_name: bad }),
-      /^node_name is .*; allowed: 1 to 256 printable characters, not all of them spaces$/,
+      /^node_name is .*; allowed: 1 to 64 letters, digits, spaces and _ - \. \/, no space at either end$/,
     );
+    if (typeof bad === 'string') t.match(reasonOf(alertFrom, ALARM, { alert_id: `${bad}/cpu_percent/01` }), /^alert_id is .*; allowed: /);
   }
-  for (const good of ['x'.repeat(256), 'Prüfstand 7', '/a/b/c', '台車']) t.ok(healthStatusFrom({ ...GOOD, node_name: good }).ok, good);
+  for (const good of ['x'.repeat(64), 'Prüfstand 7', '/a/b/c', '台車']) {
+    t.ok(healthStatusFrom({ ...GOOD, node_name: good }).ok, good);
+    t.ok(alertFrom({ ...ALARM, alert_id: `${good}/cpu_percent/01` }).ok, good);
+  }
+  t.ok(alertFrom({ ...ALARM, metric: 'disk:/a/b', alert_id: 'ns/node/disk:/a/b/01' }).ok);
+  t.match(
+    reasonOf(alertFrom, ALARM, { metric: 'disk:/b', alert_id: 'node/disk:/a/disk:/b/01' }),
+    /^alert_id is /,
+    'of one node by its beginning and of another one by its end',
+  );
   for (const bad of [
     '',
     'cpu_percent/01',

@@ -1,6 +1,7 @@
-import { type Alert, SEVERITIES, type Severity } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Reading } from '../core/metrics.ts';
+import { isNodeName, NODE_NAME_ALLOWED } from '../core/node-name.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import { STATUSES, type Status } from '../core/thresholds.ts';
 import { isoUtc } from '../core/time.ts';
@@ -44,7 +45,7 @@ export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
     disk_percent: reading('disk_percent', field('disk_percent')),
     temperature: reading('temperature', field('temperature')),
     status: oneOf<Status>('status', field('status'), STATUSES),
-    node_name: printable('node_name', field('node_name'), MAX_NODE_NAME),
+    node_name: nodeName('node_name', field('node_name')),
     timestamp: instant('timestamp', field('timestamp')),
   }));
 }
@@ -65,7 +66,6 @@ export function alertFrom(message: unknown): Checked<Alert> {
   });
 }
 
-const MAX_NODE_NAME = 256;
 const MAX_ALERT_ID = 512;
 /** Of percent, degrees and seconds (31 years of them); beyond it the bytes were something else. */
 const MAX_QUANTITY = 1e9;
@@ -130,6 +130,10 @@ function printable(name: string, value: unknown, max: number): string {
   return fits ? value : refuse(name, value, `1 to ${max} printable characters, not all of them spaces`);
 }
 
+function nodeName(name: string, value: unknown): string {
+  return typeof value === 'string' && isNodeName(value) ? value : refuse(name, value, NODE_NAME_ALLOWED);
+}
+
 function metricName(name: string, value: unknown): string {
   if (typeof value === 'string' && value.startsWith('disk:/')) return printable(name, value, MAX_DISK_METRIC);
   return matching(name, value, METRIC, 'a name of 1 to 64 letters, digits, _ . / or -, or disk: and a path');
@@ -139,8 +143,11 @@ function metricName(name: string, value: unknown): string {
 function alertId(name: string, value: unknown, metric: string): string {
   const id = printable(name, value, MAX_ALERT_ID);
   const end = id.lastIndexOf('/');
-  const isOfMetric = id.slice(0, end).endsWith(`/${metric}`) && id.slice(0, end - metric.length - 1).trim() !== '';
-  return isOfMetric && end < id.length - 1 ? id : refuse(name, value, `<node_name>/${metric}/<unique id>`);
+  const isOfMetric = id.slice(0, end).endsWith(`/${metric}`) && end < id.length - 1;
+  if (!isOfMetric) return refuse(name, value, `<node_name>/${metric}/<unique id>`);
+  // Two nodes may be read from an id whose metric holds slashes.
+  const areNames = isNodeName(id.slice(0, end - metric.length - 1)) && isNodeName(nodeOfAlertId(id));
+  return areNames ? id : refuse(name, value, `a node_name of ${NODE_NAME_ALLOWED}`);
 }
 
 /** As isoUtc: to the millisecond, in UTC. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { graphNames, isName, isNamespace, isNodeName, monitorName, type RemapRule } from './names.ts';
+import { applianceOf, applianceTopic, graphNames, isName, isNamespace, isNodeName, monitorName, type RemapRule } from './names.ts';
 
 const PLAIN = { node_name: 'health_monitor', namespace: null };
 const any = (from: string, to: string, node: string | null = null): RemapRule => ({ kind: 'any', node, from, to });
@@ -157,4 +157,10 @@ t.test('what is a name and what is not', async (t) => {
   for (const good of ['/', '/a', '/a/b']) t.ok(isNamespace(good), good);
   for (const bad of ['', 'a', '/a/', '//', '/1']) t.notOk(isNamespace(bad), bad);
   for (const bad of ['', '/a', '1a', 'a/b', 'a'.repeat(129)]) t.notOk(isNodeName(bad), bad);
+});
+
+t.test('an appliance is known by its topic, and by no name that a node cannot have', async (t) => {
+  const appliance = { name: 'robot1/health_monitor', mode: 'auto' as const };
+  t.same(applianceOf(applianceTopic(appliance)), appliance);
+  for (const name of ['x'.repeat(65), 'a\u202eb', 'a\nb', ' ']) t.equal(applianceOf(applianceTopic({ ...appliance, name })), null);
 });

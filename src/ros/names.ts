@@ -1,3 +1,4 @@
+import { isNodeName as isMonitorName } from '../core/node-name.ts';
 import type { Appliance, ObserveMode } from '../core/observer.ts';
 import type { GraphNames } from './graph.ts';
 
@@ -38,15 +39,22 @@ export function isName(text: string): boolean {
   return text.length <= MAX_NAME && NAME.test(text);
 }
 
+const APPLIANCES = '/_edge_health/';
+
 /** Of a hidden topic that nothing is published on: that there is an appliance, by its name, and whether it observes. */
 export function applianceTopic({ name, mode }: Appliance): string {
-  return `/_edge_health/${mode}/${name}`;
+  return `${APPLIANCES}${mode}/${name}`;
+}
+
+/** Whether a topic stands for an appliance, or pretends to. */
+export function isApplianceTopic(topic: string): boolean {
+  return topic.startsWith(APPLIANCES);
 }
 
 /** The appliance that a topic stands for; null: none. */
 export function applianceOf(topic: string): Appliance | null {
   const [, mode, name] = /^\/_edge_health\/(auto|always|never)\/(.+)$/.exec(topic) ?? [];
-  return mode === undefined || name === undefined ? null : { name, mode: mode as ObserveMode };
+  return mode === undefined || name === undefined || !isMonitorName(name) ? null : { name, mode: mode as ObserveMode };
 }
 
 /** Namespace and node of the self-test of rclnodejs. */

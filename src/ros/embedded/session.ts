@@ -9,7 +9,7 @@ import type { Change } from '../../rtps/writer.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
-import { applianceOf, applianceTopic } from '../names.ts';
+import { applianceOf, applianceTopic, isApplianceTopic } from '../names.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
@@ -203,7 +203,7 @@ export class Session {
   #wants(topic: string, kind: Kind): boolean {
     const { topics } = this.#options.names;
     const [own, name] = kind === 'health' ? [topics.healthStatus, '/health_status'] : [topics.alerts, '/alerts'];
-    return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name) && applianceOf(nameOf(topic)) === null);
+    return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name) && !isApplianceTopic(nameOf(topic)));
   }
 
   /** Which endpoint is of which node, for `ros2 node info`. */
