@@ -35,6 +35,7 @@ export function isPlausible(timestampMs: number, nowMs: number): boolean {
 export interface HeardNode {
   readonly name: string;
   /** Wall-clock milliseconds of this machine, true to some minutes; null: nothing is stored of it any longer. */
+  readonly firstHeardMs: number | null;
   readonly lastHeardMs: number | null;
   /** Its last statuses, in the order in which they came. */
   readonly recent: readonly Stamp[];
@@ -213,6 +214,12 @@ export class NodeWatch {
     const { state, change } = stepSilence(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#silence = state;
     return { arrival, isAlive: true, change };
+  }
+
+  /** Seconds without a status while that is an alert; null: it is none. */
+  silentSeconds(atSeconds: number): number | null {
+    const { lastGoodSeconds, open } = this.#silence;
+    return open && lastGoodSeconds !== null ? atSeconds - lastGoodSeconds : null;
   }
 
   /** Looks whether it has been silent for too long; the seconds of silence when that just became an alert, else null. */

@@ -9,11 +9,17 @@ interface Waiting {
   readonly mark: Mark;
   /** When its episode began, where the database knew. */
   readonly raisedMs: number | undefined;
+  /** It is of another node. */
+  readonly isRemote: boolean;
 }
 
+/** Changes of other nodes that wait at most: beyond it so many are left, and the others are never written. */
+const MAX_WAITING = 4096;
+const LEFT = 2048;
+
 /**
- * The alerts in the database, and over them the changes that could not be written there yet (a full disk), which readers see
- * all the same.
+ * The alerts in the database, and over them the changes that are not written there yet, which readers see all the same: those of other
+ * nodes, which are written many at once, and those that the disk did not take.
  */
 export class AlertLog {
   #disk: AlertTable;
@@ -32,39 +38,52 @@ export class AlertLog {
   }
 
   /**
-   * Writes one change durably; tells whether it was news. Throws when that fails; the change is then kept in memory until
+   * Writes one change of this node durably; tells whether it was news. Throws when that fails; the change is then kept in memory until
    * flush() succeeds.
    */
   save(alert: Alert, mark: Mark = BEFORE_ALL): boolean {
-    this.#waiting.push({ alert, mark, raisedMs: this.#raisedMs(alert.alert_id) });
-    return this.flush();
+    this.#waiting.push({ alert, mark, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false });
+    return this.flush(0);
   }
 
-  /** Keeps a change in memory until flush(), without trying to write it. */
-  hold(alert: Alert, mark: Mark = BEFORE_ALL): void {
-    this.#remember([...this.#waiting, { alert, mark, raisedMs: this.#raisedMs(alert.alert_id) }]);
+  /** Keeps a change in memory until flush(), without trying to write it; tells whether it was news. */
+  hold(alert: Alert, mark: Mark = BEFORE_ALL, isRemote = false): boolean {
+    if (this.#isKnownOnDisk(alert)) return false;
+    const raisedMs = this.#raisedMs(alert.alert_id);
+    this.#memory ??= new AlertTable(standInDatabase());
+    if (!this.#memory.save(alert, mark, raisedMs)) return false;
+    this.#waiting.push({ alert, mark, raisedMs, isRemote });
+    if (this.#waiting.filter((change) => change.isRemote).length > MAX_WAITING) this.#dropOldest();
+    return true;
   }
 
   /** Keeps the open episodes of a database that is about to be left for the next one. */
   keepOpenEpisodes(): void {
     let open: Waiting[] = [];
     try {
-      open = this.openOnDisk().map((alert) => ({ alert, mark: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id) }));
+      open = this.openOnDisk().map((alert) => ({ alert, mark: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false }));
     } catch {
       // Too damaged to tell.
     }
     this.#remember([...open, ...this.#waiting]);
   }
 
-  /** Writes what waits; tells whether the last of it was news. Throws at the first that cannot be written. */
-  flush(): boolean {
+  /**
+   * Writes what waits, of other nodes the oldest so many; tells whether the last of it was news. Throws when that cannot be written; then
+   * all of it waits on.
+   */
+  flush(maxRemote = Number.POSITIVE_INFINITY): boolean {
+    let remote = 0;
+    const due: Waiting[] = [];
+    const left: Waiting[] = [];
+    for (const change of this.#waiting) (change.isRemote && ++remote > maxRemote ? left : due).push(change);
+    if (due.length === 0) return false;
     let isNews = false;
     try {
-      while (this.#waiting.length > 0) {
-        const { alert, mark, raisedMs } = this.#waiting[0] as Waiting;
-        isNews = this.#disk.save(alert, mark, raisedMs);
-        this.#waiting.shift();
-      }
+      this.#disk.transaction(() => {
+        for (const { alert, mark, raisedMs } of due) isNews = this.#disk.save(alert, mark, raisedMs);
+      });
+      this.#waiting = left;
     } finally {
       this.#remember(this.#waiting);
     }
@@ -107,6 +126,28 @@ export class AlertLog {
   /** The segment in which the last change was recorded that is written; 0: there is none. */
   lastSegment(): number {
     return this.#disk.lastSegment();
+  }
+
+  /** Whether changes of other nodes wait to be written. */
+  get hasRemoteWaiting(): boolean {
+    return this.#waiting.some(({ isRemote }) => isRemote);
+  }
+
+  /** Of other nodes what is open goes last, as it is listed as such. */
+  #dropOldest(): void {
+    const last = new Map(this.#waiting.map((change) => [change.alert.alert_id, change]));
+    const isOpen = (change: Waiting): boolean => last.get(change.alert.alert_id) === change && !change.alert.resolved;
+    const remote = this.#waiting.filter(({ isRemote }) => isRemote);
+    const left = new Set([...remote.filter((change) => !isOpen(change)), ...remote.filter(isOpen)].slice(-LEFT));
+    this.#remember(this.#waiting.filter((change) => !change.isRemote || left.has(change)));
+  }
+
+  #isKnownOnDisk(alert: Alert): boolean {
+    try {
+      return this.#disk.knows(alert);
+    } catch {
+      return false;
+    }
   }
 
   #idsWaiting(): Set<string> {

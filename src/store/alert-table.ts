@@ -55,9 +55,7 @@ export class AlertTable {
     const changedMs = Date.parse(alert.timestamp);
     const node = nodeOfAlertId(alert.alert_id);
     const resolved = alert.resolved ? 1 : 0;
-    let isNews = false;
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
+    return this.transaction(() => {
       const { changes } = this.#db
         .prepare('INSERT OR IGNORE INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
         .run(
@@ -72,20 +70,39 @@ export class AlertTable {
           mark.segment,
           mark.order,
         );
-      if (changes > 0) {
-        const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
-        const episode = this.#db
-          .prepare(
-            `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
+      if (changes === 0) return false;
+      const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
+      const episode = this.#db
+        .prepare(
+          `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
              severity = excluded.severity, value = excluded.value, threshold = excluded.threshold,
              raised_ms = min(raised_ms, excluded.raised_ms), changed_ms = excluded.changed_ms, resolved = excluded.resolved
              WHERE episode.resolved = 0`,
-          )
-          .run(alert.alert_id, node, alert.metric, alert.severity, alert.value, alert.threshold, beganMs, changedMs, resolved);
-        isNews = episode.changes > 0;
-      }
+        )
+        .run(alert.alert_id, node, alert.metric, alert.severity, alert.value, alert.threshold, beganMs, changedMs, resolved);
+      return episode.changes > 0;
+    });
+  }
+
+  /** Whether a change is no news: it is here already, or its episode is over. */
+  knows({ alert_id, resolved, severity, timestamp }: Alert): boolean {
+    const row = this.#db
+      .prepare(
+        `SELECT 1 FROM alert_change WHERE changed_ms = ? AND alert_id = ? AND severity = ? AND resolved = ?
+         UNION ALL SELECT 1 FROM episode WHERE alert_id = ? AND resolved = 1 LIMIT 1`,
+      )
+      .get(Date.parse(timestamp), alert_id, severity, resolved ? 1 : 0, alert_id);
+    return row !== undefined;
+  }
+
+  /** All of the work or nothing; in a transaction that is open a part of that. */
+  transaction<T>(work: () => T): T {
+    if (this.#db.isTransaction) return work();
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
       this.#db.exec('COMMIT');
-      return isNews;
+      return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;

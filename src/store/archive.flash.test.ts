@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
-import { change } from './testing/alerts.ts';
-import { testArchive } from './testing/archive.ts';
+import { ALL, change } from './testing/alerts.ts';
+import { type TestArchive, testArchive } from './testing/archive.ts';
 import { type Row, toColumns } from './testing/rows.ts';
 
 // What a day costs the flash it is written to, told from SQLite's log: each commit appends its pages to it, and the device
@@ -35,15 +35,40 @@ class Machine {
   }
 }
 
+/** Counts what is written from now on; `committed` is to be called after each commit. */
+function meter(opened: TestArchive): { readonly committed: () => void; readonly megabytes: () => number; readonly frames: () => number } {
+  const { archive, path } = opened;
+  archive.db.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+  const { page_size: pageSize } = archive.db.prepare('PRAGMA page_size').get() as { page_size: number };
+  const ends: number[] = [];
+  const frames = (): number => Math.floor((statSync(`${path}-wal`).size - 32) / (pageSize + 24));
+  const megabytes = (): number => {
+    let blocks = 0;
+    let written = 0;
+    for (const end of ends) {
+      if (end > written) blocks += Math.ceil(end / BLOCK) - Math.floor(written / BLOCK);
+      written = end;
+    }
+    const content = readFileSync(`${path}-wal`);
+    let pages = new Set<number>();
+    for (let frame = 0; frame < frames(); frame += 1) {
+      pages.add(content.readUInt32BE(32 + frame * (pageSize + 24)));
+      if ((frame + 1) % FRAMES_A_CHECKPOINT !== 0) continue;
+      blocks += pages.size;
+      pages = new Set();
+    }
+    return ((blocks + pages.size) * BLOCK) / 1e6;
+  };
+  return { committed: () => ends.push(statSync(`${path}-wal`).size), megabytes, frames };
+}
+
 /** Some hours of so many nodes at 1 Hz, with an alert an hour of each. */
 function megabytes(t: Test, nodes: readonly string[], hours: number): number {
   const opened = testArchive(t, START);
   const { archive } = opened;
   for (const node of nodes) archive.setRate(node, 1);
-  archive.db.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+  const written = meter(opened);
   const machines = nodes.map((node, i) => ({ node, machine: new Machine(), phaseMs: Math.floor((i * 997) / nodes.length) }));
-  const log = `${opened.path}-wal`;
-  const ends: number[] = [];
   for (let at = START; at < START + hours * HOUR_MS; at += 60_000) {
     for (const [i, { node, machine, phaseMs }] of machines.entries()) {
       const columns = toColumns(machine.minute(at, phaseMs));
@@ -53,33 +78,15 @@ function megabytes(t: Test, nodes: readonly string[], hours: number): number {
     }
     opened.nowMs = at + 60_000;
     archive.commit(at);
-    ends.push(statSync(log).size);
+    written.committed();
     if (at % HOUR_MS !== 0) continue;
     for (const node of nodes) {
       archive.saveAlert(change(`${node}/cpu_percent/${at}`, at), { segment: at, order: 10_000 });
-      ends.push(statSync(log).size);
+      written.committed();
     }
   }
-  const { page_size: pageSize } = archive.db.prepare('PRAGMA page_size').get() as { page_size: number };
-  let blocks = 0;
-  let written = 0;
-  for (const end of ends) {
-    if (end > written) blocks += Math.ceil(end / BLOCK) - Math.floor(written / BLOCK);
-    written = end;
-  }
-  const content = readFileSync(log);
-  let frames = 0;
-  let pages = new Set<number>();
-  for (let frame = 32; frame < content.length; frame += pageSize + 24) {
-    pages.add(content.readUInt32BE(frame));
-    frames += 1;
-    if (frames % FRAMES_A_CHECKPOINT !== 0) continue;
-    blocks += pages.size;
-    pages = new Set();
-  }
-  blocks += pages.size;
-  t.ok(frames > 60 * hours * nodes.length, 'every minute was written');
-  return (blocks * BLOCK) / 1e6;
+  t.ok(written.frames() > 60 * hours * nodes.length, 'every minute was written');
+  return written.megabytes();
 }
 
 t.test('a day at 1 Hz, with an alert an hour, writes less than 20 MB', async (t) => {
@@ -91,4 +98,52 @@ t.test('each further node that is gathered writes as much', async (t) => {
   const nodes = ['a', ...Array.from({ length: 10 }, (_, i) => `/robot_${i}/health_monitor`)];
   const aQuarter = megabytes(t, nodes, 6);
   t.ok(aQuarter < (20 / 4) * nodes.length, `${aQuarter.toFixed(1)} MB in a quarter of a day`);
+});
+
+/** An archive of the node `a`, which is told of so many changes of others a minute, each about an alert of its own; what each minute wrote. */
+function alertStorm(t: Test, minutes: number, changesAMinute: number) {
+  const opened = testArchive(t, START);
+  opened.localNode = 'a';
+  opened.restart();
+  const { archive } = opened;
+  const written = meter(opened);
+  const machine = new Machine();
+  let n = 0;
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const at = START + minute * 60_000;
+    opened.nowMs = at + 60_000;
+    archive.append(at, 'a', toColumns(machine.minute(at, 0)));
+    for (let i = 0; i < changesAMinute; i += 1) {
+      n += 1;
+      // As dear as can be: nothing lies beside anything else.
+      const scattered = ((n * 2_654_435_761) % 2 ** 32).toString(36);
+      const news = change(`${scattered}/battery/${'x'.repeat(200)}${n}`, at - (n % 1000) * 86_400, { metric: 'battery' });
+      if (!archive.saveAlert(news, { segment: at, order: i + 1 })) t.fail('news');
+    }
+    archive.commit(at);
+    written.committed();
+  }
+  return { archive, megabytes: written.megabytes(), count: n };
+}
+
+t.test('413 changes of alerts that somebody made up are written at once, and cost no more than a few of this node', async (t) => {
+  const { archive, megabytes: made } = alertStorm(t, 1, 413);
+  const stored = archive.db.prepare('SELECT count(*) AS count FROM alert_change').get() as { count: number };
+  t.equal(stored.count, 413);
+  t.ok(made < 7, `${made.toFixed(2)} MB`);
+  t.equal(archive.alertsNotStored, 0);
+});
+
+t.test('what other nodes publish on /alerts writes no more in a day than this machine does', async (t) => {
+  // The most that is taken of all of them: five a second. More minutes write no more, as the last ones show.
+  const { archive, megabytes: aDay, count } = alertStorm(t, 16, 300);
+  const own = alertStorm(t, 16, 0).megabytes;
+  t.ok(aDay - own < 25, `${(aDay - own).toFixed(1)} MB`);
+  const stored = archive.db.prepare('SELECT count(*) AS count FROM alert_change').get() as { count: number };
+  t.ok(stored.count > 400 && stored.count < count / 2, `${stored.count} of ${count} stored`);
+  t.ok(archive.alertsNotStored > count / 2, 'and that is counted');
+  const shown = archive.alerts.list({ ...ALL, nowMs: START + HOUR_MS, limit: 20_000 }).alerts;
+  t.ok(shown.length > stored.count, `${shown.length} of the open ones are shown`);
+  t.ok(archive.saveAlert(change('a/cpu_percent/1', START), { segment: START + HOUR_MS, order: 1 }), 'one of this node is news');
+  t.ok(archive.db.prepare("SELECT 1 FROM episode WHERE alert_id = 'a/cpu_percent/1'").get(), 'and written at once');
 });

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Alert } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../core/alert.ts';
 import type { ClockEvent } from '../core/clock-watch.ts';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Mark } from '../core/ports.ts';
@@ -7,15 +7,16 @@ import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import { AlertLog } from './alert-log.ts';
 import { AlertTable, type RecordedChange } from './alert-table.ts';
 import type { Columns } from './chunk.ts';
-import { sizeOf } from './database.ts';
+import { pagesOfLog, sizeOf } from './database.ts';
 import { DatabaseFile, type DatabaseFileOptions } from './database-file.ts';
 import { Hours } from './hours.ts';
 import { NodeTable } from './node-table.ts';
 import { Notes } from './notes.ts';
 import { RawSamples } from './raw-samples.ts';
 import type { Recordings, SegmentPart } from './recorded.ts';
-import { pruneByAge, pruneBySize } from './retention.ts';
+import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
 import { ShutdownLog } from './shutdown-log.ts';
+import { WriteBudget } from './write-budget.ts';
 
 /** Segments written in one transaction, when many have waited. */
 const SEGMENTS_AT_ONCE = 60;
@@ -39,6 +40,8 @@ export class Archive implements Recordings {
   readonly #options: ArchiveOptions;
   readonly #file: DatabaseFile;
   readonly #nodes: NodeTable;
+  readonly #budget = new WriteBudget();
+  #alertsNotStored = 0;
   #everOpened = false;
   #openEpisodesFound: readonly Alert[] = [];
 
@@ -67,6 +70,11 @@ export class Archive implements Recordings {
   /** Episodes that the database said were open when it was opened, but for those of which newer changes wait. */
   get openEpisodesFound(): readonly Alert[] {
     return this.#openEpisodesFound;
+  }
+
+  /** Changes of other nodes' alerts that came when no more of them could be written that day. */
+  get alertsNotStored(): number {
+    return this.#alertsNotStored;
   }
 
   get db(): DatabaseSync {
@@ -105,8 +113,17 @@ export class Archive implements Recordings {
     this.#saveNotes();
   }
 
-  /** Writes one change durably; tells whether it was news. Throws when that has to wait. Readers see it either way. */
+  /**
+   * Writes one change durably, or of another node with the next commit; tells whether it was news. Throws when that has to wait. Readers see it
+   * either way.
+   */
   saveAlert(alert: Alert, mark?: Mark): boolean {
+    const { localNode, nowMs } = this.#options;
+    if (localNode !== null && nodeOfAlertId(alert.alert_id) !== localNode) {
+      const isNews = this.alerts.hold(alert, mark, true);
+      if (isNews && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
+      return isNews;
+    }
     this.#look();
     if (!this.isOpen) {
       this.alerts.hold(alert, mark);
@@ -114,7 +131,7 @@ export class Archive implements Recordings {
     }
     return this.#file.guard(
       () => this.alerts.save(alert, mark),
-      () => this.alerts.flush(),
+      () => this.alerts.flush(0),
     );
   }
 
@@ -131,9 +148,24 @@ export class Archive implements Recordings {
     );
   }
 
-  append(segment: number, node: string, columns: Columns): void {
+  /** `isNewcomer`: of a node of which nothing is written before it is one no longer; until then readers see what memory has of it. */
+  append(segment: number, node: string, columns: Columns, isNewcomer = false): void {
+    if (!isNewcomer) this.#nodes.keep(node);
     this.samples.add(segment, { node, columns });
     this.hours.add({ node, columns });
+  }
+
+  /** Whether what is appended of a node is written. */
+  isKept(node: string): boolean {
+    return this.#nodes.isKept(node);
+  }
+
+  /** Forgets a newcomer. */
+  drop(node: string): void {
+    if (this.#nodes.isKept(node)) return;
+    this.samples.drop(node);
+    this.hours.drop(node);
+    this.notes.drop(node);
   }
 
   /** Gives up a segment that could not be written for too long. */
@@ -145,7 +177,7 @@ export class Archive implements Recordings {
   commit(segment: number): void {
     this.#file.guard(() => {
       this.#file.reopenIfGone();
-      this.alerts.flush();
+      this.#flushAlerts();
       this.shutdowns.flush();
       for (let last = false; !last; ) {
         const due = this.samples.due(segment);
@@ -215,15 +247,27 @@ export class Archive implements Recordings {
     this.#everOpened = true;
   }
 
+  #flushAlerts(): void {
+    const before = pagesOfLog(this.db);
+    const hasRemote = this.alerts.hasRemoteWaiting;
+    this.alerts.flush(this.#budget.changes(this.#options.nowMs()));
+    if (!hasRemote) return;
+    const after = pagesOfLog(this.db);
+    // A log that was checkpointed begins anew.
+    this.#budget.spend(after < before ? after : after - before);
+  }
+
   #writeHours(): void {
     if (!this.hours.write()) return;
-    pruneByAge(this.db, this.#options.nowMs());
+    const { localNode, nowMs } = this.#options;
+    pruneByAge(this.db, nowMs());
+    if (localNode !== null) pruneRemoteAlerts(this.db, localNode);
     this.samples.reload();
   }
 
   #saveNotes(): void {
     if (!this.isOpen) throw this.#file.notOpen();
-    this.#file.guard(() => this.notes.save(this.db, (node) => this.#nodes.idOf(node)));
+    this.#file.guard(() => this.notes.save(this.db, (node) => (this.#nodes.isKept(node) ? this.#nodes.idOf(node) : null)));
   }
 
   #transaction(work: () => void): void {

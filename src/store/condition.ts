@@ -11,8 +11,9 @@ export class Condition {
   #state: StorageState['state'] = 'starting';
   #error: string | null = null;
   #since: string | null = null;
-  #written: Written = { sizeBytes: 0, oldestSampleMs: null };
+  #written: Written = { sizeBytes: 0, oldestSampleMs: null, alertsNotStored: 0 };
   #lastWrite: string | null = null;
+  #isAlertBudgetSpent = false;
 
   constructor(log: Log) {
     this.#log = log;
@@ -27,6 +28,11 @@ export class Condition {
     return this.#error;
   }
 
+  /** Changes of other nodes' alerts that came when no more of them could be written that day. */
+  get alertsNotStored(): number {
+    return this.#written.alertsNotStored;
+  }
+
   /** What the database holds. */
   learn(written: Written): void {
     this.#written = written;
@@ -34,6 +40,10 @@ export class Condition {
 
   /** Writing worked. */
   works(written: Written, samplesLost: number): void {
+    const more = written.alertsNotStored - this.#written.alertsNotStored;
+    if (more > 0 && !this.#isAlertBudgetSpent)
+      this.#log('warning', 'alerts of other nodes are shown but not stored: what they may write in a day is spent', { changes: more });
+    this.#isAlertBudgetSpent = more > 0;
     this.#written = written;
     this.#lastWrite = isoUtc(Date.now());
     if (this.#state === 'degraded') this.#log('notice', 'storage works again', { since: this.#since, samples_lost: samplesLost });

@@ -178,6 +178,11 @@ export function openDatabase(path: string, nowMs: number): OpenedDatabase {
   }
 }
 
+/** Pages in the log beside the database, those included that were checkpointed since it began. */
+export function pagesOfLog(db: DatabaseSync): number {
+  return Math.max(0, (db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { log: number }).log);
+}
+
 /** The database's size in bytes, and how much of it is free for reuse. */
 export function sizeOf(db: DatabaseSync): { totalBytes: number; freeBytes: number } {
   const pageSize = pragma(db, 'page_size');

@@ -14,7 +14,10 @@ export function heardNodes(source: SegmentSource, gathered: Iterable<string>, la
     const segment = lastSegment(source, name);
     const hourMs = lastHourMs(name);
     const lastHeardMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
-    return { name, lastHeardMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
+    // The first by the node's own clock: where that was set another one may have come before, and the node counts as heard for less long.
+    const id = source.nodes.get(name);
+    const firstHeardMs = (id === undefined ? null : source.raw.firstSegment(id)) ?? lastHeardMs;
+    return { name, firstHeardMs, lastHeardMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
   });
 }
 

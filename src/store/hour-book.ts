@@ -89,6 +89,11 @@ export class HourBook {
     for (const open of this.#open.values()) open.grew = false;
   }
 
+  drop(node: string): void {
+    this.#open.delete(node);
+    this.#finished = this.#finished.filter((entry) => entry.node !== node);
+  }
+
   /** Empties the book. */
   takeAll(): HourEntry[] {
     const all = [...this.#finished, ...[...this.#open].map(([node, { hour }]) => ({ node, hour }))];

@@ -66,8 +66,14 @@ export class Hours {
   /** Writes the hours that are over, and others that have changed. Tells whether any is over. To be followed by written(). */
   write(): boolean {
     const finished = this.#book.finished();
-    for (const { node, hour } of [...finished, ...this.#book.reopened()]) this.#table.write(this.#sources.nodes.idOf(node), hour);
+    const { nodes } = this.#sources;
+    for (const { node, hour } of [...finished, ...this.#book.reopened()]) if (nodes.isKept(node)) this.#table.write(nodes.idOf(node), hour);
     return finished.length > 0;
+  }
+
+  /** Forgets what is in memory of a node. */
+  drop(node: string): void {
+    this.#book.drop(node);
   }
 
   /** What write() wrote is safe. */

@@ -7,6 +7,8 @@ export class NodeTable {
   #ids = new Map<string, number>();
   /** Those whose samples came from elsewhere. */
   readonly #gathered = new Set<string>();
+  /** Others of which samples are to be written. */
+  readonly #kept = new Set<string>();
 
   /** Samples of every other node than `localNode` came from elsewhere; null: nobody needs to know. */
   constructor(db: DatabaseSync, localNode: string | null) {
@@ -36,6 +38,16 @@ export class NodeTable {
   /** Null: it has no samples in the database. */
   find(node: string): number | null {
     return this.#ids.get(node) ?? null;
+  }
+
+  /** From now on its samples are written. */
+  keep(node: string): void {
+    this.#kept.add(node);
+  }
+
+  /** Whether samples of it are written: not those of a node that nobody vouches for and of which the database has none. */
+  isKept(node: string): boolean {
+    return !this.#isGathered(node) || this.#ids.has(node) || this.#kept.has(node);
   }
 
   /** Enters the node where it is not there yet. */

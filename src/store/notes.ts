@@ -73,12 +73,19 @@ export class Notes {
     this.#clockEvents = [...events, ...this.#unsavedEvents];
   }
 
-  /** Writes what is not saved yet; throws when that has to wait. */
-  save(db: DatabaseSync, idOf: (node: string) => number): void {
-    for (const { node, rate } of this.#unsavedRates) {
-      db.prepare('INSERT OR REPLACE INTO rate VALUES (?, ?, ?)').run(idOf(node), rate.sinceMs, rate.hertz);
-    }
-    this.#unsavedRates = [];
+  /** Forgets how often a node publishes. */
+  drop(node: string): void {
+    this.#rates.delete(node);
+    this.#unsavedRates = this.#unsavedRates.filter((entry) => entry.node !== node);
+  }
+
+  /** Writes what is not saved yet; throws when that has to wait. `idOf`: null for a node of which nothing is written yet. */
+  save(db: DatabaseSync, idOf: (node: string) => number | null): void {
+    this.#unsavedRates = this.#unsavedRates.filter(({ node, rate }) => {
+      const id = idOf(node);
+      if (id !== null) db.prepare('INSERT OR REPLACE INTO rate VALUES (?, ?, ?)').run(id, rate.sinceMs, rate.hertz);
+      return id === null;
+    });
     for (const event of this.#unsavedEvents) {
       db.prepare('INSERT OR IGNORE INTO clock_event VALUES (?, ?, ?)').run(event.timestamp_ms, event.kind, event.delta_seconds);
     }

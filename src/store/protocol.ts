@@ -19,9 +19,11 @@ import type { Columns } from './chunk.ts';
 /** What the writer thread is asked, and what it answers. One thread, one queue: requests are served in order. */
 export interface Operations {
   open: { request: OpenRequest; answer: OpenAnswer };
-  append: { request: { segment: number; node: string; columns: Columns }; answer: null };
+  append: { request: { segment: number; node: string; columns: Columns; isNewcomer: boolean }; answer: null };
   commit: { request: { segment: number }; answer: Written };
   forget: { request: { segment: number }; answer: null };
+  /** Forgets a newcomer. */
+  drop: { request: { node: string }; answer: null };
   /** Answers whether it was news. */
   alert: { request: { alert: Alert; mark: Mark }; answer: boolean };
   rate: { request: { node: string; hertz: number; sinceMs: number }; answer: null };
@@ -79,6 +81,8 @@ export interface OpenAnswer extends Written {
 export interface Written {
   readonly sizeBytes: number;
   readonly oldestSampleMs: number | null;
+  /** Changes of other nodes' alerts that came when no more of them could be written that day. */
+  readonly alertsNotStored: number;
   /** Set when the database was opened only now: what it says is open and this run has not heard of. */
   readonly openAlerts?: readonly Alert[];
   /** With them: when it says that other nodes were last heard. */

@@ -9,8 +9,11 @@ import { RawTable } from './raw-table.ts';
 import type { SegmentPart } from './recorded.ts';
 import { type PendingPart, type PendingSegment, type SegmentSource, segmentParts } from './segments.ts';
 
+/** Samples of nodes that are not kept, which wait for that; beyond it the oldest are dropped. */
+const MAX_HELD = 200_000;
+
 /**
- * Raw samples, and over those in the database the ones that wait to be written there. They come in segments; a segment is
+ * Raw samples, and over those in the database the ones that wait to be written there. They come in segments; of each node a segment is
  * written whole and at most once. Reads see everything added, written or not.
  */
 export class RawSamples {
@@ -47,13 +50,16 @@ export class RawSamples {
 
   /** The segments up to and with this one that wait. */
   due(segment: number): readonly PendingSegment[] {
-    return this.#pending.filter((candidate) => candidate.segment <= segment);
+    return this.#pending.filter(
+      (candidate) => candidate.segment <= segment && candidate.parts.some(({ node }) => this.#nodes.isKept(node)),
+    );
   }
 
   /** To be called in a transaction, after which written() or reload() tells how it ended. */
   write(segments: readonly PendingSegment[]): void {
     for (const { segment, parts } of segments) {
       for (const node of new Set(parts.map((part) => part.node))) {
+        if (!this.#nodes.isKept(node)) continue;
         const columns = parts.filter((part) => part.node === node).map((part) => part.columns);
         const id = this.#nodes.idOf(node);
         this.#table.write(id, segment, columns, (fromMs) => this.#lags.note(id, segment, fromMs));
@@ -61,9 +67,28 @@ export class RawSamples {
     }
   }
 
-  /** These no longer wait. */
+  /** These no longer wait, but for what is of nodes that are not kept. */
   written(segments: readonly PendingSegment[]): void {
-    this.#pending = this.#pending.filter((candidate) => !segments.includes(candidate));
+    let held = 0;
+    const isHeld = ({ columns }: PendingPart): boolean => {
+      held += columns.count;
+      return held <= MAX_HELD;
+    };
+    this.#pending = this.#pending
+      .toReversed()
+      .map((pending) => ({
+        segment: pending.segment,
+        parts: pending.parts.filter((part) => (this.#nodes.isKept(part.node) ? !segments.includes(pending) : isHeld(part))),
+      }))
+      .filter(({ parts }) => parts.length > 0)
+      .reverse();
+  }
+
+  /** Forgets what waits of a node. */
+  drop(node: string): void {
+    this.#pending = this.#pending
+      .map(({ segment, parts }) => ({ segment, parts: parts.filter((part) => part.node !== node) }))
+      .filter(({ parts }) => parts.length > 0);
   }
 
   /** Rows were removed, or a transaction was undone. */
@@ -86,9 +111,9 @@ export class RawSamples {
     return this.#pending.flatMap(({ parts }) => parts);
   }
 
-  /** Names of the nodes with samples that wait. */
+  /** Names of the nodes with samples that wait to be written. */
   nodesWaiting(): string[] {
-    return this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node));
+    return this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node)).filter((node) => this.#nodes.isKept(node));
   }
 
   /** Samples that may lie in the range, in order of time, written ones and pending ones. In `desc` the last chunk comes first. */

@@ -65,6 +65,12 @@ export class RawTable {
     return row?.segment ?? null;
   }
 
+  /** The segment of the chunk that is first in time. */
+  firstSegment(nodeId: number): number | null {
+    const row = this.#db.prepare('SELECT segment FROM raw WHERE node_id = ? ORDER BY from_ms LIMIT 1').get(nodeId);
+    return (row as { segment: number } | undefined)?.segment ?? null;
+  }
+
   /** The greatest of all segments. It looks at every row. */
   searchLastSegment(): number {
     return (this.#db.prepare('SELECT max(segment) AS segment FROM raw').get() as { segment: number | null }).segment ?? 0;

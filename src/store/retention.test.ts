@@ -4,7 +4,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import { aggregate, history } from './queries.ts';
-import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, pruneBySize, RAW_DAYS } from './retention.ts';
+import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, pruneBySize, pruneRemoteAlerts, RAW_DAYS } from './retention.ts';
 import { ALL, change, EVER } from './testing/alerts.ts';
 import { TestArchive, testArchive } from './testing/archive.ts';
 import { type Row, row, series, toColumns } from './testing/rows.ts';
@@ -251,6 +251,30 @@ t.test('beyond the cap the oldest goes, raw samples before minutes before hours,
   none.add(NODE, bulky(none.nowMs, 60));
   none.commit();
   t.equal(rowsOf(none, 'episode'), 200, 'alerts are never taken for room');
+});
+
+t.test('of what other nodes publish on /alerts the last changes are kept, and all of what is open and of this node', async (t) => {
+  const opened = testArchive(t, NOW);
+  const { archive } = opened;
+  for (let i = 0; i < 60; i += 1) {
+    const isOwn = i % 3 === 0;
+    const alert = change(`${isOwn ? NODE : 'robot'}/cpu_percent/${i}`, NOW + i * 1000, { resolved: i > 1 });
+    archive.saveAlert(alert, { segment: NOW, order: i + 1 });
+  }
+  pruneRemoteAlerts(archive.db, NODE, 10);
+  const changes = archive.alerts.list({ ...ALL, range: { fromMs: NOW, toMs: NOW + DAY_MS }, changes: true }).alerts;
+  const of = (node: string): string[] => changes.flatMap(({ alert_id }) => (alert_id.startsWith(`${node}/`) ? alert_id : []));
+  t.equal(of(NODE).length, 20);
+  t.same(of('robot').slice(-1), ['robot/cpu_percent/46'], 'the last ten');
+  t.equal(of('robot').length, 10);
+  const episodes = archive.alerts.list({ ...ALL, range: { fromMs: NOW, toMs: NOW + DAY_MS }, node: 'robot' }).alerts;
+  t.equal(episodes.length, 11);
+  t.same(
+    archive.alerts.open().map(({ alert_id }) => alert_id),
+    [`${NODE}/cpu_percent/0`, 'robot/cpu_percent/1'],
+  );
+  pruneRemoteAlerts(archive.db, NODE, 10);
+  t.equal(rowsOf(opened, 'alert_change'), 30, 'nothing more goes');
 });
 
 t.test('beyond the cap the node with the oldest samples loses them, however many others there are', async (t) => {

@@ -51,6 +51,21 @@ export function pruneByAge(db: DatabaseSync, nowMs: number): void {
   db.prepare('DELETE FROM clock_event WHERE timestamp_ms < ?').run(before(HOUR_DAYS));
 }
 
+/** Changes of other nodes' alerts that are kept, and as many of their episodes. */
+const REMOTE_ALERTS = 50_000;
+
+/** Removes the oldest of what other nodes' alerts have beyond that: no age and no size limits who publishes them, and how often. */
+export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = REMOTE_ALERTS): void {
+  db.prepare(
+    `DELETE FROM alert_change WHERE node <> ?1 AND (segment, ordinal) <= (SELECT segment, ordinal FROM alert_change WHERE node <> ?1
+     ORDER BY segment DESC, ordinal DESC LIMIT 1 OFFSET ?2)`,
+  ).run(localNode, most);
+  db.prepare(
+    `DELETE FROM episode WHERE node <> ?1 AND resolved = 1 AND changed_ms <= (SELECT changed_ms FROM episode WHERE node <> ?1 AND resolved = 1
+     ORDER BY changed_ms DESC LIMIT 1 OFFSET ?2)`,
+  ).run(localNode, most);
+}
+
 /** Kept free of the cap, for what a transaction in progress adds. */
 const HEADROOM = 0.97;
 

@@ -18,6 +18,7 @@ export interface NodeBatch {
   readonly segment: number;
   readonly node: string;
   readonly columns: Columns;
+  readonly isNewcomer: boolean;
   readonly buffers: readonly ArrayBuffer[];
 }
 
@@ -28,7 +29,7 @@ export interface NodeBatch {
 export class SegmentRecorder {
   readonly #log: Log;
   readonly #monotonicSeconds: () => number;
-  readonly #batches = new Map<string, Batch>();
+  readonly #batches = new Map<string, { readonly batch: Batch; isNewcomer: boolean }>();
   #tail: Tail | null = null;
   #samples = 0;
   #startSeconds = 0;
@@ -104,13 +105,12 @@ export class SegmentRecorder {
   }
 
   /** Writes a sample; its place. `line` is the status as JSON. */
-  add(status: HealthStatus, line: string, timestampMs: number): Mark {
+  add(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): Mark {
     const mark = this.write(line);
-    let batch = this.#batches.get(status.node_name);
-    if (!batch) {
-      batch = new Batch();
-      this.#batches.set(status.node_name, batch);
-    }
+    const entry = this.#batches.get(status.node_name) ?? { batch: new Batch(), isNewcomer };
+    this.#batches.set(status.node_name, entry);
+    entry.isNewcomer = isNewcomer;
+    const { batch } = entry;
     batch.add(status, timestampMs, mark.order);
     this.#samples += 1;
     if (batch.count >= MAX_BATCH) this.#isBatchFull = true;
@@ -119,8 +119,13 @@ export class SegmentRecorder {
 
   takeBatches(): NodeBatch[] {
     this.#isBatchFull = false;
-    const batches = [...this.#batches].filter(([, batch]) => batch.count > 0);
-    return batches.map(([node, batch]) => ({ segment: this.segment, node, ...batch.take() }));
+    const batches = [...this.#batches].filter(([, { batch }]) => batch.count > 0);
+    return batches.map(([node, { batch, isNewcomer }]) => ({ segment: this.segment, node, isNewcomer, ...batch.take() }));
+  }
+
+  /** Forgets a node's samples that were not handed over. */
+  drop(node: string): void {
+    this.#batches.delete(node);
   }
 
   /** Forgets the batches: whoever comes next takes them from the tail. */

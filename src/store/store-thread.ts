@@ -147,8 +147,8 @@ export class StoreThread {
       this.#recorder.dropBatches(); // The next thread takes them from the tail.
       return;
     }
-    for (const { segment, node, columns, buffers } of this.#recorder.takeBatches()) {
-      this.tell('append', { segment, node, columns }, buffers);
+    for (const { buffers, ...batch } of this.#recorder.takeBatches()) {
+      this.tell('append', batch, buffers);
     }
   }
 
@@ -168,6 +168,11 @@ export class StoreThread {
     this.#nextSegment();
     await this.#commit();
     return this.#condition.error;
+  }
+
+  /** Changes of other nodes' alerts that came when no more of them could be written that day, as of the last commit. */
+  get alertsNotStored(): number {
+    return this.#condition.alertsNotStored;
   }
 
   state(): StorageState {

@@ -88,24 +88,34 @@ export class Store implements HistoryReader, ShutdownBook {
     await this.#thread.stop();
   }
 
-  /** Records one status, before it is published. `line` is the status as JSON. */
-  recordHealth(status: HealthStatus, line: string, timestampMs: number): void {
+  /**
+   * Records one status, before it is published. `line` is the status as JSON. Of a newcomer everything is kept in memory, to be written as soon
+   * as a status comes that is no newcomer's.
+   */
+  recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): void {
     if (!isStorableTime(timestampMs)) {
       this.#refuse(status);
       return;
     }
     if (!this.#recorder.isOpen) {
-      this.#early.push(() => this.recordHealth(status, line, timestampMs));
+      this.#early.push(() => this.recordHealth(status, line, timestampMs, isNewcomer));
       return;
     }
-    this.#healthMark = this.#recorder.add(status, line, timestampMs);
+    this.#healthMark = this.#recorder.add(status, line, timestampMs, isNewcomer);
     if (this.#recorder.isBatchFull) this.#thread.sendBatches();
     if (this.#recorder.isOver) this.#thread.rotate();
   }
 
+  /** Forgets a newcomer: nothing of it was written. */
+  dropNewcomer(node: string): void {
+    this.#recorder.drop(node);
+    if (this.#thread.isThere) this.#thread.tell('drop', { node });
+  }
+
   /**
    * Records a change of an episode, before it is published: resolves once it is durable, or after a short while if the disk does
-   * not keep up; with false if it was known before. Calls resolve in the order in which they were made.
+   * not keep up; with false if it was known before. Calls resolve in the order in which they were made. Those of other nodes outlast a
+   * kill at once, and a power cut with the next commit, as samples do; beyond what they may write in a day they are in memory alone.
    */
   async recordAlert(alert: Alert): Promise<boolean> {
     if (!this.#recorder.isOpen) {
@@ -181,6 +191,11 @@ export class Store implements HistoryReader, ShutdownBook {
 
   snapshot(signal: AbortSignal): Promise<Snapshot> {
     return this.#snapshots.take(signal);
+  }
+
+  /** Changes of other nodes' alerts that came when no more of them could be written that day, as of the last commit. */
+  get alertsNotStored(): number {
+    return this.#thread.alertsNotStored;
   }
 
   state(): StorageState {

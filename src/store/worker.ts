@@ -31,7 +31,11 @@ function opened(): Archive {
 }
 
 function written(): Written {
-  return reading((store) => ({ sizeBytes: store.size().totalBytes, oldestSampleMs: store.firstSampleMs(node) }));
+  return reading((store) => ({
+    sizeBytes: store.size().totalBytes,
+    oldestSampleMs: store.firstSampleMs(node),
+    alertsNotStored: store.alertsNotStored,
+  }));
 }
 
 function readableMetrics(columns: Columns | null): string[] {
@@ -72,7 +76,9 @@ function open(request: OpenRequest): OpenAnswer {
     for (const record of shutdowns) attempt(() => store.saveShutdown(record));
     for (const { node: name, columns } of samples) {
       if (columns.count === 0 || store.samples.hasSegment(segment, name, columns.timestampMs)) continue;
-      store.append(segment, name, columns);
+      // Newcomers begin anew with a run; which nodes are none is known only to the database.
+      if (store.isOpen && !store.isKept(name)) continue;
+      store.append(segment, name, columns, true);
       recovered += columns.count;
     }
   }
@@ -156,8 +162,8 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
     setImmediate(() => checkOnce(body.path));
     return answer;
   },
-  append: ({ segment, node: name, columns }) => {
-    opened().append(segment, name, columns);
+  append: ({ segment, node: name, columns, isNewcomer }) => {
+    opened().append(segment, name, columns, isNewcomer);
     return null;
   },
   commit: ({ segment }) => {
@@ -172,6 +178,10 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
   },
   forget: ({ segment }) => {
     opened().forget(segment);
+    return null;
+  },
+  drop: ({ node: name }) => {
+    opened().drop(name);
     return null;
   },
   alert: ({ alert, mark }) => opened().saveAlert(alert, mark),
