@@ -273,7 +273,7 @@ function crossErrors(value: unknown, file: string, place: Place): ConfigError[] 
     });
   }
   const name = member(value, 'node_name') ?? DEFAULT_CONFIG.node_name;
-  const namespace = at(at(value, 'ros'), 'namespace');
+  const namespace = member(member(value, 'ros'), 'namespace');
   if (typeof name !== 'string' || typeof namespace !== 'string') return errors;
   const whole = `${namespace.replace(/^\//, '')}/${name}`;
   if (whole.length > MAX_NODE_NAME && [name, namespace].every((part) => part.length <= MAX_NODE_NAME))

@@ -63,13 +63,18 @@ export interface EndpointsOptions {
   readonly onRefused: (error: unknown) => void;
   /** A number that a remote writer names is too far ahead to be believed. */
   readonly onFarAhead: (writer: Guid, number: number) => void;
-  /** A remote writer was announced, before it is matched: a reader for it may be made now. */
-  readonly onRemoteWriter: (endpoint: EndpointData) => void;
+  /** A remote writer was announced, before it is matched: a reader for it may be made now. False: there is no room for one. */
+  readonly onRemoteWriter: (endpoint: EndpointData) => boolean;
   /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
   readonly onRemoteGone: (guid: Guid, hasLeft: boolean) => void;
   /** The same of a remote reader: a writer for it may be made now. */
   readonly onRemoteReader: (endpoint: EndpointData) => void;
 }
+
+/** Of one participant: more than a robot has of what is read here. */
+const MAX_REFUSED = 8;
+/** Removed readers that are still announced as disposed to participants that knew them. */
+const MAX_ENDED = 256;
 
 /**
  * The endpoints of this participant and of the others (8.5.4): announces ours, reads theirs, and matches the two. Only what is matched is
@@ -93,6 +98,10 @@ export class Endpoints {
   readonly #readersOf = new Map<Guid, StatefulReader[]>();
   /** The readers that were announced as disposed to each participant alone. */
   readonly #retracted = new Map<GuidPrefix, Set<Guid>>();
+  /** Endpoints that there was no room for, a few of each participant: announced once, they are looked at again when others go. */
+  readonly #refused = new Map<GuidPrefix, { readonly endpoint: EndpointData; readonly isWriter: boolean }[]>();
+  /** Instances of removed readers that are still announced as disposed, oldest first. */
+  readonly #ended: string[] = [];
   #nextKey = 1;
 
   constructor(options: EndpointsOptions) {
@@ -133,6 +142,31 @@ export class Endpoints {
     this.readerStates.set(entity, state);
     if (!options.isDiscreet) this.#announce(this.#subscriptions, reader);
     return reader;
+  }
+
+  /**
+   * Removes a discreet reader. Participants that were told of it and are still there are told that it is gone; the last of these
+   * announcements are kept for those that have not acknowledged them yet.
+   */
+  removeReader({ guid, state }: LocalReader): void {
+    this.#readers.delete(state.entity);
+    this.readerStates.delete(state.entity);
+    this.busyReaders.delete(state);
+    for (const { guid: writer } of state.writers) {
+      state.unmatch(writer);
+      this.#readersOf.set(
+        writer,
+        this.readersFor(ENTITY.UNKNOWN, writer).filter((reader) => reader !== state),
+      );
+    }
+    for (const { instance } of this.#subscriptions.history) {
+      const to = instance?.startsWith(`${guid} `) ? instance.slice(guid.length + 1) : null;
+      if (to === null) continue;
+      this.#announceEnd(guid, to);
+      this.#ended.push(`${guid} ${to}`);
+      if (this.#ended.length > MAX_ENDED) this.#subscriptions.forget(this.#ended.shift() as string);
+    }
+    this.#options.onWork();
   }
 
   /** Whom a submessage of a remote writer is for: the reader that it names, or all of this writer. */
@@ -181,7 +215,9 @@ export class Endpoints {
     for (const guid of gone) this.#unmatch(guid);
     matched.clear();
     this.#retracted.delete(data.prefix);
+    this.#refused.delete(data.prefix);
     for (const guid of gone) this.#options.onRemoteGone(guid, hasLeft);
+    if (gone.length > 0) this.#offerAgain();
   }
 
   #addDiscoveryWriter(entity: EntityId): StatefulWriter {
@@ -239,12 +275,33 @@ export class Endpoints {
       const wasMatched = peer.matched.delete(guid);
       this.#unmatch(guid);
       if (wasMatched) this.#options.onRemoteGone(guid, true);
+      if (wasMatched) this.#offerAgain();
       return;
     }
-    if (!list?.isUnderstood) return;
-    const endpoint = readEndpoint(list, isWriter);
+    if (list?.isUnderstood) this.#offer(readEndpoint(list, isWriter), isWriter, peer);
+  }
+
+  /** What was refused, until there is no room again. */
+  #offerAgain(): void {
+    const refused = [...this.#refused.values()].flat();
+    this.#refused.clear();
+    for (const { endpoint, isWriter } of refused) {
+      const peer = this.#options.peers.get(prefixOf(endpoint.guid));
+      if (!peer) continue;
+      if (this.#refused.size > 0) this.#refuse(endpoint, isWriter);
+      else this.#offer(endpoint, isWriter, peer);
+    }
+  }
+
+  #refuse(endpoint: EndpointData, isWriter: boolean): void {
+    const prefix = prefixOf(endpoint.guid);
+    const list = (this.#refused.get(prefix) ?? []).filter((other) => other.endpoint.guid !== endpoint.guid);
+    if (list.length < MAX_REFUSED) this.#refused.set(prefix, [...list, { endpoint, isWriter }]);
+  }
+
+  #offer(endpoint: EndpointData, isWriter: boolean, peer: Peer): void {
     if (isWriter) {
-      this.#options.onRemoteWriter(endpoint);
+      if (!this.#options.onRemoteWriter(endpoint)) this.#refuse(endpoint, true);
       const policies = [...this.#readers.values()]
         .filter((reader) => meets(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
         .map((reader) => this.#matchReader(reader, endpoint, peer));
@@ -262,7 +319,7 @@ export class Endpoints {
     const { options, state } = reader;
     const { guid, qos, userData } = endpoint;
     const policy = incompatiblePolicy(qos, ownQos(options));
-    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.writerCount)) return policy;
+    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.writerCount, true)) return policy;
     this.#noteMatch(endpoint, peer);
     const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
     this.#join(state, writer, this.#options.now().seconds);
@@ -279,20 +336,25 @@ export class Endpoints {
     const retracted = this.#retracted.get(prefix) ?? new Set();
     if (retracted.has(insteadOf.guid)) return;
     this.#retracted.set(prefix, retracted.add(insteadOf.guid));
+    this.#announceEnd(insteadOf.guid, prefix);
+  }
+
+  /** Announces a reader as disposed to one participant. */
+  #announceEnd(reader: Guid, to: GuidPrefix): void {
     this.#subscriptions.write({
-      payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, insteadOf.guid).payload(),
+      payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, reader).payload(),
       isKey: true,
-      inlineQos: endOfInstance(insteadOf.guid),
+      inlineQos: endOfInstance(reader),
       timestampMs: this.#options.now().ms,
-      only: guidOf(prefix, ENTITY.SUBSCRIPTIONS_READER),
-      instance: `${insteadOf.guid} ${prefix}`,
+      only: guidOf(to, ENTITY.SUBSCRIPTIONS_READER),
+      instance: `${reader} ${to}`,
     });
   }
 
   #matchWriter({ options, state }: LocalWriter, endpoint: EndpointData, peer: Peer): string | null {
     const { guid, qos, userData } = endpoint;
     const policy = incompatiblePolicy(ownQos({ ...options, reliable: true }), qos);
-    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.readerCount)) return policy;
+    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.readerCount, false)) return policy;
     this.#noteMatch(endpoint, peer);
     const reader: MatchedReader = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, userData };
     state.match(reader, this.#options.now().seconds);
@@ -305,9 +367,11 @@ export class Endpoints {
     if (policy) this.#options.log('warning', 'incompatible QoS: not matched', { topic, policy, peer: peer.data.name || peer.data.prefix });
   }
 
-  #hasRoom({ topic, guid }: EndpointData, peer: Peer, matched: number): boolean {
-    const isFull = matched >= LIMITS.matchedPerEndpoint || peer.matched.size >= LIMITS.matchedPerParticipant;
-    if (!isFull && this.matchedCount < LIMITS.matched) return true;
+  #hasRoom(endpoint: EndpointData, peer: Peer, matched: number, isWriter: boolean): boolean {
+    const hasTooMany = peer.matched.size >= LIMITS.matchedPerParticipant;
+    if (!hasTooMany && matched < LIMITS.matchedPerEndpoint && this.matchedCount < LIMITS.matched) return true;
+    if (!hasTooMany) this.#refuse(endpoint, isWriter);
+    const { guid, topic } = endpoint;
     // The topic is no part of the kind of line, of which each is said once in a while: strangers may name a thousand.
     this.#options.log('warning', 'too many endpoints: one is not matched', { topic, peer: peer.data.name || peer.data.prefix, guid });
     return false;

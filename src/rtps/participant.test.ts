@@ -41,6 +41,29 @@ t.test('two find each other and exchange samples, late ones too', async (t) => {
   t.same([...a.participant.lines, ...b.participant.lines], []);
 });
 
+t.test('a reader that is removed is gone for those that were told of it, and the others hear nothing of it', async (t) => {
+  const { time, wire, side } = sides(t);
+  const [a, b, c] = [side('10.0.0.1'), side('10.0.0.2'), side('10.0.0.3')];
+  const discreet = readerOf(a.participant, { topic: 'discreet', isDiscreet: true });
+  const writer = writerOf(b.participant, { topic: 'discreet' });
+  for (const { participant } of [a, b, c]) await participant.start();
+  await time.pass(5);
+  t.equal(writer.state.readerCount, 1);
+  const told = new Set<string>();
+  wire.onFlight = ({ from, isMulticast, to }) => {
+    if (from === '10.0.0.1' && !isMulticast) told.add(to);
+  };
+  a.participant.removeReader(discreet);
+  await time.pass(1);
+  t.equal(writer.state.readerCount, 0);
+  t.same([...told], ['10.0.0.2']);
+  b.participant.write(writer, Buffer.from('late'));
+  write(b, 'to all');
+  await time.pass(1);
+  t.same([discreet.samples, a.reader.samples], [[], ['to all']]);
+  t.same([...a.participant.lines, ...b.participant.lines], []);
+});
+
 t.test('one that leaves is forgotten at once, one that falls silent when its lease ends', async (t) => {
   for (const isPolite of [true, false]) {
     const { time, side } = sides(t);
@@ -148,6 +171,7 @@ t.test('a reader made for a writer that was announced gets its history', async (
   const a: Side = side('10.0.0.1', {
     onRemoteWriter: ({ topic }) => {
       if (topic === 'rt/robot1/health_status' && made.length === 0) made.push(readerOf(a.participant, { topic }));
+      return true;
     },
   });
   const other = writerOf(b.participant, { topic: 'rt/robot1/health_status' });

@@ -44,8 +44,8 @@ export interface ParticipantOptions {
   readonly log: Logger;
   readonly monotonicSeconds: () => number;
   readonly wallMilliseconds: () => number;
-  /** A remote writer was announced; a reader made now is matched with it at once. */
-  readonly onRemoteWriter?: (endpoint: EndpointData) => void;
+  /** A remote writer was announced; a reader made now is matched with it at once. False: there is no room for one; it comes again when others go. */
+  readonly onRemoteWriter?: (endpoint: EndpointData) => boolean;
   /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
   readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
   /** A remote reader was announced; a writer made now is matched with it at once. */
@@ -114,7 +114,7 @@ export class Participant implements MessageHandler {
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
       onFarAhead: (writer, number) => this.#reject('a sequence number far ahead is not believed', { writer, number }),
-      onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint),
+      onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint) ?? true,
       onRemoteGone: (guid, hasLeft) => options.onRemoteGone?.(guid, hasLeft),
       onRemoteReader: (endpoint) => options.onRemoteReader?.(endpoint),
     });
@@ -189,6 +189,11 @@ export class Participant implements MessageHandler {
 
   createReader(options: TopicReaderOptions): LocalReader {
     return this.#endpoints.createReader(options);
+  }
+
+  /** Removes a discreet reader. */
+  removeReader(reader: LocalReader): void {
+    this.#endpoints.removeReader(reader);
   }
 
   /** Writes a sample to everybody who is matched, and to late joiners if the writer keeps it for them. */

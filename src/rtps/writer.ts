@@ -118,6 +118,11 @@ export class StatefulWriter {
     return sequenceNumber;
   }
 
+  /** Removes the change of an instance. */
+  forget(instance: string): void {
+    for (const [number, change] of this.#history) if (change.instance === instance) this.#history.delete(number);
+  }
+
   /** Adds a reader; one that was matched before begins anew, because it has forgotten. */
   match(reader: MatchedReader, nowSeconds: number): void {
     const proxy = newProxy(reader, this.#options, this.#last, nowSeconds);

@@ -140,6 +140,44 @@ t.test('many robots, in a namespace each: all are read, and each subscription is
   t.equal(statuses.at(-1)?.node_name, 'back again');
 });
 
+t.test('topics that nobody publishes on any more make room: the list cannot be filled for good', async (t) => {
+  const { time, wire, network, transport, statuses, lines } = transportRig(t);
+  // Each in a segment of its own with this machine, so that they have nothing to do with each other.
+  network.addresses = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`lan${n}`, `10.1.${n}.1`]));
+  await transport.start();
+  // Five participants with 240 topics each are more than the 1,088 readers that there may be.
+  const strangers = [1, 2, 3, 4, 5].map((n) => {
+    const host = wire.host({ [`lan${n}`]: `10.1.${n}.2` });
+    const participant = participantOn(host, time.now);
+    for (let i = 0; i < 240; i += 1) writerOf(participant, { topic: `rt/made_up_${n}_${i}/health_status`, type: HEALTH_STATUS.ddsName });
+    t.teardown(() => participant.stop());
+    return { host, participant };
+  });
+  for (const { participant } of strangers) await participant.start();
+  await time.pass(3);
+  t.match(lines.join('\n'), /too many topics of others.*1088/);
+  const say = async (n: number, topic: string): Promise<void> => {
+    const robot = participantOn(wire.host({ [`lan${n}`]: `10.1.${n}.2` }), time.now);
+    t.teardown(() => robot.stop());
+    const writer = writerOf(robot, { topic, type: HEALTH_STATUS.ddsName });
+    await robot.start();
+    await time.pass(3);
+    robot.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${n}` }) }));
+    await time.pass(1);
+  };
+  await say(7, 'rt/robot7/health_status');
+  t.same(statuses, [], 'while they are all there');
+  for (const { host } of strangers) host.isFrozen = true;
+  await time.pass(25);
+  await say(8, 'rt/robot8/health_status');
+  await say(9, 'rt/health_status');
+  t.same(
+    statuses.map(({ node_name }) => node_name).sort(),
+    ['robot7', 'robot8', 'robot9'],
+    'also the one that was refused: it does not announce itself once more',
+  );
+});
+
 t.test('a node leaves with the last of its writers, and not when its participant falls silent', async (t) => {
   const { time, wire, transport, other, writes, left } = transportRig(t);
   const writer = writes('rt/health_status', HEALTH_STATUS);

@@ -85,7 +85,7 @@ export class Session {
         if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#noteServer(endpoint);
         this.#parameters.onRemoteEndpoint(endpoint);
         this.#noteAppliance(endpoint);
-        if (options.isObserving) this.#readers.onRemoteWriter(endpoint);
+        return !options.isObserving || this.#readers.onRemoteWriter(endpoint);
       },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
       onRemoteGone: (guid, hasLeft) => {

@@ -76,7 +76,10 @@ class ShutdownSession implements Joined {
       userData: ENCLAVE_DATA,
       network: options.network?.() ?? new UdpNetwork(isLoopbackOnly(place)),
       localhostOnly,
-      onRemoteWriter: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
+      onRemoteWriter: (endpoint) => {
+        this.#parameters.onRemoteEndpoint(endpoint);
+        return true;
+      },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
     });
     this.#services = shutdownServices(this.#participant, options);

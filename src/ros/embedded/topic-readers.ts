@@ -42,6 +42,13 @@ export type Kind = 'health' | 'alert';
 
 const TYPES: Readonly<Record<Kind, MessageType>> = { health: HEALTH_STATUS, alert: ALERT };
 
+interface Entry {
+  readonly topic: string;
+  readonly kind: Kind;
+  readonly reader: LocalReader;
+  readonly isShown: boolean;
+}
+
 export interface TopicReadersOptions {
   /** Whether a topic that somebody publishes on, by its DDS name, is to be read. */
   readonly wants: (topic: string, kind: Kind) => boolean;
@@ -62,7 +69,7 @@ export class TopicReaders {
   readonly #participant: Participant;
   /** `node_name` of the last health status of each matched writer. */
   readonly #nodeOfWriter = new Map<Guid, string>();
-  readonly #readers = new Map<string, { readonly kind: Kind; readonly reader: LocalReader; readonly isShown: boolean }>();
+  readonly #readers = new Map<string, Entry>();
   #shownCount = 0;
 
   constructor(participant: Participant, options: TopicReadersOptions) {
@@ -76,16 +83,16 @@ export class TopicReaders {
   }
 
   /** For the participant's `onRemoteWriter`. */
-  onRemoteWriter({ topic, type, qos }: EndpointData): void {
-    for (const kind of ['health', 'alert'] as const) {
-      if (type !== TYPES[kind].ddsName || isProbeTopic(nameOf(topic)) || !this.#options.wants(topic, kind)) continue;
-      this.read(topic, kind);
-      this.#read(topic, kind, offerOf(qos));
-    }
+  onRemoteWriter({ topic, type, qos }: EndpointData): boolean {
+    const kind = (['health', 'alert'] as const).find((one) => type === TYPES[one].ddsName && this.#options.wants(topic, one));
+    if (!kind || isProbeTopic(nameOf(topic))) return true;
+    this.read(topic, kind);
+    return this.#read(topic, kind, offerOf(qos));
   }
 
-  /** For the participant's option of this name. A node is left only by the last of its writers. */
+  /** For the participant's option of this name. A node is left only by the last of its writers, and so are the readers of a topic. */
   onRemoteGone(guid: Guid, hasLeft: boolean): void {
+    this.#removeUnused();
     const node = this.#nodeOfWriter.get(guid);
     if (node === undefined) return;
     this.#nodeOfWriter.delete(guid);
@@ -97,13 +104,15 @@ export class TopicReaders {
     if (this.#shownCount < MAX_ANNOUNCED_TO_ALL) this.#read(topic, kind, SHOWN);
   }
 
-  #read(topic: string, kind: Kind, offer: Offer): void {
+  /** False: there are too many. */
+  #read(topic: string, kind: Kind, offer: Offer): boolean {
     const key = `${topic} ${offer}`;
-    if (this.#readers.has(key)) return;
+    if (this.#readers.has(key)) return true;
     const { log, onAlert, onChange, onHealthStatus } = this.#options;
+    if (this.#readers.size >= MAX_GATHERING) this.#removeUnused();
     if (this.#readers.size >= MAX_GATHERING) {
       log('warning', 'too many topics of others: one is not read', { topic, most: MAX_GATHERING });
-      return;
+      return false;
     }
     const type = TYPES[kind];
     const take =
@@ -128,9 +137,19 @@ export class TopicReaders {
       onSample: take,
     });
     const isShown = isForAll || insteadOf !== null;
-    this.#readers.set(key, { kind, reader, isShown });
+    this.#readers.set(key, { topic, kind, reader, isShown });
     if (isForAll) this.#shownCount += 1;
     if (isShown) onChange();
+    return true;
+  }
+
+  /** Topics come and go, and whoever makes them up must not fill the list. Those whose readers are announced to all stay. */
+  #removeUnused(): void {
+    for (const [key, { isShown, reader }] of this.#readers) {
+      if (isShown || reader.state.writerCount > 0) continue;
+      this.#readers.delete(key);
+      this.#participant.removeReader(reader);
+    }
   }
 
   /** The reader of a topic that is announced to all; null: there is none. */
