@@ -128,6 +128,8 @@ t.test('alerts in words', async (t) => {
   t.equal(alertTitle(alert('cpu_percent', { value: 12, threshold: 90 }), NODE), 'CPU usage is no longer critical');
   t.equal(alertTitle(alert('cpu_percent', { value: 12, resolved: true }), NODE, 'past'), 'CPU usage was high');
   t.equal(alertTitle(alert('health_status', { severity: 'ERROR' }), 'robot'), 'No data from robot');
+  const places = alert('remote_nodes', { value: 470, threshold: 461 });
+  t.same([alertTitle(places, 'robot'), alertFigures(places)], ['Places for other nodes are short', '470 nodes, threshold 461']);
   t.equal(alertTitle(alert('fan_speed'), NODE), 'fan speed is high');
   t.equal(alertFigures(alert('cpu_percent')), '84.3 %, threshold 80 %');
   t.equal(alertFigures(alert('fan_speed')), '84.3, threshold 80');

@@ -18,6 +18,7 @@ const isMetric = (name: string): name is Metric => (METRICS as readonly string[]
 export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
   const { metric, severity, threshold, value } = alert;
   if (metric === 'health_status') return `No data from ${node}`;
+  if (metric === 'remote_nodes') return `Places for other nodes ${tense === 'past' ? 'were' : 'are'} short`;
   const name = metricName(metric);
   if (metric.startsWith('disk:')) return `${name} ${tense === 'past' ? 'could not' : 'cannot'} be measured`;
   const isPast = tense === 'past';
@@ -34,6 +35,7 @@ function metricName(metric: string): string {
 
 /** The value against the threshold: for ERROR those are seconds of silence. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
+  if (metric === 'remote_nodes') return `${value} nodes, threshold ${threshold}`;
   if (severity === 'ERROR') return `no data for ${duration(value)}, timeout ${duration(threshold)}`;
   const unit = isMetric(metric) ? METRIC_WORDS[metric].unit : '';
   return `${decimal(value)} ${unit}`.trim().concat(`, threshold ${limit(threshold, unit)}`);

@@ -60,6 +60,7 @@ const NAMES: Readonly<Record<string, string>> = {
   disk_percent: 'disk usage',
   temperature: 'temperature',
   health_status: 'health status',
+  remote_nodes: 'number of remote nodes',
 };
 const ADVICE: Readonly<Record<string, string>> = {
   cpu_percent: 'See what keeps the processor busy: systemd-cgtop, or top.',
@@ -67,6 +68,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   disk_percent: 'Free space: see du -xh --max-depth=2 / and journalctl --disk-usage.',
   temperature: 'Check fan, airflow and load; see edge-health sensors.',
   health_status: 'Check that the node runs and reaches the network: ros2 node list.',
+  remote_nodes: 'See edge-health nodes; edge-health nodes forget --stale forgets those that are gone.',
 };
 
 const number = (value: number): string => String(Math.round(value * 10) / 10);

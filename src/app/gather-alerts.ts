@@ -8,9 +8,12 @@ import type { Live } from './live.ts';
 
 /** Open alerts of other nodes, all together. */
 const MAX_OPEN = 1024;
-/** Changes of all other nodes together: each is a write to flash of its own. */
+/** Changes of all other nodes together. */
 const CHANGES_PER_SECOND = 5;
 const CHANGES_AT_ONCE = 500;
+/** Lines of the log about changes, in the long run and at once. */
+const LINES_PER_SECOND = 1 / 10;
+const LINES_AT_ONCE = 60;
 /** Changes that are remembered, to take each once: more than writers keep for those who join late. */
 const REMEMBERED = 4096;
 
@@ -27,6 +30,7 @@ export interface AlertGatheringOptions {
 export class GatheredAlerts {
   readonly #options: AlertGatheringOptions;
   readonly #changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_AT_ONCE);
+  readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_AT_ONCE);
   readonly #open = new Map<string, Alert>();
   readonly #seen = new Set<string>();
   #taken = 0;
@@ -77,7 +81,7 @@ export class GatheredAlerts {
   }
 
   async #pass(alert: Alert, before: Alert | null): Promise<void> {
-    const { events, live, log, store } = this.#options;
+    const { clocks, events, live, log, store } = this.#options;
     const superseded = alert.resolved || before ? [] : this.#othersLike(alert);
     if (alert.resolved) this.#open.delete(alert.alert_id);
     else this.#open.set(alert.alert_id, alert);
@@ -91,7 +95,7 @@ export class GatheredAlerts {
     live.setAlert(alert);
     const { alert_id, metric, severity, threshold, value } = alert;
     const what = alert.resolved ? 'alert of another node resolved' : `alert ${severity} of another node`;
-    log('notice', what, { metric, value, threshold, alert_id });
+    if (this.#changeLines.take(clocks.monotonicSeconds())) log('notice', what, { metric, value, threshold, alert_id });
     events.publishAlert(alert);
     for (const other of superseded) if (this.#open.has(other.alert_id)) void this.#end(other);
   }

@@ -32,7 +32,9 @@ export interface GatheringOptions {
   readonly log: Log;
   readonly live: Live;
   readonly store: {
-    recordHealth(status: HealthStatus, line: string, timestampMs: number): void;
+    recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): void;
+    dropNewcomer(node: string): void;
+    readonly alertsNotStored: number;
     recordAlert(alert: Alert): Promise<boolean>;
     recordRate(node: string, hertz: number, sinceMs: number): void;
   };
@@ -47,7 +49,6 @@ export interface GatheringOptions {
 /** What earlier runs left behind. */
 export interface GatheringPast {
   readonly openAlerts: readonly Alert[];
-  /** Every node of which anything is stored, and those of them that were heard from elsewhere. */
-  readonly nodes: readonly string[];
+  /** The nodes of which statuses are stored that came from elsewhere. */
   readonly heard: readonly HeardNode[];
 }

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { isNodeName } from '../core/node-name.ts';
 import type { Log } from '../core/ports.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 
 /** Nodes that come and go cost one write in so long; what a power cut takes is a node that left just before it. */
 const WRITE_AFTER_SECONDS = 5;
+/** and one in so long if they go on doing so. */
+const WRITE_AGAIN_SECONDS = 60;
 
 /** The remote nodes that left the graph, by name with the time in wall-clock milliseconds, in a file: after a restart they are not missed. */
 export class LeftNodes {
@@ -11,6 +14,7 @@ export class LeftNodes {
   readonly #log: Log;
   #pending: ReadonlyMap<string, number> | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #writtenSeconds = Number.NEGATIVE_INFINITY;
 
   constructor(path: string, log: Log) {
     this.#path = path;
@@ -22,7 +26,7 @@ export class LeftNodes {
     if (this.#pending) return this.#pending;
     try {
       const entries = Object.entries(JSON.parse(readFileSync(this.#path, 'utf8')) as Record<string, unknown>);
-      return new Map(entries.filter((entry): entry is [string, number] => Number.isFinite(entry[1])));
+      return new Map(entries.filter((entry): entry is [string, number] => isNodeName(entry[0]) && Number.isFinite(entry[1])));
     } catch {
       return new Map();
     }
@@ -31,7 +35,8 @@ export class LeftNodes {
   /** Writes soon. */
   write(left: ReadonlyMap<string, number>): void {
     this.#pending = left;
-    this.#timer ??= setTimeout(() => void this.flush(), WRITE_AFTER_SECONDS * 1000).unref();
+    const wait = Math.max(WRITE_AFTER_SECONDS, this.#writtenSeconds + WRITE_AGAIN_SECONDS - performance.now() / 1000);
+    this.#timer ??= setTimeout(() => void this.flush(), wait * 1000).unref();
   }
 
   /** Writes what is pending now; never rejects. */
@@ -41,6 +46,7 @@ export class LeftNodes {
     const left = this.#pending;
     this.#pending = null;
     if (!left) return;
+    this.#writtenSeconds = performance.now() / 1000;
     try {
       await writeAtomically(this.#path, JSON.stringify(Object.fromEntries(left)));
     } catch (error) {

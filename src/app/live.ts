@@ -1,5 +1,6 @@
 import { type Alert, nodeOfAlertId, type Severity } from '../core/alert.ts';
 import { currentStatus, type HealthStatus } from '../core/health-status.ts';
+import { isNodeName } from '../core/node-name.ts';
 import { healthStatusOf } from '../core/thresholds.ts';
 
 interface LiveNode {
@@ -34,8 +35,9 @@ export class Live {
   /** Open alerts by node and id. */
   readonly #open = new Map<string, Map<string, Alert>>();
 
+  /** What is no name of a node is left out. */
   know(names: Iterable<string>): void {
-    for (const name of names) this.#known.add(name);
+    for (const name of names) if (isNodeName(name)) this.#known.add(name);
   }
 
   knows(name: string): boolean {
@@ -74,8 +76,9 @@ export class Live {
     else this.#left.set(name, leftMs);
   }
 
-  /** A node is no longer one of those that are there. It stays known: its history can be asked for. */
-  forget(name: string): void {
+  /** A node is no longer one of those that are there. One that `isStored` stays known: its history can be asked for. */
+  forget(name: string, isStored: boolean): void {
+    if (!isStored) this.#known.delete(name);
     this.#nodes.delete(name);
     this.#expected.delete(name);
     this.#silent.delete(name);

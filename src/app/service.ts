@@ -30,7 +30,7 @@ import { HostNames } from '../system/host-names.ts';
 import { openSockets } from '../system/open-sockets.ts';
 import { boundSockets } from '../system/socket-bounds.ts';
 import { ClockCheck } from './clock-check.ts';
-import { Gathering, gatheringRules } from './gather.ts';
+import { Gathering, gatheringRules, PLACES_METRIC } from './gather.ts';
 import { SILENCE_METRIC } from './gather-node.ts';
 import { joinGraph } from './join-graph.ts';
 import { Judge } from './judge.ts';
@@ -187,7 +187,8 @@ export class Service {
     });
     this.#control = new ControlSocket({
       path: join(options.environment['RUNTIME_DIRECTORY']?.split(':')[0] || options.dataPath, 'control.sock'),
-      forget: (node, requestedBy) => this.#gathering.forgetOnRequest(node, requestedBy),
+      forget: (node, requestedBy) =>
+        node === null ? this.#gathering.forgetSilentOnRequest(requestedBy) : this.#gathering.forgetOnRequest(node, requestedBy),
       log,
     });
     this.#shutdown = new SafeShutdown({
@@ -251,7 +252,8 @@ export class Service {
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'alerts open from before', { count: past.openAlerts.length });
       this.#tellGraph(past.openAlerts);
-      this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
+      const judged = { ...past, openAlerts: judgedAlerts(past.openAlerts) };
+      this.#publishAlerts(this.#judge.begin(judged, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#gathering.start(past);
       await this.#control.start();
       await this.#shutdown.start();
@@ -313,7 +315,7 @@ export class Service {
     this.#clockCheck.check();
     this.#disks = sample.disks;
     const changes = this.#judge.judge(sample);
-    const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds, this.#judge.openAlerts());
+    const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds, this.#ownAlerts());
     const line = JSON.stringify(status);
     this.#store.recordHealth(status, line, sample.timestampMs);
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
@@ -364,10 +366,19 @@ export class Service {
   }
 
   #onLateOpen(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {
-    const mine = `${this.#rules.nodeName}/`;
-    for (const alert of openAlerts) if (!alert.alert_id.startsWith(mine)) this.#live.setAlert(alert);
+    for (const alert of openAlerts) if (nodeOfAlertId(alert.alert_id) !== this.#rules.nodeName) this.#live.setAlert(alert);
     this.#gathering.adopt(openAlerts, heard);
-    this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
-    for (const alert of this.#judge.openAlerts()) this.#live.setAlert(alert);
+    this.#publishAlerts(this.#judge.adopt(judgedAlerts(openAlerts), this.#options.clocks.wallMilliseconds()));
+    for (const alert of this.#ownAlerts()) this.#live.setAlert(alert);
   }
+
+  /** Open alerts of this node. */
+  #ownAlerts(): readonly Alert[] {
+    return [...this.#judge.openAlerts(), ...this.#gathering.openAlerts()];
+  }
+}
+
+/** Those that samples raise and resolve. */
+function judgedAlerts(openAlerts: readonly Alert[]): Alert[] {
+  return openAlerts.filter(({ metric }) => metric !== PLACES_METRIC);
 }

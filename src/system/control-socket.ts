@@ -5,7 +5,8 @@ import { printable } from '../core/text.ts';
 
 /** A request, one line of JSON. `requested_by` is what the caller states; who may connect is up to the file's permissions. */
 export interface ControlRequest {
-  readonly forget: string;
+  /** A node; null: every node that is silent. */
+  readonly forget: string | null;
   readonly requested_by: string;
 }
 
@@ -17,8 +18,8 @@ export interface ControlAnswer {
 
 export interface ControlOptions {
   readonly path: string;
-  /** Forgets a remote node. */
-  readonly forget: (node: string, requestedBy: string) => Promise<ControlAnswer>;
+  /** Forgets a remote node; null: every one that is silent. */
+  readonly forget: (node: string | null, requestedBy: string) => Promise<ControlAnswer>;
   readonly log: Log;
 }
 
@@ -89,7 +90,7 @@ export class ControlSocket {
   async #answer(line: string | null): Promise<ControlAnswer> {
     const request = line === null ? null : requestOf(line);
     if (request === null) {
-      const allowed = `{"forget": NODE, "requested_by": USER}, names of 1 to ${MAX_NAME} and 1 to ${MAX_USER} characters`;
+      const allowed = `{"forget": NODE or null, "requested_by": USER}, names of 1 to ${MAX_NAME} and 1 to ${MAX_USER} characters`;
       return { ok: false, message: `a request is one line of JSON of at most ${MAX_REQUEST} characters: ${allowed}` };
     }
     try {
@@ -109,5 +110,7 @@ function requestOf(line: string): ControlRequest | null {
     return null;
   }
   const fits = (name: unknown, max: number): boolean => typeof name === 'string' && name.trim() !== '' && name.length <= max;
-  return fits(value?.forget, MAX_NAME) && fits(value?.requested_by, MAX_USER) ? (value as ControlRequest) : null;
+  return (value?.forget === null || fits(value?.forget, MAX_NAME)) && fits(value?.requested_by, MAX_USER)
+    ? (value as ControlRequest)
+    : null;
 }

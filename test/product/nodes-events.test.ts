@@ -42,7 +42,8 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   const witness = await first.events();
-  const count = await converse(first, 60);
+  // Long enough for the robots to be established: what newcomers said is not there after a restart.
+  const count = await converse(first, 80);
   const said = [...(await witness.untilCount(count))];
   t.equal(new Set(said.map(({ id }) => id)).size, count, 'no id comes twice');
   t.ok(

@@ -71,13 +71,19 @@ t.test('a node is listed, forgotten with its alerts on request, and listed again
   t.match(own, { code: 1, stderr: /^edge-health nodes: health_monitor is this node itself/ });
 
   t.same(await nodes(service, ['forget', 'robot1']), { code: 0, stdout: 'robot1 forgotten; open alerts resolved: 1\n', stderr: '' });
-  const { data } = await service.json<Alerts>('/alerts?node=robot1');
+  const { data } = await service.json<Alerts>('/alerts');
   t.match(data, [{ resolved: true }], 'at once');
   t.notOk((await service.json<StatusDocument>('/status')).nodes.some(({ node_name }) => node_name === 'robot1'));
   await service.logged(/node=robot1.*reason="forgotten on request by alice".*alerts=1/);
 
   say();
   await service.until<StatusDocument>('/status', (status) => status.nodes.some(({ node_name }) => node_name === 'robot1'));
+
+  t.same(await nodes(service, ['forget', '--stale']), {
+    code: 0,
+    stdout: 'stale nodes forgotten: 0; open alerts resolved: 0\n',
+    stderr: '',
+  });
 });
 
 /** Before a command: root becomes a user who may do no more than the modes of files allow. */
@@ -109,7 +115,7 @@ t.test('a service that is not running, one elsewhere, and wrong usage', async (t
     code: 64,
     stderr: /log in to http:\/\/192\.0\.2\.1:5000/,
   });
-  for (const argv of [['forget'], ['remove', 'robot1'], ['forget', 'a', 'b']])
+  for (const argv of [['forget'], ['remove', 'robot1'], ['forget', 'a', 'b'], ['forget', 'a', '--stale'], ['--stale']])
     t.match(await nodes(gone, argv), { code: 64, stderr: /--help/ });
 });
 
@@ -157,7 +163,7 @@ t.test('a retired node with an open alert is listed after a restart, with when i
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
-  first.gathering.onHealthStatus(statusOf('old', clocks.wallMs));
+  await first.run(70, () => first.gathering.onHealthStatus(statusOf('old', clocks.wallMs)));
   first.gathering.onAlert(alertOf('old', '1', clocks.wallMs));
   await first.settled();
   await first.stop();

@@ -1,5 +1,7 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alert.ts';
+import { row } from '../../src/store/testing/rows.ts';
+import { TestStore } from '../../src/store/testing/store.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
@@ -31,6 +33,11 @@ t.test('a service that is stopped has left, over a restart of the observer; one 
   const silences = async (service: RunningService): Promise<readonly Alert[]> =>
     (await service.json<{ data: Alert[] }>('/alerts?node=robot&metric=health_status')).data;
 
+  // Of one that it hears for the first time an observer knows nothing after a restart that comes within a minute.
+  const before = new TestStore(folders.observer, { node: 'observer' });
+  await before.store.start();
+  before.record([row(Date.now() - 60_000)], 'robot');
+  await before.stop();
   const observer = await start('observer');
   const robot = await start('robot');
   await untilRobot(observer, ({ timestamp }) => timestamp !== null);

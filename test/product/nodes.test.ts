@@ -16,6 +16,9 @@ const hear = (service: GatheringService, node: string, offsetMs = 0, more: Parti
   return status;
 };
 
+/** As long as it takes until a node that is heard once a second is established. */
+const ESTABLISHING = 70;
+
 const nodeIn = (document: StatusDocument, name: string): StatusDocument['nodes'][number] | undefined =>
   document.nodes.find(({ node_name }) => node_name === name);
 
@@ -66,11 +69,12 @@ t.test('statuses that come again are stored once, also after a restart; those ov
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
+  await first.run(ESTABLISHING, () => hear(first, 'arm'));
   const start = clocks.wallMs;
   const all = Array.from({ length: 40 }, (_, i) => statusOf('arm', start + i * 1000));
   const order = [0, 1, 2, 4, 3, 5, 6, 6, 5, 7, 8, 9];
   for (const at of order) first.gathering.onHealthStatus(all[at] as HealthStatus);
-  t.match(first.gathering.counts(), { statuses: 10, duplicates: 2, late: 1 });
+  t.match(first.gathering.counts(), { statuses: ESTABLISHING + 10, duplicates: 2, late: 1 });
   await first.stop();
   clocks.pass(10);
 
@@ -118,10 +122,10 @@ t.test('a restart neither loses, duplicates nor silently clears it; who was ther
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
-  await first.run(30, (second) => {
+  await first.run(ESTABLISHING + 20, (second) => {
     hear(first, 'arm');
     hear(first, 'leg');
-    if (second < 10) hear(first, 'eye');
+    if (second < ESTABLISHING) hear(first, 'eye');
   });
   const raised = first.published[0] as Alert;
   t.match(raised, { alert_id: /^eye\// });
@@ -156,7 +160,7 @@ t.test('a node silent for long is forgotten: its alerts are resolved, and its hi
   const folder = temporaryFolder(t);
   const rules = { graceSeconds: 2, forgetAfterHours: 0.1, expectedNodes: [] };
   const service = await startGathering(t, folder, new TestClocks(), { rules });
-  await service.run(10, () => hear(service, 'arm'));
+  await service.run(ESTABLISHING, () => hear(service, 'arm'));
   service.gathering.onAlert(alertOf('arm', '1', service.clocks.wallMs));
   await service.run(30);
   t.equal((await service.json<List<Alert>>('/alerts?node=arm&resolved=false')).count, 2);
@@ -165,7 +169,7 @@ t.test('a node silent for long is forgotten: its alerts are resolved, and its hi
   const status = await service.json<StatusDocument>('/status');
   t.same(status.open_alerts, { WARNING: 0, ERROR: 0, CRITICAL: 0 });
   t.equal(nodeIn(status, 'arm'), undefined, 'no longer one of the nodes');
-  t.equal((await service.json<List<HealthStatus>>('/health/history?node=arm&hours=24')).count, 10);
+  t.equal((await service.json<List<HealthStatus>>('/health/history?node=arm&hours=24')).count, ESTABLISHING);
   t.ok(service.logged.some(({ message, fields }) => message.startsWith('remote node forgotten') && fields['node'] === 'arm'));
   await service.run(3, () => hear(service, 'arm'));
   t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { silent: false, status: 'OK' }, 'and it may come back');
@@ -175,7 +179,7 @@ t.test('this machine under a new name is not missed under its old one; nor is an
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
-  await first.run(10, () => {
+  await first.run(ESTABLISHING, () => {
     first.measure();
     hear(first, 'arm');
   });
@@ -185,7 +189,7 @@ t.test('this machine under a new name is not missed under its old one; nor is an
   t.same((await renamed.json<List<Alert>>('/alerts?resolved=false')).data, [], 'what was open under the old name is over');
   await renamed.run(60, () => renamed.measure());
   t.match(renamed.published, [{ alert_id: /^arm\// }], 'but another node is missed');
-  t.equal((await renamed.json<List<HealthStatus>>(`/health/history?node=${LOCAL}&hours=24`)).count, 10);
+  t.equal((await renamed.json<List<HealthStatus>>(`/health/history?node=${LOCAL}&hours=24`)).count, ESTABLISHING);
   await renamed.stop();
   const off = await startGathering(t, folder, clocks, { localNode: 'pi_7', isOn: false });
   await off.run(60);
@@ -200,7 +204,7 @@ t.test('a node that leaves is no failure, over restarts too, until it is heard a
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
-  await first.run(20, () => hear(first, 'arm'));
+  await first.run(ESTABLISHING, () => hear(first, 'arm'));
   const leftMs = clocks.wallMs;
   first.gathering.onNodeLeft('arm');
   first.gathering.onNodeLeft('nobody');
@@ -239,7 +243,7 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
   const clocks = new TestClocks();
   const rules = { graceSeconds: 2, forgetAfterHours: 168, expectedNodes: ['arm'] };
   const service = await startGathering(t, folder, clocks, { rules });
-  await service.run(20, () => {
+  await service.run(ESTABLISHING, () => {
     hear(service, 'arm');
     hear(service, 'leg');
   });
@@ -305,8 +309,8 @@ t.test('a database that is opened late: what it says is open goes on, unless it 
     service.live.setAlert(alert);
   }
   service.gathering.adopt(found, [
-    { name: 'leg', lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
-    { name: 'eye', lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
+    { name: 'leg', firstHeardMs: service.clocks.wallMs - 2 * HOUR_MS, lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
+    { name: 'eye', firstHeardMs: service.clocks.wallMs - 2 * HOUR_MS, lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
   ]);
   await service.settled();
   t.match(service.published.slice(1), [{ alert_id: 'arm/health_status/01', resolved: true }], 'the one that doubled is closed');

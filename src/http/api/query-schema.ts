@@ -79,7 +79,7 @@ const oneOf = (options: readonly string[], description: string, standard?: strin
   allowed: `one of ${options.join(', ')}`,
 });
 /** Of alerts; besides them each path of a disk has one of its own. */
-const ALERT_METRICS = [...METRICS, 'health_status'];
+const ALERT_METRICS = [...METRICS, 'health_status', 'remote_nodes'];
 const flag = (description: string): Parameter => ({ kind: 'boolean', schema: v.boolean(), description, allowed: 'true or false' });
 
 export const parameters = {

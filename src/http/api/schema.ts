@@ -170,8 +170,12 @@ const gatheredSchema = v.strictObject({
   late: count('Statuses that were overtaken by newer ones.'),
   not_stored: count('Statuses that are shown but not stored: their time is impossible, or their clock jumps too often.'),
   refused: count('Statuses beyond the limits on nodes and rates.'),
+  evicted: count('Nodes that fell silent and gave their place to others, because the list was full.'),
   alerts: count('Changes of alerts of other nodes that were taken.'),
   alerts_refused: count('Changes of alerts beyond the limits.'),
+  alerts_not_stored: count(
+    'Changes of alerts that came when what they may write in a day was spent: shown, and stored only as far as memory holds them until the next day.',
+  ),
 });
 
 const sensorSchema = v.strictObject({

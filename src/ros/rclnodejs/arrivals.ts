@@ -1,4 +1,4 @@
-import type { Alert } from '../../core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../../core/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log } from '../../core/ports.ts';
 import { decode } from '../../rtps/cdr.ts';
@@ -66,7 +66,7 @@ export class Arrivals {
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
     if (alert === null || this.#sent.has(alertKey(alert))) return;
-    if (alert.alert_id.startsWith(`${this.#options.localNode}/`)) this.#onConflict(topic);
+    if (nodeOfAlertId(alert.alert_id) === this.#options.localNode) this.#onConflict(topic);
     else if (this.#isNews(alert, twice)) this.#options.listener.onAlert(alert, topic);
   }
 
