@@ -19,21 +19,24 @@ const TIMEOUT_SECONDS = 10;
 const SEE = 'see: edge-health nodes --help';
 
 export const nodes: Command = {
-  summary: 'List the nodes that the running service knows, or make it forget one',
-  usage: 'nodes [forget NAME] [--url URL] [--config FILE] [--json]',
+  summary: 'List the nodes that the running service knows, or make it forget some',
+  usage: 'nodes [forget NAME | forget --stale] [--url URL] [--config FILE] [--json]',
   help: `  forget NAME     the service resolves the open alerts of a remote node and lists it no more; a node that
                   publishes again is listed again. Allowed to root and to members of the group edge-health,
                   in a checkout to the user who runs the service; on the service's own machine only
+  forget --stale  the same for every remote node from which nothing comes at present
   --url URL       the service's address; otherwise where the one that runs with the configuration listens
   --config FILE   configuration of the service, which has its port and token
   --json          the nodes as in /status, or the answer to forget, as JSON
 
 Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable, 77 not allowed.`,
-  options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
+  options: { stale: { type: 'boolean' }, url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
   positionals: 2,
   run: async ({ options, positionals: [action, name] }) => {
     if (action !== undefined && action !== 'forget') throw new UsageError(`there is no "nodes ${action}"; ${SEE}`);
-    if (action === 'forget' && name === undefined) throw new UsageError(`the name of the node is missing; ${SEE}`);
+    const isStale = options['stale'] === true;
+    if (action === 'forget' && name === undefined && !isStale) throw new UsageError(`the name of the node is missing; ${SEE}`);
+    if (isStale && (action !== 'forget' || name !== undefined)) throw new UsageError(`--stale goes with forget alone; ${SEE}`);
     const url = (options['url'] as string | undefined) ?? null;
     if (action === 'forget' && url !== null && !isThisMachine(url))
       throw new UsageError(`nodes are forgotten on the machine of the service: log in to ${url} and run it there`);
@@ -53,14 +56,15 @@ Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable,
       return fail(EXIT.unavailable, `edge-health does not answer at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
     }
     const asJson = options['json'] === true;
-    if (name !== undefined) return forget(name, document.control_socket, asJson);
+    if (action === 'forget') return forget(name ?? null, document.control_socket, asJson);
     if (asJson) printJson(document.nodes, 2);
     else printLines(table(document.nodes));
     return EXIT.ok;
   },
 };
 
-async function forget(name: string, socket: string | null, asJson: boolean): Promise<number> {
+/** `name`: null for every node that is silent. */
+async function forget(name: string | null, socket: string | null, asJson: boolean): Promise<number> {
   if (socket === null) return fail(EXIT.unavailable, 'the service has no control socket; its log has the reason');
   const user = process.env['SUDO_USER'] ?? userInfo().username;
   try {
