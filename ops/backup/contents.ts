@@ -71,11 +71,11 @@ class Gathering {
     }
   }
 
-  /** A file of the configuration, of which what is secret is listed; null: nobody can tell what in it is. */
+  /** A file of the configuration, whose secrets are listed as left out; null: they cannot be found. */
   async #withoutSecrets(name: string, path: string): Promise<Buffer | null> {
     const found = redactSecrets(await readFile(path, 'utf8'));
     for (const key of found?.keys ?? []) this.leaveOut(`${key} in ${name}`, SECRET);
-    if (found === null) this.leaveOut(path, 'it is not valid YAML, so that its secrets cannot be told from the rest');
+    if (found === null) this.leaveOut(path, 'it is not valid YAML, so that secrets in it cannot be found');
     return found && Buffer.from(found.text);
   }
 

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { parseConfig } from '../../src/config/parse.ts';
 import { type ConfigFile, configDiff, configFate, replaceConfig } from '../../src/config/replace.ts';
 import { withSecretsOf } from '../../src/config/secrets.ts';
+import { PACKAGE_CONFIG } from '../../src/installation/installation.ts';
 import { askRoot, hasRootHelper } from '../../src/system/root-helper.ts';
 import type { OpsContext } from '../program.ts';
 import type { ManifestFile } from './manifest.ts';
@@ -26,8 +27,10 @@ export class UnusableConfig extends Error {
 
 /** `from` holds the unpacked files. Throws UnusableConfig where the file in force is not there or cannot be used. */
 export async function planConfig(context: OpsContext, from: string, members: readonly ManifestFile[]): Promise<ConfigPlan> {
-  const { config, configFile } = context;
+  const { config, configFile, environment } = context;
   const folder = dirname(configFile);
+  if (hasRootHelper(environment) && folder !== PACKAGE_CONFIG)
+    throw new UnusableConfig(`${configFile} is in force, and only files of ${PACKAGE_CONFIG} are restored; leave --config-too out`);
   const files: ConfigFile[] = [];
   const warnings: string[] = [];
   for (const { mode, path } of members) {

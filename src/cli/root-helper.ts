@@ -10,12 +10,12 @@ import { PROGRAMS } from '../installation/programs.ts';
 import { becomeOwnerOf, type Owner, ownerOf, withoutOwn } from '../system/privileges.ts';
 import { ROOT_HELPER, type RootAnswer, type RootRequest, systemctl } from '../system/root-helper.ts';
 
-/** They touch nothing that belongs to the service's user: root stays root. */
+/** Commands that use nothing of the service's user: root stays root. */
 const KEEP_ROOT = ['check-config', 'ros-setup', 'version', 'help'];
 /** Nothing that the user of the service could have chosen. */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', SYSTEMD_PAGER: '', SYSTEMD_COLORS: '0' };
 const UNIT = 'edge-health(?:-ops|-harness)?(?:@[A-Za-z0-9:_.\\\\-]+)?\\.service';
-/** All that is done to units for somebody else. */
+/** All that is done to units for another user. */
 const ALLOWED = new RegExp(`^(?:start|stop|(?:enable|disable) --now)(?: ${UNIT}){1,2}$`);
 /** A request holds the files of the configuration in base64. */
 const MOST_CHARACTERS = 24e6;
@@ -32,9 +32,9 @@ const requestSchema: v.GenericSchema<unknown, RootRequest> = v.variant('do', [
 ]);
 
 /**
- * Root leaves its rights before it opens anything of an installed package's service, which may have left links and programs there. What
- * needs them for a part runs as another process, and this one does that part for it. Null: go on in this process; else that process's
- * exit code.
+ * Gives root's rights up before anything is opened in the data folder of an installed package: its service may have been taken over, and
+ * have left links and programs there. A command that needs them for one part runs as another process, for which this one does that part.
+ * Null: go on in this process; else the exit code of the other.
  */
 export async function leaveRoot(name: string, argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number | null> {
   const { dataFolder, isPackage } = installation();
@@ -81,7 +81,7 @@ export class RootHelper {
     this.#options = options;
   }
 
-  /** Resolves with the exit code of the program. Where it was killed, the configuration is put back and units are started again. */
+  /** Resolves with the exit code of the program. Where it was killed, the configuration is put back, and units that it stopped are started. */
   async run(program: string, argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
     const child = spawn(process.execPath, [...optionsForShortLived(), program, ...argv], {
       ...this.#options.owner,
@@ -92,11 +92,12 @@ export class RootHelper {
     // The program decides what a signal means, and may have something to put back.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
     const { code, signal } = await ended(child);
-    if (signal === null) return code ?? 1;
-    this.#options.show(`edge-health: ended by ${signal}\n`);
-    await this.#answer({ do: 'put configuration back' });
+    if (signal !== null) {
+      this.#options.show(`edge-health: ended by ${signal}\n`);
+      await this.#answer({ do: 'put configuration back' });
+    }
     if (this.#stopped.size > 0) await this.#answer({ do: 'systemctl', arguments: ['start', ...[...this.#stopped].reverse()] });
-    return 128 + constants.signals[signal];
+    return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
   }
 
   #serve(connection: Duplex): void {
@@ -131,7 +132,7 @@ export class RootHelper {
     }
     if (this.#replaced !== null) throw new Error('the configuration was replaced already');
     const files = request.files.map(({ base64, executable, name }) => ({ name, executable, content: Buffer.from(base64, 'base64') }));
-    // What is written is shown, whatever the process that sends it says of it.
+    // What is written is shown here: the process that sends it may show something else.
     const { folder, owner, show } = this.#options;
     this.#replaced = replaceConfig(folder, files, { stamp: request.stamp, group: owner.gid, show });
     return { code: 0, output: this.#replaced.aside ?? '' };

@@ -28,7 +28,7 @@ export interface ReplaceOptions {
   readonly stamp: string;
   /** Of files that are new; null: this process's own. */
   readonly group: number | null;
-  /** Told what will change, as `configDiff` has it, before anything does. */
+  /** Receives what will change, as `configDiff` has it, before anything does. */
   readonly show: (diff: string) => void;
 }
 
@@ -38,7 +38,7 @@ const MOST_BYTES = 16e6;
 /** Of new files: their group is the service's, and others may not read them. */
 const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
-/** Of a difference; a program without line breaks is no help to anybody. */
+/** Of a difference: a hook may be a program without line breaks. */
 const LONGEST_LINE = 400;
 /** Control characters but tabs and line breaks: what a terminal would take for commands. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.

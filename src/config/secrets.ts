@@ -4,7 +4,7 @@ import { secretKeys } from './describe.ts';
 /** Stands in a backup for a value that is a secret. A configuration that has it is refused. */
 export const REDACTED = 'REDACTED';
 
-/** Keys that the configuration does not have, but that somebody may have meant. */
+/** Keys that the configuration does not have, but that a file may have by mistake. */
 const LOOKS_SECRET = /(?:^|_)(?:password|passwd|passphrase|secret|token|api_?key|credentials?)$/i;
 /** What is shorter may be a part of other words. */
 const SHORTEST_TO_SEARCH = 8;
@@ -58,7 +58,7 @@ function replaced(text: string, values: readonly (readonly [node: Node, replacem
 
 /**
  * The text of a configuration without the values of secrets, also where they stand a second time, in a comment for instance, and the keys
- * of those that were there. Null: it does not parse, so that nobody can tell what in it is secret.
+ * of those that were there. Null: it does not parse, so that secrets in it cannot be found.
  */
 export function redactSecrets(text: string): { readonly text: string; readonly keys: readonly string[] } | null {
   const document = parsed(text);

@@ -7,7 +7,7 @@ type WithInitgroups = NodeJS.Process & { initgroups(user: number, extraGroup: nu
 
 /** As the unit has it (SupplementaryGroups=): a backup made by hand has the journal's share, too. */
 const JOURNAL_GROUP = 'systemd-journal';
-/** What has programs load code that was chosen for root's, or use root's folders. */
+/** Variables that would have programs of the new user load what was meant for root's, or use root's folders. */
 const NOT_PASSED_ON = /^(?:NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_AUDIT|XDG_.*|DBUS_SESSION_.*|HOME|LOGNAME|USER)$/;
 
 export interface Owner {
@@ -16,8 +16,8 @@ export interface Owner {
 }
 
 /**
- * Whom root is to become before it opens anything in a folder; of one that is missing the nearest above it counts. Null: nobody else, or
- * a user whom this user namespace lacks: its root is an ordinary user outside, and may not write there anyway.
+ * The user that root is to become before it opens anything in a folder; of one that is missing the nearest above counts. Null: root stays
+ * root, also where the owner is a user whom this user namespace lacks: its root is an ordinary user outside, and may not write there anyway.
  */
 export function ownerOf(folder: string): Owner | null {
   if (process.getuid?.() !== 0) return null;

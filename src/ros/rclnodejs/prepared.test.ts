@@ -78,7 +78,7 @@ t.test('what another data folder has is used as well, the own one first', async 
   t.match(findPrepared('jazzy', paths), { folder: shared }, 'when the own one cannot be used');
 });
 
-t.test('what somebody else could have put there is not used', async (t) => {
+t.test('what another user could have put there is not used', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths) as string;
   const folder = fakePrepared(paths, key);
