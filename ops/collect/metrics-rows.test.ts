@@ -64,7 +64,7 @@ t.test('what a service of an older version does not tell is empty', async (t) =>
 t.test('a service that does not answer has a row with the reason, and no value', async (t) => {
   const reason = 'http://127.0.0.1:5000/status: "no",\nanswer';
   const [row, ...more] = rowsOf({ status: null, reason });
-  t.match(row, { node_name: 'configured', local: 'true', answered: 'false', reason: reason.replace('\n', ' '), boot_seconds: '5000.12' });
+  t.match(row, { node_name: 'configured', local: 'true', answered: 'false', reason: reason.replace('\n', '\\n'), boot_seconds: '5000.12' });
   const filled = COLUMNS.filter((column) => row?.[column] !== '');
   const known = ['time', 'boot_seconds', 'node_name', 'local', 'answered', 'reason', 'boot_id', 'monotonic_seconds'];
   t.same(filled, known);

@@ -37,10 +37,14 @@ export class HostService {
   /** `folder` holds its configuration and data: the same one again continues where it left off. */
   static async start(host: Host, folder: string, options: HostServiceOptions = {}): Promise<HostService> {
     const file = join(folder, 'config.yaml');
-    const { storage, ...config } = options.config ?? {};
+    const { rest, storage, ...config } = options.config ?? {};
     writeFileSync(
       file,
-      stringify({ ...config, rest: { port: PORT }, storage: { path: join(folder, 'data'), ...(storage as object | undefined) } }),
+      stringify({
+        ...config,
+        rest: { ...(rest as object | undefined), port: PORT },
+        storage: { path: join(folder, 'data'), ...(storage as object | undefined) },
+      }),
     );
     const argv = ['run', '--config', file, ...(options.arguments ?? [])];
     const child = host.spawn(join(ROOT, 'bin/edge-health'), argv, {
