@@ -91,9 +91,12 @@ t.test('storage', async (t) => {
         ...more,
       },
     });
-  const counters = new Counters({ counters: { 'lost samples': { of: '2026-03-04T05:06:07.089Z', value: 5 } }, statuses: {} });
+  const of = '2026-03-04T05:06:07.089Z';
+  const counters = new Counters({ counters: { 'lost samples': { of, value: 5 }, 'alerts not stored': { of, value: 0 } }, statuses: {} });
   t.match(judgeStorage(storage({ samples_lost: 5 }), counters), { status: 'OK', message: 'ok, 1.0 of 512 MB' });
   t.match(judgeStorage(storage({ samples_lost: 8 }), counters), { status: 'WARNING', message: '3 samples were lost since the last check' });
+  const flooded = { ...storage({ samples_lost: 5 }), gathered: { alerts_not_stored: 7 } } as StatusDocument;
+  t.match(judgeStorage(flooded, counters), { status: 'WARNING', message: /^7 changes of alerts of other nodes .* not stored$/ });
   t.match(judgeStorage(storage({ state: 'degraded', error: 'disk is full', since: '2026-03-04T05:06:07.089Z' }), counters), {
     status: 'CRITICAL',
     message: 'degraded since 2026-03-04T05:06:07.089Z: disk is full',

@@ -84,8 +84,9 @@ export function judgeAlerts({ open_alerts }: StatusDocument, open: readonly Aler
   return finding('alerts', status, `${counts.toReversed().join(', ')} open${named(open, [worst])}`, remedy, measured);
 }
 
-export function judgeStorage({ storage, started }: StatusDocument, counters: Counters): Verdict {
+export function judgeStorage({ gathered, storage, started }: StatusDocument, counters: Counters): Verdict {
   const lost = counters.grown('lost samples', started, storage.samples_lost);
+  const notStored = counters.grown('alerts not stored', started, gathered?.alerts_not_stored ?? 0);
   const measured = {
     state: storage.state,
     size_bytes: storage.size_bytes,
@@ -106,6 +107,14 @@ export function judgeStorage({ storage, started }: StatusDocument, counters: Cou
       'WARNING',
       `${lost} samples were lost since the last check`,
       `look at the disk of ${storage.path}: dmesg`,
+      measured,
+    );
+  if (notStored > 0)
+    return finding(
+      'storage',
+      'WARNING',
+      `${notStored} changes of alerts of other nodes came when what they may write in a day was spent; they are shown, but not stored`,
+      'see in /alerts which nodes they name',
       measured,
     );
   const [aside] = storage.set_aside;
