@@ -83,9 +83,9 @@ for (const vendor of VENDORS) {
     const count = 20;
     const numbers = (from: unknown): number[] => Array.from({ length: count }, (_, i) => Number(from) + i);
     const publish = async (reliability: string, durability: string): Promise<void> => {
-      const name = `${reliability}/${durability}/${'√🤖日'.repeat(40)}`;
+      const name = `${reliability}/${durability}/${'é𠮷日'.repeat(10)}`;
       // Longer than a message may be: it goes in fragments. (Fast DDS would also receive no more than that at a time.)
-      const alertId = `${reliability}/${durability}/${'日'.repeat(460)}/${alert.metric}/01J`;
+      const alertId = `${reliability}/${durability}/${alert.metric}/${'日'.repeat(460)}`;
       const qos = ['--reliability', reliability, '--durability', durability, '--max-message-bytes', '1472'];
       const options = [...qos, '--hz', '20', '--await-readers', '1'];
       const statusOptions = [...options, ...settings({ ...status, node_name: name }), '--sequence', 'cpu_percent'];
