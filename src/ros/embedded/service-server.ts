@@ -5,7 +5,7 @@ import type { Source } from '../../rtps/network.ts';
 import type { ParameterList } from '../../rtps/parameters.ts';
 import { ParameterWriter } from '../../rtps/parameters.ts';
 import type { Participant } from '../../rtps/participant.ts';
-import { ENTITY_KIND, entityOf, type Guid, Malformed, PID, prefixOf, VENDOR } from '../../rtps/protocol.ts';
+import { ENTITY_KIND, entityOf, type Guid, type GuidPrefix, Malformed, PID, prefixOf, VENDOR } from '../../rtps/protocol.ts';
 import type { Received } from '../../rtps/reader.ts';
 import type { MatchedReader } from '../../rtps/writer.ts';
 import type { ServiceType } from '../interfaces.ts';
@@ -17,7 +17,7 @@ export interface Requester extends Source {
   readonly local: boolean;
   /** The ports of this machine at which its participant receives; null: it receives elsewhere. */
   readonly receivingPorts: readonly number[] | null;
-  /** Whether its participant has shown that it receives what is sent to it. */
+  /** Whether its participant has shown that it receives what is sent to it, at the same ports still. */
   isProven(): boolean;
   /**
    * Notes that the request is handled; false: it was before, and has come again. A handler that has to know who asks calls it only then:
@@ -114,16 +114,23 @@ export class ServiceServer {
     const { type, handler, participant } = this.#options;
     const request = decode(type.request, payload, correlation.header.length);
     const prefix = prefixOf(writer.guid);
-    const locators = participant.locatorsOf(prefix);
-    const isHere = locators.length > 0 && locators.every(({ address }) => participant.isOwnAddress(address));
+    const receivingPorts = this.#receivingPorts(prefix);
     const answer = handler(request, {
       ...source,
       local: participant.isOwnAddress(source.address),
-      receivingPorts: isHere ? locators.map(({ port }) => port) : null,
-      isProven: () => participant.isProven(prefix),
+      receivingPorts,
+      isProven: () => participant.isProven(prefix) && String(receivingPorts) === String(this.#receivingPorts(prefix)),
       isNew: () => this.#isNew(writer.guid, sequenceNumber, source),
     });
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
+  }
+
+  /** Where a participant receives, if that is all on this machine. */
+  #receivingPorts(prefix: GuidPrefix): readonly number[] | null {
+    const { participant } = this.#options;
+    const locators = participant.locatorsOf(prefix);
+    const isHere = locators.length > 0 && locators.every(({ address }) => participant.isOwnAddress(address));
+    return isHere ? locators.map(({ port }) => port) : null;
   }
 
   #isNew(writer: Guid, sequenceNumber: number, { address, port }: Source): boolean {
