@@ -45,6 +45,18 @@ t.test('what only the middleware knows is taken from standard error', async (t) 
   t.equal(problem, 'error not set: nope0: no such interface');
 });
 
+t.test('the reason that Cyclone DDS gives is not hidden by what ROS 2 logs after it', async (t) => {
+  // As rmw_cyclonedds of Jazzy writes it where CYCLONEDDS_URI names an interface that is not there.
+  const logged = '[ERROR] [1795406488.126322762] [rmw_cyclonedds_cpp]: rmw_create_node: failed to create domain, error Error\n';
+  const failsAfter = (lines: string): Promise<string | null> =>
+    probeWith(t, `process.stderr.write(${JSON.stringify(lines)}); ${says("'error not set'")}`);
+  t.equal(
+    await failsAfter(`1795406488.126125 [0]       node: eth9: does not match an available interface.\n${logged}`),
+    'error not set: eth9: does not match an available interface.',
+  );
+  t.match(await failsAfter(logged), /^error not set: .*failed to create domain/, 'alone it is better than nothing');
+});
+
 t.test('a crash costs the probe alone', async (t) => {
   t.equal(await probeWith(t, "process.kill(process.pid, 'SIGSEGV')"), 'it crashed (SIGSEGV)');
   t.match(await probeWith(t, "process.stderr.write('bad RMW\\n'); process.abort()"), /^it crashed \(SIGABRT\)/);

@@ -112,7 +112,7 @@ function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | nu
         if (answer?.ok) return resolve(null);
         if (!answer) return resolve(`it ended with exit code ${error?.code ?? 0}${lastLine(errors)}`);
         // What rcl says when only the middleware knows why; that wrote it to standard error.
-        resolve(answer.error.includes('error not set') ? `${shortened(answer.error)}${lastLine(errors)}` : shortened(answer.error));
+        resolve(answer.error.includes('error not set') ? `${shortened(answer.error)}${middlewareLine(errors)}` : shortened(answer.error));
       },
     );
   });
@@ -131,6 +131,12 @@ function answerOf(output: string): ProbeAnswer | null {
 function lastLine(errors: string): string {
   const line = errors.trimEnd().split('\n').at(-1) ?? '';
   return line === '' ? '' : `: ${shortened(line)}`;
+}
+
+/** The reason of Cyclone DDS stands before the lines that ROS 2 logs about it, behind time, domain and thread. */
+function middlewareLine(errors: string): string {
+  const lines = errors.split('\n').filter((line) => !/^\[(?:WARN|ERROR|FATAL)\] \[\d+\.\d+\] \[/.test(line));
+  return lastLine(lines.join('\n').replaceAll(/^\d+\.\d{6} \[\d*\] +[^:\n]*: /gm, '')) || lastLine(errors);
 }
 
 /** One line of bounded length, since it goes into the log and into /status; without the places in its own source that rcl names. */
