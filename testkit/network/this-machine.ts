@@ -13,4 +13,5 @@ export const NO_ROS = {
   ROS_LOCALHOST_ONLY: '',
   ROS_AUTOMATIC_DISCOVERY_RANGE: '',
   ROS_STATIC_PEERS: '',
+  RMW_IMPLEMENTATION: '',
 } as const;

@@ -13,7 +13,13 @@ import { ROOT } from '../../../testkit/service/service.ts';
 
 // ROS 2 that is not there, or that is there and broken: what `ros-setup` and the service make of it. No ROS 2 is needed for that.
 
-const NO_ROS = { ROS_DISTRO: undefined, ROS_VERSION: undefined, AMENT_PREFIX_PATH: undefined, LD_LIBRARY_PATH: undefined };
+const NO_ROS = {
+  ROS_DISTRO: undefined,
+  ROS_VERSION: undefined,
+  AMENT_PREFIX_PATH: undefined,
+  LD_LIBRARY_PATH: undefined,
+  RMW_IMPLEMENTATION: undefined,
+};
 
 function rosSetup(environment: NodeJS.ProcessEnv, ...args: string[]) {
   const env = { ...process.env, ...NO_ROS, ...environment };

@@ -53,7 +53,9 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
     status,
     /cpu_percent: [\d.]+\nmemory_percent: [\d.]+\ndisk_percent: [\d.]+\ntemperature: .*\nstatus: \w+\nnode_name: health_monitor\n/,
   );
-  const alert = await run('topic', 'echo', '--once', '--qos-durability', 'transient_local', '/alerts', 'edge_health_interfaces/msg/Alert');
+  // With one of these options alone echo is best effort, and Cyclone DDS sends such a subscriber nothing of before.
+  const lateJoiner = ['--qos-durability', 'transient_local', '--qos-reliability', 'reliable'];
+  const alert = await run('topic', 'echo', '--once', ...lateJoiner, '/alerts', 'edge_health_interfaces/msg/Alert');
   t.match(alert, /alert_id: health_monitor\/(cpu|memory)_percent\/\w+\n/, 'an alert of before is still told');
   t.match(await run('topic', 'echo', '--once', '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray'), /name: 'health_monitor: CPU usage'/);
 
