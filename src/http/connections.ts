@@ -21,7 +21,7 @@ const CHECK_AGAIN = 1 / 200;
 /** After this part of it a reader that takes nothing may be dropped for a new connection. */
 const STALLED = 1 / 10;
 /** What responses may hold in this process until their readers have taken it; beyond it the readers that have taken nothing for longest are dropped. */
-const BUDGET_BYTES = 24 * 1024 * 1024;
+const BUDGET_BYTES = 20 * 1024 * 1024;
 /** Refused connections that are kept open for their answer; further ones are reset. */
 const MAX_REFUSING = 16;
 

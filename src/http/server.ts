@@ -41,10 +41,8 @@ export interface RestOptions {
   readonly maxEventStreams: number;
   /** Bounds what the kernel holds for each connection of a listening socket; false: it cannot. */
   readonly boundSockets: (descriptor: number, bounds: SocketBounds) => boolean;
-  /** How long the headers of a request may take, a reader may take nothing, an event stream may last; shorter in tests. */
+  /** How long the headers of a request may take; shorter in tests. */
   readonly headersSeconds?: number;
-  readonly writeSeconds?: number;
-  readonly streamSeconds?: number;
   /** The built dashboard, and the OpenAPI document. */
   readonly dashboardFolder: string;
   readonly openapiFile: string;
@@ -52,12 +50,15 @@ export interface RestOptions {
   readonly log: Log;
 }
 
-/** What the kernel may hold for readers, of all connections together and of one; it doubles what it is given, for its own needs. */
-const SEND_BYTES_OVER_ALL = 8 * 1024 * 1024;
-const MAX_SEND_BYTES = 32 * 1024;
-const MIN_SEND_BYTES = 8 * 1024;
+/**
+ * What the kernel may hold for a reader; it takes twice as much, with what it needs itself. Below 40 kB a segment of the loopback interface
+ * does not fit, and a program of this host waits 40 ms for every few of them.
+ */
+const SEND_BYTES = 64 * 1024;
 /** A request has a few kilobytes. */
 const RECEIVE_BYTES = 16 * 1024;
+/** Later than a reader is dropped here, where that is counted. */
+const UNREAD_SECONDS = 1.5 * WRITE_SECONDS;
 /** Bounds of what one client can hold. */
 const MAX_HEADER_BYTES = 8192;
 const HEADERS_SECONDS = 10;
@@ -83,12 +84,7 @@ export class RestServer implements Publisher {
     this.#gate = new TokenGate(options.token);
     this.#hosts = new HostCheck(options.namesOfMachine, options.allowedHosts);
     this.#shared = { view: options.view, store: new Semaphore(QUESTIONS_AT_ONCE), turns: new TurnQueue() };
-    const { streamSeconds, writeSeconds } = options;
-    this.#hub = new EventHub({
-      history: options.view.history,
-      max: options.maxEventStreams,
-      ...(streamSeconds === undefined ? {} : { lifeSeconds: streamSeconds }),
-    });
+    this.#hub = new EventHub({ history: options.view.history, max: options.maxEventStreams });
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersSeconds * 1000,
@@ -104,7 +100,6 @@ export class RestServer implements Publisher {
       serve: this.#routes(),
       turns: this.#shared.turns,
       onDrop: (response) => this.#hub.countDropped(response),
-      ...(writeSeconds === undefined ? {} : { writeSeconds }),
     });
     this.#server.on('clientError', (error: ParseError, socket: Socket) => {
       // In the middle of an answer another one would only garble it.
@@ -135,10 +130,9 @@ export class RestServer implements Publisher {
 
   /** Each connection takes over what is set on the listening socket. Node has its descriptor in the handle alone. */
   #bound(): void {
-    const { boundSockets, maxConnections } = this.#options;
     const { _handle: handle } = this.#server as Server & { readonly _handle?: { readonly fd?: number } };
-    const sendBytes = Math.min(MAX_SEND_BYTES, Math.max(MIN_SEND_BYTES, Math.floor(SEND_BYTES_OVER_ALL / maxConnections)));
-    if (handle?.fd !== undefined) boundSockets(handle.fd, { sendBytes, receiveBytes: RECEIVE_BYTES, unreadSeconds: 1.5 * WRITE_SECONDS });
+    const bounds = { sendBytes: SEND_BYTES, receiveBytes: RECEIVE_BYTES, unreadSeconds: UNREAD_SECONDS };
+    if (handle?.fd !== undefined) this.#options.boundSockets(handle.fd, bounds);
   }
 
   /** Stops listening, ends the event streams and closes what is idle at once, the rest when it is served or after a second. */

@@ -83,7 +83,7 @@ t.test('connections that are being served are not closed for idle ones', async (
 });
 
 t.test('slowloris: headers that trickle, or never come, are answered with 408 and closed', async (t) => {
-  const server = await startGathering(t, temporaryFolder(t), new TestClocks(), { times: { headersSeconds: 1 } });
+  const server = await startGathering(t, temporaryFolder(t), new TestClocks(), { headersSeconds: 1 });
   server.measure();
   const silent = await RawConnection.open(server);
   const partial = (await RawConnection.open(server)).send('GET /health HTTP/1.1\r\nHost: localhost\r\n');

@@ -18,7 +18,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { type RestOptions, RestServer } from '../../src/http/server.ts';
+import { RestServer } from '../../src/http/server.ts';
 import { Store } from '../../src/store/store.ts';
 import { boundSockets } from '../../src/system/socket-bounds.ts';
 import { EventReader } from './events.ts';
@@ -118,8 +118,8 @@ export interface GatheringServiceOptions {
   readonly rules?: GatheringRules;
   readonly localNode?: string;
   readonly isOn?: boolean;
-  /** How long the headers of a request may take, a reader may take nothing, an event stream may last. */
-  readonly times?: Pick<RestOptions, 'headersSeconds' | 'writeSeconds' | 'streamSeconds'>;
+  /** How long the headers of a request may take. */
+  readonly headersSeconds?: number;
   /** The built page; without it there is none. */
   readonly dashboardFolder?: string;
 }
@@ -200,7 +200,7 @@ export class GatheringService {
       boundSockets,
       maxConnections: 64,
       maxEventStreams: 32,
-      ...options.times,
+      ...(options.headersSeconds === undefined ? {} : { headersSeconds: options.headersSeconds }),
       dashboardFolder,
       openapiFile: join(ROOT, 'docs/openapi.json'),
       view,
