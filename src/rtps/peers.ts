@@ -234,9 +234,12 @@ export class Peers {
     this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, peer.heardSeconds + leaseSeconds(peer));
   }
 
-  /** At another address it has to be proven again, by numbers that nobody at the former one knows. */
+  /**
+   * At another address it has to be proven again, by numbers that nobody at the former one knows; on this machine at another port as well:
+   * that may be another user's.
+   */
   #setPath(peer: Peer, meta: Locator, nowSeconds: number): void {
-    const isElsewhere = meta.address !== peer.meta.address;
+    const isElsewhere = meta.address !== peer.meta.address || (peer.isLocal && meta.port !== peer.meta.port);
     peer.meta = meta;
     peer.user = userLocator(peer.data, meta);
     if (!isElsewhere) return;
