@@ -13,9 +13,6 @@ export interface Judged {
   readonly refusal: string | null;
 }
 
-/** A participant shows that it receives a moment after it was found, and may call before that. */
-const PROOF_AFTER_MS = [0, 50, 100, 150, 200] as const;
-
 /** Decides who may ask for a safe shutdown. */
 export class Callers {
   readonly #findUsers: FindUsers;
@@ -41,7 +38,9 @@ export class Callers {
     if (local && this.#settings.trustNetwork) return { source: { address, port, user: null }, refusal: null };
     const { refusal, user } = local ? await this.#judgeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
     const source = { address, port, user };
-    if (refusal !== null || (await isProven(dds))) return { source, refusal };
+    if (refusal !== null) return { source, refusal };
+    // Whose the ports are before and after the participant has answered, they were meanwhile.
+    if (await dds.prove()) return { source, refusal: local ? (await this.#judgeUser(dds)).refusal : null };
     return { source, refusal: `requests from ${address} are not accepted: its participant has not answered what was sent to it` };
   }
 
@@ -59,18 +58,6 @@ export class Callers {
     if (refusal !== null || (senders && receivers)) return { refusal, user };
     return { refusal: `cannot tell which user asks from UDP port ${port}; see docs/safe-shutdown.md, "Who may ask"`, user };
   }
-}
-
-async function isProven(dds: DdsCaller): Promise<boolean> {
-  for (const pauseMs of PROOF_AFTER_MS) {
-    if (pauseMs > 0) {
-      await new Promise((resolve) => {
-        setTimeout(resolve, pauseMs);
-      });
-    }
-    if (dds.isProven()) return true;
-  }
-  return false;
 }
 
 /** As the kernel and this machine's users and groups say. */

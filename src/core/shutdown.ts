@@ -27,8 +27,8 @@ export interface DdsCaller {
   readonly local: boolean;
   /** The ports of this machine at which the caller's participant receives; null: it receives elsewhere. */
   readonly receivingPorts: readonly number[] | null;
-  /** Whether the participant has shown that it receives what is sent to it; it may do so a moment after it called. */
-  readonly isProven: () => boolean;
+  /** Has the participant show that it receives what is sent to it; resolves with whether it did, within half a second. */
+  readonly prove: () => Promise<boolean>;
   /** Notes that the call is handled; false: it was before, and has come again. */
   readonly isNew: () => boolean;
 }

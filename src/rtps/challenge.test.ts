@@ -1,6 +1,6 @@
 import t from 'tap';
 import { runs } from '../../testkit/effort.ts';
-import { Challenge } from './challenge.ts';
+import { Challenge, Proof } from './challenge.ts';
 import { LIMITS } from './limits.ts';
 import { destinationOf } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
@@ -162,4 +162,66 @@ t.test('what is refused is counted for an address, not for ever', async (t) => {
   t.notOk(a.participant.isProven(b.participant.prefix), 'as long as the limit is kept for');
   await time.pass(LIMITS.unprovenSeconds);
   t.ok(a.participant.isProven(b.participant.prefix));
+});
+
+t.test('once more: numbers that were sent since prove it, a guess ends it, and what comes late counts for nothing', async (t) => {
+  const writers = [
+    { entity: A, last: 5 },
+    { entity: B, last: 0 },
+  ];
+  const proven = async (answer: (proof: Proof, former: readonly number[], firsts: readonly number[]) => void): Promise<boolean> => {
+    const challenge = new Challenge(writers, MOST);
+    const firsts = (): number[] => writers.map(({ entity }) => challenge.firstOf(entity));
+    const former = firsts();
+    const proof = new Proof(challenge, writers);
+    answer(proof, former, firsts());
+    return proof.result;
+  };
+  t.ok(
+    await proven((proof, [former = 0], [a = 0, b = 0]) => {
+      for (const base of [0, 1, former, former + 5]) proof.answer(A, base);
+      proof.answer(A, a + 5);
+      proof.answer(A, a + 5);
+      proof.answer(B, b);
+    }),
+  );
+  t.notOk(await proven((proof, _, [a = 0]) => proof.answer(A, a)), 'one of two');
+  for (const offset of [-1, 6, 2 ** 20]) {
+    t.notOk(
+      await proven((proof, _, [a = 0, b = 0]) => {
+        proof.answer(A, a + offset);
+        proof.answer(A, a);
+        proof.answer(B, b);
+      }),
+      `${offset} beside the number`,
+    );
+  }
+});
+
+t.test('a participant is proven once more as long as it is there, and nothing else changes for it', async (t) => {
+  const { time, side } = sides(t);
+  const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
+  await a.participant.start();
+  await b.participant.start();
+  await time.pass(5);
+  const prove = async (): Promise<boolean> => {
+    const proof = a.participant.prove(b.participant.prefix);
+    await time.pass(1);
+    return proof;
+  };
+  for (let i = 0; i < 20; i += 1) t.ok(await prove());
+  const both = [a.participant.prove(b.participant.prefix), a.participant.prove(b.participant.prefix)];
+  write(a, 'one');
+  write(b, 'two');
+  await time.pass(1);
+  t.same(await Promise.all(both), [true, true]);
+  t.same([a.reader.samples, b.reader.samples], [['two'], ['one']]);
+  b.network.isFrozen = true;
+  t.notOk(await prove());
+  t.ok(a.participant.isProven(b.participant.prefix), 'it may only be slow');
+  b.network.isFrozen = false;
+  await time.pass(3);
+  t.ok(await prove());
+  t.notOk(await a.participant.prove('0110aaaaaaaaaaaaaaaaaaaa'));
+  t.same([...a.participant.lines, ...b.participant.lines], []);
 });

@@ -79,3 +79,51 @@ export class Challenge {
     }
   }
 }
+
+/** How long a participant may take to show once more that it receives what is sent to it. */
+const PROOF_MS = 500;
+
+/**
+ * The same of a participant that is proven already: its numbers are made others, and what discovery's writers have is sent to it again under
+ * these. Whoever acknowledges up to one of them has received it, and not earlier than now. A number that was never sent is a guess, and ends it.
+ */
+export class Proof {
+  /** Whether it was proven, soon. */
+  readonly result: Promise<boolean>;
+  readonly #challenge: Challenge;
+  readonly #open: Map<EntityId, NumberedWriter>;
+  /** Up to here numbers may be acknowledged that were sent before. */
+  readonly #before: ReadonlyMap<EntityId, readonly [first: number, last: number]>;
+  #end: (isProven: boolean) => void = () => undefined;
+
+  constructor(challenge: Challenge, writers: readonly NumberedWriter[]) {
+    this.#challenge = challenge;
+    this.#open = new Map(writers.map((writer) => [writer.entity, writer]));
+    this.#before = new Map(
+      writers.map(({ entity, last }) => [entity, [challenge.firstOf(entity), challenge.firstOf(entity) + last] as const]),
+    );
+    challenge.renew();
+    this.result = new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), PROOF_MS);
+      this.#end = (isProven) => {
+        clearTimeout(timer);
+        resolve(isProven);
+      };
+    });
+  }
+
+  /** The participant acknowledges all of a discovery writer below `base`. */
+  answer(writer: EntityId, base: number): void {
+    const open = this.#open.get(writer);
+    const [beforeFirst, beforeLast] = this.#before.get(writer) ?? [0, 0];
+    // It asks for the first heartbeat, or what it has received before is acknowledged late.
+    if (!open || base <= 1 || (base >= beforeFirst && base <= beforeLast)) return;
+    const first = this.#challenge.firstOf(writer);
+    if (base < first || base > first + open.last) {
+      this.#end(false);
+      return;
+    }
+    this.#open.delete(writer);
+    if (this.#open.size === 0) this.#end(true);
+  }
+}

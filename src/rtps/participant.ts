@@ -1,6 +1,7 @@
 import { Agenda } from './agenda.ts';
 import { AmplificationLimit } from './amplification.ts';
 import { Announcer } from './announcer.ts';
+import { Proof } from './challenge.ts';
 import { type Arrival, Detector } from './detector.ts';
 import type { EndpointData } from './discovery-data.ts';
 import { Endpoints, type LocalReader, type LocalWriter, type TopicReaderOptions, type TopicWriterOptions } from './endpoints.ts';
@@ -78,6 +79,8 @@ export class Participant implements MessageHandler {
   readonly #log: Logger;
   readonly #peers = new Peers();
   readonly #limit = new AmplificationLimit();
+  /** Of participants that are to be proven once more. */
+  readonly #proofs = new Map<GuidPrefix, Proof>();
   readonly #budget = new OctetBudget(LIMITS.waitingOctets);
   readonly #endpoints: Endpoints;
   readonly #agenda: Agenda;
@@ -155,6 +158,18 @@ export class Participant implements MessageHandler {
   /** Whether a participant has shown that it receives what is sent to its address: whoever speaks in its name cannot have invented that. */
   isProven(prefix: GuidPrefix): boolean {
     return this.#peers.get(prefix)?.isProven ?? false;
+  }
+
+  /** Has a proven participant show once more that it receives what is sent to it: resolves with whether it did, within half a second. */
+  prove(prefix: GuidPrefix): Promise<boolean> {
+    const peer = this.#peers.get(prefix);
+    if (!peer?.isProven) return Promise.resolve(false);
+    const running = this.#proofs.get(prefix);
+    if (running) return running.result;
+    const proof = new Proof(peer.challenge, this.#endpoints.discoveryWriters);
+    this.#proofs.set(prefix, proof);
+    this.#endpoints.addPeer(peer);
+    return proof.result.finally(() => this.#proofs.delete(prefix));
   }
 
   /** The addresses at which a participant is sent to; empty: it is not known. */
@@ -302,6 +317,7 @@ export class Participant implements MessageHandler {
       if (DISCOVERY_READERS.has(receiver)) this.#detector.onAnswer(peer, receiver, set.base, this.#arrival.source.address);
       return;
     }
+    if (DISCOVERY_READERS.has(receiver)) this.#proofs.get(prefixOf(sender))?.answer(receiver, set.base);
     this.#peers.answered(peer, this.#options.monotonicSeconds());
     this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }

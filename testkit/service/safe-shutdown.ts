@@ -29,7 +29,14 @@ export const TIMEOUT_SECONDS = 300;
 
 /** Somebody who calls over DDS: by default a program of this machine's robot, which may. */
 export function caller({ isShared = false, ...dds }: Partial<DdsCaller> & { readonly isShared?: boolean } = {}): ShutdownCaller {
-  const local = { address: '127.0.0.1', port: 40_000, local: true, receivingPorts: [7410, 7411], isProven: () => true, isNew: () => true };
+  const local = {
+    address: '127.0.0.1',
+    port: 40_000,
+    local: true,
+    receivingPorts: [7410, 7411],
+    prove: async () => true,
+    isNew: () => true,
+  };
   return { dds: { ...local, ...dds }, isShared };
 }
 

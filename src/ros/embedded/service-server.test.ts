@@ -82,8 +82,8 @@ function rig(
     type: SAFE_SHUTDOWN,
     participant,
     log: (level, message, fields) => lines.push(`${level}: ${message} ${JSON.stringify(fields)}`),
-    handler: async (request, { isNew, isProven, ...requester }) => {
-      const call = { ...request, ...requester, isProven: isProven() };
+    handler: async (request, { isNew, prove: _, ...requester }) => {
+      const call = { ...request, ...requester };
       if (requester.address === FORGER) return null;
       if (!isNew()) {
         repeated.push(call);

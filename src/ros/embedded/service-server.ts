@@ -17,8 +17,8 @@ export interface Requester extends Source {
   readonly local: boolean;
   /** The ports of this machine at which its participant receives; null: it receives elsewhere. */
   readonly receivingPorts: readonly number[] | null;
-  /** Whether its participant has shown that it receives what is sent to it, at the same ports still. */
-  isProven(): boolean;
+  /** Has its participant show that it receives what is sent to it now, at the same ports still; resolves within half a second. */
+  prove(): Promise<boolean>;
   /**
    * Notes that the request is handled; false: it was before, and has come again. A handler that has to know who asks calls it only then:
    * whoever else may have forged the number of a request that is still to come.
@@ -119,7 +119,7 @@ export class ServiceServer {
       ...source,
       local: participant.isOwnAddress(source.address),
       receivingPorts,
-      isProven: () => participant.isProven(prefix) && String(receivingPorts) === String(this.#receivingPorts(prefix)),
+      prove: async () => (await participant.prove(prefix)) && String(receivingPorts) === String(this.#receivingPorts(prefix)),
       isNew: () => this.#isNew(writer.guid, sequenceNumber, source),
     });
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));

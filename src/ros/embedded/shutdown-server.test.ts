@@ -65,7 +65,13 @@ t.test('the node of the safe shutdown alone: both names are served, and the call
   await time.pass(3);
   t.same(replies, [[{ success: true, message: 'me, shared' }], [{ success: true, message: 'me, own' }]]);
   t.match(callers, Array(2).fill({ address: '10.0.0.2', port: Number, local: false, receivingPorts: null }));
-  t.ok(callers.every((caller) => caller?.isProven()));
+  const proofs = callers.map((caller) => caller?.prove());
+  await time.pass(1);
+  t.same(await Promise.all(proofs), [true, true]);
+  other.stop();
+  const late = callers[0]?.prove();
+  await time.pass(1);
+  t.equal(await late, false, 'it is not there any more');
   t.same(
     (infos.at(-1) as { node_entities_info_seq: { node_name: string }[] }).node_entities_info_seq.map(({ node_name }) => node_name),
     ['safe_shutdown'],

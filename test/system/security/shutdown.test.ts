@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { SAFE_SHUTDOWN } from '../../../src/ros/interfaces.generated.ts';
 import { encode } from '../../../src/rtps/cdr.ts';
-import { entityOf, type Guid, prefixOf } from '../../../src/rtps/protocol.ts';
+import { participantPayload } from '../../../src/rtps/discovery-data.ts';
+import { ENTITY, entityOf, type Guid, prefixOf, VENDOR } from '../../../src/rtps/protocol.ts';
 import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
 import { entity, message, sn, submessage, u16, u32 } from '../../../src/rtps/testing/octets.ts';
 import { ShutdownClient, sharedProgram } from '../../../testkit/dds/shutdown-client.ts';
@@ -51,6 +53,14 @@ ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socke
 s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 s.sendto(ip + udp, (o['at'], 0))
 `;
+/** Holds ports until its input ends. */
+const HOLDER = `
+import json, socket, sys
+held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for port in json.loads(sys.argv[1])]
+for s, port in zip(held, json.loads(sys.argv[1])): s.bind(('127.0.0.1', port))
+print('held', flush=True)
+sys.stdin.read()
+`;
 const PYTHON = '/usr/bin/python3';
 
 interface Sending {
@@ -92,6 +102,14 @@ function requestOf(writer: Guid, number: number, requestedBy: string): Buffer {
   return message(prefixOf(writer), submessage(0x15, parts, { flags: 4 }));
 }
 
+/** An announcement in the name of a real participant, with other addresses than its own. */
+function announcementOf(writer: Guid, at: { readonly address: string; readonly port: number }): Buffer {
+  const prefix = prefixOf(writer);
+  const known = { prefix, vendor: VENDOR.CYCLONE_DDS, domain: 0, name: 'moved', userData: '', leaseSeconds: 100 };
+  const payload = participantPayload({ ...known, metaUnicast: [at], userUnicast: [at] }, null);
+  return message(prefix, submessage(0x15, [u16(0), u16(16), entity(0), entity(ENTITY.SPDP_WRITER), sn(9), payload], { flags: 4 }));
+}
+
 function heartbeatOf(writer: Guid, first: number, last: number, count: number): Buffer {
   return message(prefixOf(writer), submessage(0x07, [entity(0), entity(entityOf(writer)), sn(first), sn(last), u32(count)]));
 }
@@ -104,6 +122,12 @@ function withUsers(t: Test, host: Host): Host {
   writeFileSync(`${folder}/passwd`, `${PASSWD.join('\n')}\n`);
   writeFileSync(`${folder}/group`, `${GROUP.join('\n')}\n`);
   return host;
+}
+
+/** The ports of a user's sockets that are bound to 127.0.0.1. */
+function portsAtLoopback(host: Host, uid: number): number[] {
+  const rows = host.exec('cat', '/proc/net/udp').matchAll(/: 0100007F:([0-9A-F]{4})(?: +\S+){5} +(\d+) /g);
+  return [...rows].filter(([, , owner]) => owner === String(uid)).map(([, port = '']) => Number.parseInt(port, 16));
 }
 
 type Shutdown = StatusDocument['shutdown'];
@@ -194,8 +218,7 @@ t.test('one datagram of nobody powers nothing off, whatever port it comes from',
   const { message, success } = await root.call();
   t.ok(success, message);
   await site.completed();
-  const tables = site.host.exec('cat', '/proc/net/udp');
-  const ports = [...tables.matchAll(/: 0100007F:([0-9A-F]{4}) /g)].map(([, port = '']) => Number.parseInt(port, 16));
+  const ports = portsAtLoopback(site.host, ROOT_USER);
   t.ok(ports.length >= 2, 'sockets of root that are bound to one address');
   const victim = { address: '127.0.0.1', port: ports[0] as number };
   const attacks: Readonly<Record<string, Sending>> = {
@@ -221,6 +244,32 @@ t.test('one datagram of nobody powers nothing off, whatever port it comes from',
     const datagrams = [requestOf(nobody.writer, 2, 'attack 6')];
     sendAsNobody(site.host, { datagrams, bind: ['127.0.0.2', port], source: '127.0.0.1', to: USER_PORT });
   }
+  // The same participant says that it receives where one of root does.
+  const moving = await site.client(NOBODY);
+  t.match(await moving.call({ requested_by: 'attack 7' }), { success: false, message: /the user nobody/ });
+  for (const port of ports) {
+    sendAsNobody(site.host, { datagrams: [announcementOf(moving.writer, { address: '127.0.0.1', port })] });
+    const datagrams = [requestOf(moving.writer, 2, 'attack 8')];
+    sendAsNobody(site.host, { datagrams, bind: ['127.0.0.2', port], source: '127.0.0.1', to: USER_PORT });
+  }
+  // A participant of nobody that has gone without a word, whose ports root has by now.
+  const gone = await site.client(NOBODY);
+  t.match(await gone.call({ requested_by: 'attack 9' }), { success: false, message: /the user nobody/ });
+  const before = portsAtLoopback(site.host, NOBODY);
+  gone.signal('SIGKILL');
+  await gone.ended;
+  const freed = before.filter((port) => !portsAtLoopback(site.host, NOBODY).includes(port));
+  t.ok(freed.length >= 2, 'its ports are free');
+  const heir = site.host.spawn(PYTHON, ['-c', HOLDER, JSON.stringify(freed)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(heir.stdout as NodeJS.ReadableStream, 'data');
+  sendAsNobody(site.host, {
+    datagrams: [requestOf(gone.writer, 2, 'attack 10')],
+    bind: ['127.0.0.2', freed[0] as number],
+    source: '127.0.0.1',
+    to: USER_PORT,
+  });
+  await site.service.until(() => site.service.log.includes('requested_by="attack 10"'), 60);
+  heir.stdin?.end();
   const last = await nobody.call({ requested_by: 'last' });
   t.match(last, { success: false, message: /the user nobody/ });
   const { accepted, requests, state } = await site.shutdown();
