@@ -392,9 +392,10 @@ t.test('an address in the configuration or in a file, not both', async (t) => {
 t.test('texts are without control and invisible characters', async (t) => {
   const hint = 'without control and invisible characters';
   for (const text of ['a\\nb', 'a\\e[2Jb', 'a\\u202eb', 'a\\uFEFFb', 'a\\0b']) {
-    const wrong = [`ops: {check: {nodes: ["${text}"]}}`, `storage: {path: "${text}"}`, `disk: {paths: ["/${text}"]}`];
+    const wrong = [`temperature: {sensor: "${text}"}`, `storage: {path: "${text}"}`, `disk: {paths: ["/${text}"]}`];
     for (const yaml of wrong) t.match(errorsOf(yaml), [{ hint }], yaml);
     t.notMatch(wrong.flatMap(errorsOf).map(formatConfigError).join(''), /\p{C}/u);
   }
-  t.same(errorsOf('ops: {check: {nodes: ["Räuber 運用 🤖"]}}'), []);
+  t.same(errorsOf('ops: {check: {nodes: ["Räuber 運用"]}}'), []);
+  t.same(errorsOf('temperature: {sensor: "Räuber 運用 🤖"}'), []);
 });
