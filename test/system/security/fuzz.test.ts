@@ -7,7 +7,7 @@ import { randomFrom } from '../../../src/rtps/testing/random.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
 import { SEED } from '../../../testkit/effort.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
+import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import type { StatusDocument } from '../../../testkit/service/rest.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
@@ -20,6 +20,12 @@ const SECONDS = Number(process.env['EDGE_HEALTH_FUZZ_SECONDS'] ?? 20);
 const NODE = 'robot1';
 
 t.setTimeout(300_000 + 2000 * SECONDS);
+
+interface Sent {
+  readonly datagrams: number;
+  readonly requests: number;
+  readonly answers: number;
+}
 
 const LINES = ['{"forget":"nobody","requested_by":"me"}', '{"forget":', '[]', 'null', '{"forget":1}', '{"forget":"a","requested_by":""}'];
 
@@ -48,10 +54,11 @@ t.test(`${SECONDS} s of mutated datagrams, requests and control lines, seed ${SE
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();
-  const [robot, friend, attacker] = [network.host(), network.host(), network.host()];
+  const [robot, friend, attacker, ally] = [network.host(), network.host(), network.host(), network.host()];
   const { address } = segment.attach(robot);
   segment.attach(friend);
   segment.attach(attacker);
+  const { address: allyAddress } = segment.attach(ally);
   const folder = temporaryFolder(t);
   const service = await HostService.start(robot, folder, { config: { alerts: { raise_after_seconds: 3600 } } });
   const node = await GraphNode.start(friend, { localNode: NODE });
@@ -64,23 +71,30 @@ t.test(`${SECONDS} s of mutated datagrams, requests and control lines, seed ${SE
   const receivedBefore = fromService().length;
   const publishedBefore = await node.lastPublished();
 
-  const child = attacker.spawn(
-    process.execPath,
-    [join(ROOT, 'test/system/security/support/fuzzer-program.ts'), address, String(SECONDS), String(SEED)],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  let output = '';
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const ended = once(child, 'exit');
+  const proven = await GraphNode.start(ally, { localNode: 'ally' });
+  await proven.waitFor('health', ({ status }) => status.node_name === own);
+  const program = join(ROOT, 'test/system/security/support/fuzzer-program.ts');
+  const fuzzer = async (host: Host, seed: number, ...from: string[]): Promise<Sent> => {
+    const argv = [program, address, String(SECONDS), String(seed), ...from];
+    const child = host.spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    await once(child, 'exit');
+    return JSON.parse(output) as Sent;
+  };
+  // One whom nobody knows, and one on the host of a participant that is proven, in its name.
+  const fuzzers = Promise.all([fuzzer(attacker, SEED), fuzzer(ally, SEED + 1, allyAddress)]);
   let isOver = false;
   const lines = fuzzLocalSocket(join(folder, 'data', 'control.sock'), () => isOver);
-  await ended;
+  const sent = await fuzzers;
   isOver = true;
-  const sent = JSON.parse(output) as { readonly datagrams: number; readonly requests: number; readonly answers: number };
   t.comment(`${JSON.stringify(sent)}, ${await lines} control lines`);
-  t.ok(sent.datagrams > 100 * SECONDS && sent.answers > 0, 'the fuzzer reached it');
+  t.ok(
+    sent.every(({ answers, datagrams }) => datagrams > 100 * SECONDS && answers > 0),
+    'the fuzzers reached it',
+  );
 
   const to = new Date().toISOString();
   const last = await node.lastPublished();

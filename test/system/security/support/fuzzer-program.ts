@@ -1,6 +1,7 @@
 /**
- * Sends mutated RTPS datagrams and mutated HTTP to a service at an address: `fuzzer-program.ts ADDRESS SECONDS SEED`. Prints what it has
- * sent as a line of JSON, and ends. The rates are bounded, and it stops by itself.
+ * Sends mutated RTPS datagrams and mutated HTTP to a service at an address: `fuzzer-program.ts ADDRESS SECONDS SEED [OWN_ADDRESS]`. With
+ * OWN_ADDRESS most datagrams are in the name of the real participant there, on the same host. Prints what it has sent as a line of JSON,
+ * and ends. The rates are bounded, and it stops by itself.
  */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
@@ -9,7 +10,7 @@ import { randomFrom } from '../../../../src/rtps/testing/random.ts';
 import { recorded } from '../../../../src/rtps/testing/recorded.ts';
 import { mutated, redirected, type Target } from '../../../fuzz/rtps/mutations.ts';
 
-const [address = '', seconds = '10', seed = '1'] = process.argv.slice(2);
+const [address = '', seconds = '10', seed = '1', ownAddress = null] = process.argv.slice(2);
 const HTTP_PORT = 5000;
 const ROUND_MS = 20;
 const DATAGRAMS_PER_ROUND = 10;
@@ -17,6 +18,8 @@ const CONNECTIONS = 8;
 /** Kinds of user entities: writers and readers with and without key. */
 const WRITER_KINDS = [0x02, 0x03];
 const READER_KINDS = [0x04, 0x07];
+/** Of the sender's prefix in a datagram. */
+const [PREFIX_START, PREFIX_END] = [8, 20];
 const KEYS = Array.from({ length: 24 }, (_, i) => i + 1);
 
 const random = randomFrom(Number(seed));
@@ -77,14 +80,18 @@ async function requests(): Promise<void> {
 const socket = createSocket('udp4');
 await new Promise<void>((resolve) => socket.bind(0, resolve));
 const group = createSocket({ type: 'udp4', reuseAddr: true });
-const target: Target = await new Promise((resolve) => {
+const entities = (kinds: readonly number[]): number[] => KEYS.flatMap((key) => kinds.map((kind) => (key << 8) | kind));
+/** Prefixes by the address that they were announced from. */
+const announced = new Map<string, string>();
+await new Promise<void>((resolve) => {
   group.on('message', (datagram, source) => {
-    if (source.address !== address || datagram.length < 20) return;
-    const entities = (kinds: readonly number[]): number[] => KEYS.flatMap((key) => kinds.map((kind) => (key << 8) | kind));
-    resolve({ prefix: datagram.toString('hex', 8, 20), writers: entities(WRITER_KINDS), readers: entities(READER_KINDS) });
+    if (datagram.length >= PREFIX_END) announced.set(source.address, datagram.toString('hex', PREFIX_START, PREFIX_END));
+    if (announced.has(address) && (ownAddress === null || announced.has(ownAddress))) resolve();
   });
   group.bind(ports.metaMulticast(0), () => group.addMembership(MULTICAST_GROUP));
 });
+const target: Target = { prefix: announced.get(address) ?? '', writers: entities(WRITER_KINDS), readers: entities(READER_KINDS) };
+const speaker = announced.get(ownAddress ?? '');
 group.close();
 
 const PORTS = [ports.metaUnicast(0, 0), ports.userUnicast(0, 0), ports.metaMulticast(0)];
@@ -94,6 +101,7 @@ for (let round = 0; round < rounds; round += 1) {
   for (let i = 0; i < DATAGRAMS_PER_ROUND; i += 1) {
     const original = random() < 0.8 ? redirected(pick(corpus), target, random) : Buffer.from(pick(corpus));
     const datagram = random() < 0.2 ? original : mutated(original, pick(corpus), random);
+    if (speaker !== undefined && datagram.length >= PREFIX_END && random() < 0.8) datagram.write(speaker, PREFIX_START, 'hex');
     socket.send(datagram, pick(PORTS), address, () => {});
     sent.datagrams += 1;
   }
