@@ -77,7 +77,7 @@ t.test('STARTTLS, a login, and the worst in the subject', { skip }, async (t) =>
   t.equal(fields.get('bcc'), undefined, 'no name makes a field of its own');
   t.match(fields.get('subject'), /robot-7\]|=\?UTF-8\?/);
   t.match(fields.get('x-priority'), /1/);
-  t.match(text, /CRITICAL {2}temperature of robot ü Bcc: evil@example\.org is 91\.2 °C \(threshold 85 °C\)/);
+  t.match(text, /CRITICAL {2}temperature of robot ü\\r\\nBcc: evil@example\.org is 91\.2 °C \(threshold 85 °C\)/);
   t.match(text, /Dashboard: http:\/\/robot-7:5000/);
 
   t.match(await send({ ...login, ca_file: null }), { kind: 'retry', detail: /self-signed certificate.*ops\.notify\.email\.ca_file/ });
