@@ -1,17 +1,23 @@
 import { existsSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import sirv from 'sirv';
-import { PAGE_HEADERS } from './security.ts';
+import { API_HEADERS, PAGE_HEADERS } from './security.ts';
 
 type Files = (request: IncomingMessage, response: ServerResponse, missing: () => void) => void;
 
 /** Serves the built dashboard: exactly the files that were in its folder at the start, so that no path leads out of it. */
 export function dashboardFiles(folder: string): Files {
   if (!existsSync(folder)) return (_request, _response, missing) => missing();
-  const files = sirv(folder, { etag: true, setHeaders });
+  const files = sirv(folder, { etag: true });
   return (request, response, missing) => {
     guard(request, response);
-    files(request, response, missing);
+    // Before sirv, whose own setHeaders leaves a 304 out: a browser would take the API's policy from that, and show nothing.
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
+    files(request, response, () => {
+      response.removeHeader('Cache-Control');
+      response.setHeader('Content-Security-Policy', API_HEADERS['Content-Security-Policy']);
+      missing();
+    });
   };
 }
 
@@ -25,8 +31,4 @@ function guard(request: IncomingMessage, response: ServerResponse): void {
     file.once('error', () => response.destroy());
     response.once('close', () => file.destroy());
   });
-}
-
-function setHeaders(response: ServerResponse): void {
-  for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
 }

@@ -266,6 +266,8 @@ t.test('the dashboard is served with its guards, and requested again after an up
     t.equal(Number(headers['content-length']), Buffer.byteLength(body));
     const again = await ask(plain, 'GET', path, { 'If-None-Match': headers['etag'] as string });
     t.equal(again.status, 304);
+    // A browser takes them over from there.
+    for (const name of ['content-security-policy', 'cache-control']) t.equal(again.headers[name], headers[name], name);
   }
 });
 
