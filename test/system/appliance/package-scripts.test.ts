@@ -97,6 +97,7 @@ dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
       'closed_config.yaml root:root 600',
       'edge_brain_config.yaml root:root 644',
       closed('edge_health'),
+      'hardened.yaml root:edge-health 640',
       closed('robot'),
       closed('sensor_node'),
     ]);

@@ -46,6 +46,7 @@ const CONFFILES = [
   '/etc/edge-health/actuator_node_config.yaml',
   '/etc/edge-health/edge_brain_config.yaml',
   '/etc/edge-health/edge_health_config.yaml',
+  '/etc/edge-health/hardened.yaml',
   '/etc/edge-health/sensor_node_config.yaml',
   '/etc/edge-health/shutdown.d/README',
 ];
