@@ -8,16 +8,14 @@ import { randomFrom } from './testing/random.ts';
 import { sides, write } from './testing/sides.ts';
 
 const [A, B] = [0x3c2, 0x4c2];
+const WRITERS = [
+  { entity: A, last: 5 },
+  { entity: B, last: 0 },
+];
 const MOST = 2 ** 23;
 
 t.test('all numbers have to be acknowledged, and nothing else', async (t) => {
-  const challenge = new Challenge(
-    [
-      { entity: A, last: 5 },
-      { entity: B, last: 0 },
-    ],
-    MOST,
-  );
+  const challenge = new Challenge(WRITERS, MOST);
   const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
   const [a = 0, b = 0] = firsts();
   t.ok(a > 1 && b > 1);
@@ -29,13 +27,7 @@ t.test('all numbers have to be acknowledged, and nothing else', async (t) => {
 });
 
 t.test('a wrong one makes all of them others; the same again does not, nor the answer to former ones', async (t) => {
-  const challenge = new Challenge(
-    [
-      { entity: A, last: 5 },
-      { entity: B, last: 0 },
-    ],
-    MOST,
-  );
+  const challenge = new Challenge(WRITERS, MOST);
   const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
   const [a = 0, b = 0] = firsts();
   challenge.answer(A, a);
@@ -54,13 +46,7 @@ t.test('a wrong one makes all of them others; the same again does not, nor the a
 });
 
 t.test('one that knows this participant from before is met above where it is, unless that is out of all proportion', async (t) => {
-  const challenge = new Challenge(
-    [
-      { entity: A, last: 5 },
-      { entity: B, last: 0 },
-    ],
-    MOST,
-  );
+  const challenge = new Challenge(WRITERS, MOST);
   t.notOk(challenge.answer(A, 4_000_000));
   t.ok(challenge.firstOf(A) > 4_000_000 && challenge.firstOf(A) < 4_100_000);
   t.notOk(challenge.answer(A, 2 ** 40));
