@@ -1,4 +1,4 @@
-import { METRICS, toHundredths } from '../core/metrics.ts';
+import { METRICS } from '../core/metrics.ts';
 import type { HistoryPage } from '../core/ports.ts';
 import { type Summary, worstOfSummary } from '../core/summary.ts';
 import { STATUSES, type Status } from '../core/thresholds.ts';
@@ -58,7 +58,7 @@ export class Means {
     for (let m = 0; m < WIDTH; m += 1) this.addMetric(m, other.counts[row * WIDTH + m] as number, other.sums[row * WIDTH + m] as number);
   }
 
-  /** The averages as a page of health statuses. */
+  /** The averages as a page of health statuses. Values have two decimals, so the sum is rounded to as many first: then its order does not count. */
   toPage(more: boolean): HistoryPage {
     const page = emptyPage(this.count);
     page.timestampMs.set(this.startMs.subarray(0, this.count));
@@ -67,7 +67,7 @@ export class Means {
       const column = page.metrics[m] as Float64Array;
       for (let row = 0; row < this.count; row += 1) {
         const count = this.counts[row * WIDTH + m] as number;
-        column[row] = count === 0 ? Number.NaN : toHundredths((this.sums[row * WIDTH + m] as number) / count);
+        column[row] = count === 0 ? Number.NaN : Math.round(Math.round((this.sums[row * WIDTH + m] as number) * 100) / count) / 100;
       }
     }
     return { ...page, count: this.count, more };

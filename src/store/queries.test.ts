@@ -271,3 +271,17 @@ t.test('rows of one time are told once each, also where a page ends between them
     }
   });
 });
+
+t.test('an average is the same in both orders, although sums of decimals are not', async (t) => {
+  // (92.69 + 76.23 + 93.13 + 62.29) / 4 is a little above 81.085 as a double, the other way round it is not.
+  const rows = [92.69, 76.23, 93.13, 62.29].map((value, i) => ({
+    ...(series(START + 100 * i, 1)[0] as Row),
+    values: [value, value, value, value],
+  }));
+  told({ rows, cuts: [], hertz: 10, idleMs: 1 }, ({ archive }) => {
+    const inOrder = (order: 'asc' | 'desc') =>
+      allPages(archive, { node: NODE, fromMs: START, toMs: START + 1000, stepMs: 1000, order, limit: 10 });
+    t.same(inOrder('asc'), inOrder('desc'));
+    t.same(inOrder('asc')[0]?.values, [81.09, 81.09, 81.09, 81.09]);
+  });
+});

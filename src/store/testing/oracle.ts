@@ -1,4 +1,4 @@
-import { METRICS, toHundredths } from '../../core/metrics.ts';
+import { METRICS } from '../../core/metrics.ts';
 import type { AggregateQuery, HistoryQuery } from '../../core/ports.ts';
 import type { Status } from '../../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time.ts';
@@ -19,7 +19,7 @@ export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, or
     if (inside.length === 0) continue;
     const values = METRICS.map((_, m) => {
       const known = inside.map((row) => row.values[m] ?? null).filter((value) => value !== null);
-      return known.length === 0 ? null : toHundredths(known.reduce((a, b) => a + b) / known.length);
+      return known.length === 0 ? null : Math.round(Math.round(known.reduce((a, b) => a + b) * 100) / known.length) / 100;
     });
     const status = WORST_FIRST.find((worst) => inside.some((row) => row.status === worst)) as Status;
     steps.push({ timestampMs: start, values, status });
