@@ -1,33 +1,9 @@
-import type { Message } from '../../rtps/cdr.ts';
 import type { EndpointData } from '../../rtps/discovery-data.ts';
 import type { Logger } from '../../rtps/log.ts';
 import type { Participant } from '../../rtps/participant.ts';
-import {
-  DESCRIBE_PARAMETERS,
-  GET_PARAMETER_TYPES,
-  GET_PARAMETERS,
-  LIST_PARAMETERS,
-  SET_PARAMETERS,
-  SET_PARAMETERS_ATOMICALLY,
-} from '../interfaces.generated.ts';
-import type { ServiceType } from '../interfaces.ts';
+import { PARAMETER_SERVICES, type ParameterService } from '../parameters.ts';
 import { replyTopicOf, requestTopicOf } from './names.ts';
 import { ServiceServer } from './service-server.ts';
-
-const REFUSED = { successful: false, reason: 'edge-health has no ROS parameters; see its configuration file' };
-
-/** The services of a node without parameters, by name: as rclcpp answers for parameters that were not declared. */
-const SERVICES: Readonly<Record<string, { readonly type: ServiceType; readonly answer: (request: Message) => Message }>> = {
-  list_parameters: { type: LIST_PARAMETERS, answer: () => ({}) },
-  get_parameters: { type: GET_PARAMETERS, answer: () => ({}) },
-  get_parameter_types: { type: GET_PARAMETER_TYPES, answer: () => ({}) },
-  describe_parameters: { type: DESCRIBE_PARAMETERS, answer: () => ({}) },
-  set_parameters: {
-    type: SET_PARAMETERS,
-    answer: ({ parameters }) => ({ results: (parameters as readonly unknown[]).map(() => REFUSED) }),
-  },
-  set_parameters_atomically: { type: SET_PARAMETERS_ATOMICALLY, answer: () => ({ result: REFUSED }) },
-};
 
 export interface ParameterServicesOptions {
   /** Fully qualified: `/robot1/health_monitor`. */
@@ -49,7 +25,7 @@ export class ParameterServices {
   constructor(options: ParameterServicesOptions) {
     this.#options = options;
     for (const node of options.nodes) {
-      for (const [name, service] of Object.entries(SERVICES)) {
+      for (const [name, service] of Object.entries(PARAMETER_SERVICES)) {
         const [request, reply] = [requestTopicOf(`${node}/${name}`), replyTopicOf(`${node}/${name}`)];
         const offer = (): void => {
           this.#offers.delete(request);
@@ -70,7 +46,7 @@ export class ParameterServices {
     for (const server of this.#servers) server.stop();
   }
 
-  #offer(name: string, { type, answer }: (typeof SERVICES)[string]): void {
+  #offer(name: string, { type, answer }: ParameterService): void {
     const { log, participant } = this.#options;
     this.#servers.push(
       new ServiceServer({ name, type, participant, log, handler: async (request, { isNew }) => (isNew() ? answer(request) : null) }),

@@ -96,6 +96,8 @@ export interface RclNode {
   getTopicNamesAndTypes(): readonly { readonly name: string; readonly types: readonly string[] }[];
   /** Of this process, too. Not in Humble. */
   countServices(name: string): number;
+  /** Of this process, too. Not in Humble. */
+  countClients(name: string): number;
   getNodeNamesAndNamespaces(): readonly { readonly name: string; readonly namespace: string }[];
 }
 
@@ -136,7 +138,7 @@ export function keepErrors(node: RclNode, onError: (error: Error) => void): void
   };
 }
 
-/** Neither parameters nor rosout: the product has its own configuration and log, and each costs endpoints and memory. */
+/** Neither parameters nor rosout: the product has its own configuration and log, and each costs endpoints and memory (`ParameterServices`). */
 const BARE: NodeOptions = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
 
 /** A node that outlives whatever arrives. */

@@ -5,6 +5,7 @@ import type { Arrivals } from './arrivals.ts';
 import { topicsToFollow } from './followed-topics.ts';
 import { Follower } from './follower.ts';
 import { bareNode, later, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
+import { ParameterServices } from './parameter-services.ts';
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
@@ -22,9 +23,10 @@ const ACKNOWLEDGED_WITHIN_NS = 250_000_000n;
 /** The nodes in one context, four or without the service three: publishers, what is listened to, and the service. */
 export class Session {
   readonly #context: RclContext;
-  readonly #nodes: readonly RclNode[];
+  readonly #healthMonitor: RclNode;
   readonly #publishers: Readonly<Record<TopicName, RclPublisher>>;
   readonly #follower: Follower | null;
+  readonly #parameterServices: ParameterServices;
   readonly #options: SessionOptions;
   readonly #hasService: boolean;
 
@@ -33,13 +35,18 @@ export class Session {
     this.#context = context;
     this.#options = options;
     const { names, listener, spinMilliseconds } = options;
-    const node = (name: string): RclNode => bareNode(library, context, { name, namespace: names.namespace, log: options.log });
+    const byPath = new Map<string, RclNode>();
+    const node = (name: string): RclNode => {
+      const made = bareNode(library, context, { name, namespace: names.namespace, log: options.log });
+      byPath.set(qualified(names.namespace, name), made);
+      return made;
+    };
     const healthMonitor = node(names.nodes.healthMonitor);
     const thresholdMonitor = node(names.nodes.thresholdMonitor);
     const alertPublisher = node(names.nodes.alertPublisher);
     const handler = options.hasShutdownServer ? null : listener.onSafeShutdown;
     const safeShutdown = handler ? node(names.nodes.safeShutdown) : null;
-    this.#nodes = [healthMonitor, thresholdMonitor, alertPublisher, ...(safeShutdown ? [safeShutdown] : [])];
+    this.#healthMonitor = healthMonitor;
     const transientLocal = { qos: reliableQos(library, 'transient local', DEPTH) };
     const { topics } = names;
     this.#publishers = {
@@ -88,9 +95,15 @@ export class Session {
         return later(async () => ({ ...(await handler?.(call, { dds: null, isShared })) }));
       });
     }
+    const spinning = new Set<RclNode>();
+    const spin = (node: RclNode): void => {
+      if (!spinning.has(node)) node.spin(spinMilliseconds);
+      spinning.add(node);
+    };
     // Nodes without subscription and service have nothing to wait for.
-    if (this.#follower) thresholdMonitor.spin(spinMilliseconds);
-    safeShutdown?.spin(spinMilliseconds);
+    if (this.#follower) spin(thresholdMonitor);
+    if (safeShutdown) spin(safeShutdown);
+    this.#parameterServices = new ParameterServices({ library, nodes: byPath, spin, log: options.log });
   }
 
   publish(topic: TopicName, serialized: Buffer): void {
@@ -107,7 +120,7 @@ export class Session {
   otherNodes(): { readonly count: number; readonly twins: readonly string[] } {
     const { namespace, nodes } = this.#options.names;
     const own = new Set(Object.values(nodes).map((name) => qualified(namespace, name)));
-    const all = (this.#nodes[0] as RclNode).getNodeNamesAndNamespaces().map((node) => qualified(node.namespace, node.name));
+    const all = this.#healthMonitor.getNodeNamesAndNamespaces().map((node) => qualified(node.namespace, node.name));
     const seen = new Set<string>();
     const others = all.filter((name) => {
       const first = !seen.has(name);
@@ -120,10 +133,15 @@ export class Session {
   /** How many others offer the shared name of the safe shutdown. */
   otherServers(): number {
     if (!this.#hasService) return 0;
-    return (this.#nodes[0] as RclNode).countServices(this.#options.names.services.safeShutdown) - 1;
+    return this.#healthMonitor.countServices(this.#options.names.services.safeShutdown) - 1;
   }
 
-  /** Looks for what came to the graph or left it. */
+  /** Looks for programs that ask for parameters; not with Humble. */
+  lookForParameterClients(): void {
+    this.#parameterServices.look();
+  }
+
+  /** Looks for topics that came to the graph or left it. */
   look(): void {
     this.#follower?.look();
   }

@@ -293,6 +293,48 @@ t.test('other machines that offer the shared name of the safe shutdown are a pro
   await transport.stop();
 });
 
+t.test('parameter services are there once a program asks for one, and not before', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library, lines } = setUp(t);
+  await transport.start();
+  const offered = () => library.nodes.map(({ services }) => [...services.keys()].filter((name) => name.includes('parameter')).length);
+  mock.timers.tick(5000);
+  t.same(offered(), [0, 0, 0, 0]);
+  library.graph.clients = { '/brain/alert_publisher/list_parameters': 1 };
+  mock.timers.tick(1000);
+  t.same(offered(), [6, 6, 6, 6], 'those of the other nodes as well, for which it will ask next');
+  t.same(
+    library.nodes.map(({ spunWith }) => spunWith),
+    [500, 500, 500, 500],
+  );
+  const { services } = library.node('health_monitor');
+  t.equal(services.get('/brain/health_monitor/list_parameters')?.type, 'rcl_interfaces/srv/ListParameters');
+  const answer = async (name: string, request: Record<string, unknown>) =>
+    await services.get(`/brain/health_monitor/${name}`)?.answer(request);
+  t.same(await answer('list_parameters', { prefixes: [], depth: 0n }), { result: { names: [], prefixes: [] } });
+  t.match(await answer('set_parameters', { parameters: [{ name: 'a' }] }), {
+    results: [{ successful: false, reason: /no ROS parameters/ }],
+  });
+  mock.timers.tick(5000);
+  t.same(lines, []);
+  await transport.stop();
+});
+
+t.test('without permission for parameter services everything else goes on', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library, lines } = setUp(t);
+  await transport.start();
+  library.graph.clients = { '/brain/health_monitor/get_parameters': 1 };
+  library.node('health_monitor').createService = () => {
+    throw new Error('not allowed by the security policy');
+  };
+  mock.timers.tick(3000);
+  t.equal(lines.filter((line) => line.startsWith('info no parameter services')).length, 1);
+  await transport.stop();
+});
+
 t.test('the graph is looked at: other nodes, and a twin that stays', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());

@@ -24,6 +24,8 @@ const SPIN_MS = 500;
 const DIAGNOSTICS_SECONDS = 1;
 /** How often the graph is looked at for topics and nodes that came or went. */
 const LOOK_MS = 5000;
+/** How often programs are looked for that ask for parameters: a person waits for them. */
+const PARAMETER_LOOK_MS = 1000;
 /** By then discovery has found who was there before. */
 const FIRST_LOOK_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
@@ -37,6 +39,7 @@ export class RclnodejsTransport implements RosTransport {
   readonly #arrivals: Arrivals;
   #session: Session | null = null;
   #lookTimer: NodeJS.Timeout | null = null;
+  #parameterTimer: NodeJS.Timeout | null = null;
   #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #problem: string | null = null;
   #peers: number | null = null;
@@ -57,12 +60,14 @@ export class RclnodejsTransport implements RosTransport {
     this.#session = await withRcl(this.#options, (library, context) => new Session(library, context, { ...options, hasShutdownServer }));
     await this.#options.shutdownServer?.start();
     this.#lookAfter(FIRST_LOOK_MS);
+    if (!this.#isHumble) this.#parameterTimer = setInterval(() => this.#session?.lookForParameterClients(), PARAMETER_LOOK_MS).unref();
   }
 
   async stop(): Promise<void> {
     const session = this.#session;
     this.#session = null;
     if (this.#lookTimer) clearTimeout(this.#lookTimer);
+    if (this.#parameterTimer) clearInterval(this.#parameterTimer);
     this.#options.shutdownServer?.stop();
     try {
       session?.stop();
@@ -114,6 +119,11 @@ export class RclnodejsTransport implements RosTransport {
     };
   }
 
+  /** Whose rclnodejs cannot count services and clients. */
+  get #isHumble(): boolean {
+    return this.#options.prepared.distro === 'humble';
+  }
+
   #isHeard(topic: TopicName): boolean {
     try {
       return (this.#session?.subscriberCount(topic) ?? 0) > 0;
@@ -147,7 +157,7 @@ export class RclnodejsTransport implements RosTransport {
       const { count, twins } = session.otherNodes();
       this.#peers = count;
       this.#noteTwins(twins);
-      if (this.#options.prepared.distro !== 'humble') this.#noteServers(session.otherServers());
+      if (!this.#isHumble) this.#noteServers(session.otherServers());
     } catch (error) {
       this.#log('warning', 'cannot look at the ROS 2 graph', { error: (error as Error).message });
     }

@@ -16,7 +16,16 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   edge_health_interfaces: ['msg/Alert.msg', 'msg/HealthStatus.msg', 'msg/ShutdownStatus.msg', 'srv/SafeShutdown.srv'],
   builtin_interfaces: ['msg/Time.msg'],
   diagnostic_msgs: ['msg/DiagnosticArray.msg', 'msg/DiagnosticStatus.msg', 'msg/KeyValue.msg'],
-  rcl_interfaces: ['msg/Parameter.msg', 'msg/ParameterEvent.msg', 'msg/ParameterValue.msg'],
+  rcl_interfaces: [
+    ...['FloatingPointRange', 'IntegerRange', 'ListParametersResult', 'Parameter', 'ParameterDescriptor', 'ParameterEvent'],
+    ...['ParameterType', 'ParameterValue', 'SetParametersResult'],
+  ]
+    .map((name) => `msg/${name}.msg`)
+    .concat(
+      ['DescribeParameters', 'GetParameterTypes', 'GetParameters', 'ListParameters', 'SetParameters', 'SetParametersAtomically'].map(
+        (name) => `srv/${name}.srv`,
+      ),
+    ),
   service_msgs: ['msg/ServiceEventInfo.msg'],
   std_msgs: [
     ...['Bool', 'Byte', 'Char', 'Float32', 'Float64', 'Int8', 'Int16', 'Int32', 'Int64', 'String'],

@@ -8,6 +8,7 @@ export interface FakeGraph {
   nodes: { name: string; namespace: string }[];
   /** Of other processes, by service. */
   servers?: Record<string, number>;
+  clients?: Record<string, number>;
 }
 
 export interface FakeQos extends RclQos {
@@ -139,6 +140,7 @@ export class FakeNode implements RclNode {
   }
 
   spin(timeoutMilliseconds: number): void {
+    if (this.spunWith !== null) throw new Error('The node is already spinning.');
     this.spunWith = timeoutMilliseconds;
   }
 
@@ -198,6 +200,10 @@ export class FakeNode implements RclNode {
 
   countServices(name: string): number {
     return (this.#graph.servers?.[name] ?? 0) + 1;
+  }
+
+  countClients(name: string): number {
+    return this.#graph.clients?.[name] ?? 0;
   }
 
   getNodeNamesAndNamespaces(): FakeGraph['nodes'] {
