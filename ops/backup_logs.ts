@@ -8,12 +8,12 @@ import { backupFolder, backupsIn, expectedBytes, type Made, makeBackup, roomFor 
 import { freeName, newestFirst, surplus } from './backup/names.ts';
 import { Damaged } from './backup/read-archive.ts';
 import { megabytes, NoRoom } from './backup/room.ts';
-import { type Given, type OpsContext, type OpsProgram, type Outcome, type OutcomeStatus, worst } from './program.ts';
-import { diskProblem } from './support/disk-problem.ts';
-import { makeFolder } from './support/folder.ts';
+import { diskProblem } from './lib/disk-problem.ts';
+import { makeFolder } from './lib/folder.ts';
+import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
 
 interface Finding {
-  readonly status: OutcomeStatus;
+  readonly status: JobStatus;
   readonly text: string;
 }
 
@@ -21,14 +21,14 @@ function plural(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
-function outcomeOf(findings: readonly Finding[], document: object): Outcome {
+function outcomeOf(findings: readonly Finding[], document: object): JobResult {
   const status = worst(findings.map((finding) => finding.status));
   const lines = findings.map((finding) => `${finding.status.padEnd(8)}  ${finding.text}`);
   return { status, lines, document: { status, findings, ...document } };
 }
 
 /** What a run that made no backup says; null: nobody foresaw it. */
-function failure(error: Error, { config, dataFolder, signal }: OpsContext): Finding | null {
+function failure(error: Error, { config, dataFolder, signal }: JobContext): Finding | null {
   if (signal.aborted)
     return {
       status: 'CRITICAL',
@@ -57,7 +57,7 @@ function told({ bytes, kept, manifest, name }: Made): Finding[] {
   ];
 }
 
-async function copied(context: OpsContext, made: Made): Promise<{ findings: Finding[]; copies: unknown }> {
+async function copied(context: JobContext, made: Made): Promise<{ findings: Finding[]; copies: unknown }> {
   const { config, dataFolder, environment, progress, signal } = context;
   const folder = backupFolder(dataFolder);
   const copies = await copyBackups({ config, environment, folder, names: made.kept, newest: made.name, signal, progress });
@@ -74,7 +74,7 @@ async function copied(context: OpsContext, made: Made): Promise<{ findings: Find
   return { findings, copies };
 }
 
-async function preview(context: OpsContext): Promise<Outcome> {
+async function preview(context: JobContext): Promise<JobResult> {
   const { config, configFile, dataFolder, nowMs } = context;
   const folder = backupFolder(dataFolder);
   const { copy_to, keep } = config.ops.backup;
@@ -103,7 +103,7 @@ async function preview(context: OpsContext): Promise<Outcome> {
   return outcomeOf(findings, { would_make: name, files, left_out: leftOut, would_prune: pruned, copy_to });
 }
 
-async function run(context: OpsContext, { options }: Given): Promise<Outcome> {
+async function run(context: JobContext, { options }: JobArguments): Promise<JobResult> {
   if (options['dry-run']) return preview(context);
   let made: Made;
   try {
@@ -121,7 +121,7 @@ async function run(context: OpsContext, { options }: Given): Promise<Outcome> {
   return outcomeOf([...told(made), ...findings], { time: isoUtc(context.nowMs()), backup, kept, pruned, copies });
 }
 
-export const backupLogs: OpsProgram = {
+export const backupLogs: Job = {
   name: 'backup_logs',
   summary: 'Makes a backup of database, metrics, alerts, logs, configuration and journal, and copies it elsewhere',
   usage: 'backup_logs [--dry-run]',

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { ServiceRefused, ServiceUnreachable } from '../src/client/rest.ts';
 import { AlertCollection, type Tally } from './collect/alert-collection.ts';
-import { Misuse, type OpsContext, type OpsProgram, type Outcome, type OutcomeStatus } from './program.ts';
-import { diskProblem } from './support/disk-problem.ts';
+import { diskProblem } from './lib/disk-problem.ts';
+import { type Job, type JobContext, type JobResult, type JobStatus, UsageError } from './lib/job.ts';
 
-export const collectAlerts: OpsProgram = {
+export const collectAlerts: Job = {
   name: 'collect_alerts',
   summary: 'Appends the changes of alerts since its last run to alerts/alerts_YYYY-MM-DD.ndjson (UTC)',
   usage: 'collect_alerts [--since TIME] [--dry-run] [OPTIONS]',
@@ -19,7 +19,7 @@ run takes all that the database has.
   run: async (context, { options }) => {
     const since = options['since'] as string | undefined;
     const sinceMs = since === undefined ? null : Date.parse(since);
-    if (Number.isNaN(sinceMs)) throw new Misuse(`--since is "${since}"; allowed: a time such as 2026-01-31 or 2026-01-31T12:00:00Z`);
+    if (Number.isNaN(sinceMs)) throw new UsageError(`--since is "${since}"; allowed: a time such as 2026-01-31 or 2026-01-31T12:00:00Z`);
     const dryRun = options['dry-run'] === true;
     const folder = join(context.dataFolder, 'alerts');
     try {
@@ -36,14 +36,14 @@ run takes all that the database has.
   },
 };
 
-function done({ open, tally }: AlertCollection): Outcome {
+function done({ open, tally }: AlertCollection): JobResult {
   const { known, records, replayed } = tally;
   const text = `${records.length === 1 ? '1 change' : `${records.length} changes`} collected, ${open === 1 ? '1 episode' : `${open} episodes`} open`;
   const again = replayed ? `; the service has another database than before: gone through from its beginning, ${known} known` : '';
   return { status: 'OK', lines: [`OK  ${text}${again}`], document: { collected: records.length, known, replayed, open, error: null } };
 }
 
-function shown({ open, tally }: AlertCollection): Outcome {
+function shown({ open, tally }: AlertCollection): JobResult {
   const { known, records, replayed } = tally;
   return {
     status: 'OK',
@@ -52,7 +52,7 @@ function shown({ open, tally }: AlertCollection): Outcome {
   };
 }
 
-async function problemOf(error: unknown, { signal }: OpsContext, folder: string, tally: Tally | null): Promise<Outcome> {
+async function problemOf(error: unknown, { signal }: JobContext, folder: string, tally: Tally | null): Promise<JobResult> {
   const collected = tally?.records.length ?? 0;
   const sofar = collected > 0 ? ` (${collected} collected before)` : '';
   const later = `nothing is lost, the next run goes on from there${sofar}`;
@@ -66,7 +66,7 @@ async function problemOf(error: unknown, { signal }: OpsContext, folder: string,
   return failed('CRITICAL', `alerts are not collected: ${problem}; ${later}`, collected);
 }
 
-function refused({ code, message, status }: ServiceRefused, later: string, collected: number): Outcome {
+function refused({ code, message, status }: ServiceRefused, later: string, collected: number): JobResult {
   if (status === 503) return failed('WARNING', `${message}; ${later}`, collected);
   if (code === 'unknown_parameter') {
     return failed('CRITICAL', `the service is older than this program: restart it (systemctl restart edge-health); ${later}`, collected);
@@ -76,6 +76,6 @@ function refused({ code, message, status }: ServiceRefused, later: string, colle
   return failed('CRITICAL', `the service refuses: ${message}; ${remedy}; ${later}`, collected);
 }
 
-function failed(status: OutcomeStatus, error: string, collected = 0): Outcome {
+function failed(status: JobStatus, error: string, collected = 0): JobResult {
   return { status, lines: [`${status}  ${error}`], document: { collected, error } };
 }

@@ -7,13 +7,13 @@ import { COLUMNS, type Collected, type CollectedStatus, HEADER, metricsRows } fr
 import { momentNow } from './collect/moment.ts';
 import { nodeValues } from './collect/node-values.ts';
 import { prune } from './collect/prune.ts';
-import type { OpsContext, OpsProgram, Outcome } from './program.ts';
-import { diskProblem } from './support/disk-problem.ts';
+import { diskProblem } from './lib/disk-problem.ts';
+import type { Job, JobContext, JobResult } from './lib/job.ts';
 
 /** Within this the service has answered, or the row says that it did not. */
 const ANSWER_SECONDS = 10;
 
-export const collectMetrics: OpsProgram = {
+export const collectMetrics: Job = {
   name: 'collect_metrics',
   summary: 'Appends one CSV row a node to metrics/metrics_YYYY-MM-DD.csv (UTC)',
   usage: 'collect_metrics [--dry-run] [OPTIONS]',
@@ -38,7 +38,7 @@ function ownNode({ node_name, ros }: Config): string {
   return namespace === '' ? node_name : `${namespace}/${node_name}`;
 }
 
-async function collect({ config, nowMs, rest, signal }: OpsContext): Promise<Collected> {
+async function collect({ config, nowMs, rest, signal }: JobContext): Promise<Collected> {
   const seconds = Math.min(ANSWER_SECONDS, config.ops.deadlines.collect_metrics * 0.8);
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new Error(`no answer within ${seconds} s`)), seconds * 1000);
@@ -69,7 +69,7 @@ function reasonOf(error: unknown, limit: AbortSignal): string {
   return ((limit.aborted ? limit.reason : error) as Error).message;
 }
 
-function shown({ reason, status }: Collected, rows: readonly string[]): Outcome {
+function shown({ reason, status }: Collected, rows: readonly string[]): JobResult {
   const lines = [HEADER, ...rows].map((row) => row.trimEnd());
   return {
     status: status === null ? 'WARNING' : 'OK',
@@ -78,7 +78,7 @@ function shown({ reason, status }: Collected, rows: readonly string[]): Outcome 
   };
 }
 
-async function write(context: OpsContext, { moment, reason, status }: Collected, rows: readonly string[]): Promise<Outcome> {
+async function write(context: JobContext, { moment, reason, status }: Collected, rows: readonly string[]): Promise<JobResult> {
   const folder = join(context.dataFolder, 'metrics');
   try {
     const { cut, file, isNew } = await appendMetrics(folder, HEADER, rows.join(''), moment.ms);
@@ -99,7 +99,7 @@ function lineOf(file: string, rows: number, answered: boolean, reason: string | 
   return `OK  ${rows === 1 ? '1 row' : `${rows} rows`} in ${file}`;
 }
 
-function ended({ reason }: AbortSignal): Outcome {
+function ended({ reason }: AbortSignal): JobResult {
   const message = `ended before a row was written: ${(reason as Error).message}`;
   return { status: 'UNKNOWN', lines: [`UNKNOWN  ${message}`], document: { error: message } };
 }

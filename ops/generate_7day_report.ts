@@ -3,16 +3,16 @@ import type { Verdict } from '../harness/engine/judgement.ts';
 import type { ReportDocument } from '../harness/report/document.ts';
 import { writeDocument } from '../harness/report/write.ts';
 import { isoUtc } from '../src/core/time.ts';
-import { Misuse, type OpsContext, type OpsProgram, type Outcome, type OutcomeStatus } from './program.ts';
+import { utcDay } from './lib/dated-files.ts';
+import { diskProblem } from './lib/disk-problem.ts';
+import { makeFolder } from './lib/folder.ts';
+import { type Job, type JobContext, type JobResult, type JobStatus, UsageError } from './lib/job.ts';
 import { type Period, periodOf } from './report/period.ts';
 import { reportOf } from './report/report.ts';
-import { utcDay } from './support/dated-files.ts';
-import { diskProblem } from './support/disk-problem.ts';
-import { makeFolder } from './support/folder.ts';
 
-const STATUS: Readonly<Record<Verdict, OutcomeStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
+const STATUS: Readonly<Record<Verdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
 
-export const generateReport: OpsProgram = {
+export const generateReport: Job = {
   name: 'generate_7day_report',
   summary: 'Judges the last seven days by what was collected, and writes report.html, report.md, report.json and junit.xml',
   usage: 'generate_7day_report [--from TIME] [--to TIME] [--days N] [--out DIR] [--dry-run] [OPTIONS]',
@@ -39,7 +39,7 @@ failed; UNKNOWN: there is no data.
     const { config, dataFolder, rest, signal, version } = context;
     const nowMs = context.nowMs();
     const period = periodOf(options, nowMs);
-    if (typeof period === 'string') throw new Misuse(period);
+    if (typeof period === 'string') throw new UsageError(period);
     const configuredHertz = config.publish_frequency;
     const report = await reportOf({ configuredHertz, dataFolder, nowMs, period, rest, signal, version });
     if (report === null) return unknown(nothing(context, period));
@@ -57,7 +57,7 @@ failed; UNKNOWN: there is no data.
   },
 };
 
-function told(report: ReportDocument, folder: string | null): Outcome {
+function told(report: ReportDocument, folder: string | null): JobResult {
   const { judgements, notes, series: _, statement, verdict, ...rest } = report;
   const status = STATUS[verdict];
   const where = folder === null ? 'nothing is written' : `report.html, report.md, report.json and junit.xml in ${folder}`;
@@ -76,10 +76,10 @@ function told(report: ReportDocument, folder: string | null): Outcome {
   };
 }
 
-function nothing({ dataFolder }: OpsContext, { fromMs, toMs }: Period): string {
+function nothing({ dataFolder }: JobContext, { fromMs, toMs }: Period): string {
   return `no rows from ${isoUtc(fromMs)} to ${isoUtc(toMs)} in ${join(dataFolder, 'metrics')}; is collect_metrics scheduled (edge-health ops list), is this the data folder?`;
 }
 
-function unknown(error: string): Outcome {
+function unknown(error: string): JobResult {
   return { status: 'UNKNOWN', lines: [`UNKNOWN  ${error}`], document: { error } };
 }

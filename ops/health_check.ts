@@ -1,5 +1,5 @@
 import { checkHealth, healthLines } from './health/run.ts';
-import type { OpsProgram } from './program.ts';
+import type { Job } from './lib/job.ts';
 
 const HELP = `Looks at the unit and the service, open alerts, storage, the publish rate, expected ROS nodes and containers, free disk space,
 the clock, power, the last backup and the scheduler's jobs. A summary first, then a line for each finding with what to do, worst first.
@@ -10,7 +10,7 @@ What is expected is said by ops.check in the configuration. Each run is kept in 
   --dry-run       writes neither the log nor what the next check compares with
 `;
 
-export const healthCheck: OpsProgram = {
+export const healthCheck: Job = {
   name: 'health_check',
   summary: 'What is wrong with this appliance, and what to do about it',
   usage: 'health_check [--all] [--quiet] [--dry-run]',

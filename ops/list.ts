@@ -1,13 +1,13 @@
 import { accessSync, constants } from 'node:fs';
 import { isoUtc } from '../src/core/time.ts';
 import type { OpsDocument } from '../src/http/api/ops-schema.ts';
-import type { OpsProgram, Outcome } from './program.ts';
+import type { Job, JobResult } from './lib/job.ts';
 import { leftRuns } from './schedule/inbox.ts';
 import { hasFailed, JOB_NAMES, type JobRecord, newRecord, withRun } from './schedule/jobs.ts';
 import { isRunning, readState } from './schedule/state.ts';
 import { dayAt, type Zone, zoneOf } from './schedule/zone.ts';
 
-export const list: OpsProgram = {
+export const list: Job = {
   name: 'list',
   summary: 'Show the scheduled jobs: when they ran last, how that went, when they run next',
   usage: 'list [OPTIONS]',
@@ -16,7 +16,7 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or
 `,
   options: {},
   positionals: 0,
-  run: async ({ config, dataFolder, nowMs }): Promise<Outcome> => {
+  run: async ({ config, dataFolder, nowMs }): Promise<JobResult> => {
     const hidden = hiddenFrom(dataFolder);
     if (hidden !== null) return { status: 'UNKNOWN', lines: [`UNKNOWN   ${hidden}`], document: { error: hidden } };
     const now = nowMs();

@@ -7,8 +7,8 @@ import { DEFAULT_CONFIG } from '../src/config/schema.ts';
 import type { OpsDocument } from '../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../testkit/folder.ts';
 import { ROOT } from '../testkit/service/service.ts';
+import type { JobContext } from './lib/job.ts';
 import { list } from './list.ts';
-import type { OpsContext } from './program.ts';
 import { leftRuns } from './schedule/inbox.ts';
 import { lockByHand, lockNamed } from './schedule/job-lock.ts';
 import { newRecord } from './schedule/jobs.ts';
@@ -131,7 +131,7 @@ t.test('who reads the output may go', async (t) => {
 /** What `list` says of a data folder. */
 async function listed(dataFolder: string) {
   const config = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, timezone: 'UTC' } };
-  const { document, lines, status } = await list.run({ config, dataFolder, nowMs: Date.now } as OpsContext, {
+  const { document, lines, status } = await list.run({ config, dataFolder, nowMs: Date.now } as JobContext, {
     options: {},
     positionals: [],
   });

@@ -14,8 +14,8 @@ import { exitWhenOutputFails, printJson, printLines, printProblem } from '../src
 import { permissionProblem } from '../src/system/permission.ts';
 import { becomeOwnerOf } from '../src/system/privileges.ts';
 import { findService } from '../src/system/running-service.ts';
-import { EXIT, type Given, Misuse, type OpsContext, type OpsProgram, type Trigger } from './program.ts';
-import { NAMES, programNamed } from './programs.ts';
+import { jobNamed, NAMES } from './jobs.ts';
+import { EXIT, type Job, type JobArguments, type JobContext, type Trigger, UsageError } from './lib/job.ts';
 import { runAlone } from './schedule/by-hand.ts';
 
 /** For what is still open when a program is done. */
@@ -33,7 +33,7 @@ const COMMON = {
 
 async function overview(): Promise<string> {
   const lines: string[] = [];
-  for (const name of NAMES) lines.push(`  ${name.padEnd(24)}${(await programNamed(name))?.summary}`);
+  for (const name of NAMES) lines.push(`  ${name.padEnd(24)}${(await jobNamed(name))?.summary}`);
   return `Programs of operations, which the scheduler (edge-health-ops.service) runs and people may.
 
 Usage: edge-health ops NAME [OPTIONS]
@@ -44,7 +44,7 @@ Each has --help. Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2
 `;
 }
 
-function helpOf({ help, summary, usage }: OpsProgram): string {
+function helpOf({ help, summary, usage }: Job): string {
   return `${summary}.
 
 Usage: edge-health ops ${usage}
@@ -57,43 +57,43 @@ Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
 `;
 }
 
-function given(program: OpsProgram, argv: readonly string[]): Given {
+function given(program: Job, argv: readonly string[]): JobArguments {
   try {
     const parsed = parseArgs({ args: [...argv], options: { ...COMMON, ...program.options }, allowPositionals: true, strict: true });
     if (parsed.positionals.length > program.positionals)
       throw new Error(`unexpected argument "${parsed.positionals[program.positionals]}"`);
-    return { options: parsed.values as Given['options'], positionals: parsed.positionals };
+    return { options: parsed.values as JobArguments['options'], positionals: parsed.positionals };
   } catch (error) {
-    throw new Misuse(`${(error as Error).message.split('. ')[0]}; see: edge-health ops ${program.name} --help`);
+    throw new UsageError(`${(error as Error).message.split('. ')[0]}; see: edge-health ops ${program.name} --help`);
   }
 }
 
 function restOf(name: string, config: Config, url: string | null, running: () => string | null): RestClient {
   if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-    throw new Misuse(`--url is "${url}"; allowed: an address such as http://robot-7:5000`);
+    throw new UsageError(`--url is "${url}"; allowed: an address such as http://robot-7:5000`);
   try {
     return serviceOf(config.rest, url, running);
   } catch (error) {
-    throw new Misuse(`rest.token_file cannot be read: ${permissionProblem(error, `ops ${name}`) ?? (error as Error).message}`);
+    throw new UsageError(`rest.token_file cannot be read: ${permissionProblem(error, `ops ${name}`) ?? (error as Error).message}`);
   }
 }
 
-function contextOf(program: OpsProgram, { options }: Given, signal: AbortSignal): OpsContext {
+function contextOf(program: Job, { options }: JobArguments, signal: AbortSignal): JobContext {
   const text = (name: string): string | null => (options[name] as string | undefined) ?? null;
   const file = resolve(configPath(text('config'), process.env, fileURLToPath(PROGRAMS.config)));
   const loaded = loadConfig(file);
   if (isUnreadable(loaded))
-    throw new Misuse(
+    throw new UsageError(
       `no permission for ${file}; run: sudo edge-health ops ${program.name}, or as a member of its group (edge-health on an appliance)`,
     );
-  if (!loaded.ok) throw new Misuse(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
+  if (!loaded.ok) throw new UsageError(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
   const { config } = loaded;
   const installed = installation();
   const dataFolder = dataPath(config, file, process.env, installed);
   process.umask(0o027); // As the units have it: what lies in the data folder is not for everybody.
   becomeOwnerOf(dataFolder, process.env);
   const trigger = text('trigger') ?? 'manual';
-  if (!isTrigger(trigger)) throw new Misuse(`--trigger is "${trigger}"; allowed: ${TRIGGERS.join(', ')}`);
+  if (!isTrigger(trigger)) throw new UsageError(`--trigger is "${trigger}"; allowed: ${TRIGGERS.join(', ')}`);
   return {
     config,
     configFile: file,
@@ -123,8 +123,8 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return name === undefined ? EXIT.UNKNOWN : EXIT.OK;
   }
   try {
-    const program = await programNamed(name);
-    if (!program) throw new Misuse(`there is no program "${name}"; programs: ${NAMES.join(', ')}`);
+    const program = await jobNamed(name);
+    if (!program) throw new UsageError(`there is no program "${name}"; programs: ${NAMES.join(', ')}`);
     const arguments_ = given(program, rest);
     if (arguments_.options['help']) {
       process.stdout.write(helpOf(program));
@@ -144,7 +144,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return outcome.exitCode ?? EXIT[outcome.status];
   } catch (error) {
     const { message, stack } = error as Error;
-    const text = error instanceof Misuse ? message : (permissionProblem(error, `ops ${name}`) ?? stack ?? message);
+    const text = error instanceof UsageError ? message : (permissionProblem(error, `ops ${name}`) ?? stack ?? message);
     printProblem(`edge-health ops: ${text}`);
     return EXIT.UNKNOWN;
   }

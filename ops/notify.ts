@@ -1,5 +1,7 @@
 import { isoUtc } from '../src/core/time.ts';
 import { readIfThere } from '../src/system/atomic-file.ts';
+import type { Job, JobArguments, JobContext, JobResult, JobStatus } from './lib/job.ts';
+import { worst } from './lib/job.ts';
 import { journalFile } from './notify/journal.ts';
 import { type Memory, memoryOf } from './notify/memory.ts';
 import { testMessage } from './notify/message.ts';
@@ -8,8 +10,6 @@ import { CHANNELS, type ChannelName, type Queue } from './notify/queue.ts';
 import type { Sender } from './notify/sender.ts';
 import { type Settings, settingsOf } from './notify/settings.ts';
 import { bodyOf } from './notify/webhook.ts';
-import type { Given, OpsContext, OpsProgram, Outcome, OutcomeStatus } from './program.ts';
-import { worst } from './program.ts';
 
 const HELP = `Shows the channels of notifications, what waits for each, and how the last deliveries went. With --test each channel, or
 the one named, is sent a test at once, past queue and quiet hours. Nothing is written.
@@ -21,7 +21,7 @@ the one named, is sent a test at once, past queue and quiet hours. Nothing is wr
 const NOTHING =
   'no notifications are configured: set ops.notify.webhook.url or url_file, ops.notify.command or ops.notify.email.host in the configuration file';
 
-async function run(context: OpsContext, { options, positionals: [channel] }: Given): Promise<Outcome> {
+async function run(context: JobContext, { options, positionals: [channel] }: JobArguments): Promise<JobResult> {
   const settings = await settingsOf(context.config, context);
   if (!options['test']) {
     if (channel === undefined && !options['dry-run']) return overview(context, settings);
@@ -35,7 +35,7 @@ async function run(context: OpsContext, { options, positionals: [channel] }: Giv
   return test(context, settings, (channel as ChannelName | undefined) ?? null, options['dry-run'] === true);
 }
 
-async function test(context: OpsContext, settings: Settings, only: ChannelName | null, isDry: boolean): Promise<Outcome> {
+async function test(context: JobContext, settings: Settings, only: ChannelName | null, isDry: boolean): Promise<JobResult> {
   const { dashboard, host, problems, warnings } = settings;
   const senders = settings.senders.filter(({ name }) => only === null || name === only);
   const nowMs = context.nowMs();
@@ -59,11 +59,11 @@ async function test(context: OpsContext, settings: Settings, only: ChannelName |
 }
 
 async function tried(
-  { config, signal }: OpsContext,
+  { config, signal }: JobContext,
   sender: Sender,
   message: ReturnType<typeof testMessage>,
   isDry: boolean,
-): Promise<{ channel: ChannelName; target: string; status: OutcomeStatus; detail: string; body: string | null; lines: string[] }> {
+): Promise<{ channel: ChannelName; target: string; status: JobStatus; detail: string; body: string | null; lines: string[] }> {
   const { name, target } = sender;
   if (!isDry) {
     const { detail, kind } = await sender.send(message, signal);
@@ -93,7 +93,7 @@ function channelDocument({ name, target }: Sender, queue: Queue) {
   return {
     channel: name,
     target,
-    status: (failures > 0 ? 'WARNING' : 'OK') as OutcomeStatus,
+    status: (failures > 0 ? 'WARNING' : 'OK') as JobStatus,
     waiting: waiting.length,
     oldest_waiting: waiting[0] ? isoUtc(Math.min(...waiting.map(({ createdMs }) => createdMs))) : null,
     next_attempt: waiting[0] ? isoUtc(Math.min(...waiting.map(({ nextMs }) => nextMs))) : null,
@@ -126,7 +126,7 @@ function linesOf({
   ];
 }
 
-async function overview({ config, dataFolder }: OpsContext, { problems, senders, warnings }: Settings): Promise<Outcome> {
+async function overview({ config, dataFolder }: JobContext, { problems, senders, warnings }: Settings): Promise<JobResult> {
   let memory: Memory;
   try {
     ({ memory } = memoryOf((await readIfThere(journalFile(dataFolder))) ?? ''));
@@ -178,7 +178,7 @@ async function overview({ config, dataFolder }: OpsContext, { problems, senders,
   return { status, lines, document };
 }
 
-export const notify: OpsProgram = {
+export const notify: Job = {
   name: 'notify',
   summary: 'Shows notifications: channels, what waits, last deliveries; sends tests',
   usage: 'notify [--test [webhook|command|email]] [OPTIONS]',

@@ -13,18 +13,18 @@ import { type Plan, planRestore, Refused, samplesSince, stagingFolder } from './
 import { megabytes } from './backup/room.ts';
 import { type Services, systemdServices } from './backup/units.ts';
 import { unpack } from './backup/unpack.ts';
-import type { Given, OpsContext, OpsProgram, Outcome, OutcomeStatus } from './program.ts';
+import { diskProblem } from './lib/disk-problem.ts';
+import { makeFolder } from './lib/folder.ts';
+import type { Job, JobArguments, JobContext, JobResult, JobStatus } from './lib/job.ts';
 import { lockNamed } from './schedule/job-lock.ts';
-import { diskProblem } from './support/disk-problem.ts';
-import { makeFolder } from './support/folder.ts';
 
-function outcome(status: OutcomeStatus, texts: readonly string[], document: object): Outcome {
+function outcome(status: JobStatus, texts: readonly string[], document: object): JobResult {
   const lines = texts.map((text, index) => (index === 0 ? `${status.padEnd(8)}  ${text}` : `          ${text}`));
   return { status, lines, document: { status, text: texts, ...document } };
 }
 
 /** The archive that is meant: a path, the name of one in the folder of backups, or the newest there. */
-async function archiveOf({ dataFolder, nowMs }: OpsContext, given: string): Promise<string> {
+async function archiveOf({ dataFolder, nowMs }: JobContext, given: string): Promise<string> {
   const folder = backupFolder(dataFolder);
   if (given === 'latest') {
     const [newest] = newestFirst(await backupsIn(folder), newestNow(nowMs()));
@@ -41,7 +41,7 @@ async function archiveOf({ dataFolder, nowMs }: OpsContext, given: string): Prom
   throw new Refused(`there is no backup ${given}; see: edge-health ops restore_backup --list`);
 }
 
-async function list({ dataFolder, nowMs }: OpsContext): Promise<Outcome> {
+async function list({ dataFolder, nowMs }: JobContext): Promise<JobResult> {
   const folder = backupFolder(dataFolder);
   const names = newestFirst(await backupsIn(folder), newestNow(nowMs()));
   if (names.length === 0)
@@ -57,7 +57,7 @@ async function list({ dataFolder, nowMs }: OpsContext): Promise<Outcome> {
   return outcome('OK', [`${names.length} in ${folder}, the newest first:`, ...lines], { folder, backups });
 }
 
-async function extract(context: OpsContext, archive: string, folder: string): Promise<Outcome> {
+async function extract(context: JobContext, archive: string, folder: string): Promise<JobResult> {
   const made = await makeFolder(folder);
   if ((await readdir(folder)).length > 0) throw new Refused(`${folder} is not empty; name a folder that is empty or not there yet`);
   const checked = await readArchive(archive, undefined, context.signal);
@@ -105,7 +105,7 @@ function describeConfig({ checked, config }: Plan, isDone: boolean): string[] {
   return isDone ? [] : ['the configuration would change so:', ...config.diff.trimEnd().split('\n')];
 }
 
-async function preview(context: OpsContext, plan: Plan, services: Services): Promise<Outcome> {
+async function preview(context: JobContext, plan: Plan, services: Services): Promise<JobResult> {
   const { checked, fates, warnings } = plan;
   const { database, host, made, product_version } = checked.manifest;
   const younger = database ? await samplesSince(context, checked) : 0;
@@ -132,7 +132,7 @@ async function preview(context: OpsContext, plan: Plan, services: Services): Pro
   });
 }
 
-function told(plan: Plan, services: Services, { configAside, placed, samplesFound, swapped }: Restored): Outcome {
+function told(plan: Plan, services: Services, { configAside, placed, samplesFound, swapped }: Restored): JobResult {
   const { database } = plan.checked.manifest;
   const started =
     services.running.length > 0
@@ -162,7 +162,7 @@ function told(plan: Plan, services: Services, { configAside, placed, samplesFoun
 }
 
 /** As `run`, on services that a test brings. */
-export async function runRestore(context: OpsContext, { options, positionals }: Given, services: Services): Promise<Outcome> {
+export async function runRestore(context: JobContext, { options, positionals }: JobArguments, services: Services): Promise<JobResult> {
   const staging = stagingFolder(context.dataFolder);
   const lock = lockNamed(context.dataFolder, 'restore_backup');
   if (!lock) throw new Refused('another restore_backup is running; wait for its end');
@@ -184,7 +184,7 @@ export async function runRestore(context: OpsContext, { options, positionals }: 
   }
 }
 
-async function run(context: OpsContext, given: Given): Promise<Outcome> {
+async function run(context: JobContext, given: JobArguments): Promise<JobResult> {
   const { configFile, environment } = context;
   const { options, positionals } = given;
   try {
@@ -201,7 +201,7 @@ async function run(context: OpsContext, given: Given): Promise<Outcome> {
 }
 
 /** A refusal changed nothing; nor did what ended by a signal, which is heeded only until something is changed. */
-function failed(error: Error, { dataFolder, signal }: OpsContext): Outcome {
+function failed(error: Error, { dataFolder, signal }: JobContext): JobResult {
   const isForeseen = [Refused, UnusableConfig, Damaged, RolledBack].some((kind) => error instanceof kind);
   const isEnded = signal.aborted && !isForeseen;
   const problem = isEnded
@@ -213,7 +213,7 @@ function failed(error: Error, { dataFolder, signal }: OpsContext): Outcome {
   return outcome('CRITICAL', [`restore: not done: ${problem}`], { done: false, error: problem });
 }
 
-export const restoreBackup: OpsProgram = {
+export const restoreBackup: Job = {
   name: 'restore_backup',
   summary: 'Puts a backup back: checks it, stops, restores, starts and checks again',
   usage: 'restore_backup [FILE|latest] [--yes] [--overwrite] [--config-too] | --extract DIR | --list',

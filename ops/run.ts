@@ -9,8 +9,9 @@ import { prepareDataFolder } from '../src/system/data-folder.ts';
 import { createLogger } from '../src/system/log.ts';
 import { serviceManager, watchdogSeconds } from '../src/system/notify.ts';
 import { findService } from '../src/system/running-service.ts';
+import { diskProblem } from './lib/disk-problem.ts';
+import type { Job, JobArguments, JobContext, JobResult } from './lib/job.ts';
 import { createNotifier, type NotifierState } from './notify/notifier.ts';
-import type { Given, OpsContext, OpsProgram, Outcome } from './program.ts';
 import { Announcer, pingEveryMs, statusLine } from './schedule/announce.ts';
 import { liveFolder } from './schedule/folders.ts';
 import { takeRuns } from './schedule/inbox.ts';
@@ -20,7 +21,6 @@ import { asChild, inProcess, type Runner } from './schedule/runners.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import { StateFiles } from './schedule/state.ts';
 import { zoneOf } from './schedule/zone.ts';
-import { diskProblem } from './support/disk-problem.ts';
 
 /** From SIGTERM to SIGKILL for a job's processes, and until a job is given up; systemd waits a little longer. */
 const CHILD_GRACE_SECONDS = 6;
@@ -35,12 +35,12 @@ const LIGHT = {
   collect_alerts: async () => (await import('./collect_alerts.ts')).collectAlerts,
 } as const;
 
-const options = (context: OpsContext, given: Given) => {
+const options = (context: JobContext, given: JobArguments) => {
   const url = (given.options['url'] as string | undefined) ?? null;
   return { url, more: ['--config', context.configFile, ...(url === null ? [] : ['--url', url])] };
 };
 
-export const run: OpsProgram = {
+export const run: Job = {
   name: 'run',
   summary: 'Run the scheduler until SIGTERM or Ctrl-C',
   usage: 'run [OPTIONS]',
@@ -49,7 +49,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
 `,
   options: {},
   positionals: 0,
-  run: async (context, given): Promise<Outcome> => {
+  run: async (context, given): Promise<JobResult> => {
     process.title = 'edge-health-ops'; // What systemctl status and top call it; else it would be the runtime's name.
     const { log, setLevel } = createLogger(process.stderr, context.config.log.level);
     const { dataFolder } = context;
@@ -128,7 +128,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
 };
 
 /** The lock of the data folder, or with what status to end: UNKNOWN where trying again would change nothing. */
-function takeSchedulerLock({ dataFolder, environment }: OpsContext, log: OpsContext['log']): Held | 'CRITICAL' | 'UNKNOWN' {
+function takeSchedulerLock({ dataFolder, environment }: JobContext, log: JobContext['log']): Held | 'CRITICAL' | 'UNKNOWN' {
   const problem = prepareDataFolder(dataFolder, environment);
   if (problem !== null) {
     log('error', `storage.path: ${problem.text}`);
@@ -146,7 +146,7 @@ function takeSchedulerLock({ dataFolder, environment }: OpsContext, log: OpsCont
 }
 
 /** The service as the new configuration has it; where its token cannot be read, as before. */
-function restOr(rest: () => OpsContext['rest'], context: OpsContext, log: OpsContext['log']): OpsContext['rest'] {
+function restOr(rest: () => JobContext['rest'], context: JobContext, log: JobContext['log']): JobContext['rest'] {
   try {
     return rest();
   } catch (error) {

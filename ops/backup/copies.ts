@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
-import type { OutcomeStatus } from '../program.ts';
+import type { JobStatus } from '../lib/job.ts';
 import { FolderTarget } from './copy-folder.ts';
 import { isRsync, RsyncTarget } from './copy-rsync.ts';
 import { isS3, S3Target } from './copy-s3.ts';
@@ -11,7 +11,7 @@ import { newestFirst, surplus } from './names.ts';
 
 export interface CopyOutcome {
   readonly target: string;
-  readonly status: OutcomeStatus;
+  readonly status: JobStatus;
   /** Names in the order in which they were copied, the newest first. */
   readonly copied: readonly string[];
   readonly pruned: readonly string[];

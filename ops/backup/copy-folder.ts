@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { diskProblem } from '../support/disk-problem.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
 import { CopyProblem, type CopyTarget } from './copy-target.ts';
 import { isUnmounted } from './mounts.ts';
 import { isPartial, timeOfBackup } from './names.ts';

@@ -7,7 +7,7 @@ import { setTimeout as later } from 'node:timers/promises';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import { FILE_MODE } from '../support/folder.ts';
+import { FILE_MODE } from '../lib/folder.ts';
 import { NoRoom, type Room } from './room.ts';
 
 /** How often the database may lie on the disk beside itself: the service makes a copy, which is gone once it was sent, and so do we. */

@@ -5,8 +5,8 @@ import { setTimeout as later } from 'node:timers/promises';
 import { isoUtc } from '../../src/core/time.ts';
 import { type DatabaseFacts, inspectDatabase } from '../../src/store/inspect.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import type { OpsContext } from '../program.ts';
-import { FILE_MODE, makeFolder } from '../support/folder.ts';
+import { FILE_MODE, makeFolder } from '../lib/folder.ts';
+import type { JobContext } from '../lib/job.ts';
 import { gatherContents } from './contents.ts';
 import { type Fetched, fetchDatabase } from './database.ts';
 import { readJournal } from './journal.ts';
@@ -44,7 +44,7 @@ export async function backupsIn(folder: string): Promise<string[]> {
   return names.filter((name) => timeOfBackup(name) !== null);
 }
 
-export function roomFor({ config, dataFolder }: OpsContext, folder = backupFolder(dataFolder)): Room {
+export function roomFor({ config, dataFolder }: JobContext, folder = backupFolder(dataFolder)): Room {
   return new Room(folder, config.ops.backup.reserve_megabytes * 1e6);
 }
 
@@ -80,7 +80,7 @@ async function removePartials(folder: string): Promise<void> {
  * only then its own name, and an end to what is beyond the number to keep. Throws NoRoom, errors of the disk, and the signal's reason;
  * nothing is left behind then.
  */
-export async function makeBackup(context: OpsContext): Promise<Made> {
+export async function makeBackup(context: JobContext): Promise<Made> {
   const { dataFolder, nowMs, signal } = context;
   const folder = backupFolder(dataFolder);
   await makeFolder(folder);
@@ -104,7 +104,7 @@ export async function makeBackup(context: OpsContext): Promise<Made> {
 }
 
 /** More than are to be kept may go where there is no room; those that are to be kept stay until there is a newer one. */
-async function requireRoom(context: OpsContext, folder: string, there: readonly string[], next: string): Promise<void> {
+async function requireRoom(context: JobContext, folder: string, there: readonly string[], next: string): Promise<void> {
   const { config, configFile, dataFolder } = context;
   const { bytes } = await gatherContents(config, configFile, dataFolder);
   const needed = await expectedBytes(folder, newestFirst(there, next)[0], bytes);
@@ -118,7 +118,7 @@ async function requireRoom(context: OpsContext, folder: string, there: readonly 
   }
 }
 
-async function attemptBackup(context: OpsContext, folder: string, name: string): Promise<Made> {
+async function attemptBackup(context: JobContext, folder: string, name: string): Promise<Made> {
   const { config, configFile, dataFolder, environment, nowMs, progress, rest, signal, version } = context;
   const base = join(folder, name.replace(/\.tar\.zst$/, ''));
   const copy = `${base}.db.partial`;

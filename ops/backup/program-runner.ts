@@ -1,4 +1,4 @@
-import { type Finished, startProgram } from '../support/start-program.ts';
+import { type Finished, startProgram } from '../lib/start-program.ts';
 
 /** What a shell says of a program that is not there. */
 export const NOT_INSTALLED = 127;

@@ -5,7 +5,7 @@ import { type ConfigFile, configDiff, configFate, replaceConfig } from '../../sr
 import { withSecretsOf } from '../../src/config/secrets.ts';
 import { PACKAGE_CONFIG } from '../../src/installation/installation.ts';
 import { askRoot, hasRootHelper } from '../../src/system/root-helper.ts';
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 import type { ManifestFile } from './manifest.ts';
 import type { Placed } from './put-files.ts';
 import type { Undone } from './swap-database.ts';
@@ -26,7 +26,7 @@ export class UnusableConfig extends Error {
 }
 
 /** `from` holds the unpacked files. Throws UnusableConfig where the file in force is not there or cannot be used. */
-export async function planConfig(context: OpsContext, from: string, members: readonly ManifestFile[]): Promise<ConfigPlan> {
+export async function planConfig(context: JobContext, from: string, members: readonly ManifestFile[]): Promise<ConfigPlan> {
   const { config, configFile, environment } = context;
   const folder = dirname(configFile);
   if (hasRootHelper(environment) && folder !== PACKAGE_CONFIG)
@@ -68,7 +68,7 @@ export async function planConfig(context: OpsContext, from: string, members: rea
 
 /** Replaces the configuration: by root's process where this one left root's rights. Resolves with where the files of before are; null: none gave way. */
 export async function putConfig(
-  { configFile, environment }: OpsContext,
+  { configFile, environment }: JobContext,
   { files }: ConfigPlan,
   stamp: string,
   undone: Undone,

@@ -2,8 +2,8 @@ import { rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { inspectDatabase } from '../../src/store/inspect.ts';
-import type { OpsContext } from '../program.ts';
-import { makeFolder } from '../support/folder.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { JobContext } from '../lib/job.ts';
 import { samplesOf } from './check-service.ts';
 import { DATABASE_FILE } from './database.ts';
 import { DATABASE, type ManifestFile } from './manifest.ts';
@@ -47,7 +47,7 @@ export function stagingFolder(dataFolder: string): string {
 }
 
 /** Unpacks a backup beside the data, having checked it, and looks what it would change. Nothing that is in use is touched. */
-export async function planRestore(context: OpsContext, archive: string, { configToo, overwrite }: RestoreOptions): Promise<Plan> {
+export async function planRestore(context: JobContext, archive: string, { configToo, overwrite }: RestoreOptions): Promise<Plan> {
   const { dataFolder, progress, signal } = context;
   progress('restore: checking the archive');
   const checked = await readArchive(archive, undefined, signal);
@@ -90,7 +90,7 @@ function checkDatabase(staging: string, { manifest }: Checked): void {
   }
 }
 
-function warningsOf({ manifest }: Checked, { nowMs }: OpsContext): string[] {
+function warningsOf({ manifest }: Checked, { nowMs }: JobContext): string[] {
   const warnings: string[] = [];
   if (manifest.host !== hostname()) warnings.push(`it is of another machine: ${manifest.host}, while this is ${hostname()}`);
   if (Date.parse(manifest.made) > nowMs()) warnings.push('it was made in the future: this clock or that of then is wrong');
@@ -99,7 +99,7 @@ function warningsOf({ manifest }: Checked, { nowMs }: OpsContext): string[] {
 }
 
 /** What was recorded since a backup, and would go aside with the present database; null: nobody can tell without stopping the service. */
-export async function samplesSince({ dataFolder, nowMs, rest, signal }: OpsContext, { manifest }: Checked): Promise<number | null> {
+export async function samplesSince({ dataFolder, nowMs, rest, signal }: JobContext, { manifest }: Checked): Promise<number | null> {
   const to = new Date(nowMs() + 60_000).toISOString();
   if (Date.parse(manifest.made) >= nowMs()) return null;
   try {

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { takeLock } from '../../src/store/lock.ts';
 import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/store/tail-folder.ts';
 import { findService } from '../../src/system/running-service.ts';
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 import { checkService } from './check-service.ts';
 import { holdersOf } from './holders.ts';
 import { DATABASE } from './manifest.ts';
@@ -58,7 +58,7 @@ function tailFolders(dataFolder: string, services: Services): string[] {
 }
 
 /** The time, for names of what is set aside; with a number where there are such names already. */
-async function freeStamp({ configFile, dataFolder }: OpsContext, nowMs: number): Promise<string> {
+async function freeStamp({ configFile, dataFolder }: JobContext, nowMs: number): Promise<string> {
   const folders = [dataFolder, dirname(configFile), ...['metrics', 'alerts', 'logs'].map((name) => join(dataFolder, name))];
   const names = (await Promise.all(folders.map((folder) => readdir(folder).catch(() => [])))).flat();
   for (let n = 1; ; n += 1) {
@@ -71,7 +71,7 @@ async function freeStamp({ configFile, dataFolder }: OpsContext, nowMs: number):
  * Puts an unpacked backup in the place of what is there: stops, swaps, starts what ran before, and checks. Whatever fails, everything is put
  * back and started again, and RolledBack says why. Once files are being moved it is not ended by a signal: half is worse than late.
  */
-export async function restore(context: OpsContext, plan: Plan, services: Services, run: RestoreRun): Promise<Restored> {
+export async function restore(context: JobContext, plan: Plan, services: Services, run: RestoreRun): Promise<Restored> {
   const { dataFolder, nowMs, progress } = context;
   const { config, merged, staging } = plan;
   const { database } = plan.checked.manifest;
@@ -135,7 +135,7 @@ export async function restore(context: OpsContext, plan: Plan, services: Service
 }
 
 /** The service may have another port or token with the restored configuration. */
-function restNow({ configFile, environment, rest }: OpsContext, isRestored: boolean): OpsContext['rest'] {
+function restNow({ configFile, environment, rest }: JobContext, isRestored: boolean): JobContext['rest'] {
   const loaded = isRestored ? loadConfig(configFile) : null;
   return loaded?.ok ? serviceOf(loaded.config.rest, null, () => findService(configFile, environment)?.url ?? null) : rest;
 }

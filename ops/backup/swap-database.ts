@@ -3,7 +3,7 @@ import { chmod, copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'n
 import { dirname, join } from 'node:path';
 import { foldInLog } from '../../src/store/inspect.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { FILE_MODE, FOLDER_MODE } from '../support/folder.ts';
+import { FILE_MODE, FOLDER_MODE } from '../lib/folder.ts';
 import { DATABASE_FILE } from './database.ts';
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, without what their extended codes add. */

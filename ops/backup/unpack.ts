@@ -1,6 +1,6 @@
 import { chmod, open, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolder } from '../support/folder.ts';
+import { makeFolder } from '../lib/folder.ts';
 import { MANIFEST } from './manifest.ts';
 import { type Checked, Damaged, readArchive } from './read-archive.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { FILE_MODE } from '../support/folder.ts';
+import { FILE_MODE } from '../lib/folder.ts';
 import { MANIFEST, type ManifestFile } from './manifest.ts';
 import type { Room } from './room.ts';
 import { BLOCK_BYTES, encodeHeader, paddingBytes } from './tar.ts';

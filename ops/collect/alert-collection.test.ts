@@ -5,7 +5,7 @@ import type { Alert } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectAlerts } from '../collect_alerts.ts';
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 import type { AlertRecord } from './alert-record.ts';
 import { AlertService } from './testing/alert-service.ts';
 import { contextFor, NOT_THERE } from './testing/context.ts';
@@ -26,7 +26,7 @@ function alert(id: number, more: Partial<Alert> = {}): Alert {
   };
 }
 
-const run = (context: OpsContext, options: Record<string, string | boolean> = {}) =>
+const run = (context: JobContext, options: Record<string, string | boolean> = {}) =>
   collectAlerts.run(context, { options, positionals: [] });
 
 function linesOf(data: string, day: string): AlertRecord[] {
@@ -93,7 +93,7 @@ t.test('--since leaves out for good, --dry-run writes nothing', async (t) => {
   t.same(readdirSync(data), [], 'nothing is written');
   t.match(await run(context, { since: '2026-03-02' }), { document: { collected: 2 } });
   t.match(await run(context), { document: { collected: 0 } });
-  await t.rejects(run(context, { since: 'yesterday' }), { name: 'Misuse', message: /--since is "yesterday"; allowed: a time such as/ });
+  await t.rejects(run(context, { since: 'yesterday' }), { name: 'UsageError', message: /--since is "yesterday"; allowed: a time such as/ });
 });
 
 t.test('what the service says is told with what to do', async (t) => {

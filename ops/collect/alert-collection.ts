@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Alert } from '../../src/core/alert.ts';
-import type { OpsContext } from '../program.ts';
-import { appendLines } from '../support/append.ts';
-import { makeFolder } from '../support/folder.ts';
+import { appendLines } from '../lib/append.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { JobContext } from '../lib/job.ts';
 import { type AlertCursor, allKeys, BEGINNING, type FoundCursor, fileLengths, findCursor, openAfter, saveCursor } from './alert-cursor.ts';
 import { type ChangesPage, changesAfter, PlaceUnknown } from './alert-pages.ts';
 import { ALERTS_FILE, type AlertRecord, alertRecord, changeKey, fileOfChange } from './alert-record.ts';
@@ -32,19 +32,19 @@ export interface Tally {
  */
 export class AlertCollection {
   readonly tally: Tally = { records: [], known: 0, replayed: false };
-  readonly #context: OpsContext;
+  readonly #context: JobContext;
   readonly #options: CollectOptions;
   #cursor: AlertCursor;
   #known: ReadonlySet<string>;
 
-  private constructor(context: OpsContext, options: CollectOptions, { cursor, known }: FoundCursor) {
+  private constructor(context: JobContext, options: CollectOptions, { cursor, known }: FoundCursor) {
     this.#context = context;
     this.#options = options;
     this.#cursor = cursor;
     this.#known = known;
   }
 
-  static async open(context: OpsContext, options: CollectOptions): Promise<AlertCollection> {
+  static async open(context: JobContext, options: CollectOptions): Promise<AlertCollection> {
     if (!options.dryRun) await makeFolder(options.folder);
     return new AlertCollection(context, options, await findCursor(options.folder, context.log, !options.dryRun));
   }

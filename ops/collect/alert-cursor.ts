@@ -2,9 +2,9 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../src/core/ports.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
-import { cutTornLine } from '../support/append.ts';
-import { datedFiles } from '../support/dated-files.ts';
-import { linesOf } from '../support/lines.ts';
+import { cutTornLine } from '../lib/append.ts';
+import { datedFiles } from '../lib/dated-files.ts';
+import { linesOf } from '../lib/lines.ts';
 import { ALERTS_FILE, type AlertRecord, changeKey, parseAlertRecord } from './alert-record.ts';
 
 const NAME = 'cursor.json';

@@ -1,6 +1,6 @@
 import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
-import { utcDay } from '../support/dated-files.ts';
+import { utcDay } from '../lib/dated-files.ts';
 
 /** `alerts_2026-03-04.ndjson`. */
 export const ALERTS_FILE = /^alerts_(\d{4}-\d{2}-\d{2})\.ndjson$/;

@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Appended, appendLines } from '../support/append.ts';
-import { datedFiles, utcDay } from '../support/dated-files.ts';
-import { makeFolder } from '../support/folder.ts';
+import { type Appended, appendLines } from '../lib/append.ts';
+import { datedFiles, utcDay } from '../lib/dated-files.ts';
+import { makeFolder } from '../lib/folder.ts';
 import { METRICS_FILE, numberOf } from './metrics-names.ts';
 
 export interface Written extends Appended {

@@ -4,7 +4,7 @@ import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectMetrics } from '../collect_metrics.ts';
-import { utcDay } from '../support/dated-files.ts';
+import { utcDay } from '../lib/dated-files.ts';
 import { contextFor, GIVEN, NOT_THERE } from './testing/context.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');

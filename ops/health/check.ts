@@ -1,4 +1,4 @@
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 import type { Counters } from './memory.ts';
 import { within } from './patience.ts';
 import type { ServiceAnswer } from './service.ts';
@@ -7,7 +7,7 @@ import { finding, type Verdict } from './verdict.ts';
 
 /** What the checks of one run have in common. */
 export interface Situation {
-  readonly context: OpsContext;
+  readonly context: JobContext;
   /** What stands before /proc, /sys, /run and /etc: empty but in tests. */
   readonly root: string;
   readonly counters: Counters;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { isoUtc } from '../../src/core/time.ts';
-import type { OpsContext } from '../program.ts';
-import { appendLines } from '../support/append.ts';
-import { pruneDatedFiles, utcDay } from '../support/dated-files.ts';
-import { makeFolder } from '../support/folder.ts';
+import { appendLines } from '../lib/append.ts';
+import { pruneDatedFiles, utcDay } from '../lib/dated-files.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { JobContext } from '../lib/job.ts';
 import { hasChanged, type Memory } from './memory.ts';
 import { lineOf, type Overall, type Verdict } from './verdict.ts';
 
@@ -27,7 +27,7 @@ export function historyLines(
 }
 
 /** Appends to the file of the day; a new day removes the files that are too old. */
-export async function writeHistory({ config, dataFolder, nowMs }: OpsContext, lines: readonly string[]): Promise<void> {
+export async function writeHistory({ config, dataFolder, nowMs }: JobContext, lines: readonly string[]): Promise<void> {
   const folder = join(dataFolder, 'logs');
   await makeFolder(folder);
   const text = `${lines.join('\n')}\n`;

@@ -1,5 +1,5 @@
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 import type { Check } from './check.ts';
 import { SCHEDULER_UNIT, type UnitsAnswer } from './units.ts';
 import { finding, fine, type Verdict } from './verdict.ts';
@@ -77,7 +77,7 @@ export function judgeNotifications(state: OpsDocument['notifications'], nowMs: n
 }
 
 /** Whether the configuration leaves it anything to do. */
-function hasWork({ config }: OpsContext): boolean {
+function hasWork({ config }: JobContext): boolean {
   const { backup_logs, collect_alerts, collect_metrics, generate_7day_report, health_check } = config.ops;
   return [backup_logs, collect_alerts, collect_metrics, generate_7day_report, health_check].some((schedule) => schedule !== 'off');
 }

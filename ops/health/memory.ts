@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
-import type { OutcomeStatus } from '../program.ts';
-import { makeFolder } from '../support/folder.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { JobStatus } from '../lib/job.ts';
 
 const memorySchema = v.object({
   counters: v.record(v.string(), v.object({ of: v.string(), value: v.number() })),
@@ -61,7 +61,7 @@ export class Counters {
 }
 
 /** Whether something is judged otherwise than last time; what was never judged before counts as OK. */
-export function hasChanged(last: Memory | null, name: string, status: OutcomeStatus): boolean {
+export function hasChanged(last: Memory | null, name: string, status: JobStatus): boolean {
   const before = last !== null && Object.hasOwn(last.statuses, name) ? last.statuses[name] : undefined;
   return (before ?? 'OK') !== status;
 }

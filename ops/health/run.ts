@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { isoUtc } from '../../src/core/time.ts';
-import type { OpsContext } from '../program.ts';
-import { diskProblem } from '../support/disk-problem.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
+import type { JobContext } from '../lib/job.ts';
 import { backupCheck } from './backup-check.ts';
 import { type Check, runCheck, type Situation } from './check.ts';
 import { clockCheck } from './clock-check.ts';
@@ -58,7 +58,7 @@ const READ_SECONDS = 5;
 const WRITE_SECONDS = 6;
 
 /** Checks everything at once, and writes down what was found. */
-export async function checkHealth(context: OpsContext, { root = '', writes }: HealthOptions): Promise<Health> {
+export async function checkHealth(context: JobContext, { root = '', writes }: HealthOptions): Promise<Health> {
   const { dataFolder, signal } = context;
   const startedMs = context.nowMs();
   const last = await within(
@@ -87,7 +87,7 @@ async function isScheduled(service: Promise<ServiceAnswer>, signal: AbortSignal)
 
 /** Writes the history and, with `counters`, what the next check compares with; what kept it from that, as a verdict. */
 async function write(
-  context: OpsContext,
+  context: JobContext,
   verdicts: readonly Verdict[],
   last: Memory | null,
   counters: Counters | null,

@@ -1,7 +1,7 @@
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 
 export type ServiceAnswer =
   | {
@@ -20,7 +20,7 @@ const TIMEOUT_SECONDS = 6;
 const ALERTS_NAMED = 20;
 
 /** What the service says of itself. Never rejects. */
-export async function askService({ rest, signal }: OpsContext): Promise<ServiceAnswer> {
+export async function askService({ rest, signal }: JobContext): Promise<ServiceAnswer> {
   const options = { timeoutSeconds: TIMEOUT_SECONDS, signal };
   const began = performance.now();
   try {

@@ -1,5 +1,5 @@
 import { which } from 'zx/core';
-import { startProgram } from '../support/start-program.ts';
+import { startProgram } from '../lib/start-program.ts';
 import { TooLong, within } from './patience.ts';
 
 export interface ToolResult {

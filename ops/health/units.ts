@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { OpsContext } from '../program.ts';
+import type { JobContext } from '../lib/job.ts';
 import { find, runTool } from './tool.ts';
 
 export const MAIN_UNIT = 'edge-health.service';
@@ -73,7 +73,7 @@ export function parseUnits(text: string): Unit[] {
 }
 
 /** The product's units, one question for all of them. Never rejects. */
-export async function askUnits({ environment, signal }: OpsContext): Promise<UnitsAnswer> {
+export async function askUnits({ environment, signal }: JobContext): Promise<UnitsAnswer> {
   try {
     if ((await find('systemctl', environment)) === null) return { kind: 'none', why: 'there is no systemd here' };
     // --all: also roles that are enabled but do not run.

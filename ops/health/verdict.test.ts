@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { EXIT, type OutcomeStatus, worst } from '../program.ts';
+import { EXIT, type JobStatus, worst } from '../lib/job.ts';
 import { finding, fine, lineOf, note, overall, sorted, type Verdict } from './verdict.ts';
 
-const STATUSES = Object.keys(EXIT) as OutcomeStatus[];
+const STATUSES = Object.keys(EXIT) as JobStatus[];
 /** As `unit: 'binary'`, whose tables take a second to build. */
 const text = fc.string({ unit: fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code)) });
 const anyVerdict: fc.Arbitrary<Verdict> = fc.record({

@@ -1,5 +1,5 @@
 import { printable } from '../../src/core/text.ts';
-import { type OutcomeStatus, worst } from '../program.ts';
+import { type JobStatus, worst } from '../lib/job.ts';
 
 export type Measured = string | number | boolean | null | readonly string[];
 
@@ -7,7 +7,7 @@ export type Measured = string | number | boolean | null | readonly string[];
 export interface Verdict {
   /** Of the thing: `disk /`. The same from run to run, and without a colon: notifications tell findings apart by it. */
   readonly name: string;
-  readonly status: OutcomeStatus;
+  readonly status: JobStatus;
   readonly message: string;
   /** What to do; null: nothing. */
   readonly remedy: string | null;
@@ -27,17 +27,11 @@ export function note(name: string, message: string, measured: Values = {}): Verd
   return { ...fine(name, message, measured), isNote: true };
 }
 
-export function finding(
-  name: string,
-  status: Exclude<OutcomeStatus, 'OK'>,
-  message: string,
-  remedy: string,
-  measured: Values = {},
-): Verdict {
+export function finding(name: string, status: Exclude<JobStatus, 'OK'>, message: string, remedy: string, measured: Values = {}): Verdict {
   return { name, status, message, remedy, isNote: false, measured };
 }
 
-const WORST_FIRST: readonly OutcomeStatus[] = ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'];
+const WORST_FIRST: readonly JobStatus[] = ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'];
 const MAX_CHARACTERS = 400;
 
 /** Worst first, notes before what is plainly well; otherwise in the order given. */
@@ -52,7 +46,7 @@ export function lineOf({ message, name, remedy, status }: Verdict): string {
 }
 
 export interface Overall {
-  readonly status: OutcomeStatus;
+  readonly status: JobStatus;
   /** `2 of 11 checks: disk /, container web`, or `11 checks`. */
   readonly summary: string;
 }

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
 import type { Log } from '../../src/core/ports.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
-import { appendLines } from '../support/append.ts';
-import { diskProblem } from '../support/disk-problem.ts';
-import { makeFolder } from '../support/folder.ts';
+import { appendLines } from '../lib/append.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
+import { makeFolder } from '../lib/folder.ts';
 import { EMPTY_MEMORY, type Memory, memoryOf, merged, type Patch, patched } from './memory.ts';
 
 export function journalFile(dataFolder: string): string {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import { ALERTS_FILE, type AlertRecord, parseAlertRecord } from '../collect/alert-record.ts';
-import { datedFiles } from '../support/dated-files.ts';
-import { linesOf } from '../support/lines.ts';
+import { datedFiles } from '../lib/dated-files.ts';
+import { linesOf } from '../lib/lines.ts';
 import type { Period } from './period.ts';
 
 export interface AlertChanges {

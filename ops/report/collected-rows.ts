@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS, type Readings } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
-import { datedFiles, utcDay } from '../support/dated-files.ts';
-import { linesOf } from '../support/lines.ts';
+import { datedFiles, utcDay } from '../lib/dated-files.ts';
+import { linesOf } from '../lib/lines.ts';
 import type { Period } from './period.ts';
 
 /** What every row tells of its node. */

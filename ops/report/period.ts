@@ -1,5 +1,5 @@
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
-import type { Given } from '../program.ts';
+import type { JobArguments } from '../lib/job.ts';
 
 export interface Period {
   readonly fromMs: number;
@@ -10,7 +10,7 @@ const DEFAULT_DAYS = 7;
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /** The period that --from, --to and --days mean together: by default the last seven days. A text says what is wrong with them. */
-export function periodOf(options: Given['options'], nowMs: number): Period | string {
+export function periodOf(options: JobArguments['options'], nowMs: number): Period | string {
   const text = (name: string): string | undefined => options[name] as string | undefined;
   for (const name of ['from', 'to']) {
     const value = text(name);

@@ -4,18 +4,18 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import type { OpsContext, OpsProgram, Outcome } from '../program.ts';
+import type { Job, JobContext, JobResult } from '../lib/job.ts';
 import { runAlone } from './by-hand.ts';
 import { leftRuns } from './inbox.ts';
 
 const given = { options: {}, positionals: [] };
-const contextOf = (dataFolder: string, signal = new AbortController().signal): OpsContext =>
-  ({ dataFolder, signal, trigger: 'manual', nowMs: Date.now, log: () => undefined }) as unknown as OpsContext;
-const programOf = (name: string, run: () => Promise<Outcome>): OpsProgram => ({ name, run }) as unknown as OpsProgram;
+const contextOf = (dataFolder: string, signal = new AbortController().signal): JobContext =>
+  ({ dataFolder, signal, trigger: 'manual', nowMs: Date.now, log: () => undefined }) as unknown as JobContext;
+const programOf = (name: string, run: () => Promise<JobResult>): Job => ({ name, run }) as unknown as Job;
 
 t.test('what a run by hand leaves', async (t) => {
   const data = temporaryFolder(t);
-  const failed: Outcome = { status: 'CRITICAL', lines: ['CRITICAL  no room'], document: null };
+  const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  no room'], document: null };
   t.equal(
     await runAlone(
       programOf('list', async () => failed),

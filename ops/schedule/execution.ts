@@ -1,5 +1,5 @@
 import { type Clocks, isoUtc } from '../../src/core/time.ts';
-import { EXIT, type OutcomeStatus, type Trigger } from '../program.ts';
+import { EXIT, type JobStatus, type Trigger } from '../lib/job.ts';
 import type { JobName, Run } from './jobs.ts';
 import type { Runner } from './runners.ts';
 
@@ -34,7 +34,7 @@ export interface ExecutionOptions {
 export function execute({ clocks, deadlineSeconds, graceSeconds, name, runner, trigger }: ExecutionOptions): Execution {
   const started = isoUtc(clocks.wallMilliseconds());
   const begunSeconds = clocks.monotonicSeconds();
-  const runOf = (status: OutcomeStatus, lines: readonly string[]): Run => ({
+  const runOf = (status: JobStatus, lines: readonly string[]): Run => ({
     started,
     duration_seconds: Math.round((clocks.monotonicSeconds() - begunSeconds) * 1000) / 1000,
     status,

@@ -1,6 +1,6 @@
 import { type ClockReading, compareClocks } from '../../src/core/clock-watch.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
-import type { Trigger } from '../program.ts';
+import type { Trigger } from '../lib/job.ts';
 import type { Timetable } from './timetable.ts';
 
 /** A run that begins later than this after its time has missed it. */

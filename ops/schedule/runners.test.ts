@@ -4,7 +4,7 @@ import t from 'tap';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
-import type { OpsContext, OpsProgram } from '../program.ts';
+import type { Job, JobContext } from '../lib/job.ts';
 import { lockNamed } from './job-lock.ts';
 import { asChild, inProcess, type RunResult } from './runners.ts';
 
@@ -79,13 +79,13 @@ t.test('and one that does not listen is killed, with its group', async (t) => {
 });
 
 t.test('within this process', async (t) => {
-  const context = { config: DEFAULT_CONFIG, dataFolder: folder } as OpsContext;
+  const context = { config: DEFAULT_CONFIG, dataFolder: folder } as JobContext;
   let outcome: () => Promise<{ status: 'OK'; lines: string[]; document: null }> = async () => ({
     status: 'OK',
     lines: ['fine'],
     document: null,
   });
-  const program = { run: async ({ trigger }: OpsContext) => ({ ...(await outcome()), lines: [trigger] }) } as unknown as OpsProgram;
+  const program = { run: async ({ trigger }: JobContext) => ({ ...(await outcome()), lines: [trigger] }) } as unknown as Job;
   const run = inProcess({ health_check: async () => program }, () => context);
   t.same(await run('health_check', 'schedule', never), { status: 'OK', lines: ['schedule'] });
 

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { EXIT, type OpsContext, type OpsProgram, type OutcomeStatus, type Trigger } from '../program.ts';
+import { EXIT, type Job, type JobContext, type JobStatus, type Trigger } from '../lib/job.ts';
 import { lockNamed } from './job-lock.ts';
 import type { JobName } from './jobs.ts';
 
 export interface RunResult {
-  readonly status: OutcomeStatus;
+  readonly status: JobStatus;
   readonly lines: readonly string[];
 }
 
@@ -19,8 +19,8 @@ const unknown = (line: string): RunResult => ({ status: 'UNKNOWN', lines: [`UNKN
 
 /** Runs programs within this process. `context` has the configuration that is in force. */
 export function inProcess(
-  programs: Readonly<Partial<Record<JobName, () => Promise<OpsProgram>>>>,
-  context: () => Omit<OpsContext, 'trigger' | 'signal'>,
+  programs: Readonly<Partial<Record<JobName, () => Promise<Job>>>>,
+  context: () => Omit<JobContext, 'trigger' | 'signal'>,
 ): Runner {
   return async (name, trigger, signal) => {
     try {
@@ -54,7 +54,7 @@ export interface ChildOptions {
 }
 
 const LINES = 50;
-const STATUSES = Object.keys(EXIT) as OutcomeStatus[];
+const STATUSES = Object.keys(EXIT) as JobStatus[];
 /** What sd-daemon(3) puts before a line. */
 const PRIORITY = /^<[0-7]>/;
 

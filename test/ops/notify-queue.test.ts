@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
 import { NOT_THERE } from '../../ops/collect/testing/context.ts';
+import type { JobArguments, JobContext, JobResult } from '../../ops/lib/job.ts';
 import type { Message } from '../../ops/notify/message.ts';
 import { createNotifier, type JobRun, type Notifier } from '../../ops/notify/notifier.ts';
 import { notify } from '../../ops/notify.ts';
-import type { Given, OpsContext, Outcome } from '../../ops/program.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -22,7 +22,7 @@ interface Site {
   /** Started; it is stopped at the end of the test. */
   notifier(notify: object): Notifier;
   /** `edge-health ops notify`. */
-  program(notify: object, options?: Given['options'], ...positionals: string[]): Promise<Outcome>;
+  program(notify: object, options?: JobArguments['options'], ...positionals: string[]): Promise<JobResult>;
 }
 
 function site(t: Test): Site {
@@ -61,7 +61,7 @@ function site(t: Test): Site {
         config: config(settings),
         signal: new AbortController().signal,
         version: '1.2.3',
-      } as unknown as OpsContext;
+      } as unknown as JobContext;
       return notify.run(context, { options, positionals });
     },
   };

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { backupLogs } from '../../ops/backup_logs.ts';
-import type { Given, OpsContext, Outcome } from '../../ops/program.ts';
+import type { JobArguments, JobContext, JobResult } from '../../ops/lib/job.ts';
 import { restoreBackup } from '../../ops/restore_backup.ts';
 import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -77,7 +77,7 @@ export class BackupSite {
     return file;
   }
 
-  context(): OpsContext {
+  context(): JobContext {
     const loaded = loadConfig(this.configFile);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
     return {
@@ -95,12 +95,12 @@ export class BackupSite {
     };
   }
 
-  async backup(options: Given['options'] = {}): Promise<{ outcome: Outcome; document: BackupDocument; text: string }> {
+  async backup(options: JobArguments['options'] = {}): Promise<{ outcome: JobResult; document: BackupDocument; text: string }> {
     const outcome = await backupLogs.run(this.context(), { options, positionals: [] });
     return { outcome, document: outcome.document as BackupDocument, text: outcome.lines.join('\n') };
   }
 
-  async restore(options: Given['options'] = {}, positionals: readonly string[] = []): Promise<{ outcome: Outcome; text: string }> {
+  async restore(options: JobArguments['options'] = {}, positionals: readonly string[] = []): Promise<{ outcome: JobResult; text: string }> {
     const outcome = await restoreBackup.run(this.context(), { options, positionals });
     return { outcome, text: outcome.lines.join('\n') };
   }

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { healthCheck } from '../../ops/health_check.ts';
-import type { OpsContext, Outcome, Trigger } from '../../ops/program.ts';
+import type { JobContext, JobResult, Trigger } from '../../ops/lib/job.ts';
 import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
@@ -23,7 +23,7 @@ export interface HealthDocument {
   readonly checks: readonly Verdict[];
 }
 
-export interface HealthRun extends Outcome {
+export interface HealthRun extends JobResult {
   readonly document: HealthDocument;
   /** By the name of what was looked at. */
   readonly of: (name: string) => Verdict | undefined;
@@ -103,7 +103,7 @@ export async function checkAt(
   const configFile = configure(site, check, more);
   const loaded = loadConfig(configFile);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
-  const context: OpsContext = {
+  const context: JobContext = {
     config: loaded.config,
     configFile,
     dataFolder: site.dataFolder,

@@ -1,9 +1,9 @@
 import { RestClient } from '../../../src/client/rest.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/schema.ts';
-import type { OpsContext } from '../../program.ts';
+import type { JobContext } from '../../lib/job.ts';
 
 /** What a program is given by a test; nothing listens at the service's address unless it says so. */
-export function contextFor(dataFolder: string, url: string, more: Partial<OpsContext> = {}): OpsContext & { readonly logged: string[] } {
+export function contextFor(dataFolder: string, url: string, more: Partial<JobContext> = {}): JobContext & { readonly logged: string[] } {
   const logged: string[] = [];
   return {
     config: DEFAULT_CONFIG,

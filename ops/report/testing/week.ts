@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DAY_MS, MINUTE_MS } from '../../../src/core/time.ts';
 import { type CollectedStatus, HEADER, metricsRows } from '../../collect/metrics-rows.ts';
 import { statusWith } from '../../collect/testing/status.ts';
-import { utcDay } from '../../support/dated-files.ts';
+import { utcDay } from '../../lib/dated-files.ts';
 
 export const END = Date.parse('2026-03-08T00:00:00.000Z');
 export const START = END - 7 * DAY_MS;

@@ -2,7 +2,7 @@ import type { Config } from '../../../src/config/schema.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/schema.ts';
 import type { Clocks } from '../../../src/core/time.ts';
 import type { OpsDocument } from '../../../src/http/api/ops-schema.ts';
-import type { Trigger } from '../../program.ts';
+import type { Trigger } from '../../lib/job.ts';
 import type { LeftRun } from '../inbox.ts';
 import { JOB_NAMES, type JobName, type JobRecord, type Run } from '../jobs.ts';
 import type { Runner, RunResult } from '../runners.ts';

@@ -1,7 +1,7 @@
 import { restore } from '../../../ops/backup/restore.ts';
 import { planRestore } from '../../../ops/backup/restore-plan.ts';
 import { NOT_THERE } from '../../../ops/collect/testing/context.ts';
-import type { OpsContext } from '../../../ops/program.ts';
+import type { JobContext } from '../../../ops/lib/job.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 
@@ -10,7 +10,7 @@ import { loadConfig } from '../../../src/config/load.ts';
 const [, , configFile = '', dataFolder = '', archive = '', step = ''] = process.argv;
 const loaded = loadConfig(configFile);
 if (!loaded.ok) throw new Error('the configuration');
-const context: OpsContext = {
+const context: JobContext = {
   config: loaded.config,
   configFile,
   dataFolder,

@@ -1,7 +1,7 @@
-import type { OpsProgram } from './program.ts';
+import type { Job } from './lib/job.ts';
 
 /** Loaded when called: a row of metrics should not pay for a backup. */
-const PROGRAMS: Readonly<Record<string, () => Promise<OpsProgram>>> = {
+const JOBS: Readonly<Record<string, () => Promise<Job>>> = {
   health_check: async () => (await import('./health_check.ts')).healthCheck,
   collect_metrics: async () => (await import('./collect_metrics.ts')).collectMetrics,
   collect_alerts: async () => (await import('./collect_alerts.ts')).collectAlerts,
@@ -13,10 +13,10 @@ const PROGRAMS: Readonly<Record<string, () => Promise<OpsProgram>>> = {
   run: async () => (await import('./run.ts')).run,
 };
 
-export const NAMES: readonly string[] = Object.keys(PROGRAMS);
+export const NAMES: readonly string[] = Object.keys(JOBS);
 
 /** Null: there is none of that name. */
-export async function programNamed(name: string): Promise<OpsProgram | null> {
-  const load = Object.hasOwn(PROGRAMS, name) ? PROGRAMS[name] : undefined;
+export async function jobNamed(name: string): Promise<Job | null> {
+  const load = Object.hasOwn(JOBS, name) ? JOBS[name] : undefined;
   return load ? load() : null;
 }

@@ -1,20 +1,20 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
-import type { RestClient } from '../src/client/rest.ts';
-import type { Config } from '../src/config/schema.ts';
-import type { Log } from '../src/core/ports.ts';
+import type { RestClient } from '../../src/client/rest.ts';
+import type { Config } from '../../src/config/schema.ts';
+import type { Log } from '../../src/core/ports.ts';
 
 /** Exit codes, as monitoring plugins have them. Wrong usage and a wrong configuration are UNKNOWN. */
 export const EXIT = { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 } as const;
-export type OutcomeStatus = keyof typeof EXIT;
+export type JobStatus = keyof typeof EXIT;
 
 /** A mistake in how a program was called, or in the configuration; the message says what is right. It is no run: nobody is told of it. */
-export class Misuse extends Error {
-  override readonly name = 'Misuse';
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
 }
 
 /** How a run ended. */
-export interface Outcome {
-  readonly status: OutcomeStatus;
+export interface JobResult {
+  readonly status: JobStatus;
   /** For people, without colours; the scheduler keeps the last of them. */
   readonly lines: readonly string[];
   /** What `--json` prints. */
@@ -24,7 +24,7 @@ export interface Outcome {
 export type Trigger = 'schedule' | 'missed' | 'manual';
 
 /** What a program is given to work with. */
-export interface OpsContext {
+export interface JobContext {
   readonly config: Config;
   readonly configFile: string;
   /** `storage.path` as the service has it: metrics/, alerts/, logs/, backups/ and ops/ lie in it. */
@@ -42,13 +42,13 @@ export interface OpsContext {
   readonly progress: (line: string) => void;
 }
 
-export interface Given {
+export interface JobArguments {
   readonly options: Readonly<Record<string, string | boolean | undefined>>;
   readonly positionals: readonly string[];
 }
 
 /** One program of operations: `edge-health ops NAME`. */
-export interface OpsProgram {
+export interface Job {
   readonly name: string;
   readonly summary: string;
   /** After `edge-health ops `: how it is called, without the options that all have. */
@@ -57,13 +57,13 @@ export interface OpsProgram {
   readonly help: string;
   readonly options: ParseArgsOptionsConfig;
   readonly positionals: number;
-  /** Rejects with Misuse, or for what nobody foresaw, which counts as UNKNOWN. */
-  run(context: OpsContext, given: Given): Promise<Outcome>;
+  /** Rejects with UsageError, or for what nobody foresaw, which counts as UNKNOWN. */
+  run(context: JobContext, given: JobArguments): Promise<JobResult>;
 }
 
-const BY_WEIGHT: readonly OutcomeStatus[] = ['OK', 'UNKNOWN', 'WARNING', 'CRITICAL'];
+const BY_WEIGHT: readonly JobStatus[] = ['OK', 'UNKNOWN', 'WARNING', 'CRITICAL'];
 
 /** The worst of several, OK where there is none; what is unknown weighs less than what is known to be wrong. */
-export function worst(statuses: readonly OutcomeStatus[]): OutcomeStatus {
-  return statuses.reduce<OutcomeStatus>((a, b) => (BY_WEIGHT.indexOf(b) > BY_WEIGHT.indexOf(a) ? b : a), 'OK');
+export function worst(statuses: readonly JobStatus[]): JobStatus {
+  return statuses.reduce<JobStatus>((a, b) => (BY_WEIGHT.indexOf(b) > BY_WEIGHT.indexOf(a) ? b : a), 'OK');
 }
