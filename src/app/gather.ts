@@ -313,7 +313,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     if (leaver) this.#evict(leaver, 'a newcomer that is silent gives its place to another node');
     const isEstablished = this.#isExpected(name) && this.#places.hasRoom(true);
     const node = this.#watch(name, [], null, { ...newcomerSince(now), isEstablished });
-    if (node && this.#arrivalLines.take(now)) this.#options.log('info', 'another node is heard', { node: name });
+    if (node && this.#arrivalLines.take(now)) this.#options.log('info', 'remote node discovered', { node: name });
     return node;
   }
 
@@ -372,7 +372,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
       this.#say('the clock of a node jumps too often; some of its statuses are shown but not stored', node.name);
     } else if (!node.wasImpossible) {
       node.wasImpossible = true;
-      log('warning', "another node's clock is wrong: its statuses are shown but not stored", {
+      log('warning', 'clock of a remote node is wrong: its statuses are shown but not stored', {
         node: node.name,
         timestamp: status.timestamp,
       });

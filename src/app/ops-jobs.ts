@@ -120,8 +120,8 @@ class JobsFile {
   #tell(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
-    if (problem === null) this.#log('notice', 'what the scheduler of operations left can be read again', { file: this.#path });
-    else this.#log('warning', 'what the scheduler of operations left cannot be used', { file: this.#path, problem });
+    if (problem === null) this.#log('notice', 'scheduler state readable again', { file: this.#path });
+    else this.#log('warning', 'scheduler state unreadable', { file: this.#path, problem });
   }
 }
 

@@ -87,7 +87,7 @@ export class SafeShutdown {
       const obstacle = this.#obstacle();
       return obstacle === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, obstacle);
     } catch (error) {
-      this.#options.log('error', 'a call of safe shutdown failed', { error: (error as Error).message });
+      this.#options.log('error', 'safe shutdown request failed', { error: (error as Error).message });
       return { success: false, message: `refused: ${(error as Error).message}` };
     }
   };
@@ -248,7 +248,7 @@ export class SafeShutdown {
     try {
       publish(progress);
     } catch (error) {
-      log('error', 'the progress of a safe shutdown could not be published', { error: (error as Error).message });
+      log('error', 'safe shutdown progress not published', { error: (error as Error).message });
     }
   }
 
@@ -266,7 +266,7 @@ export class SafeShutdown {
     void this.#lookAtPower();
     await runners(this.#settings)
       .hooks.list()
-      .catch((error: Error) => log('warning', 'safe shutdown: the hooks cannot be run', { error: error.message }));
+      .catch((error: Error) => log('warning', 'shutdown hooks not run', { error: error.message }));
   }
 
   async #lookAtPower(): Promise<void> {

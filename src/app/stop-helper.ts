@@ -44,14 +44,14 @@ export async function helpToStop(options: StopHelperOptions): Promise<void> {
 async function carryOut(request: string, gone: Promise<null>, options: StopHelperOptions): Promise<string | null> {
   const { environment, log } = options;
   if (request === 'poweroff' || request === 'reboot' || request === 'halt') {
-    log('notice', 'asked to stop the machine', { action: request });
+    log('notice', 'machine stop requested', { action: request });
     return override(request, environment, options.answerSeconds);
   }
   const unit = /^stop (.+)$/.exec(request)?.[1];
   if (unit === undefined) return 'a request is "stop UNIT", "poweroff", "reboot" or "halt"';
   const problem = mayNotStop(unit, options);
   if (problem !== null) return problem;
-  log('notice', 'stopping a unit that safe_shutdown.stop_units names', { unit });
+  log('notice', 'stopping a unit of safe_shutdown.stop_units', { unit });
   return endingWith(gone, stopUnit(unit, environment, log));
 }
 

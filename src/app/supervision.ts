@@ -46,7 +46,7 @@ export class Supervision {
   async readyOnce(answers: () => Promise<boolean>): Promise<void> {
     while (!this.#hasStopped) {
       if (await answers()) return this.ready();
-      this.#options.log('warning', 'REST does not answer yet');
+      this.#options.log('warning', 'REST API not answering yet');
       await new Promise((resolve) => {
         setTimeout(resolve, ASK_AGAIN_MS);
       });
@@ -87,8 +87,8 @@ export class Supervision {
     const { log, monotonicSeconds, lastSampleSeconds, periodSeconds, summary } = this.#options;
     const problem = stall(lastSampleSeconds(), periodSeconds, monotonicSeconds());
     const line = problem === null ? summaryLine(summary()) : `STALLED: ${problem}`;
-    if (problem !== null && !this.#stalled) log('error', `no sign of life for the watchdog: ${problem}`);
-    if (problem === null && this.#stalled) log('notice', 'the service gets on again');
+    if (problem !== null && !this.#stalled) log('error', `watchdog ping withheld: ${problem}`);
+    if (problem === null && this.#stalled) log('notice', 'watchdog pings resumed');
     this.#stalled = problem !== null;
     if (this.#stalled) this.#retrySoon();
     const state = problem === null ? ['WATCHDOG=1'] : [];

@@ -99,7 +99,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
       const outcome = { reloads: ++reloads, ...reload(service, config, file, logger) };
       writing = writing
         .then(() => (outcome.reloads === reloads ? writeReloadOutcome(folder, outcome) : undefined))
-        .catch((error: Error) => logger.log('warning', 'the outcome of the reload cannot be written', { error: error.message }));
+        .catch((error: Error) => logger.log('warning', 'reload result not written', { error: error.message }));
     };
     let hasStarted = false;
     void signals.ended.then((signal) => killUnless(() => hasStarted, signal, logger));
@@ -113,13 +113,13 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
         data,
       });
       void announceService(folder, { config: resolve(file), url: addressOf(config.rest, port) }).catch((error: Error) =>
-        logger.log('warning', 'commands of this machine take the port of the file', { error: error.message }),
+        logger.log('warning', 'port not announced; commands use rest.port of the configuration', { error: error.message }),
       );
     } catch (error) {
       return failed(error as NodeJS.ErrnoException, config, logger);
     }
     const signal = await signals.ended;
-    logger.log('notice', `ending on ${signal}`);
+    logger.log('notice', `received ${signal}, shutting down`);
     void withdrawService(folder);
     await service.stop();
     return EXIT.ok;

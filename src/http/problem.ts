@@ -57,7 +57,7 @@ export class Problem extends Error {
 export const ALLOW = 'GET, HEAD';
 
 export function methodNotAllowed(method = ''): Problem {
-  return new Problem('method_not_allowed', `${method} is not offered; nothing can be changed here`);
+  return new Problem('method_not_allowed', `${method} is not allowed; the API is read-only`);
 }
 
 /** Answers with a problem. Once a body has begun nothing can be said any more: the connection is cut. */

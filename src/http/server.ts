@@ -117,7 +117,7 @@ export class RestServer implements Publisher {
       this.#server.listen({ port, ...(host === null ? {} : { host }) }, () => {
         this.#server.off('error', reject);
         this.#bound();
-        this.#server.on('error', (error) => this.#options.log('error', 'the REST server failed', { error: error.message }));
+        this.#server.on('error', (error) => this.#options.log('error', 'REST server failed', { error: error.message }));
         resolve(this.#server.address() as AddressInfo);
       });
     });
@@ -254,7 +254,7 @@ export class RestServer implements Publisher {
       sendProblem(response, error, headersOf(error));
       return;
     }
-    this.#options.log('error', 'a request failed', { path: request.url?.slice(0, 200), error: error.message });
+    this.#options.log('error', 'HTTP request failed', { path: request.url?.slice(0, 200), error: error.message });
     sendProblem(response, new Problem('internal_error', 'the log of the service says more'));
   }
 }

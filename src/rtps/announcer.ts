@@ -210,7 +210,7 @@ export class Announcer {
     network.join(now);
     for (const { address, name, isLoopback } of now) {
       if (before.length > 0 && !before.some((known) => known.address === address))
-        log('notice', 'a network interface came', { interface: name, address });
+        log('notice', 'network interface added', { interface: name, address });
       // Loopback stands in where there is no other, and is no loss.
       if (!isLoopback) this.#told.set(address, { name, missingSeconds: null });
     }
@@ -225,7 +225,7 @@ export class Announcer {
       const isReplaced = now.some((entry) => entry.name === name);
       if (!isReplaced && (since === null || nowSeconds - since < LOST_AFTER_SECONDS)) continue;
       this.#told.delete(address);
-      log('notice', 'a network address is gone', { address });
+      log('notice', 'network address removed', { address });
       isLost = true;
     }
     if (now.length !== before.length || now.some(({ address }, i) => address !== before[i]?.address)) {

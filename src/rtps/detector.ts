@@ -110,7 +110,7 @@ export class Detector {
     const { peer, evicted } = peers.add(data, challenge, announcement, address, announcer.interfaces, now);
     if (evicted) endpoints.removePeer(evicted);
     if (!peer) {
-      log('warning', 'too many participants: another one is not taken in', { most: LIMITS.participants, from: address });
+      log('warning', 'too many participants: one ignored', { most: LIMITS.participants, from: address });
       return;
     }
     peer.isInGroup = arrival.viaMulticast;

@@ -373,7 +373,7 @@ export class Endpoints {
     if (!hasTooMany) this.#refuse(endpoint, isWriter);
     const { guid, topic } = endpoint;
     // The topic is no part of the kind of line, of which each is said once in a while: strangers may name a thousand.
-    this.#options.log('warning', 'too many endpoints: one is not matched', { topic, peer: peer.data.name || peer.data.prefix, guid });
+    this.#options.log('warning', 'too many endpoints: one not matched', { topic, peer: peer.data.name || peer.data.prefix, guid });
     return false;
   }
 

@@ -130,7 +130,7 @@ t.test('an interface that comes is announced on, one that goes is told of', asyn
   t.equal(lost, 0, 'the link may be down for a moment only');
   await time.pass(4);
   t.equal(lost, 1);
-  t.match(a.participant.lines.join('\n'), /a network interface came.*10\.0\.9\.1[\s\S]*a network address is gone.*10\.0\.9\.1/);
+  t.match(a.participant.lines.join('\n'), /network interface added.*10\.0\.9\.1[\s\S]*network address removed.*10\.0\.9\.1/);
 });
 
 t.test('stopped while it starts', async (t) => {

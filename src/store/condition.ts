@@ -42,11 +42,11 @@ export class Condition {
   works(written: Written, samplesLost: number): void {
     const more = written.alertsNotStored - this.#written.alertsNotStored;
     if (more > 0 && !this.#isAlertBudgetSpent)
-      this.#log('warning', 'alerts of other nodes are shown but not stored: what they may write in a day is spent', { changes: more });
+      this.#log('warning', 'remote alerts shown but not stored: daily write budget used up', { changes: more });
     this.#isAlertBudgetSpent = more > 0;
     this.#written = written;
     this.#lastWrite = isoUtc(Date.now());
-    if (this.#state === 'degraded') this.#log('notice', 'storage works again', { since: this.#since, samples_lost: samplesLost });
+    if (this.#state === 'degraded') this.#log('notice', 'storage recovered', { since: this.#since, samples_lost: samplesLost });
     this.#state = 'ok';
     this.#error = null;
     this.#since = null;
@@ -56,7 +56,7 @@ export class Condition {
   fails(error: string): void {
     if (this.#state !== 'degraded') {
       this.#since = isoUtc(Date.now());
-      this.#log('error', 'cannot write the database; samples wait in memory, and it is tried again', { error });
+      this.#log('error', 'cannot write the database; samples are kept in memory and writing is retried', { error });
     }
     this.#state = 'degraded';
     this.#error = error;
@@ -64,13 +64,13 @@ export class Condition {
 
   /** The disk does not answer, or does so again. */
   hangs(hangs: boolean): void {
-    if (hangs) this.#log('error', 'the disk of the database does not answer; samples wait in memory');
-    else this.#log('notice', 'the disk of the database answers again');
+    if (hangs) this.#log('error', 'database disk does not respond; samples are kept in memory');
+    else this.#log('notice', 'database disk responds again');
   }
 
   begunAnew(setAside: string, reason: string): void {
     this.#setAside.push(setAside);
-    this.#log('error', 'the database could not be used; it was set aside and a new one begun', { set_aside: setAside, reason });
+    this.#log('error', 'unusable database quarantined and a new one created', { set_aside: setAside, reason });
   }
 
   tell(): Told {

@@ -79,7 +79,7 @@ export class SegmentRecorder {
     try {
       this.#tail?.begin(Math.max(Date.now(), atLeast));
     } catch (error) {
-      this.#log('error', 'cannot begin a tail segment', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#log('error', 'cannot create a spool segment', { folder: this.#tail?.folder, error: (error as Error).message });
     }
   }
 
@@ -98,7 +98,7 @@ export class SegmentRecorder {
       this.#tailFailed = false;
     } catch (error) {
       // Samples still reach the database with their batch; only a kill before that would lose them now.
-      if (!this.#tailFailed) this.#log('error', 'cannot write the tail', { folder: this.#tail?.folder, error: (error as Error).message });
+      if (!this.#tailFailed) this.#log('error', 'cannot write the spool', { folder: this.#tail?.folder, error: (error as Error).message });
       this.#tailFailed = true;
     }
     return { segment: this.segment, order: this.#order };
@@ -140,8 +140,9 @@ export class SegmentRecorder {
     this.#samples = 0;
     this.begin();
     return (
-      this.#tail?.leftovers((path, error) => this.#log('error', 'cannot read what an earlier run left', { path, error: error.message })) ??
-      []
+      this.#tail?.leftovers((path, error) =>
+        this.#log('error', 'cannot read the spool of an earlier run', { path, error: error.message }),
+      ) ?? []
     );
   }
 
@@ -150,7 +151,7 @@ export class SegmentRecorder {
     try {
       this.#tail?.remove(segment);
     } catch (error) {
-      this.#log('error', 'cannot clear up the tail', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#log('error', 'cannot remove written spool segments', { folder: this.#tail?.folder, error: (error as Error).message });
     }
   }
 
@@ -159,7 +160,7 @@ export class SegmentRecorder {
     try {
       return this.#tail?.keepRare(segment) ?? 0;
     } catch (error) {
-      this.#log('error', 'cannot shorten the tail', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#log('error', 'cannot truncate the spool', { folder: this.#tail?.folder, error: (error as Error).message });
       return 0;
     }
   }

@@ -73,7 +73,7 @@ export class Store implements HistoryReader, ShutdownBook {
     this.#recorder.open(new Tail(tailFolder(this.#options.dataPath, this.#options.environment)));
     try {
       const { heard, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
-      if (recovered > 0) this.#options.log('notice', 'recovered what an earlier run had not written', { samples: recovered });
+      if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });
       return { openAlerts, readableMetrics: new Set(readableMetrics), nodes, heard };
     } catch (error) {
       this.#thread.giveUp();
@@ -212,7 +212,7 @@ export class Store implements HistoryReader, ShutdownBook {
   }
 
   #refuse(status: HealthStatus): void {
-    if (!this.#refused) this.#options.log('warning', 'a status with an impossible time is not stored', { node: status.node_name });
+    if (!this.#refused) this.#options.log('warning', 'status with an impossible time not stored', { node: status.node_name });
     this.#refused = true;
   }
 }

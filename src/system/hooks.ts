@@ -46,7 +46,7 @@ export class HookFolder implements StepRunner {
       if (verdict === 'run') items.push({ name, start: (context) => this.#start(name, context) });
       else if (verdict !== 'pass over')
         items.push({ name, start: () => ({ ended: Promise.resolve(verdict.problem), end: async () => 'ended' }) });
-      else if (!/^readme/i.test(name)) log('notice', 'not a shutdown hook: it is not an executable file', { folder, name });
+      else if (!/^readme/i.test(name)) log('notice', 'shutdown hook skipped: not an executable file', { folder, name });
     }
     return items;
   }

@@ -91,7 +91,7 @@ export class Logind implements PowerControl {
     }
     const wall = `edge-health: ${reason}, asked for by ${requestedBy}, request ${requestId}`;
     const told = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
-    if (!told.ok) this.#options.log('warning', 'who is logged in cannot be told why the machine goes down', { error: told.problem });
+    if (!told.ok) this.#options.log('warning', 'shutdown message not sent to logged-in users', { error: told.problem });
     const { environment, helperSocket } = this.#options;
     const problem = await (isOverriding ? override : go)(action, environment, this.#timeouts.answerSeconds);
     if (problem === null) return;

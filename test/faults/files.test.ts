@@ -161,7 +161,7 @@ fault(
     const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 15);
     await bench.checkRestarted(before);
     const journal = await bench.journalSince(bench.beganMs);
-    bench.check('the journal has that it cannot be read', /cannot read what an earlier run left/.test(journal));
+    bench.check('the journal has that it cannot be read', /cannot read the spool of an earlier run/.test(journal));
     await machine.sh(undo);
     // What could not be read is kept for the next start.
     await bench.recoverAfter(() => machine.systemctl('restart', UNIT), 15);

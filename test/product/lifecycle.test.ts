@@ -31,7 +31,7 @@ t.test('npm start runs the service with the given configuration, and SIGTERM to 
   npm.kill('SIGTERM');
   const [code] = await closed;
   t.equal(code, 0);
-  t.match(log, /ending on SIGTERM/);
+  t.match(log, /received SIGTERM, shutting down/);
   await t.rejects(fetch(`${url}/status`), 'its port is closed');
 });
 

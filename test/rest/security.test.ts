@@ -225,7 +225,7 @@ t.test('a bearer token', async (t) => {
     t.notMatch(service.log, token.slice(0, 16));
     await service.end();
     t.notMatch(service.log, token.slice(0, 16));
-    t.match(service.log, /ending on SIGTERM/, 'to its end');
+    t.match(service.log, /received SIGTERM, shutting down/, 'to its end');
   });
 });
 

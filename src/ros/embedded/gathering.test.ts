@@ -155,7 +155,7 @@ t.test('topics that nobody publishes on any more make room: the list cannot be f
   });
   for (const { participant } of strangers) await participant.start();
   await time.pass(3);
-  t.match(lines.join('\n'), /too many topics of others.*1088/);
+  t.match(lines.join('\n'), /too many remote topics.*1088/);
   const say = async (n: number, topic: string): Promise<void> => {
     const robot = participantOn(wire.host({ [`lan${n}`]: `10.1.${n}.2` }), time.now);
     t.teardown(() => robot.stop());

@@ -234,7 +234,7 @@ t.test('the same request again is not run again, and that is logged', async (t) 
     lines,
     [1, 1, 2].map(
       (number) =>
-        `debug: a request was ignored: it has been handled ${JSON.stringify({ service: '/safe_shutdown', address: '10.0.0.2', port: 7411, number })}`,
+        `debug: duplicate service request ignored ${JSON.stringify({ service: '/safe_shutdown', address: '10.0.0.2', port: 7411, number })}`,
     ),
   );
 });

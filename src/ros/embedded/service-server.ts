@@ -140,7 +140,7 @@ export class ServiceServer {
     if (this.#handled.size > MAX_REMEMBERED) this.#handled.delete(first(this.#handled));
     if (numbers.has(sequenceNumber)) {
       const { log, name } = this.#options;
-      log('debug', 'a request was ignored: it has been handled', { service: name, address, port, number: sequenceNumber });
+      log('debug', 'duplicate service request ignored', { service: name, address, port, number: sequenceNumber });
       return false;
     }
     numbers.add(sequenceNumber);
@@ -161,7 +161,7 @@ export class ServiceServer {
       payload,
       timer: setTimeout(() => {
         this.#waiting.delete(waiting);
-        this.#options.log('debug', 'a service client went without its answer', { service: this.#options.name });
+        this.#options.log('debug', 'service response not delivered', { service: this.#options.name });
       }, WAIT_FOR_READER_MS),
     };
     waiting.timer.unref();

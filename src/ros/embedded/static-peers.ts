@@ -22,7 +22,7 @@ export async function addressesOf({ discoveryRange, staticPeers }: GraphPlace, l
 function resolved(peer: string, log: Log): Promise<string | null> {
   return new Promise((done) => {
     lookup(peer, { family: 4 }, (error, address) => {
-      if (error) log('warning', 'a static peer cannot be resolved', { peer, error: error.code });
+      if (error) log('warning', 'static peer not resolved', { peer, error: error.code });
       done(error ? null : address);
     });
   });

@@ -107,7 +107,7 @@ t.test('what is no health status is refused and told', async (t) => {
   other.write(liar, Buffer.from('nonsense'));
   await time.pass(1);
   t.same(statuses, []);
-  t.match(lines, [/^warning: refused a message .*SPLENDID/]);
+  t.match(lines, [/^warning: message refused .*SPLENDID/]);
 });
 
 t.test('it joins anew when its address is gone, and nothing stays open when it is stopped', async (t) => {

@@ -89,7 +89,7 @@ class Session {
       },
       onHealthStatus: (status, received, topic) => listener.onHealthStatus(status, arrived(received, topic)),
       onAlert: (alert, received, topic) => listener.onAlert(alert, arrived(received, topic)),
-      onRefused: (topic, reason) => log('warning', 'refused a message', { topic, reason }),
+      onRefused: (topic, reason) => log('warning', 'message refused', { topic, reason }),
       onChange: publishGraph,
       log,
     });

@@ -111,7 +111,7 @@ export class TopicReaders {
     const { log, onAlert, onChange, onHealthStatus } = this.#options;
     if (this.#readers.size >= MAX_GATHERING) this.#removeUnused();
     if (this.#readers.size >= MAX_GATHERING) {
-      log('warning', 'too many topics of others: one is not read', { topic, most: MAX_GATHERING });
+      log('warning', 'too many remote topics: one not subscribed', { topic, most: MAX_GATHERING });
       return false;
     }
     const type = TYPES[kind];

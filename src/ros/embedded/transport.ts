@@ -67,7 +67,7 @@ export class EmbeddedTransport implements RosTransport {
           service: options.names.services.safeShutdown,
           call: options.names.services.ownSafeShutdown,
         }),
-      onRefused: (topic, reason) => log('warning', 'refused a message', { topic, reason }),
+      onRefused: (topic, reason) => log('warning', 'message refused', { topic, reason }),
     };
     this.#membership = new Membership({
       place,
@@ -135,7 +135,7 @@ export class EmbeddedTransport implements RosTransport {
     this.#decisions = 0;
     this.#isObserving = isWanted;
     const appliances = [...session.vanished, ...session.appliances().map(({ name }) => name)];
-    log('notice', isWanted ? 'this node observes the others' : 'other nodes are observed elsewhere', {
+    log('notice', isWanted ? 'this appliance observes the remote nodes' : 'another appliance observes the remote nodes', {
       observers,
       appliances: appliances.length,
     });

@@ -86,7 +86,7 @@ export class Arrivals {
       reason = (error as Error).message;
     }
     this.#refused += 1;
-    this.#log('warning', 'refused a message', { topic, reason });
+    this.#log('warning', 'message refused', { topic, reason });
     return null;
   }
 

@@ -138,5 +138,5 @@ t.test('a subscription that is not allowed costs that topic alone', async (t) =>
   follower.look();
   node.runTriggered();
   t.ok(topics().includes('/b/health_status 12'));
-  t.match(lines, [/cannot listen to a topic/]);
+  t.match(lines, [/cannot subscribe to a ROS 2 topic/]);
 });

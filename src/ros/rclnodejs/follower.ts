@@ -92,7 +92,7 @@ export class Follower {
       try {
         change();
       } catch (error) {
-        this.#options.log('warning', 'cannot listen to a topic of the ROS 2 graph', { error: (error as Error).message });
+        this.#options.log('warning', 'cannot subscribe to a ROS 2 topic', { error: (error as Error).message });
       }
     }
   }

@@ -148,7 +148,7 @@ export function bareNode(
   { name, namespace, log }: { readonly name: string; readonly namespace: string; readonly log: Log },
 ): RclNode {
   const node = new library.Node(name, namespace, context, BARE, [], false);
-  keepErrors(node, (error) => log('warning', 'rclnodejs could not take what arrived', { node: name, error: error.message }));
+  keepErrors(node, (error) => log('warning', 'rclnodejs could not process a message', { node: name, error: error.message }));
   return node;
 }
 

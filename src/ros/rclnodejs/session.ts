@@ -66,7 +66,7 @@ export class Session {
     try {
       healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), appliance, { qos: reliableQos(library, 'volatile', 1) });
     } catch (error) {
-      log('info', 'other appliances do not learn that this one observes', { topic: appliance, error: (error as Error).message });
+      log('info', 'observer role not announced to other appliances', { topic: appliance, error: (error as Error).message });
     }
     const own = new Set(Object.values(names.nodes).map((name) => qualified(names.namespace, name)));
     this.#follower =

@@ -64,7 +64,7 @@ t.test('one node that only subscribes', async (t) => {
   node.subscriptions[0]?.deliver(Buffer.from('nonsense'));
   await setImmediate();
   t.same(statuses, [[STATUS, '/health_status']]);
-  t.same(lines, ['warning refused a message']);
+  t.same(lines, ['warning message refused']);
   await subscription.stop();
   t.equal(library.contexts[0]?.shutdowns, 1);
 });

@@ -67,7 +67,7 @@ export class RclnodejsSubscription implements GraphSubscription {
       try {
         this.#follower?.look();
       } catch (error) {
-        this.#options.log('warning', 'cannot look at the ROS 2 graph', { error: (error as Error).message });
+        this.#options.log('warning', 'cannot read the ROS 2 graph', { error: (error as Error).message });
       }
       this.#lookAfter(LOOK_MS);
     }, milliseconds).unref();

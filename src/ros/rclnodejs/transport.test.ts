@@ -240,7 +240,7 @@ t.test('an error while something is taken stays out of native code', async (t) =
     throw new Error('deserialization failed');
   };
   t.doesNotThrow(() => node.execute([]));
-  t.match(lines, [/^warning rclnodejs could not take what arrived .*safe_shutdown.*deserialization failed/]);
+  t.match(lines, [/^warning rclnodejs could not process a message .*safe_shutdown.*deserialization failed/]);
   await transport.stop();
 });
 

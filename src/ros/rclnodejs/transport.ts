@@ -159,7 +159,7 @@ export class RclnodejsTransport implements RosTransport {
       this.#noteTwins(twins);
       if (!this.#isHumble) this.#noteServers(session.otherServers());
     } catch (error) {
-      this.#log('warning', 'cannot look at the ROS 2 graph', { error: (error as Error).message });
+      this.#log('warning', 'cannot read the ROS 2 graph', { error: (error as Error).message });
     }
   }
 

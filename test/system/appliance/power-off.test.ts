@@ -66,7 +66,7 @@ async function secondsToEnd(machine: Container): Promise<number> {
 
 /** Looks, after the next boot, for the samples up to the end of the service. */
 async function checkSamples(t: Test, machine: Container): Promise<void> {
-  const endMs = await whenSaid(machine, 'edge-health', /^ending on SIGTERM/);
+  const endMs = await whenSaid(machine, 'edge-health', /^received SIGTERM, shutting down/);
   const range = `from=${new Date(endMs - 60_000).toISOString()}&to=${new Date(endMs + 1000).toISOString()}`;
   const { data } = await machine.json<{ data: { timestamp: string }[] }>(`/health/history?${range}&order=desc&limit=1`);
   t.equal(data.length, 1, 'the samples of its last minute are stored');

@@ -196,7 +196,7 @@ t.test(
     t.equal(lines.length, 1, 'one line for all of them, for a while');
     t.match(lines[0], {
       level: 'warning',
-      message: 'refused a message',
+      message: 'message refused',
       fields: { topic: 'rt/health_status', reason: /allowed: .*\(from 127\.0\.0\.1\)/ },
     });
   },

@@ -76,7 +76,7 @@ t.test('three processes, a role each, on one machine; Ctrl-C ends them all', { s
   t.notMatch(output(), /<\d>/, 'the log is for people');
   child.kill('SIGINT');
   t.same(await ended, [0, null]);
-  for (const role of ROLES) t.match(output(), new RegExp(`^${role} *\\| notice: ending on `, 'm'));
+  for (const role of ROLES) t.match(output(), new RegExp(`^${role} *\\| notice: received `, 'm'));
 });
 
 t.test('one that cannot run ends the others, and its exit code is that of the whole', { skip }, async (t) => {

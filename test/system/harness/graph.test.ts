@@ -147,7 +147,7 @@ t.test('other nodes are left aside, nonsense is refused, and another one that sp
   ]);
   node.stream({ hz: 10, count: 30 });
   await watch.waitForCount('status', 30, () => true, TIMEOUT_SECONDS);
-  await watch.waitFor('note', ({ text }) => /refused a message.*status is "SPLENDID"/.test(text), TIMEOUT_SECONDS);
+  await watch.waitFor('note', ({ text }) => /message refused.*status is "SPLENDID"/.test(text), TIMEOUT_SECONDS);
   for (const peer of [robot, liar, judge]) await peer.waitFor('written');
   t.same(
     watch.statuses.map(({ cpu_percent }) => cpu_percent),
