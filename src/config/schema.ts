@@ -32,7 +32,7 @@ export const configSchema = v.strictObject({
     hysteresis_percent: v.optional(
       v.pipe(
         between(0, 50),
-        about('How far below its threshold a value must fall before an alert falls back.', {
+        about('An alert drops to the lower severity, or resolves, only once the value is this far below the threshold.', {
           unit: 'percent of the threshold',
           reload: true,
         }),
@@ -42,41 +42,44 @@ export const configSchema = v.strictObject({
     raise_after_seconds: v.optional(
       v.pipe(
         between(0, 3600),
-        about('How long a value must stay at or above a threshold before it is an alert; keeps one spike from raising.', {
-          unit: 's',
-          reload: true,
-        }),
+        about(
+          'Raise an alert only after the value has stayed at or above the threshold for this long, so that a single spike raises none.',
+          {
+            unit: 's',
+            reload: true,
+          },
+        ),
       ),
       3,
     ),
     clear_after_seconds: v.optional(
       v.pipe(
         between(0, 3600),
-        about('How long a value must stay below the hysteresis before an alert falls back; keeps one dip from clearing.', {
-          unit: 's',
-          reload: true,
-        }),
+        about(
+          'Lower or resolve an alert only after the value has stayed below the hysteresis for this long, so that a single dip clears none.',
+          {
+            unit: 's',
+            reload: true,
+          },
+        ),
       ),
       10,
     ),
     sensor_timeout_seconds: v.optional(
-      v.pipe(
-        between(1, 3600),
-        about('After how long without a reading a sensor that could be read is an ERROR.', { unit: 's', reload: true }),
-      ),
+      v.pipe(between(1, 3600), about('Raise ERROR if a working sensor gives no reading for this long.', { unit: 's', reload: true })),
       5,
     ),
     node_grace_seconds: v.optional(
       v.pipe(
         between(0, 3600),
-        about('How long another node may be silent beyond three of its periods before that is an ERROR.', { unit: 's', reload: true }),
+        about('Raise ERROR if a remote node sends nothing for three of its periods and this long.', { unit: 's', reload: true }),
       ),
       2,
     ),
     forget_node_after_hours: v.optional(
       v.pipe(
         between(0, 87_600),
-        about('After how long a silence another node is taken to be gone for good, and its alerts are resolved; 0: never.', {
+        about('Remove a remote node and resolve its alerts after it has sent nothing for this long; 0: never.', {
           unit: 'h',
           reload: true,
         }),
@@ -90,7 +93,7 @@ export const configSchema = v.strictObject({
         v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'), visible)),
         v.minLength(1),
         v.maxLength(32),
-        about('Paths whose file systems are measured; the fullest counts.'),
+        about('Paths whose file systems are measured; `disk_percent` is the fullest.'),
       ),
       ['/'],
     ),
@@ -114,7 +117,7 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           text,
-          about('Folder of the database. A relative path is below /var/lib/edge-health in the package, and below the checkout otherwise.', {
+          about('Data folder. A relative path is below /var/lib/edge-health when installed from the package, else below the checkout.', {
             defaultIs: 'data of the checkout, /var/lib/edge-health in the package',
           }),
         ),
@@ -122,18 +125,18 @@ export const configSchema = v.strictObject({
       null,
     ),
     max_megabytes: v.optional(
-      v.pipe(integer(8, 1_000_000), about('Size cap of the database; the oldest raw samples go first.', { unit: 'MB' })),
+      v.pipe(integer(8, 1_000_000), about('Maximum size of the database; the oldest raw samples are deleted first.', { unit: 'MB' })),
       512,
     ),
   }),
   rest: section({
     host: v.optional(v.nullable(v.pipe(text, about('Address to listen on.', { defaultIs: 'all addresses' }))), null),
-    port: v.optional(v.pipe(integer(0, 65535), about('Port to listen on; 0 takes a free one and logs it.')), 5000),
+    port: v.optional(v.pipe(integer(0, 65535), about('Port to listen on; 0 selects a free port and logs it.')), 5000),
     token_file: v.optional(
       v.nullable(
         v.pipe(
           text,
-          about('File whose content clients must send as bearer token; at least 16 characters. It is read again on every reload.', {
+          about('File with the bearer token that clients must send, at least 16 characters; read again on every reload.', {
             defaultIs: 'none: everybody may read',
             reload: true,
           }),
@@ -145,7 +148,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         v.array(v.pipe(v.string(), v.regex(/^(\*|https?:\/\/[^/\s]+)$/, 'an origin such as https://dashboard.example:8443, or *'))),
         v.maxLength(64),
-        about('Web origins that may read across origins.'),
+        about('Web origins allowed to read the API across origins (CORS).'),
       ),
       [],
     ),
@@ -168,18 +171,23 @@ export const configSchema = v.strictObject({
     max_connections: v.optional(
       v.pipe(
         integer(8, 10_000),
-        about('Connections at once, half of them of one client address; beyond it the longest idle one is closed. This host has 16 more.'),
+        about(
+          'Maximum number of connections, and half as many from one client address; beyond it the connection idle for longest is closed. This host has 16 more.',
+        ),
       ),
       256,
     ),
     max_event_streams: v.optional(
-      v.pipe(integer(1, 5_000), about('Readers of /events at once, half of them of one client address. This host has 8 more.')),
+      v.pipe(
+        integer(1, 5_000),
+        about('Maximum number of /events streams, and half as many from one client address. This host has 8 more.'),
+      ),
       64,
     ),
   }),
   ros: section({
     transport: v.optional(
-      v.pipe(v.picklist(['auto', 'rclnodejs', 'embedded', 'off']), about('How to take part in the ROS 2 graph.')),
+      v.pipe(v.picklist(['auto', 'rclnodejs', 'embedded', 'off']), about('How edge-health joins the ROS 2 graph.')),
       'auto',
     ),
     domain_id: v.optional(v.nullable(v.pipe(integer(0, 232), about('ROS 2 domain.', { defaultIs: 'ROS_DOMAIN_ID, else 0' }))), null),
@@ -187,7 +195,7 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           v.picklist(['SUBNET', 'LOCALHOST', 'OFF', 'SYSTEM_DEFAULT']),
-          about('How far discovery reaches.', { defaultIs: 'ROS_AUTOMATIC_DISCOVERY_RANGE, else SUBNET' }),
+          about('Reach of ROS 2 discovery.', { defaultIs: 'ROS_AUTOMATIC_DISCOVERY_RANGE, else SUBNET' }),
         ),
       ),
       null,
@@ -197,7 +205,7 @@ export const configSchema = v.strictObject({
         v.pipe(
           v.array(text),
           v.maxLength(64),
-          about('Addresses of peers that multicast does not reach.', { defaultIs: 'ROS_STATIC_PEERS' }),
+          about('Addresses of ROS 2 peers beyond the reach of multicast.', { defaultIs: 'ROS_STATIC_PEERS' }),
         ),
       ),
       null,
@@ -211,7 +219,7 @@ export const configSchema = v.strictObject({
             `a ROS namespace: names of letters, digits and _, with / between them, at most ${MAX_NODE_NAME} together with / and node_name`,
           ),
           v.maxLength(MAX_NODE_NAME),
-          about('Namespace of nodes, topics and the service; also stands before node_name in health statuses and alert ids.', {
+          about('Namespace of nodes, topics and the service; also the prefix of node_name in health statuses and alert ids.', {
             defaultIs: 'none',
           }),
         ),
@@ -229,12 +237,12 @@ export const configSchema = v.strictObject({
     ),
   }),
   safe_shutdown: section({
-    enabled: v.optional(v.pipe(v.boolean(), about('Whether the service /safe_shutdown is offered.')), true),
+    enabled: v.optional(v.pipe(v.boolean(), about('Offer the service /safe_shutdown.')), true),
     action: v.optional(
       v.nullable(
         v.pipe(
           v.picklist(['poweroff', 'reboot', 'halt', 'dry-run']),
-          about('The last step of a safe shutdown; dry-run does everything but that.', {
+          about('Last step of a safe shutdown; dry-run performs every step but this one.', {
             defaultIs: 'dry-run in a checkout, poweroff in the package',
             reload: true,
           }),
@@ -242,12 +250,15 @@ export const configSchema = v.strictObject({
       ),
       null,
     ),
-    allow_from: v.optional(v.pipe(v.array(addressOrNetwork), v.maxLength(256), about('Other hosts that may ask.', { reload: true })), []),
+    allow_from: v.optional(
+      v.pipe(v.array(addressOrNetwork), v.maxLength(256), about('Other hosts allowed to request a safe shutdown.', { reload: true })),
+      [],
+    ),
     allow_groups: v.optional(
       v.pipe(
         v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of groups'))),
         v.maxLength(256),
-        about('Groups of this host whose members may ask; root always may.', { reload: true }),
+        about('Groups of this host whose members may request a safe shutdown; root always may.', { reload: true }),
       ),
       ['edge-health', 'sudo'],
     ),
@@ -255,7 +266,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of users'))),
         v.maxLength(256),
-        about('Further users of this host who may ask.', { reload: true }),
+        about('Further users of this host who may request a safe shutdown.', { reload: true }),
       ),
       [],
     ),
@@ -269,7 +280,9 @@ export const configSchema = v.strictObject({
     max_requests_per_minute: v.optional(
       v.pipe(
         integer(1, 600),
-        about('How often one caller may ask, refused requests included; all callers together three times as often.', { reload: true }),
+        about('Maximum requests of one caller, refused requests included; all callers together have three times as many.', {
+          reload: true,
+        }),
       ),
       10,
     ),
@@ -277,7 +290,7 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           text,
-          about('Folder of executables that are run first, in order of their names; relative to the working directory.', {
+          about('Folder of executables to run first, ordered by name; relative to the working directory.', {
             defaultIs: 'the folder shutdown.d beside this file',
             reload: true,
           }),
@@ -297,7 +310,7 @@ export const configSchema = v.strictObject({
           ),
         ),
         v.maxLength(64),
-        about('systemd units to stop after that, in this order.', { reload: true }),
+        about('systemd units to stop after the hooks, in this order.', { reload: true }),
       ),
       [],
     ),
@@ -305,10 +318,7 @@ export const configSchema = v.strictObject({
   ops: opsSchema,
   log: section({
     level: v.optional(
-      v.pipe(
-        v.picklist(['error', 'warning', 'notice', 'info', 'debug']),
-        about('Least severe kind of line that is logged.', { reload: true }),
-      ),
+      v.pipe(v.picklist(['error', 'warning', 'notice', 'info', 'debug']), about('Minimum level of log lines.', { reload: true })),
       'info',
     ),
   }),

@@ -5,12 +5,12 @@ export const runSchema = v.strictObject({
   started: instant,
   duration_seconds: v.number(),
   status: v.picklist(['OK', 'WARNING', 'CRITICAL', 'UNKNOWN']),
-  exit_code: v.pipe(v.number(), about('As monitoring plugins have it: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.')),
+  exit_code: v.pipe(v.number(), about('Nagios-compatible exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.')),
   trigger: v.pipe(
     v.picklist(['schedule', 'missed', 'manual']),
     about('missed: made up for a time at which the machine was off or asleep.'),
   ),
-  lines: v.pipe(v.array(v.string()), about('The last lines that it wrote.')),
+  lines: v.pipe(v.array(v.string()), about('The last lines of its output.')),
 });
 
 /** What the scheduler leaves for the service to show, and `edge-health ops list`. */
@@ -18,7 +18,7 @@ export const opsDocumentSchema = v.strictObject({
   scheduler: v.strictObject({
     state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run with this data folder.')),
     started: v.nullable(instant),
-    beat: v.pipe(v.nullable(instant), about('When it was last known to run; at least once a minute.')),
+    beat: v.pipe(v.nullable(instant), about('Time of its last sign of activity; updated at least once a minute.')),
   }),
   jobs: v.pipe(
     v.array(
@@ -42,12 +42,14 @@ export const opsDocumentSchema = v.strictObject({
       v.strictObject({
         alerts: v.pipe(
           v.picklist(['stream', 'polling', 'unreachable']),
-          about('How alerts reach notifications: by /events; by /alerts every 10 s, since /events cannot be opened; not at all.'),
+          about(
+            'How notifications receive alerts: from /events; by polling /alerts every 10 s because /events cannot be opened; not at all.',
+          ),
         ),
         since: instant,
-        problem: v.pipe(v.nullable(v.string()), about('What keeps them from /events.')),
+        problem: v.pipe(v.nullable(v.string()), about('Why /events cannot be opened.')),
       }),
-      about('Left out where no channel of notifications is configured.'),
+      about('Absent if no notification channel is configured.'),
     ),
   ),
 });

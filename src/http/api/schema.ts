@@ -104,39 +104,39 @@ const shutdownRequestSchema = v.strictObject({
   reason: text('As it was called, cut to 64 characters.'),
   requested_by: text('As it was called, cut to 128 characters.'),
   timeout: v.pipe(v.nullable(v.number()), about('Seconds; null: not a number.')),
-  address: v.pipe(v.nullable(v.string()), about('Where the call came from; null: the transport does not tell.')),
-  port: v.pipe(v.nullable(v.number()), about('Its UDP port; null: the transport does not tell.')),
+  address: v.pipe(v.nullable(v.string()), about('Address of the caller; null: not known by the transport.')),
+  port: v.pipe(v.nullable(v.number()), about('UDP port of the caller; null: not known by the transport.')),
   user: v.pipe(
     v.nullable(v.string()),
-    about('Whose program of this machine called; of several possible users all, with commas. Null: another machine, or not known.'),
+    about('User of the calling program on this machine; several candidates are separated by commas. Null: another machine, or not known.'),
   ),
   calls: count('How many calls this stands for: a flood of refused ones is counted in one.'),
   action: shutdownAction,
   outcome: v.pipe(v.picklist(SHUTDOWN_OUTCOMES), about('`interrupted`: the service or the machine ended before the procedure did.')),
-  step: v.pipe(v.nullable(v.picklist(SHUTDOWN_STEPS)), about('The last step that was begun.')),
+  step: v.pipe(v.nullable(v.picklist(SHUTDOWN_STEPS)), about('The last step started.')),
   message: v.string(),
-  ended: v.pipe(v.nullable(instant), about('When the outcome was known; of several calls, the last. Null: in progress.')),
+  ended: v.pipe(v.nullable(instant), about('Time of the outcome; null: in progress.')),
 });
 
 const shutdownSchema = v.strictObject({
-  enabled: v.pipe(v.boolean(), about('Whether a safe shutdown can be asked for.')),
-  action: v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('What the last step would do if it were asked for now.')),
-  problem: v.pipe(v.nullable(v.string()), about('Why every request is refused at present; null: none is for that.')),
+  enabled: v.pipe(v.boolean(), about('Whether safe shutdown requests are accepted.')),
+  action: v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('What the last step of a request made now would do.')),
+  problem: v.pipe(v.nullable(v.string()), about('Why every request is refused at present; null: requests are accepted.')),
   state: v.pipe(
     v.picklist(['none', 'in_progress', 'completed', 'aborted', 'interrupted']),
-    about('Of the last accepted request, also of an earlier run of the service; `none`: there was none.'),
+    about('State of the last accepted request, including those of earlier runs of the service; `none`: no request yet.'),
   ),
   request_id: v.nullable(v.string()),
   reason: v.nullable(v.string()),
   requested_by: v.nullable(v.string()),
   step: v.nullable(v.picklist(SHUTDOWN_STEPS)),
-  seconds_left: v.pipe(v.nullable(v.number()), about('Until the deadline; null: none is in progress.')),
+  seconds_left: v.pipe(v.nullable(v.number()), about('Seconds until the deadline; null: none in progress.')),
   started: v.nullable(instant),
   ended: v.nullable(instant),
-  message: v.pipe(v.nullable(v.string()), about('What happened last, for people.')),
+  message: v.pipe(v.nullable(v.string()), about('Last event, as text.')),
   accepted: count('Requests accepted since this process started.'),
   refused: count('Requests refused since this process started.'),
-  requests: v.pipe(v.array(shutdownRequestSchema), about('The last requests, newest first, refused ones too.')),
+  requests: v.pipe(v.array(shutdownRequestSchema), about('The last requests, newest first, including refused ones.')),
 });
 
 const nodeSchema = v.strictObject({
@@ -149,7 +149,7 @@ const nodeSchema = v.strictObject({
     v.nullable(instant),
     about("When it last sent anything, by this machine's clock, also before the start (then true to some minutes); null: not known."),
   ),
-  period_seconds: v.pipe(v.nullable(v.number()), about('From one sample to the next; of another node as its time stamps tell.')),
+  period_seconds: v.pipe(v.nullable(v.number()), about('Seconds between samples; of a remote node derived from its time stamps.')),
   clock_ahead_seconds: v.pipe(
     v.nullable(v.number()),
     about("How far a remote node's time stamps lie ahead of this machine's clock, if more than 60 s: one of the clocks is wrong."),
@@ -161,7 +161,7 @@ const nodeSchema = v.strictObject({
       'When a remote node left the graph in an orderly way: no alert is raised about it, unless it is in `ops.check.nodes`. Null: it did not, or is back.',
     ),
   ),
-  silent: v.pipe(v.boolean(), about('Nothing has come for too long; of another node that is an open alert (`health_status`).')),
+  silent: v.pipe(v.boolean(), about('No status received for too long; for a remote node this is an open alert (`health_status`).')),
 });
 
 const gatheredSchema = v.strictObject({
@@ -210,14 +210,17 @@ export const statusDocumentSchema = v.strictObject({
         virtual: v.boolean(),
       }),
     ),
-    about('Inventory of this machine; null until it is known, shortly after the start.'),
+    about('Inventory of this machine; null until it has been read, shortly after the start.'),
   ),
-  nodes: v.pipe(v.array(nodeSchema), about('This node, and every other that was heard lately or should be heard.')),
-  gathered: v.pipe(v.nullable(gatheredSchema), about('What came from other nodes since the start; null: nothing is gathered.')),
+  nodes: v.pipe(v.array(nodeSchema), about('This node and every remote node that was seen recently or is expected.')),
+  gathered: v.pipe(
+    v.nullable(gatheredSchema),
+    about('Messages received from remote nodes since the start; null: remote nodes are not observed.'),
+  ),
   open_alerts: v.strictObject({ WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number() }),
   publish: v.strictObject({
     configured_hertz: v.number(),
-    measured_hertz: v.pipe(v.nullable(v.number()), about('Over the last minute; null until two samples were taken.')),
+    measured_hertz: v.pipe(v.nullable(v.number()), about('Over the last minute; null until two samples have been taken.')),
     samples: count('Samples taken since the start.'),
     missed: count('Slots of the sampling grid that were missed since the start.'),
   }),
@@ -234,10 +237,10 @@ export const statusDocumentSchema = v.strictObject({
   disks: v.pipe(v.array(diskSchema), about('The configured paths; `disk_percent` is the fullest.')),
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({
-    undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: the kernel does not tell.')),
+    undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: not reported by the kernel.')),
     throttle_events: v.pipe(
       v.nullable(v.number()),
-      about('Intel: times a core was slowed for its heat since boot; null: the kernel does not tell.'),
+      about('Intel: thermal throttling events since boot; null: not reported by the kernel.'),
     ),
   }),
   clock_events: v.pipe(
@@ -280,16 +283,16 @@ export const statusDocumentSchema = v.strictObject({
           alerts: count('Changes of alerts, on /alerts; those that were open at the start are published again.'),
         }),
       ),
-      about('What was handed to the graph since the start; null: not on the graph.'),
+      about('Messages published since the start; null: not on the graph.'),
     ),
     problem: v.pipe(
       v.nullable(v.string()),
-      about('What is wrong just now, such as another monitor of the same name, or why there is no ROS 2 graph although there should be.'),
+      about('Current problem, such as another monitor of the same name, or why edge-health has not joined the ROS 2 graph; null: none.'),
     ),
-    observing: v.pipe(v.boolean(), about('Whether this node receives the statuses and alerts of the others.')),
+    observing: v.pipe(v.boolean(), about('Whether this node receives the statuses and alerts of remote nodes.')),
     observers: v.pipe(
       v.nullable(v.array(v.string())),
-      about('The nodes that receive all others; the first one publishes alerts about them. Null: not known (rclnodejs).'),
+      about('The nodes that observe all others; the first one publishes alerts about them. Null: not known (rclnodejs).'),
     ),
   }),
   ports: v.pipe(
@@ -301,26 +304,23 @@ export const statusDocumentSchema = v.strictObject({
         purpose: v.string(),
       }),
     ),
-    about('Open ports and Unix sockets of the service, to which others can send.'),
+    about('Open ports and Unix sockets of the service.'),
   ),
   process: v.strictObject({
     resident_memory_bytes: count('Resident memory of the service.'),
     cpu_seconds: seconds('CPU time of the service since its start.'),
-    open_files: v.pipe(v.nullable(v.number()), about('Open files and sockets of the service; null: the kernel does not tell.')),
+    open_files: v.pipe(v.nullable(v.number()), about('Open files and sockets of the service; null: not reported by the kernel.')),
   }),
   ops: opsDocumentSchema,
   shutdown: shutdownSchema,
-  control_socket: v.pipe(
-    v.nullable(v.string()),
-    about('Unix socket of this machine for `edge-health nodes forget`; null: the service could not open it.'),
-  ),
+  control_socket: v.pipe(v.nullable(v.string()), about('Unix socket for `edge-health nodes forget`; null: it could not be opened.')),
   config: v.strictObject({
     file: v.string(),
     loaded: instant,
-    problem: v.pipe(v.nullable(v.string()), about('Why the last reload changed nothing.')),
+    problem: v.pipe(v.nullable(v.string()), about('Why the last reload was rejected.')),
     restart_needed: v.pipe(
       v.array(v.string()),
-      about('Changed keys that take a restart, as of the last reload: `rest.port: 5055 needs a restart; still 5000`.'),
+      about('Changed keys that need a restart, as of the last reload: `rest.port: 5055 needs a restart; still 5000`.'),
     ),
   }),
 });
