@@ -38,6 +38,7 @@ t.test('while every event stream is taken each alert is told once, and by the st
   await site.untilTold(2);
   await site.set('disk', false);
   await site.untilTold(3);
+  const lastId = hook.messages<Message>().at(-1)?.id;
   await site.kill('SIGKILL');
   await site.set('disk', true);
   await site.set('memory', false);
@@ -52,6 +53,11 @@ t.test('while every event stream is taken each alert is told once, and by the st
   t.same(site.told.slice(0, 3), ['raised disk_percent', 'raised memory_percent', 'resolved disk_percent']);
   t.same(site.told.slice(3, 5).sort(), ['raised disk_percent', 'resolved memory_percent'], 'what happened while notifications were away');
   t.same(site.told.slice(5), ['resolved disk_percent'], 'nothing is told twice');
-  t.equal(hook.received.length, new Set(hook.messages<Message>().map(({ id }) => id)).size);
+  const ids = hook.messages<Message>().map(({ id }) => id);
+  const again = ids.filter((id, i) => ids.indexOf(id) !== i);
+  t.ok(
+    again.length === 0 || (again.length === 1 && again[0] === lastId),
+    'only what SIGKILL left unconfirmed may be sent again, with the same id',
+  );
   await site.kill('SIGTERM');
 });
