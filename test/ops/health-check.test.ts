@@ -45,7 +45,7 @@ function byHand(site: Site, ...parameters: readonly string[]) {
 t.test('a service that runs, hangs, and is killed', async (t) => {
   const { site, service } = await running(t);
 
-  await t.test('all is well: it says so, and writes it down', (t) => allIsWell(t, site));
+  await t.test('all is well: reported and logged', (t) => allIsWell(t, site));
   await t.test('by hand, as a process', (t) => runByHand(t, site));
   await t.test('it hangs, is killed, and is restarted', (t) => hangsAndIsKilled(t, site, service));
 });
@@ -128,7 +128,7 @@ async function hangsAndIsKilled(t: Test, site: Site, service: RunningService): P
   const hung = await checkAt(site, { check: { nodes: ['robot1'] } });
   t.match(hung.of('service'), { status: 'CRITICAL', message: /its unit is active, but it does not answer .*no answer within 6 s/ });
   t.match(hung.of('node robot1'), { status: 'UNKNOWN' });
-  t.match(hung.of('clock'), { status: 'UNKNOWN', message: /timedatectl show gave no answer within 5 s/ });
+  t.match(hung.of('clock'), { status: 'UNKNOWN', message: /timedatectl show: no response within 5 s/ });
   t.match(hung.of('disk /'), { status: 'OK' }, 'a check that hangs costs that check');
   provide(site, 'timedatectl', synchronised);
   await service.end('SIGKILL');
@@ -144,14 +144,14 @@ async function hangsAndIsKilled(t: Test, site: Site, service: RunningService): P
     status: 'WARNING',
     message: /^restarted once since the last check \(.*\); 1 watchdog kill in 24 h$/,
   });
-  t.match((await checkAt(site)).of('unit edge-health'), { status: 'OK' }, 'told once');
+  t.match((await checkAt(site)).of('unit edge-health'), { status: 'OK' }, 'reported once');
   t.match(
     logOf(site),
     /CRITICAL {2}unit edge-health: it was killed[\s\S]*WARNING {2}unit edge-health: restarted once[\s\S]*OK {2}unit edge-health: runs since/,
   );
 }
 
-t.test('a run that is ended says so', async (t) => {
+t.test('a run that is aborted reports it', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(site.dataFolder);
   const started = join(site.folder, 'started');
@@ -172,5 +172,5 @@ t.test('a container engine that prints something else', async (t) => {
   provide(site, 'docker', 'echo "[]"; echo "error: no such object: web" >&2; exit 1');
   provide(site, 'podman', 'echo "Emulate Docker CLI using podman."');
   const checked = await checkAt(site, { check: { containers: ['web'] } });
-  t.match(checked.of('container web'), { status: 'UNKNOWN', message: /podman: / }, 'what cannot be understood is not taken for an answer');
+  t.match(checked.of('container web'), { status: 'UNKNOWN', message: /podman: / }, 'other output is not taken for an answer');
 });

@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
 import { ROOT } from '../service/service.ts';
 
-export interface Verdict {
+export interface CheckResult {
   readonly name: string;
   readonly status: string;
   readonly message: string;
@@ -20,13 +20,13 @@ export interface Verdict {
 export interface HealthDocument {
   readonly status: string;
   readonly summary: string;
-  readonly checks: readonly Verdict[];
+  readonly checks: readonly CheckResult[];
 }
 
 export interface HealthRun extends JobResult {
   readonly document: HealthDocument;
-  /** By the name of what was looked at. */
-  readonly of: (name: string) => Verdict | undefined;
+  /** By the name of what was checked. */
+  readonly of: (name: string) => CheckResult | undefined;
 }
 
 export interface Site {
@@ -34,7 +34,7 @@ export interface Site {
   readonly dataFolder: string;
   /** Address of the service, or where none is. */
   readonly url: string;
-  /** The folder of the programs that the check finds; none of the machine's is found. */
+  /** The only folder in PATH: the programs that the check finds. */
   readonly programs: string;
 }
 
@@ -60,7 +60,7 @@ export function provideRecorded(site: Site, name: string, recording: string): vo
 /** No service listens on this port. */
 export const NOWHERE = 'http://127.0.0.1:1';
 
-/** The whole history: the file of a day after that of the day before. */
+/** The whole log, over all days. */
 export function logOf(site: Site): string {
   const folder = join(site.dataFolder, 'logs');
   const names = readdirSync(folder).filter((name) => name.startsWith('health_check_'));

@@ -23,7 +23,7 @@ t.test('health_check on a data folder that hangs, and recovers', async (t) => {
   t.match((await checkAt(site)).of('history'), { status: 'OK' });
   run('fsfreeze', '-f', site.dataFolder);
   const frozen = await checkAt(site);
-  t.match(frozen.of('history'), { status: 'WARNING', message: /could not be written down/ });
+  t.match(frozen.of('history'), { status: 'WARNING', message: /could not be saved/ });
   t.match(frozen.of(`disk ${site.dataFolder}`), { status: 'OK' }, 'it can still be read');
   run('fsfreeze', '-u', site.dataFolder);
   t.match((await checkAt(site)).of('history'), { status: 'OK' });

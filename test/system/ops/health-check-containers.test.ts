@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { checkAt, NOWHERE, provide, provideRecorded, type Site, siteAt, type Verdict } from '../../../testkit/ops/health-site.ts';
+import { type CheckResult, checkAt, NOWHERE, provide, provideRecorded, type Site, siteAt } from '../../../testkit/ops/health-site.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
@@ -97,7 +97,7 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
   podman.tell('kill', 'killed');
 
   const names = ['plain', 'healthy', 'starting', 'sick', 'killed', 'crashing', 'gone'];
-  const check = async (): Promise<(name: string) => Verdict | undefined> => {
+  const check = async (): Promise<(name: string) => CheckResult | undefined> => {
     const { of } = await checkAt(site, { check: { containers: names } });
     return (name) => of(`container ${name}`);
   };
@@ -119,7 +119,7 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
   await until('it was restarted', () => podman.tell('inspect', 'crashing').stdout.includes('"RestartCount": 1'));
   const second = await check();
   t.match(second('crashing'), { status: 'WARNING', message: 'restarted once since the last check', measured: { restarts: 1 } });
-  t.match((await check())('crashing'), { status: 'OK', message: 'runs in podman, restarts so far: 1' }, 'told once');
+  t.match((await check())('crashing'), { status: 'OK', message: 'runs in podman, restarts so far: 1' }, 'reported once');
 
   podman.tell('start', 'killed');
   podman.tell('stop', '--time', '0', 'plain');
@@ -155,9 +155,9 @@ t.test(
     provide(site, 'docker', `DOCKER_HOST='unix://${socket}' HOME='${site.folder}' exec ${docker} "$@"`);
     const checked = await checkAt(site, { check: { containers: ['navigation', 'mapping', 'bridge', 'gone'] } });
     t.match(checked.of('container navigation'), { status: 'OK', message: 'runs in docker, healthy, restarts so far: 2' });
-    t.match(checked.of('container mapping'), { status: 'CRITICAL', message: /killed for want of memory/ });
-    t.match(checked.of('container bridge'), { status: 'CRITICAL', message: /again and again \(17 restarts/ });
-    t.match(checked.of('container gone'), { status: 'CRITICAL', message: 'docker and podman know no such container' });
+    t.match(checked.of('container mapping'), { status: 'CRITICAL', message: /killed: out of memory/ });
+    t.match(checked.of('container bridge'), { status: 'CRITICAL', message: /restart loop \(17 restarts/ });
+    t.match(checked.of('container gone'), { status: 'CRITICAL', message: 'no such container in docker or podman' });
     engine.close();
     engine.closeAllConnections();
     const down = await checkAt(site, { check: { containers: ['navigation'] } });

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { type DiskFacts, judgeDisk } from './disk-check.ts';
-import { isReadOnlyByIntent, type Mount, mountOf, parseMounts } from './mounts.ts';
+import { type Mount, mountOf, parseMounts } from '../lib/mounts.ts';
+import { type DiskFacts, evaluateDisk, isReadOnlyByIntent } from './disks.ts';
 
 const ext4: Mount = { point: '/', type: 'ext4', options: ['rw'] };
 const facts = (more: Partial<DiskFacts> = {}): DiskFacts => ({
@@ -19,21 +19,21 @@ const facts = (more: Partial<DiskFacts> = {}): DiskFacts => ({
 });
 
 t.test('free space', async (t) => {
-  t.match(judgeDisk(facts(), 2000), { name: 'disk /', status: 'OK', message: '10.0 of 28.8 GB free' });
-  t.match(judgeDisk(facts({ freeBytes: 0.4e9 }), 2000), {
+  t.match(evaluateDisk(facts(), 2000), { name: 'disk /', status: 'OK', message: '10.0 of 28.8 GB free' });
+  t.match(evaluateDisk(facts({ freeBytes: 0.4e9 }), 2000), {
     status: 'CRITICAL',
     message: '0.4 of 28.8 GB free, 2.0 GB are needed',
     remedy: /remove old files/,
   });
-  t.match(judgeDisk(facts({ freeBytes: 2e9 }), 2000), { status: 'WARNING', message: /soon less than the 2.0 GB/ });
-  t.match(judgeDisk(facts({ freeBytes: 3e9 }), 2000), { status: 'OK' });
-  t.match(judgeDisk(facts({ freeBytes: 0 }), 0), { status: 'OK' }, 'nothing is asked for');
+  t.match(evaluateDisk(facts({ freeBytes: 2e9 }), 2000), { status: 'WARNING', message: /soon less than the 2.0 GB/ });
+  t.match(evaluateDisk(facts({ freeBytes: 3e9 }), 2000), { status: 'OK' });
+  t.match(evaluateDisk(facts({ freeBytes: 0 }), 0), { status: 'OK' }, 'nothing is asked for');
 });
 
 t.test('the limits hold for any size', async () => {
   fc.assert(
     fc.property(fc.nat(100_000), fc.nat(1_000_000), (minimum, freeMegabytes) => {
-      const { status } = judgeDisk(facts({ freeBytes: freeMegabytes * 1e6 }), minimum);
+      const { status } = evaluateDisk(facts({ freeBytes: freeMegabytes * 1e6 }), minimum);
       return status === (freeMegabytes < minimum ? 'CRITICAL' : freeMegabytes < 1.5 * minimum ? 'WARNING' : 'OK');
     }),
     { numRuns: runs(100, 2000), seed: SEED },
@@ -41,21 +41,21 @@ t.test('the limits hold for any size', async () => {
 });
 
 t.test('inodes', async (t) => {
-  t.match(judgeDisk(facts({ freeInodes: 0 }), 2000), { status: 'CRITICAL', message: /no inode is left/ });
-  t.match(judgeDisk(facts({ freeInodes: 19 }), 2000), { status: 'WARNING', message: /19 of 1000 inodes/ });
-  t.match(judgeDisk(facts({ inodes: 0, freeInodes: 0 }), 2000), { status: 'OK' }, 'btrfs has no fixed number');
+  t.match(evaluateDisk(facts({ freeInodes: 0 }), 2000), { status: 'CRITICAL', message: /no inode is left/ });
+  t.match(evaluateDisk(facts({ freeInodes: 19 }), 2000), { status: 'WARNING', message: /19 of 1000 inodes/ });
+  t.match(evaluateDisk(facts({ inodes: 0, freeInodes: 0 }), 2000), { status: 'OK' }, 'btrfs has no fixed number');
 });
 
 t.test('what is read-only, and what is hidden', async (t) => {
   const ro: Mount = { point: '/mnt', type: 'ext4', options: ['ro', 'errors=remount-ro'] };
-  t.match(judgeDisk(facts({ mount: ro }), 2000), {
+  t.match(evaluateDisk(facts({ mount: ro }), 2000), {
     status: 'CRITICAL',
     message: 'its file system is read-only',
     remedy: /remount,rw \/mnt/,
   });
-  t.match(judgeDisk(facts({ mount: ro, isReadOnlyByIntent: true }), 2000), { status: 'OK', isNote: true });
-  t.match(judgeDisk(facts({ mount: { ...ro, type: 'squashfs' }, freeBytes: 0 }), 2000), { status: 'OK', isNote: true });
-  t.match(judgeDisk(facts({ isHidden: true }), 2000), { status: 'UNKNOWN', remedy: /ProtectHome=read-only/ });
+  t.match(evaluateDisk(facts({ mount: ro, isReadOnlyByIntent: true }), 2000), { status: 'OK', isNote: true });
+  t.match(evaluateDisk(facts({ mount: { ...ro, type: 'squashfs' }, freeBytes: 0 }), 2000), { status: 'OK', isNote: true });
+  t.match(evaluateDisk(facts({ isHidden: true }), 2000), { status: 'UNKNOWN', remedy: /ProtectHome=read-only/ });
 });
 
 const MOUNTINFO = `22 1 8:2 / / ro,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro
@@ -79,7 +79,7 @@ t.test('mounts', async (t) => {
   );
 });
 
-t.test('fstab tells what was meant', async (t) => {
+t.test('fstab shows what was meant', async (t) => {
   const fstab =
     '# /dev/sda1 /boot ext4 ro 0 0\nPARTUUID=1-02  /  ext4  defaults,ro,noatime 0 1\n/dev/sdb1 /mnt/usb\\040stick vfat rw 0 0\n';
   t.ok(isReadOnlyByIntent('/', fstab));

@@ -1,8 +1,10 @@
 import t from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
-import { judgeJobs, judgeNotifications, judgeScheduler } from './job-check.ts';
+import { parseShownUnits } from '../../src/system/systemctl-show.ts';
+import { UNIT_PROPERTIES, type Unit } from './check.ts';
+import { evaluateJobs, evaluateNotifications, evaluateScheduler } from './jobs.ts';
 import { recorded } from './testing/recorded.ts';
-import { parseUnits, SCHEDULER_UNIT, type Unit, type UnitsAnswer } from './units.ts';
+import { installedUnit, MAIN_UNIT } from './units.ts';
 
 type Job = OpsDocument['jobs'][number];
 
@@ -28,7 +30,7 @@ const job = (name: string, last: Job['last'], schedule = '0 0 * * *'): Job => ({
 });
 
 t.test('jobs whose last run failed', async (t) => {
-  const [failed, ...others] = judgeJobs([
+  const [failed, ...others] = evaluateJobs([
     job('backup_logs', run('CRITICAL', ['the disk is full', 'more'])),
     job('collect_alerts', run('WARNING')),
     job('collect_metrics', null),
@@ -54,20 +56,20 @@ t.test('jobs whose last run failed', async (t) => {
 t.test('the scheduler, for people', async (t) => {
   const nowMs = Date.parse('2026-03-04T00:10:00Z');
   const beat = '2026-03-04T00:09:30.000Z';
-  const none: UnitsAnswer = { kind: 'none', why: 'no systemd' };
-  const [unit] = parseUnits(recorded('systemctl-running.txt'));
-  const installed = (active: string): UnitsAnswer => ({ kind: 'units', units: [{ ...(unit as Unit), id: SCHEDULER_UNIT, active }] });
-  t.match(judgeScheduler({ state: 'running', started: beat, beat }, installed('active'), nowMs), { status: 'OK' });
-  t.match(judgeScheduler({ state: 'never', started: null, beat: null }, installed('inactive'), nowMs), {
+  const units = parseShownUnits(recorded('systemctl-running.txt'), UNIT_PROPERTIES);
+  const none = installedUnit({ kind: 'no systemd', why: 'no systemd' }, MAIN_UNIT);
+  const installed = (ActiveState: string): Unit => ({ ...(installedUnit({ kind: 'units', units }, MAIN_UNIT) as Unit), ActiveState });
+  t.match(evaluateScheduler({ state: 'running', started: beat, beat }, installed('active'), nowMs), { status: 'OK' });
+  t.match(evaluateScheduler({ state: 'never', started: null, beat: null }, installed('inactive'), nowMs), {
     status: 'WARNING',
     remedy: 'systemctl enable --now edge-health-ops',
   });
-  t.match(judgeScheduler({ state: 'stopped', started: beat, beat }, none, nowMs), { status: 'WARNING', remedy: /edge-health ops run/ });
-  t.match(judgeScheduler({ state: 'stopped', started: beat, beat }, installed('failed'), nowMs), {
+  t.match(evaluateScheduler({ state: 'stopped', started: beat, beat }, none, nowMs), { status: 'WARNING', remedy: /edge-health ops run/ });
+  t.match(evaluateScheduler({ state: 'stopped', started: beat, beat }, installed('failed'), nowMs), {
     status: 'WARNING',
     remedy: /journalctl -u edge-health-ops/,
   });
-  t.match(judgeScheduler({ state: 'running', started: beat, beat: '2026-03-04T00:05:00.000Z' }, none, nowMs), {
+  t.match(evaluateScheduler({ state: 'running', started: beat, beat: '2026-03-04T00:05:00.000Z' }, none, nowMs), {
     status: 'WARNING',
     message: /300 s/,
   });
@@ -77,11 +79,13 @@ t.test('whether alerts reach notifications', async (t) => {
   const since = '2026-03-04T00:05:00.000Z';
   const at = (seconds: number): number => Date.parse(since) + seconds * 1000;
   const problem = '/events?events=alert: 503 close another stream';
-  t.same(judgeNotifications(undefined, at(0)), [], 'without a channel there is nothing to say');
-  t.match(judgeNotifications({ alerts: 'stream', since, problem: null }, at(900)), [{ status: 'OK' }]);
-  t.match(judgeNotifications({ alerts: 'unreachable', since, problem }, at(59)), [{ status: 'OK' }], 'the service may be starting');
-  t.match(judgeNotifications({ alerts: 'unreachable', since, problem }, at(60)), [{ status: 'WARNING', message: /no alerts reach them/ }]);
-  t.match(judgeNotifications({ alerts: 'polling', since, problem }, at(60)), [
+  t.same(evaluateNotifications(undefined, at(0)), [], 'without a channel there is nothing to say');
+  t.match(evaluateNotifications({ alerts: 'stream', since, problem: null }, at(900)), [{ status: 'OK' }]);
+  t.match(evaluateNotifications({ alerts: 'unreachable', since, problem }, at(59)), [{ status: 'OK' }], 'the service may be starting');
+  t.match(evaluateNotifications({ alerts: 'unreachable', since, problem }, at(60)), [
+    { status: 'WARNING', message: /no alerts reach them/ },
+  ]);
+  t.match(evaluateNotifications({ alerts: 'polling', since, problem }, at(60)), [
     { name: 'notifications', status: 'WARNING', message: /polled since .*503/, remedy: /close other readers of \/events/ },
   ]);
 });

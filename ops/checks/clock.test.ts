@@ -1,5 +1,5 @@
 import t from 'tap';
-import { judgeClock, parseChrony, parseTimedatectl } from './clock-check.ts';
+import { evaluateClock, parseChrony, parseTimedatectl } from './clock.ts';
 
 t.test('what the programs print', async (t) => {
   t.same(parseTimedatectl('NTP=yes\nNTPSynchronized=no\n'), { enabled: true, synchronised: false });
@@ -15,10 +15,10 @@ t.test('what the programs print', async (t) => {
 
 t.test('the clock', async (t) => {
   const facts = { synchronised: true, enabled: true, source: 'timedatectl', inContainer: false, uptimeSeconds: 86_400 };
-  t.match(judgeClock(facts), { status: 'OK', isNote: false });
-  t.match(judgeClock({ ...facts, synchronised: false }), { status: 'WARNING', remedy: /timesync-status/ });
-  t.match(judgeClock({ ...facts, synchronised: false, enabled: false }), { status: 'WARNING', remedy: /timedatectl set-ntp true/ });
-  t.match(judgeClock({ ...facts, synchronised: false, uptimeSeconds: 60 }), { status: 'OK', isNote: true });
-  t.match(judgeClock({ ...facts, synchronised: false, inContainer: true }), { status: 'OK', isNote: true });
-  t.match(judgeClock({ ...facts, synchronised: null }), { status: 'OK', isNote: true });
+  t.match(evaluateClock(facts), { status: 'OK', isNote: false });
+  t.match(evaluateClock({ ...facts, synchronised: false }), { status: 'WARNING', remedy: /timesync-status/ });
+  t.match(evaluateClock({ ...facts, synchronised: false, enabled: false }), { status: 'WARNING', remedy: /timedatectl set-ntp true/ });
+  t.match(evaluateClock({ ...facts, synchronised: false, uptimeSeconds: 60 }), { status: 'OK', isNote: true });
+  t.match(evaluateClock({ ...facts, synchronised: false, inContainer: true }), { status: 'OK', isNote: true });
+  t.match(evaluateClock({ ...facts, synchronised: null }), { status: 'OK', isNote: true });
 });

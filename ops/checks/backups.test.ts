@@ -1,6 +1,6 @@
 import t from 'tap';
 import { HOUR_MS } from '../../src/core/time.ts';
-import { judgeBackup, newestBackup } from './backup-check.ts';
+import { evaluateBackup, newestBackup } from './backups.ts';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');
 
@@ -23,20 +23,20 @@ t.test('the newest backup by its name', async (t) => {
 
 t.test('its age', async (t) => {
   const facts = { newestMs: NOW - 12 * HOUR_MS, dataSinceMs: NOW - 1000 * HOUR_MS, nowMs: NOW, maxAgeHours: 26 };
-  t.match(judgeBackup(facts), { status: 'OK', message: 'the last one is 12 h old' });
-  t.match(judgeBackup({ ...facts, newestMs: NOW - 26 * HOUR_MS }), { status: 'OK' });
-  t.match(judgeBackup({ ...facts, newestMs: NOW - 27 * HOUR_MS }), {
+  t.match(evaluateBackup(facts), { status: 'OK', message: 'the last one is 12 h old' });
+  t.match(evaluateBackup({ ...facts, newestMs: NOW - 26 * HOUR_MS }), { status: 'OK' });
+  t.match(evaluateBackup({ ...facts, newestMs: NOW - 27 * HOUR_MS }), {
     status: 'WARNING',
     message: 'the last one is 27 h old; at most 26 h are allowed',
     remedy: /backup_logs/,
   });
-  t.match(judgeBackup({ ...facts, newestMs: null }), { status: 'WARNING', message: 'there is none' });
+  t.match(evaluateBackup({ ...facts, newestMs: null }), { status: 'WARNING', message: 'there is none' });
   t.match(
-    judgeBackup({ ...facts, newestMs: null, dataSinceMs: NOW - HOUR_MS }),
+    evaluateBackup({ ...facts, newestMs: null, dataSinceMs: NOW - HOUR_MS }),
     { status: 'OK', isNote: true },
     'the first night is still to come',
   );
-  t.match(judgeBackup({ ...facts, newestMs: null, dataSinceMs: null }), { status: 'OK', isNote: true });
-  t.match(judgeBackup({ ...facts, newestMs: NOW + 60_000 }), { status: 'OK', message: 'the last one is 0 h old' });
-  t.match(judgeBackup({ ...facts, newestMs: NOW + HOUR_MS }), { status: 'WARNING', message: /from the future, 2026-03-04T13:00:00/ });
+  t.match(evaluateBackup({ ...facts, newestMs: null, dataSinceMs: null }), { status: 'OK', isNote: true });
+  t.match(evaluateBackup({ ...facts, newestMs: NOW + 60_000 }), { status: 'OK', message: 'the last one is 0 h old' });
+  t.match(evaluateBackup({ ...facts, newestMs: NOW + HOUR_MS }), { status: 'WARNING', message: /from the future, 2026-03-04T13:00:00/ });
 });

@@ -6,8 +6,10 @@ export interface Mount {
   readonly options: readonly string[];
 }
 
-const ESCAPED = /\\([0-7]{3})/g;
-const unescaped = (text: string): string => text.replaceAll(ESCAPED, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+/** Spaces and the like are octal escapes in mountinfo and fstab. */
+export function unescapeMount(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
 
 /** proc(5): `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`. */
 export function parseMounts(mountinfo: string): Mount[] {
@@ -16,11 +18,11 @@ export function parseMounts(mountinfo: string): Mount[] {
     const point = front.split(' ')[4];
     if (back === undefined || point === undefined) return [];
     const [type = '', , options = ''] = back.split(' ');
-    return [{ point: unescaped(point), type, options: options.split(',') }];
+    return [{ point: unescapeMount(point), type, options: options.split(',') }];
   });
 }
 
-/** Where an absolute path without symbolic links lies; of several mounts on one point the last one shows. */
+/** The mount that contains an absolute path without symbolic links; of several mounts on one point the last one counts. */
 export function mountOf(path: string, mounts: readonly Mount[]): Mount | null {
   let found: Mount | null = null;
   for (const mount of mounts) {
@@ -28,12 +30,4 @@ export function mountOf(path: string, mounts: readonly Mount[]): Mount | null {
     if (isAbove && mount.point.length >= (found?.point.length ?? 0)) found = mount;
   }
   return found;
-}
-
-/** Whether /etc/fstab has it mounted read-only, as on machines whose system shall not change. */
-export function isReadOnlyByIntent(point: string, fstab: string): boolean {
-  return fstab.split('\n').some((line) => {
-    const [, where = '', , options = ''] = line.trim().split(/\s+/);
-    return !line.trim().startsWith('#') && unescaped(where) === point && options.split(',').includes('ro');
-  });
 }

@@ -1,15 +1,22 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { engineRemedy, judgeContainer, judgeContainers } from './container-check.ts';
-import { type Container, type EngineAnswer, parseInspect } from './container-engines.ts';
+import {
+  type Container,
+  describeContainers,
+  type EngineAnswer,
+  engineRemedy,
+  evaluateContainer,
+  evaluateContainers,
+  parseInspect,
+} from './containers.ts';
 import { recorded } from './testing/recorded.ts';
 
 const docker = (name: string): Container => parseInspect('docker', recorded(`docker-${name}.json`))[0] as Container;
 const podman = (name: string): Container => parseInspect('podman', recorded(`podman-${name}.json`))[0] as Container;
 const none = (): number => 0;
 
-t.test('what both engines tell', async (t) => {
+t.test('what both engines print', async (t) => {
   t.match(docker('running'), {
     engine: 'docker',
     name: 'navigation',
@@ -31,28 +38,31 @@ t.test('what both engines tell', async (t) => {
 });
 
 t.test('how a container is', async (t) => {
-  t.match(judgeContainer(docker('running'), 0), { status: 'OK', message: 'runs in docker, healthy, restarts so far: 2' });
-  t.match(judgeContainer(docker('running'), 2), {
+  t.match(evaluateContainer(docker('running'), 0), { status: 'OK', message: 'runs in docker, healthy, restarts so far: 2' });
+  t.match(evaluateContainer(docker('running'), 2), {
     status: 'WARNING',
     message: 'restarted 2 times since the last check',
     remedy: 'docker logs --tail 50 navigation',
   });
-  t.match(judgeContainer(docker('out-of-memory'), 0), {
+  t.match(evaluateContainer(docker('out-of-memory'), 0), {
     status: 'CRITICAL',
-    message: /exited, killed for want of memory/,
+    message: /exited, killed: out of memory/,
     remedy: /raise its memory limit/,
   });
-  t.match(judgeContainer(docker('restarting'), 3), { status: 'CRITICAL', message: 'it ends again and again (17 restarts, exit code 1)' });
-  t.match(judgeContainer(podman('sick'), 0), {
+  t.match(evaluateContainer(docker('restarting'), 3), {
+    status: 'CRITICAL',
+    message: 'it is in a restart loop (17 restarts, exit code 1)',
+  });
+  t.match(evaluateContainer(podman('sick'), 0), {
     status: 'CRITICAL',
     message: /unhealthy: its health check failed 1 times/,
     remedy: /^podman logs/,
   });
-  t.match(judgeContainer(podman('crashing'), 3), { status: 'CRITICAL', message: 'it does not run: exited, exit code 3' });
-  t.match(judgeContainer(podman('killed'), 0), { status: 'CRITICAL', message: 'it does not run: exited, exit code 137 (SIGKILL)' });
-  t.match(judgeContainer({ ...podman('ok'), health: 'starting' }, 0), { status: 'OK', message: /starting/ });
-  t.match(judgeContainer({ ...podman('ok'), state: 'paused' }, 0), { status: 'CRITICAL', remedy: 'podman unpause ok' });
-  t.match(judgeContainer({ ...podman('ok'), state: 'created' }, 0), { status: 'CRITICAL', remedy: 'podman start ok' });
+  t.match(evaluateContainer(podman('crashing'), 3), { status: 'CRITICAL', message: 'it does not run: exited, exit code 3' });
+  t.match(evaluateContainer(podman('killed'), 0), { status: 'CRITICAL', message: 'it does not run: exited, exit code 137 (SIGKILL)' });
+  t.match(evaluateContainer({ ...podman('ok'), health: 'starting' }, 0), { status: 'OK', message: /starting/ });
+  t.match(evaluateContainer({ ...podman('ok'), state: 'paused' }, 0), { status: 'CRITICAL', remedy: 'podman unpause ok' });
+  t.match(evaluateContainer({ ...podman('ok'), state: 'created' }, 0), { status: 'CRITICAL', remedy: 'podman start ok' });
 });
 
 t.test('only a container that runs can be well', async () => {
@@ -62,16 +72,16 @@ t.test('only a container that runs can be well', async () => {
       fc.constantFrom(...states),
       fc.constantFrom(null, 'healthy', 'starting', 'unhealthy'),
       fc.nat(5),
-      (state, health, grown) => {
-        const { status } = judgeContainer({ ...podman('ok'), state, health }, grown);
-        return (status === 'OK') === (state === 'running' && health !== 'unhealthy' && grown === 0);
+      (state, health, restarted) => {
+        const { status } = evaluateContainer({ ...podman('ok'), state, health }, restarted);
+        return (status === 'OK') === (state === 'running' && health !== 'unhealthy' && restarted === 0);
       },
     ),
     { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 
-t.test('which engine knows it', async (t) => {
+t.test('which engine has it', async (t) => {
   const known = (engine: 'docker' | 'podman', ...containers: Container[]): EngineAnswer => ({
     engine,
     kind: 'containers',
@@ -89,10 +99,10 @@ t.test('which engine knows it', async (t) => {
     kind: 'failed',
     why: 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?',
   };
-  const one = (...answers: EngineAnswer[]) => judgeContainers(['ok'], answers, none)[0];
+  const one = (...answers: EngineAnswer[]) => evaluateContainers(['ok'], answers, none)[0];
   t.match(one(missing, known('podman', podman('ok'))), { name: 'container ok', status: 'OK' });
   t.match(one(denied, known('podman', podman('ok'))), { status: 'OK' }, 'the other need not answer');
-  t.match(one(missing, known('podman')), { status: 'CRITICAL', message: 'podman knows no such container' });
+  t.match(one(missing, known('podman')), { status: 'CRITICAL', message: 'no such container in podman' });
   t.match(one(denied, known('podman')), { status: 'UNKNOWN', remedy: /SupplementaryGroups=docker/ });
   t.match(one(down, known('podman')), { status: 'CRITICAL', remedy: /systemctl start docker/ });
   t.match(one(missing, { engine: 'podman', kind: 'missing' }), { status: 'UNKNOWN', message: /neither docker nor podman/ });
@@ -100,10 +110,32 @@ t.test('which engine knows it', async (t) => {
   t.match(one(known('docker', stopped), known('podman', podman('ok'))), { status: 'OK' }, 'of two of one name the one that runs');
   t.match(
     one(missing, { engine: 'podman', kind: 'containers', containers: [], complete: false }),
-    { status: 'UNKNOWN', message: 'podman knows no such container of this user', remedy: /CONTAINER_HOST/ },
+    { status: 'UNKNOWN', message: 'no such container of this user in podman', remedy: /CONTAINER_HOST/ },
     "it may be another user's",
   );
   t.match(one(down, denied), { status: 'UNKNOWN' });
   t.match(engineRemedy('podman', 'permission denied'), /CONTAINER_HOST/);
   t.match(engineRemedy('podman', 'cannot re-exec process'), /podman ps/);
+});
+
+t.test('containers that are only shown', async (t) => {
+  const shown = describeContainers([
+    { engine: 'docker', kind: 'failed', why: 'permission denied while trying to connect' },
+    { engine: 'podman', kind: 'containers', containers: [podman('ok'), podman('sick'), podman('crashing')], complete: true },
+  ]);
+  t.ok(
+    shown.every(({ isNote, status }) => status === 'OK' && isNote),
+    'nothing is expected of them',
+  );
+  t.match(shown, [
+    {
+      name: 'containers of docker',
+      message: 'not listed (permission denied while trying to connect)',
+      remedy: /SupplementaryGroups=docker/,
+    },
+    { name: 'container ok', message: 'running in podman', remedy: null, measured: { engine: 'podman', state: 'running' } },
+    { message: 'running in podman, unhealthy' },
+    { message: 'exited in podman, exit code 3' },
+  ]);
+  t.same(describeContainers([{ engine: 'docker', kind: 'missing' }]), []);
 });

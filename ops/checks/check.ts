@@ -1,0 +1,83 @@
+import type { Alert } from '../../src/core/alert.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { ShownUnits, UnitProperties } from '../../src/system/systemctl-show.ts';
+import type { JobContext, JobStatus } from '../lib/job.ts';
+import { withTimeout } from '../lib/timeout.ts';
+import type { Counters } from './previous-run.ts';
+
+type Measured = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+/** What a check found about one thing. */
+export interface CheckResult {
+  /** Of the thing: `disk /`. The same from run to run, and without a colon: notifications identify findings by it. */
+  readonly name: string;
+  readonly status: JobStatus;
+  readonly message: string;
+  /** What to do; null: nothing. */
+  readonly remedy: string | null;
+  /** Worth a line although nothing is wrong. */
+  readonly isNote: boolean;
+  readonly measured: Measured;
+}
+
+/** Makes the results about one thing. */
+export function resultsFor(name: string, measured: Measured = {}) {
+  const problem =
+    (status: JobStatus) =>
+    (message: string, remedy: string): CheckResult => ({ name, status, message, remedy, isNote: false, measured });
+  const ok = (message: string): CheckResult => ({ name, status: 'OK', message, remedy: null, isNote: false, measured });
+  return {
+    ok,
+    note: (message: string, remedy: string | null = null): CheckResult => ({ ...ok(message), isNote: true, remedy }),
+    warning: problem('WARNING'),
+    critical: problem('CRITICAL'),
+    unknown: problem('UNKNOWN'),
+  };
+}
+
+/** What the service returned for /status. */
+export type ServiceAnswer =
+  | {
+      readonly kind: 'answer';
+      readonly status: StatusDocument;
+      /** How long /status took. */
+      readonly seconds: number;
+      /** The newest open alerts; null: /alerts failed. */
+      readonly openAlerts: readonly Alert[] | null;
+    }
+  | { readonly kind: 'unreachable'; readonly why: string }
+  | { readonly kind: 'refused'; readonly why: string; readonly httpStatus: number };
+
+export const UNIT_PROPERTIES = [
+  ...(['Id', 'LoadState', 'UnitFileState', 'ActiveState', 'SubState', 'Result', 'ExecMainStatus', 'NRestarts'] as const),
+  ...(['MemoryCurrent', 'MemoryMax', 'ControlGroup', 'StateChangeTimestamp'] as const),
+] as const;
+export type Unit = UnitProperties<(typeof UNIT_PROPERTIES)[number]>;
+
+/** What the checks of one run share. */
+export interface CheckContext extends JobContext {
+  readonly counters: Counters;
+  /** Both are read once per run. */
+  readonly service: Promise<ServiceAnswer>;
+  readonly units: Promise<ShownUnits<(typeof UNIT_PROPERTIES)[number]>>;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly timeoutSeconds: number;
+  /** The signal of the context is aborted when the check times out. */
+  run(context: CheckContext): Promise<readonly CheckResult[]>;
+}
+
+/** Runs a check; one that fails or hangs costs its own results only. */
+export async function runCheck(check: Check, context: CheckContext): Promise<readonly CheckResult[]> {
+  const ending = new AbortController();
+  try {
+    return await withTimeout(check.timeoutSeconds, check.run({ ...context, signal: ending.signal }), context.signal);
+  } catch (error) {
+    const remedy = 'for details run: sudo edge-health ops health_check';
+    return [resultsFor(check.name).unknown(`the check failed: ${(error as Error).message}`, remedy)];
+  } finally {
+    ending.abort(new Error(`the check of ${check.name} is over`));
+  }
+}

@@ -1,0 +1,226 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { findProgram, runProgram } from '../lib/run-program.ts';
+import { type Check, type CheckContext, type CheckResult, resultsFor } from './check.ts';
+
+const ENGINES = ['docker', 'podman'] as const;
+type Engine = (typeof ENGINES)[number];
+
+/** A container as both engines describe it. */
+export interface Container {
+  readonly engine: Engine;
+  readonly id: string;
+  readonly name: string;
+  /** created, running, paused, restarting, exited, dead, …; podman has some more. */
+  readonly state: string;
+  /** healthy, unhealthy, starting; null: it has no health check. */
+  readonly health: string | null;
+  /** Health checks that failed in a row. */
+  readonly failingStreak: number;
+  readonly exitCode: number;
+  readonly outOfMemory: boolean;
+  /** By the engine's restart policy. */
+  readonly restarts: number;
+}
+
+export type EngineAnswer =
+  /** `complete` false: containers of other users, also root's, are not visible. */
+  | { readonly engine: Engine; readonly kind: 'containers'; readonly containers: readonly Container[]; readonly complete: boolean }
+  | { readonly engine: Engine; readonly kind: 'missing' }
+  | { readonly engine: Engine; readonly kind: 'failed'; readonly why: string };
+
+const healthSchema = v.nullish(v.object({ Status: v.nullish(v.string(), ''), FailingStreak: v.nullish(v.number(), 0) }));
+
+/** Docker leaves Health out where there is none, podman leaves its status empty; podman up to 3 calls it Healthcheck. */
+const inspectSchema = v.array(
+  v.object({
+    Id: v.string(),
+    Name: v.string(),
+    RestartCount: v.nullish(v.number(), 0),
+    State: v.object({
+      Status: v.string(),
+      ExitCode: v.nullish(v.number(), 0),
+      OOMKilled: v.nullish(v.boolean(), false),
+      Health: healthSchema,
+      Healthcheck: healthSchema,
+    }),
+  }),
+);
+
+/** Parses the output of `docker inspect` and `podman inspect`. Throws when it is something else. */
+export function parseInspect(engine: Engine, text: string): Container[] {
+  return v.parse(inspectSchema, JSON.parse(text)).map(({ Id, Name, RestartCount, State }) => {
+    const health = State.Health ?? State.Healthcheck;
+    const status = health?.Status ?? '';
+    return {
+      engine,
+      id: Id,
+      name: Name.replace(/^\//, ''), // Docker's own names begin with a slash.
+      state: State.Status,
+      health: status === '' || status === 'none' ? null : status,
+      failingStreak: health?.FailingStreak ?? 0,
+      exitCode: State.ExitCode,
+      outOfMemory: State.OOMKilled,
+      restarts: RestartCount,
+    };
+  });
+}
+
+const LIST_TIMEOUT_SECONDS = 6;
+const INSPECT_TIMEOUT_SECONDS = 12;
+const NOT_THERE = /no such (container|object)/i;
+
+/** What an engine has of these containers, or all that it has where none is named. Never rejects. */
+async function readEngine(engine: Engine, names: readonly string[], { environment, signal }: CheckContext): Promise<EngineAnswer> {
+  const run = (timeoutSeconds: number, ...argv: string[]) => runProgram([engine, ...argv], { environment, timeoutSeconds, signal });
+  const failed = (why: string): EngineAnswer => ({ engine, kind: 'failed', why });
+  try {
+    if ((await findProgram(engine, environment)) === null) return { engine, kind: 'missing' };
+    const isRoot = process.getuid?.() === 0;
+    const complete = engine === 'docker' || isRoot || environment['CONTAINER_HOST'] !== undefined;
+    let ids = names;
+    if (names.length === 0) {
+      // `podman ps` would create the storage of a user who has none.
+      const storage = join(environment['HOME'] ?? '/', '.local/share/containers');
+      if (!complete && (await access(storage).catch(() => 'none')) === 'none')
+        return failed('permission denied: this user has no containers of its own');
+      const { complaint, exitCode, stdout } = await run(LIST_TIMEOUT_SECONDS, 'ps', '--all', '--quiet', '--no-trunc');
+      if (exitCode !== 0) return failed(complaint || `exit code ${exitCode}`);
+      ids = stdout.split(/\s+/).filter((id) => id !== '');
+      if (ids.length === 0) return { engine, kind: 'containers', containers: [], complete };
+    }
+    const { complaint, exitCode, stdout } = await run(INSPECT_TIMEOUT_SECONDS, 'inspect', '--type', 'container', '--', ...ids);
+    // The exit code is not 0 if any of them does not exist; the others are printed all the same.
+    if (exitCode !== 0 && !NOT_THERE.test(complaint)) return failed(complaint || `exit code ${exitCode}`);
+    return { engine, kind: 'containers', containers: parseInspect(engine, stdout), complete };
+  } catch (error) {
+    return failed((error as Error).message);
+  }
+}
+
+/** Exit codes of programs ended by a signal: 128 and its number. */
+const SIGNALS: Readonly<Record<number, string>> = { 134: 'SIGABRT', 137: 'SIGKILL', 139: 'SIGSEGV', 143: 'SIGTERM' };
+
+function endOf({ exitCode, outOfMemory }: Container): string {
+  if (outOfMemory) return ', killed: out of memory';
+  const signal = SIGNALS[exitCode];
+  return `, exit code ${exitCode}${signal === undefined ? '' : ` (${signal})`}`;
+}
+
+const measuredOf = (container: Container, restarted: number) => ({
+  engine: container.engine,
+  state: container.state,
+  health: container.health,
+  restarts: container.restarts,
+  restarts_since_last_check: restarted,
+  exit_code: container.exitCode,
+  out_of_memory: container.outOfMemory,
+});
+
+/** Evaluates a container of `ops.check.containers`. `restarted`: restarts since the previous run. */
+export function evaluateContainer(container: Container, restarted: number): CheckResult {
+  const { engine, failingStreak, health, name, outOfMemory, restarts, state } = container;
+  const { critical, ok, warning } = resultsFor(`container ${name}`, measuredOf(container, restarted));
+  const logs = `${engine} logs --tail 50 ${name}`;
+  switch (state) {
+    case 'running':
+      break;
+    case 'paused':
+      return critical('it is paused', `${engine} unpause ${name}`);
+    case 'restarting':
+      return critical(`it is in a restart loop (${restarts} restarts${endOf(container)})`, logs);
+    case 'created':
+    case 'configured':
+    case 'initialized':
+      return critical('it was created but does not run', `${engine} start ${name}`);
+    default: {
+      const limit = outOfMemory ? 'raise its memory limit; ' : '';
+      return critical(`it does not run: ${state}${endOf(container)}`, `${logs}; ${limit}${engine} start ${name}`);
+    }
+  }
+  if (health === 'unhealthy')
+    return critical(`unhealthy: its health check failed ${failingStreak} times in a row`, `${logs}; ${engine} restart ${name}`);
+  if (restarted > 0) {
+    const times = restarted === 1 ? 'once' : `${restarted} times`;
+    return warning(`restarted ${times} since the last check${outOfMemory ? ', out of memory' : ''}`, logs);
+  }
+  return ok(`runs in ${engine}${health === null ? '' : `, ${health}`}${restarts > 0 ? `, restarts so far: ${restarts}` : ''}`);
+}
+
+const PODMAN_REMEDY =
+  'enable podman.socket, let this user use it, and name it: systemctl edit edge-health-ops, under [Service] Environment=CONTAINER_HOST=unix:///run/podman/podman.sock';
+
+/** What to do about an engine that cannot be used. */
+export function engineRemedy(engine: string, why: string): string {
+  if (!/permission denied|not permitted|EACCES|must be root/i.test(why))
+    return engine === 'docker' ? 'systemctl status docker; systemctl start docker' : 'run podman ps by hand and do as it says';
+  return engine === 'docker'
+    ? 'let the scheduler use it: systemctl edit edge-health-ops, under [Service] SupplementaryGroups=docker'
+    : PODMAN_REMEDY;
+}
+
+const NO_DAEMON = /^Cannot connect to the Docker daemon/i;
+
+/** The result for a configured container that no engine showed. */
+function evaluateMissing(name: string, answers: readonly EngineAnswer[]): CheckResult {
+  const failed = answers.filter((answer) => answer.kind === 'failed');
+  const answered = answers.filter((answer) => answer.kind === 'containers');
+  const asked = answered.map(({ engine }) => engine);
+  const { critical, unknown } = resultsFor(`container ${name}`, { engine: null, asked });
+  // Without its daemon none of docker's containers runs; one that is merely not accessible or not visible may be well.
+  const maybeThere = failed.some(({ why }) => !NO_DAEMON.test(why)) || answered.some(({ complete }) => !complete);
+  const problem = maybeThere ? unknown : critical;
+  const [first] = failed;
+  if (first) {
+    const why = failed.map((answer) => `${answer.engine}: ${answer.why}`).join('; ');
+    return problem(`it cannot be inspected (${why})`, engineRemedy(first.engine, first.why));
+  }
+  if (asked.length === 0) return unknown('there is neither docker nor podman', 'install one, or take it out of ops.check.containers');
+  if (maybeThere) return unknown(`no such container of this user in ${asked.join(' or ')}`, `if it is root's: ${PODMAN_REMEDY}`);
+  return critical(`no such container in ${asked.join(' or ')}`, 'create it, or take it out of ops.check.containers');
+}
+
+/** One result per name. Where both engines have one of that name, the one that runs counts. */
+export function evaluateContainers(
+  names: readonly string[],
+  answers: readonly EngineAnswer[],
+  restartedOf: (container: Container) => number,
+): CheckResult[] {
+  const all = answers.flatMap((answer) => (answer.kind === 'containers' ? answer.containers : []));
+  return names.map((name) => {
+    const known = all.filter((container) => container.name === name || container.id.startsWith(name));
+    const container = known.find(({ state }) => state === 'running') ?? known[0];
+    return container ? evaluateContainer({ ...container, name }, restartedOf(container)) : evaluateMissing(name, answers);
+  });
+}
+
+/** Shows what there is while no container is configured; whatever its state, nothing is expected of it. */
+export function describeContainers(answers: readonly EngineAnswer[]): CheckResult[] {
+  return answers.flatMap((answer) => {
+    if (answer.kind === 'missing') return [];
+    const { engine } = answer;
+    if (answer.kind === 'failed')
+      return [resultsFor(`containers of ${engine}`).note(`not listed (${answer.why})`, engineRemedy(engine, answer.why))];
+    return answer.containers.map((container) => {
+      const health = container.health === null ? '' : `, ${container.health}`;
+      const how = container.state === 'running' ? health : endOf(container);
+      return resultsFor(`container ${container.name}`, measuredOf(container, 0)).note(`${container.state} in ${engine}${how}`);
+    });
+  });
+}
+
+export const containersCheck: Check = {
+  name: 'containers',
+  timeoutSeconds: 20,
+  run: async (context) => {
+    const names = [...new Set(context.config.ops.check.containers)];
+    // Each engine takes 35 ms of CPU: worth it by hand, not every five minutes for nothing.
+    if (names.length === 0 && context.trigger !== 'manual') return [];
+    const answers = await Promise.all(ENGINES.map((engine) => readEngine(engine, names, context)));
+    if (names.length === 0) return describeContainers(answers);
+    return evaluateContainers(names, answers, ({ engine, id, name, restarts }) =>
+      context.counters.increase(`restarts of ${engine} ${name}`, id, restarts),
+    );
+  },
+};

@@ -1,0 +1,47 @@
+import t from 'tap';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { describeNode, evaluateNode, isOnGraph } from './nodes.ts';
+
+type Node = StatusDocument['nodes'][number];
+
+const node = (age: number | null): Node => ({
+  node_name: 'arm',
+  local: false,
+  status: 'OK',
+  timestamp: null,
+  age_seconds: age,
+  last_seen: null,
+  period_seconds: 1,
+  clock_ahead_seconds: null,
+  left: null,
+  open_alerts: 0,
+  silent: false,
+});
+
+t.test('nodes that are expected', async (t) => {
+  t.match(evaluateNode('arm', node(30), 30, null), { name: 'node arm', status: 'OK', message: 'OK, 30.0 s ago' });
+  t.match(evaluateNode('arm', node(31), 30, null), {
+    status: 'CRITICAL',
+    message: 'its last status is 31 s old; at most 30 s are allowed',
+  });
+  t.match(evaluateNode('arm', undefined, 30, null), { status: 'CRITICAL', message: 'no status received' });
+  t.match(evaluateNode('arm', node(null), 30, null), { status: 'CRITICAL', message: 'no status received' });
+  t.match(evaluateNode('arm', undefined, 30, ['/cell/arm']), {
+    message: 'no status received; it is on the graph but sends nothing',
+    remedy: /ros2 topic info/,
+  });
+  t.match(evaluateNode('arm', node(99), 30, []), { message: /it is not on the graph/, remedy: /ROS_DOMAIN_ID/ });
+});
+
+t.test('nodes that are only shown', async (t) => {
+  t.match(describeNode(node(0.4), true), { name: 'node arm', status: 'OK', isNote: true, message: 'OK, 0.4 s ago' });
+  t.match(describeNode({ ...node(99), status: 'UNKNOWN' }, false), { status: 'OK', isNote: false, message: 'UNKNOWN, 99.0 s ago' });
+  t.match(describeNode(node(null), true), { status: 'OK', message: 'no status received' });
+});
+
+t.test('names on the graph have their namespace before them', async (t) => {
+  t.ok(isOnGraph('arm', ['/arm']));
+  t.ok(isOnGraph('arm', ['/cell/arm']));
+  t.ok(isOnGraph('cell/arm', ['/cell/arm']));
+  t.notOk(isOnGraph('arm', ['/forearm', '/arm/controller']));
+});

@@ -1,0 +1,61 @@
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { findProgram, runProgram } from '../lib/run-program.ts';
+import { type Check, type CheckContext, type CheckResult, resultsFor } from './check.ts';
+
+type Node = StatusDocument['nodes'][number];
+
+/** Whether a node of this name is in the output of `ros2 node list`, where namespaces precede names. */
+export function isOnGraph(name: string, graph: readonly string[]): boolean {
+  return graph.some((entry) => entry === `/${name}` || entry.endsWith(`/${name}`));
+}
+
+/** Evaluates a node of `ops.check.nodes`. `graph`: names on the ROS 2 graph; null: not read. */
+export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds: number, graph: readonly string[] | null): CheckResult {
+  const onGraph = graph === null ? null : isOnGraph(name, graph);
+  const age = node?.age_seconds ?? null;
+  const { critical, ok } = resultsFor(`node ${name}`, { age_seconds: age, status: node?.status ?? null, on_graph: onGraph });
+  if (age !== null && age <= maxAgeSeconds) return ok(`${node?.status}, ${age.toFixed(1)} s ago`);
+  const what = age === null ? 'no status received' : `its last status is ${Math.round(age)} s old; at most ${maxAgeSeconds} s are allowed`;
+  const hint = onGraph === null ? '' : onGraph ? '; it is on the graph but sends nothing' : '; it is not on the graph';
+  const remedy = onGraph
+    ? `see its log, and ros2 topic info -v /health_status`
+    : 'see whether it runs, is in the same network and ROS_DOMAIN_ID, and has this node_name (ops.check.nodes)';
+  return critical(`${what}${hint}`, remedy);
+}
+
+/** Shows a node while none is configured; whatever its status, nothing is expected of it. */
+export function describeNode({ age_seconds: age, node_name, status }: Node, isNote: boolean): CheckResult {
+  const { note, ok } = resultsFor(`node ${node_name}`, { age_seconds: age, status, on_graph: null });
+  const message = age === null ? 'no status received' : `${status}, ${age.toFixed(1)} s ago`;
+  return isNote ? note(message) : ok(message);
+}
+
+const ROS2_TIMEOUT_SECONDS = 12;
+
+/** Nodes as the ROS 2 tools list them; null: they are not sourced, or fail. */
+async function readGraph({ environment, signal }: CheckContext): Promise<string[] | null> {
+  if ((await findProgram('ros2', environment)) === null) return null;
+  const options = { environment, timeoutSeconds: ROS2_TIMEOUT_SECONDS, signal };
+  const listed = await runProgram(['ros2', 'node', 'list'], options).catch(() => null);
+  return listed?.exitCode === 0 ? listed.stdout.split('\n').filter((line) => line.startsWith('/')) : null;
+}
+
+export const nodesCheck: Check = {
+  name: 'nodes',
+  timeoutSeconds: 20,
+  run: async (context) => {
+    const { node_max_age_seconds: maxAgeSeconds, nodes: names } = context.config.ops.check;
+    const isManual = context.trigger === 'manual';
+    const answer = await context.service;
+    if (answer.kind !== 'answer')
+      return names.map((name) => resultsFor(`node ${name}`).unknown('unknown: the service does not answer', 'see the service first'));
+    if (names.length === 0) return answer.status.nodes.map((node) => describeNode(node, isManual));
+    const known = new Map(answer.status.nodes.map((node) => [node.node_name, node]));
+    const evaluate = (graph: readonly string[] | null): CheckResult[] =>
+      names.map((name) => evaluateNode(name, known.get(name), maxAgeSeconds, graph));
+    const results = evaluate(null);
+    // ros2 takes a second of CPU: worth it by hand, not every five minutes.
+    if (!isManual || results.every(({ status }) => status === 'OK')) return results;
+    return evaluate(await readGraph(context));
+  },
+};

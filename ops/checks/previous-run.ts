@@ -1,0 +1,85 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { isoUtc } from '../../src/core/time.ts';
+import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
+import { appendLines } from '../lib/append.ts';
+import { pruneDatedFiles, utcDay } from '../lib/dated-files.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { JobContext, JobStatus } from '../lib/job.ts';
+
+const previousRunSchema = v.object({
+  counters: v.record(v.string(), v.object({ of: v.string(), value: v.number() })),
+  statuses: v.record(v.string(), v.picklist(['OK', 'WARNING', 'CRITICAL', 'UNKNOWN'])),
+});
+
+/** What a run leaves to the next one: its counters, and the status of each thing that was not OK. */
+export type PreviousRun = v.InferOutput<typeof previousRunSchema>;
+
+const stateFile = (dataFolder: string): string => join(dataFolder, 'ops', 'health_check.json');
+
+/** Null: there was no run yet, or its file is damaged; then nothing counts as changed. */
+export async function readPreviousRun(dataFolder: string): Promise<PreviousRun | null> {
+  try {
+    const text = await readIfThere(stateFile(dataFolder));
+    return text === null ? null : v.parse(previousRunSchema, JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** To spare the flash, writes nothing where nothing has changed, which is nearly always. */
+export async function writeForNextRun(dataFolder: string, previous: PreviousRun | null, next: PreviousRun): Promise<void> {
+  const text = `${JSON.stringify(next)}\n`;
+  if (previous !== null && text === `${JSON.stringify(previous)}\n`) return;
+  await makeFolder(join(dataFolder, 'ops'));
+  await writeAtomically(stateFile(dataFolder), text);
+}
+
+/** Counters that only increase until what they belong to starts again. */
+export class Counters {
+  readonly #previous: PreviousRun['counters'];
+  readonly #next = new Map<string, { of: string; value: number }>();
+
+  constructor(previous: PreviousRun | null) {
+    this.#previous = previous?.counters ?? {};
+  }
+
+  /**
+   * The increase of a counter since the previous run; 0 of one that is new. `of` identifies what it belongs to, such as this boot: under
+   * another one it started at zero.
+   */
+  increase(name: string, of: string, value: number): number {
+    this.#next.set(name, { of, value });
+    const before = Object.hasOwn(this.#previous, name) ? this.#previous[name] : undefined;
+    if (!before) return 0;
+    return before.of === of && value >= before.value ? value - before.value : value;
+  }
+
+  /** Their present values; for those that could not be read in this run, the previous ones. */
+  get now(): PreviousRun['counters'] {
+    const all = new Map([...Object.entries(this.#previous), ...this.#next]);
+    return Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+/** Whether the status of a thing differs from the previous run; one without a previous status counts as OK. */
+export function hasChanged(previous: PreviousRun | null, name: string, status: JobStatus): boolean {
+  const before = previous !== null && Object.hasOwn(previous.statuses, name) ? previous.statuses[name] : undefined;
+  return (before ?? 'OK') !== status;
+}
+
+const LOG_FILES = /^health_check_(\d{4}-\d{2}-\d{2})\.log$/;
+
+export function logFile(dataFolder: string, nowMs: number): string {
+  return join(dataFolder, 'logs', `health_check_${utcDay(nowMs)}.log`);
+}
+
+/** Appends lines to the log of the day; the first of a day removes the logs that are too old. */
+export async function appendToLog({ config, dataFolder, nowMs }: JobContext, startedMs: number, lines: readonly string[]): Promise<void> {
+  await stat(dataFolder); // Only the service creates it.
+  await makeFolder(join(dataFolder, 'logs'));
+  const text = lines.map((line) => `${isoUtc(startedMs)} ${line}\n`).join('');
+  const { size } = await appendLines(logFile(dataFolder, nowMs()), text);
+  if (size === Buffer.byteLength(text)) await pruneDatedFiles(join(dataFolder, 'logs'), LOG_FILES, config.ops.keep_days, nowMs());
+}

@@ -1,0 +1,156 @@
+import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alert.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { JobContext } from '../lib/job.ts';
+import { type Check, type CheckResult, resultsFor, type ServiceAnswer } from './check.ts';
+import type { Counters } from './previous-run.ts';
+import { installedUnit, unitOfConfig } from './units.ts';
+
+const TIMEOUT_SECONDS = 6;
+const ALERTS_READ = 20;
+
+/** Reads /status and, where alerts are open, the newest of them. Never rejects. */
+export async function readService({ rest, signal }: JobContext): Promise<ServiceAnswer> {
+  const options = { timeoutSeconds: TIMEOUT_SECONDS, signal };
+  const startedMs = performance.now();
+  try {
+    const status = await rest.json<StatusDocument>('/status', options);
+    const seconds = (performance.now() - startedMs) / 1000;
+    if (!Array.isArray(status.nodes)) return { kind: 'unreachable', why: `${rest.base} is not edge-health` };
+    const { CRITICAL, ERROR, WARNING } = status.open_alerts;
+    if (CRITICAL + ERROR + WARNING === 0) return { kind: 'answer', status, seconds, openAlerts: [] };
+    const page = await rest.json<{ data: Alert[] }>(`/alerts?resolved=false&limit=${ALERTS_READ}`, options).catch(() => null);
+    return { kind: 'answer', status, seconds, openAlerts: page?.data ?? null };
+  } catch (error) {
+    if (error instanceof ServiceRefused) return { kind: 'refused', why: error.message, httpStatus: error.status };
+    const { message } = error as Error;
+    return { kind: 'unreachable', why: error instanceof ServiceUnreachable ? message : `${rest.base}: ${message}` };
+  }
+}
+
+const JOURNAL = 'journalctl -u edge-health -n 50';
+const RESTART = `${JOURNAL}; systemctl restart edge-health`;
+
+/** `unitActive`: whether systemd reports the service as active; null: it has no such unit. */
+export function evaluateNoAnswer(answer: Exclude<ServiceAnswer, { kind: 'answer' }>, unitActive: boolean | null): CheckResult {
+  const { critical, unknown } = resultsFor('service');
+  if (answer.kind === 'refused' && (answer.httpStatus === 401 || answer.httpStatus === 403))
+    return unknown(`a token is required (${answer.why})`, 'set rest.token_file to a file that this user may read');
+  if (answer.kind === 'refused') return critical(`its status cannot be read (${answer.why})`, JOURNAL);
+  if (unitActive === true)
+    return critical(`its unit is active, but it does not answer (${answer.why})`, `compare rest.host and rest.port with ${RESTART}`);
+  const remedy =
+    unitActive === false ? 'see its unit: systemctl status edge-health' : 'start it, or compare --url, rest.host and rest.port';
+  return critical(`it does not answer (${answer.why})`, remedy);
+}
+
+const SLOW_SECONDS = 3;
+
+/** Whether the service answers in time, and samples. */
+export function evaluateAnswer(status: StatusDocument, seconds: number, maxAgeSeconds: number): CheckResult {
+  const local = status.nodes.find((node) => node.local);
+  const age = local?.age_seconds ?? null;
+  const { uptime_seconds, version } = status;
+  const measured = { answer_milliseconds: Math.round(seconds * 1000), sample_age_seconds: age, version, uptime_seconds };
+  const { critical, ok, warning } = resultsFor('service', measured);
+  const allowed = `at most ${maxAgeSeconds} s are allowed`;
+  if (age === null)
+    return uptime_seconds <= maxAgeSeconds
+      ? ok('has only just started')
+      : critical(`it has taken no sample since its start ${Math.round(uptime_seconds)} s ago; ${allowed}`, RESTART);
+  if (age > maxAgeSeconds) return critical(`its last sample is ${age.toFixed(1)} s old; ${allowed}`, RESTART);
+  if (seconds > SLOW_SECONDS) return warning(`it took ${seconds.toFixed(1)} s to answer`, 'see what loads this machine: top, iotop');
+  if (local?.status === 'UNKNOWN') return warning('nothing can be measured', 'edge-health sensors, and collectors in /status');
+  return ok(`answers in ${measured.answer_milliseconds} ms, last sample ${age.toFixed(1)} s old`);
+}
+
+const ALERTS_NAMED = 3;
+
+export function evaluateAlerts({ open_alerts: counts }: StatusDocument, openAlerts: readonly Alert[] | null): CheckResult {
+  const { critical, ok, warning } = resultsFor('alerts', { critical: counts.CRITICAL, error: counts.ERROR, warning: counts.WARNING });
+  const open = SEVERITIES.filter((severity) => counts[severity] > 0).toReversed();
+  const [worst] = open;
+  if (worst === undefined) return ok('none open');
+  const named = (openAlerts ?? [])
+    .filter(({ severity }) => severity === worst)
+    .slice(0, ALERTS_NAMED)
+    .map(({ alert_id, metric, threshold, value }) => `${nodeOfAlertId(alert_id)} ${metric} ${value} (${threshold} allowed)`);
+  const examples = named.length === 0 ? '' : `, such as ${named.join(', ')}`;
+  const problem = worst === 'WARNING' ? warning : critical;
+  return problem(`${open.map((severity) => `${counts[severity]} ${severity}`).join(', ')} open${examples}`, 'see /alerts or the dashboard');
+}
+
+export function evaluateStorage({ gathered, started, storage }: StatusDocument, counters: Counters): CheckResult {
+  const lost = counters.increase('lost samples', started, storage.samples_lost);
+  const notStored = counters.increase('alerts not stored', started, gathered?.alerts_not_stored ?? 0);
+  const { samples_lost, samples_pending, size_bytes, state } = storage;
+  const { critical, ok, warning } = resultsFor('storage', { state, size_bytes, samples_pending, samples_lost });
+  const disk = `look at the disk of ${storage.path}`;
+  if (state === 'degraded')
+    return critical(`degraded since ${storage.since ?? 'its start'}: ${storage.error ?? 'not writable'}`, `${disk}: df, dmesg`);
+  if (lost > 0) return warning(`${lost} samples were lost since the last check`, `${disk}: dmesg`);
+  if (notStored > 0) {
+    const message = `${notStored} alert changes of other nodes, beyond what may be written in a day, are shown but not stored`;
+    return warning(message, 'see in /alerts which nodes they name');
+  }
+  const [quarantined] = storage.set_aside;
+  if (quarantined !== undefined) {
+    const remedy = 'restore it with edge-health ops restore_backup if it matters, then remove that file';
+    return warning(`a damaged database was quarantined: ${quarantined}`, remedy);
+  }
+  return ok(`${state}, ${(size_bytes / 1e6).toFixed(1)} of ${Math.round(storage.max_bytes / 1e6)} MB`);
+}
+
+/** The rate is measured over a minute; before, it means little. */
+const RATE_AFTER_SECONDS = 120;
+const MIN_RATE = 0.99;
+
+export function evaluateRate({ publish, uptime_seconds }: StatusDocument): CheckResult {
+  const { configured_hertz, measured_hertz, missed } = publish;
+  const { ok, warning } = resultsFor('publish rate', { configured_hertz, measured_hertz, missed });
+  if (measured_hertz === null || uptime_seconds < RATE_AFTER_SECONDS) return ok('measured from two minutes after the start on');
+  const percent = (100 * measured_hertz) / configured_hertz;
+  const message = `${measured_hertz} Hz, ${percent.toFixed(1)} % of ${configured_hertz} Hz`;
+  if (measured_hertz >= MIN_RATE * configured_hertz) return ok(message);
+  return warning(message, 'see what loads this machine: top; or lower publish_frequency');
+}
+
+export function evaluateConfiguration({ config: { file, loaded, problem } }: StatusDocument): CheckResult {
+  const { ok, warning } = resultsFor('configuration', { file });
+  if (problem === null) return ok(`in force since ${loaded}`);
+  return warning(`the last reload changed nothing: ${problem}`, `edge-health check-config ${file}; systemctl reload edge-health`);
+}
+
+export function evaluateRos({ ros: { domain_id, peers, problem, subscribers, transport } }: StatusDocument): CheckResult {
+  const { ok, warning } = resultsFor('ROS', { transport, domain_id, peers, subscribers });
+  if (problem !== null) return warning(problem, `edge-health status; ${JOURNAL}`);
+  return ok(transport === 'off' ? 'off' : `${transport}, ${peers ?? 'unknown'} peers`);
+}
+
+export function evaluateShutdown({ shutdown: { enabled, message, problem, state, step } }: StatusDocument): CheckResult {
+  const { note, ok } = resultsFor('safe shutdown');
+  if (state === 'in_progress') return note(`in progress: ${message ?? step ?? ''}`);
+  return enabled && problem !== null ? note(`would be refused: ${problem}`) : ok('ready');
+}
+
+export const serviceCheck: Check = {
+  name: 'service',
+  timeoutSeconds: 20,
+  run: async ({ config, configFile, counters, service, units }) => {
+    const answer = await service;
+    if (answer.kind !== 'answer') {
+      const unit = installedUnit(await units, unitOfConfig(configFile));
+      return [evaluateNoAnswer(answer, unit === undefined ? null : unit.ActiveState === 'active')];
+    }
+    const { openAlerts, seconds, status } = answer;
+    return [
+      evaluateAnswer(status, seconds, config.ops.check.sample_max_age_seconds),
+      evaluateAlerts(status, openAlerts),
+      evaluateStorage(status, counters),
+      evaluateRate(status),
+      evaluateConfiguration(status),
+      evaluateRos(status),
+      evaluateShutdown(status),
+    ];
+  },
+};

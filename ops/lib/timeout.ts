@@ -1,0 +1,40 @@
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
+}
+
+/**
+ * Settles as the promise does, or rejects with TimeoutError after so many seconds, or with the signal's reason when that is aborted.
+ * The work behind the promise is not stopped by it.
+ */
+export async function withTimeout<T>(seconds: number, promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: () => void = () => undefined;
+  const over = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TimeoutError(`no response within ${seconds} s`)), seconds * 1000);
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+const pending = new Map<string, Promise<unknown>>();
+
+/**
+ * Starts a call to a file system, unless the call of this key is still pending: then its result. A call that hangs in the kernel
+ * occupies a thread of the pool for good, and a scheduler that repeated it every five minutes would soon have none left. That is why
+ * pending calls outlast a run.
+ */
+export function sharePending<T>(key: string, call: () => Promise<T>): Promise<T> {
+  const before = pending.get(key) as Promise<T> | undefined;
+  if (before) return before;
+  const result = call().finally(() => pending.delete(key));
+  pending.set(key, result);
+  result.catch(() => undefined); // The caller may have timed out meanwhile.
+  return result;
+}
