@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { changeUnits } from '../../src/system/root-helper.ts';
-import { NOT_INSTALLED, runProgram } from './program-runner.ts';
+import { showUnits } from '../../src/system/systemctl-show.ts';
 
 /** What runs on a data folder, and can be stopped for a while. */
 export interface Services {
@@ -14,6 +14,7 @@ export interface Services {
 
 const PACKAGE_FOLDER = '/etc/edge-health';
 const STANDARD = 'edge_health_config.yaml';
+const PROPERTIES = ['Id', 'LoadState', 'ActiveState', 'RuntimeDirectory'] as const;
 const RUNNING = ['active', 'activating', 'reloading'];
 
 /** Units that use a configuration, the service last; none where it is not one of the package's. */
@@ -24,34 +25,19 @@ export function unitsOf(configFile: string): string[] {
   return role === undefined ? [] : [`edge-health-ops@${role}.service`, `edge-health@${role}.service`];
 }
 
-async function show(environment: NodeJS.ProcessEnv, units: readonly string[]): Promise<string> {
-  const given = ['show', '--property=Id,LoadState,ActiveState,RuntimeDirectory', ...units];
-  const { exitCode, stderr, stdout } = await runProgram('systemctl', given, { environment });
-  if (exitCode === NOT_INSTALLED) return '';
-  if (exitCode !== 0) throw new Error(`systemctl ${given.join(' ')} failed: ${stderr.trim()}`);
-  return stdout;
-}
-
 async function change(environment: NodeJS.ProcessEnv, ...given: readonly string[]): Promise<void> {
   const { code, output } = await changeUnits(given, environment);
   if (code !== 0) throw new Error(`systemctl ${given.join(' ')} failed: ${output}`);
 }
 
-function properties(text: string): Record<string, string> {
-  return Object.fromEntries(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
-}
-
 /** The units of an installed package as systemd has them. */
 export async function systemdServices(configFile: string, environment: NodeJS.ProcessEnv): Promise<Services> {
   const units = unitsOf(configFile);
-  const text = units.length === 0 ? '' : await show(environment, units);
-  const known = text
-    .trim()
-    .split('\n\n')
-    .map(properties)
-    .filter((unit) => unit['LoadState'] === 'loaded');
-  const running = units.filter((unit) => known.some(({ ActiveState = '', Id }) => Id === unit && RUNNING.includes(ActiveState)));
-  const runtimeFolders = known.flatMap(({ RuntimeDirectory = '' }) =>
+  const shown = units.length === 0 ? null : await showUnits(units, PROPERTIES, { environment });
+  if (shown?.kind === 'failed') throw new Error(shown.why);
+  const known = shown?.kind === 'units' ? shown.units.filter(({ LoadState }) => LoadState === 'loaded') : [];
+  const running = units.filter((unit) => known.some(({ ActiveState, Id }) => Id === unit && RUNNING.includes(ActiveState)));
+  const runtimeFolders = known.flatMap(({ RuntimeDirectory }) =>
     RuntimeDirectory === '' ? [] : [`/run/${RuntimeDirectory.split(' ')[0]}`],
   );
   return {
