@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { parseMounts } from '../lib/mounts.ts';
 
 /** Where disks are mounted that may not be there. */
 const REMOVABLE = ['/mnt', '/media', '/run/media'];
@@ -7,21 +8,13 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Mount points in the text of /proc/self/mountinfo, where blanks and the like are octal escapes. */
-function mountPoints(mountinfo: string): string[] {
-  return mountinfo
-    .split('\n')
-    .map((line) => line.split(' ')[4] ?? '')
-    .map((point) => point.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))));
-}
-
 /**
  * Whether a path is where a disk would be mounted, and none is: what was written there would fill the disk below. Exported with its
  * text for tests.
  */
 export function lacksItsMount(path: string, mountinfo: string): boolean {
   const root = REMOVABLE.find((folder) => isWithin(path, folder));
-  return root !== undefined && !mountPoints(mountinfo).some((point) => isWithin(point, root) && isWithin(path, point));
+  return root !== undefined && !parseMounts(mountinfo).some(({ point }) => isWithin(point, root) && isWithin(path, point));
 }
 
 export async function isUnmounted(path: string): Promise<boolean> {
