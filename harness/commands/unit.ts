@@ -1,4 +1,5 @@
-import { hasRootRights, systemctl } from '../../src/system/root-helper.ts';
+import { hasRootRights } from '../../src/system/root-helper.ts';
+import { showUnits } from '../../src/system/systemctl-show.ts';
 import { EXIT, Refusal } from './command.ts';
 
 /** Of the harness itself. */
@@ -6,8 +7,9 @@ export const HARNESS_UNIT = 'edge-health-harness.service';
 
 /** Active, or on its way to it, which includes waiting to be restarted. */
 export async function isActive(unit: string): Promise<boolean> {
-  const { output } = await systemctl(['show', '--property=ActiveState', '--value', unit], process.env);
-  return ['active', 'activating', 'reloading', 'deactivating'].includes(output);
+  const shown = await showUnits([unit], ['ActiveState'], { environment: process.env });
+  const state = shown.kind === 'units' ? shown.units[0]?.ActiveState : undefined;
+  return state !== undefined && ['active', 'activating', 'reloading', 'deactivating'].includes(state);
 }
 
 export function refuseInCheckout(isCheckout: boolean, instead: string): void {

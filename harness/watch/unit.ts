@@ -1,3 +1,4 @@
+import { numberOf, parseShownUnits, type UnitProperties } from '../../src/system/systemctl-show.ts';
 import { endOfUnit, unseenRuns } from './causes.ts';
 import type { KnownRun, RunEnd, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
 import { type Tool, toolOf } from './tool.ts';
@@ -7,7 +8,7 @@ const PROPERTIES = [
   ...['InvocationID', 'MainPID', 'NRestarts', 'ControlGroup', 'CPUUsageNSec', 'LoadState'],
   ...['ActiveState', 'SubState', 'Result', 'ExecMainCode', 'ExecMainStatus'],
 ] as const;
-type Properties = Readonly<Record<(typeof PROPERTIES)[number], string>>;
+type Properties = UnitProperties<(typeof PROPERTIES)[number]>;
 
 /** systemd's own messages about a unit that are looked through: a restart has about eight. */
 const LINES = 400;
@@ -95,18 +96,11 @@ export class UnitSupervisor implements Supervisor {
 
   async #show(): Promise<Properties | null> {
     const text = await this.#tool('systemctl', ['show', `--property=${PROPERTIES.join(',')}`, '--', this.#unit]);
-    if (text === null) return null;
-    const found = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
-    return Object.fromEntries(PROPERTIES.map((name) => [name, found.get(name) ?? ''])) as Properties;
+    return text === null ? null : (parseShownUnits(text, PROPERTIES)[0] ?? null);
   }
 
   async #journal(): Promise<JournalRun[]> {
     const how = ['--quiet', '--no-pager', '--output=json', `--output-fields=${JOURNAL_FIELDS.join(',')}`, `--lines=${LINES}`];
     return parseJournal((await this.#tool('journalctl', [...how, '_PID=1', `UNIT=${this.#unit}`])) ?? '');
   }
-}
-
-/** Null where it is `[not set]`. */
-function numberOf(text: string): number | null {
-  return /^\d{1,18}$/.test(text) && Number(text) < 2 ** 63 ? Number(text) : null;
 }
