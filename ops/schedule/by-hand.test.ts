@@ -94,3 +94,12 @@ t.test("the scheduler's child leaves its run only if it outlives the scheduler",
     else t.same(left, []);
   }
 });
+
+t.test('health_check of another machine is not recorded as a run of this one', async (t) => {
+  const data = temporaryFolder(t);
+  const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  1 check'], document: null };
+  const elsewhere = { options: { url: 'http://robot-7:5000' }, positionals: [] };
+  const check = programOf('health_check', async () => failed);
+  t.equal(await runAlone(check, contextOf(data), elsewhere), failed);
+  t.notOk(existsSync(join(data, 'ops')), 'neither a lock nor a run');
+});

@@ -15,7 +15,8 @@ export type ProcessOutcome = JobResult & { readonly exitCode?: number };
  */
 export async function runAlone(program: Job, context: JobContext, given: JobArguments): Promise<ProcessOutcome> {
   const { name } = program;
-  if (!isJobName(name) || given.options['dry-run'] === true) return program.run(context, given);
+  const isElsewhere = name === 'health_check' && given.options['url'] !== undefined; // The outcome is not that of this machine.
+  if (!isJobName(name) || isElsewhere || given.options['dry-run'] === true) return program.run(context, given);
   const problem = prepareDataFolder(context.dataFolder, context.environment);
   if (problem?.isMissing) throw new UsageError(`storage.path: ${problem.text}`);
   const isByHand = context.trigger === 'manual';
