@@ -5,9 +5,9 @@ import { identity } from './privileges.ts';
  * called, without options: `ops health_check`.
  */
 export function permissionProblem(error: unknown, command: string): string | null {
-  const { code, path } = error as NodeJS.ErrnoException;
-  if ((code !== 'EACCES' && code !== 'EPERM') || path === undefined || process.geteuid?.() === 0) return null;
-  return `no permission for ${path}; ${wayToPermission(`run: sudo edge-health ${command}`)}`;
+  const { code, message, path } = error as NodeJS.ErrnoException;
+  if ((code !== 'EACCES' && code !== 'EPERM') || process.geteuid?.() === 0) return null;
+  return `${path === undefined ? message : `no permission for ${path}`}; ${wayToPermission(`run: sudo edge-health ${command}`)}`;
 }
 
 /** What to do without permission: `otherwise`, unless that was done, and root became the owner of the data folder for it. */
