@@ -131,7 +131,8 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
 function takeSchedulerLock({ dataFolder, environment }: JobContext, log: JobContext['log']): Held | 'CRITICAL' | 'UNKNOWN' {
   const problem = prepareDataFolder(dataFolder, environment);
   if (problem !== null) {
-    log('error', `storage.path: ${problem.text}`);
+    const byHand = environment['INVOCATION_ID'] === undefined ? '; or run: sudo edge-health ops run' : ''; // systemd sets it for units.
+    log('error', `storage.path: ${problem.text}${byHand}`);
     return 'UNKNOWN';
   }
   try {
