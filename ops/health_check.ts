@@ -49,14 +49,14 @@ export const healthCheck: Job = {
   run: async (job, { options }) => {
     const { dataFolder, signal, trigger } = job;
     const startedMs = job.nowMs();
+    // With --url the service is mostly that of another machine, whose state must not be mixed with that of this one.
+    const isElsewhere = options['url'] !== undefined;
+    const reading = isElsewhere ? null : sharePending(`previous run ${dataFolder}`, () => readPreviousRun(dataFolder));
     // On a disk that hangs there is nothing to compare with; the check of disks reports that.
-    const reading = sharePending(`previous run ${dataFolder}`, () => readPreviousRun(dataFolder));
-    const previous = await withTimeout(READ_TIMEOUT_SECONDS, reading, signal).catch(() => null);
+    const previous = reading && (await withTimeout(READ_TIMEOUT_SECONDS, reading, signal).catch(() => null));
     const context = { ...job, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
     const results = (await Promise.all(CHECKS.map((check) => runCheck(check, context)))).flat();
-    // With --url the service is mostly that of another machine, whose state is not to be mixed with that of this one.
-    const isWritten = options['dry-run'] !== true && options['url'] === undefined;
-    if (isWritten) results.push(await writeRun(context, results, previous, startedMs));
+    if (options['dry-run'] !== true && !isElsewhere) results.push(await writeRun(context, results, previous, startedMs));
 
     const { status, summary } = summarize(results);
     const shown = worstFirst(results).filter((result) => options['all'] === true || result.isNote || result.status !== 'OK');

@@ -120,6 +120,19 @@ t.test('alerts and nodes', async (t) => {
   t.match(checked.of('node robot1'), { status: 'OK' });
   t.match(checked.of('node arm'), { status: 'CRITICAL', message: /on the graph but sends nothing/ });
   t.match(checked.of('node leg'), { status: 'CRITICAL', message: /not on the graph/ });
+
+  const shown = await checkAt(site, { trigger: 'manual' });
+  t.match(shown.of('node robot1'), { status: 'OK', message: /, \d+\.\d s ago$/ });
+  t.ok(
+    shown.lines.some((line) => line.startsWith('OK  node robot1: ')),
+    'nodes of /status are shown where none is configured',
+  );
+
+  const before = logOf(site);
+  const elsewhere = await checkAt(site, { options: { url: service.url } });
+  t.match(elsewhere.of('node robot1'), { status: 'OK' });
+  t.equal(elsewhere.of('history'), undefined);
+  t.equal(logOf(site), before, 'with --url nothing is logged about this machine');
 });
 
 async function hangsAndIsKilled(t: Test, site: Site, service: RunningService): Promise<void> {
@@ -173,4 +186,20 @@ t.test('a container engine that prints something else', async (t) => {
   provide(site, 'podman', 'echo "Emulate Docker CLI using podman."');
   const checked = await checkAt(site, { check: { containers: ['web'] } });
   t.match(checked.of('container web'), { status: 'UNKNOWN', message: /podman: / }, 'other output is not taken for an answer');
+});
+
+t.test('containers are shown where none is configured', async (t) => {
+  const site = siteAt(t, NOWHERE);
+  mkdirSync(site.dataFolder);
+  mkdirSync(join(site.folder, '.local/share/containers'), { recursive: true });
+  provideRecorded(site, 'systemctl', 'systemctl-not-installed.txt');
+  const recorded = `${ROOT}/testkit/fixtures/health-check/podman-sick.json`;
+  provide(site, 'podman', `case "$*" in 'ps --all --quiet --no-trunc') echo 0123;; *'-- 0123') exec cat '${recorded}';; *) exit 1;; esac`);
+  provide(site, 'docker', 'echo "permission denied while trying to connect" >&2; exit 1');
+  const shown = await checkAt(site, { trigger: 'manual' });
+  t.match(shown.of('container sick'), { status: 'OK', message: 'running in podman, unhealthy' });
+  t.match(shown.of('containers of docker'), { status: 'OK', message: 'not listed (permission denied while trying to connect)' });
+  t.equal((await checkAt(site)).of('container sick'), undefined, 'not by the scheduler: each engine costs 35 ms of CPU');
+  provide(site, 'podman', 'exit 0');
+  t.notOk((await checkAt(site, { trigger: 'manual' })).document.checks.some(({ name }) => name.startsWith('container ')));
 });

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { healthCheck } from '../../ops/health_check.ts';
-import type { JobContext, JobResult, Trigger } from '../../ops/lib/job.ts';
+import type { JobArguments, JobContext, JobResult, Trigger } from '../../ops/lib/job.ts';
 import { serviceOf } from '../../src/client/rest.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
@@ -83,15 +83,15 @@ export function configure(site: Site, check: object = {}, more: object = {}): st
   return file;
 }
 
-export function environmentOf({ programs }: Site): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: programs };
+export function environmentOf({ folder, programs }: Site): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: programs, HOME: folder };
 }
 
 export interface RunSettings {
   readonly check?: object;
   readonly more?: object;
   readonly trigger?: Trigger;
-  readonly options?: Readonly<Record<string, boolean>>;
+  readonly options?: JobArguments['options'];
   readonly signal?: AbortSignal;
 }
 
