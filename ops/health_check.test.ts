@@ -45,7 +45,7 @@ t.test('whatever was found: the status is the worst, the order is by weight, and
   );
 });
 
-t.test('a line says what to do', async (t) => {
+t.test('a line ends with what to do', async (t) => {
   t.equal(lineOf(resultsFor('disk /').critical('full', 'remove files')), 'CRITICAL  disk /: full; remove files');
   t.equal(lineOf(resultsFor('disk /').ok('well')), 'OK  disk /: well');
 });

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { findProgram, runProgram } from '../lib/run-program.ts';
@@ -71,31 +71,37 @@ const LIST_TIMEOUT_SECONDS = 6;
 const INSPECT_TIMEOUT_SECONDS = 12;
 const NOT_THERE = /no such (container|object)/i;
 
-/** What an engine has of these containers, or all that it has where none is named. Never rejects. */
-async function readEngine(engine: Engine, names: readonly string[], { environment, signal }: CheckContext): Promise<EngineAnswer> {
-  const run = (timeoutSeconds: number, ...argv: string[]) => runProgram([engine, ...argv], { environment, timeoutSeconds, signal });
-  const failed = (why: string): EngineAnswer => ({ engine, kind: 'failed', why });
+/** Ids of all containers of an engine. */
+async function listContainers(engine: Engine, { environment, signal }: CheckContext): Promise<string[]> {
+  const argv = [engine, 'ps', '--all', '--quiet', '--no-trunc'];
+  const { complaint, exitCode, stdout } = await runProgram(argv, { environment, timeoutSeconds: LIST_TIMEOUT_SECONDS, signal });
+  if (exitCode !== 0) throw new Error(complaint || `exit code ${exitCode}`);
+  return stdout.split(/\s+/).filter((id) => id !== '');
+}
+
+/** Whether this user has containers of rootless Podman; listing them would create the folder. */
+async function hasOwnPodman({ environment }: CheckContext): Promise<boolean> {
+  const storage = join(environment['HOME'] ?? '/', '.local/share/containers');
+  return (await stat(storage).catch(() => null)) !== null;
+}
+
+/** What an engine has of these containers, or all of its containers where none is named. Never rejects. */
+async function readEngine(engine: Engine, names: readonly string[], context: CheckContext): Promise<EngineAnswer> {
+  const { environment, signal } = context;
   try {
     if ((await findProgram(engine, environment)) === null) return { engine, kind: 'missing' };
-    const isRoot = process.getuid?.() === 0;
-    const complete = engine === 'docker' || isRoot || environment['CONTAINER_HOST'] !== undefined;
-    let ids = names;
-    if (names.length === 0) {
-      // `podman ps` would create the storage of a user who has none.
-      const storage = join(environment['HOME'] ?? '/', '.local/share/containers');
-      if (!complete && (await access(storage).catch(() => 'none')) === 'none')
-        return failed('permission denied: this user has no containers of its own');
-      const { complaint, exitCode, stdout } = await run(LIST_TIMEOUT_SECONDS, 'ps', '--all', '--quiet', '--no-trunc');
-      if (exitCode !== 0) return failed(complaint || `exit code ${exitCode}`);
-      ids = stdout.split(/\s+/).filter((id) => id !== '');
-      if (ids.length === 0) return { engine, kind: 'containers', containers: [], complete };
-    }
-    const { complaint, exitCode, stdout } = await run(INSPECT_TIMEOUT_SECONDS, 'inspect', '--type', 'container', '--', ...ids);
+    const complete = engine === 'docker' || process.getuid?.() === 0 || environment['CONTAINER_HOST'] !== undefined;
+    if (names.length === 0 && !complete && !(await hasOwnPodman(context)))
+      throw new Error('permission denied: this user has no containers of its own');
+    const ids = names.length > 0 ? names : await listContainers(engine, context);
+    if (ids.length === 0) return { engine, kind: 'containers', containers: [], complete };
+    const argv = [engine, 'inspect', '--type', 'container', '--', ...ids];
+    const { complaint, exitCode, stdout } = await runProgram(argv, { environment, timeoutSeconds: INSPECT_TIMEOUT_SECONDS, signal });
     // The exit code is not 0 if any of them does not exist; the others are printed all the same.
-    if (exitCode !== 0 && !NOT_THERE.test(complaint)) return failed(complaint || `exit code ${exitCode}`);
+    if (exitCode !== 0 && !NOT_THERE.test(complaint)) throw new Error(complaint || `exit code ${exitCode}`);
     return { engine, kind: 'containers', containers: parseInspect(engine, stdout), complete };
   } catch (error) {
-    return failed((error as Error).message);
+    return { engine, kind: 'failed', why: (error as Error).message };
   }
 }
 
@@ -154,7 +160,7 @@ const PODMAN_REMEDY =
 /** What to do about an engine that cannot be used. */
 export function engineRemedy(engine: string, why: string): string {
   if (!/permission denied|not permitted|EACCES|must be root/i.test(why))
-    return engine === 'docker' ? 'systemctl status docker; systemctl start docker' : 'run podman ps by hand and do as it says';
+    return engine === 'docker' ? 'systemctl status docker; systemctl start docker' : 'see the output of podman ps';
   return engine === 'docker'
     ? 'let the scheduler use it: systemctl edit edge-health-ops, under [Service] SupplementaryGroups=docker'
     : PODMAN_REMEDY;
@@ -166,8 +172,8 @@ const NO_DAEMON = /^Cannot connect to the Docker daemon/i;
 function evaluateMissing(name: string, answers: readonly EngineAnswer[]): CheckResult {
   const failed = answers.filter((answer) => answer.kind === 'failed');
   const answered = answers.filter((answer) => answer.kind === 'containers');
-  const asked = answered.map(({ engine }) => engine);
-  const { critical, unknown } = resultsFor(`container ${name}`, { engine: null, asked });
+  const engines = answered.map(({ engine }) => engine);
+  const { critical, unknown } = resultsFor(`container ${name}`, { engine: null, engines });
   // Without its daemon none of docker's containers runs; one that is merely not accessible or not visible may be well.
   const maybeThere = failed.some(({ why }) => !NO_DAEMON.test(why)) || answered.some(({ complete }) => !complete);
   const problem = maybeThere ? unknown : critical;
@@ -176,9 +182,9 @@ function evaluateMissing(name: string, answers: readonly EngineAnswer[]): CheckR
     const why = failed.map((answer) => `${answer.engine}: ${answer.why}`).join('; ');
     return problem(`it cannot be inspected (${why})`, engineRemedy(first.engine, first.why));
   }
-  if (asked.length === 0) return unknown('there is neither docker nor podman', 'install one, or take it out of ops.check.containers');
-  if (maybeThere) return unknown(`no such container of this user in ${asked.join(' or ')}`, `if it is root's: ${PODMAN_REMEDY}`);
-  return critical(`no such container in ${asked.join(' or ')}`, 'create it, or take it out of ops.check.containers');
+  if (engines.length === 0) return unknown('there is neither docker nor podman', 'install one, or take it out of ops.check.containers');
+  if (maybeThere) return unknown(`no such container of this user in ${engines.join(' or ')}`, `if it is root's: ${PODMAN_REMEDY}`);
+  return critical(`no such container in ${engines.join(' or ')}`, 'create it, or take it out of ops.check.containers');
 }
 
 /** One result per name. Where both engines have one of that name, the one that runs counts. */

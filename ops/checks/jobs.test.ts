@@ -79,7 +79,7 @@ t.test('whether alerts reach notifications', async (t) => {
   const since = '2026-03-04T00:05:00.000Z';
   const at = (seconds: number): number => Date.parse(since) + seconds * 1000;
   const problem = '/events?events=alert: 503 close another stream';
-  t.same(evaluateNotifications(undefined, at(0)), [], 'without a channel there is nothing to say');
+  t.same(evaluateNotifications(undefined, at(0)), [], 'no result without a channel');
   t.match(evaluateNotifications({ alerts: 'stream', since, problem: null }, at(900)), [{ status: 'OK' }]);
   t.match(evaluateNotifications({ alerts: 'unreachable', since, problem }, at(59)), [{ status: 'OK' }], 'the service may be starting');
   t.match(evaluateNotifications({ alerts: 'unreachable', since, problem }, at(60)), [

@@ -26,7 +26,7 @@ t.test('a full disk, and a torn last line', { skip: whyNotMountable() ?? false }
   t.notMatch(logOf(site), /CRIT$|CRIT\d/m, 'what was torn is gone');
 });
 
-t.test('old history goes, whatever the clock says', async (t) => {
+t.test('old logs are removed, whatever the clock shows', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(join(site.dataFolder, 'logs'), { recursive: true });
   for (let day = 1; day <= 12; day += 1) {

@@ -79,7 +79,7 @@ async function allIsWell(t: Test, site: Site): Promise<void> {
   t.match(log[0], /^\d{4}-\d\d-\d\dT[\d:.]+Z OK {2}\d+ checks \(schedule\)$/);
   t.equal(statSync(join(site.dataFolder, 'logs')).mode & 0o777, 0o750);
 
-  // Backups are known by their names; what is half-written has another.
+  // Backups are recognised by their names; partial ones have other names.
   mkdirSync(join(site.dataFolder, 'backups'));
   const stamp = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   writeFileSync(join(site.dataFolder, `backups/edge-health_${stamp(1)}.tar.zst.partial`), '');

@@ -42,7 +42,7 @@ class Podman {
 exec nsenter --target ${holder.pid} --mount /usr/bin/podman --runtime crun --cgroup-manager=cgroupfs --events-backend=none "$@"`,
     );
     t.teardown(() => {
-      podman.tell('rm', '--all', '--force', '--time', '0');
+      podman.command('rm', '--all', '--force', '--time', '0');
       holder.kill('SIGKILL');
     });
     const files = join(site.folder, 'rootfs/bin');
@@ -51,17 +51,17 @@ exec nsenter --target ${holder.pid} --mount /usr/bin/podman --runtime crun --cgr
     for (const name of ['sh', 'sleep']) symlinkSync('busybox', join(files, name));
     const archive = join(site.folder, 'rootfs.tar');
     spawnSync('tar', ['-C', join(site.folder, 'rootfs'), '-cf', archive, '.']);
-    const imported = podman.tell('import', archive, IMAGE);
+    const imported = podman.command('import', archive, IMAGE);
     if (imported.status !== 0) throw new Error(imported.stderr);
     return podman;
   }
 
-  tell(...args: readonly string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+  command(...args: readonly string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
     return spawnSync(join(this.#site.programs, 'podman'), args, { encoding: 'utf8' });
   }
 
   run(name: string, options: readonly string[], ...command: readonly string[]): void {
-    const { status, stderr } = this.tell('run', '--detach', '--name', name, ...BARE, ...options, IMAGE, ...command);
+    const { status, stderr } = this.command('run', '--detach', '--name', name, ...BARE, ...options, IMAGE, ...command);
     if (status !== 0) throw new Error(stderr);
   }
 }
@@ -84,17 +84,17 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
   podman.run('starting', healthy, ...SLEEP);
   podman.run('sick', sick, ...SLEEP);
   podman.run('killed', [], ...SLEEP);
-  // It ends when it is told to, and is started again.
+  // It ends when this file appears, and is restarted.
   podman.run(
     'crashing',
-    ['--restart', 'on-failure:9', '--volume', `${site.folder}:/told`],
+    ['--restart', 'on-failure:9', '--volume', `${site.folder}:/shared`],
     '/bin/sh',
     '-c',
-    'while [ ! -e /told/crash ]; do sleep 0.05; done; /bin/busybox rm /told/crash; exit 3',
+    'while [ ! -e /shared/crash ]; do sleep 0.05; done; /bin/busybox rm /shared/crash; exit 3',
   );
-  podman.tell('healthcheck', 'run', 'healthy');
-  podman.tell('healthcheck', 'run', 'sick');
-  podman.tell('kill', 'killed');
+  podman.command('healthcheck', 'run', 'healthy');
+  podman.command('healthcheck', 'run', 'sick');
+  podman.command('kill', 'killed');
 
   const names = ['plain', 'healthy', 'starting', 'sick', 'killed', 'crashing', 'gone'];
   const check = async (): Promise<(name: string) => CheckResult | undefined> => {
@@ -113,16 +113,16 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
     remedy: /podman start killed/,
   });
   t.match(first('crashing'), { status: 'OK', measured: { restarts: 0 } });
-  t.match(first('gone'), { status: 'UNKNOWN', remedy: /SupplementaryGroups=docker/ }, 'docker, which may not be asked, might have it');
+  t.match(first('gone'), { status: 'UNKNOWN', remedy: /SupplementaryGroups=docker/ }, 'docker, which is not accessible, might have it');
 
   writeFileSync(join(site.folder, 'crash'), '');
-  await until('it was restarted', () => podman.tell('inspect', 'crashing').stdout.includes('"RestartCount": 1'));
+  await until('it was restarted', () => podman.command('inspect', 'crashing').stdout.includes('"RestartCount": 1'));
   const second = await check();
   t.match(second('crashing'), { status: 'WARNING', message: 'restarted once since the last check', measured: { restarts: 1 } });
   t.match((await check())('crashing'), { status: 'OK', message: 'runs in podman, restarts so far: 1' }, 'reported once');
 
-  podman.tell('start', 'killed');
-  podman.tell('stop', '--time', '0', 'plain');
+  podman.command('start', 'killed');
+  podman.command('stop', '--time', '0', 'plain');
   const third = await check();
   t.match(third('killed'), { status: 'OK' });
   t.match(third('plain'), { status: 'CRITICAL', message: /^it does not run: exited/ });
