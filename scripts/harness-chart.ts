@@ -1,5 +1,5 @@
 import { build } from 'esbuild';
-import type { PageAssets } from '../harness/report/assets.ts';
+import type { PageAssets } from '../harness/report/html.ts';
 
 /** Bundles what report.html of the harness carries in it: the script that draws its charts, and its style sheet. */
 export async function bundleHarnessChart(): Promise<PageAssets> {

@@ -60,7 +60,6 @@ const EXCEPTIONS: readonly string[] = [
   'harness/record → src/system/data-folder.ts',
   'harness/run → src/store/lock.ts',
   'harness/report → dashboard/src/chart-math.ts',
-  'harness/report → dashboard/src/format.ts',
   'harness/report → src/system/atomic-file.ts',
   'harness/watch → src/http/api/schema.ts',
   'harness/watch → ops/collect/metrics-names.ts',

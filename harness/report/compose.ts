@@ -1,17 +1,13 @@
 import { stabilityOf } from '../engine/criteria/stability.ts';
 import type { Evidence } from '../engine/evidence.ts';
-import { CRITERIA, type Judgement, type Verdict, worst } from '../engine/judgement.ts';
+import { CRITERIA, type Judgement, REQUIRED_SECONDS, type Verdict, worst } from '../engine/judgement.ts';
 import type { Series } from '../engine/series.ts';
 import { median } from '../engine/statistics.ts';
 import { REPORT_SCHEMA, type ReportDocument, type ReportRun, type ReportSeries } from './document.ts';
-import { duration } from './figures.ts';
-import { is168HourVerdict, statement } from './statement.ts';
+import { duration, enumeration, moment } from './figures.ts';
 
-/** What is known of a run besides its evidence. */
-export interface RunFacts extends Pick<ReportRun, 'id' | 'node_name' | 'version' | 'how' | 'machine' | 'harness'> {
-  /** ISO 8601, UTC. */
-  readonly begun: string;
-  readonly ended: string;
+/** What is known of a run in addition to its evidence. */
+export interface RunFacts extends Pick<ReportRun, 'id' | 'node_name' | 'version' | 'how' | 'machine' | 'harness' | 'begun' | 'ended'> {
   readonly notes: readonly string[];
 }
 
@@ -20,35 +16,35 @@ export interface ReportInput {
   /** Of the engine, for this evidence. */
   readonly judgements: readonly Judgement[];
   readonly series: Series;
-  /** What Stability computed, for its chart. */
+  /** See memoryColumns. */
   readonly memory: Pick<ReportSeries, 'memory_medians' | 'memory_trend'>;
   readonly run: RunFacts;
   readonly record: ReportDocument['record'];
   readonly madeMs: number;
-  /** Version of the edge-health that makes the report. */
+  /** Version of the edge-health that writes the report. */
   readonly madeBy: string;
 }
 
-/** The report of a run. Computes nothing that decides: the judgements are those of the engine, as they are. */
+/** The report of a run. Decides nothing: the judgements are those of the engine, unchanged. */
 export function compose({ evidence, judgements, madeBy, madeMs, memory, record, run, series }: ReportInput): ReportDocument {
   const { notes, ...facts } = run;
   const verdict = overall(judgements);
-  const stated = {
+  const described: ReportRun = {
     ...facts,
-    origin: evidence.origin,
+    origin: evidence.origin === 'collected' ? 'collected' : 'observed',
     planned_seconds: evidence.plannedSeconds,
-    watched_seconds: rounded(total(evidence.watched)),
-    absent_seconds: rounded(total(evidence.absences)),
+    observed_seconds: totalSeconds(evidence.watched),
+    monitoring_gap_seconds: totalSeconds(evidence.absences),
     finished: evidence.ended,
   };
   return {
     schema: REPORT_SCHEMA,
     verdict,
-    is_168_hour_verdict: is168HourVerdict(stated),
-    statement: statement(stated, judgements, verdict),
+    is_168_hour_verdict: is168HourVerdict(described),
+    statement: statement(described, judgements, verdict),
     made: new Date(madeMs).toISOString(),
     made_by: madeBy,
-    run: stated,
+    run: described,
     judgements,
     notes: [...new Set([...recordNotes(record), ...clockNotes(evidence), ...notes])],
     series: { ...columns(series), ...memory },
@@ -56,60 +52,99 @@ export function compose({ evidence, judgements, madeBy, madeMs, memory, record, 
   };
 }
 
-/** What Stability computed, for its chart: the medians, and for each run of the service a line with the slope of all. */
+/** What Stability computed, for its chart: the medians, and for each run of the service a line with the slope common to all. */
 export function memoryColumns(evidence: Evidence): ReportInput['memory'] {
   const variance = stabilityOf(evidence);
-  const round = (bytes: number): number => Math.round(bytes / 1e3) / 1e3;
+  const megabytes = (bytes: number): number => Math.round(bytes / 1e3) / 1e3;
   const runs = variance?.medians ?? [];
-  const memory_medians = runs.flat().map(({ at, value }) => ({ at, megabytes: round(value) }));
+  const memory_medians = runs.flat().map(({ at, value }) => ({ at, megabytes: megabytes(value) }));
   const slope = variance?.slope ?? null;
   if (slope === null) return { memory_medians, memory_trend: [] };
   const memory_trend = runs.flatMap((points) => {
     const [first, last] = [points[0], points.at(-1)];
     if (first === undefined || last === undefined || first === last) return [];
-    const height = median(Float64Array.from(points, ({ at, value }) => value - slope * at));
-    return [
-      { from: first.at, to: last.at, megabytes_from: round(height + slope * first.at), megabytes_to: round(height + slope * last.at) },
-    ];
+    const base = median(Float64Array.from(points, ({ at, value }) => value - slope * at));
+    const valueAt = (at: number): number => megabytes(base + slope * at);
+    return [{ from: first.at, to: last.at, megabytes_from: valueAt(first.at), megabytes_to: valueAt(last.at) }];
   });
   return { memory_medians, memory_trend };
 }
 
-/** Of all six criteria: where one was not judged, nothing passes. */
-export function overall(judgements: readonly Judgement[]): Verdict {
+/** Of all six criteria: a criterion without a judgement counts as INCOMPLETE. */
+function overall(judgements: readonly Judgement[]): Verdict {
   const missing = CRITERIA.filter((criterion) => !judgements.some((judgement) => judgement.criterion === criterion));
   return worst([...judgements.map(({ verdict }) => verdict), ...missing.map((): Verdict => 'INCOMPLETE')]);
 }
 
-function total(spans: readonly { readonly from: number; readonly to: number }[]): number {
-  return spans.reduce((sum, { from, to }) => sum + (to - from), 0);
+function totalSeconds(spans: readonly { readonly from: number; readonly to: number }[]): number {
+  const seconds = spans.reduce((sum, { from, to }) => sum + (to - from), 0);
+  return Math.round(seconds * 1000) / 1000;
 }
 
-const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+/** Neither a shorter run nor a report of collected files is the 168-hour verdict. */
+function is168HourVerdict({ origin, planned_seconds }: ReportRun): boolean {
+  return origin === 'observed' && planned_seconds >= REQUIRED_SECONDS;
+}
+
+/** A few sentences: what the report is and is not, what failed or is missing, and how long the monitoring gaps were. */
+function statement(run: ReportRun, judgements: readonly Judgement[], verdict: Verdict): string {
+  return [scopeSentence(run, verdict), outcomeSentence(run, judgements), gapSentence(run)].filter((sentence) => sentence !== '').join(' ');
+}
+
+function scopeSentence(run: ReportRun, verdict: Verdict): string {
+  const observed = duration(run.observed_seconds);
+  const planned = duration(run.planned_seconds);
+  if (run.origin === 'collected')
+    return `This report was compiled from files collected from ${moment(run.begun)} to ${moment(run.ended)}; the service was not observed from outside. It is not the 168-hour verdict.`;
+  if (!is168HourVerdict(run)) {
+    const lasted = run.finished ? `This run lasted ${observed}.` : `This run has lasted ${observed} of the ${planned} planned.`;
+    return `${lasted} It is not the 168-hour verdict.`;
+  }
+  if (run.finished) return `This is the verdict of a run of ${planned}: ${verdict}.`;
+  return verdict === 'FAIL'
+    ? `This run of ${planned} has failed after ${observed}.`
+    : `This run of ${planned} has not ended; observed: ${observed}. It is not the verdict yet.`;
+}
+
+function outcomeSentence({ finished }: ReportRun, judgements: readonly Judgement[]): string {
+  const titles = (verdict: Verdict): string[] => judgements.filter((judgement) => judgement.verdict === verdict).map(({ title }) => title);
+  const failed = titles('FAIL');
+  const incomplete = titles('INCOMPLETE');
+  if (judgements.length === CRITERIA.length && failed.length + incomplete.length === 0) return 'All six criteria are met.';
+  const failures = failed.length > 0 ? `Failed: ${enumeration(failed)}.` : `Nothing has failed${finished ? '' : ' yet'}.`;
+  return incomplete.length > 0 ? `${failures} Evidence is missing for ${enumeration(incomplete)}.` : failures;
+}
+
+function gapSentence({ monitoring_gap_seconds: seconds, origin }: ReportRun): string {
+  if (seconds < 1) return '';
+  return origin === 'observed'
+    ? `Monitoring gaps of ${duration(seconds)} in total count neither for nor against the service.`
+    : `Nothing was collected for ${duration(seconds)}.`;
+}
 
 function recordNotes(record: ReportDocument['record']): string[] {
   if (record === null || record.torn_lines === 0) return [];
   const lines = record.torn_lines === 1 ? '1 line of the record was' : `${record.torn_lines} lines of the record were`;
-  return [`${lines} cut off when the watcher was killed or the power failed; what was heard since the line before is lost.`];
+  return [`${lines} truncated by SIGKILL or a power cut; data received after the line before is lost.`];
 }
 
 function clockNotes({ clockSteps, suspends }: Evidence): string[] {
-  const slept = suspends.reduce((sum, { seconds }) => sum + seconds, 0);
-  return [
-    ...(clockSteps.length > 0
-      ? [
-          `The wall clock was set ${times(clockSteps.length)}. Nothing is judged by it; the charts go by the boot-time clock and are labelled in UTC as it was at the begin.`,
-        ]
-      : []),
-    ...(suspends.length > 0
-      ? [`The machine was suspended ${times(suspends.length)}, for ${duration(slept)} in all. No status is expected of that time.`]
-      : []),
-  ];
+  const suspendedSeconds = suspends.reduce((sum, { seconds }) => sum + seconds, 0);
+  const notes: string[] = [];
+  if (clockSteps.length > 0)
+    notes.push(
+      `The wall clock was set ${times(clockSteps.length)}. No criterion depends on it; the charts follow the boot-time clock, labelled in UTC as of the start.`,
+    );
+  if (suspends.length > 0)
+    notes.push(
+      `The machine was suspended ${times(suspends.length)}, for ${duration(suspendedSeconds)} in total. No status is expected for that time.`,
+    );
+  return notes;
 }
 
 const times = (count: number): string => ['never', 'once', 'twice'][count] ?? `${count} times`;
 
-/** As many digits as a chart can show. */
+/** With as many digits as a chart can show. */
 function column(values: readonly (number | null)[], digits: number): (number | null)[] {
   const factor = 10 ** digits;
   return values.map((value) => (value === null || !Number.isFinite(value) ? null : Math.round(value * factor) / factor));
@@ -127,7 +162,7 @@ function columns(series: Series): Omit<ReportSeries, 'memory_medians' | 'memory_
     celsius: column(series.celsius, 1),
     alerts: series.alerts.map(({ alertId, from, metric, severity, to }) => ({ from, to, severity, metric, alert_id: alertId })),
     restarts: series.restarts.map(({ at, cause, detail }) => ({ at, cause, detail })),
-    absences: series.absences.map(({ from, kind, to }) => ({ from, to, kind })),
+    monitoring_gaps: series.absences.map(({ from, kind, to }) => ({ from, to, kind })),
     suspends: series.suspends.map(({ at, seconds }) => ({ at, seconds })),
     clock_steps: series.clockSteps.map(({ at, seconds }) => ({ at, seconds })),
   };

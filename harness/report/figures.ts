@@ -1,64 +1,61 @@
 import type { Judgement, Quantity } from '../engine/judgement.ts';
 
-/** Numbers as all four forms of a report write them. */
+/** Numbers, durations and times as every form of a report shows them, the charts included. */
 
-const MOST_DIGITS = 12;
-/** Beyond it a difference is that of binary fractions. */
-const NEARLY_DIGITS = 6;
+const MAX_DIGITS = 12;
+/** Differences beyond these digits are those of binary fractions. */
+const NEARLY_INTEGER_DIGITS = 6;
 
-function withDigits(value: number, digits: number): string {
-  return value.toLocaleString('en-US', { minimumFractionDigits: 0, maximumFractionDigits: digits, useGrouping: 'min2' });
+function withDigits(value: number, digits: number, unit: string): string {
+  const text = value.toLocaleString('en-US', { minimumFractionDigits: 0, maximumFractionDigits: digits, useGrouping: 'min2' });
+  return unit === '' ? text : `${text} ${unit}`;
 }
 
-/** Three digits that say something below 1, fewer decimals above. */
+/** Three significant digits below 1, two decimals above. */
 function usualDigits(value: number): number {
   const size = Math.abs(value);
   if (size >= 1 || size === 0) return 2;
-  return Math.min(MOST_DIGITS, 2 - Math.floor(Math.log10(size)));
-}
-
-function withUnit(figure: string, unit: string): string {
-  return unit === '' ? figure : `${figure} ${unit}`;
+  return Math.min(MAX_DIGITS, 2 - Math.floor(Math.log10(size)));
 }
 
 /** Such as `12,345`, `0.0123 %`, `not measured`. */
 export function figure(value: number | null, unit: string): string {
   if (value === null || !Number.isFinite(value)) return 'not measured';
   let digits = usualDigits(value);
-  // What is nearly a whole number must not read as one: 167.9999 h are not 168, nor is 99.998 % all of it.
-  const most = Number.isInteger(value) ? digits : NEARLY_DIGITS;
-  while (digits < most && Number.isInteger(Number(value.toFixed(digits)))) digits += 1;
-  return withUnit(withDigits(value, digits), unit);
+  // A value near an integer must not be shown as that integer: 167.9999 h are not 168, and 99.998 % is not all.
+  const max = Number.isInteger(value) ? digits : NEARLY_INTEGER_DIGITS;
+  while (digits < max && Number.isInteger(Number(value.toFixed(digits)))) digits += 1;
+  return withDigits(value, digits, unit);
 }
 
 export function quantity({ unit, value }: Quantity): string {
   return figure(value, unit);
 }
 
-/** The limit as it has to be met: `< 10 %`. */
+/** The limit with its comparison: `< 10 %`. */
 export function limit({ limit: { comparison, unit, value } }: Pick<Judgement, 'limit'>): string {
   return `${{ '<': '<', '<=': '≤', '>': '>', '>=': '≥' }[comparison]} ${figure(value, unit)}`;
 }
 
-/** The measured value, with as many digits as it takes that rounding moves it neither to the limit nor over it. */
+/** The measured value, with enough digits that rounding moves it neither onto the limit nor across it, nor to 100 %. */
 export function measured({ limit: { unit, value: bound }, measured: { unit: own, value } }: Pick<Judgement, 'limit' | 'measured'>): string {
   if (value === null || own !== unit) return figure(value, own);
   let digits = usualDigits(value);
   const hides = (of: number): boolean => Math.sign(Number(value.toFixed(digits)) - of) !== Math.sign(value - of);
-  while (digits < MOST_DIGITS && (hides(bound) || (unit === '%' && hides(100)))) digits += 1;
-  return withUnit(withDigits(value, digits), unit);
+  while (digits < MAX_DIGITS && (hides(bound) || (unit === '%' && hides(100)))) digits += 1;
+  return withDigits(value, digits, unit);
 }
 
 const ON_THE_LIMIT = { '<': 'too much', '<=': 'allowed', '>': 'not enough', '>=': 'enough' };
 
-/** How far on the right side of the limit: `0.9 % to spare`, `1.2 % beyond the limit`, `3 h short of the limit`, `on the limit: too much`. */
+/** `0.9 % to spare`, `1.2 % beyond the limit`, `3 h short of the limit`, `on the limit: too much`. */
 export function margin({ limit: { comparison, unit }, margin: by }: Pick<Judgement, 'limit' | 'margin'>): string {
   if (by === null) return 'not measured';
   if (by === 0) return `on the limit: ${ON_THE_LIMIT[comparison]}`;
   return by > 0 ? `${figure(by, unit)} to spare` : `${figure(-by, unit)} ${comparison.startsWith('<') ? 'beyond' : 'short of'} the limit`;
 }
 
-/** How long, never rounded up: `45 s`, `9 min 59 s`, `1 h 30 min`, `168 h`. */
+/** Never rounded up: `45 s`, `9 min 59 s`, `1 h 30 min`, `168 h`. */
 export function duration(ofSeconds: number): string {
   const seconds = Math.floor(ofSeconds + 0.001);
   if (seconds < 60) return `${seconds} s`;
@@ -79,13 +76,13 @@ export function moment(iso: string): string {
   return iso.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2 UTC');
 }
 
-/** Moment of a time on the run's axis. */
-export function momentAt(begunEpochSeconds: number, at: number): string {
-  const date = new Date((begunEpochSeconds + at) * 1000);
-  return Number.isNaN(date.getTime()) ? 'not known' : moment(date.toISOString());
+/** The same of seconds since the epoch. */
+export function momentAt(epochSeconds: number): string {
+  const date = new Date(epochSeconds * 1000);
+  return Number.isNaN(date.getTime()) ? 'unknown' : moment(date.toISOString());
 }
 
-/** One, two and three: `one`, `one and two`, `one, two and three`. */
+/** `one`, `one and two`, `one, two and three`. */
 export function enumeration(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }

@@ -21,7 +21,7 @@ t.test('a perfect week: PASS, in a page that a browser takes at once', async (t)
   t.equal(v.safeParse(reportSchema, document).success, true);
   t.equal(document.verdict, 'PASS');
   t.equal(document.is_168_hour_verdict, true);
-  t.equal(document.run.watched_seconds, 604_800);
+  t.equal(document.run.observed_seconds, 604_800);
   t.equal(document.series.at.length, 10_080);
   t.equal(document.series.memory_trend.length, 1);
   t.ok(document.series.memory_medians.length > 1900);
@@ -49,13 +49,13 @@ t.test('a run with everything: what happened stands in the series, and the trend
   const { document } = documentOf(folder, MADE);
   t.equal(document.verdict, 'FAIL');
   t.match(document.statement, /^This run (lasted|has lasted) .* It is not the 168-hour verdict\. Failed: .*Alerts/);
-  t.match(document.statement, /For another 1 h in between nobody watched/);
+  t.match(document.statement, /Monitoring gaps of 1 h in total/);
   const { series } = document;
   t.same(
     series.restarts.map(({ cause }) => cause),
     ['watchdog'],
   );
-  t.equal(series.absences.length, 1);
+  t.equal(series.monitoring_gaps.length, 1);
   t.equal(Math.round(series.suspends[0]?.seconds ?? 0), 1800);
   t.equal(Math.round(series.clock_steps[0]?.seconds ?? 0), -3600);
   t.match(series.alerts, [{ severity: 'CRITICAL', to: null }]);
@@ -87,14 +87,14 @@ t.test('what a report says of the run besides its evidence', async (t) => {
   t.equal(run.begun, '2026-03-01T00:00:00.000Z');
   t.equal(run.ended, '2026-03-01T00:14:00.000Z');
   t.equal(run.finished, false);
-  t.match(run.how[1], /^\/health_status and \/alerts on the ROS 2 graph, by the transport embedded: needs no ROS 2$/);
-  t.match(run.how.at(-1), /^From 2026-03-01 00:11:40 UTC on: Not heard on the ROS 2 graph: asked for$/);
+  t.match(run.how[1], /^\/health_status and \/alerts on the ROS 2 graph, transport embedded: needs no ROS 2$/);
+  t.match(run.how.at(-1), /^From 2026-03-01 00:11:40 UTC on: Not on the ROS 2 graph: asked for$/);
   t.equal(run.machine?.['model'], 'Raspberry Pi 5 Model B Rev 1.0');
   // 1.2 s until 00:02 (1.1 s until 00:01), then, of the next process, 0.14 s in 140 s.
   t.equal(run.harness?.cpu_percent, Math.round(((1.2 + 0.14) / (120 + 140)) * 1e5) / 1e3);
   t.equal(run.harness?.resident_bytes, 71_000_000);
-  t.ok(notes.includes('Versions of the service in this run, in their order: 0.1.0 and 0.2.0.'));
-  t.ok(notes.includes('2026-03-01 00:01:00 UTC: the stream broke off (2 times in all)'), notes.join('\n'));
+  t.ok(notes.includes('Versions of the service during this run, in order: 0.1.0 and 0.2.0.'));
+  t.ok(notes.includes('2026-03-01 00:01:00 UTC: the stream broke off (2 times in total)'), notes.join('\n'));
 });
 
 t.test('of a record that has grown, the report as it was can be made again', async (t) => {

@@ -1,23 +1,26 @@
 import { judge } from '../engine/judge.ts';
-import { RECORD_FILE } from '../record/entries.ts';
+import { type BeginEntry, type MinuteEntry, type NoteEntry, RECORD_FILE, type RecordEntry, type ResumeEntry } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
 import { type RecordReading, readRecord } from '../record/reader.ts';
 import { RecordError } from '../record/record-error.ts';
-import { compose, memoryColumns } from './compose.ts';
+import { compose, memoryColumns, type RunFacts } from './compose.ts';
 import type { ReportDocument } from './document.ts';
-import { RunFactsBuilder } from './run-facts.ts';
+import { enumeration, moment } from './figures.ts';
+
+/** Distinct notes that a report repeats; the record has all. */
+const MAX_NOTES = 40;
 
 export interface DocumentOptions {
   readonly madeMs: number;
-  /** Version of the edge-health that makes the report. */
+  /** Version of the edge-health that writes the report. */
   readonly madeBy: string;
-  /** Of the record as it was when an earlier report was made: so many entries, and their bytes as that report states them. */
+  /** Entries and bytes of the record, as stated by an earlier report of it: computes that report again. */
   readonly upTo?: { readonly entries: number; readonly bytes: number };
 }
 
 /**
- * The report of the run whose record lies in a folder. A function of the record's entries, but for what the options say: two reports of
- * the same record differ in the time they were made. Throws RecordError where there is none, or it was altered.
+ * The report of the run whose record is in a folder. A function of the record's entries and of the options alone: two reports of the
+ * same record differ in the time they were written. Throws RecordError if there is no record, or it was altered.
  */
 export function documentOf(
   folder: string,
@@ -25,20 +28,19 @@ export function documentOf(
 ): { document: ReportDocument; reading: RecordReading } {
   const builder = new EvidenceBuilder();
   const facts = new RunFactsBuilder();
-  const most = upTo?.entries ?? Number.POSITIVE_INFINITY;
+  const maxEntries = upTo?.entries ?? Number.POSITIVE_INFINITY;
   let entries = 0;
   let head = '';
   let tornLines = 0;
   const reading = readRecord(folder, (entry) => {
-    if (entries >= most) return;
+    if (entries >= maxEntries) return;
     entries += 1;
     head = entry.hash;
     if (entry.type === 'torn') tornLines += 1;
     builder.add(entry);
     facts.add(entry);
   });
-  const unusable = whyUnusable(folder, reading);
-  if (unusable !== null) throw unusable;
+  requireUsable(folder, reading);
   const evidence = builder.evidence();
   const document = compose({
     evidence,
@@ -53,17 +55,132 @@ export function documentOf(
   return { document, reading };
 }
 
-function whyUnusable(folder: string, { problem, state }: RecordReading): RecordError | null {
+function requireUsable(folder: string, { problem, state }: RecordReading): void {
   const where = problem === null ? '' : ` (line ${problem.line}: ${problem.what})`;
   switch (state) {
     case 'intact':
     case 'torn':
-      return null;
+      return;
     case 'none':
-      return new RecordError('none', `there is no record in ${folder}; name the folder of a run`);
+      throw new RecordError('none', `there is no record in ${folder}; name the folder of a run`);
     case 'altered':
-      return new RecordError('altered', `the record in ${folder} was changed after it was written${where}: no report is made of it`);
+      throw new RecordError('altered', `the record in ${folder} was changed after it was written${where}: no report is made of it`);
     case 'foreign':
-      return new RecordError('foreign', `the record in ${folder} is of another format${where}: use the edge-health that wrote it`);
+      throw new RecordError('foreign', `the record in ${folder} is of another format${where}: use the edge-health that wrote it`);
   }
+}
+
+/** Collects from a record what a report shows of the run in addition to its evidence. */
+class RunFactsBuilder {
+  #begin: BeginEntry | null = null;
+  /** The last begin or resume. */
+  #session: BeginEntry | ResumeEntry | null = null;
+  readonly #how: string[] = [];
+  readonly #notes = new Map<string, { readonly first: number; count: number }>();
+  readonly #versions: string[] = [];
+  #endedMs = 0;
+  #minute: MinuteEntry | null = null;
+  #cpuSeconds = 0;
+  #cpuOverSeconds = 0;
+  #residentBytes = 0;
+
+  add(entry: RecordEntry): void {
+    if (entry.type === 'begin' || entry.type === 'resume') this.#addSession(entry);
+    else if (entry.type === 'minute') this.#addMinute(entry);
+    else if (entry.type === 'note') this.#addNote(entry);
+    else if (entry.type === 'end') this.#endedMs = entry.wall;
+    else if (entry.type === 'service') this.#addVersion(entry.version);
+  }
+
+  facts(): RunFacts {
+    const { run = '', wall = 0 } = this.#begin ?? {};
+    const { target, watcher } = this.#session ?? {};
+    return {
+      id: run,
+      node_name: target?.node_name ?? 'unknown',
+      version: this.#versions.at(-1) ?? null,
+      how: this.#how,
+      machine: watcher?.machine ? { ...watcher.machine } : null,
+      harness: {
+        cpu_percent: this.#cpuOverSeconds > 0 ? Math.round((this.#cpuSeconds / this.#cpuOverSeconds) * 1e5) / 1e3 : null,
+        resident_bytes: this.#residentBytes > 0 ? this.#residentBytes : null,
+      },
+      begun: iso(wall),
+      ended: iso(this.#endedMs),
+      notes: this.#allNotes(),
+    };
+  }
+
+  #addSession(entry: BeginEntry | ResumeEntry): void {
+    const lines = observation(entry);
+    if (entry.type === 'begin') this.#begin = entry;
+    if (this.#session === null) this.#how.push(...lines);
+    else {
+      const before = observation(this.#session);
+      const changed = lines.filter((line) => !before.includes(line));
+      this.#how.push(...changed.map((line) => `From ${moment(iso(entry.wall))} on: ${line}`));
+    }
+    this.#session = entry;
+    this.#minute = null;
+    this.#endedMs = entry.wall;
+    this.#addVersion(entry.target.version);
+  }
+
+  #addVersion(version: string): void {
+    if (this.#versions.at(-1) !== version) this.#versions.push(version);
+  }
+
+  #addMinute(entry: MinuteEntry): void {
+    const { cpu_seconds, resident_bytes } = entry.watcher;
+    const before = this.#minute;
+    // CPU time falls where another process observes. What a process used before its first minute, its start, counts from there on.
+    if (before === null || before.watcher.cpu_seconds <= cpu_seconds) {
+      this.#cpuSeconds += cpu_seconds - (before?.watcher.cpu_seconds ?? 0);
+      this.#cpuOverSeconds += entry.mono - (before?.mono ?? this.#session?.mono ?? entry.mono);
+    }
+    this.#residentBytes = Math.max(this.#residentBytes, resident_bytes);
+    this.#minute = entry;
+    this.#endedMs = entry.wall;
+  }
+
+  #addNote({ text, wall }: NoteEntry): void {
+    const known = this.#notes.get(text);
+    if (known) known.count += 1;
+    else this.#notes.set(text, { first: wall, count: 1 });
+  }
+
+  #allNotes(): string[] {
+    const notes = this.#versions.length > 1 ? [`Versions of the service during this run, in order: ${enumeration(this.#versions)}.`] : [];
+    for (const [text, { count, first }] of [...this.#notes].slice(0, MAX_NOTES))
+      notes.push(`${moment(iso(first))}: ${text}${count > 1 ? ` (${count} times in total)` : ''}`);
+    if (this.#notes.size > MAX_NOTES) notes.push(`The record has ${this.#notes.size - MAX_NOTES} more notes.`);
+    return notes;
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** How the service was observed from an entry on. */
+function observation({ target, watcher }: BeginEntry | ResumeEntry): string[] {
+  const service = {
+    unit: `${target.unit ?? 'A unit'} of systemd on this machine`,
+    started: 'A service started by the harness',
+    url: 'A service known only by its URL',
+  }[target.kind];
+  const graph =
+    watcher.transport === 'off'
+      ? `Not on the ROS 2 graph: ${watcher.reason}`
+      : `/health_status and /alerts on the ROS 2 graph, transport ${watcher.transport}: ${watcher.reason}`;
+  const publishes =
+    target.service_transport === 'off'
+      ? 'The service is not on the ROS 2 graph'
+      : `The service publishes by transport ${target.service_transport}`;
+  return [
+    `${service}; REST and event stream at ${target.url}`,
+    graph,
+    `${publishes}, at ${target.configured_hertz} Hz`,
+    `Harness version ${watcher.version}`,
+  ];
 }

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { md } from './markdown.ts';
-import { data, html } from './markup.ts';
+import { data, markup, md, visible } from './escape.ts';
 import { forms } from './testing/forms.ts';
 import { HOSTILE, named } from './testing/hostile.ts';
-import { visible } from './visible.ts';
 
 fc.configureGlobal({ seed: SEED });
 
@@ -45,7 +43,7 @@ t.test('whatever the text: markup has none of its own, and Markdown neither', as
   const anything = fc.string({ unit: 'binary', maxLength: 60 });
   fc.assert(
     fc.property(anything, (text) => {
-      const page = html`<p title="${text}">${text}</p>`.text;
+      const page = markup`<p title="${text}">${text}</p>`.text;
       return page.match(/[<>]/g)?.length === 4 && page.match(/"/g)?.length === 2 && !INVISIBLE.test(page) && page.isWellFormed();
     }),
     EFFORT,

@@ -1,20 +1,21 @@
 import type { Judgement, Table } from '../engine/judgement.ts';
 import type { ReportDocument } from './document.ts';
+import { md } from './escape.ts';
 import { figure, limit, margin, measured, moment, quantity } from './figures.ts';
-import { happened, periodTable, runFacts } from './overview.ts';
-import { visible } from './visible.ts';
+import { eventTable, periodTable, runFacts } from './tables.ts';
 
-/** Rows of a table beyond which report.md names report.json for the others. */
-const MOST_ROWS = 200;
+/** Longer tables are cut here; report.json has all rows. */
+const MAX_ROWS = 200;
 
 /** report.md: the verdict, the six criteria and their evidence, for a pull request or a terminal. */
 export function markdown(document: ReportDocument, reportDigest: string): string {
   const { judgements, made, notes, record, statement, verdict } = document;
+  const period = periodTable(document);
   return [
     `# edge-health reliability report: ${verdict}`,
     `**${md(statement)}**`,
     table(
-      ['Criterion', 'Verdict', 'Measured', 'Limit', 'Margin', 'In a sentence'],
+      ['Criterion', 'Verdict', 'Measured', 'Limit', 'Margin', 'Summary'],
       judgements.map((judgement) => [
         judgement.title,
         `**${judgement.verdict}**`,
@@ -31,13 +32,14 @@ export function markdown(document: ReportDocument, reportDigest: string): string
     ),
     ...(notes.length > 0 ? ['## Notes', notes.map((note) => `- ${md(note)}`).join('\n')] : []),
     ...judgements.map(section),
-    ...[periodTable(document), happened(document)].flatMap((one) => (one === null ? [] : [titled(one, '## ')])),
-    '## Where this comes from',
-    'Times are UTC. report.json holds the same figures, unrounded, and the values of the charts; docs/harness-report.schema.json describes it.',
+    ...(period === null ? [] : [titledTable('##', period)]),
+    titledTable('##', eventTable(document)),
+    '## Source',
+    'Times are UTC. report.json has the same figures, unrounded, and the values of the charts; docs/harness-report.schema.json describes it.',
     record === null
-      ? 'There is no record: the figures come from files that operations collected.'
+      ? 'There is no record: the figures come from collected files.'
       : `Record: ${md(record.file)}, ${figure(record.entries, '')} entries, ${figure(record.bytes, 'bytes')}, last hash ${md(record.head)}.`,
-    `Made: ${moment(made)}`,
+    `Written: ${moment(made)}`,
     `SHA-256 of report.json: \`${reportDigest}\``,
   ]
     .join('\n\n')
@@ -63,18 +65,15 @@ function section(judgement: Judgement): string {
           ),
         ]
       : []),
-    ...tables.map((one) => titled(one, '### ')),
+    ...tables.map((one) => titledTable('###', one)),
   ].join('\n\n');
 }
 
-function titled({ columns, rows, title }: Table, heading: string): string {
-  const shown = rows.slice(0, MOST_ROWS).map((row) => row.map((value) => md(cell(value))));
-  const more = rows.length > MOST_ROWS ? [`… and ${figure(rows.length - MOST_ROWS, '')} more in report.json.`] : [];
-  return [`${heading}${md(title)}`, rows.length === 0 ? 'None.' : table(columns.map(md), shown), ...more].join('\n\n');
-}
-
-function cell(value: string | number | null): string {
-  return typeof value === 'string' ? value : value === null ? '–' : figure(value, '');
+function titledTable(heading: string, { columns, rows, title }: Table): string {
+  const cell = (value: string | number | null): string => md(typeof value === 'string' ? value : value === null ? '–' : figure(value, ''));
+  const shown = rows.slice(0, MAX_ROWS).map((row) => row.map(cell));
+  const more = rows.length > MAX_ROWS ? [`… and ${figure(rows.length - MAX_ROWS, '')} more in report.json.`] : [];
+  return [`${heading} ${md(title)}`, rows.length === 0 ? 'None.' : table(columns.map(md), shown), ...more].join('\n\n');
 }
 
 function list(pairs: readonly (readonly [string, string])[]): string {
@@ -84,15 +83,4 @@ function list(pairs: readonly (readonly [string, string])[]): string {
 function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
-/** Text that stays text in Markdown: no markup, no HTML, no link, no cell of its own. An underscore within a word means nothing there. */
-export function md(text: string): string {
-  return visible(text)
-    .replaceAll(/[\\`*[\]|~$]/g, '\\$&')
-    .replaceAll(/&(?=[#\w]+;)/g, '&amp;')
-    .replaceAll(/<(?![ \d=])/g, '&lt;')
-    .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
-    .replace(/^ *(?:>|#+(?=\s|$)|[+-](?=[\s+-]|$))/, '\\$&')
-    .replace(/^( *\d+)(?=[.)](?:\s|$))/, '$1\\');
 }

@@ -7,11 +7,10 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { begin, clocksAt, minute, oneOfEach } from '../record/testing/entries.ts';
 import { RecordWriter } from '../record/writer.ts';
-import type { PageAssets } from './assets.ts';
-import { digestOf, REPORT_FILES } from './digest.ts';
 import type { ReportDocument } from './document.ts';
 import { documentOf } from './from-record.ts';
-import { readableJson } from './json.ts';
+import type { PageAssets } from './html.ts';
+import { digestOf, REPORT_FILES, readableJson } from './render.ts';
 import { type Verification, verifyRun } from './verify.ts';
 import { writeDocument } from './write.ts';
 
@@ -68,7 +67,7 @@ t.test('an intact run', async (t) => {
     [RECORD_FILE, ...REPORT_FILES].map((file) => [file, 'good']),
   );
   t.match(lines.join('\n'), /24 entries from 2026-03-01T00:00:00.000Z to 2026-03-01T00:22:00.000Z.*the chain ends with [0-9a-f]{64}/);
-  t.match(lines.join('\n'), /can also make a new record with a new chain/);
+  t.match(lines.join('\n'), /can also create a new record with a new chain/);
 });
 
 t.test('no record, no report, a report of an earlier state: not judged', async (t) => {
@@ -76,11 +75,11 @@ t.test('no record, no report, a report of an earlier state: not judged', async (
   t.match(verify(folder), { exit: 2, lines: [/^open +record.ndjson: no record can be read .*; name the folder of a run/] });
   const writer = RecordWriter.create(folder, begin());
   writer.append(minute(1));
-  t.match(verify(folder), { exit: 2, lines: [/^ok/, /^open +report.json: there is none yet/, /^NOT JUDGED/] });
+  t.match(verify(folder), { exit: 2, lines: [/^ok/, /^open +report.json: it is missing/, /^NOT JUDGED/] });
   await report(folder);
   t.equal(verify(folder).exit, 0);
   writer.append(minute(2), minute(3));
-  t.match(verify(folder), { exit: 2, lines: [/^ok/, /^open +report.json: it agrees with the first 2 entries; 2 have come since/] });
+  t.match(verify(folder), { exit: 2, lines: [/^ok/, /^open +report.json: it agrees with the first 2 entries; 2 were added since/] });
   writer.close();
   rmSync(join(folder, 'junit.xml'));
   t.match(verify(folder).document.findings.at(-1), { kind: 'open', file: 'junit.xml', text: /missing/ });
@@ -121,27 +120,30 @@ t.test('a record that was cut off after the report', async (t) => {
   const folder = await run(t);
   edit(folder, RECORD_FILE, (text) => `${text.trimEnd().split('\n').slice(0, -3).join('\n')}\n`);
   t.match(verify(folder), { exit: 1 });
-  t.match(altered(verify(folder)), /^report.json: it was made of 24 entries, and the record has 21: the record was cut off since$/);
+  t.match(altered(verify(folder)), /^report.json: it was made of 24 entries, and the record has 21: the record was truncated since$/);
 });
 
-t.test('a record that was made anew as a whole, with or without its report', async (t) => {
+t.test('a record that was replaced as a whole, with or without its report', async (t) => {
   const folder = await run(t);
   const noted = verify(folder).document.record.head;
   const other = await run(t, 12, 'run-2');
   copyFileSync(join(other, RECORD_FILE), join(folder, RECORD_FILE));
   t.match(
     altered(verify(folder)),
-    /^report.json: entry 23 had the hash [0-9a-f]+ when it was made, and has [0-9a-f]+: the record was made anew$/,
+    /^report.json: entry 23 had the hash [0-9a-f]+ when it was written, and has [0-9a-f]+: the record was replaced$/,
   );
   for (const file of REPORT_FILES) copyFileSync(join(other, file), join(folder, file));
   t.equal(verify(folder).exit, 0, 'nobody can tell by the folder alone');
-  t.match(altered(verify(folder, noted)), /the noted hash .* is not in the chain: this is another record, or it was made anew/);
+  t.match(altered(verify(folder, noted)), /the noted hash .* is not in the chain: this is another record, or it was replaced/);
 });
 
 t.test('a hash that was noted', async (t) => {
   const folder = await run(t);
   const middle = JSON.parse(readFileSync(join(folder, RECORD_FILE), 'utf8').split('\n')[9] as string) as { hash: string };
-  t.match(verify(folder, middle.hash), { exit: 0, lines: [/./, /the noted hash is that of entry 9: up to there nothing was changed/] });
+  t.match(verify(folder, middle.hash), {
+    exit: 0,
+    lines: [/./, /the noted hash is that of entry 9: nothing up to there was changed since/],
+  });
   t.equal(verify(folder, 'f'.repeat(64)).exit, 1);
 });
 
@@ -152,10 +154,10 @@ t.test('a report that does not follow from the record', async (t) => {
     ['a word', /statement is "All is well", and/, (r) => Object.assign(r, { statement: 'All is well' })],
     ['a chart', /series\.memory_megabytes\.2 is 1, and/, (r) => Object.assign(r.series.memory_megabytes, { 2: 1 })],
     ['a note taken away', /notes\.0 is missing, and/, (r) => (r.notes as string[]).splice(0)],
-    ['the record', /it says that it comes from collected files/, (r) => Object.assign(r, { record: null })],
+    ['the record', /it states that it comes from collected files/, (r) => Object.assign(r, { record: null })],
     ['bytes', /record\.entries is|it was made of/, (r) => Object.assign(r.record ?? {}, { entries: 25 })],
     ['torn lines', /record\.torn_lines is 3, and the record gives 0/, (r) => Object.assign(r.record ?? {}, { torn_lines: 3 })],
-    ['a foreign member', /it is no report: .*well/, (r) => Object.assign(r, { well: true })],
+    ['a foreign member', /it is not a report: .*well/, (r) => Object.assign(r, { well: true })],
   ];
   for (const [what, message, change] of changes) {
     const folder = await run(t, 4);
@@ -167,7 +169,7 @@ t.test('a report that does not follow from the record', async (t) => {
   }
   const folder = await run(t, 4);
   edit(folder, 'report.json', (text) => text.slice(0, -20));
-  t.match(altered(verify(folder)), /^report.json: it is no JSON/);
+  t.match(altered(verify(folder)), /^report.json: it is not JSON/);
 });
 
 t.test('pages that say something else than report.json', async (t) => {
@@ -176,7 +178,7 @@ t.test('pages that say something else than report.json', async (t) => {
   for (const file of ['report.html', 'report.md', 'junit.xml']) {
     const before = readFileSync(join(folder, file), 'utf8');
     edit(folder, file, (text) => text.replace(/INCOMPLETE|FAIL|failures/, 'PASS'));
-    t.equal(altered(verify(folder)), `${file}: it names this report.json, and says something else`);
+    t.equal(altered(verify(folder)), `${file}: it names this report.json, but its content differs`);
     edit(folder, file, (text) => text.replaceAll(digest, 'a'.repeat(64)));
     t.match(altered(verify(folder)), `${file}: it belongs to a report.json with the SHA-256 aaaa`);
     writeFileSync(join(folder, file), before);
@@ -188,7 +190,7 @@ t.test('a report of another version is held against what it decided, not how it 
   const folder = await run(t);
   const other = verify(folder, null, '2.0.0');
   t.equal(other.exit, 0);
-  t.match(other.lines.join('\n'), /made by version 1\.2\.3: verdicts and numbers were compared, not the wording/);
+  t.match(other.lines.join('\n'), /written by version 1\.2\.3: verdicts and numbers were compared, not the wording/);
   editReport(folder, (r) => Object.assign(r, { statement: 'worded otherwise' }));
   t.notMatch(altered(verify(folder, null, '2.0.0')), 'report.json: statement');
   editReport(folder, (r) => Object.assign(r.judgements[0] ?? {}, { verdict: 'PASS' }));
@@ -200,11 +202,11 @@ t.test('lines that were cut off', async (t) => {
   appendFileSync(join(folder, RECORD_FILE), '{"type":"minute","boot":');
   t.match(verify(folder), {
     exit: 2,
-    lines: [/^open +record.ndjson: torn at its end, line 25: it was cut off after 24 bytes/, /^ok +report.json/],
+    lines: [/^open +record.ndjson: truncated at its end, line 25: it was cut off after 24 bytes/, /^ok +report.json/],
   });
   const { writer } = RecordWriter.open(folder, () => clocksAt(1400));
   writer.append(minute(30));
   writer.close();
   await report(folder);
-  t.match(verify(folder), { exit: 0, lines: [/26 entries .*; 1 cut off by a kill or a power cut, and acknowledged/] });
+  t.match(verify(folder), { exit: 0, lines: [/26 entries .*; 1 truncated by SIGKILL or a power cut, and acknowledged/] });
 });

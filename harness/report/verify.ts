@@ -1,38 +1,34 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import * as v from 'valibot';
 import { isoUtc } from '../../src/core/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { type RecordReading, readRecord } from '../record/reader.ts';
-import type { PageAssets } from './assets.ts';
-import { firstDifference } from './difference.ts';
-import { digestOf, REPORT_FILES, type ReportFile, statedDigest } from './digest.ts';
 import { type ReportDocument, reportSchema } from './document.ts';
 import { documentOf } from './from-record.ts';
-import { render } from './render.ts';
-import { installedAssets } from './write.ts';
+import type { PageAssets } from './html.ts';
+import { digestOf, REPORT_FILES, render, statedDigest } from './render.ts';
+import { installedAssets, readIfPresent } from './write.ts';
 
-/** `altered`: changed since it was written, or something disagrees; `open`: it cannot be judged, or not yet. */
+/** `altered`: changed since it was written, or inconsistent; `open`: cannot be judged, or not yet. */
 export type FindingKind = 'good' | 'altered' | 'open';
 
 export interface Finding {
   readonly kind: FindingKind;
   readonly file: string;
-  /** For people. */
+  /** For display. */
   readonly text: string;
 }
 
 export interface Verification {
-  /** 0 intact, 1 altered or disagreeing, 2 cannot be judged. */
+  /** 0 intact, 1 altered or inconsistent, 2 cannot be judged. */
   readonly exit: 0 | 1 | 2;
   readonly lines: readonly string[];
-  /** What `--json` prints. */
+  /** The output of `--json`. */
   readonly document: {
     readonly result: 'intact' | 'altered' | 'open';
     readonly findings: readonly Finding[];
     readonly record: { readonly entries: number; readonly bytes: number; readonly head: string; readonly torn_lines: number };
-    /** Of report.json; null: there is none that can be read. */
+    /** Of report.json; null: it is missing or unreadable. */
     readonly verdict: string | null;
   };
 }
@@ -44,36 +40,36 @@ export interface VerifyOptions {
   readonly assets?: PageAssets;
 }
 
-/** What a chain proves, and what it does not. */
-export const LIMITS = `A chain proves that nothing was changed since one of its hashes was noted elsewhere. Whoever can write to the folder
-can also make a new record with a new chain, and a new report; and a record whose last lines were taken away before its
-report was made looks like one that ended earlier. Only a hash that was noted out of their reach shows either (--head).`;
+/** What the chain proves, and what it does not. */
+export const LIMITS = `The hash chain proves that nothing was changed since one of its hashes was noted elsewhere. Anyone who can write to the
+folder can also create a new record with a new chain, and a new report; and a record whose last lines were removed before
+its report was written looks like one that ended earlier. Only a hash noted out of their reach reveals either (--head).`;
 
-interface Chain {
-  readonly reading: RecordReading;
-  /** Of each entry. */
-  readonly hashes: readonly string[];
-}
+const RESULT = {
+  0: 'INTACT: no change was found, and the report follows from the record.',
+  1: 'ALTERED: a file was changed after it was written, or the files are inconsistent; see above.',
+  2: 'NOT JUDGED: no change was found, but something is missing or unfinished; see above.',
+} as const;
+const MARKS: Readonly<Record<FindingKind, string>> = { good: 'ok      ', altered: 'ALTERED ', open: 'open    ' };
 
-/** Whether anything in the folder of a run was changed after it was written, and whether its files agree. */
+/** Finds changes made to the folder of a run after its files were written, and inconsistencies between its files. */
 export function verifyRun(folder: string, options: VerifyOptions = {}): Verification {
+  const { assets = installedAssets(), head = null, version = installation().version } = options;
   const hashes: string[] = [];
   const reading = readRecord(folder, ({ hash }) => hashes.push(hash));
-  const chain = { reading, hashes };
-  const head = options.head ?? null;
-  const json = textOf(folder, 'report.json');
-  const report = json === null ? null : parsed(json);
+  const json = readIfPresent(folder, 'report.json');
+  const report = json === null ? null : parseReport(json);
   const findings = [
-    ofRecord(chain),
-    ...(head === null ? [] : [ofNotedHead(head, chain)]),
-    ...ofReport(folder, report, chain, options.version ?? installation().version),
-    ...(json === null ? [] : ofRendered(folder, json, report, options)),
+    checkRecord(reading),
+    ...(head === null ? [] : [checkNotedHead(head, hashes)]),
+    checkReport(folder, report, reading, hashes, version),
+    ...(json === null ? [] : checkRendered(folder, json, report, version, assets)),
   ];
   const exit = findings.some(({ kind }) => kind === 'altered') ? 1 : findings.some(({ kind }) => kind === 'open') ? 2 : 0;
   const { bytes, entries, tornLines } = reading;
   return {
     exit,
-    lines: [...findings.map(lineOf), RESULT[exit], '', LIMITS],
+    lines: [...findings.map(({ file, kind, text }) => `${MARKS[kind]}${file}: ${text}`), RESULT[exit], '', LIMITS],
     document: {
       result: (['intact', 'altered', 'open'] as const)[exit],
       findings,
@@ -83,90 +79,79 @@ export function verifyRun(folder: string, options: VerifyOptions = {}): Verifica
   };
 }
 
-const RESULT = {
-  0: 'INTACT: nothing was found changed, and the report follows from the record.',
-  1: 'ALTERED: something was changed after it was written, or does not agree; see above.',
-  2: 'NOT JUDGED: nothing was found changed, but something is missing or unfinished; see above.',
-} as const;
-const MARKS: Readonly<Record<FindingKind, string>> = { good: 'ok      ', altered: 'ALTERED ', open: 'open    ' };
-
-const lineOf = ({ file, kind, text }: Finding): string => `${MARKS[kind]}${file}: ${text}`;
-const finding = (kind: FindingKind, file: string, text: string): Finding => ({ kind, file, text });
 const count = (n: number): string => n.toLocaleString('en-US');
 
-function ofRecord({ reading }: Chain): Finding {
-  const { begin, bytes, entries, head, last, problem, state, tornLines } = reading;
+function checkRecord({ begin, bytes, entries, head, last, problem, state, tornLines }: RecordReading): Finding {
+  const finding = (kind: FindingKind, text: string): Finding => ({ kind, file: RECORD_FILE, text });
   const where = problem && problem.line > 0 ? `line ${problem.line}: ${problem.what}` : (problem?.what ?? '');
-  const told = begin && last ? `${count(entries)} entries from ${isoUtc(begin.wall)} to ${isoUtc(last.wall)}` : '';
-  const cut = tornLines > 0 ? `; ${count(tornLines)} cut off by a kill or a power cut, and acknowledged` : '';
+  const period = begin && last ? `${count(entries)} entries from ${isoUtc(begin.wall)} to ${isoUtc(last.wall)}` : '';
+  const torn = tornLines > 0 ? `; ${count(tornLines)} truncated by SIGKILL or a power cut, and acknowledged` : '';
   switch (state) {
     case 'intact':
-      return finding('good', RECORD_FILE, `${told}${cut}, ${count(bytes)} bytes; the chain ends with ${head}`);
+      return finding('good', `${period}${torn}, ${count(bytes)} bytes; the chain ends with ${head}`);
     case 'torn':
-      return finding('open', RECORD_FILE, `torn at its end, ${where}; before that ${told}${cut}. The run acknowledges it when it goes on`);
+      return finding('open', `truncated at its end, ${where}; before that ${period}${torn}. The run acknowledges it when it resumes`);
     case 'altered':
-      return finding(
-        'altered',
-        RECORD_FILE,
-        `${where}. It was changed after it was written; ${count(entries)} entries before that line are good`,
-      );
+      return finding('altered', `${where}. It was changed after it was written; ${count(entries)} entries before that line are good`);
     case 'foreign':
-      return finding('open', RECORD_FILE, `${where}: use the edge-health that wrote it`);
+      return finding('open', `${where}: use the edge-health that wrote it`);
     case 'none':
-      return finding('open', RECORD_FILE, `no record can be read (${where}); name the folder of a run`);
+      return finding('open', `no record can be read (${where}); name the folder of a run`);
   }
 }
 
-function ofNotedHead(head: string, { hashes }: Chain): Finding {
-  const at = hashes.indexOf(head);
-  if (at >= 0)
-    return finding('good', RECORD_FILE, `the noted hash is that of entry ${at}: up to there nothing was changed since it was noted`);
-  return finding('altered', RECORD_FILE, `the noted hash ${head} is not in the chain: this is another record, or it was made anew`);
+function checkNotedHead(head: string, hashes: readonly string[]): Finding {
+  const entry = hashes.indexOf(head);
+  return entry >= 0
+    ? { kind: 'good', file: RECORD_FILE, text: `the noted hash is that of entry ${entry}: nothing up to there was changed since` }
+    : {
+        kind: 'altered',
+        file: RECORD_FILE,
+        text: `the noted hash ${head} is not in the chain: this is another record, or it was replaced`,
+      };
 }
 
-function ofReport(folder: string, report: ReportDocument | string | null, { hashes, reading }: Chain, version: string): Finding[] {
-  const of = (kind: FindingKind, text: string): Finding[] => [finding(kind, 'report.json', text)];
-  if (report === null) return of('open', 'there is none yet; edge-health harness report makes it');
-  if (typeof report === 'string') return of('altered', report);
-  if (report.record === null) return of('altered', 'it says that it comes from collected files, not from a record');
+/** report.json against the record; a string instead of the report is its problem. */
+function checkReport(
+  folder: string,
+  report: ReportDocument | string | null,
+  reading: RecordReading,
+  hashes: readonly string[],
+  version: string,
+): Finding {
+  const finding = (kind: FindingKind, text: string): Finding => ({ kind, file: 'report.json', text });
+  if (report === null) return finding('open', 'it is missing; edge-health harness report writes it');
+  if (typeof report === 'string') return finding('altered', report);
+  if (report.record === null) return finding('altered', 'it states that it comes from collected files, not from a record');
+  if (reading.state !== 'intact' && reading.state !== 'torn') return finding('open', 'it cannot be compared with the record');
   const { entries, head } = report.record;
-  if (reading.state !== 'intact' && reading.state !== 'torn') return of('open', 'what it says cannot be held against the record');
-  if (entries > reading.entries)
-    return of(
+  const missing = entries - reading.entries;
+  if (missing > 0)
+    return finding(
       'altered',
-      `it was made of ${count(entries)} entries, and the record has ${count(reading.entries)}: the record was cut off since`,
+      `it was made of ${count(entries)} entries, and the record has ${count(reading.entries)}: the record was truncated since`,
     );
   if (hashes[entries - 1] !== head)
-    return of(
+    return finding(
       'altered',
-      `entry ${entries - 1} had the hash ${head} when it was made, and has ${hashes[entries - 1]}: the record was made anew`,
+      `entry ${entries - 1} had the hash ${head} when it was written, and has ${hashes[entries - 1]}: the record was replaced`,
     );
   const { document } = documentOf(folder, { madeMs: Date.parse(report.made), madeBy: report.made_by, upTo: report.record });
-  // As it would stand in the file.
-  const wrong = disagreement(report, JSON.parse(JSON.stringify(document)) as ReportDocument, report.made_by === version);
-  if (wrong !== null) return of('altered', wrong);
-  if (entries < reading.entries)
-    return of(
-      'open',
-      `it agrees with the first ${count(entries)} entries; ${count(reading.entries - entries)} have come since. Make it anew`,
-    );
-  const wording =
-    report.made_by === version ? '' : ` (made by version ${report.made_by}: verdicts and numbers were compared, not the wording)`;
-  return of('good', `it follows from the record: ${report.verdict}${wording}`);
+  const expected = JSON.parse(JSON.stringify(document)) as ReportDocument; // As it would be in the file.
+  const isSameVersion = report.made_by === version;
+  // Another version may word things differently; its decisions must be the same.
+  const difference = isSameVersion ? firstDifference(report, expected) : firstDifference(decisions(report), decisions(expected));
+  if (difference !== null) return finding('altered', difference);
+  if (missing < 0)
+    return finding('open', `it agrees with the first ${count(entries)} entries; ${count(-missing)} were added since. Write it again`);
+  const wording = isSameVersion ? '' : ` (written by version ${report.made_by}: verdicts and numbers were compared, not the wording)`;
+  return finding('good', `it follows from the record: ${report.verdict}${wording}`);
 }
 
-/** Another version may word things otherwise; what it decided must be the same. */
-function disagreement(report: ReportDocument, due: ReportDocument, isSameVersion: boolean): string | null {
-  const difference = isSameVersion ? firstDifference(report, due) : firstDifference(decided(report), decided(due));
-  if (difference === null) return null;
-  const { found, path, wanted } = difference;
-  return `${path} is ${found}, and the record gives ${wanted}`;
-}
-
-function decided({ judgements, run, verdict }: ReportDocument): unknown {
+function decisions({ judgements, run, verdict }: ReportDocument): unknown {
   return {
     verdict,
-    watched_seconds: run.watched_seconds,
+    observed_seconds: run.observed_seconds,
     judgements: judgements.map((judgement) => ({
       criterion: judgement.criterion,
       verdict: judgement.verdict,
@@ -177,56 +162,71 @@ function decided({ judgements, run, verdict }: ReportDocument): unknown {
   };
 }
 
-type Rendered = Exclude<ReportFile, 'report.json'>;
+const MAX_SHOWN = 100;
 
-/** The other files against report.json as it lies there. */
-function ofRendered(folder: string, json: string, report: ReportDocument | string | null, options: VerifyOptions): Finding[] {
-  const isSameVersion = typeof report === 'object' && report?.made_by === (options.version ?? installation().version);
-  const due = isSameVersion ? renderings(report, options.assets ?? installedAssets()) : [];
+/** The first member in which two JSON values differ, such as `judgements.2.measured.value`, with both values; null: they are equal. */
+function firstDifference(found: unknown, expected: unknown, path: readonly string[] = []): string | null {
+  if (found === expected) return null;
+  if (isBranch(found) && isBranch(expected) && Array.isArray(found) === Array.isArray(expected)) {
+    for (const name of new Set([...Object.keys(found), ...Object.keys(expected)])) {
+      const difference = firstDifference(found[name], expected[name], [...path, name]);
+      if (difference !== null) return difference;
+    }
+    return null;
+  }
+  return `${path.join('.') || 'the document'} is ${shown(found)}, and the record gives ${shown(expected)}`;
+}
+
+function isBranch(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'missing';
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** The other files against report.json. They are rendered again only for a report of the same version. */
+function checkRendered(
+  folder: string,
+  json: string,
+  report: ReportDocument | string | null,
+  version: string,
+  assets: PageAssets,
+): Finding[] {
   const digest = digestOf(json);
-  return REPORT_FILES.filter((file): file is Rendered => file !== 'report.json').map((file) => {
-    const text = textOf(folder, file);
-    if (text === null) return finding('open', file, 'it is missing; edge-health harness report makes it');
+  // With the charts, or without where they were not built.
+  const allowed =
+    typeof report === 'object' && report?.made_by === version
+      ? [assets, { script: '', style: '' }].map((given) => render(report, given))
+      : [];
+  return REPORT_FILES.filter((file) => file !== 'report.json').map((file): Finding => {
+    const text = readIfPresent(folder, file);
+    if (text === null) return { kind: 'open', file, text: 'it is missing; edge-health harness report writes it' };
     const stated = statedDigest(file, text);
     if (stated !== digest)
-      return finding(
-        'altered',
+      return {
+        kind: 'altered',
         file,
-        `it belongs to a report.json with the SHA-256 ${stated ?? '(none is stated)'}, not to this one, ${digest}`,
-      );
-    if (due.length > 0 && !due.some((texts) => texts[file] === text))
-      return finding('altered', file, 'it names this report.json, and says something else');
-    return finding('good', file, 'it belongs to report.json');
+        text: `it belongs to a report.json with the SHA-256 ${stated ?? '(none is stated)'}, not to this one, ${digest}`,
+      };
+    if (allowed.length > 0 && !allowed.some((texts) => texts[file] === text))
+      return { kind: 'altered', file, text: 'it names this report.json, but its content differs' };
+    return { kind: 'good', file, text: 'it belongs to report.json' };
   });
 }
 
-/** As the report was written: with the charts, or without where they were not built. */
-function renderings(report: ReportDocument, assets: PageAssets): Readonly<Record<ReportFile, string>>[] {
-  return [assets, { script: '', style: '' }].map((given) => render(report, given));
-}
-
-/** A text says what is wrong with it. */
-function parsed(json: string): ReportDocument | string {
+/** A string describes why it is not a report. */
+function parseReport(json: string): ReportDocument | string {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch (error) {
-    return `it is no JSON: ${(error as Error).message}`;
+    return `it is not JSON: ${(error as Error).message}`;
   }
   const { issues, success } = v.safeParse(reportSchema, value);
-  if (!success) {
-    const [issue] = issues;
-    return `it is no report: ${v.getDotPath(issue) ?? 'the whole'}: ${issue.message}`;
-  }
-  return value as ReportDocument; // Its members in the order in which they stand there.
-}
-
-/** Null: there is no such file. */
-function textOf(folder: string, file: ReportFile): string | null {
-  try {
-    return readFileSync(join(folder, file), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
+  if (success) return value as ReportDocument; // With its members in the order of the file.
+  const [issue] = issues;
+  return `it is not a report: ${v.getDotPath(issue) ?? 'the document'}: ${issue.message}`;
 }

@@ -4,14 +4,13 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { begin, minute } from '../record/testing/entries.ts';
-import { readPageAssets } from './assets.ts';
 import { compose } from './compose.ts';
-import { digestOf, REPORT_FILES, statedDigest } from './digest.ts';
 import type { ReportDocument } from './document.ts';
+import { digestOf, REPORT_FILES, statedDigest } from './render.ts';
 import { badWeek } from './testing/bad-week.ts';
 import { recorded } from './testing/recorded.ts';
 import { perfectWeek } from './testing/runs.ts';
-import { writeDocument, writeReports } from './write.ts';
+import { readPageAssets, writeDocument, writeReports } from './write.ts';
 
 const ASSETS = { script: 'void 0', style: 'p { margin: 0 }' };
 
@@ -21,7 +20,7 @@ t.test('the report of a record: four files that belong together, and nothing els
   const before = readdirSync(folder);
   const written = await writeReports(folder, Date.UTC(2026, 3, 1));
   t.equal(written.verdict, 'INCOMPLETE');
-  t.match(written.statement, /^This run of 168 h has not ended: 2 min were watched so far\. It is not the verdict yet\./);
+  t.match(written.statement, /^This run of 168 h has not ended; observed: 2 min\. It is not the verdict yet\./);
   t.same(
     written.files,
     REPORT_FILES.map((name) => join(folder, name)),

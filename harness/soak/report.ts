@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Verdict, worst } from '../engine/judgement.ts';
+import { md } from '../report/escape.ts';
 import { duration, figure, limit, margin, measured, moment, quantity } from '../report/figures.ts';
-import { md } from '../report/markdown.ts';
 import type { Check } from './check.ts';
 import { checksOf } from './checks.ts';
 import { count } from './figures.ts';

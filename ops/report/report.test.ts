@@ -56,8 +56,8 @@ t.test('a week without a fault, with its stored samples, is PASS', async (t) => 
     origin: 'collected',
     node_name: 'unit_7',
     version: '1.2.3',
-    watched_seconds: 604_800,
-    absent_seconds: 0,
+    observed_seconds: 604_800,
+    monitoring_gap_seconds: 0,
     planned_seconds: 604_800,
   });
   t.match(of.reliability, {

@@ -83,7 +83,7 @@ t.test('gaps between rows', async (t) => {
     return week.filter((_, i) => i < 100 || i >= 105);
   });
   t.match(other.of.uptime, { verdict: 'INCOMPLETE', missing: [/still to be watched/, /more restarts/] });
-  t.match(other.report.run, { absent_seconds: 360, watched_seconds: 604_800 - 360 });
+  t.match(other.report.run, { monitoring_gap_seconds: 360, observed_seconds: 604_800 - 360 });
   t.match(other.of.reliability.summary, /^604380 of 604380/);
 });
 
@@ -129,7 +129,7 @@ t.test('a wall clock that is slewed, and clocks that are read one after the othe
       return week.filter((minute) => minute.ms + minute.wallOffsetMs >= START);
     });
     t.match(of.uptime, { verdict: 'PASS', missing: [] }, String(slewedMs));
-    t.match(report.run.watched_seconds, /^60480[0-2]/);
+    t.match(report.run.observed_seconds, /^60480[0-2]/);
     t.match(rowsOf(of.uptime, /clock/), []);
     t.match(of.reliability.summary, /^604\d{3} of 604\d{3} statuses published \((100|99\.99)/);
   }

@@ -47,9 +47,9 @@ t.test('from the start to the report', async (t) => {
   t.not(report.verdict, 'PASS', 'only a run of 168 hours passes');
   t.equal(by, VERDICT_EXIT[report.verdict], output);
   t.match(output, 'It is not the 168-hour verdict');
-  t.match(report, { is_168_hour_verdict: false, run: { finished: true, origin: 'watched', planned_seconds: SECONDS } });
-  t.ok(report.run.watched_seconds >= SECONDS);
-  t.equal(report.run.absent_seconds, 0);
+  t.match(report, { is_168_hour_verdict: false, run: { finished: true, origin: 'observed', planned_seconds: SECONDS } });
+  t.ok(report.run.observed_seconds >= SECONDS);
+  t.equal(report.run.monitoring_gap_seconds, 0);
   t.equal(report.record?.entries, folder.entries().length);
   t.equal(report.record?.head, folder.entries().at(-1)?.hash);
   t.same(

@@ -1,8 +1,35 @@
 import { temperatureRange } from '../../../dashboard/src/chart-math.ts';
-import { cpuRange, memoryRange, type Range, rateRange } from './axis.ts';
-import type { Column } from './columns.ts';
+import type { ReportSeries } from '../document.ts';
 
-/** A line of a panel. The dashes tell two lines of one panel apart without their colours. */
+/** The line charts: their lines, limits and ranges. */
+
+export type Range = [low: number, high: number];
+
+const RATE_BOTTOMS = [98, 95, 90, 80, 50, 0];
+
+/** Of a rate in percent: close to 100 if all of it is, so that a lost status is visible. */
+export function rateRange(min: number | null, max: number | null): Range {
+  const bottom = RATE_BOTTOMS.find((candidate) => candidate <= (min ?? 100)) ?? 0;
+  return [bottom, Math.max(100, max ?? 100) + (100 - bottom) * 0.12];
+}
+
+/** Of memory: spans at least a tenth of the value, which is the limit, so that noise stays small. */
+export function memoryRange(min: number | null, max: number | null): Range {
+  if (min === null || max === null) return [0, 100];
+  const middle = (min + max) / 2;
+  const span = Math.max(max - min, 0.1 * middle, 1);
+  return [Math.max(0, middle - 0.65 * span), middle + 0.65 * span];
+}
+
+/** Of CPU usage in percent: from 0, up to the limit if the values come near it. */
+export function cpuRange(max: number | null, limit: number): Range {
+  const top = Math.max(0.5, (max ?? 0) * 1.25);
+  return [0, top > 0.6 * limit ? Math.max(top, 1.15 * limit) : top];
+}
+
+export type Column = 'rate_percent' | 'memory_megabytes' | 'cpu_percent' | 'host_cpu_percent' | 'host_memory_percent' | 'celsius';
+
+/** Two lines of one panel differ in their dashes, not by colour alone. */
 export interface Line {
   readonly column: Column;
   readonly name: string;
@@ -16,20 +43,18 @@ export interface Panel {
   readonly digits: number;
   readonly lines: readonly Line[];
   readonly range: (min: number | null, max: number | null) => Range;
-  /** What a criterion asks for, drawn where it lies within the chart. */
+  /** Limit of a criterion, drawn if it is within the range. */
   readonly limit: { readonly value: number; readonly text: string } | null;
-  /** Whether the medians and the trend of memory belong into it. */
+  /** Whether the medians and the trend of memory are drawn. */
   readonly hasTrend: boolean;
 }
 
 const CPU_LIMIT = 10;
 const RATE_LIMIT = 99;
 
-function single(column: Column, color: Line['color'] = '--chart'): readonly Line[] {
-  return [{ column, name: '', color, dash: [] }];
-}
+const single = (column: Column, color: Line['color'] = '--chart'): readonly Line[] => [{ column, name: '', color, dash: [] }];
 
-/** The charts over one another, from the top. */
+/** From the top. */
 export const PANELS: readonly Panel[] = [
   {
     title: 'Received of expected statuses',
@@ -80,3 +105,8 @@ export const PANELS: readonly Panel[] = [
     hasTrend: false,
   },
 ];
+
+/** Panels with data. */
+export function knownPanels(series: ReportSeries): Panel[] {
+  return PANELS.filter(({ lines }) => lines.some(({ column }) => series[column].some((value) => value !== null)));
+}

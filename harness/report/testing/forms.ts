@@ -1,9 +1,8 @@
 import { bundleHarnessChart } from '../../../scripts/harness-chart.ts';
-import type { PageAssets } from '../assets.ts';
 import { compose, type ReportInput } from '../compose.ts';
-import type { ReportFile } from '../digest.ts';
 import type { ReportDocument } from '../document.ts';
-import { render } from '../render.ts';
+import type { PageAssets } from '../html.ts';
+import { type ReportFile, render } from '../render.ts';
 
 let bundled: Promise<PageAssets> | null = null;
 

@@ -107,7 +107,7 @@ t.test('a run that goes on over a reboot, with causes that systemd knows', { ski
     t.comment(`the harness took ${((report.run.harness?.resident_bytes ?? 0) / 1e6).toFixed(1)} MB`);
     const uptime = report.judgements.find(({ criterion }) => criterion === 'uptime');
     t.equal(uptime?.evidence.find(({ label }) => label === 'restarts')?.value, 2);
-    t.ok(report.run.absent_seconds > 0, 'the reboot is an absence');
+    t.ok(report.run.monitoring_gap_seconds > 0, 'the reboot is a monitoring gap');
     t.match(report.run.how.join('\n'), UNIT);
     const memory = report.judgements.find(({ criterion }) => criterion === 'performance');
     t.match(memory?.summary, /control group/, 'by what the kernel counts');

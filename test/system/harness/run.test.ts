@@ -59,8 +59,8 @@ t.test('a harness that is killed resumes the run with the service that it watche
   const report = folder.report();
   t.equal(by, VERDICT_EXIT[report.verdict], output);
   t.equal(evidence(judgement(report, 'uptime'), 'restarts'), 0, 'the absence does not count against the service');
-  t.ok(report.run.absent_seconds > 0, 'it is reported');
-  t.ok(report.run.watched_seconds >= SECONDS, 'the run is that much longer');
+  t.ok(report.run.monitoring_gap_seconds > 0, 'it is reported');
+  t.ok(report.run.observed_seconds >= SECONDS, 'the run is that much longer');
   t.same(
     folder
       .entries()

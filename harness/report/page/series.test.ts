@@ -1,9 +1,9 @@
 import t from 'tap';
 import { compose } from '../compose.ts';
+import { LANES } from '../tables.ts';
 import { badWeek } from '../testing/bad-week.ts';
 import { nothing, perfectWeek } from '../testing/runs.ts';
-import { columnsOf, endOf } from './columns.ts';
-import { LANES, marksAt, marksOf } from './marks.ts';
+import { columnsOf, endOf, marksAt, marksOf } from './series.ts';
 
 t.test('columns go from the begin to the end of the run, with nothing in the gaps', async (t) => {
   const { series } = compose(badWeek());
@@ -17,8 +17,8 @@ t.test('columns go from the begin to the end of the run, with nothing in the gap
     'times only grow',
   );
   for (const column of Object.values(values)) t.equal(column.length, times.length);
-  const absence = times.findIndex((time) => time > series.begun_epoch_seconds + 189_960);
-  t.equal(values.rate_percent[absence], null, 'no line leads over the time in which nobody watched');
+  const gap = times.findIndex((time) => time > series.begun_epoch_seconds + 189_960);
+  t.equal(values.rate_percent[gap], null, 'no line is drawn across a monitoring gap');
   t.equal(values.rate_percent[times.indexOf(series.begun_epoch_seconds + 310_020)], 100);
 });
 
@@ -42,12 +42,15 @@ t.test('everything that happened is a mark with words, and is found where it is'
   const marks = marksOf(series, endOf(series));
   t.equal(marks.length, 124 + 3 + 2 + 1 + 2);
   t.same([...new Set(marks.map(({ lane }) => lane))].sort(), [...LANES].sort(), 'one of each kind');
-  const texts = (at: number, lane: (typeof LANES)[number] | null = null) => marksAt(marks, begun + at, 30, lane).map(({ text }) => text);
+  const texts = (at: number, lane: (typeof LANES)[number] | null = null) =>
+    marksAt(marks, begun + at, 30)
+      .filter((mark) => lane === null || mark.lane === lane)
+      .map(({ text }) => text);
   t.match(texts(130_010), [/^Restart of the service: watchdog, SIGABRT · 2026-03-03 19:36:40 UTC$/]);
-  t.match(texts(400_500), [/^Not watched for 15 min: machine off or booting/]);
+  t.match(texts(400_500), [/^Monitoring gap of 15 min: machine off or booting/]);
   t.match(texts(93_000), [/^Suspended for 2 h/]);
-  t.match(texts(250_000), [/^Clock put forward by 1 h/]);
-  t.match(texts(260_000), [/^Clock put back by 1 h/]);
+  t.match(texts(250_000), [/^Clock set forward by 1 h/]);
+  t.match(texts(260_000), [/^Clock set back by 1 h/]);
   t.match(texts(600_000, 'CRITICAL'), [/^CRITICAL: temperature, open at the end \(robot_7\/temperature\/01JC\)/]);
   t.match(texts(400_900), [/machine off/, /^Restart of the service: reboot · /]);
   t.same(texts(1000), []);

@@ -1,5 +1,7 @@
 import t from 'tap';
-import { clamped, cpuRange, memoryRange, moment, rateRange, timeLabel } from './axis.ts';
+import { momentAt } from '../figures.ts';
+import { cpuRange, memoryRange, rateRange } from './panels.ts';
+import { clamped, timeLabel } from './series.ts';
 
 t.test('the range of the rate shows what was lost, however little or much', async (t) => {
   t.equal(rateRange(100, 100)[0], 98);
@@ -26,18 +28,18 @@ t.test('the limit of CPU is within the chart where the values come near it', asy
   t.same(cpuRange(null, 10), [0, 0.5]);
 });
 
-t.test('times are UTC, and told as shortly as the step allows', async (t) => {
+t.test('labels are in UTC, and as short as the step allows', async (t) => {
   const at = Date.UTC(2026, 2, 29, 1, 5, 7) / 1000;
   t.equal(timeLabel(at, 3600), '01:05');
   t.equal(timeLabel(at, 10), '01:05:07');
   t.equal(timeLabel(Date.UTC(2026, 2, 29) / 1000, 3600), '29 Mar');
   t.equal(timeLabel(at, 86_400), '29 Mar');
   t.equal(timeLabel(Number.NaN, 60), '');
-  t.equal(moment(at), '2026-03-29 01:05:07 UTC');
-  t.equal(moment(1e300), '');
+  t.equal(momentAt(at), '2026-03-29 01:05:07 UTC');
+  t.equal(momentAt(1e300), 'unknown');
 });
 
-t.test('what is shown stays within the run', async (t) => {
+t.test('the shown part stays within the run', async (t) => {
   t.same(clamped([-50, 50], [0, 1000]), [0, 100]);
   t.same(clamped([950, 1100], [0, 1000]), [850, 1000]);
   t.same(clamped([-500, 5000], [0, 1000]), [0, 1000]);

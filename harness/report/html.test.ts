@@ -1,5 +1,5 @@
 import t from 'tap';
-import { marginBar } from './margin-bar.ts';
+import { marginBar } from './html.ts';
 
 const bar = (value: number | null, comparison: '<' | '<=' | '>' | '>=', limit: number, unit = '%') =>
   marginBar({ measured: { label: '', value, unit }, limit: { comparison, value: limit, unit } });

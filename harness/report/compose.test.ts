@@ -10,7 +10,7 @@ const stated = (input: ReportInput) => {
   return { is_168_hour_verdict, statement, verdict };
 };
 
-t.test('a short run says first of all what it is not', async (t) => {
+t.test('the statement of a short run begins with what it is not', async (t) => {
   t.same(stated(tenMinutes()), {
     verdict: 'INCOMPLETE',
     is_168_hour_verdict: false,
@@ -25,11 +25,11 @@ t.test('a short run says first of all what it is not', async (t) => {
   const ongoing = { ...failed, evidence: { ...evidence(600), ended: false, watched: [{ from: 0, to: 185, awakeSeconds: 185 }] } };
   t.match(
     stated(ongoing).statement,
-    /^This run has lasted 3 min 5 s of the 10 min planned\. It is not the 168-hour verdict\. Nothing has failed so far\./,
+    /^This run has lasted 3 min 5 s of the 10 min planned\. It is not the 168-hour verdict\. Nothing has failed yet\./,
   );
 });
 
-t.test('a week says what it found, and does not hide where nobody watched', async (t) => {
+t.test('the statement of a week has its outcome and its monitoring gaps', async (t) => {
   t.same(stated(perfectWeek()), {
     verdict: 'PASS',
     is_168_hour_verdict: true,
@@ -40,7 +40,7 @@ t.test('a week says what it found, and does not hide where nobody watched', asyn
     is_168_hour_verdict: true,
     statement:
       'This is the verdict of a run of 168 h: FAIL. Failed: Uptime, Reliability, Stability and Alerts. Evidence is missing for Data integrity. ' +
-      'For another 4 h 15 min in between nobody watched; that counts neither for nor against the service.',
+      'Monitoring gaps of 4 h 15 min in total count neither for nor against the service.',
   });
 });
 
@@ -49,20 +49,20 @@ t.test('a week that has not ended is no verdict, unless it has failed already', 
   const judgements = tenMinutes().judgements;
   t.match(
     stated({ ...perfectWeek(), judgements, evidence: unfinished }).statement,
-    /^This run of 168 h has not ended: 10 h were watched so far\. It is not the verdict yet\. Nothing has failed so far\./,
+    /^This run of 168 h has not ended; observed: 10 h\. It is not the verdict yet\. Nothing has failed yet\./,
   );
   t.match(stated({ ...badWeek(), evidence: unfinished }).statement, /^This run of 168 h has failed after 10 h\. Failed: Uptime,/);
-  t.match(stated(nothing()).statement, /has not ended: nothing was watched so far\. It is not the verdict yet\./);
+  t.match(stated(nothing()).statement, /has not ended; observed: 0 s\. It is not the verdict yet\./);
 });
 
-t.test('what was put together afterwards is not the verdict, though it may pass', async (t) => {
+t.test('a report of collected files is not the verdict, though it may pass', async (t) => {
   const input = perfectWeek();
   const collected = stated({ ...input, evidence: { ...input.evidence, origin: 'collected' } });
   t.equal(collected.is_168_hour_verdict, false);
   t.equal(collected.verdict, 'PASS');
   t.match(
     collected.statement,
-    /collected from 2026-03-02 07:30:00 UTC to 2026-03-09 07:30:00 UTC\. Nobody watched.*It is not the 168-hour verdict\. All six criteria are met\.$/,
+    /collected from 2026-03-02 07:30:00 UTC to 2026-03-09 07:30:00 UTC; the service was not observed.*It is not the 168-hour verdict\. All six criteria are met\.$/,
   );
 });
 
@@ -76,12 +76,12 @@ t.test('durations are never rounded up', async (t) => {
   t.equal(duration(WEEK), '168 h');
 });
 
-t.test('notes tell of torn lines, suspends and a set clock, each once', async (t) => {
+t.test('the notes list truncated lines, suspends and clock steps, each once', async (t) => {
   const input = badWeek();
   const { notes } = compose({ ...input, run: { ...input.run, notes: ['twice', 'twice'] } });
-  t.match(notes[0], /^1 line of the record was cut off/);
-  t.match(notes[1], /The wall clock was set twice\. Nothing is judged by it/);
-  t.match(notes[2], /suspended once, for 2 h in all/);
+  t.match(notes[0], /^1 line of the record was truncated/);
+  t.match(notes[1], /The wall clock was set twice\. No criterion depends on it/);
+  t.match(notes[2], /suspended once, for 2 h in total/);
   t.same(notes.slice(3), ['twice']);
   t.same(compose(perfectWeek()).notes, []);
 });

@@ -1,0 +1,137 @@
+import type { Table } from '../engine/judgement.ts';
+import type { ReportDocument, ReportSeries } from './document.ts';
+import { duration, figure, megabytes, moment, momentAt } from './figures.ts';
+
+/** What report.html and report.md show of a run besides the judgements: its facts, its events and the charts in figures. */
+
+/** Names and values. */
+export function runFacts({ made, made_by, run }: ReportDocument): (readonly [name: string, value: string])[] {
+  const { begun, ended, finished, harness, machine, monitoring_gap_seconds, observed_seconds, planned_seconds } = run;
+  const exact = (seconds: number): string => `${duration(seconds)} (${figure(seconds, 's')})`;
+  return [
+    ['Node', run.node_name],
+    ['Version of the service', run.version ?? 'unknown'],
+    ['Begun', moment(begun)],
+    [finished ? 'Ended' : 'Last entry', moment(ended)],
+    ['Planned', duration(planned_seconds)],
+    ['Observed', exact(observed_seconds)],
+    ['Monitoring gaps', monitoring_gap_seconds === 0 ? 'none' : exact(monitoring_gap_seconds)],
+    ['Report written', `${moment(made)}, by version ${made_by}`],
+    ...run.how.map((line) => ['Observation', line] as const),
+    ...Object.entries(machine ?? {}).map(([name, value]) => [label(name), machineValue(name, value)] as const),
+    ...(harness === null
+      ? []
+      : ([['Usage of the harness', `${figure(harness.cpu_percent, '%')} of one core, ${megabytes(harness.resident_bytes)}`]] as const)),
+    ['Run', run.id],
+  ];
+}
+
+/** Display name of a member of `machine`, such as `memory_bytes`. */
+function label(name: string): string {
+  const words = name.replace(/_bytes$/, '').replaceAll('_', ' ');
+  return words === 'os' || words === 'cpu' ? words.toUpperCase() : words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function machineValue(name: string, value: string | number): string {
+  if (typeof value === 'string') return value === '' ? 'unknown' : value;
+  return name.endsWith('_bytes') ? megabytes(value) : figure(value, '');
+}
+
+/** Lanes of the lowest chart, from the top. */
+export const LANES = ['CRITICAL', 'ERROR', 'WARNING', 'Restarts', 'Gaps', 'Clock'] as const;
+export type Lane = (typeof LANES)[number];
+
+/** Something that happened; on the run's axis, in seconds. */
+export interface RunEvent {
+  readonly lane: Lane;
+  readonly from: number;
+  /** The same as `from`: a point in time. Null: open at the end. */
+  readonly to: number | null;
+  readonly what: string;
+  /** Empty: none. */
+  readonly detail: string;
+}
+
+const GAP_KINDS: Readonly<Record<string, string>> = {
+  off: 'machine off or booting',
+  away: 'observer not running',
+  stalled: 'observer not scheduled',
+};
+
+/** All that the charts mark, by time. */
+export function runEvents({ alerts, clock_steps, monitoring_gaps, restarts, suspends }: ReportSeries): RunEvent[] {
+  const events: RunEvent[] = [
+    ...alerts.map(({ alert_id, from, metric, severity, to }) => {
+      const lane = LANES.find((name) => name === severity) ?? 'ERROR';
+      const open = to === null ? 'open at the end' : `for ${duration(to - from)}`;
+      return { lane, from, to, what: severity, detail: `${metric}, ${open} (${alert_id})` };
+    }),
+    ...restarts.map(({ at, cause, detail }) => {
+      const lane = 'Restarts' as const;
+      return { lane, from: at, to: at, what: 'Restart of the service', detail: detail === '' ? cause : `${cause}, ${detail}` };
+    }),
+    ...monitoring_gaps.map(({ from, kind, to }) => {
+      const lane = 'Gaps' as const;
+      return { lane, from, to, what: `Monitoring gap of ${duration(to - from)}`, detail: GAP_KINDS[kind] ?? kind };
+    }),
+    ...suspends.map(({ at, seconds }) => {
+      const lane = 'Clock' as const;
+      return { lane, from: at, to: at + seconds, what: `Suspended for ${duration(seconds)}`, detail: '' };
+    }),
+    ...clock_steps.map(({ at, seconds }) => {
+      const direction = seconds < 0 ? 'back' : 'forward';
+      return { lane: 'Clock' as const, from: at, to: at, what: `Clock set ${direction} by ${duration(Math.abs(seconds))}`, detail: '' };
+    }),
+  ];
+  return events.sort((one, other) => one.from - other.from);
+}
+
+/** The events with their times in UTC, readable without a script. */
+export function eventTable({ series }: ReportDocument): Table {
+  return {
+    title: 'Events',
+    columns: ['At', 'After the start', 'What', 'Detail'],
+    rows: runEvents(series).map(({ detail, from, what }) => [
+      momentAt(series.begun_epoch_seconds + from),
+      duration(Math.max(0, from)),
+      what,
+      detail,
+    ]),
+  };
+}
+
+const DAY = 86_400;
+const PERIOD_SECONDS = [60, 600, 3600, 6 * 3600, DAY, 7 * DAY, 30 * DAY];
+/** A table has fewer rows than this. */
+const MAX_PERIODS = 25;
+
+const PERIOD_COLUMNS = [
+  ['Received, %', 'rate_percent', 2],
+  ['Memory of the service, MB', 'memory_megabytes', 2],
+  ['CPU of the service, %', 'cpu_percent', 3],
+  ['Host CPU, %', 'host_cpu_percent', 1],
+  ['Host memory, %', 'host_memory_percent', 1],
+  ['Temperature, °C', 'celsius', 1],
+] as const;
+
+/** The charts as means over equal periods, for screen readers and for pages without the script; null: no data. */
+export function periodTable({ series }: ReportDocument): Table | null {
+  const last = series.at.at(-1);
+  if (last === undefined) return null;
+  const length = PERIOD_SECONDS.find((seconds) => last / seconds < MAX_PERIODS) ?? 365 * DAY;
+  // A point stands for the minute that ends with it.
+  const periods = Map.groupBy(series.at.keys(), (index) => Math.max(0, Math.ceil((series.at[index] as number) / length) - 1));
+  const mean = (column: readonly (number | null)[], indices: readonly number[], digits: number): number | null => {
+    const values = indices.map((index) => column[index] ?? null).filter((value) => value !== null);
+    if (values.length === 0) return null;
+    return Number((values.reduce((sum, value) => sum + value, 0) / values.length).toFixed(digits));
+  };
+  return {
+    title: `The charts in figures: means of ${duration(length)} each`,
+    columns: ['From', ...PERIOD_COLUMNS.map(([title]) => title)],
+    rows: [...periods].map(([period, indices]) => [
+      momentAt(series.begun_epoch_seconds + period * length),
+      ...PERIOD_COLUMNS.map(([, column, digits]) => mean(series[column], indices, digits)),
+    ]),
+  };
+}
