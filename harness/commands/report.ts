@@ -8,10 +8,10 @@ import { folderOf, harnessContext } from './context.ts';
 
 export const report: HarnessCommand = {
   name: 'report',
-  summary: 'Write the report of a run anew, from its record',
+  summary: 'Write the report of a run again, from its record',
   usage: 'report [DIR]',
   help: `Writes report.html, report.md, report.json and junit.xml into DIR; without DIR of the run that \`start\` began, else of the newest.
-A run that is not finished yet can be reported as well, and is INCOMPLETE at best.
+An unfinished run gives an interim report, which is INCOMPLETE at best.
 
 Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 there is no such run, or its record was altered.`,
   options: {},

@@ -6,15 +6,15 @@ const HASH = /^[0-9a-f]{64}$/;
 
 export const verify: HarnessCommand = {
   name: 'verify',
-  summary: 'Find any change that was made to a record or its report afterwards',
+  summary: 'Find later changes of a record or its report',
   usage: 'verify DIR [--head HASH] [--json]',
-  help: `Follows the chain of hashes through record.ndjson, judges it anew, and holds the reports beside it against that.
-  --head HASH   a hash that was noted elsewhere (of the journal, of a printed report): it must be in the chain
+  help: `Checks the hash chain of record.ndjson, judges the record again, and compares the report files with the result.
+  --head HASH   a hash noted elsewhere (from the journal, from a printed report); it must be in the chain
   --json        one JSON document instead of text
 
 ${LIMITS}
 
-Exit codes: 0 intact, 1 altered or disagreeing, 2 not judged: no record, one that is cut off at its end, no report of all of it; 64 wrong usage.`,
+Exit codes: 0 intact, 1 altered or inconsistent, 2 not judged (no record, a truncated record, no report of all of it), 64 wrong usage.`,
   options: { head: { type: 'string' }, json: { type: 'boolean' } },
   positionals: 1,
   run: async (given) => {

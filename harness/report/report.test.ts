@@ -17,15 +17,15 @@ const schema = JSON.parse(readFileSync(`${import.meta.dirname}/../../docs/harnes
 const validate = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, formats: { 'date-time': true } }).compile(schema);
 
 for (const [name, run] of Object.entries(RUNS)) {
-  t.test(`${name}: report.json is what its schema says`, async (t) => {
+  t.test(`${name}: report.json matches its schema`, async (t) => {
     const { document, files } = await forms(run());
     const read = JSON.parse(files['report.json']) as object;
-    t.same(read, JSON.parse(JSON.stringify(document)), 'nothing is lost in writing it readably');
+    t.same(read, JSON.parse(JSON.stringify(document)), 'the readable form is the same document');
     t.equal(validate(read), true, JSON.stringify(validate.errors?.slice(0, 3)));
     t.equal(v.safeParse(reportSchema, read).success, true);
   });
 
-  t.test(`${name}: every figure of every criterion stands in all four forms, and is the same`, async (t) => {
+  t.test(`${name}: every figure of every criterion is in all four forms, and the same`, async (t) => {
     const { document, files } = await forms(run());
     const json = JSON.parse(files['report.json']) as typeof document;
     const page = textOfPage(files['report.html']);
@@ -48,7 +48,7 @@ for (const [name, run] of Object.entries(RUNS)) {
   });
 }
 
-t.test('the other files name the SHA-256 of report.json', async (t) => {
+t.test('the other files state the SHA-256 of report.json', async (t) => {
   const { files } = await forms(badWeek());
   const digest = digestOf(files['report.json']);
   t.match(digest, /^[0-9a-f]{64}$/);
@@ -57,7 +57,7 @@ t.test('the other files name the SHA-256 of report.json', async (t) => {
   t.equal(statedDigest('report.md', 'nothing of the kind'), null);
 });
 
-t.test('numbers are written as they are: what is not 100 % never reads so, nor does rounding cross a limit', async (t) => {
+t.test('rounding never shows 100 % for less, nor crosses a limit', async (t) => {
   const of = (value: number | null, comparison: '<' | '<=' | '>' | '>=', bound: number, unit = '%') => ({
     measured: { label: '', value, unit },
     limit: { comparison, value: bound, unit },
@@ -87,12 +87,12 @@ t.test('numbers are written as they are: what is not 100 % never reads so, nor d
   t.equal(margin(of(null, '<', 10)), 'not measured');
 });
 
-t.test('junit.xml counts what is not passed as such', async (t) => {
+t.test('junit.xml counts failures and errors', async (t) => {
   const { files } = await forms(badWeek());
   const xml = files['junit.xml'];
   t.match(xml, /<testsuite id="0" .*tests="6" failures="4" errors="1" skipped="0"/);
   t.equal(xml.match(/<failure /g)?.length, 4);
-  t.equal(xml.match(/<error /g)?.length, 1, 'missing evidence is an error: a skipped test would count as good');
+  t.equal(xml.match(/<error /g)?.length, 1, 'missing evidence is an error: a skipped test would count as passed');
   t.equal(xml.match(/<testcase /g)?.length, 6);
   t.notMatch(xml, /<skipped/);
   t.match(xml, /timestamp="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"/);
@@ -100,7 +100,7 @@ t.test('junit.xml counts what is not passed as such', async (t) => {
   t.match(xml, /<properties>.*<\/properties>\s*(<testcase.*)+<system-out>.*<\/system-out>\s*<system-err><\/system-err>\s*<\/testsuite>/s);
 });
 
-t.test('a criterion that was not judged lets nothing pass', async (t) => {
+t.test('without a judgement of every criterion nothing passes', async (t) => {
   const input = perfectWeek();
   t.equal(compose(input).verdict, 'PASS');
   t.equal(compose({ ...input, judgements: input.judgements.slice(1) }).verdict, 'INCOMPLETE');

@@ -3,18 +3,18 @@ import { fileURLToPath } from 'node:url';
 import { optionsForShortLived } from '../../src/installation/node-options.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 
-/** Verdicts are 0 to 2; anything else means that there is no report. */
+/** Exit codes of verdicts are 0 to 2; any other means that there is no report. */
 const HIGHEST_VERDICT = 2;
 
 /**
- * Has the report written by a process of its own: what that takes goes with it, and the watcher stays small. Its exit code is that of the
- * verdict; null: it failed, and has said why.
+ * Writes the report in a separate process, which returns its memory when it exits, so that the observer stays small. Resolves to the
+ * verdict's exit code; null: it failed and has printed why.
  */
 export function renderReport(folder: string): Promise<number | null> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [...optionsForShortLived(), fileURLToPath(PROGRAMS.harness), 'report', folder], {
       stdio: ['ignore', 'inherit', 'inherit'],
-      // A terminal's Ctrl-C is for the watcher, which waits for the report.
+      // Ctrl-C on a terminal is for the observer, which waits for the report.
       detached: true,
     });
     child.once('error', (error) => {

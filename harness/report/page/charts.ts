@@ -83,7 +83,7 @@ export function linePlot(element: HTMLElement, panel: Panel, context: ChartConte
   const lines = panel.lines.map(({ column }) => columns.values[column]);
   const draw = (plot: uPlot): void => {
     if (panel.hasTrend) drawTrend(plot, context);
-    if (panel.limit !== null) drawLimit(plot, panel.limit, context);
+    if (panel.limit) drawLimit(plot, panel.limit, context);
   };
   const series = panel.lines.map(({ color: name, dash }, index): uPlot.Series => {
     const alone = isolated(lines[index] ?? []);

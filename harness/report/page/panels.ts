@@ -27,7 +27,8 @@ export function cpuRange(max: number | null, limit: number): Range {
   return [0, top > 0.6 * limit ? Math.max(top, 1.15 * limit) : top];
 }
 
-export type Column = 'rate_percent' | 'memory_megabytes' | 'cpu_percent' | 'host_cpu_percent' | 'host_memory_percent' | 'celsius';
+export const COLUMNS = ['rate_percent', 'memory_megabytes', 'cpu_percent', 'host_cpu_percent', 'host_memory_percent', 'celsius'] as const;
+export type Column = (typeof COLUMNS)[number];
 
 /** Two lines of one panel differ in their dashes, not by colour alone. */
 export interface Line {
@@ -44,9 +45,9 @@ export interface Panel {
   readonly lines: readonly Line[];
   readonly range: (min: number | null, max: number | null) => Range;
   /** Limit of a criterion, drawn if it is within the range. */
-  readonly limit: { readonly value: number; readonly text: string } | null;
-  /** Whether the medians and the trend of memory are drawn. */
-  readonly hasTrend: boolean;
+  readonly limit?: { readonly value: number; readonly text: string };
+  /** The medians and the trend of memory are drawn. */
+  readonly hasTrend?: true;
 }
 
 const CPU_LIMIT = 10;
@@ -63,7 +64,6 @@ export const PANELS: readonly Panel[] = [
     lines: single('rate_percent'),
     range: rateRange,
     limit: { value: RATE_LIMIT, text: `above ${RATE_LIMIT} % over the run` },
-    hasTrend: false,
   },
   {
     title: 'Memory of the service',
@@ -71,7 +71,6 @@ export const PANELS: readonly Panel[] = [
     digits: 1,
     lines: single('memory_megabytes', '--chart-soft'),
     range: memoryRange,
-    limit: null,
     hasTrend: true,
   },
   {
@@ -81,7 +80,6 @@ export const PANELS: readonly Panel[] = [
     lines: single('cpu_percent'),
     range: (_, max) => cpuRange(max, CPU_LIMIT),
     limit: { value: CPU_LIMIT, text: `below ${CPU_LIMIT} % on average` },
-    hasTrend: false,
   },
   {
     title: 'CPU and memory of the machine',
@@ -92,8 +90,6 @@ export const PANELS: readonly Panel[] = [
       { column: 'host_memory_percent', name: 'memory', color: '--second', dash: [6, 3] },
     ],
     range: () => [0, 100],
-    limit: null,
-    hasTrend: false,
   },
   {
     title: 'Temperature of the machine',
@@ -101,8 +97,6 @@ export const PANELS: readonly Panel[] = [
     digits: 1,
     lines: single('celsius'),
     range: (min, max) => temperatureRange(min, max, []),
-    limit: null,
-    hasTrend: false,
   },
 ];
 

@@ -1,7 +1,7 @@
 import type { ReportSeries } from '../document.ts';
 import { momentAt } from '../figures.ts';
 import { type Lane, runEvents } from '../tables.ts';
-import type { Column, Range } from './panels.ts';
+import { COLUMNS, type Column, type Range } from './panels.ts';
 
 /** The series and the events of a report on the time axis that all charts share: seconds since the epoch. */
 
@@ -33,15 +33,8 @@ export function columnsOf(series: ReportSeries, end: number): Columns {
   });
   if (at.length === 0) add(0, -1);
   if (end > before) add(end, -1);
-  const column = (name: Column): (number | null)[] => indices.map((index) => series[name][index] ?? null);
-  const values = {
-    rate_percent: column('rate_percent'),
-    memory_megabytes: column('memory_megabytes'),
-    cpu_percent: column('cpu_percent'),
-    host_cpu_percent: column('host_cpu_percent'),
-    host_memory_percent: column('host_memory_percent'),
-    celsius: column('celsius'),
-  };
+  const values = {} as Record<Column, (number | null)[]>;
+  for (const name of COLUMNS) values[name] = indices.map((index) => series[name][index] ?? null);
   return { times, values };
 }
 
