@@ -14,7 +14,7 @@ import { recorded } from './testing/recorded.ts';
 
 const MADE = { madeMs: Date.UTC(2026, 3, 1), madeBy: '1.2.3' };
 
-t.test('a perfect week: PASS, in a page that a browser takes at once', async (t) => {
+t.test('a perfect week: PASS, in a page of less than 3 MB', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, week({ hertz: 0.1 }));
   const { document, reading } = documentOf(folder, MADE);
@@ -30,7 +30,7 @@ t.test('a perfect week: PASS, in a page that a browser takes at once', async (t)
   t.ok(render(document, await assets())['report.html'].length < 3_000_000);
 });
 
-t.test('a run with everything: what happened stands in the series, and the trend breaks off where the service did', async (t) => {
+t.test('a run with every kind of event: the series has them, and the trend has one line for each run of the service', async (t) => {
   const folder = temporaryFolder(t);
   recorded(
     folder,
@@ -66,7 +66,7 @@ t.test('a run with everything: what happened stands in the series, and the trend
   t.ok(Math.abs(slope(before) * 1e6 - 50) < 1 && Math.abs(slope(after) * 1e6 - 50) < 1, `${slope(before)} and ${slope(after)} MB a second`);
 });
 
-t.test('what a report says of the run besides its evidence', async (t) => {
+t.test('the run facts of a report', async (t) => {
   const folder = temporaryFolder(t);
   const again = resume(700);
   if (again.type !== 'resume') throw new Error('no resume');
@@ -97,7 +97,7 @@ t.test('what a report says of the run besides its evidence', async (t) => {
   t.ok(notes.includes('2026-03-01 00:01:00 UTC: the stream broke off (2 times in total)'), notes.join('\n'));
 });
 
-t.test('of a record that has grown, the report as it was can be made again', async (t) => {
+t.test('an earlier report can be computed again from a record that has grown', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, [begin(), minute(1), minute(2)]);
   const { document: first } = documentOf(folder, MADE);
@@ -108,14 +108,14 @@ t.test('of a record that has grown, the report as it was can be made again', asy
   t.same(documentOf(grown, { ...MADE, upTo: { entries, bytes } }).document, first);
 });
 
-t.test('no report of what is no record, or not as it was written', async (t) => {
+t.test('no report without a record, or of an altered one', async (t) => {
   const folder = temporaryFolder(t);
   t.throws(() => documentOf(folder, MADE), { code: 'none', message: /name the folder of a run/ });
   recorded(folder, [begin(), minute(1), minute(2)]);
   const file = join(folder, RECORD_FILE);
   const text = readFileSync(file, 'utf8');
   appendFileSync(file, '{"type":"minute","boo');
-  t.equal(documentOf(folder, MADE).document.record?.entries, 3, 'a last line that was cut off is no lie');
+  t.equal(documentOf(folder, MADE).document.record?.entries, 3, 'a truncated last line is no alteration');
   writeFileSync(file, text.replace('"missed":0', '"missed":1'));
   t.throws(() => documentOf(folder, MADE), { code: 'altered', message: /was changed after it was written \(line 2: / });
 });

@@ -95,9 +95,9 @@ t.test('any byte of any file', async (t) => {
       writeFileSync(join(copy, file), changed);
       return changed.equals(bytes) || verify(copy).exit !== 0;
     };
-    const place = fc.nat(bytes.length - 1);
+    const position = fc.nat(bytes.length - 1);
     const value = fc.integer({ min: 0, max: 127 });
-    const property = fc.property(place, value, fc.constantFrom(0, 1), (at, byte, removed) =>
+    const property = fc.property(position, value, fc.constantFrom(0, 1), (at, byte, removed) =>
       isFound(Buffer.concat([bytes.subarray(0, at), Buffer.of(byte), bytes.subarray(at + removed)])),
     );
     t.doesNotThrow(() => fc.assert(property, { numRuns: runs(10, 150), seed: SEED }), file);
@@ -116,7 +116,7 @@ t.test('a record that was changed', async (t) => {
   t.match(found.document.findings[1], { file: 'report.json', kind: 'open' });
 });
 
-t.test('a record that was cut off after the report', async (t) => {
+t.test('a record that was truncated after the report', async (t) => {
   const folder = await run(t);
   edit(folder, RECORD_FILE, (text) => `${text.trimEnd().split('\n').slice(0, -3).join('\n')}\n`);
   t.match(verify(folder), { exit: 1 });
@@ -133,7 +133,7 @@ t.test('a record that was replaced as a whole, with or without its report', asyn
     /^report.json: entry 23 had the hash [0-9a-f]+ when it was written, and has [0-9a-f]+: the record was replaced$/,
   );
   for (const file of REPORT_FILES) copyFileSync(join(other, file), join(folder, file));
-  t.equal(verify(folder).exit, 0, 'nobody can tell by the folder alone');
+  t.equal(verify(folder).exit, 0, 'the folder alone does not show it');
   t.match(altered(verify(folder, noted)), /the noted hash .* is not in the chain: this is another record, or it was replaced/);
 });
 
@@ -165,14 +165,14 @@ t.test('a report that does not follow from the record', async (t) => {
     const found = verify(folder);
     t.equal(found.exit, 1, what);
     t.match(altered(found), message, what);
-    t.match(altered(found), /report\.html: it belongs to a report\.json with the SHA-256/, `${what}: and the others belong to another one`);
+    t.match(altered(found), /report\.html: it belongs to a report\.json with the SHA-256/, `${what}: and the other files belong to another report`);
   }
   const folder = await run(t, 4);
   edit(folder, 'report.json', (text) => text.slice(0, -20));
   t.match(altered(verify(folder)), /^report.json: it is not JSON/);
 });
 
-t.test('pages that say something else than report.json', async (t) => {
+t.test('pages whose content differs from report.json', async (t) => {
   const folder = await run(t);
   const digest = digestOf(readFileSync(join(folder, 'report.json')));
   for (const file of ['report.html', 'report.md', 'junit.xml']) {
@@ -186,7 +186,7 @@ t.test('pages that say something else than report.json', async (t) => {
   t.equal(verify(folder).exit, 0);
 });
 
-t.test('a report of another version is held against what it decided, not how it words that', async (t) => {
+t.test('a report of another version is compared by its decisions, not by its wording', async (t) => {
   const folder = await run(t);
   const other = verify(folder, null, '2.0.0');
   t.equal(other.exit, 0);
@@ -197,7 +197,7 @@ t.test('a report of another version is held against what it decided, not how it 
   t.match(altered(verify(folder, null, '2.0.0')), /report\.json: judgements\.0\.verdict is "PASS"/);
 });
 
-t.test('lines that were cut off', async (t) => {
+t.test('truncated lines', async (t) => {
   const folder = await run(t);
   appendFileSync(join(folder, RECORD_FILE), '{"type":"minute","boot":');
   t.match(verify(folder), {

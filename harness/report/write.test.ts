@@ -14,7 +14,7 @@ import { readPageAssets, writeDocument, writeReports } from './write.ts';
 
 const ASSETS = { script: 'void 0', style: 'p { margin: 0 }' };
 
-t.test('the report of a record: four files that belong together, and nothing else', async (t) => {
+t.test('the report of a record: four files of one report, and nothing else', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, [begin(), minute(1), minute(2)]);
   const before = readdirSync(folder);
@@ -33,17 +33,17 @@ t.test('the report of a record: four files that belong together, and nothing els
     if (name !== 'report.json') t.equal(statedDigest(name, readFileSync(join(folder, name), 'utf8')), digestOf(json), name);
 });
 
-t.test('a new report takes the place of the old one', async (t) => {
+t.test('a new report replaces the old one', async (t) => {
   const folder = temporaryFolder(t);
   t.same((await writeDocument(folder, compose(badWeek()), ASSETS)).warnings, []);
   const old = statSync(join(folder, 'report.html')).ino;
   await writeDocument(folder, compose(perfectWeek()), ASSETS);
   t.match(readFileSync(join(folder, 'report.md'), 'utf8'), /^# edge-health reliability report: PASS/);
-  t.not(statSync(join(folder, 'report.html')).ino, old, 'who had it open reads on in the old one');
+  t.not(statSync(join(folder, 'report.html')).ino, old, 'a reader with the old file open keeps it');
 });
 
 t.test(
-  'a disk that fills up: every file is whole, and those that are not of this report say so',
+  'a full disk: every file is complete, and those of another report are recognized',
   { skip: whyNotMountable() ?? false },
   async (t) => {
     const disk = new SmallDisk(t);
@@ -56,7 +56,7 @@ t.test(
   },
 );
 
-t.test('without the program that draws charts there is a report all the same, which says so', async (t) => {
+t.test('without the chart script the report is written and reports that the charts are missing', async (t) => {
   const folder = temporaryFolder(t);
   const none = readPageAssets(folder);
   t.same(none, { script: '', style: '' });

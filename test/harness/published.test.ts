@@ -11,7 +11,7 @@ const json = <T>(path: string): T => JSON.parse(readFileSync(`${REPORTS}/${path}
 
 t.test('the run: unchanged since, computed alike by this engine, and no criterion failed', async (t) => {
   const { document, lines } = verifyRun(`${REPORTS}/run`);
-  // Where reports are written otherwise since then: edge-health harness report docs/reports/run writes this one anew.
+  // If the format of reports has changed since: edge-health harness report docs/reports/run writes this one again.
   t.equal(document.result, 'intact', lines.join('\n'));
   const { judgements, statement, verdict } = json<ReportDocument>('run/report.json');
   t.equal(verdict, 'INCOMPLETE', 'no run that is shorter is the verdict of 168 hours');

@@ -3,7 +3,7 @@ import type { ReportInput } from '../compose.ts';
 import { sixJudgements } from './judgements.ts';
 import { BEGUN_MS, evidence, memoryOf, minutes, record, runFacts, WEEK } from './runs.ts';
 
-/** Everything that can go wrong: restarts, an outage, absences, a suspend, clock steps, a leak, alerts of every kind, gaps. */
+/** Every kind of fault: restarts, an outage, monitoring gaps, a suspend, clock steps, a leak, alerts of every kind, gaps. */
 export function badWeek(): ReportInput {
   const away = { from: 190_000, to: 204_400, kind: 'away' as const };
   const off = { from: 400_000, to: 400_900, kind: 'off' as const };
@@ -96,8 +96,8 @@ export function badWeek(): ReportInput {
       verdict: 'INCOMPLETE',
       measured: { label: 'Longest gap', value: null, unit: 's' },
       margin: null,
-      summary: 'The collected rows could not be looked at.',
-      missing: ['rows of metrics/: the data folder cannot be read from here'],
+      summary: 'The collected rows could not be read.',
+      missing: ['rows of metrics/: the data folder is not readable'],
     },
   });
   return {

@@ -6,7 +6,7 @@ import { type ReportFile, render } from '../render.ts';
 
 let bundled: Promise<PageAssets> | null = null;
 
-/** Script and style sheet as the build makes them, from these sources. */
+/** Script and style sheet as built from these sources. */
 export function assets(): Promise<PageAssets> {
   bundled ??= bundleHarnessChart();
   return bundled;
@@ -17,7 +17,7 @@ export async function forms(input: ReportInput): Promise<{ document: ReportDocum
   return { document, files: render(document, await assets()) };
 }
 
-/** What a page says, without its script, style sheet, data and marks. */
+/** The text of a page, without script, style sheet, data and tags. */
 export function textOfPage(html: string): string {
   return unescaped(
     html

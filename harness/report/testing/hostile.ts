@@ -1,7 +1,7 @@
 import type { ReportInput } from '../compose.ts';
 import { badWeek } from './bad-week.ts';
 
-/** Everything that others can name: nodes, alerts, metrics, details, versions, what a machine says of itself. */
+/** A report with a text in every member that other machines control: nodes, alerts, metrics, details, versions, machine facts. */
 export function named(text: string): ReportInput {
   const input = badWeek();
   const judgements = input.judgements.map((judgement) => ({

@@ -1,19 +1,19 @@
 import type { Criterion, Judgement } from '../../engine/judgement.ts';
 
-/** Judgements by hand: what a report makes of them does not depend on how the engine words them. */
+/** Judgements written by hand, so that tests of the report do not depend on the wording of the engine. */
 const PASSED: Readonly<Record<Criterion, Omit<Judgement, 'criterion'>>> = {
   uptime: {
     title: 'Uptime',
     verdict: 'PASS',
     requirement: '168 hours with fewer than 3 restarts',
     formula:
-      'watched = Σ (end − begin) of the watched stretches by the boot-time clock; restarts = runs of the service − 1 + runs not seen',
-    measured: { label: 'Watched', value: 168, unit: 'h' },
+      'watched = Σ (end − begin) of the observed stretches by the boot-time clock; restarts = runs of the service − 1 + runs not seen',
+    measured: { label: 'Observed', value: 168, unit: 'h' },
     limit: { comparison: '>=', value: 168, unit: 'h' },
     margin: 0,
-    summary: 'The service was watched for 168 h and was never restarted.',
+    summary: 'The service was observed for 168 h and was never restarted.',
     evidence: [
-      { label: 'Watched', value: 604_800, unit: 's' },
+      { label: 'Observed', value: 604_800, unit: 's' },
       { label: 'Restarts', value: 0, unit: '' },
     ],
     tables: [{ title: 'Restarts', columns: ['At', 'Cause', 'Detail'], rows: [] }],
@@ -23,7 +23,7 @@ const PASSED: Readonly<Record<Criterion, Omit<Judgement, 'criterion'>>> = {
     title: 'Reliability',
     verdict: 'PASS',
     requirement: 'over 99 % of the expected publish rate',
-    formula: 'received / expected; expected = hertz × Σ awake seconds of the watched stretches',
+    formula: 'received / expected; expected = hertz × Σ awake seconds of the observed stretches',
     measured: { label: 'Received of expected', value: 99.998, unit: '%' },
     limit: { comparison: '>', value: 99, unit: '%' },
     margin: 0.998,
@@ -98,7 +98,7 @@ const PASSED: Readonly<Record<Criterion, Omit<Judgement, 'criterion'>>> = {
   },
 };
 
-/** The six, all passed but for what is said otherwise. */
+/** The six criteria, passed unless overridden. */
 export function sixJudgements(others: Partial<Record<Criterion, Partial<Judgement>>> = {}): Judgement[] {
   return (Object.keys(PASSED) as Criterion[]).map((criterion) => ({ criterion, ...PASSED[criterion], ...others[criterion] }));
 }

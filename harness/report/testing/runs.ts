@@ -3,12 +3,12 @@ import type { Series } from '../../engine/series.ts';
 import type { ReportInput, RunFacts } from '../compose.ts';
 import { sixJudgements } from './judgements.ts';
 
-/** Runs as compose.ts is given them: a perfect week, a bad one, ten minutes, and nothing at all. */
+/** Inputs of compose: a perfect week, ten minutes, and nothing at all. */
 
 export const BEGUN_MS = Date.UTC(2026, 2, 2, 7, 30);
 export const WEEK = 604_800;
 
-/** Numbers that look like noise and are the same every time. */
+/** Reproducible noise. */
 function noise(seed: number): () => number {
   let state = seed;
   return () => {
@@ -51,7 +51,7 @@ export function evidence(seconds: number, others: Partial<Evidence> = {}): Evide
   return { ...NO_EVIDENCE, plannedSeconds: seconds, ended: true, watched: [{ from: 0, to: seconds, awakeSeconds: seconds }], ...others };
 }
 
-/** Of a run of which nothing is known. */
+/** Of a run without data. */
 export const NO_EVIDENCE: Evidence = {
   origin: 'watched',
   plannedSeconds: WEEK,
@@ -140,10 +140,10 @@ export function tenMinutes(): ReportInput {
   const judgements = sixJudgements({
     uptime: {
       verdict: 'INCOMPLETE',
-      measured: { label: 'Watched', value: 1 / 6, unit: 'h' },
+      measured: { label: 'Observed', value: 1 / 6, unit: 'h' },
       margin: 1 / 6 - 168,
-      summary: 'The service was watched for 10 min of the 168 h that are asked for, and was never restarted.',
-      missing: ['167 h 50 min of watching'],
+      summary: 'The service was observed for 10 min of the required 168 h, and was never restarted.',
+      missing: ['167 h 50 min of observation'],
     },
     stability: {
       verdict: 'INCOMPLETE',
