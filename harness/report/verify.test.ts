@@ -165,7 +165,7 @@ t.test('a report that does not follow from the record', async (t) => {
     const found = verify(folder);
     t.equal(found.exit, 1, what);
     t.match(altered(found), message, what);
-    t.match(altered(found), /report\.html: it belongs to a report\.json with the SHA-256/, `${what}: and the other files belong to another report`);
+    t.match(altered(found), /report\.html: it belongs to a report\.json with the SHA-256/, `${what}: the others belong to another report`);
   }
   const folder = await run(t, 4);
   edit(folder, 'report.json', (text) => text.slice(0, -20));
