@@ -1,13 +1,16 @@
-import { stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isoUtc } from '../src/core/time.ts';
-import { gatherContents, SECRET } from './backup/contents.ts';
+import { syncFolder } from '../src/system/atomic-file.ts';
+import { collectFiles, readJournal, SECRET } from './backup/contents.ts';
 import { copyBackups } from './backup/copies.ts';
-import { COPIES, DATABASE_FILE } from './backup/database.ts';
-import { backupFolder, backupsIn, expectedBytes, type Made, makeBackup, roomFor } from './backup/make-backup.ts';
-import { freeName, newestFirst, surplus } from './backup/names.ts';
-import { Damaged } from './backup/read-archive.ts';
-import { megabytes, NoRoom } from './backup/room.ts';
+import { COPIES, DATABASE_FILE, fetchDatabase, inspectCopy } from './backup/database.ts';
+import { DiskSpace, megabytes, NotEnoughSpace } from './backup/disk-space.ts';
+import { DATABASE, type Manifest } from './backup/manifest.ts';
+import { backupFolder, backupsIn, freeName, isPartial, newestFirst, surplus } from './backup/names.ts';
+import { type CheckedArchive, Damaged, readArchive } from './backup/read-archive.ts';
+import { type Member, writeArchive } from './backup/write-archive.ts';
 import { diskProblem } from './lib/disk-problem.ts';
 import { makeFolder } from './lib/folder.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
@@ -17,118 +20,194 @@ interface Finding {
   readonly text: string;
 }
 
-function plural(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
+async function run(context: JobContext, { options }: JobArguments): Promise<JobResult> {
+  const folder = backupFolder(context.dataFolder);
+  if (options['dry-run']) return preview(context, folder);
+  try {
+    await makeFolder(folder);
+    await removePartials(folder);
+    const name = freeName(await backupsIn(folder), context.nowMs());
+    const archive = await makeArchive(context, folder, name).finally(() => removePartials(folder));
+    // A backup without the database removes no older one, here or in the copies: that may be the last that has it.
+    const keep = archive.manifest.database ? context.config.ops.backup.keep : Number.POSITIVE_INFINITY;
+    const pruned = await prune(folder, name, keep);
+    const kept = newestFirst(await backupsIn(folder), name);
+    const copies = await copyBackups({ ...context, folder, names: kept, newest: name, keep });
+    const copyFindings = copies.map(({ copied, problem, status, target }): Finding => {
+      const done = copied.length === 0 ? 'nothing new' : plural(copied.length, 'backup');
+      const text = problem === null ? done : `${problem} (copied: ${done}); the next backup tries again`;
+      return { status, text: `copy to ${target}: ${text}` };
+    });
+    const { database, database_missing, files, left_out, made } = archive.manifest;
+    const facts = { size_bytes: archive.bytes, sha256: archive.sha256, files: files.length, database, database_missing, left_out };
+    const backup = { file: name, made, ...facts };
+    return resultOf([...describe(name, archive, kept.length), ...copyFindings], {
+      time: isoUtc(context.nowMs()),
+      backup,
+      kept,
+      pruned,
+      copies,
+    });
+  } catch (error) {
+    const text = failure(error as Error, context, folder);
+    if (text === null) throw error;
+    return resultOf([{ status: 'CRITICAL', text: `backup: ${text}` }], { backup: null });
+  }
 }
 
-function outcomeOf(findings: readonly Finding[], document: object): JobResult {
-  const status = worst(findings.map((finding) => finding.status));
-  const lines = findings.map((finding) => `${finding.status.padEnd(8)}  ${finding.text}`);
-  return { status, lines, document: { status, findings, ...document } };
-}
+/**
+ * Makes an archive, which gets its name once it was read back and compared. What was written until then ends in `.partial`, and the next run
+ * removes it where this one is killed. Throws NotEnoughSpace, Damaged, errors of the disk and the reason of the signal.
+ */
+async function makeArchive(context: JobContext, folder: string, name: string): Promise<CheckedArchive> {
+  const { config, configFile, dataFolder, environment, nowMs, progress, signal, version } = context;
+  const partial = join(folder, `${name}.partial`);
+  const copy = join(folder, name.replace('.tar.zst', '.db.partial'));
+  const space = new DiskSpace(folder, config.ops.backup.reserve_megabytes * 1e6);
+  const madeMs = nowMs();
 
-/** What a run that made no backup says; null: nobody foresaw it. */
-function failure(error: Error, { config, dataFolder, signal }: JobContext): Finding | null {
-  if (signal.aborted)
-    return {
-      status: 'CRITICAL',
-      text: `backup: ended before it was done, nothing was kept of it (${(signal.reason as Error).message}); raise ops.deadlines.backup_logs (${config.ops.deadlines.backup_logs} s) if it takes longer`,
-    };
-  if (error instanceof NoRoom) return { status: 'CRITICAL', text: `backup: not made: ${error.message}` };
-  if (error instanceof Damaged)
-    return {
-      status: 'CRITICAL',
-      text: `backup: not kept, as it was not the same when read back; look at the disk (dmesg): ${error.message}`,
-    };
-  const problem = diskProblem(error, backupFolder(dataFolder));
-  return problem === null ? null : { status: 'CRITICAL', text: `backup: not made: ${problem}` };
-}
+  const files = await collectFiles(config, configFile, dataFolder);
+  await requireSpace(space, folder, name, { contentBytes: files.bytes, keep: config.ops.backup.keep });
 
-function told({ bytes, kept, manifest, name }: Made): Finding[] {
-  const { database, files } = manifest;
-  const content = files.reduce((sum, { size }) => sum + size, 0);
-  const what = `${name}, ${megabytes(bytes)} of ${megabytes(content)} in ${plural(files.length, 'file')}, read back and compared; ${plural(kept.length, 'backup')} kept`;
-  if (!database) return [{ status: 'WARNING', text: `backup: ${what}; WITHOUT a database: ${manifest.database_missing}` }];
-  const counts = `${plural(database.samples, 'sample')} of ${plural(database.nodes.length, 'node')}, ${plural(database.episodes, 'alert episode')}`;
-  const secrets = manifest.left_out.filter(({ reason }) => reason.startsWith(SECRET)).map((left) => left.what);
-  return [
-    { status: 'OK', text: `backup: ${what}; ${counts}` },
-    ...(secrets.length > 0 ? [{ status: 'OK', text: `secrets left out: ${secrets.join(', ')}` } as const] : []),
+  progress('backup: database');
+  const fetched = await fetchDatabase({ ...context, space, target: copy });
+  signal.throwIfAborted();
+  const { counts, missing } = await inspectCopy(fetched, copy);
+  const journal = await readJournal(config.ops.backup.journal_hours, environment, signal);
+
+  const members: Member[] = [
+    ...(counts ? [{ name: DATABASE, content: copy }] : []),
+    ...files.members,
+    ...('content' in journal ? [journal] : []),
   ];
-}
-
-async function copied(context: JobContext, made: Made): Promise<{ findings: Finding[]; copies: unknown }> {
-  const { config, dataFolder, environment, progress, signal } = context;
-  const folder = backupFolder(dataFolder);
-  const copies = await copyBackups({ config, environment, folder, names: made.kept, newest: made.name, signal, progress });
-  const findings = copies.map(({ copied: names, problem, status, target }): Finding => {
-    const done = names.length === 0 ? 'nothing new' : plural(names.length, 'backup');
-    return {
-      status,
-      text:
-        problem === null
-          ? `copy to ${target}: ${done}`
-          : `copy to ${target}: ${problem} (copied: ${done}); it is tried again with the next backup`,
-    };
+  const about: Omit<Manifest, 'files'> = {
+    format: 'edge-health backup',
+    format_version: 1,
+    product_version: version,
+    host: hostname(),
+    made: isoUtc(madeMs),
+    database: counts,
+    database_missing: missing,
+    left_out: 'reason' in journal ? [...files.leftOut, journal] : [...files.leftOut],
+  };
+  await writeArchive(partial, {
+    members,
+    manifest: (archived) => `${JSON.stringify({ ...about, files: [...archived] } satisfies Manifest, null, 1)}\n`,
+    space,
+    nowMs: madeMs,
+    signal,
+    progress: (file) => progress(`backup: ${file}`),
   });
-  return { findings, copies };
+
+  progress('backup: reading back');
+  const checked = await readArchive(partial, { signal });
+  await rename(partial, join(folder, name));
+  await syncFolder(folder);
+  return checked;
 }
 
-async function preview(context: JobContext): Promise<JobResult> {
-  const { config, configFile, dataFolder, nowMs } = context;
-  const folder = backupFolder(dataFolder);
-  const { copy_to, keep } = config.ops.backup;
+interface Needs {
+  readonly contentBytes: number;
+  readonly keep: number;
+}
+
+/** Checks the free space. Where it is not enough, backups beyond the number to keep are removed first; the others stay until there is a newer one. */
+async function requireSpace(space: DiskSpace, folder: string, name: string, { contentBytes, keep }: Needs): Promise<void> {
+  const bytes = await expectedBytes(folder, name, contentBytes);
+  try {
+    await space.require(bytes);
+  } catch (error) {
+    if (!(error instanceof NotEnoughSpace) || (await prune(folder, name, keep)).length === 0) throw error;
+    await space.require(bytes);
+  }
+}
+
+/** An upper estimate of the archive's size: a quarter more than the last one, or half of what goes in. */
+async function expectedBytes(folder: string, name: string, contentBytes: number): Promise<number> {
+  const [newest] = newestFirst(await backupsIn(folder), name);
+  return Math.ceil(newest === undefined ? contentBytes / 2 : 1.25 * (await stat(join(folder, newest))).size);
+}
+
+/** Removes the backups beyond the number to keep, and returns their names. */
+async function prune(folder: string, name: string, keep: number): Promise<string[]> {
+  const old = surplus(await backupsIn(folder), name, keep);
+  for (const one of old) await rm(join(folder, one), { force: true });
+  return old;
+}
+
+/** Removes what interrupted runs left. No other backup may be running. */
+async function removePartials(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (isPartial(name)) await rm(join(folder, name), { force: true });
+}
+
+async function preview({ config, configFile, dataFolder, nowMs }: JobContext, folder: string): Promise<JobResult> {
+  const { copy_to, keep, reserve_megabytes } = config.ops.backup;
   const names = await backupsIn(folder);
   const name = freeName(names, nowMs());
-  const { bytes, leftOut, members } = await gatherContents(config, configFile, dataFolder);
+  const { bytes, leftOut, members } = await collectFiles(config, configFile, dataFolder);
   const findings: Finding[] = [
     {
       status: 'OK',
       text: `backup: would make ${join(folder, name)} of the database, ${plural(members.length, 'file')} (${megabytes(bytes)}) and the journal`,
     },
   ];
-  // None yet, or the service's alone to see: then the archive's own room is all that is asked for.
-  const database = (await stat(join(dataFolder, DATABASE_FILE)).catch(() => null))?.size ?? 0;
+  // The database may not exist yet, or only the service may see it: then only the space for the archive is checked.
+  const databaseBytes = (await stat(join(dataFolder, DATABASE_FILE)).catch(() => null))?.size ?? 0;
+  const needed = Math.max(await expectedBytes(folder, name, databaseBytes + bytes), COPIES * databaseBytes);
   try {
-    const needed = await expectedBytes(folder, newestFirst(names, name)[0], database + bytes);
-    await roomFor(context, names.length > 0 ? folder : dataFolder).require(Math.max(needed, COPIES * database));
+    await new DiskSpace(names.length > 0 ? folder : dataFolder, reserve_megabytes * 1e6).require(needed);
   } catch (error) {
-    if (!(error instanceof NoRoom)) throw error;
-    findings.push({ status: 'CRITICAL', text: `backup: there is no room: ${error.message}` });
+    if (!(error instanceof NotEnoughSpace)) throw error;
+    findings.push({ status: 'CRITICAL', text: `backup: not enough disk space: ${error.message}` });
   }
   const pruned = surplus([...names, name], name, keep);
   for (const old of pruned) findings.push({ status: 'OK', text: `backup: would remove ${old} (ops.backup.keep: ${keep})` });
   for (const target of copy_to) findings.push({ status: 'OK', text: `copy to ${target}: would be brought up to date` });
   const files = members.map((member) => member.name);
-  return outcomeOf(findings, { would_make: name, files, left_out: leftOut, would_prune: pruned, copy_to });
+  return resultOf(findings, { would_make: name, files, left_out: leftOut, would_prune: pruned, copy_to });
 }
 
-async function run(context: JobContext, { options }: JobArguments): Promise<JobResult> {
-  if (options['dry-run']) return preview(context);
-  let made: Made;
-  try {
-    await makeFolder(context.dataFolder);
-    made = await makeBackup(context);
-  } catch (error) {
-    const finding = failure(error as Error, context);
-    if (!finding) throw error;
-    return outcomeOf([finding], { backup: null });
-  }
-  const { findings, copies } = await copied(context, made);
-  const { bytes, kept, manifest, name, pruned, sha256 } = made;
+function describe(name: string, { bytes, manifest }: CheckedArchive, kept: number): Finding[] {
   const { database, database_missing, files, left_out } = manifest;
-  const backup = { file: name, made: manifest.made, size_bytes: bytes, sha256, files: files.length, database, database_missing, left_out };
-  return outcomeOf([...told(made), ...findings], { time: isoUtc(context.nowMs()), backup, kept, pruned, copies });
+  const content = files.reduce((sum, { size }) => sum + size, 0);
+  const what = `${name}, ${megabytes(bytes)} of ${megabytes(content)} in ${plural(files.length, 'file')}, read back and compared; ${plural(kept, 'backup')} kept`;
+  if (!database) return [{ status: 'CRITICAL', text: `backup: WITHOUT a database: ${database_missing}. The rest is in ${what}` }];
+  const counts = `${plural(database.samples, 'sample')} of ${plural(database.nodes.length, 'node')}, ${plural(database.episodes, 'alert episode')}`;
+  const secrets = left_out.filter(({ reason }) => reason.startsWith(SECRET)).map((left) => left.what);
+  return [
+    { status: 'OK', text: `backup: ${what}; ${counts}` },
+    ...(secrets.length > 0 ? [{ status: 'OK', text: `secrets left out: ${secrets.join(', ')}` } as const] : []),
+  ];
+}
+
+/** Why no backup was made, and what to do; null: an unexpected error. */
+function failure(error: Error, { config, signal }: JobContext, folder: string): string | null {
+  if (signal.aborted)
+    return `stopped before it was complete, nothing was left behind (${(signal.reason as Error).message}); raise ops.deadlines.backup_logs (${config.ops.deadlines.backup_logs} s) if it takes longer`;
+  if (error instanceof NotEnoughSpace) return `not made: ${error.message}`;
+  if (error instanceof Damaged) return `not kept, as it differed when read back; check the disk (dmesg): ${error.message}`;
+  const problem = diskProblem(error, folder);
+  return problem && `not made: ${problem}`;
+}
+
+function resultOf(findings: readonly Finding[], document: object): JobResult {
+  const status = worst(findings.map((finding) => finding.status));
+  const lines = findings.map((finding) => `${finding.status.padEnd(8)}  ${finding.text}`);
+  return { status, lines, document: { status, findings, ...document } };
+}
+
+function plural(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
 export const backupLogs: Job = {
   name: 'backup_logs',
-  summary: 'Makes a backup of database, metrics, alerts, logs, configuration and journal, and copies it elsewhere',
+  summary: 'Makes a backup of database, metrics, alerts, logs, configuration and journal, and copies it to other places',
   usage: 'backup_logs [--dry-run]',
-  help: `The archive <data>/backups/edge-health_<UTC time>.tar.zst gets its name once it was read back and compared; only then older ones beyond
-ops.backup.keep are removed. Files with secrets stay out. restore_backup puts it back; \`tar --zstd -tf FILE\` looks into it.
+  help: `The archive <data>/backups/edge-health_<UTC time>.tar.zst gets its name after it was read back and compared; only then are backups beyond
+ops.backup.keep removed. Files with secrets are left out. restore_backup restores it; \`tar --zstd -tf FILE\` lists it.
 
-  --dry-run       only says what it would do
+  --dry-run       only shows what it would do
 `,
   options: { 'dry-run': { type: 'boolean' } },
   positionals: 0,

@@ -2,17 +2,15 @@ import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { wayToPermission } from '../src/system/permission.ts';
 import { hasRootRights } from '../src/system/root-helper.ts';
-import { backupFolder, backupsIn } from './backup/make-backup.ts';
+import { megabytes } from './backup/disk-space.ts';
 import type { DatabaseCounts } from './backup/manifest.ts';
-import { newestFirst, newestNow, timeOfBackup } from './backup/names.ts';
+import { backupFolder, backupsIn, newestFirst, newestNow, timeOfBackup } from './backup/names.ts';
 import { UnusableConfig } from './backup/put-config.ts';
 import type { Fate, Placed } from './backup/put-files.ts';
-import { Damaged, readArchive } from './backup/read-archive.ts';
+import { Damaged, extractArchive, readArchive } from './backup/read-archive.ts';
 import { type Restored, RolledBack, restore } from './backup/restore.ts';
 import { type Plan, planRestore, Refused, samplesSince, stagingFolder } from './backup/restore-plan.ts';
-import { megabytes } from './backup/room.ts';
 import { type Services, systemdServices } from './backup/units.ts';
-import { unpack } from './backup/unpack.ts';
 import { diskProblem } from './lib/disk-problem.ts';
 import { makeFolder } from './lib/folder.ts';
 import type { Job, JobArguments, JobContext, JobResult, JobStatus } from './lib/job.ts';
@@ -60,9 +58,9 @@ async function list({ dataFolder, nowMs }: JobContext): Promise<JobResult> {
 async function extract(context: JobContext, archive: string, folder: string): Promise<JobResult> {
   const made = await makeFolder(folder);
   if ((await readdir(folder)).length > 0) throw new Refused(`${folder} is not empty; name a folder that is empty or not there yet`);
-  const checked = await readArchive(archive, undefined, context.signal);
+  const checked = await readArchive(archive, { signal: context.signal });
   try {
-    await unpack(archive, checked, { folder, signal: context.signal });
+    await extractArchive(archive, checked, { folder, signal: context.signal });
   } catch (error) {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
     if (made !== null) await rm(made, { recursive: true, force: true });

@@ -4,15 +4,15 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
 import { redactSecrets } from '../../src/config/secrets.ts';
 import { isMemberName, type LeftOut } from './manifest.ts';
-import { LONGEST_NAME_BYTES } from './tar.ts';
+import { NOT_INSTALLED, runProgram } from './program-runner.ts';
 import type { Member } from './write-archive.ts';
 
-/** Nobody's configuration is as large; what lies there by mistake is. */
+/** No configuration file is as large; a file that lies there by mistake may be. */
 const LARGEST_CONFIG_BYTES = 16e6;
 const YAML = /^config\/[^/]+\.ya?ml$/;
-/** Why something is not in a backup on purpose. */
+/** The reason for leaving something out on purpose. */
 export const SECRET = 'a secret';
-/** Files of a writer that is just at it, or was killed. */
+/** Temporary files of a writer that is at work, or was killed. */
 const TEMPORARY = /^\.|\.(new|tmp|partial)$/;
 
 export interface Contents {
@@ -22,8 +22,8 @@ export interface Contents {
   readonly bytes: number;
 }
 
-/** Files whose content is a secret, by the keys that name them. */
-export function secretFiles(config: Config): readonly { readonly key: string; readonly file: string }[] {
+/** Files whose content is a secret, and the keys that name them. */
+function secretFiles(config: Config): readonly { readonly key: string; readonly file: string }[] {
   const { backup, notify } = config.ops;
   const named: readonly (readonly [string, string | null])[] = [
     ['rest.token_file', config.rest.token_file],
@@ -35,77 +35,90 @@ export function secretFiles(config: Config): readonly { readonly key: string; re
   return named.flatMap(([key, file]) => (file === null ? [] : [{ key, file }]));
 }
 
-class Gathering {
-  readonly members: Member[] = [];
-  readonly leftOut: LeftOut[] = [];
-  readonly #secrets: ReadonlySet<string>;
-  bytes = 0;
-
-  constructor(secrets: ReadonlySet<string>) {
-    this.#secrets = secrets;
+/** The files of a backup: collected rows, alerts, logs, the state of the jobs, and the configuration without its secrets. */
+export async function collectFiles(config: Config, configFile: string, dataFolder: string): Promise<Contents> {
+  const members: Member[] = [];
+  const leftOut: LeftOut[] = [];
+  let bytes = 0;
+  const secrets = new Set<string>();
+  for (const { file, key } of secretFiles(config)) {
+    leftOut.push({ what: file, reason: `${SECRET} (${key})` });
+    secrets.add(await realpath(file).catch(() => file));
   }
+  const unreadable = (what: string, { code }: NodeJS.ErrnoException): void => {
+    if (code !== 'ENOENT') leftOut.push({ what, reason: `it cannot be read (${code})` });
+  };
 
-  leaveOut(what: string, reason: string): void {
-    this.leftOut.push({ what, reason });
-  }
-
-  /** Takes a file, unless it is none, is a secret, or cannot be in an archive. Links are followed. */
-  async file(name: string, path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<void> {
+  /** Adds a file unless it is a secret or cannot be in an archive. Links are followed. */
+  async function addFile(name: string, path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<void> {
     let stats: Stats;
     try {
-      if (this.#secrets.has(await realpath(path))) return; // Listed already.
+      if (secrets.has(await realpath(path))) return; // Listed already.
       stats = await stat(path);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT') this.leaveOut(path, `it cannot be read (${code})`);
+      unreadable(path, error as NodeJS.ErrnoException);
       return;
     }
     if (!stats.isFile()) return;
-    if (!isMemberName(name) || Buffer.byteLength(name) > LONGEST_NAME_BYTES) this.leaveOut(path, 'its name is not a plain one');
-    else if (stats.size > maxBytes) this.leaveOut(path, 'it is too large for a file of the configuration');
+    if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is not a plain one' });
+    else if (stats.size > maxBytes) leftOut.push({ what: path, reason: 'it is too large for a file of the configuration' });
     else {
-      const content = YAML.test(name) ? await this.#withoutSecrets(name, path) : path;
+      const content = YAML.test(name) ? await withoutSecrets(name, path) : path;
       if (content === null) return;
-      this.members.push({ name, content });
-      this.bytes += stats.size;
+      members.push({ name, content });
+      bytes += stats.size;
     }
   }
 
-  /** A file of the configuration, whose secrets are listed as left out; null: they cannot be found. */
-  async #withoutSecrets(name: string, path: string): Promise<Buffer | null> {
-    const found = redactSecrets(await readFile(path, 'utf8'));
-    for (const key of found?.keys ?? []) this.leaveOut(`${key} in ${name}`, SECRET);
-    if (found === null) this.leaveOut(path, 'it is not valid YAML, so that secrets in it cannot be found');
-    return found && Buffer.from(found.text);
+  /** A configuration file without its secrets, which are listed as left out; null: it does not parse, so that secrets cannot be found. */
+  async function withoutSecrets(name: string, path: string): Promise<Buffer | null> {
+    const redacted = redactSecrets(await readFile(path, 'utf8'));
+    for (const key of redacted?.keys ?? []) leftOut.push({ what: `${key} in ${name}`, reason: SECRET });
+    if (redacted === null) leftOut.push({ what: path, reason: 'it is not valid YAML, so that secrets in it cannot be found' });
+    return redacted && Buffer.from(redacted.text);
   }
 
-  /** Takes the files of a folder; a folder that is not there has none. */
-  async folder(name: string, path: string, wanted: (file: string) => boolean, maxBytes?: number): Promise<void> {
-    let files: string[];
-    try {
-      files = (await readdir(path)).sort();
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT') this.leaveOut(path, `it cannot be read (${code})`);
-      return;
-    }
-    for (const file of files) if (wanted(file) && !TEMPORARY.test(file)) await this.file(`${name}/${file}`, join(path, file), maxBytes);
+  async function addFolder(name: string, path: string, { only = /./, maxBytes }: { only?: RegExp; maxBytes?: number } = {}): Promise<void> {
+    const files = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+      unreadable(path, error);
+      return [];
+    });
+    for (const file of files.sort())
+      if (only.test(file) && !TEMPORARY.test(file)) await addFile(`${name}/${file}`, join(path, file), maxBytes);
   }
+
+  for (const name of ['metrics', 'alerts', 'logs']) await addFolder(name, join(dataFolder, name));
+  await addFile('ops/jobs.json', join(dataFolder, 'ops', 'jobs.json'));
+  const folder = dirname(configFile);
+  await addFolder('config', folder, { only: /\.ya?ml$/, maxBytes: LARGEST_CONFIG_BYTES });
+  const inForce = `config/${configFile.slice(folder.length + 1)}`;
+  if (!members.some(({ name }) => name === inForce)) await addFile(inForce, configFile, LARGEST_CONFIG_BYTES);
+  await addFolder('config/shutdown.d', join(folder, 'shutdown.d'), { maxBytes: LARGEST_CONFIG_BYTES });
+  return { members, leftOut, bytes };
 }
 
-/** Everything of a backup that is a file: collected rows, alerts, logs, the record of the jobs, the configuration without its secrets. */
-export async function gatherContents(config: Config, configFile: string, dataFolder: string): Promise<Contents> {
-  const named = secretFiles(config);
-  const real = await Promise.all(named.map(({ file }) => realpath(file).catch(() => file)));
-  const found = new Gathering(new Set(real));
-  for (const { file, key } of named) found.leaveOut(file, `${SECRET} (${key})`);
-  for (const name of ['metrics', 'alerts', 'logs']) await found.folder(name, join(dataFolder, name), () => true);
-  await found.file('ops/jobs.json', join(dataFolder, 'ops', 'jobs.json'));
-  const folder = dirname(configFile);
-  await found.folder('config', folder, (file) => /\.ya?ml$/.test(file), LARGEST_CONFIG_BYTES);
-  const inForce = `config/${configFile.slice(folder.length + 1)}`;
-  if (!found.members.some(({ name }) => name === inForce)) await found.file(inForce, configFile, LARGEST_CONFIG_BYTES);
-  await found.folder('config/shutdown.d', join(folder, 'shutdown.d'), () => true, LARGEST_CONFIG_BYTES);
-  const { bytes, leftOut, members } = found;
-  return { members, leftOut, bytes };
+const JOURNAL = 'journal/edge-health.log';
+/** The newest lines are kept: a service that logs in a loop must not fill the disk through its backup. */
+const JOURNAL_LINES = 40_000;
+const JOURNAL_BYTES = 8e6;
+const JOURNAL_SECONDS = 60;
+const UNITS = ['edge-health', 'edge-health@*', 'edge-health-ops', 'edge-health-ops@*', 'edge-health-stop@*'];
+
+/** The journal of the product's units over the last `hours`, or why it is left out. */
+export async function readJournal(hours: number, environment: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Member | LeftOut> {
+  const leftOut = (reason: string): LeftOut => ({ what: 'the journal', reason });
+  if (hours === 0) return leftOut('ops.backup.journal_hours is 0');
+  const units = UNITS.flatMap((unit) => ['--unit', unit]);
+  const { exitCode, stderr, stdout } = await runProgram(
+    'journalctl',
+    ['--no-pager', '--quiet', '--output=short-iso', ...units, '--since', `-${hours}h`, '--lines', String(JOURNAL_LINES)],
+    { environment, seconds: JOURNAL_SECONDS, signal },
+  );
+  const [complaint = ''] = stderr.trim().split('\n');
+  if (exitCode === NOT_INSTALLED) return leftOut('there is no journalctl on this machine');
+  if (exitCode !== 0) return leftOut(`journalctl failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
+  if (stdout === '' && complaint !== '') return leftOut(`${complaint}; put the user into the group systemd-journal`);
+  const text = Buffer.from(stdout);
+  const newest = text.subarray(Math.max(0, text.length - JOURNAL_BYTES));
+  return { name: JOURNAL, content: newest.length < text.length ? newest.subarray(newest.indexOf('\n') + 1) : text };
 }

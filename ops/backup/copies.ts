@@ -1,18 +1,19 @@
-import { stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
+import { access, constants, copyFile, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
+import { syncFolder } from '../../src/system/atomic-file.ts';
+import { mountOf, parseMounts } from '../lib/mounts.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
 import type { JobStatus } from '../lib/job.ts';
-import { FolderTarget } from './copy-folder.ts';
-import { isRsync, RsyncTarget } from './copy-rsync.ts';
-import { isS3, S3Target } from './copy-s3.ts';
-import { CopyProblem, type CopyTarget } from './copy-target.ts';
-import { newestFirst, surplus } from './names.ts';
+import { freeBytes, megabytes } from './disk-space.ts';
+import { isPartial, newestFirst, surplus, timeOfBackup } from './names.ts';
+import { NOT_INSTALLED, runProgram } from './program-runner.ts';
 
 export interface CopyOutcome {
   readonly target: string;
   readonly status: JobStatus;
-  /** Names in the order in which they were copied, the newest first. */
+  /** Names in the order in which they were copied, newest first. */
   readonly copied: readonly string[];
   readonly pruned: readonly string[];
   readonly problem: string | null;
@@ -21,59 +22,241 @@ export interface CopyOutcome {
 export interface CopyOptions {
   readonly config: Config;
   readonly environment: NodeJS.ProcessEnv;
-  /** Where the backups lie. */
+  /** The folder of the backups. */
   readonly folder: string;
-  /** Those that were verified and kept. */
+  /** The backups that were verified and kept. */
   readonly names: readonly string[];
   /** The one that counts as newest. */
   readonly newest: string;
+  /** How many a target keeps. */
+  readonly keep: number;
   readonly signal: AbortSignal;
   readonly progress: (line: string) => void;
 }
 
-/** This machine's name, as a folder. Many machines may have one target, and all make their backups at midnight. */
-export function hostFolder(): string {
-  return hostname().replaceAll(/[^A-Za-z0-9.-]/g, '_') || 'unnamed';
+/** A folder named after this machine, outside of its data folder. What its functions throw says what is wrong, and what to do. */
+interface CopyTarget {
+  /** Sizes of the copies there, by name. */
+  list(): Promise<ReadonlyMap<string, number>>;
+  /** Copies a file, which gets its name once it is complete. */
+  put(path: string, name: string): Promise<void>;
+  remove(names: readonly string[]): Promise<void>;
 }
 
-function targetOf(target: string, { config, environment }: CopyOptions): CopyTarget {
-  const host = hostFolder();
-  if (isS3(target)) return new S3Target(target, host, config.ops.backup, environment);
-  if (isRsync(target)) return new RsyncTarget(target, host, environment);
-  if (target.startsWith('/')) return new FolderTarget(target, host);
-  throw new CopyProblem('it is no target: write a folder from / on, user@host:path, rsync://host/module/path or s3://bucket/prefix');
-}
-
-async function copyTo(name: string, options: CopyOptions): Promise<CopyOutcome> {
-  const { config, folder, names, newest, progress, signal } = options;
-  const copied: string[] = [];
-  const pruned: string[] = [];
-  try {
-    const target = targetOf(name, options);
-    const there = await target.list(signal);
-    const { keep } = config.ops.backup;
-    // Not those that would be pruned again at once: it may hold newer ones that are gone here.
-    const wanted = newestFirst([...new Set([...names, ...there.keys()])], newest).slice(0, keep);
-    for (const wantedName of wanted.filter((one) => names.includes(one))) {
-      const path = join(folder, wantedName);
-      if (there.get(wantedName) === (await stat(path)).size) continue;
-      progress(`copying ${wantedName} to ${name}`);
-      await target.put(path, wantedName, signal);
-      copied.push(wantedName);
-    }
-    const old = surplus([...new Set([...there.keys(), ...copied])], newest, keep);
-    if (old.length > 0) await target.remove(old, signal);
-    pruned.push(...old);
-    return { target: name, status: 'OK', copied, pruned, problem: null };
-  } catch (error) {
-    const problem = signal.aborted ? 'ended before it was done; it is tried again with the next backup' : (error as Error).message;
-    return { target: name, status: 'WARNING', copied, pruned, problem };
-  }
-}
-
-/** Brings every target up to date, each on its own: what one could not take now, it gets the next time. */
+/** Brings every target up to date. Targets are independent; what one could not take now it gets the next time. */
 export async function copyBackups(options: CopyOptions): Promise<CopyOutcome[]> {
   const outcomes: CopyOutcome[] = [];
   for (const target of options.config.ops.backup.copy_to) outcomes.push(await copyTo(target, options));
   return outcomes;
+}
+
+async function copyTo(target: string, options: CopyOptions): Promise<CopyOutcome> {
+  const { folder, keep, names, newest, progress, signal } = options;
+  const copied: string[] = [];
+  const pruned: string[] = [];
+  try {
+    const { list, put, remove } = targetOf(target, options);
+    const present = await list();
+    // Not those that would be removed again at once: the target may hold newer ones that this machine has lost.
+    const wanted = newestFirst([...new Set([...names, ...present.keys()])], newest).slice(0, keep);
+    for (const name of wanted.filter((one) => names.includes(one))) {
+      const path = join(folder, name);
+      if (present.get(name) === (await stat(path)).size) continue;
+      progress(`copying ${name} to ${target}`);
+      await put(path, name);
+      copied.push(name);
+    }
+    const old = surplus([...new Set([...present.keys(), ...copied])], newest, keep);
+    if (old.length > 0) await remove(old);
+    pruned.push(...old);
+    return { target, status: 'OK', copied, pruned, problem: null };
+  } catch (error) {
+    const problem = signal.aborted ? 'stopped before it was complete' : (error as Error).message;
+    return { target, status: 'WARNING', copied, pruned, problem };
+  }
+}
+
+/** This machine's name as that of a folder, since many machines may share one target, and all make their backups at midnight. */
+export function hostFolder(): string {
+  return hostname().replaceAll(/[^A-Za-z0-9.-]/g, '_') || 'unnamed';
+}
+
+function targetOf(target: string, options: CopyOptions): CopyTarget {
+  if (target.startsWith('s3://')) return s3(target, options);
+  if (target.startsWith('rsync://') || /^[^/:]+::?[^:]*/.test(target)) return rsync(target, options);
+  if (target.startsWith('/')) return localFolder(target, options);
+  throw new Error('it is no target: write an absolute folder, user@host:path, rsync://host/module/path or s3://bucket/prefix');
+}
+
+/** Left free on the disk of the target. */
+const MARGIN_BYTES = 1e6;
+
+/** A folder of this machine: a USB disk, a network share. */
+function localFolder(target: string, { environment, signal }: CopyOptions): CopyTarget {
+  const folder = join(target, hostFolder());
+  const explained = async <T>(work: Promise<T>): Promise<T> => {
+    return work.catch((error: Error) => {
+      throw new Error(diskProblem(error, target) ?? error.message);
+    });
+  };
+
+  async function list(): Promise<ReadonlyMap<string, number>> {
+    const real = await realpath(target).catch(() => null);
+    if (real === null || !(await stat(real)).isDirectory()) throw new Error(`there is no folder ${target}; make it, or mount its disk`);
+    if (lacksItsMount(real, await readFile('/proc/self/mountinfo', 'utf8')))
+      throw new Error(`no disk is mounted at ${target}; mount it, or remove it from ops.backup.copy_to`);
+    await mkdir(folder, { mode: 0o750 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    const present = new Map<string, number>();
+    for (const name of await readdir(folder)) {
+      if (isPartial(name)) await rm(join(folder, name), { force: true });
+      else if (timeOfBackup(name) !== null) present.set(name, (await stat(join(folder, name))).size);
+    }
+    return present;
+  }
+
+  async function put(path: string, name: string): Promise<void> {
+    const partial = join(folder, `${name}.partial`);
+    try {
+      const needed = (await stat(path)).size + MARGIN_BYTES;
+      const free = await freeBytes(folder);
+      if (free < needed)
+        throw new Error(`${megabytes(free)} are free in ${target}, ${megabytes(needed)} are needed; remove what is not needed there`);
+      await copyFile(path, partial);
+      const handle = await open(partial, 'r+');
+      await handle.sync().finally(() => handle.close());
+      const { exitCode, stderr } = await runProgram('cmp', ['--silent', '--', path, partial], { environment, signal });
+      if (exitCode === 1) throw new Error(`${name} differs when read back from ${target}; check that disk (dmesg)`);
+      if (exitCode !== 0) throw new Error(`${name} cannot be compared in ${target}: ${stderr.trim() || 'cmp failed'}`);
+      await rename(partial, join(folder, name));
+      await syncFolder(folder);
+    } catch (error) {
+      await rm(partial, { force: true }).catch(() => undefined); // The first error is the one to report.
+      throw error;
+    }
+  }
+
+  async function remove(names: readonly string[]): Promise<void> {
+    for (const name of names) await rm(join(folder, name), { force: true });
+  }
+
+  return { list: () => explained(list()), put: (path, name) => explained(put(path, name)), remove: (names) => explained(remove(names)) };
+}
+
+/** Where removable and network disks are mounted. */
+const MOUNT_FOLDERS = ['/mnt', '/media', '/run/media'];
+
+/** Whether a path is where a disk would be mounted, and none is: copies would fill the disk below. */
+export function lacksItsMount(path: string, mountinfo: string): boolean {
+  const isWithin = (inner: string, folder: string): boolean => inner === folder || inner.startsWith(`${folder}/`);
+  const root = MOUNT_FOLDERS.find((folder) => isWithin(path, folder));
+  const mount = mountOf(path, parseMounts(mountinfo));
+  return root !== undefined && (mount === null || !isWithin(mount.point, root));
+}
+
+/** Longest time without a byte. */
+const STALLED_SECONDS = 120;
+/** Without questions: nobody could answer. */
+const SSH = 'ssh -o BatchMode=yes -o ConnectTimeout=20';
+const NO_FOLDER_ON_SERVER = /No such file or directory/;
+
+/** rsync://host/module/path, host::module/path, or host:path by ssh. rsync writes under another name first and renames. */
+function rsync(target: string, { environment, signal }: CopyOptions): CopyTarget {
+  const folder = `${target.replace(/\/$/, '')}/${hostFolder()}/`;
+  const run = (...args: readonly string[]): Promise<string> =>
+    output('rsync', [`--timeout=${STALLED_SECONDS}`, ...args], { RSYNC_RSH: SSH, ...environment }, signal);
+  return {
+    list: async () => {
+      const text = await run('--list-only', '--no-h', '--', folder).catch(emptyIf(NO_FOLDER_ON_SERVER, ''));
+      const fields = text.split('\n').map((line) => line.split(/\s+/, 5));
+      return new Map(
+        fields.flatMap(([, size = '', , , name = '']) => (timeOfBackup(name) === null ? [] : [[name, Number(size.replaceAll(',', ''))]])),
+      );
+    },
+    put: async (path) => {
+      await run('--times', '--chmod=F0640', '--mkpath', '--', path, folder);
+    },
+    // rsync removes what is missing in the source, which is empty, among the names that its filters include.
+    remove: async (names) => {
+      const empty = await mkdtemp(join(tmpdir(), 'edge-health-empty-'));
+      const filters = [...names.map((name) => `--include=/${name}`), '--exclude=*'];
+      await run('--recursive', '--delete', ...filters, '--', `${empty}/`, folder).finally(() =>
+        rm(empty, { recursive: true, force: true }),
+      );
+    },
+  };
+}
+
+/** rclone's name for the remote that the environment describes; no configuration file of rclone's is read or written. */
+const REMOTE = 'EDGEHEALTH';
+/** Bounds memory: this runs beside the real work of the machine. */
+const FRUGAL = ['--transfers=1', '--checkers=1', '--s3-upload-concurrency=1', '--s3-chunk-size=8M', '--buffer-size=0', '--use-mmap'];
+const RETRIES = ['--contimeout=20s', `--timeout=${STALLED_SECONDS}s`, '--retries=3', '--low-level-retries=3', '--stats=0'];
+/** rclone's exit code for a missing folder, which in S3 is one without files. */
+const NO_FOLDER_IN_BUCKET = /failed \(3\)|directory not found/;
+
+/** A bucket of Amazon S3 or a compatible server, by rclone, which compares the hash of what arrived. */
+function s3(target: string, { config, environment, signal }: CopyOptions): CopyTarget {
+  const { s3_credentials_file: credentials, s3_endpoint, s3_region } = config.ops.backup;
+  const [bucket, ...prefix] = target
+    .slice('s3://'.length)
+    .split('/')
+    .filter((part) => part !== '');
+  if (!bucket) throw new Error('the bucket is missing: s3://bucket/prefix');
+  const folder = [`${REMOTE}:${bucket}`, ...prefix, hostFolder()].join('/');
+  // Secrets are never on a command line, where every user could see them.
+  const remote: Record<string, string | null> = {
+    [`RCLONE_CONFIG_${REMOTE}_TYPE`]: 's3',
+    [`RCLONE_CONFIG_${REMOTE}_PROVIDER`]: s3_endpoint === null ? 'AWS' : 'Other',
+    // From AWS_* variables, the file that AWS_SHARED_CREDENTIALS_FILE names, or the machine's role.
+    [`RCLONE_CONFIG_${REMOTE}_ENV_AUTH`]: 'true',
+    [`RCLONE_CONFIG_${REMOTE}_ENDPOINT`]: s3_endpoint,
+    [`RCLONE_CONFIG_${REMOTE}_REGION`]: s3_region,
+    AWS_SHARED_CREDENTIALS_FILE: credentials,
+    RCLONE_CONFIG: '/dev/null',
+  };
+  const variables = { ...environment, ...Object.fromEntries(Object.entries(remote).filter(([, value]) => value !== null)) };
+  const run = (verb: string, ...args: readonly string[]): Promise<string> =>
+    output('rclone', [verb, ...FRUGAL, ...RETRIES, ...args], variables as NodeJS.ProcessEnv, signal);
+  return {
+    list: async () => {
+      if (credentials !== null)
+        await access(credentials, constants.R_OK).catch((error: NodeJS.ErrnoException) => {
+          throw new Error(`${credentials} (ops.backup.s3_credentials_file) cannot be read: ${error.code}`);
+        });
+      const text = await run('lsjson', '--files-only', '--no-modtime', '--no-mimetype', folder).catch(emptyIf(NO_FOLDER_IN_BUCKET, '[]'));
+      const files = JSON.parse(text) as { Name: string; Size: number }[];
+      return new Map(files.filter(({ Name }) => timeOfBackup(Name) !== null).map(({ Name, Size }) => [Name, Size]));
+    },
+    put: async (path, name) => {
+      await run('copyto', '--s3-no-check-bucket', path, `${folder}/${name}`);
+    },
+    remove: async (names) => {
+      for (const name of names) await run('deletefile', `${folder}/${name}`);
+    },
+  };
+}
+
+function emptyIf(missing: RegExp, empty: string): (error: Error) => string {
+  return (error) => {
+    if (missing.test(error.message)) return empty;
+    throw error;
+  };
+}
+
+const LONGEST_COMPLAINT = 300;
+
+/** The output of a program that copies; throws with the last lines of its complaint when it fails. */
+async function output(
+  program: 'rsync' | 'rclone',
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<string> {
+  const { exitCode, stderr, stdout } = await runProgram(program, args, { environment, signal });
+  if (exitCode === NOT_INSTALLED) throw new Error(`${program} is not installed: apt install ${program}`);
+  if (exitCode === 0) return stdout;
+  const complaint = stderr.trim().split('\n').slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
+  throw new Error(`${program} failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
 }

@@ -7,8 +7,12 @@ const FOLDERS = ['database', 'metrics', 'alerts', 'logs', 'ops', 'config', 'jour
 /** Plain names only: no step up, no hidden file, nothing that a shell or a terminal would take for more than a name. */
 const PLAIN = /^[A-Za-z0-9_@][A-Za-z0-9_@.+,=~-]*$/;
 
-/** Whether a file of this name may be in a backup: it lies in one of its folders, or in shutdown.d of the configuration's. */
+/** What fits into the header of a tar member without an extension, with the zero at its end. */
+const LONGEST_NAME = 99;
+
+/** Whether a file of this name may be in a backup: in one of its folders, or in shutdown.d of the configuration. */
 export function isMemberName(name: string): boolean {
+  if (name.length > LONGEST_NAME) return false;
   const parts = name.split('/');
   const depthIsRight = parts.length === 2 || (parts.length === 3 && parts[0] === 'config' && parts[1] === 'shutdown.d');
   return depthIsRight && FOLDERS.includes(parts[0] as string) && parts.every((part) => PLAIN.test(part));

@@ -1,8 +1,10 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { MINUTE_MS } from '../../src/core/time.ts';
 
-/** `edge-health_20260304T050607Z.tar.zst`: a backup by the UTC time at which it was begun. */
+/** `edge-health_20260304T050607Z.tar.zst`: a backup, named by the UTC time at which it was begun. */
 const BACKUP = /^edge-health_(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z\.tar\.zst$/;
-/** What an interrupted run leaves: such a name and anything between, with what SQLite puts beside a file. */
+/** What an interrupted run leaves: a partial archive or copy of the database, and the files that SQLite puts beside it. */
 const PARTIAL = /^\.?edge-health_\d{8}T\d{6}Z\.[a-z.]*partial(-journal|-wal|-shm)?$/;
 const SUFFIX = '.tar.zst';
 
@@ -14,7 +16,7 @@ export function backupName(milliseconds: number): string {
   return `edge-health_${stamp(milliseconds)}${SUFFIX}`;
 }
 
-/** When the backup of this name was made, in milliseconds since the epoch; null: it is not the name of one. */
+/** When the backup of this name was begun, in milliseconds since the epoch; null: not the name of a backup. */
 export function timeOfBackup(name: string): number | null {
   const match = BACKUP.exec(name);
   if (!match) return null;
@@ -26,22 +28,36 @@ export function isPartial(name: string): boolean {
   return PARTIAL.test(name);
 }
 
-/** A name that is not taken, for a backup made now: one second has one backup. */
+/** A free name for a backup made now. Two backups of the same second get names of successive seconds. */
 export function freeName(taken: readonly string[], nowMs: number): string {
   let name = backupName(nowMs);
   for (let ms = nowMs; taken.includes(name); name = backupName(ms)) ms += 1000;
   return name;
 }
 
-/** What newestFirst needs to find the newest backup now; one made a moment ago may have the name of the next free second. */
+/** The backups of a data folder. */
+export function backupFolder(dataFolder: string): string {
+  return join(dataFolder, 'backups');
+}
+
+/** Names of the backups in a folder; empty where the folder does not exist. */
+export async function backupsIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return names.filter((name) => timeOfBackup(name) !== null);
+}
+
+/** The `newest` for newestFirst when no backup was just made; one made a moment ago may have the name of the next free second. */
 export function newestNow(nowMs: number): string {
   return backupName(nowMs + MINUTE_MS);
 }
 
 /**
- * Backups of a folder's names, the newest first. A name later than `newest` (the one just made, or now) was made before it, under a
- * clock that was wrong then or is wrong now: it counts as older than all others. So a clock that jumps costs no more than one place
- * in the order: never is more than the surplus given up, nor what was made last.
+ * The backups among these names, newest first. A name later than `newest` (the one just made, or now) was made before it, while the clock
+ * was wrong, or the clock is wrong now: it counts as older than all others. A clock step therefore costs at most one place in the order: no
+ * more than the surplus is removed, and never the backup that was made last.
  */
 export function newestFirst(names: readonly string[], newest: string): string[] {
   const backups = names
@@ -51,7 +67,7 @@ export function newestFirst(names: readonly string[], newest: string): string[] 
   return [...backups.filter((name) => name <= newest), ...backups.filter((name) => name > newest)];
 }
 
-/** What is beyond the number to keep; `newest` is never among it. */
+/** The backups beyond the number to keep; never `newest`. */
 export function surplus(names: readonly string[], newest: string, keep: number): string[] {
   return newestFirst(names, newest).slice(Math.max(1, keep));
 }

@@ -1,135 +1,53 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { closeSync, fchmodSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
+import { Parser } from 'tar/parse';
+import type { ReadEntry } from 'tar/read-entry';
+import { FILE_MODE, FOLDER_MODE } from '../lib/folder.ts';
 import { isMemberName, MANIFEST, type Manifest, type ManifestFile, parseManifest } from './manifest.ts';
-import { BLOCK_BYTES, decodeHeader, paddingBytes, type TarHeader } from './tar.ts';
 
-/** An archive that cannot be trusted; the message says why. */
+// Members are parsed by the npm package `tar`. Neither its extract nor GNU tar is used: an archive may come from anywhere, and they follow
+// extensions of the format that no backup has, and write before the manifest, the last member, was read.
+
+export const BLOCK_BYTES = 512;
+/** Two blocks of zeros end an archive. */
+export const END_BYTES = 2 * BLOCK_BYTES;
+const LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024;
+
+export function paddedBytes(size: number): number {
+  return Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
+}
+
+export function modeText(mode: number): string {
+  return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
+}
+
+/** The archive cannot be trusted; the message gives the reason. */
 export class Damaged extends Error {
   override readonly name = 'Damaged';
 }
 
-const LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024;
-
-/** Reads a stream of bytes in pieces of given sizes. */
-class Bytes {
-  readonly #chunks: AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(chunks: AsyncIterable<Buffer>) {
-    this.#chunks = chunks[Symbol.asyncIterator]();
-  }
-
-  /** The next at most `most` bytes; empty at the end. */
-  async some(most: number): Promise<Buffer> {
-    if (most === 0) return Buffer.alloc(0);
-    while (this.#rest.length === 0) {
-      const next = await this.#chunks.next();
-      if (next.done) return Buffer.alloc(0);
-      this.#rest = next.value;
-    }
-    const piece = this.#rest.subarray(0, most);
-    this.#rest = this.#rest.subarray(most);
-    return piece;
-  }
-
-  async exactly(count: number): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for (let left = count; left > 0; ) {
-      const piece = await this.some(left);
-      if (piece.length === 0) throw new Damaged('it ends in the middle');
-      pieces.push(piece);
-      left -= piece.length;
-    }
-    return Buffer.concat(pieces);
-  }
-}
-
-/** Takes in what an archive has; null: nobody wants this file. */
-export type Sink = (file: TarHeader) => Promise<FileHandle | null>;
-
-export interface Checked {
+export interface CheckedArchive {
   readonly manifest: Manifest;
-  /** Of the archive as it lies on the disk. */
+  /** Of the archive file. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-interface Content {
-  readonly sha256: string;
-  /** Of the manifest alone. */
-  readonly text: string | null;
-}
-
-async function takeIn(bytes: Bytes, header: TarHeader, sink: Sink): Promise<Content> {
-  if (header.name === MANIFEST) {
-    if (header.size > LARGEST_MANIFEST_BYTES) throw new Damaged('its manifest is too large');
-    const text = (await bytes.exactly(header.size)).toString('utf8');
-    await bytes.exactly(paddingBytes(header.size));
-    return { sha256: '', text };
-  }
-  const hash = createHash('sha256');
-  const handle = await sink(header);
-  try {
-    for (let left = header.size; left > 0; ) {
-      const piece = await bytes.some(left);
-      if (piece.length === 0) throw new Damaged('it ends in the middle');
-      hash.update(piece);
-      await handle?.writeFile(piece);
-      left -= piece.length;
-    }
-    await handle?.sync();
-  } finally {
-    await handle?.close();
-  }
-  await bytes.exactly(paddingBytes(header.size));
-  return { sha256: hash.digest('hex'), text: null };
-}
-
-function compare(manifest: Manifest, found: readonly ManifestFile[]): void {
-  for (const [index, file] of manifest.files.entries()) {
-    const there = found[index];
-    if (there?.path !== file.path) throw new Damaged(`${file.path} of its manifest is not there`);
-    for (const key of ['size', 'mode', 'sha256'] as const)
-      if (there[key] !== file[key]) throw new Damaged(`${file.path} is not as its manifest says (${key})`);
-  }
-  const more = found[manifest.files.length];
-  if (more) throw new Damaged(`${more.path} is not in its manifest`);
-}
-
-async function takeInAll(chunks: AsyncIterable<Buffer>, sink: Sink): Promise<Manifest> {
-  const bytes = new Bytes(chunks);
-  const found: ManifestFile[] = [];
-  const names = new Set<string>();
-  let manifest: Manifest | null = null;
-  for (;;) {
-    const header = decodeHeader(await bytes.exactly(BLOCK_BYTES));
-    if (!header) break;
-    const { mode, modifiedMs, name, size } = header;
-    if (manifest) throw new Damaged('its manifest is not its last file');
-    if (name !== MANIFEST && !isMemberName(name)) throw new Damaged(`it holds "${name}", which backups do not have`);
-    if (names.has(name)) throw new Damaged(`it holds ${name} twice`);
-    names.add(name);
-    const { sha256, text } = await takeIn(bytes, header, sink);
-    if (text === null) {
-      const modified = new Date(modifiedMs).toISOString();
-      found.push({ path: name, size, mode: `0${(mode & 0o777).toString(8).padStart(3, '0')}`, modified, sha256 });
-    } else manifest = parseManifest(text);
-  }
-  // The second block of zeros, after which nothing comes.
-  if (decodeHeader(await bytes.exactly(BLOCK_BYTES)) !== null || (await bytes.some(1)).length > 0)
-    throw new Damaged('something follows its end');
-  if (!manifest) throw new Damaged('it has no manifest: it is no backup of edge-health');
-  compare(manifest, found);
-  return manifest;
+export interface ReadOptions {
+  /** Where the selected files are written; without it the archive is only checked. */
+  readonly extract?: { readonly folder: string; readonly wants: (path: string) => boolean };
+  readonly signal?: AbortSignal;
 }
 
 /**
- * Reads an archive from end to end, every file against the manifest; `sink` gets the contents, which count for nothing until this
- * resolves. Throws Damaged for whatever is not exactly what a backup holds, and errors of the disk as they are.
+ * Reads an archive from end to end and compares every file with the manifest. Throws Damaged for anything that is not exactly a backup, and
+ * errors of the disk unchanged. Extracted files must not be used before this resolves.
  */
-export async function readArchive(path: string, sink: Sink = async () => null, signal?: AbortSignal): Promise<Checked> {
+export async function readArchive(path: string, { extract, signal }: ReadOptions = {}): Promise<CheckedArchive> {
   const handle = await open(path, 'r');
   try {
     const { size } = await handle.stat();
@@ -141,17 +59,13 @@ export async function readArchive(path: string, sink: Sink = async () => null, s
       }
     }
     const decompress = createZstdDecompress();
-    let manifest: Manifest | null = null;
-    await pipeline(
-      hashed(),
-      decompress,
-      async (chunks: AsyncIterable<Buffer>) => {
-        manifest = await takeInAll(chunks, sink);
-      },
-      signal ? { signal } : {},
-    );
-    if (decompress.bytesWritten !== size) throw new Damaged('something follows its end');
-    return { manifest: manifest as unknown as Manifest, sha256: hash.digest('hex'), bytes: size };
+    const contents = new Contents(extract);
+    const parse = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+      for await (const chunk of chunks) contents.write(chunk);
+    };
+    await pipeline(hashed(), decompress, parse, signal ? { signal } : {}).finally(() => contents.close());
+    if (decompress.bytesWritten !== size) throw new Damaged('data follows its end');
+    return { manifest: contents.verify(), sha256: hash.digest('hex'), bytes: size };
   } catch (error) {
     throw asDamage(error, path);
   } finally {
@@ -159,11 +73,111 @@ export async function readArchive(path: string, sink: Sink = async () => null, s
   }
 }
 
-/** What the decompressor and the parsers say is damage as well; errors of the disk and an abort stay what they are. */
+/** The members of a tar stream, which are hashed, and written where that is wanted, as they arrive. */
+class Contents {
+  readonly #extract: ReadOptions['extract'];
+  readonly #parser = new Parser({ strict: true, zstd: false, onReadEntry: (entry) => this.#onMember(entry) });
+  readonly #found = new Map<string, Pick<ManifestFile, 'size' | 'mode' | 'sha256'>>();
+  readonly #manifest: Buffer[] = [];
+  /** The member that is being written. */
+  #descriptor: number | null = null;
+  #bytes = 0;
+  /** Of a stream of just these members: anything else between or after them, which tar would skip, makes it longer. */
+  #expectedBytes = END_BYTES;
+  #isEnded = false;
+
+  constructor(extract: ReadOptions['extract']) {
+    this.#extract = extract;
+    this.#parser.on('eof', () => {
+      this.#isEnded = true;
+    });
+  }
+
+  write(chunk: Buffer): void {
+    if (this.#isEnded) throw new Damaged('data follows its end'); // The parser would keep all of it in memory.
+    this.#bytes += chunk.length;
+    this.#parser.write(chunk); // Calls the functions below; what they throw, and what is no tar, is thrown here.
+  }
+
+  close(): void {
+    if (this.#descriptor !== null) closeSync(this.#descriptor);
+  }
+
+  #onMember(member: ReadEntry): void {
+    const { mode = 0, path: name, size, type } = member;
+    if (type !== 'File') throw new Damaged(`"${name}" is no regular file`);
+    if (this.#manifest.length > 0) throw new Damaged('its manifest is not its last file');
+    if (name !== MANIFEST && !isMemberName(name)) throw new Damaged(`it holds "${name}", which backups do not have`);
+    if (this.#found.has(name)) throw new Damaged(`it holds ${name} twice`);
+    this.#expectedBytes += BLOCK_BYTES + paddedBytes(size);
+    if (name === MANIFEST) {
+      if (size > LARGEST_MANIFEST_BYTES) throw new Damaged('its manifest is too large');
+      member.on('data', (chunk) => this.#manifest.push(chunk));
+      return;
+    }
+    if (this.#extract?.wants(name)) this.#descriptor = create(join(this.#extract.folder, name));
+    const hash = createHash('sha256');
+    member.on('end', () => {
+      this.#found.set(name, { size, mode: modeText(mode), sha256: hash.digest('hex') });
+      if (this.#descriptor === null) return;
+      fchmodSync(this.#descriptor, mode & 0o777);
+      closeSync(this.#descriptor);
+      this.#descriptor = null;
+    });
+    member.on('data', (chunk) => {
+      hash.update(chunk);
+      if (this.#descriptor !== null) writeFileSync(this.#descriptor, chunk);
+    });
+  }
+
+  /** Compares what was found with the manifest. */
+  verify(): Manifest {
+    this.#parser.end(); // Throws when the last member is cut short.
+    if (this.#manifest.length === 0) throw new Damaged('it has no manifest, so it is no backup of edge-health');
+    const manifest = parseManifest(Buffer.concat(this.#manifest).toString('utf8'));
+    for (const file of manifest.files) {
+      const found = this.#found.get(file.path);
+      if (!found) throw new Damaged(`${file.path} of its manifest is not there`);
+      for (const key of ['size', 'mode', 'sha256'] as const)
+        if (found[key] !== file[key]) throw new Damaged(`${file.path} differs from its manifest (${key})`);
+      this.#found.delete(file.path);
+    }
+    for (const name of this.#found.keys()) throw new Damaged(`${name} is not in its manifest`);
+    if (this.#bytes !== this.#expectedBytes) throw new Damaged('it holds more or less than its files');
+    return manifest;
+  }
+}
+
+/** Makes a file of this user's, and its folder. A link in its place is not followed. */
+function create(path: string): number {
+  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
+  return openSync(path, 'wx', 0o600);
+}
+
+export interface ExtractOptions {
+  readonly folder: string;
+  readonly wants?: (path: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Extracts an archive that was checked before into a new folder, verifies it once more on the way, and makes the files durable. */
+export async function extractArchive(path: string, checked: CheckedArchive, options: ExtractOptions): Promise<void> {
+  const { folder, signal, wants = () => true } = options;
+  const again = await readArchive(path, { extract: { folder, wants }, signal });
+  if (again.sha256 !== checked.sha256) throw new Damaged(`${path} changed while it was read`);
+  await writeFile(join(folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
+  for (const file of checked.manifest.files) {
+    if (!wants(file.path)) continue;
+    const handle = await open(join(folder, file.path), 'r');
+    await handle.sync().finally(() => handle.close());
+  }
+}
+
+/** Errors of the decompressor and the parsers are damage as well; errors of the disk and an abort stay what they are. */
 function asDamage(error: unknown, path: string): unknown {
   const { code, message, name, syscall } = error as NodeJS.ErrnoException;
   if (syscall !== undefined || name === 'AbortError') return error;
-  const isDamage =
-    error instanceof Damaged || error instanceof RangeError || error instanceof SyntaxError || /^(ZSTD_|Z_|ERR_)/.test(code ?? '');
-  return isDamage ? new Damaged(`${path} is damaged, or no backup of edge-health: ${message}`) : error;
+  const isParsing = [Damaged, RangeError, SyntaxError].some((kind) => error instanceof kind) || 'tarCode' in (error as Error);
+  if (!isParsing && !/^(ZSTD_|Z_|ERR_)/.test(code ?? '')) return error;
+  return new Damaged(`${path} is damaged, or no backup of edge-health: ${message}`);
 }

@@ -6,12 +6,11 @@ import { makeFolder } from '../lib/folder.ts';
 import type { JobContext } from '../lib/job.ts';
 import { samplesOf } from './check-service.ts';
 import { DATABASE_FILE } from './database.ts';
+import { DiskSpace, megabytes, NotEnoughSpace } from './disk-space.ts';
 import { DATABASE, type ManifestFile } from './manifest.ts';
 import { type ConfigPlan, planConfig } from './put-config.ts';
 import { fatesOf, type Placed } from './put-files.ts';
-import { type Checked, Damaged, readArchive } from './read-archive.ts';
-import { megabytes, NoRoom, Room } from './room.ts';
-import { unpack } from './unpack.ts';
+import { type CheckedArchive as Checked, Damaged, extractArchive, readArchive } from './read-archive.ts';
 
 /** Left free on the disk when everything is unpacked. */
 const MARGIN_BYTES = 16e6;
@@ -50,22 +49,22 @@ export function stagingFolder(dataFolder: string): string {
 export async function planRestore(context: JobContext, archive: string, { configToo, overwrite }: RestoreOptions): Promise<Plan> {
   const { dataFolder, progress, signal } = context;
   progress('restore: checking the archive');
-  const checked = await readArchive(archive, undefined, signal);
+  const checked = await readArchive(archive, { signal });
   const { files } = checked.manifest;
   const wanted = files.filter(({ path }) => path === DATABASE || MERGED.test(path) || (configToo && CONFIG.test(path)));
   const staging = stagingFolder(dataFolder);
   await makeFolder(dataFolder);
   await rm(staging, { recursive: true, force: true });
   const bytes = wanted.reduce((sum, { size }) => sum + size, 0);
-  await new Room(dataFolder, MARGIN_BYTES).require(bytes).catch((error: Error) => {
-    throw error instanceof NoRoom
+  await new DiskSpace(dataFolder, MARGIN_BYTES).require(bytes).catch((error: Error) => {
+    throw error instanceof NotEnoughSpace
       ? new Refused(`there is no room to unpack ${megabytes(bytes)} in ${dataFolder}; remove what is not needed there`)
       : error;
   });
   await makeFolder(staging);
   progress('restore: unpacking');
   const paths = new Set(wanted.map(({ path }) => path));
-  await unpack(archive, checked, { folder: staging, wants: (path) => paths.has(path), signal });
+  await extractArchive(archive, checked, { folder: staging, wants: (path) => paths.has(path), signal });
   checkDatabase(staging, checked);
   const merged = wanted.filter(({ path }) => MERGED.test(path));
   const inConfig = wanted.filter(({ path }) => CONFIG.test(path));

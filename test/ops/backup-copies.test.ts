@@ -39,8 +39,8 @@ t.test('targets fail each on its own', async (t) => {
     ['WARNING', 'WARNING', 'WARNING', 'WARNING', 'OK'],
   );
   t.match(text, /^OK {8}backup: /);
-  t.match(text, /WARNING {3}copy to \/nowhere\/at\/all: there is no folder .*make it, or mount its disk.*tried again/);
-  t.match(text, /copy to relative\/folder: it is no target: write a folder/);
+  t.match(text, /WARNING {3}copy to \/nowhere\/at\/all: there is no folder .*make it, or mount its disk.*tries again/);
+  t.match(text, /copy to relative\/folder: it is no target: write an absolute folder/);
   t.match(text, /copy to rsync:.*: rsync (failed|is not installed)/);
   t.match(text, /copy to s3:\/\/: the bucket is missing/);
   t.same(readdirSync(join(good, HOST)), site.names);
@@ -82,7 +82,7 @@ t.test('ended at the deadline while copying', async (t) => {
   ending.abort(new Error('the deadline has passed'));
   const { outcome, text } = await running;
   t.equal(outcome.status, 'WARNING');
-  t.match(text, /OK .*backup: [\s\S]*copy to s3:\/\/robots\/x: ended before it was done; it is tried again/);
+  t.match(text, /OK .*backup: [\s\S]*copy to s3:\/\/robots\/x: stopped before it was complete .*tries again/);
   t.equal(site.names.length, 1, 'the backup itself is there');
   await until('the program is gone', () => !existsSync(`/proc/${pid}`));
 });

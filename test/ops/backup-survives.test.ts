@@ -17,7 +17,7 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
   site.write('metrics/m.csv', randomBytes(300_000));
   t.equal((await site.backup()).outcome.status, 'OK');
   const [good] = site.names;
-  await t.test('no room from the start', async (t) => {
+  await t.test('full from the start', async (t) => {
     disk.fill();
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'CRITICAL');
@@ -28,7 +28,7 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
   await t.test('the reserve is kept', async (t) => {
     site.configure({ reserve_megabytes: 100 });
     t.match((await site.backup()).text, /CRITICAL .*stay free, ops\.backup\.reserve_megabytes/);
-    t.match((await site.backup({ 'dry-run': true })).text, /would make .*\nCRITICAL .*there is no room: /);
+    t.match((await site.backup({ 'dry-run': true })).text, /would make .*\nCRITICAL .*not enough disk space: /);
     t.same(site.names, [good]);
     site.configure({});
   });
@@ -73,7 +73,7 @@ t.test('ended early', async (t) => {
     ending.abort(new Error('the deadline of 1 s has passed'));
     const { outcome, text } = await running;
     t.equal(outcome.status, 'CRITICAL');
-    t.match(text, /ended before it was done, nothing was kept of it \(the deadline of 1 s has passed\)/);
+    t.match(text, /stopped before it was complete, nothing was left behind \(the deadline of 1 s has passed\)/);
     t.same(site.names, []);
     site.signal = new AbortController().signal;
     rmSync(started);

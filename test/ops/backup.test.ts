@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -54,14 +54,20 @@ t.test('of a running service', async (t) => {
   t.match(text, /read back and compared; 1 backup kept; \d+ samples of 1 node/);
 });
 
-t.test('without a database it is made, and says so', async (t) => {
+t.test('a backup without a database is an error, and still has the rest', async (t) => {
   await t.test('there is none yet', async (t) => {
     const site = new BackupSite(t);
     site.write('metrics/m.csv', 'a\n');
     const { outcome, text, document } = await site.backup();
-    t.equal(outcome.status, 'WARNING');
-    t.match(text, /WITHOUT a database: .*edge-health\.db cannot be read \(ENOENT\)/);
+    t.equal(outcome.status, 'CRITICAL');
+    t.match(
+      text,
+      /^CRITICAL {2}backup: WITHOUT a database: .*edge-health\.db cannot be read \(ENOENT\).*; start the service \(systemctl start /,
+    );
     t.equal((await readArchive(site.newest)).manifest.database_missing, document.backup?.database_missing);
+    const folder = temporaryFolder(t);
+    await site.restore({ extract: folder });
+    t.equal(readFileSync(join(folder, 'metrics/m.csv'), 'utf8'), 'a\n', 'what was collected is in it');
   });
   await t.test('the store is degraded', async (t) => {
     const site = new BackupSite(t);
@@ -69,8 +75,27 @@ t.test('without a database it is made, and says so', async (t) => {
     const storage = { path: join(site.dataFolder, 'edge-health.db'), state: 'degraded', error: 'disk I/O error', size_bytes: 1 };
     site.url = await standIn(t, (_, response) => response.end(JSON.stringify({ storage })));
     const { outcome, text } = await site.backup();
-    t.equal(outcome.status, 'WARNING');
-    t.match(text, /WITHOUT a database: the service cannot use its database: disk I\/O error/);
+    t.equal(outcome.status, 'CRITICAL');
+    t.match(
+      text,
+      /WITHOUT a database: the service cannot use its database: disk I\/O error; edge-health ops health_check shows what to do/,
+    );
+  });
+  await t.test('older ones, which have a database, are not removed for it', async (t) => {
+    const target = temporaryFolder(t);
+    const site = new BackupSite(t, { keep: 1, copy_to: [target] });
+    site.fill(60);
+    await site.backup();
+    const [good] = site.names;
+    rmSync(join(site.dataFolder, 'edge-health.db'));
+    const { document } = await site.backup();
+    t.same([document.pruned, document.copies[0]?.pruned], [[], []]);
+    t.equal(site.names.length, 2);
+    site.fill(60);
+    const again = await site.backup();
+    t.equal(again.outcome.status, 'OK', again.text);
+    t.equal(again.document.pruned.length, 2, 'only for one that has it');
+    t.notOk(site.names.includes(good as string));
   });
   await t.test('the service is that of another data folder', async (t) => {
     const site = new BackupSite(t);
@@ -93,12 +118,12 @@ t.test('without a database it is made, and says so', async (t) => {
     bytes.fill(0x55, 4096, 12_288);
     site.write('edge-health.db', bytes);
     const { outcome, text } = await site.backup();
-    t.equal(outcome.status, 'WARNING');
-    t.match(text, /WITHOUT a database: /);
+    t.equal(outcome.status, 'CRITICAL');
+    t.match(text, /WITHOUT a database: .*; restore the last good backup: edge-health ops restore_backup/);
   });
 });
 
-t.test('the service has no room for a snapshot', async (t) => {
+t.test('the service has not enough disk space for a snapshot', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   const storage = { path: join(site.dataFolder, 'edge-health.db'), state: 'ok', error: null, size_bytes: 1 };
@@ -109,7 +134,7 @@ t.test('the service has no room for a snapshot', async (t) => {
   });
   const { outcome, text } = await site.backup();
   t.equal(outcome.status, 'CRITICAL');
-  t.match(text, /not made: the service has no room for a snapshot of its database: .*1 MB free, 9 MB needed/);
+  t.match(text, /not made: the service has not enough disk space for a snapshot of its database: .*1 MB free, 9 MB needed/);
   t.same(site.names, []);
 });
 
@@ -132,10 +157,10 @@ t.test('a snapshot that breaks off is asked for again', async (t) => {
     } else response.writeHead(200, { 'Content-Length': database.length }).end(database);
   });
   const { fetchDatabase } = await import('../../ops/backup/database.ts');
-  const { Room } = await import('../../ops/backup/room.ts');
+  const { DiskSpace } = await import('../../ops/backup/disk-space.ts');
   const target = join(site.folder, 'copy.db');
   const context = site.context();
-  const fetched = await fetchDatabase({ ...context, target, room: new Room(site.folder, 0), pauseMs: 10 });
+  const fetched = await fetchDatabase({ ...context, target, space: new DiskSpace(site.folder, 0), pauseMs: 10 });
   t.same(fetched, { source: 'service' });
   t.equal(asked, 3);
   t.ok(readFileSync(target).equals(database), 'whole in the end');
@@ -145,11 +170,11 @@ t.test('a snapshot that breaks off is asked for again', async (t) => {
     ...context,
     rest: new BackupSite(t).context().rest,
     target,
-    room: new Room(site.folder, 0),
+    space: new DiskSpace(site.folder, 0),
     pauseMs: 1,
   });
   held.close();
-  t.match(busy, { source: null, reason: /somebody has the database .* open, but the service does not answer/ });
+  t.match(busy, { source: null, reason: /another process has the database .* open, but the service does not answer/ });
 });
 
 t.test('secrets stay out, and are named', async (t) => {

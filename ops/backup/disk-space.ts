@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises';
 
-/** A backup would leave less on its disk than is to stay free there. */
-export class NoRoom extends Error {
-  override readonly name = 'NoRoom';
+/** A backup would leave less free space on its disk than is reserved. */
+export class NotEnoughSpace extends Error {
+  override readonly name = 'NotEnoughSpace';
 }
 
 /** What a user without privileges can still write, in bytes. */
@@ -19,8 +19,8 @@ export function megabytes(bytes: number): string {
 
 const CHECK_EVERY_BYTES = 4 * 1024 * 1024;
 
-/** What is written to a disk, on which so much has to stay free. */
-export class Room {
+/** The disk of a folder, on which `reserveBytes` stay free. */
+export class DiskSpace {
   readonly #folder: string;
   readonly #reserveBytes: number;
   #unchecked = 0;
@@ -30,17 +30,17 @@ export class Room {
     this.#reserveBytes = reserveBytes;
   }
 
-  /** Throws NoRoom when `bytes` more would go below what is to stay free. */
+  /** Throws NotEnoughSpace when writing so much would use the reserve. */
   async require(bytes: number): Promise<void> {
     const free = await freeBytes(this.#folder);
     if (free - bytes >= this.#reserveBytes) return;
-    throw new NoRoom(
+    throw new NotEnoughSpace(
       `${megabytes(free)} are free in ${this.#folder}, ${megabytes(bytes + this.#reserveBytes)} are needed ` +
         `(${megabytes(this.#reserveBytes)} of them stay free, ops.backup.reserve_megabytes); remove what is not needed there, or lower ops.backup.keep or storage.max_megabytes`,
     );
   }
 
-  /** Passes chunks on, looking at the disk every few megabytes. */
+  /** Passes chunks on and checks the disk every few megabytes. */
   async *guard(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       this.#unchecked += chunk.length;
