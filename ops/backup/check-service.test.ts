@@ -68,7 +68,7 @@ t.test('nodes with a wrong clock, and what is too old, decide nothing', async (t
 t.test('a storage that is not well', async (t) => {
   const database = backup([['a', 10, 3, 1]]);
   await t.rejects(checkService(new Answers({ a: 10 }, 'degraded'), database, options), {
-    message: /not well after 0 s: its storage is degraded: no space/,
+    message: /not ready after 0 s: its storage is degraded: no space/,
   });
   await t.rejects(checkService(new Answers({ a: 10 }, 'ok', ['/x/edge-health.db.set-aside-1']), database, options), {
     message: /did not accept the restored database.*set-aside-1/,

@@ -1,37 +1,91 @@
 import { constants } from 'node:fs';
-import { chmod, copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, copyFile, link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { foldInLog } from '../../src/store/inspect.ts';
+import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/store/tail-folder.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
 import { FILE_MODE, FOLDER_MODE } from '../lib/folder.ts';
 import { DATABASE_FILE } from './database.ts';
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, without what their extended codes add. */
 const DAMAGE = [11, 26];
-/** As the service makes its tail. */
+/** As the service makes its spool: a write-ahead buffer in tmpfs of samples that have not reached the database. */
 const SEGMENT_MODE = 0o600;
 const SEGMENT = /^\d{1,15}\.ndjson$/;
+
+/** How to undo what was done, the last step first. */
+export type Rollback = (() => Promise<unknown>)[];
 
 export interface SwapOptions {
   readonly dataFolder: string;
   /** The database that takes the place, on the same file system. */
   readonly restored: string;
-  /** Where a tail may be. */
-  readonly tailFolders: readonly string[];
+  /** Runtime folders of systemd in which the service may have its spool. */
+  readonly runtimeFolders: readonly string[];
   readonly stamp: string;
-  /** Told before each step that changes what the next start finds; tests end the process there. */
+  /** Called before each step that changes what the next start finds; tests end the process there. */
   readonly onStep?: (step: string) => void;
 }
 
-export interface Swapped {
-  /** The database that was there; null: there was none. */
-  readonly setAside: string | null;
-  /** Samples that had not reached it; null: all had. */
-  readonly tailAside: string | null;
+/** What the restored database replaced; null: there was none. */
+export interface Previous {
+  readonly database: string | null;
+  /** The folder of samples that had not reached it. */
+  readonly spool: string | null;
 }
 
-/** How to put back what was done, the last first. */
-export type Undone = (() => Promise<unknown>)[];
+/**
+ * Swaps the database for a restored one, so that the next start, whenever this is interrupted, finds the previous one or the restored one,
+ * complete. A log (-wal) would be taken for that of the restored one, so it is folded into the previous one first. That one then gets a second
+ * name, and the restored one takes the first, in one rename. Samples in the spool belong to the previous one: they are moved beside it before.
+ * `rollback` receives how each step is undone, also of one that throws.
+ */
+export async function swapDatabase(options: SwapOptions, rollback: Rollback): Promise<Previous> {
+  const { dataFolder, onStep = () => undefined, restored, runtimeFolders, stamp } = options;
+  const database = join(dataFolder, DATABASE_FILE);
+  const previous = `${database}.previous-${stamp}`;
+  const previousSpool = `${previous}-spool`;
+  const isPresent = await exists(database);
+  let isUsable = true;
+  if (isPresent) {
+    await removeAliases(dataFolder, database);
+    onStep('fold in the log');
+    isUsable = foldedIn(database);
+    onStep('second name');
+    rollback.unshift(() => rm(previous, { force: true }));
+    await linkOrCopy(database, previous);
+  }
+  const { mode } = isPresent ? await stat(database) : { mode: FILE_MODE };
+  await chmod(restored, mode & 0o777);
+  const uid = process.getuid?.() ?? 0;
+  const spools = [...runtimeFolders.map(tailInRuntimeFolder), tailInMemory(dataFolder, uid), tailBesideDatabase(dataFolder)];
+  const segments = (await Promise.all(spools.map(segmentsIn))).flat();
+  if (segments.length > 0) {
+    rollback.unshift(() => returnSegments(segments, previousSpool));
+    await copySegments(segments, previousSpool);
+  }
+  // Only a damaged database still has a log.
+  const log = `${database}-wal`;
+  if (!isUsable && (await exists(log))) {
+    rollback.unshift(() => returnLog(`${previous}-wal`, log));
+    await linkOrCopy(log, `${previous}-wal`);
+  }
+  await syncFolder(dataFolder);
+  for (const segment of segments) {
+    onStep('spool');
+    await rm(segment);
+  }
+  for (const suffix of ['-wal', '-shm']) {
+    onStep(`no ${suffix}`);
+    await rm(database + suffix, { force: true });
+  }
+  onStep('swap');
+  rollback.unshift(() => returnDatabase(database, isPresent ? previous : null));
+  await rename(restored, database);
+  onStep('done');
+  await syncFolder(dataFolder);
+  return { database: isPresent ? previous : null, spool: segments.length > 0 ? previousSpool : null };
+}
 
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
@@ -42,7 +96,7 @@ async function syncFile(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** A second name for a file, or, where the file system has no such, a second file. */
+/** A second name for a file, or a copy where the file system has no hard links. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
@@ -53,16 +107,16 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Second names that an interrupted run gave to the database that is still in place: they would be written to with it. */
+/** Removes second names that an interrupted run gave to the database that is still in place: what is written to it would change them too. */
 async function removeAliases(dataFolder: string, database: string): Promise<void> {
   const { ino } = await stat(database);
   for (const name of await readdir(dataFolder)) {
-    if (!name.startsWith(`${DATABASE_FILE}.set-aside-`)) continue;
+    if (!name.startsWith(`${DATABASE_FILE}.previous-`)) continue;
     if ((await stat(join(dataFolder, name))).ino === ino) await rm(join(dataFolder, name));
   }
 }
 
-/** Whether the database is one that can be used; its log is then part of it, and gone. */
+/** Folds the log into the database; false: the database is damaged. */
 function foldedIn(database: string): boolean {
   try {
     foldInLog(database);
@@ -78,93 +132,50 @@ async function segmentsIn(folder: string): Promise<string[]> {
   return names.filter((name) => SEGMENT.test(name)).map((name) => join(folder, name));
 }
 
-/**
- * Puts a restored database in the place of the present one, so that whoever starts next, whenever this is interrupted, finds the old one or
- * the new one whole. The log (-wal) would be taken for the new one's: it is folded into the old one first. Then the old one gets a second
- * name, and the new one takes the first, at once. What was recorded but had not reached the old one goes aside before that: it is of the old one.
- * `undone` gets how each step is put back, also of one that throws.
- */
-export async function swapDatabase(options: SwapOptions, undone: Undone): Promise<Swapped> {
-  const { dataFolder, onStep = () => undefined, restored, stamp, tailFolders } = options;
-  const database = join(dataFolder, DATABASE_FILE);
-  const aside = `${database}.set-aside-${stamp}`;
-  const tailAside = `${aside}-tail`;
-  const there = await exists(database);
-  let isWhole = true;
-  if (there) {
-    await removeAliases(dataFolder, database);
-    onStep('fold in the log');
-    isWhole = foldedIn(database);
-    onStep('second name');
-    undone.unshift(() => rm(aside, { force: true }));
-    await linkOrCopy(database, aside);
-  }
-  const { mode } = there ? await stat(database) : { mode: FILE_MODE };
-  await chmod(restored, mode & 0o777);
-  const segments = (await Promise.all(tailFolders.map(segmentsIn))).flat();
-  if (segments.length > 0) {
-    undone.unshift(() => bringBack(segments, tailAside));
-    await copyAside(segments, tailAside);
-  }
-  // A damaged database's log; of one that is whole there is none by now.
-  const log = `${database}-wal`;
-  if (!isWhole && (await exists(log))) {
-    undone.unshift(() => bringLogBack(`${aside}-wal`, log));
-    await linkOrCopy(log, `${aside}-wal`);
-  }
-  await syncFolder(dataFolder);
-  for (const segment of segments) {
-    onStep('tail');
-    await rm(segment);
-  }
-  for (const suffix of ['-wal', '-shm']) {
-    onStep(`no ${suffix}`);
-    await rm(database + suffix, { force: true });
-  }
-  onStep('new one');
-  undone.unshift(() => putBack(database, there ? aside : null));
-  await rename(restored, database);
-  onStep('done');
-  await syncFolder(dataFolder);
-  return { setAside: there ? aside : null, tailAside: segments.length > 0 ? tailAside : null };
-}
-
-/** The restored database may have been in use, and have a log of its own by now, which must not be taken for the old one's. */
-async function putBack(database: string, aside: string | null): Promise<void> {
-  if (await exists(database)) foldedIn(database);
-  for (const suffix of ['-wal', '-shm']) await rm(database + suffix, { force: true });
-  if (aside === null) await rm(database, { force: true });
-  else await rename(aside, database);
-  await syncFolder(dirname(database));
-}
-
-async function bringLogBack(aside: string, log: string): Promise<void> {
-  if (!(await exists(aside))) return;
-  await rename(aside, log);
-  await rm(aside, { force: true }); // Two names of one file: renaming leaves both.
-}
-
-async function bringBack(segments: readonly string[], tailAside: string): Promise<void> {
-  for (const segment of segments) {
-    if (await exists(segment)) continue;
-    const half = `${segment}.half`;
-    await copyFile(join(tailAside, nameOf(segment)), half);
-    await chmod(half, SEGMENT_MODE);
-    await rename(half, segment);
-  }
-  await rm(tailAside, { recursive: true, force: true });
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
-async function copyAside(segments: readonly string[], folder: string): Promise<void> {
+async function copySegments(segments: readonly string[], folder: string): Promise<void> {
   await mkdir(folder, { mode: FOLDER_MODE });
   for (const segment of segments) {
-    const copy = join(folder, nameOf(segment));
+    const copy = join(folder, basename(segment));
     await copyFile(segment, copy);
     await syncFile(copy);
   }
   await syncFolder(folder);
+}
+
+async function returnSegments(segments: readonly string[], folder: string): Promise<void> {
+  for (const segment of segments) {
+    if (await exists(segment)) continue;
+    const partial = `${segment}.partial`;
+    await copyFile(join(folder, basename(segment)), partial);
+    await chmod(partial, SEGMENT_MODE);
+    await rename(partial, segment);
+  }
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function returnLog(previous: string, log: string): Promise<void> {
+  if (!(await exists(previous))) return;
+  await rename(previous, log);
+  await rm(previous, { force: true }); // rename leaves both names where they are of one file.
+}
+
+/** The restored database may have been in use and have a log by now, which must not be taken for that of the previous one. */
+async function returnDatabase(database: string, previous: string | null): Promise<void> {
+  if (await exists(database)) foldedIn(database);
+  for (const suffix of ['-wal', '-shm']) await rm(database + suffix, { force: true });
+  if (previous === null) await rm(database, { force: true });
+  else await rename(previous, database);
+  await syncFolder(dirname(database));
+}
+
+/** Processes that hold a lock on a file, as far as the kernel shows them. */
+export async function lockHolders(file: string): Promise<number[]> {
+  try {
+    const { ino } = await stat(file);
+    const lines = (await readFile('/proc/locks', 'utf8')).split('\n');
+    const holders = lines.map((line) => /\s(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/.exec(line)).filter((match) => match?.[2] === String(ino));
+    return [...new Set(holders.map((match) => Number(match?.[1])))];
+  } catch {
+    return [];
+  }
 }

@@ -2,9 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { restore } from '../../ops/backup/restore.ts';
-import { planRestore } from '../../ops/backup/restore-plan.ts';
 import type { Services } from '../../ops/backup/units.ts';
+import { planRestore, restore } from '../../ops/restore_backup.ts';
 import { foldInLog, inspectDatabase } from '../../src/store/inspect.ts';
 import { tailInMemory } from '../../src/store/tail-folder.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
@@ -14,10 +13,10 @@ import { hourAgo } from './support/restore-unit.ts';
 
 const NOTHING_RUNS: Services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };
 /** Before which steps a restore can be killed, in their order. */
-const STEPS = ['fold in the log', 'second name', 'tail', 'no -wal', 'no -shm', 'new one', 'done'];
+const STEPS = ['fold in the log', 'second name', 'spool', 'no -wal', 'no -shm', 'swap', 'done'];
 const UID = process.getuid?.() ?? 0;
 
-const asides = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('set-aside'));
+const previousIn = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('.previous-'));
 const spoolOf = (site: BackupSite): string => tailInMemory(realpathSync(site.dataFolder), UID);
 const samplesIn = (site: BackupSite): number =>
   inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples ?? 0;
@@ -98,7 +97,7 @@ t.test('killed between any two steps: the next start has the old one or the new 
         message: /the disk says no; everything is as it was before/,
       });
       t.same(readdirSync(spoolOf(site)), before, `before "${name}": the spool`);
-      t.same(asides(site), []);
+      t.same(previousIn(site), []);
       if (index === 4) t.equal(await samplesAtStart(t, copyOf(t, site)), old, 'all of it is found');
       foldInLog(join(site.dataFolder, 'edge-health.db'));
       t.equal(samplesIn(site), oldWithoutSpool);
@@ -117,14 +116,14 @@ t.test('killed between any two steps: the next start has the old one or the new 
     );
     for (const { copy, step } of left) {
       const isNew = step === 'done' || step === 'restored';
-      const isAfterSpool = step.startsWith('no -') || step === 'new one';
+      const isAfterSpool = step.startsWith('no -') || step === 'swap';
       t.equal(await samplesAtStart(t, copy), isNew ? backedUp : isAfterSpool ? oldWithoutSpool : old, `before "${step}"`);
       if (isAfterSpool)
         t.ok(
-          asides(copy).some((name) => name.endsWith('-tail')),
-          'the spool lies beside it',
+          previousIn(copy).some((name) => name.endsWith('-spool')),
+          'the spool is kept beside it',
         );
-      if (step !== 'tail') continue;
+      if (step !== 'spool') continue;
       const again = await copy.restore({ yes: true });
       t.equal(again.outcome.status, 'OK', again.text);
       t.equal(await samplesAtStart(t, copy), backedUp, 'and can be restored again');
@@ -135,11 +134,11 @@ t.test('killed between any two steps: the next start has the old one or the new 
     const site = copyOf(t, template);
     const untilMs = Date.now();
     const program = join(import.meta.dirname, 'support/restore-and-die.ts');
-    const parameters = [site.configFile, site.dataFolder, join(site.backups, archive), 'new one'];
+    const parameters = [site.configFile, site.dataFolder, join(site.backups, archive), 'swap'];
     const { signal, stdout } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...parameters], {
       encoding: 'utf8',
     });
-    t.same([signal, stdout], ['SIGKILL', 'new one']);
+    t.same([signal, stdout], ['SIGKILL', 'swap']);
     const service = await RunningService.start(site.folder, { dataPath: site.dataFolder, config });
     t.teardown(() => service.end());
     const { samples_received } = await service.json<{ samples_received: number }>(

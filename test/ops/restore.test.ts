@@ -20,7 +20,7 @@ async function recorded(unit: Unit, sinceMs: number, samples: number): Promise<v
   );
 }
 
-const asides = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('set-aside'));
+const previousIn = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('.previous-'));
 
 t.test('round trip under load', async (t) => {
   const site = new BackupSite(t);
@@ -45,9 +45,9 @@ t.test('round trip under load', async (t) => {
   const shown = await runRestore(site.context(), { options: {}, positionals: [] }, unit);
   t.match(
     shown.lines.join('\n'),
-    /is whole: .*\n.*database: \d+ samples.*\n.*what was recorded since \([1-9]\d* samples\)[\s\S]*1 file added: metrics\/b\.csv[\s\S]*kept.*metrics\/a\.csv[\s\S]*add --yes/,
+    /is intact: .*\n.*database: \d+ samples.*\n.*current database \([1-9]\d* newer samples\) would be kept[\s\S]*1 file added: metrics\/b\.csv[\s\S]*kept.*metrics\/a\.csv[\s\S]*add --yes/,
   );
-  t.same([unit.did, asides(site)], [['start'], []], 'it only showed');
+  t.same([unit.did, previousIn(site)], [['start'], []], 'it only showed');
 
   const outcome = await runRestore(site.context(), { options: { yes: true }, positionals: [] }, unit);
   t.equal(outcome.status, 'OK', outcome.lines.join('\n'));
@@ -60,13 +60,13 @@ t.test('round trip under load', async (t) => {
     [],
     'nothing of what came after',
   );
-  const [aside] = asides(site) as [string];
-  const kept = inspectDatabase(join(site.dataFolder, aside), { thorough: true });
-  t.ok((kept.nodes[0]?.samples ?? 0) >= (document.backup?.database?.samples ?? 0) + 60, 'which is set aside');
+  const [previous] = previousIn(site) as [string];
+  const kept = inspectDatabase(join(site.dataFolder, previous), { thorough: true });
+  t.ok((kept.nodes[0]?.samples ?? 0) >= (document.backup?.database?.samples ?? 0) + 60, 'which is kept');
   t.equal(readFileSync(join(site.dataFolder, 'metrics/a.csv'), 'utf8'), 'as it was\nand is now\n');
   t.equal(readFileSync(join(site.dataFolder, 'metrics/b.csv'), 'utf8'), 'gone later\n');
   t.notOk(existsSync(join(site.dataFolder, 'restore.partial')));
-  const mode = statSync(join(site.dataFolder, aside)).mode & 0o777;
+  const mode = statSync(join(site.dataFolder, previous)).mode & 0o777;
   t.equal(statSync(join(site.dataFolder, 'edge-health.db')).mode & 0o777, mode, 'with the mode of the one before');
 
   t.match(
@@ -78,7 +78,7 @@ t.test('round trip under load', async (t) => {
   await t.test('a start that fails: everything goes back', async (t) => {
     const to = await unit.newest();
     const now = await unit.history(to);
-    const aside_before = asides(site);
+    const previousBefore = previousIn(site);
     for (const way of ['throws', 'answers with less'] as const) {
       unit.insteadOfStart = async () => {
         if (way === 'throws') throw new Error('Job for edge-health.service failed');
@@ -92,7 +92,7 @@ t.test('round trip under load', async (t) => {
         message: /(Job for .* failed|of \d+ samples the service finds \d+); everything is as it was before/,
       });
       t.same(await unit.history(to), now, 'the service runs with what it had');
-      t.same(asides(site), aside_before);
+      t.same(previousIn(site), previousBefore);
       t.notOk(existsSync(join(site.dataFolder, 'restore.partial')));
     }
   });
@@ -108,10 +108,13 @@ t.test('a checkout, by hand', async (t) => {
     rmSync(join(site.dataFolder, 'edge-health.db'));
     const { outcome, text } = await site.restore({ yes: true, overwrite: true });
     t.equal(outcome.status, 'OK', text);
-    t.match(text, /replaced, those of now set aside: alerts\/alerts_2026-03-04\.ndjson[\s\S]*start the service as usual/);
+    t.match(
+      text,
+      /replaced, the previous ones kept as FILE\.previous-<time>: alerts\/alerts_2026-03-04\.ndjson[\s\S]*start the service as usual/,
+    );
     t.equal(inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples, 301);
     t.equal(readFileSync(join(site.dataFolder, 'alerts/alerts_2026-03-04.ndjson'), 'utf8'), 'then\n');
-    const [old] = readdirSync(join(site.dataFolder, 'alerts')).filter((name) => name.includes('.set-aside-'));
+    const [old] = readdirSync(join(site.dataFolder, 'alerts')).filter((name) => name.includes('.previous-'));
     t.equal(readFileSync(join(site.dataFolder, 'alerts', old as string), 'utf8'), 'now, and longer\n');
   });
   await t.test('over one that is damaged', async (t) => {
@@ -119,12 +122,12 @@ t.test('a checkout, by hand', async (t) => {
     const { outcome, text } = await site.restore({ yes: true });
     t.equal(outcome.status, 'OK', text);
     t.equal(inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples, 301);
-    t.equal(asides(site).length, 1);
+    t.equal(previousIn(site).length, 1);
   });
   await t.test('--list, names, and what is not there', async (t) => {
     const [name] = site.names as [string];
     t.match((await site.restore({ list: true })).text, new RegExp(`${name}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC  0\\.0 MB`));
-    t.match((await site.restore({}, [name])).text, /is whole/);
+    t.match((await site.restore({}, [name])).text, /is intact/);
     t.match((await site.restore({}, ['nothing.tar.zst'])).text, /CRITICAL .*there is no backup nothing\.tar\.zst; see: .*--list/);
     t.match((await site.restore({ extract: site.folder }, [name])).text, /is not empty/);
     t.match((await new BackupSite(t).restore()).text, /CRITICAL .*there is no backup in .*backups/);
@@ -159,7 +162,7 @@ t.test('the configuration', async (t) => {
   await t.test('stays without --config-too', async (t) => {
     const { outcome, text } = await site.restore({ yes: true });
     t.equal(outcome.status, 'OK');
-    t.match(text, /the configuration stays as it is here \(--config-too takes that of the backup\)/);
+    t.match(text, /the configuration stays as it is \(--config-too restores that of the backup\)/);
     t.match(readFileSync(site.configFile, 'utf8'), /keep: 9/);
   });
   await t.test('what would change is shown first', async (t) => {
@@ -202,7 +205,7 @@ t.test('the configuration', async (t) => {
     await other.backup();
     writeFileSync(role, 'rest: {port: 1}\n');
     const { outcome, text } = await other.restore({ 'config-too': true });
-    t.match([outcome.status, text], ['WARNING', /mind: robot_config\.yaml stays as it is: robot_config\.yaml of the backup has errors/]);
+    t.match([outcome.status, text], ['WARNING', /warning: robot_config\.yaml stays as it is: robot_config\.yaml of the backup has errors/]);
     await other.restore({ yes: true, 'config-too': true });
     t.equal(readFileSync(role, 'utf8'), 'rest: {port: 1}\n');
   });
@@ -212,11 +215,11 @@ t.test('the configuration', async (t) => {
     await other.backup();
     const moved = new BackupSite(t);
     cpSync(other.backups, moved.backups, { recursive: true });
-    t.match((await moved.restore({ yes: true, 'config-too': true })).text, /CRITICAL .*keeps its data elsewhere .*leave --config-too out/);
+    t.match((await moved.restore({ yes: true, 'config-too': true })).text, /CRITICAL .*has another data folder .*omit --config-too/);
   });
 });
 
-t.test('no room', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('not enough disk space', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const site = new BackupSite(t, {}, join(disk.folder));
   site.fill(600);
@@ -224,10 +227,10 @@ t.test('no room', { skip: whyNotMountable() ?? false }, async (t) => {
   const before = readFileSync(join(site.dataFolder, 'edge-health.db'));
   const { outcome, text } = await site.restore({ yes: true });
   t.equal(outcome.status, 'CRITICAL');
-  t.match(text, /there is no room to unpack .* in .*; remove what is not needed there/);
+  t.match(text, /not enough disk space to extract .* in .*; remove what is not needed there/);
   t.ok(readFileSync(join(site.dataFolder, 'edge-health.db')).equals(before), 'the present one is untouched');
   t.same(
-    readdirSync(site.dataFolder).filter((name) => /partial|aside/.test(name)),
+    readdirSync(site.dataFolder).filter((name) => /partial|previous/.test(name)),
     [],
   );
 });
