@@ -125,7 +125,7 @@ export async function restoreConfig(
   if (!hasRootHelper(environment)) {
     const replaced = replaceConfig(dirname(configFile), files, { stamp, group: null, show: (diff) => process.stderr.write(diff) });
     rollback.unshift(async () => replaced.putBack());
-    return replaced.aside;
+    return replaced.previous;
   }
   const sent = files.map(({ content, executable, name }) => ({ name, executable, base64: content.toString('base64') }));
   const { code, output } = await askRoot({ do: 'replace configuration', files: sent, stamp }, environment);

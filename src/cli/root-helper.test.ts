@@ -71,7 +71,7 @@ t.test('files of the configuration are replaced, and put back', async (t) => {
   const path = join(folder, 'edge_health_config.yaml');
   writeFileSync(path, 'node_name: now\n', { mode: 0o640 });
   const files = [file('edge_health_config.yaml', 'node_name: then\n'), file('shutdown.d/10-park', '#!/bin/sh\necho \x1b[2J\n', true)];
-  t.same(await ask({ do: 'replace configuration', stamp: STAMP, files }), { code: 0, output: join(folder, `set-aside-${STAMP}`) });
+  t.same(await ask({ do: 'replace configuration', stamp: STAMP, files }), { code: 0, output: join(folder, `previous-${STAMP}`) });
   t.match(
     shown.join(''),
     /^--- .*edge_health_config\.yaml\n[\s\S]*\n-node_name: now\n\+node_name: then\n[\s\S]*\n\+echo \\x1b\[2J\n/,
@@ -80,7 +80,7 @@ t.test('files of the configuration are replaced, and put back', async (t) => {
   t.equal(readFileSync(path, 'utf8'), 'node_name: then\n');
   t.equal(statSync(path).mode & 0o777, 0o640);
   t.equal(statSync(join(folder, 'shutdown.d/10-park')).mode & 0o777, 0o750);
-  t.equal(readFileSync(join(folder, `set-aside-${STAMP}/edge_health_config.yaml`), 'utf8'), 'node_name: now\n');
+  t.equal(readFileSync(join(folder, `previous-${STAMP}/edge_health_config.yaml`), 'utf8'), 'node_name: now\n');
   t.not((await ask({ do: 'replace configuration', stamp: STAMP, files })).code, 0, 'once');
   t.equal((await ask({ do: 'put configuration back' })).code, 0);
   t.equal(readFileSync(path, 'utf8'), 'node_name: now\n');

@@ -135,7 +135,7 @@ export class RootHelper {
     // What is written is shown here: the process that sends it may show something else.
     const { folder, owner, show } = this.#options;
     this.#replaced = replaceConfig(folder, files, { stamp: request.stamp, group: owner.gid, show });
-    return { code: 0, output: this.#replaced.aside ?? '' };
+    return { code: 0, output: this.#replaced.previous ?? '' };
   }
 
   async #systemctl(argv: readonly string[]): Promise<RootAnswer> {

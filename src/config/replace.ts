@@ -17,14 +17,14 @@ export interface ConfigFile {
 export type ConfigFate = 'added' | 'same' | 'replaced';
 
 export interface ReplacedConfig {
-  /** Where the files of before are; null: none gave way. */
-  readonly aside: string | null;
+  /** The folder of the previous files; null: none was replaced. */
+  readonly previous: string | null;
   /** Undoes all of it. */
   putBack(): void;
 }
 
 export interface ReplaceOptions {
-  /** Part of the name of the folder for the files of before. */
+  /** Part of the name of the folder for the previous files. */
   readonly stamp: string;
   /** Of files that are new; null: this process's own. */
   readonly group: number | null;
@@ -102,20 +102,20 @@ function unified(fromName: string, toName: string, from: string, to: string): st
 }
 
 /**
- * Replaces files of a configuration, each in one step; those that give way go into `set-aside-<stamp>` beside them. A file that is there
+ * Replaces files of a configuration, each in one step; the previous ones are kept in `previous-<stamp>` beside them. A file that is there
  * keeps its owner and mode, but for whether it can be executed. Throws, with everything as before, also where one of them has errors.
  */
 export function replaceConfig(folder: string, files: readonly ConfigFile[], { group, show, stamp }: ReplaceOptions): ReplacedConfig {
   const problem = problemOf(files);
   if (problem !== null) throw new Error(problem);
   show(configDiff(folder, files));
-  const aside = join(folder, `set-aside-${stamp}`);
+  const previous = join(folder, `previous-${stamp}`);
   const undone: (() => void)[] = [];
   const putBack = (): void => {
     for (const undo of undone.splice(0)) undo();
-    fs.rmSync(aside, { recursive: true, force: true });
+    fs.rmSync(previous, { recursive: true, force: true });
   };
-  let hasAside = false;
+  let hasPrevious = false;
   try {
     for (const file of files) {
       const place = join(folder, file.name);
@@ -123,8 +123,8 @@ export function replaceConfig(folder: string, files: readonly ConfigFile[], { gr
       if (fate === 'same') continue;
       makeFolder(dirname(place), group);
       if (fate === 'replaced') {
-        const old = join(aside, file.name);
-        hasAside = true;
+        const old = join(previous, file.name);
+        hasPrevious = true;
         fs.mkdirSync(dirname(old), { recursive: true, mode: FOLDER_MODE });
         fs.linkSync(place, old);
         undone.unshift(() => fs.renameSync(old, place));
@@ -135,7 +135,7 @@ export function replaceConfig(folder: string, files: readonly ConfigFile[], { gr
     putBack();
     throw error;
   }
-  return { aside: hasAside ? aside : null, putBack };
+  return { previous: hasPrevious ? previous : null, putBack };
 }
 
 function makeFolder(folder: string, group: number | null): void {

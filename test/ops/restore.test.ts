@@ -177,8 +177,8 @@ t.test('the configuration', async (t) => {
     t.equal(readFileSync(join(etc, 'shutdown.d/10-park'), 'utf8'), 'then');
     t.equal(statSync(join(etc, 'shutdown.d/10-park')).mode & 0o777, 0o755);
     t.same(readdirSync(join(etc, 'shutdown.d')), ['10-park'], 'no second one that would run as well');
-    const [aside] = readdirSync(etc).filter((name) => name.startsWith('set-aside-')) as [string];
-    t.match(readFileSync(join(etc, aside, 'edge_health_config.yaml'), 'utf8'), /keep: 9/);
+    const [previous] = readdirSync(etc).filter((name) => name.startsWith('previous-')) as [string];
+    t.match(readFileSync(join(etc, previous, 'edge_health_config.yaml'), 'utf8'), /keep: 9/);
   });
   await t.test('with the secrets of now, which no backup has', async (t) => {
     const webhook = (url: string | null) => ({ ops: { notify: { webhook: { url } } } });

@@ -157,11 +157,11 @@ tar ${options} -cf a.tar metrics/*; /usr/lib/edge-health/runtime/bin/node -e '${
     const { code, stderr, stdout } = site.edgeHealth('ops', 'restore_backup', '--yes', '--config-too');
     t.equal(code, 0, stdout + stderr);
     t.match(stderr, /\+node_name: then/, 'root shows what it writes');
-    const [aside = ''] = /\/etc\/edge-health\/set-aside-\S+/.exec(stdout) ?? [];
+    const [previous = ''] = /\/etc\/edge-health\/previous-\S+/.exec(stdout) ?? [];
     t.match(site.copy.sh(`cat ${CONFIG}`), new RegExp(`url: "${SECRET}"\n[sS]*node_name: then`), 'with the secret of now');
-    t.match(site.copy.sh(`cat ${aside}/edge_health_config.yaml`), /node_name: now/, 'that of now is kept');
+    t.match(site.copy.sh(`cat ${previous}/edge_health_config.yaml`), /node_name: now/, 'that of now is kept');
     t.equal(
-      site.copy.sh(`stat -c '%U:%G %a' ${CONFIG} ${aside} ${aside}/edge_health_config.yaml`),
+      site.copy.sh(`stat -c '%U:%G %a' ${CONFIG} ${previous} ${previous}/edge_health_config.yaml`),
       'root:edge-health 640\nroot:root 750\nroot:edge-health 640',
     );
   });
