@@ -27,12 +27,12 @@ const MARGIN_BYTES = 16e6;
 /** How long a service may take from its start until it answers and its storage is ok. */
 const START_SECONDS = 90;
 
-/** A restore that cannot or must not be done; the message says what to do. Nothing was changed. */
+/** A restore that cannot or must not be done; the message gives the remedy. Nothing was changed. */
 class Refused extends Error {
   override readonly name = 'Refused';
 }
 
-/** The restore failed, and everything is as before; otherwise the message says what is not. */
+/** The restore failed, and everything is as before; otherwise the message lists what is not. */
 class RolledBack extends Error {
   override readonly name = 'RolledBack';
 }
@@ -113,18 +113,18 @@ export async function planRestore(context: JobContext, archive: string, { config
   const { dataFolder, progress, signal } = context;
   progress('restore: checking the archive');
   const checked = await readArchive(archive, { signal });
-  const wants = (path: string): boolean => path === DATABASE || isCollected(path) || (configToo && isConfig(path));
+  const includes = (path: string): boolean => path === DATABASE || isCollected(path) || (configToo && isConfig(path));
 
   const staging = stagingFolder(dataFolder);
   await makeFolder(dataFolder);
   await rm(staging, { recursive: true, force: true });
   await requireSpace(
     dataFolder,
-    checked.manifest.files.filter(({ path }) => wants(path)),
+    checked.manifest.files.filter(({ path }) => includes(path)),
   );
   await makeFolder(staging);
   progress('restore: extracting');
-  await extractArchive(archive, checked, { folder: staging, wants, signal });
+  await extractArchive(archive, checked, { folder: staging, includes, signal });
   checkDatabase(join(staging, DATABASE), checked);
 
   const configFiles = checked.manifest.files.filter(({ path }) => isConfig(path));

@@ -34,7 +34,7 @@ export interface CopyOptions {
   readonly progress: (line: string) => void;
 }
 
-/** A folder named after this machine, outside of its data folder. What its functions throw says what is wrong, and what to do. */
+/** A folder named after this machine, outside of its data folder. Its functions throw errors with a remedy. */
 interface CopyTarget {
   /** Sizes of the copies there, by name. */
   list(): Promise<ReadonlyMap<string, number>>;
@@ -157,7 +157,7 @@ export function lacksItsMount(path: string, mountinfo: string): boolean {
 
 /** Longest time without a byte. */
 const STALLED_SECONDS = 120;
-/** Without questions: nobody could answer. */
+/** Without questions, which a job cannot answer. */
 const SSH = 'ssh -o BatchMode=yes -o ConnectTimeout=20';
 const NO_FOLDER_ON_SERVER = /No such file or directory/;
 

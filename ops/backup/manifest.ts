@@ -27,7 +27,7 @@ const manifestSchema = v.object({
   product_version: v.string(),
   host: v.string(),
   made: instant,
-  /** Null: the archive has none, and database_missing says why. */
+  /** Null: the archive has none, for the reason in database_missing. */
   database: v.nullable(
     v.object({
       /** Whether the running service gave it, or it was read from the file. */

@@ -31,7 +31,7 @@ t.test('a clock that jumps costs no good backup', async (t) => {
     'of a clock that was ahead: one for one, the good ones stay',
   );
   t.same(newestFirst([...future, ...good], backupName(noon + 1)).slice(0, 14), good, 'the newest is the newest before now');
-  // Whatever the clock says each day: never more than the surplus goes, and the last made stays.
+  // At any clock time of each day: no more than the surplus is removed, and never the last made.
   let names: string[] = [];
   let nowMs = noon;
   for (let run = 0; run < 300; run += 1) {

@@ -39,7 +39,7 @@ export interface CheckedArchive {
 
 export interface ReadOptions {
   /** Where the selected files are written; without it the archive is only checked. */
-  readonly extract?: { readonly folder: string; readonly wants: (path: string) => boolean };
+  readonly extract?: { readonly folder: string; readonly includes: (path: string) => boolean };
   readonly signal?: AbortSignal;
 }
 
@@ -115,7 +115,7 @@ class Contents {
       member.on('data', (chunk) => this.#manifest.push(chunk));
       return;
     }
-    if (this.#extract?.wants(name)) this.#descriptor = create(join(this.#extract.folder, name));
+    if (this.#extract?.includes(name)) this.#descriptor = create(join(this.#extract.folder, name));
     const hash = createHash('sha256');
     member.on('end', () => {
       this.#found.set(name, { size, mode: modeText(mode), sha256: hash.digest('hex') });
@@ -156,18 +156,18 @@ function create(path: string): number {
 
 export interface ExtractOptions {
   readonly folder: string;
-  readonly wants?: (path: string) => boolean;
+  readonly includes?: (path: string) => boolean;
   readonly signal: AbortSignal;
 }
 
 /** Extracts an archive that was checked before into a new folder, verifies it once more on the way, and makes the files durable. */
 export async function extractArchive(path: string, checked: CheckedArchive, options: ExtractOptions): Promise<void> {
-  const { folder, signal, wants = () => true } = options;
-  const again = await readArchive(path, { extract: { folder, wants }, signal });
+  const { folder, signal, includes = () => true } = options;
+  const again = await readArchive(path, { extract: { folder, includes }, signal });
   if (again.sha256 !== checked.sha256) throw new Damaged(`${path} changed while it was read`);
   await writeFile(join(folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
   for (const file of checked.manifest.files) {
-    if (!wants(file.path)) continue;
+    if (!includes(file.path)) continue;
     const handle = await open(join(folder, file.path), 'r');
     await handle.sync().finally(() => handle.close());
   }

@@ -70,7 +70,7 @@ export interface ConfigPlan {
   readonly warnings: readonly string[];
 }
 
-/** The configuration of the backup cannot be used; the message says why, and what to do. */
+/** The configuration of the backup cannot be used; the message gives the reason and the remedy. */
 export class UnusableConfig extends Error {
   override readonly name = 'UnusableConfig';
 }

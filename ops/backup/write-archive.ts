@@ -35,7 +35,7 @@ export interface WriteOptions {
   readonly progress: (name: string) => void;
 }
 
-/** A file became shorter while it was read, for example because its torn last line was cut off. The next attempt reads it whole. */
+/** A file became shorter while it was read, for example because its torn last line was cut off. The next attempt reads all of it. */
 class ShrunkWhileRead extends Error {}
 
 /** Writes an archive durably. When it throws, the file may exist in part. */
@@ -108,7 +108,7 @@ interface Metadata {
   readonly modifiedMs: number;
 }
 
-/** Header, content and padding of one member, which is then added to `files`. Owners are left out: the user who unpacks it owns it. */
+/** Header, content and padding of one member, which is then added to `files`. Owners are left out: the files belong to the user who extracts them. */
 async function* memberStream(
   { mode, modifiedMs, name, size }: Metadata,
   chunks: AsyncIterable<Buffer> | Iterable<Buffer>,

@@ -18,14 +18,14 @@ t.test('a folder', async (t) => {
   const folder = join(target, HOST);
   mkdirSync(folder);
   writeFileSync(join(folder, 'edge-health_20260101T000000Z.tar.zst.partial'), 'left by an interrupted run');
-  writeFileSync(join(folder, 'notes.txt'), 'of somebody else');
+  writeFileSync(join(folder, 'notes.txt'), 'of another program');
   const backups = (): string[] =>
     readdirSync(folder)
       .filter((name) => name !== 'notes.txt')
       .sort();
   await copiesAsExpected(t, site, backups, (name) => writeFileSync(join(folder, name), 'cut'));
   for (const name of backups()) t.ok(await readArchive(join(folder, name)));
-  t.ok(existsSync(join(folder, 'notes.txt')), 'what is not ours stays');
+  t.ok(existsSync(join(folder, 'notes.txt')), 'files of others stay');
 });
 
 t.test('targets fail each on its own', async (t) => {
@@ -65,7 +65,7 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
   t.equal(document.copies[0]?.copied.length, 2);
 });
 
-t.test('ended at the deadline while copying', async (t) => {
+t.test('stopped by its timeout while copying', async (t) => {
   const site = siteCopyingTo(t, ['s3://robots/x', temporaryFolder(t)]);
   const bin = join(site.folder, 'bin');
   mkdirSync(bin);
@@ -79,7 +79,7 @@ t.test('ended at the deadline while copying', async (t) => {
     'the copying began',
     () => existsSync(join(bin, 'pid')) && /^\d+\n/.exec(readFileSync(join(bin, 'pid'), 'utf8'))?.[0].trim(),
   );
-  ending.abort(new Error('the deadline has passed'));
+  ending.abort(new Error('the timeout has passed'));
   const { outcome, text } = await running;
   t.equal(outcome.status, 'WARNING');
   t.match(text, /OK .*backup: [\s\S]*copy to s3:\/\/robots\/x: stopped before it was complete .*tries again/);

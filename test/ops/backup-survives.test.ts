@@ -33,7 +33,7 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
     site.configure({});
   });
   await t.test('it fills up while it is written', async (t) => {
-    // More than the last one let expect, and more than there is room for.
+    // More than expected from the last one, and more than there is space for.
     for (let i = 0; i < 3; i += 1) site.write(`logs/l${i}.log`, randomBytes(270_000));
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'CRITICAL', text);
@@ -63,17 +63,17 @@ t.test('ended early', async (t) => {
   const hanging = { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
   const partials = (): string[] => (existsSync(site.backups) ? site.names.filter((name) => name.includes('partial')) : []);
 
-  await t.test('by its deadline', async (t) => {
+  await t.test('by its timeout', async (t) => {
     const ending = new AbortController();
     site.signal = ending.signal;
     site.environment = hanging;
     const running = site.backup();
     await until('it reads the journal', () => existsSync(started));
     t.ok(partials().length > 0, 'something is half done');
-    ending.abort(new Error('the deadline of 1 s has passed'));
+    ending.abort(new Error('the timeout of 1 s has passed'));
     const { outcome, text } = await running;
     t.equal(outcome.status, 'CRITICAL');
-    t.match(text, /stopped before it was complete, nothing was left behind \(the deadline of 1 s has passed\)/);
+    t.match(text, /stopped before it was complete, nothing was left behind \(the timeout of 1 s has passed\)/);
     t.same(site.names, []);
     site.signal = new AbortController().signal;
     rmSync(started);
@@ -119,6 +119,6 @@ t.test('two at once: one is made', async (t) => {
   const texts = await Promise.all(ended.map(({ text }) => text));
   const made = texts.filter((text) => (JSON.parse(text) as BackupDocument).backup);
   t.ok(made.length >= 1, texts.join('\n'));
-  t.equal(site.names.length, made.length, 'each that says so has made one');
+  t.equal(site.names.length, made.length, 'each that reports one has made one');
   for (const name of site.names) t.ok(await readArchive(join(site.backups, name)));
 });

@@ -267,7 +267,7 @@ t.test('rows that are being written', async (t) => {
   }
 });
 
-t.test('older ones give way to a verified one only', async (t) => {
+t.test('older ones are removed only after a new one was verified', async (t) => {
   const site = new BackupSite(t, { keep: 3 });
   site.fill(60);
   for (let day = 1; day <= 5; day += 1) site.write(`backups/edge-health_2026030${day}T000000Z.tar.zst`, 'older');

@@ -21,7 +21,7 @@ const spoolOf = (site: BackupSite): string => tailInMemory(realpathSync(site.dat
 const samplesIn = (site: BackupSite): number =>
   inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples ?? 0;
 
-/** Copies a folder with its hard links, which tell two names of one database from two databases. */
+/** Copies a folder with its hard links, which distinguish two names of one database from two databases. */
 function copyFolder(from: string, to: string): void {
   mkdirSync(to, { recursive: true, mode: 0o700 });
   const { status, stderr } = spawnSync('cp', ['-a', `${from}/.`, to], { encoding: 'utf8' });
@@ -90,11 +90,11 @@ t.test('killed between any two steps: the next start has the old one or the new 
       const site = copyOf(t, template);
       const before = readdirSync(spoolOf(site));
       const onStep = (step: string): void => {
-        if (step === name) throw new Error('the disk says no');
+        if (step === name) throw new Error('the disk fails');
       };
       await t.rejects(restore(site.context(), await planFor(site), NOTHING_RUNS, { overwrite: false, onStep }), {
         name: 'RolledBack',
-        message: /the disk says no; everything is as it was before/,
+        message: /the disk fails; everything is as it was before/,
       });
       t.same(readdirSync(spoolOf(site)), before, `before "${name}": the spool`);
       t.same(previousIn(site), []);

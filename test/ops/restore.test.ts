@@ -209,7 +209,7 @@ t.test('the configuration', async (t) => {
     await other.restore({ yes: true, 'config-too': true });
     t.equal(readFileSync(role, 'utf8'), 'rest: {port: 1}\n');
   });
-  await t.test('not when it would lead elsewhere', async (t) => {
+  await t.test('not when it names another data folder', async (t) => {
     const other = new BackupSite(t);
     other.fill(60);
     await other.backup();
@@ -245,14 +245,14 @@ t.test('units are stopped and started as systemd has them', async (t) => {
   const site = new BackupSite(t);
   const bin = join(site.folder, 'bin');
   mkdirSync(bin);
-  const said = join(bin, 'said');
+  const calls = join(bin, 'calls');
   const systemctl = (ops: string, service: string): void => {
     const unit = (id: string, state: string, folder: string): string =>
       `Id=${id}\\nLoadState=${state === 'missing' ? 'not-found' : 'loaded'}\\nActiveState=${state}\\nRuntimeDirectory=${folder}\\n`;
     const shown = `${unit('edge-health-ops.service', ops, '')}\\n${unit('edge-health.service', service, 'edge-health')}`;
     writeFileSync(
       join(bin, 'systemctl'),
-      `#!/bin/sh\necho "$*" >> '${said}'\n[ "$1" != show ] || printf '${shown}'\n[ ! -e '${bin}/fails' ] || { echo no >&2; exit 1; }\n`,
+      `#!/bin/sh\necho "$*" >> '${calls}'\n[ "$1" != show ] || printf '${shown}'\n[ ! -e '${bin}/fails' ] || { echo no >&2; exit 1; }\n`,
     );
     chmodSync(join(bin, 'systemctl'), 0o755);
   };
@@ -264,7 +264,7 @@ t.test('units are stopped and started as systemd has them', async (t) => {
   await both.stop();
   await both.start();
   t.match(
-    readFileSync(said, 'utf8'),
+    readFileSync(calls, 'utf8'),
     /stop edge-health-ops\.service edge-health\.service\nstart edge-health\.service edge-health-ops\.service\n$/,
   );
   systemctl('missing', 'activating');

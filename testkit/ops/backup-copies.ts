@@ -25,7 +25,7 @@ export async function copiesAsExpected(t: Test, site: BackupSite, there: () => s
   const fourth = await site.backup();
   t.same(fourth.document.copies[0]?.pruned, [first.document.backup?.file], 'as many are kept there');
   t.same(there(), site.names);
-  // A new disk in this machine: the copies that are left elsewhere are not removed for it at once.
+  // A new disk in this machine: the copies at the targets are not removed at once.
   rmSync(site.backups, { recursive: true });
   at(4);
   const fifth = await site.backup();

@@ -121,7 +121,7 @@ export class BackupSite {
   }
 }
 
-/** Whatever a stream says, until it ends. */
+/** The text of a stream, until it ends. */
 export async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
   let text = '';
   for await (const chunk of stream ?? []) text += chunk;

@@ -90,14 +90,14 @@ t.test('rsync', async (t) => {
 
   await t.test('user@host:path, through a remote shell', async (t) => {
     rmSync(join(module, 'robots'), { recursive: true });
-    // Stands for ssh: runs the command that rsync wants to have run on the other machine, on this one.
+    // Stands for ssh: runs the command that rsync would run on the other machine, on this one.
     const shell = join(folder, 'shell');
-    writeFileSync(shell, `#!/bin/sh\necho "$@" >> ${folder}/said\nwhile [ "$1" != rsync ]; do shift; done\nexec "$@"\n`);
+    writeFileSync(shell, `#!/bin/sh\necho "$@" >> ${folder}/calls\nwhile [ "$1" != rsync ]; do shift; done\nexec "$@"\n`);
     chmodSync(shell, 0o755);
     const site = siteCopyingTo(t, [`backup@robot-host:${module}/robots`]);
     site.environment = { ...process.env, RSYNC_RSH: shell };
     await copiesAsExpected(t, site, there, damage);
-    t.match(readFileSync(join(folder, 'said'), 'utf8'), /-l backup robot-host rsync --server/);
+    t.match(readFileSync(join(folder, 'calls'), 'utf8'), /-l backup robot-host rsync --server/);
   });
 });
 
@@ -135,7 +135,7 @@ t.test('S3', async (t) => {
   await copiesAsExpected(t, site, there, (name) => writeFileSync(join(stored, `${name}._S3rver_object`), 'cut'));
   for (const name of there()) t.ok(await readArchive(join(stored, `${name}._S3rver_object`)), 'what arrived is whole');
 
-  await t.test('a wrong key; the secret is told nobody', async (t) => {
+  await t.test('a wrong key; the secret is not shown', async (t) => {
     write('NOBODY', 'wrong-but-secret-all-the-same');
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'WARNING');
@@ -151,7 +151,7 @@ t.test('S3', async (t) => {
     const seen: string[] = [];
     const bin = join(site.folder, 'bin');
     mkdirSync(bin);
-    writeFileSync(join(bin, 'rclone'), `#!/bin/sh\necho "$*" >> ${bin}/said\nexec /usr/bin/rclone "$@"\n`);
+    writeFileSync(join(bin, 'rclone'), `#!/bin/sh\necho "$*" >> ${bin}/calls\nexec /usr/bin/rclone "$@"\n`);
     chmodSync(join(bin, 'rclone'), 0o755);
     site.environment = {
       ...site.environment,
@@ -161,7 +161,7 @@ t.test('S3', async (t) => {
     };
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'OK', text);
-    seen.push(...readFileSync(join(bin, 'said'), 'utf8').trim().split('\n'));
+    seen.push(...readFileSync(join(bin, 'calls'), 'utf8').trim().split('\n'));
     t.ok(seen.length >= 2);
     for (const line of seen) t.notMatch(line, new RegExp(SECRET));
   });
