@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
 import { redactSecrets } from '../../src/config/secrets.ts';
 import { isMemberName, type LeftOut } from './manifest.ts';
-import { NOT_INSTALLED, runProgram } from './program-runner.ts';
+import { NOT_INSTALLED, shell } from './program-runner.ts';
 import type { Member } from './write-archive.ts';
 
 /** No configuration file is as large; a file that lies there by mistake may be. */
@@ -109,11 +109,9 @@ export async function readJournal(hours: number, environment: NodeJS.ProcessEnv,
   const leftOut = (reason: string): LeftOut => ({ what: 'the journal', reason });
   if (hours === 0) return leftOut('ops.backup.journal_hours is 0');
   const units = UNITS.flatMap((unit) => ['--unit', unit]);
-  const { exitCode, stderr, stdout } = await runProgram(
-    'journalctl',
-    ['--no-pager', '--quiet', '--output=short-iso', ...units, '--since', `-${hours}h`, '--lines', String(JOURNAL_LINES)],
-    { environment, seconds: JOURNAL_SECONDS, signal },
-  );
+  const $ = shell({ environment, timeoutSeconds: JOURNAL_SECONDS, signal });
+  const { exitCode, stderr, stdout } =
+    await $`journalctl --no-pager --quiet --output=short-iso ${units} --since ${`-${hours}h`} --lines ${JOURNAL_LINES}`;
   const [complaint = ''] = stderr.trim().split('\n');
   if (exitCode === NOT_INSTALLED) return leftOut('there is no journalctl on this machine');
   if (exitCode !== 0) return leftOut(`journalctl failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);

@@ -3,12 +3,12 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { mountOf, parseMounts } from '../lib/mounts.ts';
+import { parseMounts } from '../lib/mounts.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
 import type { JobStatus } from '../lib/job.ts';
 import { freeBytes, megabytes } from './disk-space.ts';
 import { isPartial, newestFirst, surplus, timeOfBackup } from './names.ts';
-import { NOT_INSTALLED, runProgram } from './program-runner.ts';
+import { NOT_INSTALLED, shell } from './program-runner.ts';
 
 export interface CopyOutcome {
   readonly target: string;
@@ -126,7 +126,7 @@ function localFolder(target: string, { environment, signal }: CopyOptions): Copy
       await copyFile(path, partial);
       const handle = await open(partial, 'r+');
       await handle.sync().finally(() => handle.close());
-      const { exitCode, stderr } = await runProgram('cmp', ['--silent', '--', path, partial], { environment, signal });
+      const { exitCode, stderr } = await shell({ environment, signal })`cmp --silent -- ${path} ${partial}`;
       if (exitCode === 1) throw new Error(`${name} differs when read back from ${target}; check that disk (dmesg)`);
       if (exitCode !== 0) throw new Error(`${name} cannot be compared in ${target}: ${stderr.trim() || 'cmp failed'}`);
       await rename(partial, join(folder, name));
@@ -151,8 +151,7 @@ const MOUNT_FOLDERS = ['/mnt', '/media', '/run/media'];
 export function lacksItsMount(path: string, mountinfo: string): boolean {
   const isWithin = (inner: string, folder: string): boolean => inner === folder || inner.startsWith(`${folder}/`);
   const root = MOUNT_FOLDERS.find((folder) => isWithin(path, folder));
-  const mount = mountOf(path, parseMounts(mountinfo));
-  return root !== undefined && (mount === null || !isWithin(mount.point, root));
+  return root !== undefined && !parseMounts(mountinfo).some(({ point }) => isWithin(point, root) && isWithin(path, point));
 }
 
 /** Longest time without a byte. */
@@ -164,32 +163,29 @@ const NO_FOLDER_ON_SERVER = /No such file or directory/;
 /** rsync://host/module/path, host::module/path, or host:path by ssh. rsync writes under another name first and renames. */
 function rsync(target: string, { environment, signal }: CopyOptions): CopyTarget {
   const folder = `${target.replace(/\/$/, '')}/${hostFolder()}/`;
-  const run = (...args: readonly string[]): Promise<string> =>
-    output('rsync', [`--timeout=${STALLED_SECONDS}`, ...args], { RSYNC_RSH: SSH, ...environment }, signal);
+  const timeout = `--timeout=${STALLED_SECONDS}`;
+  const $ = shell({ environment: { RSYNC_RSH: SSH, ...environment }, signal });
   return {
     list: async () => {
-      const text = await run('--list-only', '--no-h', '--', folder).catch(emptyIf(NO_FOLDER_ON_SERVER, ''));
-      const fields = text.split('\n').map((line) => line.split(/\s+/, 5));
-      return new Map(
-        fields.flatMap(([, size = '', , , name = '']) => (timeOfBackup(name) === null ? [] : [[name, Number(size.replaceAll(',', ''))]])),
-      );
+      const text = await output('rsync', $`rsync ${timeout} --list-only --no-h -- ${folder}`).catch(emptyIf(NO_FOLDER_ON_SERVER, ''));
+      const lines = text.split('\n').map((line) => line.split(/\s+/, 5));
+      const backups = lines.filter(([, , , , name = '']) => timeOfBackup(name) !== null);
+      return new Map(backups.map(([, size = '', , , name = '']) => [name, Number(size.replaceAll(',', ''))]));
     },
     put: async (path) => {
-      await run('--times', '--chmod=F0640', '--mkpath', '--', path, folder);
+      await output('rsync', $`rsync ${timeout} --times --chmod=F0640 --mkpath -- ${path} ${folder}`);
     },
     // rsync removes what is missing in the source, which is empty, among the names that its filters include.
     remove: async (names) => {
       const empty = await mkdtemp(join(tmpdir(), 'edge-health-empty-'));
-      const filters = [...names.map((name) => `--include=/${name}`), '--exclude=*'];
-      await run('--recursive', '--delete', ...filters, '--', `${empty}/`, folder).finally(() =>
+      const filters = names.map((name) => `--include=/${name}`);
+      await output('rsync', $`rsync ${timeout} --recursive --delete ${filters} '--exclude=*' -- ${empty}/ ${folder}`).finally(() =>
         rm(empty, { recursive: true, force: true }),
       );
     },
   };
 }
 
-/** rclone's name for the remote that the environment describes; no configuration file of rclone's is read or written. */
-const REMOTE = 'EDGEHEALTH';
 /** Bounds memory: this runs beside the real work of the machine. */
 const FRUGAL = ['--transfers=1', '--checkers=1', '--s3-upload-concurrency=1', '--s3-chunk-size=8M', '--buffer-size=0', '--use-mmap'];
 const RETRIES = ['--contimeout=20s', `--timeout=${STALLED_SECONDS}s`, '--retries=3', '--low-level-retries=3', '--stats=0'];
@@ -198,44 +194,58 @@ const NO_FOLDER_IN_BUCKET = /failed \(3\)|directory not found/;
 
 /** A bucket of Amazon S3 or a compatible server, by rclone, which compares the hash of what arrived. */
 function s3(target: string, { config, environment, signal }: CopyOptions): CopyTarget {
-  const { s3_credentials_file: credentials, s3_endpoint, s3_region } = config.ops.backup;
+  const { s3_credentials_file, s3_endpoint, s3_region } = config.ops.backup;
   const [bucket, ...prefix] = target
     .slice('s3://'.length)
     .split('/')
     .filter((part) => part !== '');
   if (!bucket) throw new Error('the bucket is missing: s3://bucket/prefix');
-  const folder = [`${REMOTE}:${bucket}`, ...prefix, hostFolder()].join('/');
-  // Secrets are never on a command line, where every user could see them.
+  const folder = [`EDGEHEALTH:${bucket}`, ...prefix, hostFolder()].join('/');
+  // rclone reads the remote EDGEHEALTH from these. Secrets are never on a command line, where every user could see them.
   const remote: Record<string, string | null> = {
-    [`RCLONE_CONFIG_${REMOTE}_TYPE`]: 's3',
-    [`RCLONE_CONFIG_${REMOTE}_PROVIDER`]: s3_endpoint === null ? 'AWS' : 'Other',
-    // From AWS_* variables, the file that AWS_SHARED_CREDENTIALS_FILE names, or the machine's role.
-    [`RCLONE_CONFIG_${REMOTE}_ENV_AUTH`]: 'true',
-    [`RCLONE_CONFIG_${REMOTE}_ENDPOINT`]: s3_endpoint,
-    [`RCLONE_CONFIG_${REMOTE}_REGION`]: s3_region,
-    AWS_SHARED_CREDENTIALS_FILE: credentials,
     RCLONE_CONFIG: '/dev/null',
+    RCLONE_CONFIG_EDGEHEALTH_TYPE: 's3',
+    RCLONE_CONFIG_EDGEHEALTH_PROVIDER: s3_endpoint === null ? 'AWS' : 'Other',
+    // From AWS_* variables, the file that AWS_SHARED_CREDENTIALS_FILE names, or the machine's role.
+    RCLONE_CONFIG_EDGEHEALTH_ENV_AUTH: 'true',
+    RCLONE_CONFIG_EDGEHEALTH_ENDPOINT: s3_endpoint,
+    RCLONE_CONFIG_EDGEHEALTH_REGION: s3_region,
+    AWS_SHARED_CREDENTIALS_FILE: s3_credentials_file,
   };
-  const variables = { ...environment, ...Object.fromEntries(Object.entries(remote).filter(([, value]) => value !== null)) };
-  const run = (verb: string, ...args: readonly string[]): Promise<string> =>
-    output('rclone', [verb, ...FRUGAL, ...RETRIES, ...args], variables as NodeJS.ProcessEnv, signal);
+  const variables = Object.fromEntries(Object.entries(remote).flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
+  const $ = shell({ environment: { ...environment, ...variables }, signal });
+  const limits = [...FRUGAL, ...RETRIES];
   return {
     list: async () => {
-      if (credentials !== null)
-        await access(credentials, constants.R_OK).catch((error: NodeJS.ErrnoException) => {
-          throw new Error(`${credentials} (ops.backup.s3_credentials_file) cannot be read: ${error.code}`);
+      if (s3_credentials_file !== null)
+        await access(s3_credentials_file, constants.R_OK).catch((error: NodeJS.ErrnoException) => {
+          throw new Error(`${s3_credentials_file} (ops.backup.s3_credentials_file) cannot be read: ${error.code}`);
         });
-      const text = await run('lsjson', '--files-only', '--no-modtime', '--no-mimetype', folder).catch(emptyIf(NO_FOLDER_IN_BUCKET, '[]'));
-      const files = JSON.parse(text) as { Name: string; Size: number }[];
+      const listing = $`rclone lsjson ${limits} --files-only --no-modtime --no-mimetype ${folder}`;
+      const files = JSON.parse(await output('rclone', listing).catch(emptyIf(NO_FOLDER_IN_BUCKET, '[]'))) as {
+        Name: string;
+        Size: number;
+      }[];
       return new Map(files.filter(({ Name }) => timeOfBackup(Name) !== null).map(({ Name, Size }) => [Name, Size]));
     },
     put: async (path, name) => {
-      await run('copyto', '--s3-no-check-bucket', path, `${folder}/${name}`);
+      await output('rclone', $`rclone copyto ${limits} --s3-no-check-bucket ${path} ${folder}/${name}`);
     },
     remove: async (names) => {
-      for (const name of names) await run('deletefile', `${folder}/${name}`);
+      for (const name of names) await output('rclone', $`rclone deletefile ${limits} ${folder}/${name}`);
     },
   };
+}
+
+const LONGEST_COMPLAINT = 300;
+
+/** The output of a program that copies; throws with the last lines of its complaint when it fails. */
+async function output(program: 'rsync' | 'rclone', finished: ReturnType<ReturnType<typeof shell>>): Promise<string> {
+  const { exitCode, stderr, stdout } = await finished;
+  if (exitCode === NOT_INSTALLED) throw new Error(`${program} is not installed: apt install ${program}`);
+  if (exitCode === 0) return stdout;
+  const complaint = stderr.trim().split('\n').slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
+  throw new Error(`${program} failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
 }
 
 function emptyIf(missing: RegExp, empty: string): (error: Error) => string {
@@ -243,20 +253,4 @@ function emptyIf(missing: RegExp, empty: string): (error: Error) => string {
     if (missing.test(error.message)) return empty;
     throw error;
   };
-}
-
-const LONGEST_COMPLAINT = 300;
-
-/** The output of a program that copies; throws with the last lines of its complaint when it fails. */
-async function output(
-  program: 'rsync' | 'rclone',
-  args: readonly string[],
-  environment: NodeJS.ProcessEnv,
-  signal: AbortSignal,
-): Promise<string> {
-  const { exitCode, stderr, stdout } = await runProgram(program, args, { environment, signal });
-  if (exitCode === NOT_INSTALLED) throw new Error(`${program} is not installed: apt install ${program}`);
-  if (exitCode === 0) return stdout;
-  const complaint = stderr.trim().split('\n').slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
-  throw new Error(`${program} failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
 }

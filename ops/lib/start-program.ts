@@ -17,7 +17,12 @@ export interface Started {
 
 /** Starts a program with its arguments, without input, so that what it says can be looked into: in no language, without colours. */
 export function startProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Started {
-  const running = $({
+  return startCommand(environment)`${argv}`;
+}
+
+/** As startProgram, for a command line as zx has it. */
+export function startCommand(environment: NodeJS.ProcessEnv): (pieces: TemplateStringsArray, ...args: readonly unknown[]) => Started {
+  const shell = $({
     quiet: true,
     nothrow: true,
     // In a group of its own, to be ended with its children: for zx's own way of that `ps` would have to be there.
@@ -28,15 +33,18 @@ export function startProgram(argv: readonly string[], environment: NodeJS.Proces
     // A shell whose input is a socket takes itself for one of a remote login, and reads ~/.bashrc first.
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
-  })`${argv}`;
-  return {
-    finished: Promise.resolve(running),
-    signal: (name) => {
-      try {
-        if (running.pid !== undefined) process.kill(-running.pid, name);
-      } catch {
-        // It has just ended by itself.
-      }
-    },
+  });
+  return (pieces, ...args) => {
+    const running = shell(pieces, ...args);
+    return {
+      finished: Promise.resolve(running),
+      signal: (name) => {
+        try {
+          if (running.pid !== undefined) process.kill(-running.pid, name);
+        } catch {
+          // It has just ended by itself.
+        }
+      },
+    };
   };
 }
