@@ -4,121 +4,87 @@ import { join } from 'node:path';
 import { isoUtc } from '../src/core/time.ts';
 import { syncFolder } from '../src/system/atomic-file.ts';
 import { collectFiles, readJournal, SECRET } from './backup/contents.ts';
-import { copyBackups } from './backup/copies.ts';
+import { type CopyOutcome, copyBackups } from './backup/copies.ts';
 import { COPIES, DATABASE_FILE, fetchDatabase, inspectCopy } from './backup/database.ts';
 import { DiskSpace, megabytes, NotEnoughSpace } from './backup/disk-space.ts';
 import { DATABASE, type Manifest } from './backup/manifest.ts';
 import { backupFolder, backupsIn, freeName, isPartial, newestFirst, surplus } from './backup/names.ts';
 import { type CheckedArchive, Damaged, readArchive } from './backup/read-archive.ts';
-import { type Member, writeArchive } from './backup/write-archive.ts';
+import { writeArchive } from './backup/write-archive.ts';
 import { diskProblem } from './lib/disk-problem.ts';
 import { makeFolder } from './lib/folder.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
 
-interface Finding {
-  readonly status: JobStatus;
-  readonly text: string;
-}
-
-async function run(context: JobContext, { options }: JobArguments): Promise<JobResult> {
-  const folder = backupFolder(context.dataFolder);
-  if (options['dry-run']) return preview(context, folder);
-  try {
-    await makeFolder(folder);
-    await removePartials(folder);
-    const name = freeName(await backupsIn(folder), context.nowMs());
-    const archive = await makeArchive(context, folder, name).finally(() => removePartials(folder));
-    // A backup without the database removes no older one, here or in the copies: that may be the last that has it.
-    const keep = archive.manifest.database ? context.config.ops.backup.keep : Number.POSITIVE_INFINITY;
-    const pruned = await prune(folder, name, keep);
-    const kept = newestFirst(await backupsIn(folder), name);
-    const copies = await copyBackups({ ...context, folder, names: kept, newest: name, keep });
-    const copyFindings = copies.map(({ copied, problem, status, target }): Finding => {
-      const done = copied.length === 0 ? 'nothing new' : plural(copied.length, 'backup');
-      const text = problem === null ? done : `${problem} (copied: ${done}); the next backup tries again`;
-      return { status, text: `copy to ${target}: ${text}` };
-    });
-    const { database, database_missing, files, left_out, made } = archive.manifest;
-    const facts = { size_bytes: archive.bytes, sha256: archive.sha256, files: files.length, database, database_missing, left_out };
-    const backup = { file: name, made, ...facts };
-    return resultOf([...describe(name, archive, kept.length), ...copyFindings], {
-      time: isoUtc(context.nowMs()),
-      backup,
-      kept,
-      pruned,
-      copies,
-    });
-  } catch (error) {
-    const text = failure(error as Error, context, folder);
-    if (text === null) throw error;
-    return resultOf([{ status: 'CRITICAL', text: `backup: ${text}` }], { backup: null });
-  }
+interface Backup {
+  readonly name: string;
+  readonly archive: CheckedArchive;
+  readonly pruned: readonly string[];
+  /** All backups that there are now, newest first. */
+  readonly kept: readonly string[];
+  readonly copies: readonly CopyOutcome[];
 }
 
 /**
- * Makes an archive, which gets its name once it was read back and compared. What was written until then ends in `.partial`, and the next run
- * removes it where this one is killed. Throws NotEnoughSpace, Damaged, errors of the disk and the reason of the signal.
+ * Makes one backup. The archive gets its name once it was read back and compared; what was written until then ends in `.partial`, and the next
+ * run removes it where this one is killed. Throws NotEnoughSpace, Damaged, errors of the disk and the reason of the signal.
  */
-async function makeArchive(context: JobContext, folder: string, name: string): Promise<CheckedArchive> {
+async function backUp(context: JobContext, folder: string): Promise<Backup> {
   const { config, configFile, dataFolder, environment, nowMs, progress, signal, version } = context;
-  const partial = join(folder, `${name}.partial`);
-  const copy = join(folder, name.replace('.tar.zst', '.db.partial'));
-  const space = new DiskSpace(folder, config.ops.backup.reserve_megabytes * 1e6);
   const madeMs = nowMs();
-
-  const files = await collectFiles(config, configFile, dataFolder);
-  await requireSpace(space, folder, name, { contentBytes: files.bytes, keep: config.ops.backup.keep });
-
-  progress('backup: database');
-  const fetched = await fetchDatabase({ ...context, space, target: copy });
-  signal.throwIfAborted();
-  const { counts, missing } = await inspectCopy(fetched, copy);
-  const journal = await readJournal(config.ops.backup.journal_hours, environment, signal);
-
-  const members: Member[] = [
-    ...(counts ? [{ name: DATABASE, content: copy }] : []),
-    ...files.members,
-    ...('content' in journal ? [journal] : []),
-  ];
-  const about: Omit<Manifest, 'files'> = {
-    format: 'edge-health backup',
-    format_version: 1,
-    product_version: version,
-    host: hostname(),
-    made: isoUtc(madeMs),
-    database: counts,
-    database_missing: missing,
-    left_out: 'reason' in journal ? [...files.leftOut, journal] : [...files.leftOut],
-  };
-  await writeArchive(partial, {
-    members,
-    manifest: (archived) => `${JSON.stringify({ ...about, files: [...archived] } satisfies Manifest, null, 1)}\n`,
-    space,
-    nowMs: madeMs,
-    signal,
-    progress: (file) => progress(`backup: ${file}`),
-  });
-
-  progress('backup: reading back');
-  const checked = await readArchive(partial, { signal });
-  await rename(partial, join(folder, name));
-  await syncFolder(folder);
-  return checked;
-}
-
-interface Needs {
-  readonly contentBytes: number;
-  readonly keep: number;
-}
-
-/** Checks the free space. Where it is not enough, backups beyond the number to keep are removed first; the others stay until there is a newer one. */
-async function requireSpace(space: DiskSpace, folder: string, name: string, { contentBytes, keep }: Needs): Promise<void> {
-  const bytes = await expectedBytes(folder, name, contentBytes);
+  await makeFolder(folder);
+  await removePartials(folder);
+  const name = freeName(await backupsIn(folder), madeMs);
+  const partial = join(folder, `${name}.partial`);
+  const snapshot = join(folder, name.replace('.tar.zst', '.db.partial'));
+  const space = new DiskSpace(folder, config.ops.backup.reserve_megabytes * 1e6);
   try {
-    await space.require(bytes);
-  } catch (error) {
-    if (!(error instanceof NotEnoughSpace) || (await prune(folder, name, keep)).length === 0) throw error;
-    await space.require(bytes);
+    const files = await collectFiles(config, configFile, dataFolder);
+    const expected = await expectedBytes(folder, name, files.bytes);
+    await space.require(expected).catch(async (error: Error) => {
+      // Backups beyond the number to keep are removed first where that helps; the others stay until there is a newer one.
+      if (!(error instanceof NotEnoughSpace) || (await prune(folder, name, config.ops.backup.keep)).length === 0) throw error;
+      await space.require(expected);
+    });
+
+    progress('backup: database');
+    const fetched = await fetchDatabase({ ...context, space, target: snapshot });
+    signal.throwIfAborted();
+    const { counts, missing } = await inspectCopy(fetched, snapshot);
+    const journal = await readJournal(config.ops.backup.journal_hours, environment, signal);
+
+    const about: Omit<Manifest, 'files'> = {
+      format: 'edge-health backup',
+      format_version: 1,
+      product_version: version,
+      host: hostname(),
+      made: isoUtc(madeMs),
+      database: counts,
+      database_missing: missing,
+      left_out: 'reason' in journal ? [...files.leftOut, journal] : [...files.leftOut],
+    };
+    await writeArchive(partial, {
+      members: [...(counts ? [{ name: DATABASE, content: snapshot }] : []), ...files.members, ...('content' in journal ? [journal] : [])],
+      manifest: (archived) => `${JSON.stringify({ ...about, files: [...archived] } satisfies Manifest, null, 1)}\n`,
+      space,
+      nowMs: madeMs,
+      signal,
+      progress: (file) => progress(`backup: ${file}`),
+    });
+    await rm(snapshot, { force: true });
+
+    progress('backup: reading back');
+    const archive = await readArchive(partial, { signal });
+    await rename(partial, join(folder, name));
+    await syncFolder(folder);
+
+    // A backup without the database removes no older one, here or in the copies: that may be the last that has it.
+    const keep = counts ? config.ops.backup.keep : Number.POSITIVE_INFINITY;
+    const pruned = await prune(folder, name, keep);
+    const kept = newestFirst(await backupsIn(folder), name);
+    const copies = await copyBackups({ ...context, folder, names: kept, newest: name, keep });
+    return { name, archive, pruned, kept, copies };
+  } finally {
+    await removePartials(folder);
   }
 }
 
@@ -138,6 +104,11 @@ async function prune(folder: string, name: string, keep: number): Promise<string
 /** Removes what interrupted runs left. No other backup may be running. */
 async function removePartials(folder: string): Promise<void> {
   for (const name of await readdir(folder)) if (isPartial(name)) await rm(join(folder, name), { force: true });
+}
+
+interface Finding {
+  readonly status: JobStatus;
+  readonly text: string;
 }
 
 async function preview({ config, configFile, dataFolder, nowMs }: JobContext, folder: string): Promise<JobResult> {
@@ -167,17 +138,25 @@ async function preview({ config, configFile, dataFolder, nowMs }: JobContext, fo
   return resultOf(findings, { would_make: name, files, left_out: leftOut, would_prune: pruned, copy_to });
 }
 
-function describe(name: string, { bytes, manifest }: CheckedArchive, kept: number): Finding[] {
-  const { database, database_missing, files, left_out } = manifest;
+function reportOf({ archive, copies, kept, name, pruned }: Backup, time: string): JobResult {
+  const { bytes, manifest, sha256 } = archive;
+  const { database, database_missing, files, left_out, made } = manifest;
   const content = files.reduce((sum, { size }) => sum + size, 0);
-  const what = `${name}, ${megabytes(bytes)} of ${megabytes(content)} in ${plural(files.length, 'file')}, read back and compared; ${plural(kept, 'backup')} kept`;
-  if (!database) return [{ status: 'CRITICAL', text: `backup: WITHOUT a database: ${database_missing}. The rest is in ${what}` }];
-  const counts = `${plural(database.samples, 'sample')} of ${plural(database.nodes.length, 'node')}, ${plural(database.episodes, 'alert episode')}`;
+  const what = `${name}, ${megabytes(bytes)} of ${megabytes(content)} in ${plural(files.length, 'file')}, read back and compared; ${plural(kept.length, 'backup')} kept`;
+  const findings: Finding[] = [];
+  if (database) {
+    const counts = `${plural(database.samples, 'sample')} of ${plural(database.nodes.length, 'node')}, ${plural(database.episodes, 'alert episode')}`;
+    findings.push({ status: 'OK', text: `backup: ${what}; ${counts}` });
+  } else findings.push({ status: 'CRITICAL', text: `backup: WITHOUT a database: ${database_missing}. The rest is in ${what}` });
   const secrets = left_out.filter(({ reason }) => reason.startsWith(SECRET)).map((left) => left.what);
-  return [
-    { status: 'OK', text: `backup: ${what}; ${counts}` },
-    ...(secrets.length > 0 ? [{ status: 'OK', text: `secrets left out: ${secrets.join(', ')}` } as const] : []),
-  ];
+  if (secrets.length > 0) findings.push({ status: 'OK', text: `secrets left out: ${secrets.join(', ')}` });
+  for (const { copied, problem, status, target } of copies) {
+    const done = copied.length === 0 ? 'nothing new' : plural(copied.length, 'backup');
+    const text = problem === null ? done : `${problem} (copied: ${done}); the next backup tries again`;
+    findings.push({ status, text: `copy to ${target}: ${text}` });
+  }
+  const backup = { file: name, made, size_bytes: bytes, sha256, files: files.length, database, database_missing, left_out };
+  return resultOf(findings, { time, backup, kept, pruned, copies });
 }
 
 /** Why no backup was made, and what to do; null: an unexpected error. */
@@ -198,6 +177,18 @@ function resultOf(findings: readonly Finding[], document: object): JobResult {
 
 function plural(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
+}
+
+async function run(context: JobContext, { options }: JobArguments): Promise<JobResult> {
+  const folder = backupFolder(context.dataFolder);
+  if (options['dry-run']) return preview(context, folder);
+  try {
+    return reportOf(await backUp(context, folder), isoUtc(context.nowMs()));
+  } catch (error) {
+    const text = failure(error as Error, context, folder);
+    if (text === null) throw error;
+    return resultOf([{ status: 'CRITICAL', text: `backup: ${text}` }], { backup: null });
+  }
 }
 
 export const backupLogs: Job = {
