@@ -10,10 +10,10 @@ import { hasRootRights } from '../src/system/root-helper.ts';
 import { findService } from '../src/system/running-service.ts';
 import { checkService, samplesSince } from './backup/check-service.ts';
 import { DiskSpace, megabytes, NotEnoughSpace } from './backup/disk-space.ts';
-import { DATABASE, type ManifestFile } from './backup/manifest.ts';
+import { DATABASE } from './backup/manifest.ts';
 import { backupFolder, backupsIn, newestFirst, newestNow, stamp, timeOfBackup } from './backup/names.ts';
 import { type CheckedArchive, Damaged, extractArchive, readArchive } from './backup/read-archive.ts';
-import { planConfig, planFiles, restoreConfig, restoreFiles, UnusableConfig } from './backup/restore-files.ts';
+import { planConfig, planFiles, Refused, restoreConfig, restoreFiles } from './backup/restore-files.ts';
 import { type Plan, previewOf, type Restored, reportOf, resultOf } from './backup/restore-report.ts';
 import { lockHolders, type Previous, type Rollback, swapDatabase } from './backup/swap-database.ts';
 import { type Services, systemdServices } from './backup/units.ts';
@@ -26,11 +26,6 @@ import { lockNamed } from './schedule/job-lock.ts';
 const MARGIN_BYTES = 16e6;
 /** How long a service may take from its start until it answers and its storage is ok. */
 const START_SECONDS = 90;
-
-/** A restore that cannot or must not be done; the message gives the remedy. Nothing was changed. */
-class Refused extends Error {
-  override readonly name = 'Refused';
-}
 
 /** The restore failed, and everything is as before; otherwise the message lists what is not. */
 class RolledBack extends Error {
@@ -70,7 +65,7 @@ export async function runRestore(context: JobContext, { options, positionals }: 
     const backupLock = lockNamed(dataFolder, 'backup_logs');
     if (!backupLock) throw new Refused('a backup is being made; wait until it has finished');
     try {
-      return reportOf(plan, services.running, await restore(context, plan, services, choice));
+      return reportOf(plan, services.running, await restore(context, plan, services));
     } finally {
       backupLock.release();
     }
@@ -118,10 +113,11 @@ export async function planRestore(context: JobContext, archive: string, { config
   const staging = stagingFolder(dataFolder);
   await makeFolder(dataFolder);
   await rm(staging, { recursive: true, force: true });
-  await requireSpace(
-    dataFolder,
-    checked.manifest.files.filter(({ path }) => includes(path)),
-  );
+  const bytes = checked.manifest.files.reduce((sum, { path, size }) => (includes(path) ? sum + size : sum), 0);
+  await new DiskSpace(dataFolder, MARGIN_BYTES).require(bytes).catch((error: Error) => {
+    if (!(error instanceof NotEnoughSpace)) throw error;
+    throw new Refused(`not enough disk space to extract ${megabytes(bytes)} in ${dataFolder}; remove what is not needed there`);
+  });
   await makeFolder(staging);
   progress('restore: extracting');
   await extractArchive(archive, checked, { folder: staging, includes, signal });
@@ -129,22 +125,10 @@ export async function planRestore(context: JobContext, archive: string, { config
 
   const configFiles = checked.manifest.files.filter(({ path }) => isConfig(path));
   const config = configToo ? await planConfig(context, staging, configFiles) : null;
-  const files = [...(await planFiles(collectedFiles(context, checked, overwrite))), ...(config?.actions ?? [])];
+  const collected = { files: checked.manifest.files.filter(({ path }) => isCollected(path)), from: staging, dataFolder, overwrite };
+  const files = [...(await planFiles(collected)), ...(config?.actions ?? [])];
   const warnings = [...warningsOf(checked, context), ...(config?.warnings ?? [])];
-  return { archive, checked, staging, config, files, warnings };
-}
-
-function collectedFiles({ dataFolder }: JobContext, { manifest }: CheckedArchive, overwrite: boolean): Parameters<typeof planFiles>[0] {
-  const files = manifest.files.filter(({ path }) => isCollected(path));
-  return { files, from: stagingFolder(dataFolder), dataFolder, overwrite };
-}
-
-async function requireSpace(dataFolder: string, files: readonly ManifestFile[]): Promise<void> {
-  const bytes = files.reduce((sum, { size }) => sum + size, 0);
-  await new DiskSpace(dataFolder, MARGIN_BYTES).require(bytes).catch((error: Error) => {
-    if (!(error instanceof NotEnoughSpace)) throw error;
-    throw new Refused(`not enough disk space to extract ${megabytes(bytes)} in ${dataFolder}; remove what is not needed there`);
-  });
+  return { archive, checked, staging, collected, config, files, warnings };
 }
 
 function checkDatabase(path: string, { manifest: { database } }: CheckedArchive): void {
@@ -167,11 +151,6 @@ function warningsOf({ manifest }: CheckedArchive, { nowMs }: JobContext): string
   return warnings;
 }
 
-export interface RestoreOptions {
-  readonly overwrite: boolean;
-  readonly onStep?: (step: string) => void;
-}
-
 /**
  * Restores an extracted backup: stops the services, swaps the files, starts what ran before, and checks it. When anything fails, everything is
  * undone and started again, and RolledBack gives the reason. From the stop on no signal ends it: half a restore is worse than a late one.
@@ -180,11 +159,11 @@ export async function restore(
   context: JobContext,
   plan: Plan,
   services: Services,
-  { onStep = () => undefined, overwrite }: RestoreOptions,
+  onStep: (step: string) => void = () => undefined,
 ): Promise<Restored> {
   const { dataFolder, nowMs, progress } = context;
-  const { checked, config, staging } = plan;
-  const { database } = checked.manifest;
+  const { config, staging } = plan;
+  const { database } = plan.checked.manifest;
   const units = services.running.join(', ');
   const time = await freeStamp(context);
   const rollback: Rollback = [];
@@ -202,7 +181,7 @@ export async function restore(
       const { runtimeFolders } = services;
       previous = await swapDatabase({ dataFolder, restored: join(staging, DATABASE), runtimeFolders, stamp: time, onStep }, rollback);
     }
-    const files = await restoreFiles(collectedFiles(context, checked, overwrite), time, rollback);
+    const files = await restoreFiles(plan.collected, time, rollback);
     const previousConfig = config ? await restoreConfig(context, config, time, rollback) : null;
     lock.close();
     lock = null;
@@ -294,7 +273,7 @@ async function extract({ signal }: JobContext, archive: string, folder: string):
 
 /** A refusal changed nothing. Nor did a run that was ended by a signal, which is obeyed only until something is changed. */
 function failed(error: Error, { dataFolder, signal }: JobContext): JobResult {
-  const isExpected = [Refused, UnusableConfig, Damaged, RolledBack].some((kind) => error instanceof kind);
+  const isExpected = [Refused, Damaged, RolledBack].some((kind) => error instanceof kind);
   const isStopped = signal.aborted && !isExpected;
   const problem = isStopped
     ? `${(signal.reason as Error).message} before anything was changed`

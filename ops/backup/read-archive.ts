@@ -167,6 +167,7 @@ export async function extractArchive(path: string, checked: CheckedArchive, opti
   if (again.sha256 !== checked.sha256) throw new Damaged(`${path} changed while it was read`);
   await writeFile(join(folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
   for (const file of checked.manifest.files) {
+    signal.throwIfAborted();
     if (!includes(file.path)) continue;
     const handle = await open(join(folder, file.path), 'r');
     await handle.sync().finally(() => handle.close());

@@ -11,6 +11,11 @@ import type { JobContext } from '../lib/job.ts';
 import type { ManifestFile } from './manifest.ts';
 import type { Rollback } from './swap-database.ts';
 
+/** A restore that cannot or must not be done; the message gives the reason and the remedy. Nothing was changed. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+}
+
 /** A file of a backup is added; is the same already; or differs from the present one, which is kept or replaced. */
 export type Action = 'added' | 'same' | 'kept' | 'replaced';
 
@@ -70,17 +75,12 @@ export interface ConfigPlan {
   readonly warnings: readonly string[];
 }
 
-/** The configuration of the backup cannot be used; the message gives the reason and the remedy. */
-export class UnusableConfig extends Error {
-  override readonly name = 'UnusableConfig';
-}
-
-/** `from` holds the extracted files. Throws UnusableConfig where the file in force is missing or cannot be used. */
+/** `from` holds the extracted files. Throws Refused where the file in force is missing or cannot be used. */
 export async function planConfig(context: JobContext, from: string, members: readonly ManifestFile[]): Promise<ConfigPlan> {
   const { config, configFile, environment } = context;
   const folder = dirname(configFile);
   if (hasRootHelper(environment) && folder !== PACKAGE_CONFIG)
-    throw new UnusableConfig(`${configFile} is in force, and only files of ${PACKAGE_CONFIG} are restored; omit --config-too`);
+    throw new Refused(`${configFile} is in force, and only files of ${PACKAGE_CONFIG} are restored; omit --config-too`);
   const files: ConfigFile[] = [];
   const warnings: string[] = [];
   for (const { mode, path } of members) {
@@ -100,15 +100,15 @@ export async function planConfig(context: JobContext, from: string, members: rea
           ? null
           : `${name} of the backup has errors`;
     if (problem === null) files.push({ name, content: Buffer.from(text), executable: false });
-    else if (isInForce) throw new UnusableConfig(`${problem}, or omit --config-too`);
+    else if (isInForce) throw new Refused(`${problem}, or omit --config-too`);
     else warnings.push(`${name} stays as it is: ${problem}`);
     if (isInForce && parsed.ok && parsed.config.storage.path !== config.storage.path)
-      throw new UnusableConfig(
+      throw new Refused(
         `the configuration of the backup has another data folder (storage.path ${parsed.config.storage.path ?? 'not set'}, now ${config.storage.path ?? 'not set'}); omit --config-too`,
       );
   }
   if (!files.some(({ name }) => name === basename(configFile)))
-    throw new UnusableConfig(
+    throw new Refused(
       `the backup has no ${basename(configFile)}, which is the configuration in force; omit --config-too, or name another with --config`,
     );
   const actions = files.map((file) => ({ path: `config/${file.name}`, action: configFate(folder, file) }));

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { JobResult, JobStatus } from '../lib/job.ts';
 import type { CheckedArchive } from './read-archive.ts';
-import type { Action, ConfigPlan, FileAction } from './restore-files.ts';
+import type { Action, CollectedFiles, ConfigPlan, FileAction } from './restore-files.ts';
 import type { Previous } from './swap-database.ts';
 
 /** A backup that was checked and extracted beside the data, and what restoring it does. */
@@ -9,6 +9,7 @@ export interface Plan {
   readonly archive: string;
   readonly checked: CheckedArchive;
   readonly staging: string;
+  readonly collected: CollectedFiles;
   /** Null: the configuration stays. */
   readonly config: ConfigPlan | null;
   readonly files: readonly FileAction[];

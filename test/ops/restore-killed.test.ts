@@ -92,7 +92,7 @@ t.test('killed between any two steps: the next start has the old one or the new 
       const onStep = (step: string): void => {
         if (step === name) throw new Error('the disk fails');
       };
-      await t.rejects(restore(site.context(), await planFor(site), NOTHING_RUNS, { overwrite: false, onStep }), {
+      await t.rejects(restore(site.context(), await planFor(site), NOTHING_RUNS, onStep), {
         name: 'RolledBack',
         message: /the disk fails; everything is as it was before/,
       });
@@ -108,7 +108,7 @@ t.test('killed between any two steps: the next start has the old one or the new 
     const site = copyOf(t, template);
     const left: { readonly step: string; readonly copy: BackupSite }[] = [];
     const onStep = (step: string): void => void left.push({ step, copy: copyOf(t, site) });
-    await restore(site.context(), await planFor(site), NOTHING_RUNS, { overwrite: false, onStep });
+    await restore(site.context(), await planFor(site), NOTHING_RUNS, onStep);
     left.push({ step: 'restored', copy: site });
     t.same(
       left.map(({ step }) => step),

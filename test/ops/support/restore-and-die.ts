@@ -24,13 +24,10 @@ const context: JobContext = {
 };
 const plan = await planRestore(context, archive, { configToo: false, overwrite: false });
 const services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };
-await restore(context, plan, services, {
-  overwrite: false,
-  onStep: (name) => {
-    if (name !== step) return;
-    process.stdout.write(name);
-    process.kill(process.pid, 'SIGKILL');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // Nothing more happens in this process.
-  },
+await restore(context, plan, services, (name) => {
+  if (name !== step) return;
+  process.stdout.write(name);
+  process.kill(process.pid, 'SIGKILL');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // Nothing more happens in this process.
 });
 process.stdout.write('restored');
