@@ -107,7 +107,7 @@ t.test('restore_backup', { skip }, async (t) => {
   const site = await Site.make(t);
   site.attack('mkdir metrics; echo attack >metrics/attack.sh');
   site.configure({ ...SETTINGS, node_name: 'then', ops: { ...SETTINGS.ops, notify: { webhook: { url: 'https://hooks.example/old' } } } });
-  t.equal(site.edgeHealth('ops', 'backup_logs').code, 1, 'a backup, without a database');
+  t.equal(site.edgeHealth('ops', 'backup_logs').code, 2, 'a backup, without a database');
   site.configure({ ...SETTINGS, node_name: 'now', ops: { ...SETTINGS.ops, notify: { webhook: { url: SECRET } } } });
 
   await t.test('follows no link', async (t) => {
