@@ -59,13 +59,13 @@ export async function readArchive(path: string, { extract, signal }: ReadOptions
       }
     }
     const decompress = createZstdDecompress();
-    const contents = new Contents(extract);
+    const members = new MemberReader(extract);
     const parse = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-      for await (const chunk of chunks) contents.write(chunk);
+      for await (const chunk of chunks) members.write(chunk);
     };
-    await pipeline(hashed(), decompress, parse, signal ? { signal } : {}).finally(() => contents.close());
+    await pipeline(hashed(), decompress, parse, signal ? { signal } : {}).finally(() => members.close());
     if (decompress.bytesWritten !== size) throw new Damaged('data follows its end');
-    return { manifest: contents.verify(), sha256: hash.digest('hex'), bytes: size };
+    return { manifest: members.verify(), sha256: hash.digest('hex'), bytes: size };
   } catch (error) {
     throw asDamage(error, path);
   } finally {
@@ -74,7 +74,7 @@ export async function readArchive(path: string, { extract, signal }: ReadOptions
 }
 
 /** The members of a tar stream, which are hashed, and written where that is wanted, as they arrive. */
-class Contents {
+class MemberReader {
   readonly #extract: ReadOptions['extract'];
   readonly #parser = new Parser({ strict: true, zstd: false, onReadEntry: (entry) => this.#onMember(entry) });
   readonly #found = new Map<string, Pick<ManifestFile, 'size' | 'mode' | 'sha256'>>();
@@ -82,7 +82,7 @@ class Contents {
   /** The member that is being written. */
   #descriptor: number | null = null;
   #bytes = 0;
-  /** Of a stream of just these members: anything else between or after them, which tar would skip, makes it longer. */
+  /** The length of a stream of just these members. Anything else in it, which the parser skips or obeys, makes it longer. */
   #expectedBytes = END_BYTES;
   #isEnded = false;
 

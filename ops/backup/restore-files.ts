@@ -57,10 +57,15 @@ export async function restoreFiles(options: CollectedFiles, stamp: string, rollb
     const previous = `${place}.previous-${stamp}`;
     await makeFolder(dirname(place));
     await chmod(source, FILE_MODE);
-    if (action === 'replaced') await link(place, previous);
+    if (action === 'replaced') {
+      await link(place, previous);
+      rollback.unshift(async () => {
+        await rename(previous, place);
+        await rm(previous, { force: true }); // rename leaves both names while they are of one file.
+      });
+    } else rollback.unshift(() => rm(place, { force: true }));
     await rename(source, place);
     await syncFolder(dirname(place));
-    rollback.unshift(() => (action === 'replaced' ? rename(previous, place) : rm(place, { force: true })));
   }
   return actions;
 }
