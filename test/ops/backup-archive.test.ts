@@ -110,6 +110,24 @@ t.test('the tar of the system lists and unpacks it', async (t) => {
   t.equal(statSync(site.backups).mode & 0o777, 0o750);
 });
 
+t.test('sizes and names at their limits', async (t) => {
+  for (const size of [0, 511, 512, 8 ** 11 - 1, 8 ** 11, 2 ** 45]) {
+    const block = Buffer.alloc(BLOCK_BYTES);
+    new Header({ path: 'database/edge-health.db', size, mode: 0o640, mtime: new Date(1_700_000_000_000), type: 'File' }).encode(block);
+    t.match(new Header(block), { path: 'database/edge-health.db', size, mode: 0o640, type: 'File', cksumValid: true }, `${size} bytes`);
+  }
+  const other = new BackupSite(t);
+  other.fill(60);
+  const longest = `metrics/${'n'.repeat(91)}`;
+  for (const name of [longest, `${longest}n`, 'metrics/two words', 'metrics/-option']) other.write(name, 'x');
+  const { document } = await other.backup();
+  t.same(
+    document.backup?.left_out.filter(({ reason }) => /not a plain one/.test(reason)).map(({ what }) => what),
+    ['metrics/-option', `${longest}n`, 'metrics/two words'].map((name) => join(other.dataFolder, name)),
+  );
+  t.ok((await readArchive(other.newest)).manifest.files.some(({ path }) => path === longest));
+});
+
 t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
   const whole = readFileSync(site.newest);
   const before = await readArchive(site.newest);
