@@ -1,4 +1,4 @@
-import { type Finished, type Started, startCommand, startProgram } from '../lib/start-program.ts';
+import { type Finished, type Started, startCommand } from '../lib/start-program.ts';
 
 /** The exit code of a shell for a program that is not installed. */
 export const NOT_INSTALLED = 127;
@@ -16,11 +16,6 @@ const GRACE_MS = 3000;
 /** zx's $: runs a command until it exits, with whatever code. */
 export function shell(options: RunOptions): (pieces: TemplateStringsArray, ...args: readonly unknown[]) => Promise<Finished> {
   return (pieces, ...args) => finish(() => startCommand(options.environment)(pieces, ...args), options);
-}
-
-/** Runs a program until it exits, with whatever code. */
-export function runProgram(program: string, args: readonly string[], options: RunOptions): Promise<Finished> {
-  return finish(() => startProgram([program, ...args], options.environment), options);
 }
 
 async function finish(start: () => Started, { signal, timeoutSeconds }: RunOptions): Promise<Finished> {
