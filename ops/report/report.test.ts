@@ -228,7 +228,7 @@ t.test('periods', async (t) => {
     { from: '2027-01-01' },
     { from: '2026-03-01', to: '2026-03-02', days: '1' },
   ] as Record<string, string>[]) {
-    await t.rejects(make(data, options), { name: 'Misuse' }, JSON.stringify(options));
+    await t.rejects(make(data, options), { name: 'UsageError' }, JSON.stringify(options));
   }
 });
 
