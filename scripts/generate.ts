@@ -1,9 +1,8 @@
 /**
  * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page and manual page, the
- * OpenAPI document, the schema of the harness's reports, the ROS types, Grafana's dashboards, and the version of package.json wherever else it stands. With --check it only compares, and fails where a file is out of date.
+ * OpenAPI document, the schema of the harness's reports, the ROS types, and the version of package.json wherever else it stands. With --check it only compares, and fails where a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { dashboardFiles } from '../ops/fleet/grafana/dashboards.ts';
 import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
 import { openApiDocument } from '../src/http/api/openapi.ts';
 import { changelogDay, renderConfigManual } from './deb/manual.ts';
@@ -27,7 +26,6 @@ const files: Readonly<Record<string, string>> = {
   'docs/harness-report.schema.json': `${JSON.stringify(harnessReportSchema(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,
   'src/ros/interfaces.generated.ts': renderInterfaces(readDefinitions()),
-  ...dashboardFiles(),
   ...withVersion('debian/changelog', /^(edge-health \()[^)]*(\))/),
   ...withVersion('docs/man/edge-health.8', /^(\.TH EDGE-HEALTH 8 \S+ "edge\\-health )[^"]*(")/),
   ...withVersion('ros2/edge_health/package.xml', /(<version>)[^<]*(<\/version>)/),

@@ -3,46 +3,10 @@ import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { dashboards, FLEET, yaml } from '../../testkit/ops/fleet-files.ts';
+import { FLEET, yaml } from '../../testkit/ops/fleet-files.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
 // What promtool and amtool find in these files is tested in test/system/fleet/files.test.ts.
-
-t.test('dashboards are such that Grafana takes them', async (t) => {
-  const known = dashboards();
-  t.equal(new Set(known.map(({ uid }) => uid)).size, known.length, 'no uid twice');
-  for (const { panels, templating, title } of known) {
-    t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${title}: every panel has an id of its own`);
-    const variables = new Set(templating.list.map(({ name }) => name));
-    t.ok(variables.has('datasource'), `${title}: any Prometheus will do`);
-    const named = [...JSON.stringify(panels).matchAll(/\$\{?([a-z]\w*)/g)].map(([, name]) => name as string);
-    t.same(
-      [...new Set(named)].filter((name) => !variables.has(name)),
-      [],
-      `${title}: every variable exists`,
-    );
-    for (const { targets = [], title: panel, type } of panels) {
-      if (type !== 'row') t.ok(targets.length > 0, `${title}: ${panel} asks for something`);
-      t.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, `${title}: ${panel}: every query has a letter`);
-      for (const { datasource } of targets) t.equal(datasource.uid, '$datasource');
-    }
-  }
-  const links = [...JSON.stringify(known).matchAll(/"\/d\/([\w-]+)/g)].map(([, uid]) => uid);
-  t.ok(links.length > 1);
-  for (const uid of links)
-    t.ok(
-      known.some((dashboard) => dashboard.uid === uid),
-      `${uid} exists`,
-    );
-  const { providers } = yaml<{ providers: { type: string; options: { path: string } }[] }>(
-    'grafana/provisioning/dashboards/edge-health.yml',
-  );
-  t.match(
-    providers,
-    [{ type: 'file', options: { path: '/usr/share/edge-health/fleet/grafana/dashboards' } }],
-    'where the package has them',
-  );
-});
 
 interface Compose {
   readonly services: Readonly<

@@ -27,19 +27,44 @@ export function rules(): Rule[] {
   return found;
 }
 
-interface Panel {
+interface DataSource {
+  readonly uid: string;
+}
+
+export interface Panel {
   readonly id: number;
   readonly title: string;
   readonly type: string;
-  readonly targets?: readonly { readonly expr: string; readonly refId: string; readonly datasource: { readonly uid: string } }[];
+  readonly description?: string;
+  readonly datasource?: DataSource;
+  readonly gridPos: { readonly h: number; readonly w: number; readonly x: number; readonly y: number };
+  readonly fieldConfig?: {
+    readonly defaults: { readonly unit?: string };
+    readonly overrides: readonly { readonly matcher: { readonly id: string; readonly options: string } }[];
+  };
+  readonly options?: { readonly sortBy?: readonly { readonly displayName: string }[] };
+  readonly targets?: readonly {
+    readonly expr: string;
+    readonly refId: string;
+    readonly legendFormat?: string;
+    readonly datasource: DataSource;
+  }[];
+  readonly transformations?: readonly { readonly options: { readonly renameByName?: Readonly<Record<string, string>> } }[];
+}
+
+interface Variable {
+  readonly name: string;
+  readonly type: string;
+  readonly query: string | { readonly query: string };
+  readonly datasource?: DataSource;
 }
 
 export interface Dashboard {
   readonly uid: string;
   readonly title: string;
   readonly panels: readonly Panel[];
-  readonly annotations: { readonly list?: readonly { readonly expr?: string }[] };
-  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[] };
+  readonly annotations: { readonly list?: readonly { readonly expr?: string; readonly datasource: DataSource }[] };
+  readonly templating: { readonly list: readonly Variable[] };
 }
 
 export function dashboards(): Dashboard[] {

@@ -24,7 +24,7 @@ const portOf = (service: RunningService): number => Number(new URL(service.url).
 
 const SRV_HOST = 'robot-3.lab-1.campus.example';
 /** Queries that have no data where all is well; that their families are there is checked apart. */
-const EMPTY_WHEN_WELL: readonly RegExp[] = [/Jobs that fail/, /Restarts of the service|annotation/];
+const EMPTY_WHEN_WELL: readonly RegExp[] = [/Failed jobs/, /Restarts of the service|annotation/];
 
 /** A machine whose load the test sets, with all that a service can have: a token, a ROS 2 graph, maintenance jobs. */
 async function busyMachine(t: Test, folder: string, machine: MachineTree): Promise<{ service: RunningService; config: string }> {
