@@ -9,7 +9,7 @@ const NOW = Date.parse('2026-03-04T05:06:07.089Z');
 const A = 'time,value\r\n';
 const B = 'time,value,more\r\n';
 
-t.test('a day has a file; other columns begin another one, which is gone on with', async (t) => {
+t.test('a day has one file; other columns begin another one, which is continued', async (t) => {
   const folder = join(temporaryFolder(t), 'metrics');
   const append = (header: string, row: string, ms = NOW) => appendMetrics(folder, header, row, ms);
   const text = (name: string): string => readFileSync(join(folder, name), 'utf8');
@@ -25,7 +25,7 @@ t.test('a day has a file; other columns begin another one, which is gone on with
   t.ok(readdirSync(folder).includes('metrics_2026-03-04.10.csv'));
 });
 
-t.test('a header that is torn at any place is written anew; one of zeros is left alone', async (t) => {
+t.test('a header that is torn anywhere is written again; one of zeros is not continued', async (t) => {
   for (let at = 0; at <= A.length; at += 1) {
     const folder = temporaryFolder(t);
     const file = join(folder, 'metrics_2026-03-04.csv');

@@ -1,24 +1,23 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Appended, appendLines } from '../lib/append.ts';
-import { datedFiles, utcDay } from '../lib/dated-files.ts';
+import { type Appended, appendLines, datedFiles, utcDay } from '../lib/files.ts';
 import { makeFolder } from '../lib/folder.ts';
 import { METRICS_FILE, numberOf } from './metrics-names.ts';
 
 export interface Written extends Appended {
   readonly file: string;
-  /** Whether the file was begun by this. */
+  /** Whether the file is new. */
   readonly isNew: boolean;
 }
 
-/** Appends records to the file of the UTC day of `ms`. Throws what the disk does. */
+/** Appends records to the file of the UTC day of `ms`. Throws the error of the file system. */
 export async function appendMetrics(folder: string, header: string, records: string, ms: number): Promise<Written> {
   await makeFolder(folder);
   const { name, isNew } = await fileOfDay(folder, utcDay(ms), header);
   return { ...(await appendLines(join(folder, name), records, { head: header })), file: name, isNew };
 }
 
-/** The last file of the day if its columns are these, else the next: files in the order of their numbers are in the order of writing. */
+/** The last file of the day if it has this header, else the next one: files in the order of their numbers are in the order of writing. */
 async function fileOfDay(folder: string, day: string, header: string): Promise<{ readonly name: string; readonly isNew: boolean }> {
   const files = (await datedFiles(folder, METRICS_FILE)).filter((file) => file.day === day);
   const last = Math.max(0, ...files.map(({ name }) => numberOf(name)));
@@ -30,15 +29,14 @@ function nameOf(day: string, number: number): string {
   return number === 1 ? `metrics_${day}.csv` : `metrics_${day}.${number}.csv`;
 }
 
-/** Whether it begins with this header, or has no more than a torn part of it. */
+/** Whether a file begins with this header, or contains no more than a torn part of it. */
 async function canContinue(file: string, header: string): Promise<boolean> {
   const wanted = Buffer.from(header);
-  let handle: FileHandle | null = null;
+  const handle = await open(file, 'r');
   try {
-    handle = await open(file, 'r');
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted.length), 0, wanted.length, 0);
     return wanted.subarray(0, bytesRead).equals(buffer.subarray(0, bytesRead));
   } finally {
-    await handle?.close();
+    await handle.close();
   }
 }

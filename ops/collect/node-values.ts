@@ -1,78 +1,43 @@
-import { type Metric, type Readings, toHundredths } from '../../src/core/metrics.ts';
+import { type Metric, toHundredths } from '../../src/core/metrics.ts';
 import { isoUtc } from '../../src/core/time.ts';
 
-/** The last sample of a node as /metrics shows it. */
+/** The last sample of a node as /metrics has it. */
 export interface NodeValues {
-  readonly status: string | null;
-  /** When it was measured, by the node's clock; ISO 8601 in UTC. */
-  readonly sampleTime: string | null;
-  readonly readings: Readings;
+  status: string | null;
+  /** Time of the sample by the node's clock; ISO 8601, UTC. */
+  sampleTime: string | null;
+  readonly readings: Record<Metric, number | null>;
 }
 
-/** One series: name, labels, value. */
-const SERIES = /^edge_health_(\w+)\{(.*)\} (\S+)$/;
+/** `edge_health_NAME{LABELS} VALUE` */
+const SERIES = /^edge_health_((?:cpu|memory|disk)_usage_ratio|temperature_celsius|status|last_sample_timestamp_seconds)\{(.*)\} (\S+)$/gm;
 const NODE = /(?:^|,)node="((?:[^"\\]|\\.)*)"/;
 const STATUS = /(?:^|,)status="(\w+)"/;
-const ESCAPED: Readonly<Record<string, string>> = { '\\\\': '\\', '\\"': '"', '\\n': '\n' };
-
-interface Building {
-  status: string | null;
-  sampleTime: string | null;
-  readings: Record<Metric, number | null>;
-}
-
-type Take = (node: Building, value: number, labels: string) => void;
-
-const reading =
-  (metric: Metric, scale: number): Take =>
-  ({ readings }, value) => {
-    readings[metric] = toHundredths(value * scale);
-  };
-
-const FAMILIES: Readonly<Record<string, Take>> = {
-  cpu_usage_ratio: reading('cpu_percent', 100),
-  memory_usage_ratio: reading('memory_percent', 100),
-  disk_usage_ratio: reading('disk_percent', 100),
-  temperature_celsius: reading('temperature', 1),
-  // One line a status, 1 for the one that it has.
-  status: (node, value, labels) => {
-    if (value === 1) node.status = STATUS.exec(labels)?.[1] ?? null;
-  },
-  last_sample_timestamp_seconds: (node, value) => {
-    node.sampleTime = isoUtc(Math.round(value * 1000));
-  },
+const METRIC_OF: Readonly<Record<string, Metric>> = {
+  cpu_usage_ratio: 'cpu_percent',
+  memory_usage_ratio: 'memory_percent',
+  disk_usage_ratio: 'disk_percent',
+  temperature_celsius: 'temperature',
 };
 
 /**
- * The values of every node out of the Prometheus text of /metrics: one answer for all nodes, all of one instant. /health has
- * those of one node, and /status none.
+ * The values of every node from the Prometheus text of /metrics: one response with all nodes at one instant. /health has those of one
+ * node, and /status none.
  */
 export function nodeValues(exposition: string): Map<string, NodeValues> {
-  const nodes = new Map<string, Building>();
-  // A family has one line a node, or four: most of the text is passed over without looking into its lines.
-  for (const family of exposition.split('# HELP ')) {
-    const take = FAMILIES[/^edge_health_(\w+)/.exec(family)?.[1] ?? ''];
-    if (!take) continue;
-    for (const line of family.split('\n')) {
-      const [, , labels = '', text] = SERIES.exec(line) ?? [];
-      const name = NODE.exec(labels)?.[1];
-      const value = Number(text);
-      if (name === undefined || !Number.isFinite(value)) continue;
-      take(nodeOf(nodes, name.includes('\\') ? name.replaceAll(/\\[\\"n]/g, (found) => ESCAPED[found] as string) : name), value, labels);
-    }
+  const nodes = new Map<string, NodeValues>();
+  for (const [, family = '', labels = '', text] of exposition.matchAll(SERIES)) {
+    const name = NODE.exec(labels)?.[1]?.replaceAll(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
+    const value = Number(text);
+    if (name === undefined || !Number.isFinite(value)) continue;
+    const readings = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
+    const node = nodes.get(name) ?? { status: null, sampleTime: null, readings };
+    nodes.set(name, node);
+    const metric = METRIC_OF[family];
+    if (metric) node.readings[metric] = toHundredths(family.endsWith('_ratio') ? value * 100 : value);
+    else if (family === 'last_sample_timestamp_seconds') node.sampleTime = isoUtc(Math.round(value * 1000));
+    // One series per status; that of the present status is 1.
+    else if (family === 'status' && value === 1) node.status = STATUS.exec(labels)?.[1] ?? null;
   }
   return nodes;
-}
-
-function nodeOf(nodes: Map<string, Building>, name: string): Building {
-  let found = nodes.get(name);
-  if (!found) {
-    found = {
-      status: null,
-      sampleTime: null,
-      readings: { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null },
-    };
-    nodes.set(name, found);
-  }
-  return found;
 }

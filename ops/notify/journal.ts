@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import type { Log } from '../../src/core/ports.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
-import { appendLines } from '../lib/append.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
+import { appendLines } from '../lib/files.ts';
 import { makeFolder } from '../lib/folder.ts';
 import { EMPTY_MEMORY, type Memory, memoryOf, merged, type Patch, patched } from './memory.ts';
 

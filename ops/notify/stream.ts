@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { BEGINNING } from '../collect/alert-cursor.ts';
-import { changesAfter, PlaceUnknown } from '../collect/alert-pages.ts';
+import { BEGINNING, CursorUnknown, changesAfter } from '../collect/alert-pages.ts';
 
 export interface StreamEvent {
   readonly id: string | null;
@@ -137,7 +136,7 @@ async function poll(following: Following): Promise<void> {
 
 /** The place is of another database, or of a time when nothing was recorded yet. */
 function isLostPlace(error: unknown): boolean {
-  return error instanceof PlaceUnknown || (error instanceof ServiceRefused && (error.status === 400 || error.status === 410));
+  return error instanceof CursorUnknown || (error instanceof ServiceRefused && (error.status === 400 || error.status === 410));
 }
 
 /** Brings the place to the end of what is recorded, and returns how many changes were taken in; without a place none are. */
@@ -149,7 +148,7 @@ async function takeChanges(following: Following): Promise<number> {
   try {
     for (let more = true; more; ) {
       const page = await changesAfter(rest, place, signal);
-      ({ more, place } = page);
+      ({ cursor: place, more } = page);
       if (since === null) continue;
       count += page.changes.length;
       if (page.changes.length > 0) following.onAlerts(page.changes, place);

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
-import { ALERTS_FILE, type AlertRecord, parseAlertRecord } from '../collect/alert-record.ts';
-import { datedFiles } from '../lib/dated-files.ts';
-import { linesOf } from '../lib/lines.ts';
+import { ALERTS_FILE, type AlertRecord, recordsIn } from '../collect/alert-files.ts';
+import { datedFiles } from '../lib/files.ts';
 import type { Period } from './period.ts';
 
 export interface AlertChanges {
@@ -28,15 +27,13 @@ export async function alertChanges(folder: string, node: string, { fromMs, toMs 
     foreign += 1;
   };
   for (const name of files) {
-    for await (const lines of linesOf(join(folder, name), { torn, signal })) {
-      for (const record of lines.map(parseAlertRecord)) {
-        const ms = record === null ? Number.NaN : Date.parse(record.timestamp);
-        if (record === null) foreign += 1;
-        else if (ms < toMs) {
-          keepLatest(last, record);
-          if (ms < fromMs) keepLatest(lastBefore, record);
-          else if (record.node === node) changes.push(record);
-        }
+    for await (const record of recordsIn(join(folder, name), { torn, signal })) {
+      const ms = record === null ? Number.NaN : Date.parse(record.timestamp);
+      if (record === null) foreign += 1;
+      else if (ms < toMs) {
+        keepLatest(last, record);
+        if (ms < fromMs) keepLatest(lastBefore, record);
+        else if (record.node === node) changes.push(record);
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { Clocked, MinuteEntry, RecordEntry, ServiceReading, Target, Watcher } from '../../harness/record/entries.ts';
 import type { Holding } from '../../harness/watch/holding.ts';
-import type { AlertRecord } from '../collect/alert-record.ts';
+import type { AlertRecord } from '../collect/alert-files.ts';
 import type { Period } from './period.ts';
 import { later, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
 

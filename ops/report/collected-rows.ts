@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS, type Readings } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
-import { datedFiles, utcDay } from '../lib/dated-files.ts';
-import { linesOf } from '../lib/lines.ts';
+import { datedFiles, linesOf, utcDay } from '../lib/files.ts';
 import type { Period } from './period.ts';
 
 /** What every row tells of its node. */
@@ -117,7 +116,7 @@ class Columns {
       ms,
       local: this.#text('local') === 'true',
       answered: this.#text('answered') === 'true',
-      silent: this.#text('silent') === 'true',
+      silent: this.#text('stale') === 'true',
       readings: Object.fromEntries(METRICS.map((metric) => [metric, this.#number(metric)])) as Readings,
     };
   }

@@ -5,7 +5,7 @@ import { Axis } from '../../harness/record/evidence/axis.ts';
 import { EvidenceBuilder } from '../../harness/record/evidence.ts';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
-import type { AlertRecord } from '../collect/alert-record.ts';
+import type { AlertRecord } from '../collect/alert-files.ts';
 import type { AlertChanges } from './alert-changes.ts';
 import { asRecord, type Collected } from './as-record.ts';
 import { countSamples } from './counters.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { parse, stringify } from 'yaml';
 import type { Judgement } from '../../harness/engine/judgement.ts';
-import { ALERTS_FILE, type AlertRecord, changeKey } from '../../ops/collect/alert-record.ts';
+import { ALERTS_FILE, type AlertRecord, changeKey } from '../../ops/collect/alert-files.ts';
 import { METRICS_FILE } from '../../ops/collect/metrics-names.ts';
 import { contextFor, GIVEN } from '../../ops/collect/testing/context.ts';
 import { collectAlerts } from '../../ops/collect_alerts.ts';
@@ -105,7 +105,7 @@ t.test('rows say what /health says, also that the service hangs or is gone', asy
     const measured = Object.fromEntries(Object.entries(samples[0] ?? {}).map(([name, value]) => [name, cell(value)]));
     const { cpu_percent, disk_percent, memory_percent, node_name, sample_time, status, temperature } = row;
     t.same({ cpu_percent, memory_percent, disk_percent, temperature, status, node_name, timestamp: sample_time }, measured);
-    t.match(row, { answered: 'true', local: 'true', silent: 'false', reason: '', configured_hertz: '5', storage_state: 'ok' });
+    t.match(row, { answered: 'true', local: 'true', stale: 'false', reason: '', configured_hertz: '5', storage_state: 'ok' });
   }
   const { started } = await service.json<{ started: string }>('/status');
   t.equal(rowsIn(data).at(-1)?.['service_started'], started);
@@ -115,9 +115,9 @@ t.test('rows say what /health says, also that the service hangs or is gone', asy
   t.match(await collectMetrics.run({ ...context, config: hasty }, GIVEN), { status: 'WARNING', document: { answered: false } });
   service.process.kill('SIGCONT');
   await service.end('SIGKILL');
-  t.match(await collectMetrics.run(context, GIVEN), { status: 'WARNING', lines: [/does not answer .*ECONNREFUSED.*systemctl status/] });
+  t.match(await collectMetrics.run(context, GIVEN), { status: 'WARNING', lines: [/no response .*ECONNREFUSED.*systemctl status/] });
   const [hung, gone, ...more] = rowsIn(data).slice(3);
-  t.match(hung, { node_name: 'health_monitor', answered: 'false', reason: 'no answer within 0.8 s', samples: '', cpu_percent: '' });
+  t.match(hung, { node_name: 'health_monitor', answered: 'false', reason: 'no response within 0.8 s', samples: '', cpu_percent: '' });
   t.match(gone, { answered: 'false', reason: /ECONNREFUSED/ });
   t.same(more, []);
 });
@@ -147,9 +147,9 @@ t.test('a service that is killed and started again: what it recorded comes once'
   );
   t.same(new Set(memory.map(({ began }) => began)), new Set([memory[0]?.timestamp]), 'one episode, from its raise');
 
-  // A place that lies ahead of all that the database has: it is another one's.
+  // A cursor ahead of everything in the database: it comes from another one.
   const cursor = join(data, 'alerts', 'cursor.json');
-  writeFileSync(cursor, JSON.stringify({ ...JSON.parse(readFileSync(cursor, 'utf8')), place: 'zzzzzzzz.1_zzzzzzzz.1_0' }));
+  writeFileSync(cursor, JSON.stringify({ ...JSON.parse(readFileSync(cursor, 'utf8')), cursor: 'zzzzzzzz.1_zzzzzzzz.1_0' }));
   const again = await collectAlerts.run(contextFor(data, second.url), GIVEN);
   t.match(again, { status: 'OK', lines: [/another database than before/], document: { replayed: true } });
   checkCollected(t, data, before);
@@ -190,7 +190,7 @@ async function killedWhileWriting(t: Test, service: RunningService, folder: stri
   writeFileSync(config, stringify({ storage: { path: data } }));
   const parameters = (name: string): string[] => ['ops', name, '--config', config, '--url', service.url];
   const contents = (): string => ['metrics', 'alerts'].map((name) => sizesIn(join(data, name))).join();
-  // What is left when it is killed at any one point is tested in ops/collect/alert-collection.properties.test.ts.
+  // What is left when it is killed at any one point is tested in ops/collect/alerts.properties.test.ts.
   for (const name of ['collect_alerts', 'collect_metrics', 'collect_alerts']) {
     const changes = (await changesOf(service)).length;
     await until('more alerts changed', async () => (await changesOf(service)).length > changes);

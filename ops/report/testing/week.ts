@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DAY_MS, MINUTE_MS } from '../../../src/core/time.ts';
 import { type CollectedStatus, HEADER, metricsRows } from '../../collect/metrics-rows.ts';
 import { statusWith } from '../../collect/testing/status.ts';
-import { utcDay } from '../../lib/dated-files.ts';
+import { utcDay } from '../../lib/files.ts';
 
 export const END = Date.parse('2026-03-08T00:00:00.000Z');
 export const START = END - 7 * DAY_MS;
@@ -57,7 +57,10 @@ export function rowOf(minute: Minute): { readonly ms: number; readonly row: stri
   const readings = { cpu_percent: 20, memory_percent: 40, disk_percent: 50, temperature: null };
   const [row = ''] = metricsRows(
     {
-      moment: { ms, bootId: minute.bootId, bootSeconds, monotonicSeconds: bootSeconds - minute.sleptSeconds },
+      wallMs: ms,
+      bootId: minute.bootId,
+      bootSeconds,
+      monotonicSeconds: bootSeconds - minute.sleptSeconds,
       status: minute.answered ? status : null,
       values: new Map([['unit_7', { status: 'OK', sampleTime: null, readings }]]),
       reason: minute.answered ? null : 'ECONNREFUSED',

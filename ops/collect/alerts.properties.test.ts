@@ -6,10 +6,10 @@ import type { Alert, Severity } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { AlertCollection } from './alert-collection.ts';
-import { type AlertRecord, changeKey } from './alert-record.ts';
+import { collectAlerts } from '../collect_alerts.ts';
+import { type AlertRecord, changeKey } from './alert-files.ts';
 import { AlertService } from './testing/alert-service.ts';
-import { contextFor } from './testing/context.ts';
+import { contextFor, GIVEN } from './testing/context.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');
 
@@ -31,13 +31,13 @@ function recordsOf(folder: string): AlertRecord[] {
   return lines.map((line) => JSON.parse(line) as AlertRecord);
 }
 
-/** What a kill leaves of the step from one state of the folder to the next: so much of the bytes appended, and the old cursor. */
+/** What SIGKILL leaves between two states of the folder: a part of the bytes appended, and the old cursor.json. */
 function killedBetween(before: Files, after: Files, part: number): Files {
   const grown = [...after].filter(([name, content]) => name.endsWith('.ndjson') && content.length !== before.get(name)?.length);
-  // The file with the line that has the place is written last.
+  // The file whose line has the cursor is written last.
   const appended = grown
     .map(([name, content]) => ({ name, bytes: content.subarray(before.get(name)?.length ?? 0) }))
-    .sort((a, b) => Number(a.bytes.includes('"place"')) - Number(b.bytes.includes('"place"')));
+    .sort((a, b) => Number(a.bytes.includes('"cursor"')) - Number(b.bytes.includes('"cursor"')));
   let left = Math.round(part * appended.reduce((sum, { bytes }) => sum + bytes.length, 0));
   const killed = new Map(before);
   for (const { name, bytes } of appended) {
@@ -91,16 +91,13 @@ t.test('each change is collected once, wherever runs are killed, the cursor is l
   const folders = temporaryFolder(t);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-      const folder = mkdtempSync(join(folders, 'alerts-'));
+      const data = mkdtempSync(join(folders, 'data-'));
+      const folder = join(data, 'alerts');
       service.replace([]);
       const everything = new Map<string, Alert>();
       const run = async (): Promise<void> => {
-        const collection = await AlertCollection.open(contextFor('', service.url, { nowMs: () => NOW }), {
-          folder,
-          sinceMs: null,
-          dryRun: false,
-        });
-        await collection.run();
+        const { status } = await collectAlerts.run(contextFor(data, service.url, { nowMs: () => NOW }), GIVEN);
+        t.equal(status, 'OK');
       };
       for (const one of steps) {
         // The database has a change once.
@@ -140,7 +137,7 @@ t.test('each change is collected once, wherever runs are killed, the cursor is l
       const before = filesOf(folder);
       await run();
       t.same(filesOf(folder), before, 'without news nothing is written');
-      rmSync(folder, { recursive: true });
+      rmSync(data, { recursive: true });
     }),
     { numRuns: runs(20, 300), seed: SEED },
   );

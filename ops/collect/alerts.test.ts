@@ -6,7 +6,7 @@ import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectAlerts } from '../collect_alerts.ts';
 import type { JobContext } from '../lib/job.ts';
-import type { AlertRecord } from './alert-record.ts';
+import type { AlertRecord } from './alert-files.ts';
 import { AlertService } from './testing/alert-service.ts';
 import { contextFor, NOT_THERE } from './testing/context.ts';
 
@@ -34,28 +34,28 @@ function linesOf(data: string, day: string): AlertRecord[] {
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as AlertRecord]));
 }
 
-t.test('an episode is followed from its raise, over runs', async (t) => {
+t.test('an episode is followed from its begin, over runs', async (t) => {
   const service = await AlertService.start(t, 100);
   const data = temporaryFolder(t);
   const context = contextFor(data, service.url, { nowMs: () => NOW });
   const raised = alert(1, { alert_id: 'fleet/robot/cpu_percent/X' });
   const worse = { ...raised, severity: 'CRITICAL' as const, timestamp: isoUtc(NOW + 4000), value: 93 };
   const resolved = { ...worse, timestamp: isoUtc(NOW + 10_500), resolved: true };
-  const stranger = alert(2, { resolved: true });
+  const unknown = alert(2, { resolved: true });
   service.changes = [raised, worse];
   t.match(await run(context), { status: 'OK', lines: ['OK  2 changes collected, 1 episode open'], document: { collected: 2, open: 1 } });
-  service.changes = [raised, worse, resolved, stranger];
+  service.changes = [raised, worse, resolved, unknown];
   t.match(await run(context), { status: 'OK', lines: ['OK  2 changes collected, 0 episodes open'] });
   const collected = isoUtc(NOW);
   const [first, second, third, fourth, ...more] = linesOf(data, '2026-03-04');
   t.same(first, { ...raised, node: 'fleet/robot', began: raised.timestamp, duration_seconds: 0, sequence: 1, collected });
-  t.match(second, { ...worse, began: raised.timestamp, duration_seconds: 4.999, sequence: 2, place: String });
+  t.match(second, { ...worse, began: raised.timestamp, duration_seconds: 4.999, sequence: 2, cursor: String });
   t.match(third, { ...resolved, began: raised.timestamp, duration_seconds: 11.499, sequence: 3 });
-  t.match(fourth, { ...stranger, began: null, duration_seconds: null, sequence: 4, place: String });
+  t.match(fourth, { ...unknown, began: null, duration_seconds: null, sequence: 4, cursor: String });
   t.same(more, []);
 });
 
-t.test('changes lie in the file of their day; clocks that cannot be right make no files', async (t) => {
+t.test('changes are in the file of their day; implausible clocks create no files', async (t) => {
   const service = await AlertService.start(t, 100);
   const data = temporaryFolder(t);
   const context = contextFor(data, service.url, { nowMs: () => NOW });
@@ -69,7 +69,7 @@ t.test('changes lie in the file of their day; clocks that cannot be right make n
   t.equal(linesOf(data, '2026-03-04').length, 2);
 });
 
-t.test('the line that says that a page is whole is written last', async (t) => {
+t.test('the line with the cursor is written last', async (t) => {
   const service = await AlertService.start(t, 100);
   const data = temporaryFolder(t);
   const context = contextFor(data, service.url, { nowMs: () => NOW });
@@ -77,13 +77,13 @@ t.test('the line that says that a page is whole is written last', async (t) => {
   // The file of the day before cannot be written.
   const obstacle = join(data, 'alerts', 'alerts_2026-03-03.ndjson');
   mkdirSync(obstacle, { recursive: true });
-  t.match(await run(context), { status: 'CRITICAL', lines: [/alerts are not collected: .*nothing is lost/] });
+  t.match(await run(context), { status: 'CRITICAL', lines: [/alerts not collected: .*nothing is lost/] });
   t.same(readdirSync(join(data, 'alerts')), ['alerts_2026-03-03.ndjson']);
   rmdirSync(obstacle);
   t.match(await run(context), { status: 'OK', document: { collected: 3 } });
 });
 
-t.test('--since leaves out for good, --dry-run writes nothing', async (t) => {
+t.test('--since skips for good, --dry-run writes nothing', async (t) => {
   const service = await AlertService.start(t, 2);
   const data = temporaryFolder(t);
   const context = contextFor(data, service.url, { nowMs: () => NOW });
@@ -96,12 +96,12 @@ t.test('--since leaves out for good, --dry-run writes nothing', async (t) => {
   await t.rejects(run(context, { since: 'yesterday' }), { name: 'UsageError', message: /--since is "yesterday"; allowed: a time such as/ });
 });
 
-t.test('what the service says is told with what to do', async (t) => {
+t.test('problems are reported with what to do', async (t) => {
   const data = temporaryFolder(t);
-  t.match(await run(contextFor(data, NOT_THERE)), { status: 'WARNING', lines: [/does not answer .*nothing is lost.*systemctl status/] });
-  const ended = AbortSignal.abort(new Error('the deadline is over'));
+  t.match(await run(contextFor(data, NOT_THERE)), { status: 'WARNING', lines: [/no response .*nothing is lost.*systemctl status/] });
+  const ended = AbortSignal.abort(new Error('timeout'));
   t.match(await run(contextFor(data, NOT_THERE, { signal: ended })), {
     status: 'WARNING',
-    lines: [/ended before all .*the deadline is over/],
+    lines: [/ended before all .*timeout/],
   });
 });

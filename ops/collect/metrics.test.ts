@@ -4,13 +4,13 @@ import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectMetrics } from '../collect_metrics.ts';
-import { utcDay } from '../lib/dated-files.ts';
+import { utcDay } from '../lib/files.ts';
 import { contextFor, GIVEN, NOT_THERE } from './testing/context.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');
 const KEEP_DAYS = 90;
 
-t.test('the first row of a day removes the days that are over, and says so; other rows look at nothing', async (t) => {
+t.test('the first row of a day removes expired files and logs it; other rows read no folder', async (t) => {
   const data = temporaryFolder(t);
   const folder = join(data, 'metrics');
   mkdirSync(folder);
@@ -21,12 +21,12 @@ t.test('the first row of a day removes the days that are over, and says so; othe
   const { pruned } = document as { pruned: string[] };
   t.same(pruned.sort(), [name(95), name(94), name(93), name(92), name(91)]);
   t.equal(readdirSync(folder).length, KEEP_DAYS + 1);
-  t.match(context.logged, ['removed files older than ops.keep_days']);
+  t.match(context.logged, ['files older than ops.keep_days removed']);
   writeFileSync(join(folder, name(200)), 'x');
   t.match(await collectMetrics.run(context, GIVEN), { status: 'WARNING', document: { pruned: [] } });
 });
 
-t.test('a clock that is absurdly ahead costs no day that is kept; one set back goes on in its own day', async (t) => {
+t.test('a clock that is years ahead costs no kept day; one set back continues the file of its day', async (t) => {
   const data = temporaryFolder(t);
   const run = (nowMs: number) => collectMetrics.run(contextFor(data, NOT_THERE, { nowMs: () => nowMs }), GIVEN);
   for (let ago = 20; ago >= 0; ago -= 1) await run(NOW - ago * DAY_MS);
@@ -37,7 +37,7 @@ t.test('a clock that is absurdly ahead costs no day that is kept; one set back g
   t.ok(names.includes(`metrics_${utcDay(NOW + 30_000 * DAY_MS)}.csv`));
 });
 
-t.test('what ends a run early writes no row: it says nothing about the service', async (t) => {
+t.test('a run that is ended early writes no row: it is no evidence about the service', async (t) => {
   const data = temporaryFolder(t);
   const signal = AbortSignal.abort(new Error('the scheduler ends'));
   t.match(await collectMetrics.run(contextFor(data, NOT_THERE, { signal }), GIVEN), {

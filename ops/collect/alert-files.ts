@@ -1,0 +1,156 @@
+/** The files in alerts/: one JSON line per alert change, and cursor.json with the state at which the next run resumes. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Alert } from '../../src/core/alert.ts';
+import { DAY_MS } from '../../src/core/time.ts';
+import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
+import { datedFiles, linesOf, type ReadOptions, removeTornLine, utcDay } from '../lib/files.ts';
+import type { JobContext } from '../lib/job.ts';
+import { BEGINNING } from './alert-pages.ts';
+
+/** `alerts_2026-03-04.ndjson`. */
+export const ALERTS_FILE = /^alerts_(\d{4}-\d{2}-\d{2})\.ndjson$/;
+const STATE_FILE = 'cursor.json';
+
+/** One line: a change of an alert episode. */
+export interface AlertRecord extends Alert {
+  readonly node: string;
+  /** Begin of the episode; null: before the first change collected. */
+  readonly began: string | null;
+  /** From the begin to this change; null where that is unknown or a clock was set back in between. */
+  readonly duration_seconds: number | null;
+  /** Number among all changes collected, in the order in which the service recorded them. */
+  readonly sequence: number;
+  readonly collected: string;
+  /** In the last line of a page: the service's cursor after the page. */
+  readonly cursor?: string;
+  /** Collected after another database was put in place, whose changes the files may contain already. */
+  readonly replay?: true;
+}
+
+/** How far alerts were collected. The lines contain all of it but `files`; cursor.json only saves reading them. */
+export interface ResumeState {
+  readonly cursor: string;
+  /** Of the last line written. */
+  readonly sequence: number;
+  /** Whether changes that the files contain may come again and must be skipped. */
+  readonly replay: boolean;
+  /** Begins of the open episodes, by alert id. */
+  readonly open: Readonly<Record<string, string | null>>;
+  /** Lengths of the files when the state was saved, by name. */
+  readonly files: Readonly<Record<string, number>>;
+}
+
+const INITIAL: ResumeState = { cursor: BEGINNING, sequence: 0, replay: false, open: {}, files: {} };
+
+/** Two changes are the same exactly if their keys are equal. */
+export function changeKey({ alert_id, resolved, severity, timestamp }: Alert): string {
+  return JSON.stringify([alert_id, timestamp, severity, resolved]);
+}
+
+/**
+ * The file of a change: that of the UTC day on which it happened, by the clock of its node. A change more than a day ahead, or older
+ * than what is kept, goes to the file of the day on which it is collected, so that a wrong clock creates no files.
+ */
+export function fileOfChange({ timestamp }: Alert, nowMs: number, keepDays: number): string {
+  const ms = Date.parse(timestamp);
+  const isPlausible = ms >= nowMs - keepDays * DAY_MS && ms <= nowMs + DAY_MS;
+  return `alerts_${utcDay(isPlausible ? ms : nowMs)}.ndjson`;
+}
+
+/** The records of a file; null for each line that is none. */
+export async function* recordsIn(file: string, options: ReadOptions = {}): AsyncGenerator<AlertRecord | null> {
+  for await (const lines of linesOf(file, options)) for (const line of lines) yield parseRecord(line);
+}
+
+function parseRecord(line: string): AlertRecord | null {
+  let record: Partial<AlertRecord> | null;
+  try {
+    record = JSON.parse(line) as Partial<AlertRecord> | null;
+  } catch {
+    return null;
+  }
+  const isRecord =
+    typeof record?.alert_id === 'string' &&
+    typeof record.timestamp === 'string' &&
+    typeof record.severity === 'string' &&
+    typeof record.resolved === 'boolean' &&
+    Number.isSafeInteger(record.sequence);
+  return isRecord ? (record as AlertRecord) : null;
+}
+
+/** Keys of all changes in the files. */
+export async function allKeys(folder: string): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for (const { name } of await datedFiles(folder, ALERTS_FILE)) {
+    for await (const record of recordsIn(join(folder, name))) if (record) keys.add(changeKey(record));
+  }
+  return keys;
+}
+
+/** The open episodes after a change. */
+export function openAfter(open: ResumeState['open'], { alert_id, began, resolved }: AlertRecord): ResumeState['open'] {
+  const { [alert_id]: _, ...others } = open;
+  return resolved ? others : { ...others, [alert_id]: began };
+}
+
+export async function saveState(folder: string, state: Omit<ResumeState, 'files'>): Promise<ResumeState> {
+  const saved = { ...state, files: await fileLengths(folder) };
+  await writeAtomically(join(folder, STATE_FILE), `${JSON.stringify(saved)}\n`);
+  return saved;
+}
+
+export interface FoundState {
+  readonly state: ResumeState;
+  /** Keys of changes after the cursor that the files contain already: a run ended after writing them and before saving the cursor. */
+  readonly known: ReadonlySet<string>;
+}
+
+/**
+ * How far alerts were collected, however the last run ended: the saved state, and the lines of files that have changed since. Removes
+ * torn last lines unless it is a dry run; their changes are after the cursor.
+ */
+export async function findState(folder: string, log: JobContext['log'], dryRun: boolean): Promise<FoundState> {
+  const saved = parseState(await readIfThere(join(folder, STATE_FILE)));
+  const lengths = await fileLengths(folder);
+  const changed = Object.keys(lengths).filter((name) => lengths[name] !== saved.files[name]);
+  let { open, sequence: last } = saved;
+  let reached: Pick<ResumeState, 'cursor' | 'replay' | 'sequence'> = saved;
+  const known = new Map<string, number>();
+  for (const name of changed.sort()) {
+    const file = join(folder, name);
+    const cut = dryRun ? 0 : await removeTornLine(file);
+    if (cut > 0) log('warning', 'torn last line removed', { file, bytes: cut });
+    for await (const record of recordsIn(file)) {
+      if (record === null || record.sequence <= saved.sequence) continue;
+      const { cursor, replay = false, sequence } = record;
+      last = Math.max(last, sequence);
+      open = openAfter(open, record);
+      if (sequence > reached.sequence) known.set(changeKey(record), sequence);
+      if (cursor === undefined || sequence < reached.sequence) continue;
+      reached = { cursor, replay, sequence };
+      for (const [key, at] of known) if (at <= sequence) known.delete(key);
+    }
+  }
+  const { cursor, replay } = reached;
+  return { state: { cursor, replay, sequence: last, open, files: await fileLengths(folder) }, known: new Set(known.keys()) };
+}
+
+async function fileLengths(folder: string): Promise<Record<string, number>> {
+  const files = await datedFiles(folder, ALERTS_FILE);
+  return Object.fromEntries(await Promise.all(files.map(async ({ name }) => [name, (await stat(join(folder, name))).size] as const)));
+}
+
+function parseState(text: string | null): ResumeState {
+  try {
+    const state = JSON.parse(text ?? '') as Partial<ResumeState>;
+    const isState =
+      typeof state.cursor === 'string' &&
+      Number.isSafeInteger(state.sequence) &&
+      typeof state.replay === 'boolean' &&
+      [state.open, state.files].every((part) => typeof part === 'object' && part !== null);
+    return isState ? (state as ResumeState) : INITIAL;
+  } catch {
+    return INITIAL;
+  }
+}

@@ -1,0 +1,163 @@
+/** Files to which jobs append lines, one file per UTC day: durable appends, torn ends, reading, retention. */
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { syncFolder } from '../../src/system/atomic-file.ts';
+import { FILE_MODE } from './folder.ts';
+import type { JobContext } from './job.ts';
+
+const BLOCK_BYTES = 65_536;
+const NEWLINE = 0x0a;
+/** A longer line is damage. It is skipped, so that it does not fill the memory. */
+const MAX_LINE_CHARACTERS = 1_000_000;
+
+export interface AppendOptions {
+  /** First line or lines of a new file, written with the first lines appended. */
+  readonly head?: string;
+  /** Whether the lines survive a power cut from here on. Otherwise it may take what the kernel has not yet written, about the last half minute. */
+  readonly durable?: boolean;
+}
+
+export interface Appended {
+  /** Bytes of a torn last line that were removed first. A power cut leaves one, and a process killed while it writes. */
+  readonly cut: number;
+  /** Length of the file now. */
+  readonly size: number;
+}
+
+/**
+ * Appends whole lines in one write: all of them or, when it throws (a full disk), none. Creates the file if needed, and removes a torn
+ * last line first. Only one process may append to a file at a time.
+ */
+export async function appendLines(file: string, lines: string, { head = '', durable = false }: AppendOptions = {}): Promise<Appended> {
+  const handle = await open(file, 'a+', FILE_MODE);
+  try {
+    const { size } = await handle.stat();
+    const whole = await endOfLastLine(handle, size);
+    if (whole < size) await handle.truncate(whole);
+    const text = whole === 0 ? head + lines : lines;
+    try {
+      await handle.appendFile(text);
+      if (durable) await handle.datasync();
+      if (durable && size === 0) await syncFolder(dirname(file));
+    } catch (error) {
+      await handle.truncate(whole).catch(() => undefined); // A torn rest is removed by the next append.
+      throw error;
+    }
+    return { cut: size - whole, size: whole + Buffer.byteLength(text) };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Removes a torn last line; returns its length in bytes. */
+export async function removeTornLine(file: string): Promise<number> {
+  const handle = await open(file, 'r+');
+  try {
+    const { size } = await handle.stat();
+    const whole = await endOfLastLine(handle, size);
+    if (whole < size) await handle.truncate(whole);
+    return size - whole;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Offset of the end of the last whole line in a file of this size; 0: there is none. */
+async function endOfLastLine(handle: FileHandle, size: number): Promise<number> {
+  let block = Buffer.alloc(1); // The last byte is nearly always a newline.
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - block.length);
+    const { bytesRead } = await handle.read(block, 0, end - start, start);
+    const at = block.subarray(0, bytesRead).lastIndexOf(NEWLINE);
+    if (at >= 0) return start + at + 1;
+    end = start;
+    if (block.length === 1) block = Buffer.alloc(BLOCK_BYTES);
+  }
+  return 0;
+}
+
+export interface ReadOptions {
+  /** Called for text that is no whole line: a torn end, or a longer stretch without a newline than any line. */
+  readonly torn?: (characters: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** The whole lines of a file in batches, without their newlines. */
+export async function* linesOf(file: string, { signal, torn = () => undefined }: ReadOptions = {}): AsyncGenerator<string[]> {
+  let rest = '';
+  let skipped = 0;
+  const stream = createReadStream(file, { encoding: 'utf8', highWaterMark: BLOCK_BYTES, ...(signal ? { signal } : {}) });
+  for await (const block of stream as AsyncIterable<string>) {
+    const lines = (rest + block).split('\n');
+    rest = lines.pop() ?? '';
+    if (skipped > 0 && lines.length > 0) {
+      torn(skipped + (lines.shift() ?? '').length);
+      skipped = 0;
+    }
+    if (rest.length > MAX_LINE_CHARACTERS) {
+      skipped += rest.length;
+      rest = '';
+    }
+    if (lines.length > 0) yield lines;
+  }
+  if (skipped + rest.length > 0) torn(skipped + rest.length);
+}
+
+/** `2026-03-04`: the UTC day of a time in milliseconds since the epoch. */
+export function utcDay(ms: number): string {
+  return isoUtc(ms).slice(0, 10);
+}
+
+export interface DatedFile {
+  readonly name: string;
+  readonly day: string;
+}
+
+/** Files of a folder whose names match; the first group of `pattern` is the day. Empty where the folder does not exist. */
+export async function datedFiles(folder: string, pattern: RegExp): Promise<DatedFile[]> {
+  let names: string[];
+  try {
+    names = await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  return names.flatMap((name) => {
+    const day = pattern.exec(name)?.[1];
+    return day === undefined ? [] : [{ name, day }];
+  });
+}
+
+/**
+ * The days whose files are to be removed: older than `keepDays` by this clock, and not among the newest `keepDays` days that have
+ * files. So neither a clock that is years ahead nor a machine that was off for months empties the folder.
+ */
+export function expiredDays(days: readonly string[], keepDays: number, nowMs: number): string[] {
+  const distinct = [...new Set(days)].sort();
+  const oldest = utcDay(Math.max(0, nowMs - keepDays * DAY_MS));
+  return distinct.slice(0, Math.max(0, distinct.length - keepDays)).filter((day) => day < oldest);
+}
+
+/** Removes the files of expired days; returns their names. */
+export async function pruneDatedFiles(folder: string, pattern: RegExp, keepDays: number, nowMs: number): Promise<string[]> {
+  const files = await datedFiles(folder, pattern);
+  const days = files.map(({ day }) => day);
+  const expired = expiredDays(days, keepDays, nowMs);
+  const names = files.filter(({ day }) => expired.includes(day)).map(({ name }) => name);
+  for (const name of names) await rm(join(folder, name), { force: true });
+  return names;
+}
+
+/** Removes what is older than ops.keep_days. A failure is logged and does not fail the job: the next day's file tries again. */
+export async function prune({ config, log, nowMs }: JobContext, folder: string, pattern: RegExp): Promise<readonly string[]> {
+  try {
+    const names = await pruneDatedFiles(folder, pattern, config.ops.keep_days, nowMs());
+    if (names.length > 0) log('info', 'files older than ops.keep_days removed', { folder, files: names.join(' ') });
+    return names;
+  } catch (error) {
+    log('warning', 'files older than ops.keep_days not removed', { folder, error: (error as Error).message });
+    return [];
+  }
+}
