@@ -1,30 +1,59 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Verdict } from '../harness/engine/judgement.ts';
-import type { ReportDocument } from '../harness/report/document.ts';
+import type { Evidence } from '../harness/engine/evidence.ts';
+import { judge } from '../harness/engine/judge.ts';
+import type { Criterion, Judgement, Verdict } from '../harness/engine/judgement.ts';
+import { compose, memoryColumns } from '../harness/report/compose.ts';
 import { writeDocument } from '../harness/report/write.ts';
-import { isoUtc } from '../src/core/time.ts';
+import { DAY_MS, isoUtc } from '../src/core/time.ts';
 import { diskProblem } from './lib/disk-problem.ts';
 import { utcDay } from './lib/files.ts';
 import { makeFolder } from './lib/folder.ts';
-import { type Job, type JobContext, type JobResult, type JobStatus, UsageError } from './lib/job.ts';
-import { type Period, periodOf } from './report/period.ts';
-import { reportOf } from './report/report.ts';
+import { type Job, type JobArguments, type JobResult, type JobStatus, UsageError } from './lib/job.ts';
+import { nodeNotes, type Period, readAlerts, readRows } from './report/collected.ts';
+import { evidenceOf } from './report/evidence.ts';
+import { storedGaps } from './report/gaps.ts';
+import { clockEvents, type PlacedRow, placeRows } from './report/timeline.ts';
 
 const STATUS: Readonly<Record<Verdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
+const DEFAULT_DAYS = 7;
+const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+/** How a criterion is computed, if not as in an observed run. */
+const FORMULAS: Readonly<Partial<Record<Criterion, string>>> = {
+  uptime:
+    'watched = time between rows of one boot, by CLOCK_BOOTTIME, that are at most 150 s apart or show the same run of the service, and up to 150 s at both ends of the period, ≥ 168 h; ' +
+    'restarts = other service_started in the rows, < 3; silence at the end = end − last row with a response, ≤ 300 s',
+  reliability:
+    'received ÷ expected > 99 %; expected = Hz × CLOCK_MONOTONIC seconds between the rows; received = growth of the statuses that the service handed to the ROS 2 graph, where a row does not show them of the samples it took, from 0 in each run of it; ' +
+    'what a run that ended may have sampled after its last row is unknown',
+  alerts:
+    'episodes of severity CRITICAL open at the end, by the changes in alerts/ and by what /status counted in the last rows, = 0; both must have the same number open',
+};
+
+/** How to get evidence that is missing, next time or now. */
+const REMEDIES: Readonly<Record<Criterion, string>> = {
+  uptime: 'keep ops.collect_metrics at every minute for 168 h, and report 7 days',
+  reliability: 'keep ops.collect_metrics at every minute, or run: edge-health harness run',
+  stability: 'keep ops.collect_metrics at every minute: service_memory_bytes of its rows',
+  alerts: 'keep ops.collect_alerts at every 5 minutes, and see why it fails: edge-health ops list',
+  performance: 'keep ops.collect_metrics at every minute: service_cpu_seconds of its rows',
+  integrity: 'report while the service runs and has the samples of the whole period, and keep ops.collect_metrics at every minute',
+};
 
 export const generateReport: Job = {
   name: 'generate_7day_report',
-  summary: 'Judges the last seven days by what was collected, and writes report.html, report.md, report.json and junit.xml',
+  summary: 'Judges the last seven days by the collected files, and writes report.html, report.md, report.json and junit.xml',
   usage: 'generate_7day_report [--from TIME] [--to TIME] [--days N] [--out DIR] [--dry-run] [OPTIONS]',
-  help: `From metrics/ and alerts/ of the data folder, and the stored samples where the service answers. It is judged as a run of the
-harness is, though it is not the verdict of the 168-hour harness: nobody watched from outside. OK: every criterion is met and
-has its evidence; WARNING: nothing failed, but evidence is missing, and the report shows how to get it; CRITICAL: something
-failed; UNKNOWN: there is no data.
+  help: `Reads metrics/ and alerts/ of the data folder, and the stored samples if the service responds. The criteria are those of the
+harness, but this is not the verdict of the 168-hour harness: nothing observed the service from outside. OK: every criterion is
+met and has its evidence; WARNING: nothing failed, but evidence is missing, and the report shows how to get it; CRITICAL: a
+criterion failed; UNKNOWN: there is no data.
 
-  --from TIME     beginning, such as 2026-01-31 (UTC) or 2026-01-31T12:00:00Z
-  --to TIME       end; otherwise now
-  --days N        length; otherwise 7
-  --out DIR       where the report is written; otherwise reports/7day_YYYY-MM-DD of the data folder
+  --from TIME     begin, such as 2026-01-31 (UTC) or 2026-01-31T12:00:00Z
+  --to TIME       end; default: now
+  --days N        length; default: 7
+  --out DIR       folder for the report; default: reports/7day_YYYY-MM-DD in the data folder
   --dry-run       shows the judgements and writes nothing
 `,
   options: {
@@ -35,15 +64,56 @@ failed; UNKNOWN: there is no data.
     'dry-run': { type: 'boolean' },
   },
   positionals: 0,
-  run: async (context, { options }) => {
-    const { config, dataFolder, rest, signal, version } = context;
-    const nowMs = context.nowMs();
-    const period = periodOf(options, nowMs);
-    if (typeof period === 'string') throw new UsageError(period);
-    const configuredHertz = config.publish_frequency;
-    const report = await reportOf({ configuredHertz, dataFolder, nowMs, period, rest, signal, version });
-    if (report === null) return unknown(nothing(context, period));
-    if (options['dry-run'] === true) return told(report, null);
+  run: async ({ config, dataFolder, nowMs, rest, signal, version }, { options }) => {
+    const now = nowMs();
+    const period = periodOf(options, now);
+
+    const collected = await readRows(join(dataFolder, 'metrics'), period, signal);
+    const rows = placeRows(collected.service, period.fromMs);
+    const last = rows.at(-1);
+    const [begun, ended] = [isoUtc(period.fromMs), isoUtc(period.toMs)];
+    if (!last) {
+      const error = `no rows from ${begun} to ${ended} in ${join(dataFolder, 'metrics')}; is collect_metrics scheduled (edge-health ops list), is this the data folder?`;
+      return { status: 'UNKNOWN', lines: [`UNKNOWN  ${error}`], document: { error } };
+    }
+    const events = clockEvents(rows);
+    const alerts = await readAlerts(join(dataFolder, 'alerts'), last.node, period, signal);
+    const stored = await storedGaps(rest, last.node, period, { events, nowMs: now, signal });
+
+    const { evidence, missing, series } = evidenceOf({
+      ...{ period, rows, events, alerts, stored },
+      hasEarlier: collected.hasEarlier,
+      isAlone: collected.nodes.size <= 1,
+      hasAlerts: alerts.files > 0 || existsSync(join(dataFolder, 'alerts', 'cursor.json')),
+      configuredHertz: config.publish_frequency,
+    });
+    const judgements = judge(evidence).map((judgement) => ofCollected(judgement, evidence, missing[judgement.criterion] ?? []));
+
+    const report = compose({
+      evidence,
+      judgements,
+      series,
+      memory: memoryColumns(evidence),
+      run: {
+        id: `${begun}/${ended}`,
+        begun,
+        ended,
+        node_name: last.node,
+        version: rows.findLast(({ answered }) => answered)?.version ?? null,
+        how: [
+          `${collected.rows} rows of metrics/ (files: ${collected.files}), as collect_metrics wrote them`,
+          `${alerts.changes.length} changes of alerts of this node, of alerts/ (files: ${alerts.files}), as collect_alerts wrote them`,
+          stored.problem === null ? 'the stored samples, by /health/history' : `not the stored samples: ${stored.problem}`,
+        ],
+        machine: null,
+        harness: null,
+        notes: [...unreadable(collected.unreadable + alerts.unreadable), ...unanswered(rows), ...nodeNotes(collected.nodes)],
+      },
+      record: null,
+      madeMs: now,
+      madeBy: version,
+    });
+    if (options['dry-run'] === true) return resultOf(report, null);
     const folder = (options['out'] as string | undefined) ?? join(dataFolder, 'reports', `7day_${utcDay(period.toMs)}`);
     try {
       await makeFolder(folder);
@@ -53,11 +123,66 @@ failed; UNKNOWN: there is no data.
       if (problem === null) throw error;
       return { status: 'CRITICAL', lines: [`CRITICAL  the report is not written: ${problem}`], document: { error: problem } };
     }
-    return told(report, folder);
+    return resultOf(report, folder);
   },
 };
 
-function told(report: ReportDocument, folder: string | null): JobResult {
+/** The period of --from, --to and --days; by default the last seven days. */
+function periodOf(options: JobArguments['options'], nowMs: number): Period {
+  const { days: daysText, from, to } = options as Readonly<Record<string, string | undefined>>;
+  for (const [name, value] of Object.entries({ from, to })) {
+    if (value === undefined || (TIME.test(value) && !Number.isNaN(Date.parse(value)))) continue;
+    throw new UsageError(`--${name} is "${value}"; allowed: a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31 (UTC)`);
+  }
+  const days = Number(daysText ?? DEFAULT_DAYS);
+  if (!(days > 0 && days <= 3650)) throw new UsageError(`--days is "${daysText}"; allowed: a number above 0 up to 3650`);
+  if (from !== undefined && to !== undefined && daysText !== undefined) {
+    throw new UsageError('--from, --to and --days are given; two of them define the period');
+  }
+  // Without --days a period with --from lasts until now.
+  const defaultTo = from !== undefined && daysText !== undefined ? Date.parse(from) + days * DAY_MS : nowMs;
+  const toMs = to === undefined ? defaultTo : Date.parse(to);
+  const period = { fromMs: from === undefined ? toMs - days * DAY_MS : Date.parse(from), toMs: Math.min(toMs, nowMs) };
+  if (period.fromMs < period.toMs) return period;
+  const [begin, end] = [isoUtc(period.fromMs), isoUtc(period.toMs)];
+  throw new UsageError(`the period would begin at ${begin} and end at ${end}; it must begin before it ends, and before now`);
+}
+
+/** A judgement of collected files: nothing passes without all its evidence, and what is missing comes with how to get it. */
+function ofCollected(judgement: Judgement, { reliability }: Evidence, missing: readonly string[]): Judgement {
+  const { criterion, formula, summary, verdict } = judgement;
+  const isIncomplete = verdict === 'PASS' && missing.length > 0;
+  const { by, expected, received, unheard } = reliability;
+  const percent = (Math.floor((1e5 * received) / expected) / 1e3).toFixed(3);
+  const statuses = missing.length > 0 ? 'samples taken' : 'statuses published';
+  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unheard} not${unheard > 0 ? `, ${unheard} not known` : ''}, as the service counted them.`;
+  // What the engine takes from the topic and from REST comes from the files and from /status here.
+  const words = (text: string): string =>
+    criterion === 'alerts' ? text.replace('by the topic', 'by alerts/').replace('by /alerts', 'by /status') : text;
+  return {
+    ...judgement,
+    evidence: judgement.evidence.map((quantity) => ({ ...quantity, label: words(quantity.label) })),
+    tables: judgement.tables.map((table) => ({ ...table, columns: table.columns.map(words) })),
+    verdict: isIncomplete ? 'INCOMPLETE' : verdict,
+    formula: FORMULAS[criterion] ?? formula,
+    summary: criterion === 'reliability' && by !== null ? counted : summary,
+    missing: [...judgement.missing.map((text) => `${text}; ${REMEDIES[criterion]}`), ...missing],
+  };
+}
+
+function unreadable(count: number): string[] {
+  return count === 0 ? [] : [`${count === 1 ? '1 line' : `${count} lines`} of the files cannot be read, and were skipped.`];
+}
+
+function unanswered(rows: readonly PlacedRow[]): string[] {
+  const byReason = Map.groupBy(
+    rows.filter(({ answered }) => !answered),
+    ({ reason }) => reason,
+  );
+  return [...byReason].map(([reason, of]) => `In ${of.length} of ${rows.length} rows the service did not respond: ${reason}.`);
+}
+
+function resultOf(report: ReturnType<typeof compose>, folder: string | null): JobResult {
   const { judgements, notes, series: _, statement, verdict, ...rest } = report;
   const status = STATUS[verdict];
   const where = folder === null ? 'nothing is written' : `report.html, report.md, report.json and junit.xml in ${folder}`;
@@ -74,12 +199,4 @@ function told(report: ReportDocument, folder: string | null): JobResult {
     ],
     document: { verdict, statement, judgements, notes, ...rest, folder },
   };
-}
-
-function nothing({ dataFolder }: JobContext, { fromMs, toMs }: Period): string {
-  return `no rows from ${isoUtc(fromMs)} to ${isoUtc(toMs)} in ${join(dataFolder, 'metrics')}; is collect_metrics scheduled (edge-health ops list), is this the data folder?`;
-}
-
-function unknown(error: string): JobResult {
-  return { status: 'UNKNOWN', lines: [`UNKNOWN  ${error}`], document: { error } };
 }

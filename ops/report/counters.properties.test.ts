@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import type { ServiceRow } from './collected-rows.ts';
-import { countSamples } from './counters.ts';
-import { inOrder } from './timeline.ts';
+import type { ServiceRow } from './collected.ts';
+import { countStatuses } from './counters.ts';
+import { placeRows } from './timeline.ts';
 
 const BEGIN = Date.parse('2026-03-01T00:00:00.000Z');
 
@@ -50,9 +50,7 @@ function rowsOf(steps: readonly Step[]): ServiceRow[] {
     return {
       node: 'unit_7',
       ms: BEGIN + at * 1000,
-      local: true,
       answered,
-      silent: false,
       readings: { cpu_percent: 1, memory_percent: 1, disk_percent: 1, temperature: 1 },
       reason: '',
       bootId: `boot/${boot}`,
@@ -64,9 +62,7 @@ function rowsOf(steps: readonly Step[]): ServiceRow[] {
       cpuSeconds: 1,
       hertz: answered ? 1 : null,
       samples: answered ? samples : null,
-      missed: 0,
       published: answered && published !== null ? sent : null,
-      samplesLost: 0,
       open: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
     };
   });
@@ -77,8 +73,8 @@ const steps = fc.array(step, { minLength: 1, maxLength: 60 });
 t.test('whatever happens, the counts are of the slots that there were, and add up', async (t) => {
   fc.assert(
     fc.property(steps, (of) => {
-      const rows = inOrder(rowsOf(of));
-      const { ratePercent, reliability } = countSamples(rows, 1);
+      const rows = placeRows(rowsOf(of), BEGIN);
+      const { ratePercent, reliability } = countStatuses(rows, 1);
       const { expected, lost, received, unheard } = reliability;
       const awake = of.reduce((sum, { seconds, slept }) => sum + seconds - Math.min(slept, seconds), 0);
       if (Object.values(lost).some((count) => count < 0)) return false;
@@ -95,7 +91,7 @@ t.test('where every slot has its sample and nothing restarts, none is lost', asy
   fc.assert(
     fc.property(steps, (of) => {
       const rows = rowsOf(of.map((one) => ({ ...one, answered: true, reboots: false, restarts: false, taken: 100, published: 100 })));
-      const { expected, received } = countSamples(inOrder(rows), 1).reliability;
+      const { expected, received } = countStatuses(placeRows(rows, BEGIN), 1).reliability;
       return received === expected;
     }),
     { numRuns: runs(100, 2000), seed: SEED },
@@ -104,5 +100,5 @@ t.test('where every slot has its sample and nothing restarts, none is lost', asy
 });
 
 t.test('without rows nothing is expected', async (t) => {
-  t.match(countSamples([], 2).reliability, { by: null, hertz: 2, expected: 0, received: 0, unheard: 0 });
+  t.match(countStatuses([], 2).reliability, { by: null, hertz: 2, expected: 0, received: 0, unheard: 0 });
 });

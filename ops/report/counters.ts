@@ -15,13 +15,13 @@ const ROUNDING = 1e-6;
  * What the service itself counted, as its samples and the statuses it published grew from row to row. A run of it that ended may have taken
  * samples after its last row: as many slots as there were until the next row are not known to be lost.
  */
-export function countSamples(rows: readonly PlacedRow[], configuredHertz: number): Counted {
-  const tally = new Tally(rows.find(({ hertz }) => hertz !== null)?.hertz ?? configuredHertz);
-  const ratePercent = rows.map((row, i) => tally.add(row, rows[i - 1]));
-  return { reliability: tally.evidence(), rowsWithoutPublished: tally.rowsWithoutPublished, ratePercent };
+export function countStatuses(rows: readonly PlacedRow[], configuredHertz: number): Counted {
+  const counts = new Counts(rows.find(({ hertz }) => hertz !== null)?.hertz ?? configuredHertz);
+  const ratePercent = rows.map((row, i) => counts.add(row, rows[i - 1]));
+  return { reliability: counts.evidence(), rowsWithoutPublished: counts.rowsWithoutPublished, ratePercent };
 }
 
-class Tally {
+class Counts {
   rowsWithoutPublished = 0;
   #hertz: number;
   #expected = 0;
@@ -47,7 +47,7 @@ class Tally {
       this.#answer = row.answered ? row : null;
       return null;
     }
-    const slots = this.#hertz * Math.max(0, row.clocks.mono - before.clocks.mono);
+    const slots = this.#hertz * Math.max(0, row.mono - before.mono);
     this.#pending += slots;
     if (before === this.#answer) this.#pendingFirst = slots;
     if (!row.answered || row.samples === null) return row.answered ? null : 0;

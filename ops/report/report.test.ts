@@ -74,8 +74,8 @@ t.test('a week without a fault, with its stored samples, is PASS', async (t) => 
   const { series, ...rest } = written;
   t.same({ ...rest, folder: report.folder }, report, 'report.json has the series besides');
   t.match({ points: series.at.length, rates: [...new Set(series.rate_percent)] }, { points: 10_080, rates: [100, null] });
-  for (const told of [readFileSync(join(report.folder ?? '', 'report.md'), 'utf8'), lines.join('\n')])
-    t.match(told, /It is not the 168-hour verdict/);
+  for (const text of [readFileSync(join(report.folder ?? '', 'report.md'), 'utf8'), lines.join('\n')])
+    t.match(text, /It is not the 168-hour verdict/);
 });
 
 t.test('evidence that is missing: its criterion is INCOMPLETE, and says what is missing and how to get it', async (t) => {
@@ -93,7 +93,7 @@ t.test('evidence that is missing: its criterion is INCOMPLETE, and says what is 
     [['stability'], /at least .*; .*service_memory_bytes of its rows$/, week(() => ({ status: { process } }))],
     [['performance'], /CPU time.*; .*service_cpu_seconds of its rows$/, week(() => ({ status: { process: null } }))],
     [['alerts'], /^no alerts were collected: there is nothing in alerts\/; keep ops\.collect_alerts at every 5 minutes/, noAlerts],
-    [['integrity'], /^the stored samples: the service does not answer.*; report while the service runs/, collect(t), NOT_THERE],
+    [['integrity'], /^the stored samples: no response from the service.*; report while the service runs/, collect(t), NOT_THERE],
   ];
   for (const [criteria, missing, data, from = url] of cases) {
     const { lines, of, report, status } = await make(data, {}, from);
@@ -105,10 +105,10 @@ t.test('evidence that is missing: its criterion is INCOMPLETE, and says what is 
   }
 });
 
-t.test('the service does not answer, or is another: its stored samples are missing evidence', async (t) => {
+t.test('without a response, or from another service: the stored samples are missing evidence', async (t) => {
   const data = collect(t);
   const missing = async (url: string): Promise<string> => (await make(data, {}, url)).of.integrity.missing.join();
-  t.match(await missing(NOT_THERE), /the stored samples: the service does not answer: .*ECONNREFUSED/);
+  t.match(await missing(NOT_THERE), /the stored samples: no response from the service: .*ECONNREFUSED/);
   t.match(await missing(await serviceWith(t, [], { node: 'unit_8' })), /the stored samples: the service at .* is unit_8, not unit_7/);
   const late = await serviceWith(t, everyMinute(START + HOUR_MS, END), { oldestMs: START + HOUR_MS });
   t.match(await missing(late), /the stored samples: nobody could look at/, 'what was removed since is no gap');
@@ -142,7 +142,7 @@ t.test('too few samples, too much memory, too much CPU', async (t) => {
   t.match(busy.of.performance, { verdict: 'FAIL' });
 });
 
-t.test('torn lines, foreign ones and files of other columns do not stop it', async (t) => {
+t.test('torn lines, unreadable ones and files of other columns do not stop it', async (t) => {
   const data = collect(t);
   const file = (name: string): string => join(data, 'metrics', name);
   appendFileSync(file('metrics_2026-03-02.csv'), '2026-03-02T23:59:30.000Z,123,uni');

@@ -1,24 +1,47 @@
-import type { Clocked } from '../../harness/record/entries.ts';
-import type { ServiceRow } from './collected-rows.ts';
+/** Puts the rows in the order in which they were written, on one time axis, whatever the wall clock showed. */
+import type { Absence, WatchedSpan } from '../../harness/engine/evidence.ts';
+import type { Period, ServiceRow } from './collected.ts';
 
-/** Rows so close together look at all the time between them; likewise at an end of the period. One a minute is usual, and one may fail. */
+/** Two rows at most this far apart cover the time between them, and likewise a row and an end of the period. One row a minute is usual, and one may fail. */
 export const NEAR_SECONDS = 150;
+/** A smaller difference between two clocks is rounding or drift. */
+const JUMP_SECONDS = 1;
+/** A wall clock that is slewed or drifts may differ by this share of the time that passed. */
+const DRIFT = 0.0005;
+const SLEWED_SECONDS = 5;
 
-/** A row with its place among the others. */
 export interface PlacedRow extends ServiceRow {
-  readonly clocks: Clocked;
-  /** Empty: not known. */
-  readonly boot: string;
-  /** The row begins a stretch of its own: nobody can tell what was between it and the one before. */
+  /** Seconds since the begin of the period, by the boot-time clock; over a reboot by the wall clock. */
+  readonly at: number;
+  /** Seconds of CLOCK_BOOTTIME and CLOCK_MONOTONIC. What a row lacks is continued from the row before. */
+  readonly boot: number;
+  readonly mono: number;
+  /** Id of the boot; empty: not known. */
+  readonly bootOf: string;
+  /** Nothing is known about the time since the row before. */
   readonly fresh: boolean;
 }
 
+/** Time suspended, a step of the wall clock, or a reboot, between a row and the one before. */
+export interface ClockEvent {
+  readonly kind: 'suspend' | 'step' | 'off';
+  /** Of a step: positive if the clock was put forward. Of a reboot: 0. */
+  readonly seconds: number;
+  readonly at: number;
+  /** Index of the row after it. */
+  readonly row: number;
+  /** The wall clock showed a time between these right after it, or while the machine was off; milliseconds. */
+  readonly earliest: number;
+  readonly latest: number;
+}
+
+export const inMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+
 /**
- * Rows in the order in which they were written, whatever the wall clock said meanwhile: boots in the order of their last rows (a
- * clock is right at the end of a boot rather than at its beginning), and within a boot by the seconds since. Rows that do not tell
- * their boot come where the wall clock puts them, and are taken to be of the boot of the row before.
+ * Boots are in the order of their last rows, since a clock is right at the end of a boot rather than at its begin; within a boot the
+ * seconds since then decide. Rows without a boot id are placed by the wall clock, and belong to the boot of the row before.
  */
-export function inOrder(rows: readonly ServiceRow[]): PlacedRow[] {
+export function placeRows(rows: readonly ServiceRow[], fromMs: number): PlacedRow[] {
   const { known = [], unknown = [] } = Object.groupBy(rows, ({ bootId }) => (bootId === null ? 'unknown' : 'known'));
   const ordered = [...Map.groupBy(known, ({ bootId }) => bootId).values()]
     .map((boot) => boot.toSorted((a, b) => (a.bootSeconds ?? a.ms / 1000) - (b.bootSeconds ?? b.ms / 1000)))
@@ -30,37 +53,96 @@ export function inOrder(rows: readonly ServiceRow[]): PlacedRow[] {
     for (; next < unknown.length && (unknown[next] as ServiceRow).ms < row.ms; next += 1) merged.push(unknown[next] as ServiceRow);
     merged.push(row);
   }
-  return placed([...merged, ...unknown.slice(next)]);
-}
+  merged.push(...unknown.slice(next));
 
-function placed(rows: readonly ServiceRow[]): PlacedRow[] {
-  const result: PlacedRow[] = [];
-  /** By the last answer: which run of the service it was. */
+  const placed: PlacedRow[] = [];
+  /** Start of the run of the service that responded last. */
   let started: string | null = null;
   let before: PlacedRow | undefined;
-  for (const row of rows) {
-    const boot = row.bootId ?? before?.boot ?? '';
-    const clocks = clocksOf(row, before?.boot === boot ? before : undefined);
-    const near = before !== undefined && before.boot === boot && clocks.boot - before.clocks.boot <= NEAR_SECONDS;
-    // Between two answers of one run of the service it ran, however far they are apart.
-    const sameRun = before?.boot === boot && before.answered && row.answered && row.started !== null && row.started === started;
-    before = { ...row, boot, clocks, fresh: !near && !sameRun };
-    result.push(before);
+  for (const row of merged) {
+    const bootOf = row.bootId ?? before?.bootOf ?? '';
+    const same = before?.bootOf === bootOf ? before : undefined;
+    const passed = same ? Math.max(0, (row.ms - same.ms) / 1000) : 0;
+    const boot = row.bootSeconds ?? (same ? same.boot + passed : row.ms / 1000);
+    const mono = row.monotonicSeconds ?? (same ? same.mono + (boot - same.boot) : boot);
+    const isNear = same !== undefined && boot - same.boot <= NEAR_SECONDS;
+    // Between two responses of one run of the service it ran, however far they are apart.
+    const isSameRun = same?.answered === true && row.answered && row.started !== null && row.started === started;
+    let at = Math.max(0, (row.ms - fromMs) / 1000);
+    if (before)
+      at = before.at + (sharesClock(before.bootOf, bootOf) ? Math.max(0, boot - before.boot) : Math.max(boot, (row.ms - before.ms) / 1000));
+    before = { ...row, at: inMilliseconds(at), boot, mono, bootOf, fresh: !isNear && !isSameRun };
+    placed.push(before);
     if (row.answered) started = row.started;
   }
-  return result;
+  return placed;
 }
 
-/** What a row does not tell goes on from the row before as the wall clock did. */
-function clocksOf(row: ServiceRow, before: PlacedRow | undefined): Clocked {
-  const wall = row.ms;
-  const seconds = before ? Math.max(0, (wall - before.clocks.wall) / 1000) : 0;
-  const boot = row.bootSeconds ?? (before ? before.clocks.boot + seconds : wall / 1000);
-  const mono = row.monotonicSeconds ?? (before ? before.clocks.mono + (boot - before.clocks.boot) : boot);
-  return { boot, mono, wall };
+/** A container that is started again has another boot id, which begins with that of the kernel, and the same clock. */
+function sharesClock(before: string, now: string): boolean {
+  const kernel = (id: string): string => (id.includes('/') ? (id.split('/')[0] as string) : '');
+  return before === now || (kernel(now) !== '' && kernel(before) === kernel(now));
 }
 
-/** The clocks so many seconds later, when nothing happens to them meanwhile. */
-export function later({ boot, mono, wall }: Clocked, seconds: number): Clocked {
-  return { boot: boot + seconds, mono: mono + seconds, wall: wall + seconds * 1000 };
+/** Suspends, clock steps and reboots, as the clocks of neighbouring rows show them. */
+export function clockEvents(rows: readonly PlacedRow[]): ClockEvent[] {
+  const events: ClockEvent[] = [];
+  for (const [row, now] of rows.entries()) {
+    const before = rows[row - 1];
+    if (!before) continue;
+    if (before.bootOf !== now.bootOf) events.push({ kind: 'off', seconds: 0, at: before.at, row, earliest: before.ms, latest: now.ms });
+    if (!sharesClock(before.bootOf, now.bootOf) || now.boot <= before.boot) continue;
+    const elapsed = now.boot - before.boot;
+    const suspended = inMilliseconds(elapsed - (now.mono - before.mono));
+    const stepped = inMilliseconds((now.ms - before.ms) / 1000 - elapsed);
+    const bounds = (seconds: number) => ({ seconds, row, earliest: before.ms + seconds * 1000, latest: now.ms });
+    if (suspended >= JUMP_SECONDS) events.push({ kind: 'suspend', at: Math.max(before.at, now.at - suspended), ...bounds(suspended) });
+    if (Math.abs(stepped) >= Math.max(JUMP_SECONDS, elapsed * DRIFT)) events.push({ kind: 'step', at: now.at, ...bounds(stepped) });
+  }
+  return events;
+}
+
+export interface Coverage {
+  readonly spans: readonly WatchedSpan[];
+  readonly gaps: readonly Absence[];
+  /** The last span reaches the end of the period. */
+  readonly isToEnd: boolean;
+}
+
+/** The time that the rows cover: what is between two of them, unless nothing is known about it, and both ends of the period. */
+export function coverage(rows: readonly PlacedRow[], { fromMs, toMs }: Period): Coverage {
+  const first = rows[0] as PlacedRow;
+  const last = rows.at(-1) as PlacedRow;
+  const spans: { from: number; to: number; awakeSeconds: number }[] = [];
+  const gaps: Absence[] = [];
+  // Also covered: the time before, if the service and the machine ran since then by the first row.
+  const hasRun = first.answered && first.started !== null && Date.parse(first.started) <= fromMs && first.boot >= first.at;
+  if (hasRun || first.at <= NEAR_SECONDS) spans.push({ from: 0, to: first.at, awakeSeconds: first.at });
+  else {
+    gaps.push({ from: 0, to: first.at, kind: first.boot < first.at ? 'off' : 'away' });
+    spans.push({ from: first.at, to: first.at, awakeSeconds: 0 });
+  }
+  let span = spans[0] as (typeof spans)[number];
+  for (const [i, row] of rows.entries()) {
+    const before = rows[i - 1];
+    if (!before) continue;
+    if (row.fresh) {
+      gaps.push({ from: before.at, to: row.at, kind: before.bootOf === row.bootOf ? 'away' : 'off' });
+      span = { from: row.at, to: row.at, awakeSeconds: 0 };
+      spans.push(span);
+    } else {
+      span.to = row.at;
+      span.awakeSeconds += Math.max(0, row.mono - before.mono);
+    }
+  }
+  // The wall clock, which defines the period, may have been slewed against the boot-time clock.
+  const lagging = (toMs - fromMs) / 1000 - (last.at + (toMs - last.ms) / 1000);
+  const slewed = first.bootOf === last.bootOf && lagging > 0 && lagging <= SLEWED_SECONDS ? lagging : 0;
+  const untilEnd = inMilliseconds((toMs - last.ms) / 1000 + slewed);
+  const isToEnd = untilEnd > 0 && untilEnd <= NEAR_SECONDS;
+  if (isToEnd) {
+    span.to = inMilliseconds(span.to + untilEnd);
+    span.awakeSeconds += untilEnd;
+  }
+  return { spans: spans.filter(({ from, to }) => to > from), gaps, isToEnd };
 }

@@ -162,7 +162,7 @@ t.test('a service that is killed and started again: what it recorded comes once'
     document: {
       is_168_hour_verdict: false,
       run: { origin: 'collected', node_name: 'unit_7', how: [/^3 rows of metrics/, /changes of alerts/, /^the stored samples/] },
-      notes: [/^In 1 of 3 rows the service did not answer: .*ECONNREFUSED/],
+      notes: [/^In 1 of 3 rows the service did not respond: .*ECONNREFUSED/],
     },
   });
   const { folder: reports, judgements } = report.document as { readonly folder: string; readonly judgements: readonly Judgement[] };

@@ -1,0 +1,231 @@
+/** Reads what collect_metrics and collect_alerts wrote: the rows and alert changes of a period. */
+import { join } from 'node:path';
+import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
+import { parseCsvRecord } from '../../src/core/csv.ts';
+import { METRICS, type Metric, type Readings, toHundredths } from '../../src/core/metrics.ts';
+import { ALERTS_FILE, type AlertRecord, recordsIn } from '../collect/alert-files.ts';
+import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
+import { datedFiles, linesOf, utcDay } from '../lib/files.ts';
+
+export interface Period {
+  readonly fromMs: number;
+  /** Exclusive. */
+  readonly toMs: number;
+}
+
+/** A row of this machine's node. Null: unavailable. */
+export interface ServiceRow {
+  readonly node: string;
+  readonly ms: number;
+  readonly answered: boolean;
+  readonly reason: string;
+  readonly readings: Readings;
+  readonly bootId: string | null;
+  readonly bootSeconds: number | null;
+  readonly monotonicSeconds: number | null;
+  readonly version: string | null;
+  readonly started: string | null;
+  readonly memoryBytes: number | null;
+  readonly cpuSeconds: number | null;
+  readonly hertz: number | null;
+  readonly samples: number | null;
+  /** Statuses sent to the ROS 2 graph. */
+  readonly published: number | null;
+  readonly open: Readonly<Record<Severity, number | null>>;
+}
+
+interface Sum {
+  rows: number;
+  sum: number;
+  min: number;
+  max: number;
+}
+
+/** The values of one node over all rows of the period. */
+interface NodeSums {
+  readonly node: string;
+  readonly local: boolean;
+  rows: number;
+  stale: number;
+  readonly metrics: Readonly<Record<Metric, Sum>>;
+}
+
+export interface CollectedRows {
+  readonly files: number;
+  rows: number;
+  /** Lines that are no rows, torn ones included. */
+  unreadable: number;
+  /** There are rows before the period: collecting had begun by then. */
+  hasEarlier: boolean;
+  /** Of this machine's node, in the order of files and lines. */
+  readonly service: ServiceRow[];
+  readonly nodes: Map<string, NodeSums>;
+}
+
+type Cells = (name: string) => string | null;
+
+const NEEDED = ['time', 'node_name', 'local', 'answered'];
+
+/** The rows of a period. Files of other versions may lack columns. */
+export async function readRows(folder: string, { fromMs, toMs }: Period, signal: AbortSignal): Promise<CollectedRows> {
+  const [first, last] = [utcDay(fromMs), utcDay(toMs)];
+  const all = await datedFiles(folder, METRICS_FILE);
+  const files = all
+    .filter(({ day }) => day >= first && day <= last)
+    .sort((a, b) => (a.day === b.day ? numberOf(a.name) - numberOf(b.name) : a.day < b.day ? -1 : 1));
+  const hasEarlier = all.some(({ day }) => day < first);
+  const found: CollectedRows = { files: files.length, rows: 0, unreadable: 0, hasEarlier, service: [], nodes: new Map() };
+  const torn = (): void => {
+    found.unreadable += 1;
+  };
+  // Texts that stay: a substring of a line would keep the block in memory that was read with it.
+  const texts = new Map<string, string>();
+  const detached = (text: string): string => {
+    const known = texts.get(text) ?? Buffer.from(text).toString();
+    texts.set(known, known);
+    return known;
+  };
+  for (const { name } of files) {
+    let columns: ReadonlyMap<string, number> | null = null;
+    for await (const lines of linesOf(join(folder, name), { torn, signal })) {
+      for (const line of lines) {
+        const record = parseCsvRecord(line);
+        if (columns === null) {
+          if (NEEDED.every((column) => record?.includes(column))) columns = new Map(record?.map((column, at) => [column, at]));
+          else found.unreadable += 1;
+          continue;
+        }
+        const at = columns;
+        const cells: Cells = (column) => record?.[at.get(column) ?? -1] || null;
+        const ms = Date.parse(cells('time') ?? '');
+        const node = cells('node_name');
+        if (record?.length !== at.size || Number.isNaN(ms) || node === null) found.unreadable += 1;
+        else if (ms < fromMs) found.hasEarlier = true;
+        else if (ms < toMs) {
+          found.rows += 1;
+          const readings = Object.fromEntries(METRICS.map((metric) => [metric, numberIn(cells, metric)])) as Readings;
+          addToNode(found.nodes, detached(node), cells, readings);
+          if (cells('local') === 'true') found.service.push(serviceRow(cells, { node: detached(node), ms, readings }, detached));
+        }
+      }
+    }
+  }
+  return found;
+}
+
+function numberIn(cells: Cells, column: string): number | null {
+  const text = cells(column);
+  const value = text === null ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? value : null;
+}
+
+function serviceRow(cells: Cells, row: Pick<ServiceRow, 'ms' | 'node' | 'readings'>, detached: (text: string) => string): ServiceRow {
+  const text = (column: string): string | null => {
+    const found = cells(column);
+    return found === null ? null : detached(found);
+  };
+  const number = (column: string): number | null => numberIn(cells, column);
+  return {
+    ...row,
+    answered: cells('answered') === 'true',
+    reason: text('reason') ?? '',
+    bootId: text('boot_id'),
+    bootSeconds: number('boot_seconds'),
+    monotonicSeconds: number('monotonic_seconds'),
+    version: text('version'),
+    started: text('service_started'),
+    memoryBytes: number('service_memory_bytes'),
+    cpuSeconds: number('service_cpu_seconds'),
+    hertz: number('configured_hertz'),
+    samples: number('samples'),
+    published: number('published_statuses'),
+    open: { WARNING: number('open_warning'), ERROR: number('open_error'), CRITICAL: number('open_critical') },
+  };
+}
+
+function addToNode(nodes: Map<string, NodeSums>, node: string, cells: Cells, readings: Readings): void {
+  if (cells('answered') !== 'true') return;
+  let sums = nodes.get(node);
+  if (!sums) {
+    const empty = (): Sum => ({ rows: 0, sum: 0, min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY });
+    const metrics = Object.fromEntries(METRICS.map((metric) => [metric, empty()])) as Record<Metric, Sum>;
+    sums = { node, local: cells('local') === 'true', rows: 0, stale: 0, metrics };
+    nodes.set(node, sums);
+  }
+  sums.rows += 1;
+  if (cells('stale') === 'true') sums.stale += 1;
+  for (const metric of METRICS) {
+    const value = readings[metric];
+    if (value === null) continue;
+    const of = sums.metrics[metric];
+    of.rows += 1;
+    of.sum += value;
+    of.min = Math.min(of.min, value);
+    of.max = Math.max(of.max, value);
+  }
+}
+
+/** Longer lists are cut. */
+const MOST_NODES = 50;
+
+/** One line per node with its values: this machine's first, the others by name. */
+export function nodeNotes(nodes: ReadonlyMap<string, NodeSums>): string[] {
+  const sorted = [...nodes.values()].sort((a, b) => Number(b.local) - Number(a.local) || (a.node < b.node ? -1 : 1));
+  const notes = sorted.slice(0, MOST_NODES).map(({ metrics, node, rows, stale }) => {
+    const values = METRICS.filter((metric) => metrics[metric].rows > 0).map((metric) => {
+      const { max, min, rows: count, sum } = metrics[metric];
+      return `${metric} ${toHundredths(sum / count)} (${min} to ${max})`;
+    });
+    return `${node}, mean (min to max) over ${rows} rows${stale > 0 ? `, stale in ${stale}` : ''}: ${values.join(', ') || 'nothing was available'}.`;
+  });
+  return sorted.length > MOST_NODES ? [...notes, `${sorted.length - MOST_NODES} more nodes are in metrics/.`] : notes;
+}
+
+export interface CollectedAlerts {
+  readonly files: number;
+  /** Lines that are no records, torn ones included. */
+  unreadable: number;
+  /** Of this node: the last change of each episode that was open when the period began, and every change in the period. */
+  readonly openBefore: readonly AlertRecord[];
+  readonly changes: readonly AlertRecord[];
+  /** Open at the end of the period: of this node, and the number of all nodes by severity. */
+  readonly open: readonly AlertRecord[];
+  readonly openOfAll: Readonly<Record<Severity, number>>;
+}
+
+/** From all files: an episode that is still open may have begun long before the period. Times are those of the nodes' clocks. */
+export async function readAlerts(folder: string, node: string, { fromMs, toMs }: Period, signal: AbortSignal): Promise<CollectedAlerts> {
+  const files = (await datedFiles(folder, ALERTS_FILE)).map(({ name }) => name).sort();
+  const last = new Map<string, AlertRecord>();
+  const lastBefore = new Map<string, AlertRecord>();
+  const changes: AlertRecord[] = [];
+  let unreadable = 0;
+  const torn = (): void => {
+    unreadable += 1;
+  };
+  // By sequence: clocks of nodes may be set back.
+  const keepLatest = (of: Map<string, AlertRecord>, record: AlertRecord): void => {
+    if ((of.get(record.alert_id)?.sequence ?? -1) < record.sequence) of.set(record.alert_id, record);
+  };
+  for (const name of files) {
+    for await (const record of recordsIn(join(folder, name), { torn, signal })) {
+      const ms = record === null ? Number.NaN : Date.parse(record.timestamp);
+      if (record === null) unreadable += 1;
+      else if (ms < toMs) {
+        keepLatest(last, record);
+        if (ms < fromMs) keepLatest(lastBefore, record);
+        else if (record.node === node) changes.push(record);
+      }
+    }
+  }
+  const open = [...last.values()].filter(({ resolved }) => !resolved);
+  const count = (severity: Severity): number => open.filter((record) => record.severity === severity).length;
+  return {
+    files: files.length,
+    unreadable,
+    openBefore: [...lastBefore.values()].filter((record) => !record.resolved && record.node === node),
+    changes: changes.sort((a, b) => a.sequence - b.sequence),
+    open: open.filter((record) => record.node === node),
+    openOfAll: Object.fromEntries(SEVERITIES.map((severity) => [severity, count(severity)])) as Record<Severity, number>,
+  };
+}

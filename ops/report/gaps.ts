@@ -1,0 +1,172 @@
+/** Gaps in the collected rows and in the samples that the service has stored. */
+import type { HoldingEvidence, HoldingGap } from '../../harness/engine/evidence.ts';
+import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { isoUtc } from '../../src/core/time.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { Period } from './collected.ts';
+import { type ClockEvent, inMilliseconds, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
+
+/** A longer gap is listed. */
+const LISTED_SECONDS = { rows: NEAR_SECONDS, samples: 60 };
+/** Shorter ones at the ends of what could be read are none. */
+const SEAM_MS = 1000;
+/** The service may hold samples in memory for so long before they can be read. */
+const SETTLED_MS = 5000;
+/** The most that the service returns at once. */
+const PAGE = 10_000;
+const TIMEOUT_SECONDS = 30;
+const MAX_PAGE_BYTES = 32e6;
+const OFF = 'the machine was off';
+
+/** What suspends and clock steps explain of a gap. */
+function explanation(events: readonly ClockEvent[]): Pick<HoldingGap, 'excused'> {
+  const texts = events
+    .filter(({ kind, seconds }) => kind === 'suspend' || seconds > 0)
+    .map(({ kind, seconds }) => (kind === 'suspend' ? `suspended for ${seconds} s` : `the clock was put forward by ${seconds} s`));
+  return { excused: texts.join(', ') };
+}
+
+/**
+ * Gaps between rows with a response. If nothing was collected before the period, they begin with the first row: what came before it is
+ * unknown. Time is that of the boot-time clock, so that only suspends are left to explain.
+ */
+export function rowGaps(
+  rows: readonly PlacedRow[],
+  { fromMs, toMs }: Period,
+  hasEarlier: boolean,
+  events: readonly ClockEvent[],
+): HoldingEvidence {
+  const last = rows.at(-1) as PlacedRow;
+  const firstAt = rows[0]?.at ?? 0;
+  const isFromBegin = hasEarlier || firstAt <= NEAR_SECONDS;
+  const points = rows.flatMap(({ answered, at, ms }, row) => (answered ? [{ at, ms, row }] : []));
+  const count = points.length;
+  const begin = isFromBegin ? { at: 0, ms: fromMs } : { at: firstAt, ms: rows[0]?.ms ?? fromMs };
+  points.unshift({ ...begin, row: 0 });
+  points.push({ at: last.at + Math.max(0, toMs - last.ms) / 1000, ms: Math.max(toMs, last.ms), row: rows.length - 1 });
+  const gaps: HoldingGap[] = [];
+  let longestSeconds = 0;
+  for (const [i, to] of points.entries()) {
+    const from = points[i - 1];
+    if (!from) continue;
+    const between = events.filter(({ row }) => row > from.row && row <= to.row);
+    const suspended = between.reduce((sum, { kind, seconds }) => sum + (kind === 'suspend' ? seconds : 0), 0);
+    const seconds = Math.max(0, inMilliseconds(to.at - from.at - suspended));
+    longestSeconds = Math.max(longestSeconds, seconds);
+    if (Math.max(seconds, (to.ms - from.ms) / 1000) <= LISTED_SECONDS.rows) continue;
+    const back = between.filter(({ kind, seconds: step }) => kind === 'step' && step < 0);
+    const remarks = [
+      ...(between.some(({ kind }) => kind === 'off') ? [OFF] : []),
+      ...back.map(({ seconds: step }) => `the clock was put back by ${-step} s`),
+    ];
+    gaps.push({ from: isoUtc(from.ms), to: isoUtc(to.ms), seconds, ...explanation(between), remark: remarks.join(', ') });
+  }
+  const blindSeconds = isFromBegin ? 0 : (points[1]?.at ?? firstAt);
+  const end = points.at(-1)?.at ?? 0;
+  return { count, covered: isFromBegin ? 1 : 1 - firstAt / Math.max(1, end), gaps, longestSeconds, blindSeconds };
+}
+
+export interface StoredSamples {
+  readonly gaps: HoldingEvidence | null;
+  /** Why they could not be read; null: they were. */
+  readonly problem: string | null;
+}
+
+/** Gaps between the samples that the service has stored. What is older than its oldest sample is unknown. */
+export async function storedGaps(
+  rest: RestClient,
+  node: string,
+  { fromMs, toMs }: Period,
+  { events, nowMs, signal }: { readonly events: readonly ClockEvent[]; readonly nowMs: number; readonly signal: AbortSignal },
+): Promise<StoredSamples> {
+  try {
+    const { nodes, storage } = await rest.json<StatusDocument>('/status', { signal });
+    const local = nodes.find((of) => of.local)?.node_name;
+    if (local !== node) return { gaps: null, problem: `the service at ${rest.base} is ${local}, not ${node}` };
+    const oldestMs = Date.parse(storage.oldest_sample ?? '');
+    const beginMs = Number.isNaN(oldestMs) ? fromMs : Math.min(toMs, Math.max(fromMs, oldestMs));
+    const endMs = Math.max(beginMs, Math.min(toMs, nowMs - SETTLED_MS));
+    const isFromBegin = beginMs <= fromMs + SEAM_MS;
+    let count = 0;
+    let lastMs = fromMs;
+    let blindSeconds = 0;
+    let longestSeconds = 0;
+    const gaps: HoldingGap[] = [];
+    const add = (ms: number): void => {
+      const gap = unexplained(lastMs, ms, events);
+      if (count === 0 && !isFromBegin) blindSeconds = gap.seconds;
+      else {
+        longestSeconds = Math.max(longestSeconds, gap.seconds);
+        if (Math.max(gap.seconds, (ms - lastMs) / 1000) > LISTED_SECONDS.samples) gaps.push(gap);
+      }
+      lastMs = ms;
+    };
+    for await (const ms of storedTimes(rest, node, beginMs, endMs, signal)) {
+      if (ms > lastMs || count === 0) add(ms);
+      count += 1;
+    }
+    add(endMs);
+    // Time that came twice, because the clock was put back, has samples of one time that may hide a gap of the other.
+    const twice = events.reduce((sum, { kind, seconds }) => sum + (kind === 'step' ? Math.max(0, -seconds) : 0), 0);
+    blindSeconds = Math.max(blindSeconds, twice, (toMs - endMs) / 1000);
+    const unread = (isFromBegin ? 0 : beginMs - fromMs) + (toMs - endMs);
+    return { gaps: { count, covered: Math.max(0, 1 - unread / (toMs - fromMs)), gaps, longestSeconds, blindSeconds }, problem: null };
+  } catch (error) {
+    if (!(error instanceof ServiceUnreachable || error instanceof ServiceRefused)) throw error;
+    return { gaps: null, problem: `no response from the service: ${error.message}` };
+  }
+}
+
+/** What is left of a gap between two time stamps without the suspends and forward clock steps in it. */
+function unexplained(from: number, to: number, events: readonly ClockEvent[]): HoldingGap {
+  const between = events.filter((event) => missingMs(event, from, to) > 0);
+  const wasOff = events.some(({ earliest, kind, latest }) => kind === 'off' && earliest < to && latest > from);
+  const missing = between.reduce((sum, event) => sum + missingMs(event, from, to), 0);
+  return {
+    from: isoUtc(from),
+    to: isoUtc(to),
+    seconds: Math.max(0, to - from - missing) / 1000,
+    ...explanation(between),
+    remark: wasOff ? OFF : '',
+  };
+}
+
+/**
+ * How much of the time between two stamps an event took away. No sample is taken in it: it lies in a gap which its bounds fit into as
+ * a whole, else only what lies between its bounds in any case counts. At most 0: nothing.
+ */
+function missingMs({ earliest, latest, seconds }: ClockEvent, from: number, to: number): number {
+  const all = seconds * 1000;
+  if (Math.min(to, latest) - Math.max(from, earliest - all) >= all) return all;
+  return Math.min(to, earliest) - Math.max(from, latest - all);
+}
+
+/** The times of the stored samples. As CSV, which costs half of JSON; the time is the last cell. */
+async function* storedTimes(rest: RestClient, node: string, fromMs: number, toMs: number, signal: AbortSignal): AsyncGenerator<number> {
+  if (fromMs >= toMs) return;
+  const query = { node, from: isoUtc(fromMs), to: isoUtc(toMs), order: 'asc', limit: String(PAGE) };
+  let path: string | undefined = `/health/history?${new URLSearchParams(query)}`;
+  while (path !== undefined) {
+    const response = await rest.stream(path, { headers: { Accept: 'text/csv' }, timeoutSeconds: TIMEOUT_SECONDS, signal });
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const piece of response as AsyncIterable<Buffer>) {
+        bytes += piece.length;
+        if (bytes > MAX_PAGE_BYTES) throw new Error(`more than ${MAX_PAGE_BYTES / 1e6} MB`);
+        pieces.push(piece);
+      }
+    } catch (error) {
+      throw new ServiceUnreachable(`/health/history: ${(error as Error).message}`, { cause: error });
+    }
+    const lines = Buffer.concat(pieces).toString().split('\r\n');
+    if (!lines[0]?.startsWith('cpu_percent,') || lines.pop() !== '')
+      throw new ServiceUnreachable('/health/history is not the CSV of edge-health');
+    for (const line of lines.slice(1)) {
+      const ms = Date.parse(line.slice(line.lastIndexOf(',') + 1));
+      if (Number.isNaN(ms)) throw new ServiceUnreachable(`/health/history: no time at the end of "${line.slice(0, 200)}"`);
+      if (ms >= fromMs && ms < toMs) yield ms;
+    }
+    path = /<([^>]+)>;\s*rel="next"/.exec(String(response.headers['link'] ?? ''))?.[1];
+  }
+}
