@@ -8,7 +8,7 @@ const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
   EMFILE: () => 'too many files are open; restart the scheduler: systemctl restart edge-health-ops',
 };
 
-/** What failed when something was written below a folder, with what to do; null: it is no matter of the disk. */
+/** Why writing below a folder failed, with what to do; null: it is no error of the file system. */
 export function diskProblem(error: unknown, folder: string): string | null {
   const { code } = error as NodeJS.ErrnoException;
   const remedy = code === undefined ? undefined : REMEDIES[code];

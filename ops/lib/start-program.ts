@@ -1,7 +1,7 @@
 import { $ } from 'zx/core';
 
 export interface Finished {
-  /** Null: it was ended by a signal. */
+  /** Null: a signal ended it. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -15,7 +15,7 @@ export interface Started {
   signal(name: NodeJS.Signals): void;
 }
 
-/** Starts a program with its arguments, without input, so that what it says can be looked into: in no language, without colours. */
+/** Starts a program without input. Its output can be parsed: C locale, no colours. */
 export function startProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Started {
   return startCommand(environment)`${argv}`;
 }
@@ -25,12 +25,12 @@ export function startCommand(environment: NodeJS.ProcessEnv): (pieces: TemplateS
   const shell = $({
     quiet: true,
     nothrow: true,
-    // In a group of its own, to be ended with its children: for zx's own way of that `ps` would have to be there.
+    // In its own process group, to be ended with its children. zx itself would need `ps` for that.
     detached: true,
-    // Spares the shell's process.
+    // Saves the process of the shell.
     prefix: 'exec ',
     cwd: '/',
-    // A shell whose input is a socket takes itself for one of a remote login, and reads ~/.bashrc first.
+    // With a socket as input the shell would assume a remote login and read ~/.bashrc.
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
   });

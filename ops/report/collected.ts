@@ -5,7 +5,7 @@ import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS, type Metric, type Readings, toHundredths } from '../../src/core/metrics.ts';
 import { ALERTS_FILE, type AlertRecord, recordsIn } from '../collect/alert-files.ts';
 import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
-import { datedFiles, linesOf, utcDay } from '../lib/files.ts';
+import { datedFiles, linesOf, type ReadOptions, utcDay } from '../lib/files.ts';
 
 export interface Period {
   readonly fromMs: number;
@@ -62,11 +62,12 @@ export interface CollectedRows {
   readonly nodes: Map<string, NodeSums>;
 }
 
-type Cells = (name: string) => string | null;
+/** The text of a column; null: unavailable, or a file of another version without the column. */
+type Cells = (column: string) => string | null;
 
 const NEEDED = ['time', 'node_name', 'local', 'answered'];
 
-/** The rows of a period. Files of other versions may lack columns. */
+/** The rows of a period. */
 export async function readRows(folder: string, { fromMs, toMs }: Period, signal: AbortSignal): Promise<CollectedRows> {
   const [first, last] = [utcDay(fromMs), utcDay(toMs)];
   const all = await datedFiles(folder, METRICS_FILE);
@@ -86,31 +87,35 @@ export async function readRows(folder: string, { fromMs, toMs }: Period, signal:
     return known;
   };
   for (const { name } of files) {
-    let columns: ReadonlyMap<string, number> | null = null;
-    for await (const lines of linesOf(join(folder, name), { torn, signal })) {
-      for (const line of lines) {
-        const record = parseCsvRecord(line);
-        if (columns === null) {
-          if (NEEDED.every((column) => record?.includes(column))) columns = new Map(record?.map((column, at) => [column, at]));
-          else found.unreadable += 1;
-          continue;
-        }
-        const at = columns;
-        const cells: Cells = (column) => record?.[at.get(column) ?? -1] || null;
-        const ms = Date.parse(cells('time') ?? '');
-        const node = cells('node_name');
-        if (record?.length !== at.size || Number.isNaN(ms) || node === null) found.unreadable += 1;
-        else if (ms < fromMs) found.hasEarlier = true;
-        else if (ms < toMs) {
-          found.rows += 1;
-          const readings = Object.fromEntries(METRICS.map((metric) => [metric, numberIn(cells, metric)])) as Readings;
-          addToNode(found.nodes, detached(node), cells, readings);
-          if (cells('local') === 'true') found.service.push(serviceRow(cells, { node: detached(node), ms, readings }, detached));
-        }
+    for await (const cells of rowsIn(join(folder, name), { torn, signal })) {
+      const ms = Date.parse(cells?.('time') ?? '');
+      const node = cells?.('node_name') ?? null;
+      if (cells === null || Number.isNaN(ms) || node === null) found.unreadable += 1;
+      else if (ms < fromMs) found.hasEarlier = true;
+      else if (ms < toMs) {
+        found.rows += 1;
+        const readings = Object.fromEntries(METRICS.map((metric) => [metric, numberIn(cells, metric)])) as Readings;
+        addToNode(found.nodes, detached(node), cells, readings);
+        if (cells('local') === 'true') found.service.push(serviceRow(cells, { node: detached(node), ms, readings }, detached));
       }
     }
   }
   return found;
+}
+
+/** The rows of a file, each as a function from the name of a column to its text; null for each line that is no row. */
+async function* rowsIn(file: string, options: ReadOptions): AsyncGenerator<Cells | null> {
+  let columns: ReadonlyMap<string, number> | null = null;
+  for await (const lines of linesOf(file, options)) {
+    for (const line of lines) {
+      const record = parseCsvRecord(line);
+      if (columns !== null) {
+        const at: ReadonlyMap<string, number> = columns;
+        yield record?.length === at.size ? (column) => record[at.get(column) ?? -1] || null : null;
+      } else if (NEEDED.every((column) => record?.includes(column))) columns = new Map(record?.map((column, at) => [column, at]));
+      else yield null;
+    }
+  }
 }
 
 function numberIn(cells: Cells, column: string): number | null {

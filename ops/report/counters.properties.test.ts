@@ -13,7 +13,7 @@ interface Step {
   readonly reboots: boolean;
   readonly restarts: boolean;
   readonly answered: boolean;
-  /** Of the slots, in percent. */
+  /** Of the sampling intervals, in percent. */
   readonly taken: number;
   /** Of the samples taken, in percent; null: the service is not on the graph. */
   readonly published: number | null;
@@ -70,7 +70,7 @@ function rowsOf(steps: readonly Step[]): ServiceRow[] {
 
 const steps = fc.array(step, { minLength: 1, maxLength: 60 });
 
-t.test('whatever happens, the counts are of the slots that there were, and add up', async (t) => {
+t.test('the counts never exceed the sampling intervals, and add up', async (t) => {
   fc.assert(
     fc.property(steps, (of) => {
       const rows = placeRows(rowsOf(of), BEGIN);
@@ -87,7 +87,7 @@ t.test('whatever happens, the counts are of the slots that there were, and add u
   t.pass('added up');
 });
 
-t.test('where every slot has its sample and nothing restarts, none is lost', async (t) => {
+t.test('if every interval has its sample and nothing restarts, none is lost', async (t) => {
   fc.assert(
     fc.property(steps, (of) => {
       const rows = rowsOf(of.map((one) => ({ ...one, answered: true, reboots: false, restarts: false, taken: 100, published: 100 })));

@@ -3,123 +3,100 @@ import type { PlacedRow } from './timeline.ts';
 
 export interface Counted {
   readonly reliability: ReliabilityEvidence;
-  /** Rows with an answer that do not show what was published: there the samples taken count. */
+  /** Rows with a response but without a count of published statuses: the samples count there. */
   readonly rowsWithoutPublished: number;
-  /** Of the expected samples, in percent, up to each row from the one before; null: not known. In the order of the rows. */
+  /** By row, of the samples expected since the row before; null: not known. */
   readonly ratePercent: readonly (number | null)[];
 }
 
 const ROUNDING = 1e-6;
 
 /**
- * What the service itself counted, as its samples and the statuses it published grew from row to row. A run of it that ended may have taken
- * samples after its last row: as many slots as there were until the next row are not known to be lost.
+ * The statuses that the service published, by the growth of its own counters from row to row, against the sampling intervals between the
+ * rows. A run of the service that ended may have taken samples after its last row: up to the next row they are neither received nor lost.
  */
 export function countStatuses(rows: readonly PlacedRow[], configuredHertz: number): Counted {
-  const counts = new Counts(rows.find(({ hertz }) => hertz !== null)?.hertz ?? configuredHertz);
-  const ratePercent = rows.map((row, i) => counts.add(row, rows[i - 1]));
-  return { reliability: counts.evidence(), rowsWithoutPublished: counts.rowsWithoutPublished, ratePercent };
-}
+  let hertz = rows.find((row) => row.hertz !== null)?.hertz ?? configuredHertz;
+  const total = { expected: 0, received: 0, notPublished: 0, unknown: 0 };
+  /** Of the run of the service that responded last. */
+  let run = { expected: 0, samples: 0, published: 0 };
+  let response: PlacedRow | null = null;
+  /** Intervals since that response, and of these the ones up to the row after it. */
+  let since = 0;
+  let untilNextRow = 0;
 
-class Counts {
-  rowsWithoutPublished = 0;
-  #hertz: number;
-  #expected = 0;
-  #received = 0;
-  #notPublished = 0;
-  #unheard = 0;
-  /** The last answer of this stretch, the slots since, and of these the ones up to the next row. */
-  #answer: PlacedRow | null = null;
-  #pending = 0;
-  #pendingFirst = 0;
-  /** Of the run of the service that the last answer is of: what the two row's counters at its ends bound. */
-  #run = { expected: 0, grown: 0, published: 0 };
+  const endRun = (): void => {
+    // Counters of one row are not read at the same time: only over a whole run does the smaller one count.
+    const received = Math.min(run.samples, run.published, run.expected);
+    total.expected += run.expected;
+    total.received += received;
+    total.notPublished += Math.min(run.samples, run.expected) - received;
+    run = { expected: 0, samples: 0, published: 0 };
+  };
+  const endStretch = (): void => {
+    endRun();
+    total.expected += since;
+    total.unknown += response === null ? since : Math.min(since, untilNextRow);
+  };
 
-  constructor(hertz: number) {
-    this.#hertz = hertz;
-  }
-
-  add(row: PlacedRow, before: PlacedRow | undefined): number | null {
-    this.#hertz = row.hertz ?? this.#hertz;
-    if (row.answered && row.published === null) this.rowsWithoutPublished += 1;
+  const ratePercent = rows.map((row, i): number | null => {
+    const before = rows[i - 1];
+    hertz = row.hertz ?? hertz;
     if (before === undefined || row.fresh) {
-      this.#endStretch();
-      this.#answer = row.answered ? row : null;
+      endStretch();
+      response = row.answered ? row : null;
+      [since, untilNextRow] = [0, 0];
       return null;
     }
-    const slots = this.#hertz * Math.max(0, row.mono - before.mono);
-    this.#pending += slots;
-    if (before === this.#answer) this.#pendingFirst = slots;
-    if (!row.answered || row.samples === null) return row.answered ? null : 0;
-    return this.#answered(row, row.samples, slots);
-  }
+    const intervals = hertz * Math.max(0, row.mono - before.mono);
+    since += intervals;
+    if (before === response) untilNextRow = intervals;
+    const { answered, published, samples, started } = row;
+    if (!answered || samples === null) return answered ? null : 0;
 
-  evidence(): ReliabilityEvidence {
-    this.#endStretch();
-    const expected = Math.floor(this.#expected + ROUNDING);
-    const received = Math.min(expected, Math.round(this.#received));
-    const unheard = Math.min(expected - received, Math.round(this.#unheard));
-    const notPublished = Math.min(expected - received - unheard, Math.round(this.#notPublished));
-    return {
-      by: expected > 0 ? 'collected' : null,
-      instead: 'as the service counted them',
-      hertz: this.#hertz,
-      expected,
-      received,
-      unheard,
-      duplicates: 0,
-      outOfOrder: 0,
-      lost: { notSampled: expected - received - unheard - notPublished, notPublished, notDelivered: 0, unknown: unheard },
-      byEvents: null,
-    };
-  }
-
-  #answered(row: PlacedRow, samples: number, slots: number): number | null {
-    const before = this.#answer;
-    const pending = this.#pending;
-    const first = this.#pendingFirst;
-    this.#answer = row;
-    this.#pending = 0;
-    this.#pendingFirst = 0;
-    if (before?.started === row.started && before.samples !== null) {
-      const grown = Math.max(0, samples - before.samples);
-      this.#run.expected += pending;
-      this.#run.grown += grown;
-      // The counters of one row are not read at one moment: only over a whole run does the smaller one count.
-      this.#run.published += row.published === null ? grown : Math.max(0, row.published - (before.published ?? 0));
-      return share(grown, pending);
+    const [last, expected, afterLast] = [response, since, untilNextRow];
+    response = row;
+    [since, untilNextRow] = [0, 0];
+    if (last?.started === started && last.samples !== null) {
+      const grown = Math.max(0, samples - last.samples);
+      run.expected += expected;
+      run.samples += grown;
+      run.published += published === null ? grown : Math.max(0, published - (last.published ?? 0));
+      return share(grown, expected);
     }
-    this.#endRun();
-    const got = Math.min(samples, row.published ?? samples, pending);
-    this.#notPublished += Math.min(samples, pending) - got;
-    this.#expected += pending;
-    // Without an answer before, it is not known when this run of the service began.
-    this.#received += before === null ? 0 : got;
-    this.#unheard += before === null ? pending : Math.min(pending - got, first);
-    return before === null ? null : share(got, slots);
-  }
+    endRun();
+    const received = Math.min(samples, published ?? samples, expected);
+    total.expected += expected;
+    total.notPublished += Math.min(samples, expected) - received;
+    // Without a response before, it is not known when this run of the service began.
+    total.received += last === null ? 0 : received;
+    total.unknown += last === null ? expected : Math.min(expected - received, afterLast);
+    return last === null ? null : share(received, intervals);
+  });
+  endStretch();
 
-  #endRun(): void {
-    const { expected, grown, published } = this.#run;
-    const received = Math.min(grown, published, expected);
-    this.#expected += expected;
-    this.#received += received;
-    this.#notPublished += Math.min(grown, expected) - received;
-    this.#run = { expected: 0, grown: 0, published: 0 };
-  }
-
-  #endStretch(): void {
-    this.#endRun();
-    this.#expected += this.#pending;
-    this.#unheard += this.#answer === null ? this.#pending : Math.min(this.#pending, this.#pendingFirst);
-    this.#answer = null;
-    this.#pending = 0;
-    this.#pendingFirst = 0;
-  }
+  const expected = Math.floor(total.expected + ROUNDING);
+  const received = Math.min(expected, Math.round(total.received));
+  const unknown = Math.min(expected - received, Math.round(total.unknown));
+  const notPublished = Math.min(expected - received - unknown, Math.round(total.notPublished));
+  const reliability: ReliabilityEvidence = {
+    by: expected > 0 ? 'collected' : null,
+    instead: 'as the service counted them',
+    hertz,
+    expected,
+    received,
+    unheard: unknown,
+    duplicates: 0,
+    outOfOrder: 0,
+    lost: { notSampled: expected - received - unknown - notPublished, notPublished, notDelivered: 0, unknown },
+    byEvents: null,
+  };
+  const rowsWithoutPublished = rows.filter(({ answered, published }) => answered && published === null).length;
+  return { reliability, rowsWithoutPublished, ratePercent };
 }
 
-/** Where two rows are not a whole number of periods apart, one more or one less falls between them. */
-function share(grown: number, slots: number): number | null {
-  if (slots <= 0) return null;
-  return grown > slots - 1 ? 100 : (100 * grown) / slots;
+/** If two rows are not a whole number of periods apart, one sample more or less is between them. */
+function share(samples: number, intervals: number): number | null {
+  if (intervals <= 0) return null;
+  return samples > intervals - 1 ? 100 : (100 * samples) / intervals;
 }
