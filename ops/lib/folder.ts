@@ -5,7 +5,7 @@ import { levelsOf } from '../../src/system/data-folder.ts';
 export const FILE_MODE = 0o640;
 export const FOLDER_MODE = 0o750;
 
-/** As makeFolder of src/system, but may wait for a disk that hangs. Returns the uppermost folder created; null: all existed. */
+/** As makeFolder of src/system, without blocking the process on a disk that hangs. Returns the uppermost folder created; null: all existed. */
 export async function makeFolder(folder: string): Promise<string | null> {
   let made: string | null = null;
   for (const level of levelsOf(folder)) {

@@ -18,12 +18,12 @@ const TIMEOUT_SECONDS = 30;
 const MAX_PAGE_BYTES = 32e6;
 const OFF = 'the machine was off';
 
-/** What suspends and clock steps explain of a gap. */
-function explanation(events: readonly ClockEvent[]): Pick<HoldingGap, 'excused'> {
-  const texts = events
+/** The suspends and clock steps that explain a part of a gap. */
+function excuses(events: readonly ClockEvent[]): string {
+  return events
     .filter(({ kind, seconds }) => kind === 'suspend' || seconds > 0)
-    .map(({ kind, seconds }) => (kind === 'suspend' ? `suspended for ${seconds} s` : `the clock was put forward by ${seconds} s`));
-  return { excused: texts.join(', ') };
+    .map(({ kind, seconds }) => (kind === 'suspend' ? `suspended for ${seconds} s` : `the clock was put forward by ${seconds} s`))
+    .join(', ');
 }
 
 /**
@@ -59,7 +59,7 @@ export function rowGaps(
       ...(between.some(({ kind }) => kind === 'off') ? [OFF] : []),
       ...back.map(({ seconds: step }) => `the clock was put back by ${-step} s`),
     ];
-    gaps.push({ from: isoUtc(from.ms), to: isoUtc(to.ms), seconds, ...explanation(between), remark: remarks.join(', ') });
+    gaps.push({ from: isoUtc(from.ms), to: isoUtc(to.ms), seconds, excused: excuses(between), remark: remarks.join(', ') });
   }
   const blindSeconds = isFromBegin ? 0 : (points[1]?.at ?? firstAt);
   const end = points.at(-1)?.at ?? 0;
@@ -93,11 +93,13 @@ export async function storedGaps(
     let longestSeconds = 0;
     const gaps: HoldingGap[] = [];
     const add = (ms: number): void => {
-      const gap = unexplained(lastMs, ms, events);
-      if (count === 0 && !isFromBegin) blindSeconds = gap.seconds;
+      const seconds = (ms - lastMs) / 1000;
+      if (count === 0 && !isFromBegin) blindSeconds = unexplained(lastMs, ms, events).seconds;
+      else if (seconds <= LISTED_SECONDS.samples) longestSeconds = Math.max(longestSeconds, seconds);
       else {
+        const gap = unexplained(lastMs, ms, events);
         longestSeconds = Math.max(longestSeconds, gap.seconds);
-        if (Math.max(gap.seconds, (ms - lastMs) / 1000) > LISTED_SECONDS.samples) gaps.push(gap);
+        gaps.push(gap);
       }
       lastMs = ms;
     };
@@ -126,7 +128,7 @@ function unexplained(from: number, to: number, events: readonly ClockEvent[]): H
     from: isoUtc(from),
     to: isoUtc(to),
     seconds: Math.max(0, to - from - missing) / 1000,
-    ...explanation(between),
+    excused: excuses(between),
     remark: wasOff ? OFF : '',
   };
 }
