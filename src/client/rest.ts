@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { urlToHttpOptions } from 'node:url';
 import type { Config } from '../config/schema.ts';
 
 /** The service gave no answer: it is not running, or not there. `cause` says which. */
@@ -31,7 +32,7 @@ function problemOf(body: string): { code?: string; detail?: string } | null {
 }
 
 export interface RestOptions {
-  /** `http://127.0.0.1:5000`. */
+  /** `http://127.0.0.1:5000`, or `unix:/run/edge-health/rest.sock`. */
   readonly base: string | (() => string);
   /** Sent as bearer token; null: none. */
   readonly token: string | null | (() => string | null);
@@ -113,14 +114,18 @@ export class RestClient {
     path: string,
     { headers = {}, signal, timeoutSeconds = TIMEOUT_SECONDS }: RequestOptions = {},
   ): Promise<http.IncomingMessage> {
-    const url = new URL(this.base + path);
-    const { request } = url.protocol === 'https:' ? https : http;
+    const { base } = this;
+    const target = base.startsWith('unix:') ? { socketPath: base.slice('unix:'.length), path } : urlToHttpOptions(new URL(base + path));
+    const { request } = base.startsWith('https:') ? https : http;
     const token = this.#token();
     const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
     let response: http.IncomingMessage;
     try {
       response = await new Promise<http.IncomingMessage>((resolve, reject) => {
-        const asked = request(url, { headers: { ...authorization, ...headers }, agent: false, ...(signal ? { signal } : {}) }, resolve);
+        const asked = request(
+          { ...target, headers: { ...authorization, ...headers }, agent: false, ...(signal ? { signal } : {}) },
+          resolve,
+        );
         asked.setTimeout(timeoutSeconds * 1000, () => asked.destroy(new Error(`no answer within ${timeoutSeconds} s`)));
         asked.once('error', reject);
         asked.end();
