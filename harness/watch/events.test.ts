@@ -205,7 +205,7 @@ t.test('a place that is not known any more is given up, and that is told', async
     asked.map(({ last }) => last),
     ['old', undefined, 'id2', undefined],
   );
-  t.match(heard.notes[0], /cannot go on from old, and goes on from now: .*the place is gone/);
+  t.match(heard.notes[0], /cannot resume after old, continuing with new events: .*the place is gone/);
 });
 
 t.test('a connection on which nothing comes any more is dead, before an answer and after', async (t) => {

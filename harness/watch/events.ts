@@ -1,37 +1,36 @@
-import type { IncomingMessage } from 'node:http';
-import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
+import { followEvents, type ServerEvent } from '../../src/client/event-stream.ts';
+import type { RestClient } from '../../src/client/rest.ts';
 import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { EventParser, type StreamEvent } from './event-parser.ts';
 import { Notes } from './notes.ts';
 import type { EventsSource, WatchListener } from './ports.ts';
 
 export interface EventStreamOptions {
   readonly rest: RestClient;
-  /** Whose statuses and alerts are told; those of others are left aside. */
+  /** The node whose statuses and alerts are reported; those of other nodes are ignored. */
   readonly node: string;
-  /** How often a status is due. */
+  /** Statuses per second. */
   readonly hertz: number;
-  /** To go on from; null: from now on. */
+  /** The id to resume after; null: begin with the next event. */
   readonly lastEventId: string | null;
   readonly listener: WatchListener;
   readonly monotonicSeconds: () => number;
-  /** How long no byte may come; without it, by `hertz`. */
+  /** A connection without data for this long is closed; by default, as `hertz` asks. */
   readonly silenceSeconds?: number;
 }
 
-/** Statuses that are overdue before a connection counts as dead. */
+/** Missing statuses before a connection is closed. */
 const PERIODS = 10;
-/** At the least, whatever the rate: the service may wait for a slow disk. */
+/** The least silence allowed at any rate: the service may wait for a slow disk. */
 const MIN_SILENCE_SECONDS = 10;
-/** At the most: the service says every 15 s that it is there. */
+/** The service sends a comment every 15 s. */
 const MAX_SILENCE_SECONDS = 45;
-/** A stream that ends sooner was not ended because it was old. */
+/** The service ends a stream after 15 minutes and at its own end. A stream that ends sooner than this was interrupted. */
 const SHORTEST_STREAM_SECONDS = 60;
-const FIRST_PAUSE_SECONDS = 0.5;
-const MAX_PAUSE_SECONDS = 5;
+const MIN_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 5000;
 
-/** Follows /events of the service: over breaks it goes on from the last event seen, so that nothing that was stored is missed. */
+/** Follows /events of the service. After an interruption it resumes after the last event received, so that nothing stored is missed. */
 export class EventStream implements EventsSource {
   readonly #options: EventStreamOptions;
   readonly #silenceSeconds: number;
@@ -40,8 +39,8 @@ export class EventStream implements EventsSource {
   #lastEventId: string | null;
   #abort: AbortController | null = null;
   #following: Promise<void> | null = null;
-  /** Since when there is no stream; null: there is one. */
-  #awaySince: number | null = null;
+  /** Null: the stream is open. */
+  #interruptedSince: number | null = null;
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
@@ -68,109 +67,58 @@ export class EventStream implements EventsSource {
     this.#abort = null;
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
-    let pause = FIRST_PAUSE_SECONDS;
-    while (!signal.aborted) {
-      const openedSeconds = this.#options.monotonicSeconds();
-      try {
-        await this.#read(signal, () => {
-          pause = FIRST_PAUSE_SECONDS;
-        });
-        // The service ends each stream after a while, to go on from the last event.
-        if (this.#options.monotonicSeconds() - openedSeconds >= SHORTEST_STREAM_SECONDS) continue;
-        this.#broke('the service ended it');
-      } catch (error) {
-        if (signal.aborted) return;
-        if (this.#isPlaceRefused(error)) continue;
-        this.#broke((error as Error).message);
-      }
-      await pauseFor(pause, signal);
-      pause = Math.min(MAX_PAUSE_SECONDS, pause * 2);
-    }
-  }
-
-  /** One connection, to its end. */
-  async #read(signal: AbortSignal, onEvent: () => void): Promise<void> {
-    const { rest } = this.#options;
-    const headers = { Accept: 'text/event-stream', ...(this.#lastEventId === null ? {} : { 'Last-Event-ID': this.#lastEventId }) };
-    const response = await rest.stream(this.#path, { headers, signal, timeoutSeconds: this.#silenceSeconds });
-    const type = response.headers['content-type'] ?? 'no type';
-    if (!type.startsWith('text/event-stream')) {
-      response.destroy();
-      throw new Error(`${rest.base}/events answers with ${type}: is it edge-health?`);
-    }
-    this.#isBack();
-    const parser = new EventParser((event) => {
-      onEvent();
-      this.#take(event);
+  #follow(signal: AbortSignal): Promise<void> {
+    const { monotonicSeconds, rest } = this.#options;
+    let startedSeconds = 0;
+    return followEvents({
+      rest,
+      path: this.#path,
+      signal,
+      silenceSeconds: this.#silenceSeconds,
+      minPauseMs: MIN_PAUSE_MS,
+      maxPauseMs: MAX_PAUSE_MS,
+      lastEventId: () => {
+        startedSeconds = monotonicSeconds();
+        return this.#lastEventId;
+      },
+      onOpen: () => this.#restored(),
+      onEvent: (event) => this.#take(event),
+      onCursorLost: ({ message }) => {
+        this.#notes.note(`/events cannot resume after ${this.#lastEventId}, continuing with new events: ${message}`);
+        this.#lastEventId = null;
+      },
+      onClose: (error) => {
+        if (error || monotonicSeconds() - startedSeconds < SHORTEST_STREAM_SECONDS)
+          this.#interrupted(error?.message ?? 'the service ended it');
+      },
     });
-    await ended(response, (text) => parser.take(text));
   }
 
-  #take({ data, id, kind }: StreamEvent): void {
-    if (id !== '') this.#lastEventId = id;
+  #take({ data, event, id }: ServerEvent): void {
+    if (id !== null) this.#lastEventId = id;
     const { listener, node } = this.#options;
     const found: unknown = parsed(data);
-    if (kind === 'health' && isStatus(found)) {
+    if (event === 'health' && isStatus(found)) {
       if (found.node_name === node) listener.onStatus('events', found);
-    } else if (kind === 'alert' && isAlert(found)) {
+    } else if (event === 'alert' && isAlert(found)) {
       if (nodeOfAlertId(found.alert_id) === node) listener.onAlert('events', found);
-    } else if (kind === 'health' || kind === 'alert') {
-      this.#notes.note(`/events sent something that is no ${kind === 'alert' ? 'alert' : 'health status'}: ${data.slice(0, 100)}`);
+    } else if (event === 'health' || event === 'alert') {
+      this.#notes.note(`/events sent something that is no ${event === 'alert' ? 'alert' : 'health status'}: ${data.slice(0, 100)}`);
     }
   }
 
-  /** The service does not know the place to go on from any more, as after its data was removed: from now on, then. */
-  #isPlaceRefused(error: unknown): boolean {
-    const isRefused = error instanceof ServiceRefused && (error.status === 400 || error.status === 410) && this.#lastEventId !== null;
-    if (!isRefused) return false;
-    this.#notes.note(`/events cannot go on from ${this.#lastEventId}, and goes on from now: ${(error as Error).message}`);
-    this.#lastEventId = null;
-    return true;
+  #interrupted(reason: string): void {
+    if (this.#interruptedSince !== null) return;
+    this.#interruptedSince = this.#options.monotonicSeconds();
+    this.#notes.note(`the event stream broke off: ${reason}`);
   }
 
-  #broke(why: string): void {
-    if (this.#awaySince !== null) return;
-    this.#awaySince = this.#options.monotonicSeconds();
-    this.#notes.note(`the event stream broke off: ${why}`);
-  }
-
-  #isBack(): void {
-    if (this.#awaySince === null) return;
-    const seconds = this.#options.monotonicSeconds() - this.#awaySince;
-    this.#awaySince = null;
+  #restored(): void {
+    if (this.#interruptedSince === null) return;
+    const seconds = this.#options.monotonicSeconds() - this.#interruptedSince;
+    this.#interruptedSince = null;
     this.#notes.note(`the event stream is back after ${seconds.toFixed(1)} s`);
   }
-}
-
-/** Resolves at the end of a body that the other side ended; rejects when it broke off, or when `take` throws. */
-function ended(response: IncomingMessage, take: (text: string) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    response.setEncoding('utf8');
-    response.on('data', (text: string) => {
-      try {
-        take(text);
-      } catch (error) {
-        response.destroy(error as Error);
-      }
-    });
-    response.once('end', resolve);
-    response.once('error', reject);
-    response.once('close', () => reject(new Error('the connection was closed')));
-  });
-}
-
-function pauseFor(seconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, seconds * 1000);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });
 }
 
 function parsed(json: string): unknown {

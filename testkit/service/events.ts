@@ -1,5 +1,6 @@
 /** A client of /events that keeps what it receives. A test waits for a count or for an alert, not for a length of time. */
 import { get, type IncomingMessage } from 'node:http';
+import { eventParser } from '../../src/client/event-stream.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { until } from '../wait.ts';
@@ -16,13 +17,8 @@ export class EventReader {
 
   private constructor(response: IncomingMessage) {
     this.#response = response;
-    let text = '';
-    response.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-      const blocks = text.split('\n\n');
-      text = blocks.pop() ?? '';
-      for (const block of blocks) this.#block(block);
-    });
+    const parse = eventParser(({ data, event, id }) => this.received.push({ id: id ?? '', event, data }));
+    response.setEncoding('utf8').on('data', parse);
     response.on('error', () => {
       // The service was killed: what was received counts.
     });
@@ -63,11 +59,5 @@ export class EventReader {
 
   close(): void {
     this.#response.destroy();
-  }
-
-  #block(block: string): void {
-    const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
-    const event = fields.get('event');
-    if (event !== undefined) this.received.push({ id: fields.get('id') ?? '', event, data: fields.get('data') ?? '' });
   }
 }

@@ -1,5 +1,6 @@
 /** Who observes the machine from outside during a fault: a client of the event stream, and a DDS subscriber. */
 import { type ClientRequest, get } from 'node:http';
+import { eventParser, type ServerEvent } from '../../../src/client/event-stream.ts';
 import type { Alert } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { Peer } from '../../../testkit/dds/peers.ts';
@@ -39,7 +40,6 @@ export class EventStreamClient {
 
   #connect(): void {
     const headers = this.#lastId === null ? {} : { 'Last-Event-ID': this.#lastId };
-    let text = '';
     let isOver = false;
     const over = (wasOpen: boolean): void => {
       if (isOver || this.#isClosed) return;
@@ -50,24 +50,18 @@ export class EventStreamClient {
     this.#request = get(`${this.#url}/events`, { headers, agent: false }, (response) => {
       if (response.statusCode !== 200) response.resume();
       else {
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-          const blocks = text.split('\n\n');
-          text = blocks.pop() ?? '';
-          for (const block of blocks) this.#receive(block);
-        });
+        response.setEncoding('utf8').on(
+          'data',
+          eventParser((event) => this.#receive(event)),
+        );
       }
       response.on('error', () => over(true)).on('close', () => over(true));
     });
     this.#request.on('error', () => over(false));
   }
 
-  #receive(block: string): void {
-    const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
-    const id = fields.get('id');
-    if (id) this.#lastId = id;
-    const [event, data] = [fields.get('event'), fields.get('data')];
-    if (data === undefined) return;
+  #receive({ data, event, id }: ServerEvent): void {
+    if (id !== null) this.#lastId = id;
     const atMs = Date.now();
     if (event === 'health') {
       const it = JSON.parse(data) as HealthStatus;
