@@ -5,6 +5,7 @@ import type { Log } from '../../src/core/ports.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { installation } from '../../src/installation/installation.ts';
+import { followAlerts } from './alert-feed.ts';
 import { Channel } from './channel.ts';
 import { Journal } from './journal.ts';
 import type { Memory } from './memory.ts';
@@ -12,7 +13,6 @@ import { messageOf } from './message.ts';
 import { decide, type Line, openAlerts, openAsTold, reconsidered, taken } from './plan.ts';
 import { added, CHANNELS, type ChannelName, EMPTY_QUEUE, type Queue, type Settled, settled } from './queue.ts';
 import { type Settings, settingsOf } from './settings.ts';
-import { follow } from './stream.ts';
 import { alertChange, type Change, jobChange } from './subject.ts';
 
 export type NotifierState = NonNullable<OpsDocument['notifications']>;
@@ -139,12 +139,12 @@ export class Notifications {
   }
 
   #follow(rest: RestClient, signal: AbortSignal): Promise<void> {
-    return follow({
+    return followAlerts({
       rest,
       signal,
       log: this.#log,
-      place: () => this.#memory.place,
-      setPlace: (place) => void this.#journal.save({ place }),
+      cursor: () => this.#memory.place,
+      setCursor: (place) => void this.#journal.save({ place }),
       onAlerts: (alerts, place) => this.#take(alerts.map(changeOf), true, place),
       onOpen: (alerts) => this.#compare(alerts),
       onLink: (alerts, problem) => this.#options.onState({ alerts, since: isoUtc(this.#nowMs()), problem }),

@@ -1,0 +1,165 @@
+import { followEvents } from '../../src/client/event-stream.ts';
+import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
+import type { Alert } from '../../src/core/alert.ts';
+import type { Log } from '../../src/core/ports.ts';
+import { BEGINNING } from '../collect/alert-cursor.ts';
+import { changesAfter, PlaceUnknown } from '../collect/alert-pages.ts';
+
+/** How alerts arrive: by /events, by polling /alerts, or not at all. */
+export type Link = 'stream' | 'polling' | 'unreachable';
+
+export interface AlertFeed {
+  readonly rest: RestClient;
+  readonly log: Log;
+  /** Ends the feed. */
+  readonly signal: AbortSignal;
+  /** Id of the last change that was received; null: none. */
+  cursor(): string | null;
+  /** Null: the service does not know the cursor any more. */
+  setCursor(cursor: string | null): void;
+  /** Changes in the order in which they were recorded, and the cursor after them. */
+  onAlerts(alerts: readonly Alert[], cursor: string): void;
+  /** All open alerts, as of the last change received. */
+  onOpen(alerts: readonly Alert[]): void;
+  /** Called when the link changes; `problem` is why it is not the stream. */
+  onLink(link: Link, problem: string | null): void;
+  /** How long the stream must bring no change before open alerts are compared. */
+  readonly settleMs?: number;
+  /** The shortest pause between two connections. */
+  readonly backoffMs?: number;
+  /** The longest pause: without the stream, alerts are polled this often. */
+  readonly pollMs?: number;
+}
+
+const SETTLE_MS = 2000;
+const MAX_SETTLE_MS = 60_000;
+const MIN_BACKOFF_MS = 1000;
+const POLL_MS = 10_000;
+
+/**
+ * Reports each recorded change of an alert once, until the signal aborts, also those of the time while either side was down. Stream
+ * and polling share one cursor in the order of recording and never run at the same time, so neither repeats or skips a change.
+ */
+export async function followAlerts(feed: AlertFeed): Promise<void> {
+  const { backoffMs = MIN_BACKOFF_MS, onAlerts, onOpen, pollMs = POLL_MS, rest, settleMs = SETTLE_MS, signal } = feed;
+  let link: Link | null = null;
+  const enter = (next: Link, problem: string | null): void => {
+    if (link === next) return;
+    logLink(feed, link, next, problem);
+    link = next;
+    feed.onLink(next, problem);
+  };
+  let isOpen = false;
+  let changes = 0;
+  let settling: NodeJS.Timeout | undefined;
+  const settle = (waitMs: number): void => {
+    clearTimeout(settling);
+    settling = setTimeout(async () => {
+      const before = changes;
+      try {
+        const open = await openAlerts(rest, signal);
+        if (changes === before) onOpen(open);
+        else settle(settleMs);
+      } catch {
+        // The store may be unable to answer; the stream shows whether the service runs.
+        if (isOpen && !signal.aborted) settle(Math.min(MAX_SETTLE_MS, 2 * waitMs));
+      }
+    }, waitMs);
+  };
+  await followEvents({
+    rest,
+    path: '/events?events=alert',
+    signal,
+    minPauseMs: backoffMs,
+    maxPauseMs: pollMs,
+    lastEventId: async () => {
+      // The stream opens even if the store cannot be read; it then begins with the next change.
+      if (feed.cursor() === null) await readChanges(feed).catch(() => undefined);
+      return feed.cursor();
+    },
+    onOpen: () => {
+      isOpen = true;
+      enter('stream', null);
+      settle(settleMs);
+    },
+    onEvent: ({ data, event, id }) => {
+      if (event !== 'alert' || id === null) return;
+      changes += 1;
+      settling?.refresh();
+      onAlerts([JSON.parse(data) as Alert], id);
+    },
+    onCursorLost: () => feed.setCursor(null),
+    onClose: async (error) => {
+      clearTimeout(settling);
+      const wasOpen = isOpen;
+      isOpen = false;
+      if (wasOpen) return; // It is opened again first.
+      try {
+        await poll(feed);
+        enter('polling', error?.message ?? null);
+      } catch (pollError) {
+        if (!signal.aborted) enter('unreachable', reasonOf(pollError));
+      }
+    },
+  });
+  clearTimeout(settling);
+}
+
+function logLink({ log, pollMs = POLL_MS }: AlertFeed, before: Link | null, link: Link, problem: string | null): void {
+  if (link === 'unreachable') {
+    log('notice', `notifications: ${problem}`);
+    return;
+  }
+  if (before === 'unreachable') log('notice', 'notifications: the service answers again');
+  if (link === 'polling') log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
+  else if (before === 'polling') log('notice', 'notifications: event stream available again');
+}
+
+function reasonOf(error: unknown): string {
+  const { message } = error as Error;
+  if (error instanceof ServiceRefused && (error.status === 401 || error.status === 403))
+    return `the service refuses access to alerts (${message}); check rest.token_file`;
+  return `the service does not answer; alerts are notified when it does (${message})`;
+}
+
+/** Reads the changes after the cursor, and the open alerts. Rejects if the service does not answer. */
+async function poll(feed: AlertFeed): Promise<void> {
+  await readChanges(feed);
+  const open = await openAlerts(feed.rest, feed.signal);
+  // The list may or may not contain changes made meanwhile: then the next poll, or the stream, compares.
+  if ((await readChanges(feed)) === 0) feed.onOpen(open);
+}
+
+/** Moves the cursor to the end of the record. Resolves with the number of changes reported; without a cursor none are. */
+async function readChanges(feed: AlertFeed): Promise<number> {
+  const { rest, signal } = feed;
+  const since = feed.cursor();
+  let cursor = since ?? BEGINNING;
+  let count = 0;
+  try {
+    for (let more = true; more; ) {
+      const page = await changesAfter(rest, cursor, signal);
+      ({ more, place: cursor } = page);
+      if (since === null || page.changes.length === 0) continue;
+      count += page.changes.length;
+      feed.onAlerts(page.changes, cursor);
+    }
+  } catch (error) {
+    const isLost = error instanceof PlaceUnknown || (error instanceof ServiceRefused && (error.status === 400 || error.status === 410));
+    if (since === null || !isLost) throw error;
+    feed.setCursor(null);
+    return readChanges(feed);
+  }
+  if (since === null) feed.setCursor(cursor);
+  return count;
+}
+
+async function openAlerts(rest: RestClient, signal: AbortSignal): Promise<Alert[]> {
+  const open: Alert[] = [];
+  for (let path: string | null = '/alerts?resolved=false&limit=1000'; path !== null; ) {
+    const { body, next }: { body: { data: Alert[] }; next: string | null } = await rest.page<{ data: Alert[] }>(path, { signal });
+    open.push(...body.data);
+    path = next;
+  }
+  return open;
+}
