@@ -3,19 +3,19 @@ import type { Message } from './message.ts';
 import { picked, type Queue, type Result } from './queue.ts';
 import type { Sender } from './sender.ts';
 
-/** What a channel works on. */
+/** The queue of a channel and its messages. */
 export interface Outbox {
   queue(): Queue;
   message(id: string): Message | undefined;
   settle(id: string, result: Result): void;
 }
 
-/** How long a delivery under way is waited for at the end. */
+/** At the end, a delivery in progress may take this long. */
 const LAST_MS = 3000;
-/** Timers stand still while a machine sleeps. */
+/** Timers do not advance while a machine is suspended. */
 const MAX_SLEEP_MS = 60_000;
 
-/** Delivers what waits in one queue, one at a time, in its own time: no other channel waits for it. */
+/** Delivers the notifications of one queue one at a time, independently of other channels. */
 export class Channel {
   readonly #sender: Sender;
   readonly #outbox: Outbox;
@@ -33,7 +33,7 @@ export class Channel {
     this.#nowMs = nowMs;
   }
 
-  /** Looks whether there is something to send. */
+  /** Sends the next notification if one is due. */
   wake(): void {
     clearTimeout(this.#timer);
     if (this.#isStopped || this.#sending) return;
@@ -49,7 +49,7 @@ export class Channel {
     });
   }
 
-  /** What is under way may come to its end; otherwise it is sent again after the next start, with the same id. */
+  /** A delivery that is cut off is sent again after the next start, with the same id. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -60,15 +60,15 @@ export class Channel {
   }
 
   async #send(id: string): Promise<void> {
-    const { failures, givenUp } = this.#outbox.queue();
+    const { dropped, failures } = this.#outbox.queue();
     const message = this.#outbox.message(id);
-    if (!message) return this.#outbox.settle(id, { kind: 'final', detail: 'its text is lost' });
-    const note = `${givenUp} earlier notification${givenUp === 1 ? '' : 's'} could not be delivered and will not come: see edge-health ops notify.`;
-    const whole = givenUp > 0 ? { ...message, notes: [...message.notes, note] } : message;
+    if (!message) return this.#outbox.settle(id, { kind: 'final', detail: 'its message is missing' });
+    const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see edge-health ops notify.`;
+    const whole = dropped > 0 ? { ...message, notes: [...message.notes, note] } : message;
     const result = await this.#sender
       .send(whole, this.#ending.signal)
       .catch((error: Error): Result => ({ kind: 'retry', detail: error.stack ?? error.message }));
-    if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // No failure of the receiver's.
+    if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // Not a failure of the receiver.
     this.#outbox.settle(id, result);
     const fields = { channel: this.#sender.name, target: this.#sender.target, id };
     if (result.kind === 'delivered') this.#log(failures > 0 ? 'notice' : 'info', 'notification delivered', fields);

@@ -1,19 +1,18 @@
 import { isAbsolute } from 'node:path';
-import { $ } from 'zx/core';
 import { printable } from '../../src/core/text.ts';
 import type { Message } from './message.ts';
-import { type Sender, withDeadline } from './sender.ts';
+import { type Sender, withTimeout } from './sender.ts';
 
-const DEADLINE_SECONDS = 60;
+const TIMEOUT_SECONDS = 60;
 const MAX_OUTPUT_CHARACTERS = 4000;
 
-/** Exit statuses of the shell that starts it. */
+/** Exit statuses of the shell that starts the program. */
 const NOT_STARTED: Readonly<Record<number, string>> = {
-  126: 'it may not be executed: chmod +x, and let the user of the scheduler read it',
-  127: 'there is no such program: correct ops.notify.command',
+  126: 'not executable: chmod +x, and make it readable for the user of the scheduler',
+  127: 'no such program: correct ops.notify.command',
 };
 
-/** Keeps the last of what a program writes; what it writes for hours must not fill the memory. */
+/** Keeps the end of a program's output, which is unbounded. */
 class Tail extends Array<string | Buffer> {
   override push(...chunks: (string | Buffer)[]): number {
     const text = `${this[0] ?? ''}${chunks.map(String).join('')}`.slice(-MAX_OUTPUT_CHARACTERS);
@@ -34,49 +33,51 @@ function environmentOf({ dashboard, host, id, kind, status, summary }: Message):
 }
 
 /** Runs a program with the message on its standard input. */
-export function commandSender(file: string, environment: NodeJS.ProcessEnv, deadlineSeconds = DEADLINE_SECONDS): Sender {
+export function commandSender(file: string, environment: NodeJS.ProcessEnv, timeoutSeconds = TIMEOUT_SECONDS): Sender {
   return {
     name: 'command',
     target: file,
-    send: async (message, signal) => {
-      if (!isAbsolute(file))
-        return { kind: 'retry', detail: 'ops.notify.command must be an absolute path to a program, without parameters' };
-      const deadline = withDeadline(signal, deadlineSeconds);
-      try {
-        const output = new Tail();
-        const run = $({
-          cwd: '/',
-          detached: true, // A process group of its own: what it started is ended with it.
-          env: { ...environment, ...environmentOf(message) },
-          input: `${JSON.stringify(message)}\n`,
-          nothrow: true,
-          quiet: true,
-          stdio: ['pipe', 'pipe', 'pipe'],
-          store: { stdout: new Tail(), stderr: new Tail(), stdall: output },
-        })`exec ${file}`;
-        // A program need not read what it is given.
-        run.child?.stdin?.on('error', () => undefined);
-        const kill = (): void => killGroup(run.child?.pid);
-        if (deadline.signal.aborted) kill();
-        else deadline.signal.addEventListener('abort', kill, { once: true });
-        const { exitCode, signal: by } = await run;
-        if (deadline.signal.aborted) {
+    send: (message, signal) =>
+      withTimeout(signal, timeoutSeconds, async (limited) => {
+        if (!isAbsolute(file))
+          return { kind: 'retry', detail: 'ops.notify.command must be an absolute path to a program, without parameters' };
+        try {
+          const { $ } = await import('zx/core');
+          const output = new Tail();
+          const run = $({
+            cwd: '/',
+            detached: true, // A process group of its own, so that its children are killed with it.
+            env: { ...environment, ...environmentOf(message) },
+            input: `${JSON.stringify(message)}\n`,
+            nothrow: true,
+            quiet: true,
+            stdio: ['pipe', 'pipe', 'pipe'],
+            store: { stdout: new Tail(), stderr: new Tail(), stdall: output },
+          })`exec ${file}`;
+          // A program need not read its input.
+          run.child?.stdin?.on('error', () => undefined);
+          const kill = (): void => killGroup(run.child?.pid);
+          if (limited.aborted) kill();
+          else limited.addEventListener('abort', kill, { once: true });
+          const { exitCode, signal: by } = await run;
+          if (limited.aborted) {
+            return {
+              kind: 'retry',
+              detail: signal.aborted ? 'ended with the scheduler' : `did not end within ${timeoutSeconds} s and was killed`,
+            };
+          }
+          if (exitCode === 0) return { kind: 'delivered', detail: 'exit status 0' };
+          const lastLine = printable(output.join('').trim().split('\n').at(-1) ?? '', 200);
+          const status = by ? `ended by ${by}` : `exit status ${exitCode}`;
+          const remedy = exitCode === null ? undefined : NOT_STARTED[exitCode];
           return {
             kind: 'retry',
-            detail: signal.aborted ? 'ended with the scheduler' : `did not end within ${deadlineSeconds} s and was killed`,
+            detail: `${status}${remedy ? `, ${remedy}` : ''}${lastLine === '' ? '' : `; last line of output: ${lastLine}`}`,
           };
+        } catch (error) {
+          return { kind: 'retry', detail: `cannot be started: ${(error as Error).message}` };
         }
-        if (exitCode === 0) return { kind: 'delivered', detail: 'exit status 0' };
-        const words = printable(output.join('').trim().split('\n').at(-1) ?? '', 200);
-        const status = by ? `ended by ${by}` : `exit status ${exitCode}`;
-        const remedy = exitCode === null ? undefined : NOT_STARTED[exitCode];
-        return { kind: 'retry', detail: `${status}${remedy ? `, ${remedy}` : ''}${words === '' ? '' : `; its last words: ${words}`}` };
-      } catch (error) {
-        return { kind: 'retry', detail: `cannot be started: ${(error as Error).message}` };
-      } finally {
-        deadline.done();
-      }
-    },
+      }),
   };
 }
 
@@ -85,6 +86,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited.
   }
 }

@@ -24,7 +24,7 @@ t.test('a person is told what, where, how much, since when, what to do and where
     `CRITICAL  temperature of health_monitor is 91.2 °C (threshold 85 °C)
     since 2026-03-04T05:00:00.000Z
     Check fan, airflow and load; see edge-health sensors.
-RESOLVED  disk usage of robot_2: over, was WARNING
+RESOLVED  disk usage of robot_2: resolved, was WARNING
     since 2026-03-04T05:00:00.000Z, until 2026-03-04T05:06:00.000Z
 
 Still open (2 in all):
@@ -40,7 +40,7 @@ t.test('the status is the worst of what is wrong; of ends alone RESOLVED', async
   t.equal(messageOf(facts, [line('raised', 'WARNING'), line('resolved', 'CRITICAL')], []).status, 'WARNING');
   t.equal(messageOf(facts, [line('passed', 'CRITICAL')], [open('CRITICAL', 'other')]).status, 'RESOLVED');
   const reminder = messageOf(facts, [], [open('ERROR', 'a', 'health_status'), open('WARNING')]);
-  t.match(reminder, { kind: 'reminder', status: 'ERROR', summary: 'still open: nothing heard of a for 91.2 s (allowed 85 s), and 1 more' });
+  t.match(reminder, { kind: 'reminder', status: 'ERROR', summary: 'still open: no data from a for 91.2 s (allowed 85 s), and 1 more' });
   t.match(plainText(reminder), /ros2 node list/);
 });
 

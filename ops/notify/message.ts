@@ -18,24 +18,23 @@ export interface MessageAlert {
   readonly since: string;
   readonly changed: string;
   readonly episodes: number;
-  readonly unsteady: boolean;
   readonly text: string;
   readonly advice: string;
   readonly details: readonly string[];
 }
 
-/** A notification as it goes to every channel. */
+/** A notification as every channel sends it. */
 export interface Message {
   readonly version: 1;
   readonly id: string;
   readonly created: string;
-  readonly kind: 'news' | 'reminder' | 'test';
+  readonly kind: 'update' | 'reminder' | 'test';
   readonly host: string;
   readonly status: Severity | 'RESOLVED' | 'TEST';
   readonly summary: string;
   readonly dashboard: string;
   readonly alerts: readonly MessageAlert[];
-  /** Lines that there was no room for. */
+  /** Lines beyond MAX_LINES. */
   readonly omitted: number;
   readonly open: readonly MessageAlert[];
   readonly open_count: number;
@@ -63,12 +62,12 @@ const NAMES: Readonly<Record<string, string>> = {
   remote_nodes: 'number of remote nodes',
 };
 const ADVICE: Readonly<Record<string, string>> = {
-  cpu_percent: 'See what keeps the processor busy: systemd-cgtop, or top.',
-  memory_percent: 'See what takes the memory: systemd-cgtop -m, or ps aux --sort=-rss.',
+  cpu_percent: 'Find the processes that use the CPU: systemd-cgtop, or top.',
+  memory_percent: 'Find the processes that use the memory: systemd-cgtop -m, or ps aux --sort=-rss.',
   disk_percent: 'Free space: see du -xh --max-depth=2 / and journalctl --disk-usage.',
   temperature: 'Check fan, airflow and load; see edge-health sensors.',
   health_status: 'Check that the node runs and reaches the network: ros2 node list.',
-  remote_nodes: 'See edge-health nodes; edge-health nodes forget --stale forgets those that are gone.',
+  remote_nodes: 'See edge-health nodes; edge-health nodes forget --stale removes those that are gone.',
 };
 
 const number = (value: number): string => String(Math.round(value * 10) / 10);
@@ -84,29 +83,28 @@ function factOf(subject: Subject, severity: Severity): string {
   }
   const name = NAMES[metric] ?? metric;
   if (severity === 'ERROR' && metric === 'health_status')
-    return `nothing heard of ${node} for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
-  if (severity === 'ERROR') return `${name} of ${node} cannot be read for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
+    return `no data from ${node} for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
+  if (severity === 'ERROR') return `${name} of ${node} unavailable for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
   const unit = UNITS[metric] === undefined ? '' : ` ${UNITS[metric]}`;
   return `${name} of ${node} is ${number(value ?? 0)}${unit} (threshold ${number(threshold ?? 0)}${unit})`;
 }
 
-function whatOf({ metric, node, source }: Subject, severity: Severity): string {
+function topicOf({ metric, node, source }: Subject, severity: Severity): string {
   if (source === 'job') return metric;
-  if (severity === 'ERROR' && metric === 'health_status') return `silence of ${node}`;
-  return `${NAMES[metric] ?? metric} of ${node}${severity === 'ERROR' ? ' (not readable)' : ''}`;
+  if (severity === 'ERROR' && metric === 'health_status') return `no data from ${node}`;
+  return `${NAMES[metric] ?? metric} of ${node}${severity === 'ERROR' ? ' (unavailable)' : ''}`;
 }
 
-function textOf({ episodes, isUnsteady, severity, state, subject }: Line): string {
-  const times = episodes > 1 ? `; it began ${episodes} times` : '';
-  const unsteady = isUnsteady ? '; it comes and goes: what follows is told once an hour, or when it has kept still for 10 minutes' : '';
-  const from = state === 'changed' && subject.told !== null && subject.told !== severity ? `, was ${subject.told}` : '';
+function textOf({ episodes, severity, state, subject }: Line): string {
+  const times = episodes > 1 ? `; raised ${episodes} times` : '';
+  const from = state === 'changed' && subject.notified !== null && subject.notified !== severity ? `, was ${subject.notified}` : '';
   const texts: Readonly<Record<LineState, string>> = {
     raised: factOf(subject, severity),
     changed: `${factOf(subject, severity)}${from}`,
-    resolved: `${whatOf(subject, severity)}: over, was ${severity}`,
-    passed: `${whatOf(subject, severity)}: was ${severity}, over already`,
+    resolved: `${topicOf(subject, severity)}: resolved, was ${severity}`,
+    passed: `${topicOf(subject, severity)}: raised and resolved, was ${severity}`,
   };
-  return `${texts[state]}${times}${unsteady}`;
+  return `${texts[state]}${times}`;
 }
 
 function adviceOf({ metric, source }: Subject, severity: Severity): string {
@@ -116,7 +114,7 @@ function adviceOf({ metric, source }: Subject, severity: Severity): string {
 }
 
 function alertOf(line: Line, state: MessageAlert['state'], details: number): MessageAlert {
-  const { episodes, isUnsteady, severity, subject } = line;
+  const { episodes, severity, subject } = line;
   const isOver = state === 'resolved' || state === 'passed';
   return {
     state,
@@ -131,22 +129,21 @@ function alertOf(line: Line, state: MessageAlert['state'], details: number): Mes
     since: subject.since,
     changed: subject.at,
     episodes,
-    unsteady: isUnsteady,
     text: printable(state === 'open' ? factOf(subject, severity) : textOf(line), MAX_CHARACTERS),
     advice: isOver ? '' : printable(adviceOf(subject, severity), MAX_CHARACTERS),
     details: isOver ? [] : subject.lines.slice(0, details).map((text) => printable(text, MAX_CHARACTERS)),
   };
 }
 
-/** What a decision tells, and what is open, as one message. */
+/** The message for the lines of a decision and what is open. */
 export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: readonly Line[], open: readonly Subject[]): Message {
   const alerts = lines.slice(0, MAX_LINES).map((line) => alertOf(line, line.state, MAX_DETAILS));
   const stillOpen = open.slice(0, MAX_LINES).map((subject) => {
-    const line: Line = { state: 'raised', severity: subject.level as Severity, subject, episodes: 1, isUnsteady: false };
+    const line: Line = { state: 'raised', severity: subject.level as Severity, subject, episodes: 1 };
     return alertOf(line, 'open', lines.length === 0 ? MAX_DETAILS : 0);
   });
-  const news = lines.filter(({ state }) => state === 'raised' || state === 'changed');
-  const judged = lines.length === 0 ? open.map(({ level }) => level as Severity) : news.map(({ severity }) => severity);
+  const updates = lines.filter(({ state }) => state === 'raised' || state === 'changed');
+  const judged = lines.length === 0 ? open.map(({ level }) => level as Severity) : updates.map(({ severity }) => severity);
   const status = judged.reduce<Severity | 'RESOLVED'>((a, b) => (a === 'RESOLVED' || weight(b) > weight(a) ? b : a), 'RESOLVED');
   const more = (count: number): string => (count > 1 ? `, and ${count - 1} more` : '');
   const first = alerts[0] ?? stillOpen[0];
@@ -155,7 +152,7 @@ export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: r
     version: 1,
     id,
     created: isoUtc(nowMs),
-    kind: lines.length > 0 ? 'news' : 'reminder',
+    kind: lines.length > 0 ? 'update' : 'reminder',
     host: printable(host, MAX_CHARACTERS),
     status,
     summary: printable(summary, MAX_CHARACTERS),
@@ -168,26 +165,12 @@ export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: r
   };
 }
 
-/** What `edge-health ops notify --test` sends: it says that nothing is wrong. */
-export function testMessage({ dashboard, host, id, nowMs }: MessageFacts): Message {
-  return {
-    version: 1,
-    id,
-    created: isoUtc(nowMs),
-    kind: 'test',
-    host: printable(host, MAX_CHARACTERS),
-    status: 'TEST',
-    summary: 'a test of the notifications; nothing is wrong',
-    dashboard: printable(dashboard, 2000),
-    alerts: [],
-    omitted: 0,
-    open: [],
-    open_count: 0,
-    notes: [],
-  };
+/** What `edge-health ops notify --test` sends. */
+export function testMessage(facts: MessageFacts): Message {
+  return { ...messageOf(facts, [], []), kind: 'test', status: 'TEST', summary: 'a test of the notifications; nothing is wrong' };
 }
 
-/** The subject line of an e-mail: host and worst first. */
+/** The subject of an e-mail: host and worst status first. */
 export function subjectLine({ host, status, summary }: Message): string {
   return printable(`[${host}] ${status}: ${summary}`, 200);
 }
@@ -206,8 +189,8 @@ function block(alert: MessageAlert): string[] {
 /** The whole message as plain text. */
 export function plainText(message: Message): string {
   const { alerts, dashboard, id, notes, omitted, open, open_count: count, summary } = message;
-  const told = new Set(alerts.map((alert) => alert.id));
-  const others = message.kind === 'reminder' ? open : open.filter((alert) => !told.has(alert.id));
+  const listed = new Set(alerts.map((alert) => alert.id));
+  const others = message.kind === 'reminder' ? open : open.filter((alert) => !listed.has(alert.id));
   const parts: string[][] = [];
   if (alerts.length === 0) parts.push([summary]);
   if (alerts.length > 0) parts.push(alerts.flatMap(block));

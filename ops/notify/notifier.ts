@@ -4,28 +4,28 @@ import type { JobRun, Notifications, NotifierOptions } from './notifications.ts'
 
 export type { JobRun, NotifierOptions, NotifierState } from './notifications.ts';
 
-/** Tells people about alerts and jobs. Nothing of it throws. One at a time may run on a data folder. */
+/** Sends notifications of alerts and jobs. Its methods do not throw. Only one may run on a data folder. */
 export interface Notifier {
   start(): void;
-  /** Every run that ended counts, also a good one: it is how a recovery is seen. */
+  /** For every run, also a successful one, which shows a recovery. */
   jobEnded(name: string, run: JobRun): void;
-  /** Another configuration holds from now on, and with it maybe another way to the service. */
+  /** Applies another configuration, and maybe another client of the service. */
   reload(config: Config, rest?: RestClient): void;
-  /** What is under way may come to its end for a few seconds. */
+  /** Deliveries in progress may take a few more seconds. */
   stop(): Promise<void>;
 }
 
-/** Whether a configuration names any channel. */
-export function isConfigured({ ops: { notify } }: Config): boolean {
+/** Whether a configuration names a channel. */
+function isConfigured({ ops: { notify } }: Config): boolean {
   return notify.webhook.url !== null || notify.webhook.url_file !== null || notify.command !== null || notify.email.host !== null;
 }
 
-/** Where no channel is configured nothing is loaded, opened nor kept. */
+/** Without a channel nothing is loaded, opened or written. */
 export function createNotifier(options: NotifierOptions): Notifier {
   const { log } = options;
   let running: Notifications | null = null;
   let isStopped = true;
-  /** Steps are taken one after another. */
+  /** Steps run one after another. */
   let last: Promise<void> = Promise.resolve();
   const then = (step: () => Promise<void>): Promise<void> => {
     last = last.then(step).catch((error: Error) => log('error', 'notifications failed', { error: error.stack ?? error.message }));

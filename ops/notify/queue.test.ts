@@ -69,15 +69,15 @@ t.test('after a day it is given up, and what is final at once; the next that is 
     if (next && 'atMs' in next) nowMs = next.atMs;
     const step = settled(queue, 'a', retry, nowMs, 0.5);
     queue = step.queue;
-    if (step.givenUp.length > 0) gaveUpMs = nowMs;
+    if (step.dropped.length > 0) gaveUpMs = nowMs;
   }
   t.ok(gaveUpMs >= NOW + DAY_MS && gaveUpMs <= NOW + DAY_MS + 2 * HOUR_MS, 'after a day');
-  t.match(queue, { givenUp: 1, waiting: [] });
+  t.match(queue, { dropped: 1, waiting: [] });
   const refused = settled(added(queue, 'b', 1, NOW).queue, 'b', final, NOW, 0.5);
-  t.same(refused.givenUp, [{ id: 'b', reason: 'refused' }]);
-  t.equal(refused.queue.givenUp, 2);
+  t.same(refused.dropped, [{ id: 'b', reason: 'refused' }]);
+  t.equal(refused.queue.dropped, 2);
   const well = settled(added(refused.queue, 'c', 1, NOW).queue, 'c', delivered, NOW, 0.5).queue;
-  t.match(well, { givenUp: 0, givenUpInAll: 2 });
+  t.match(well, { dropped: 0, droppedInAll: 2 });
 });
 
 t.test('a clock that is set back does not hold it up', async (t) => {
@@ -91,7 +91,7 @@ t.test('count and bytes are bounded, and the oldest go', async (t) => {
   for (let i = 0; i < MAX_WAITING + 5; i++) {
     const step = added(queue, `${i}`, 10, NOW);
     queue = step.queue;
-    gone.push(...step.givenUp.map(({ id }) => id));
+    gone.push(...step.dropped.map(({ id }) => id));
   }
   t.same(gone, ['0', '1', '2', '3', '4']);
   const large = added(queue, 'large', MAX_WAITING_BYTES + 1, NOW);
@@ -116,9 +116,9 @@ t.test('nothing is lost silently: added = delivered + given up + waiting', async
         if (what !== 'add' && id === null) continue;
         const after = what === 'add' ? added(queue, `${count++}`, 20_000, nowMs) : settled(queue, id as string, what, nowMs, 0.5);
         queue = after.queue;
-        lost += after.givenUp.length;
+        lost += after.dropped.length;
       }
-      return count === queue.delivered + lost + queue.waiting.length && queue.givenUpInAll === lost && queue.waiting.length <= MAX_WAITING;
+      return count === queue.delivered + lost + queue.waiting.length && queue.droppedInAll === lost && queue.waiting.length <= MAX_WAITING;
     }),
     { numRuns: runs(50, 1000), seed: SEED },
   );

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
 
-/** What waits for one channel, and how its deliveries went: plain data, kept over restarts. */
+/** The pending notifications of one channel and the outcome of its deliveries: plain data, saved across restarts. */
 
 export const CHANNELS = ['webhook', 'command', 'email'] as const;
 export type ChannelName = (typeof CHANNELS)[number];
@@ -10,7 +10,7 @@ export interface Waiting {
   readonly createdMs: number;
   readonly bytes: number;
   readonly attempts: number;
-  /** Not before. */
+  /** The next attempt is not before. */
   readonly nextMs: number;
 }
 
@@ -18,23 +18,23 @@ export interface LastAttempt {
   readonly id: string;
   readonly ms: number;
   readonly ok: boolean;
-  /** What the receiver answered, or what went wrong and what to do. */
+  /** The receiver's answer, or what failed and what to do. */
   readonly detail: string;
 }
 
 export interface Queue {
   readonly waiting: readonly Waiting[];
   readonly delivered: number;
-  /** Since the last one that was delivered, which nobody was told of. */
-  readonly givenUp: number;
-  readonly givenUpInAll: number;
+  /** Since the last delivery: the next notification reports them. */
+  readonly dropped: number;
+  readonly droppedInAll: number;
   /** Attempts that failed since one succeeded. */
   readonly failures: number;
   readonly lastSuccessMs: number | null;
   readonly last: LastAttempt | null;
 }
 
-/** What a sender says: `retry` may name the time the receiver asked for. */
+/** The outcome of an attempt; `afterMs` is the wait that the receiver asked for. */
 export type Result =
   | { readonly kind: 'delivered'; readonly detail: string }
   | { readonly kind: 'retry'; readonly detail: string; readonly afterMs?: number }
@@ -42,15 +42,15 @@ export type Result =
 
 export interface Settled {
   readonly queue: Queue;
-  /** Notifications that will not be delivered, and why. */
-  readonly givenUp: readonly { readonly id: string; readonly reason: string }[];
+  /** Notifications that are not tried again. */
+  readonly dropped: readonly { readonly id: string; readonly reason: string }[];
 }
 
 export const EMPTY_QUEUE: Queue = {
   waiting: [],
   delivered: 0,
-  givenUp: 0,
-  givenUpInAll: 0,
+  dropped: 0,
+  droppedInAll: 0,
   failures: 0,
   lastSuccessMs: null,
   last: null,
@@ -58,7 +58,7 @@ export const EMPTY_QUEUE: Queue = {
 
 export const MAX_WAITING = 50;
 export const MAX_WAITING_BYTES = 512 * 1024;
-/** So long a notification is tried. */
+/** A notification is tried for this long. */
 export const MAX_AGE_MS = DAY_MS;
 const FIRST_BACKOFF_MS = 5000;
 export const MAX_BACKOFF_MS = HOUR_MS;
@@ -69,9 +69,9 @@ export function backoffMs(attempts: number, random: number): number {
   return Math.round(wait * (0.75 + random / 2));
 }
 
-/** With one more; the oldest go where there is no room. */
+/** The queue with one more notification; beyond the limits the oldest are dropped. */
 export function added(queue: Queue, id: string, bytes: number, nowMs: number): Settled {
-  if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, givenUp: [] };
+  if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, dropped: [] };
   let waiting: readonly Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
   const gone: string[] = [];
   const isTooMuch = (): boolean => waiting.length > MAX_WAITING || waiting.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_WAITING_BYTES;
@@ -80,10 +80,10 @@ export function added(queue: Queue, id: string, bytes: number, nowMs: number): S
     waiting = waiting.slice(1);
   }
   const reason = `more than ${MAX_WAITING} notifications or ${MAX_WAITING_BYTES / 1024} kB wait`;
-  return { queue: withGivenUp({ ...queue, waiting }, gone.length), givenUp: gone.map((entry) => ({ id: entry, reason })) };
+  return { queue: withDropped({ ...queue, waiting }, gone.length), dropped: gone.map((entry) => ({ id: entry, reason })) };
 }
 
-/** What to try now, else when to look again; null: nothing waits. What failed less often goes first, so that one that fails for ever blocks none. */
+/** The notification to try now, else the time of the next attempt; null: none is pending. Those that failed less often go first, so that one that always fails blocks no other. */
 export function picked({ waiting }: Queue, nowMs: number): { readonly entry: Waiting } | { readonly atMs: number } | null {
   if (waiting.length === 0) return null;
   const due = waiting.filter(({ nextMs }) => nextMs <= nowMs || nextMs > nowMs + 2 * MAX_BACKOFF_MS); // Or the clock was set back.
@@ -91,23 +91,23 @@ export function picked({ waiting }: Queue, nowMs: number): { readonly entry: Wai
   return { entry: due.reduce((a, b) => (b.attempts < a.attempts ? b : a)) };
 }
 
-/** After an attempt. A receiver that is down is asked again after one backoff, not once for each that waits. */
+/** The queue after an attempt. While a receiver is down, one backoff holds all its notifications. */
 export function settled(queue: Queue, id: string, result: Result, nowMs: number, random: number): Settled {
   const entry = queue.waiting.find((waiting) => waiting.id === id);
-  if (!entry) return { queue, givenUp: [] };
+  if (!entry) return { queue, dropped: [] };
   const last: LastAttempt = { id, ms: nowMs, ok: result.kind === 'delivered', detail: result.detail };
   const others = queue.waiting.filter((waiting) => waiting !== entry);
   if (result.kind === 'delivered') {
     const waiting = others.map((other) => ({ ...other, nextMs: other.attempts === 0 ? 0 : other.nextMs }));
     return {
-      queue: { ...queue, waiting, delivered: queue.delivered + 1, givenUp: 0, failures: 0, lastSuccessMs: nowMs, last },
-      givenUp: [],
+      queue: { ...queue, waiting, delivered: queue.delivered + 1, dropped: 0, failures: 0, lastSuccessMs: nowMs, last },
+      dropped: [],
     };
   }
   if (result.kind === 'final') {
     return {
-      queue: withGivenUp({ ...queue, waiting: others, last, failures: queue.failures + 1 }, 1),
-      givenUp: [{ id, reason: result.detail }],
+      queue: withDropped({ ...queue, waiting: others, last, failures: queue.failures + 1 }, 1),
+      dropped: [{ id, reason: result.detail }],
     };
   }
   const failures = queue.failures + 1;
@@ -116,11 +116,11 @@ export function settled(queue: Queue, id: string, result: Result, nowMs: number,
   const waiting = queue.waiting.map((other) => (other === entry ? own : { ...other, nextMs: Math.max(other.nextMs, pauseMs) }));
   const tooOld = waiting.filter(({ createdMs }) => nowMs - createdMs >= MAX_AGE_MS);
   return {
-    queue: withGivenUp({ ...queue, waiting: waiting.filter((other) => !tooOld.includes(other)), failures, last }, tooOld.length),
-    givenUp: tooOld.map((old) => ({ id: old.id, reason: `not delivered within a day; last: ${result.detail}` })),
+    queue: withDropped({ ...queue, waiting: waiting.filter((other) => !tooOld.includes(other)), failures, last }, tooOld.length),
+    dropped: tooOld.map((old) => ({ id: old.id, reason: `not delivered within a day; last: ${result.detail}` })),
   };
 }
 
-function withGivenUp(queue: Queue, count: number): Queue {
-  return { ...queue, givenUp: queue.givenUp + count, givenUpInAll: queue.givenUpInAll + count };
+function withDropped(queue: Queue, count: number): Queue {
+  return { ...queue, dropped: queue.dropped + count, droppedInAll: queue.droppedInAll + count };
 }

@@ -2,18 +2,18 @@ import { readFile } from 'node:fs/promises';
 import type { Message } from './message.ts';
 import type { ChannelName, Result } from './queue.ts';
 
-/** A way to somebody: one attempt at a time, over within its own deadline or when aborted. It never rejects. */
+/** Sends to one receiver, one attempt at a time, each limited by a timeout of its own. It never rejects. */
 export interface Sender {
   readonly name: ChannelName;
-  /** Where it goes, for people; without what may be secret. */
+  /** The receiver as it is shown, without secrets. */
   readonly target: string;
   send(message: Message, signal: AbortSignal): Promise<Result>;
 }
 
-/** What is wrong with what an operator gave; it is tried again, since it may be put right. */
+/** A mistake in the configuration or its files. The notification is tried again, since the mistake may be corrected. */
 export class Unusable extends Error {}
 
-/** A file of the configuration, read each time: a new token counts at once. */
+/** Reads a file that the configuration names, for each notification, so that a new token is used at once. */
 export async function configured(key: string, file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -21,13 +21,13 @@ export async function configured(key: string, file: string): Promise<string> {
     const { code } = error as NodeJS.ErrnoException;
     const remedy =
       code === 'EACCES'
-        ? `let the user of the scheduler read it: chgrp edge-health ${file}; chmod 640 ${file}`
+        ? `make it readable for the user of the scheduler: chgrp edge-health ${file}; chmod 640 ${file}`
         : 'correct the key or make the file';
     throw new Unusable(`${key}: ${file} cannot be read (${code}); ${remedy}`);
   }
 }
 
-/** By what Node says: who uses its sockets may have put a code of his own in place of theirs. */
+/** Matched by message: nodemailer replaces the error codes of its sockets. */
 const UNTRUSTED = /self.signed certificate|unable to (verify|get (local )?issuer)/i;
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused: is the server running, and the port right?',
@@ -43,27 +43,30 @@ const NETWORK: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 
-/** What went wrong on the way, with what to do. `caKey` is the key that names an authority. */
-export function troubleOf(error: unknown, caKey: string): string {
+/** A failed connection, with what to do. `caKey` is the configuration key that names an authority. */
+export function networkProblem(error: unknown, caKey: string): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (UNTRUSTED.test(message)) {
-    return `its certificate is of nobody who is trusted (${message.split(';', 1)[0]}); if it is yours, name it or its authority's in ${caKey}`;
+    return `its certificate is not trusted (${message.split(';', 1)[0]}); for a certificate of your own, name it or its authority's in ${caKey}`;
   }
   return NETWORK[code] ?? message;
 }
 
-/** A signal that is aborted with another, and at a deadline; `done` ends the waiting. */
-export function withDeadline(signal: AbortSignal, seconds: number): { readonly signal: AbortSignal; readonly done: () => void } {
-  const own = new AbortController();
-  const abort = (): void => own.abort(signal.reason ?? new Error('ended'));
-  const timer = setTimeout(() => own.abort(new Error(`no answer within ${seconds} s`)), seconds * 1000);
+/** Makes an attempt with a signal that also aborts after a time. Once the attempt has ended, its signal does not abort any more. */
+export async function withTimeout(
+  signal: AbortSignal,
+  seconds: number,
+  attempt: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const limited = new AbortController();
+  const abort = (): void => limited.abort(signal.reason);
+  const timer = setTimeout(() => limited.abort(new Error(`no answer within ${seconds} s`)), seconds * 1000);
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true });
-  return {
-    signal: own.signal,
-    done: () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-    },
-  };
+  try {
+    return await attempt(limited.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
 }

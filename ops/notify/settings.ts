@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Config } from '../../src/config/schema.ts';
-import { HOUR_MS } from '../../src/core/time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
 import { commandSender } from './command.ts';
 import { emailSender } from './email.ts';
 import type { Rules } from './plan.ts';
-import { quietHours } from './quiet.ts';
 import type { Sender } from './sender.ts';
 import { addressOf, webhookSender } from './webhook.ts';
 
@@ -14,20 +13,20 @@ export interface Settings {
   readonly dashboard: string;
   readonly rules: Rules;
   readonly senders: readonly Sender[];
-  /** What is wrong with the configuration, with what to do. */
+  /** Mistakes in the configuration, with what to do. */
   readonly problems: readonly string[];
-  /** What works, and should be put right. */
+  /** What works but should be corrected. */
   readonly warnings: readonly string[];
 }
 
-export interface Surroundings {
+export interface Environment {
   readonly environment: NodeJS.ProcessEnv;
   readonly version: string;
   readonly nowMs: () => number;
 }
 
-/** What a configuration asks for; a channel that cannot work is left out and is a problem. One whose file may be put right stays. */
-export async function settingsOf(config: Config, { environment, nowMs, version }: Surroundings): Promise<Settings> {
+/** The settings of a configuration. A channel that cannot work is a problem and is left out, unless only its file is wrong: that may be corrected. */
+export async function settingsOf(config: Config, { environment, nowMs, version }: Environment): Promise<Settings> {
   const { notify, timezone } = config.ops;
   const host = hostname();
   const problems: string[] = [];
@@ -69,19 +68,14 @@ export async function settingsOf(config: Config, { environment, nowMs, version }
   };
 }
 
-/** Files of secrets that every user of this machine may read, as far as that can be seen. */
+/** Warnings about files of secrets that every user of this machine can read. */
 async function readableByOthers(files: readonly (readonly [key: string, file: string | null])[]): Promise<string[]> {
-  const found = files.map(async ([key, file]) => {
-    const mode =
-      file === null
-        ? 0
-        : await stat(file).then(
-            (stats) => stats.mode,
-            () => 0,
-          );
-    return (mode & 0o004) === 0 ? [] : [`${key}: every user may read ${file}; chmod o-r ${file}`];
-  });
-  return (await Promise.all(found)).flat();
+  const warnings: string[] = [];
+  for (const [key, file] of files) {
+    const { mode } = (file === null ? null : await stat(file).catch(() => null)) ?? { mode: 0 };
+    if ((mode & 0o004) !== 0) warnings.push(`${key}: every user may read ${file}; chmod o-r ${file}`);
+  }
+  return warnings;
 }
 
 function quietUntil(range: string | null, timezone: string | null, problems: string[]): Rules['quietUntil'] {
@@ -91,4 +85,48 @@ function quietUntil(range: string | null, timezone: string | null, problems: str
     problems.push(`ops.timezone: there is no zone ${timezone}; quiet hours are in this machine's; see timedatectl list-timezones`);
     return quietHours(range, null);
   }
+}
+
+const STEP_MS = 15 * MINUTE_MS;
+const DAY_MINUTES = 1440;
+
+/**
+ * Returns a function of a time (ms since the epoch): the end of the quiet hours that it is in, or null. `range` is local time of the
+ * zone, such as `22:00-07:00`, also over midnight; null, or equal ends: never quiet. Each step asks for the local time again, so days of
+ * 23 and 25 hours and times that do not exist need no rule. Throws RangeError for an unknown zone.
+ */
+export function quietHours(range: string | null, timezone: string | null): (ms: number) => number | null {
+  const [from, to] = (range ?? '').split('-').map(minutesOf);
+  if (from === undefined || to === undefined || from === to) return () => null;
+  const format = new Intl.DateTimeFormat('en-GB', {
+    hourCycle: 'h23',
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(timezone === null ? {} : { timeZone: timezone }),
+  });
+  const isQuiet = (ms: number): boolean => {
+    const minutes = minutesOf(format.format(ms));
+    return from < to ? minutes >= from && minutes < to : minutes >= from || minutes < to;
+  };
+  let known = { fromMs: 0, untilMs: 0 };
+  return (ms) => {
+    if (ms >= known.fromMs && ms < known.untilMs) return known.untilMs;
+    if (!isQuiet(ms)) return null;
+    known = { fromMs: ms, untilMs: endOf(isQuiet, ms) };
+    return known.untilMs;
+  };
+}
+
+function minutesOf(text: string): number {
+  const [hours = 0, minutes = 0] = text.split(':').map(Number);
+  return (hours * 60 + minutes) % DAY_MINUTES;
+}
+
+/** The first minute after quiet hours. */
+function endOf(isQuiet: (ms: number) => boolean, ms: number): number {
+  let end = ms - (ms % MINUTE_MS) + MINUTE_MS;
+  const last = ms + 2 * DAY_MS;
+  while (isQuiet(end) && end < last) end += STEP_MS;
+  while (end - MINUTE_MS > ms && !isQuiet(end - MINUTE_MS)) end -= MINUTE_MS;
+  return end;
 }

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { judged, MAX_RETRY_AFTER_MS, retryAfterMs } from './webhook.ts';
+import { MAX_RETRY_AFTER_MS, outcomeOf, retryAfterMs } from './webhook.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07Z');
 const answer = (status: number, more: object = {}) =>
-  judged({ status, retryAfter: undefined, location: undefined, text: '', ...more }, NOW);
+  outcomeOf({ status, retryAfter: undefined, location: undefined, text: '', ...more }, NOW);
 
 t.test('what an answer means', async (t) => {
   for (const status of [200, 201, 202, 204]) t.equal(answer(status).kind, 'delivered', `${status}`);

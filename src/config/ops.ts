@@ -92,11 +92,11 @@ export const opsSchema = section({
     ),
   }),
   notify: section({
-    min_severity: v.optional(v.pipe(SEVERITY, about('Least severity of alerts that are told.')), 'WARNING'),
-    failed_jobs: v.optional(v.pipe(v.boolean(), about('Whether jobs that fail, and that succeed again, are told.')), true),
-    group_seconds: v.optional(v.pipe(integer(0, 3600), about('How long news is gathered into one notification.', { unit: 's' })), 30),
+    min_severity: v.optional(v.pipe(SEVERITY, about('Notify alerts of at least this severity.')), 'WARNING'),
+    failed_jobs: v.optional(v.pipe(v.boolean(), about('Notify when a job fails, and when it succeeds again.')), true),
+    group_seconds: v.optional(v.pipe(integer(0, 3600), about('Group the updates of this long into one notification.', { unit: 's' })), 30),
     repeat_hours: v.optional(
-      v.pipe(between(0, 8760), about('After how long what is still open is told again; 0: never.', { unit: 'h' })),
+      v.pipe(between(0, 8760), about('Notify again after this long while something is open; 0: never.', { unit: 'h' })),
       4,
     ),
     quiet_hours: v.optional(
@@ -104,12 +104,14 @@ export const opsSchema = section({
         v.pipe(
           v.string(),
           v.regex(CLOCK_RANGE, 'a range of local time such as 22:00-07:00'),
-          about('When nothing is told but what quiet_min_severity lets through; the rest is told afterwards.', { defaultIs: 'none' }),
+          about('Local time in which only quiet_min_severity and above is notified; the rest is notified afterwards.', {
+            defaultIs: 'none',
+          }),
         ),
       ),
       null,
     ),
-    quiet_min_severity: v.optional(v.pipe(SEVERITY, about('Least severity that is told in quiet hours all the same.')), 'CRITICAL'),
+    quiet_min_severity: v.optional(v.pipe(SEVERITY, about('Notify at least this severity also in quiet hours.')), 'CRITICAL'),
     dashboard_url: optionalText(
       'Address of the dashboard as the readers of notifications reach it.',
       'http, the name of this machine and rest.port',
@@ -131,7 +133,7 @@ export const opsSchema = section({
         null,
       ),
       token_file: optionalText('File whose content is sent as bearer token.', 'none'),
-      template_file: optionalText('File with the body to send, with {{placeholders}}.', 'a JSON document'),
+      template_file: optionalText('File with a Mustache template of the body.', 'a JSON document'),
       content_type: v.optional(v.pipe(text, about('Content-Type of the body.')), 'application/json'),
       ca_file: optionalText('File with the certificates (PEM) to trust in place of the public authorities.', 'none'),
     }),

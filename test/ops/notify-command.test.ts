@@ -39,7 +39,7 @@ t.test('the document on its input, the main things in its environment, and no sh
     'EDGE_HEALTH_STATUS=CRITICAL',
     `EDGE_HEALTH_HOST=${nasty}`,
     'EDGE_HEALTH_ID=robot-7-abc-1',
-    'EDGE_HEALTH_KIND=news',
+    'EDGE_HEALTH_KIND=update',
   ])
     t.ok(beside('environment').split('\n').includes(expected), expected);
   t.notOk(existsSync(join(file, '..', 'HACKED')));
@@ -49,10 +49,10 @@ t.test('any other exit is tried again, with its last words', async (t) => {
   const words = program(t, 'echo first; echo "no modem" >&2; exit 7');
   t.same(await commandSender(words, process.env).send(message, never), {
     kind: 'retry',
-    detail: 'exit status 7; its last words: no modem',
+    detail: 'exit status 7; last line of output: no modem',
   });
   const missing = await commandSender('/nowhere/tell', process.env).send(message, never);
-  t.match(missing, { kind: 'retry', detail: /there is no such program: correct ops\.notify\.command/ });
+  t.match(missing, { kind: 'retry', detail: /no such program: correct ops\.notify\.command/ });
   const plain = program(t, 'true');
   chmodSync(plain, 0o644);
   t.match(await commandSender(plain, process.env).send(message, never), { kind: 'retry', detail: /chmod \+x/ });
@@ -64,7 +64,10 @@ t.test('one that does not read its input, and one that writes without end', asyn
   const deaf = program(t, 'exec <&-; exit 0');
   t.match(await commandSender(deaf, process.env).send(huge, never), { kind: 'delivered' });
   const loud = program(t, 'cat >/dev/null; head -c 5000000 /dev/zero | tr "\\0" x; echo; echo done; exit 1');
-  t.match(await commandSender(loud, process.env).send(message, never), { kind: 'retry', detail: 'exit status 1; its last words: done' });
+  t.match(await commandSender(loud, process.env).send(message, never), {
+    kind: 'retry',
+    detail: 'exit status 1; last line of output: done',
+  });
 });
 
 t.test('one that hangs is killed, and all that it started', async (t) => {

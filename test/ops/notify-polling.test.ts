@@ -38,7 +38,7 @@ t.test('while every event stream is taken each alert is told once, and by the st
   await site.untilTold(2);
   await site.set('disk', false);
   await site.untilTold(3);
-  const lastId = hook.messages<Message>().at(-1)?.id;
+  await site.untilDelivered();
   await site.kill('SIGKILL');
   await site.set('disk', true);
   await site.set('memory', false);

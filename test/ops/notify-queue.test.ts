@@ -99,7 +99,7 @@ t.test('a channel that hangs delays no other, nor the end of the scheduler', asy
   running.jobEnded('backup_logs', run('CRITICAL', 'CRITICAL  disk: full; free some'));
   await until('both are told', () => told().length === 1 && hook.received.length === 1, { describe: () => log });
   t.match(told()[0], {
-    kind: 'news',
+    kind: 'update',
     status: 'CRITICAL',
     summary: 'backup_logs failed: disk: full; free some',
     alerts: [{ details: ['CRITICAL  disk: full; free some'] }],
@@ -130,9 +130,9 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
   const waiting = await program(settings);
   t.match(waiting, {
     status: 'WARNING',
-    document: { channels: [{ channel: 'webhook', waiting: 1, last_attempt: { delivered: false, detail: 'answered 503: down' } }] },
+    document: { channels: [{ channel: 'webhook', pending: 1, last_attempt: { delivered: false, detail: 'answered 503: down' } }] },
   });
-  t.match(waiting.lines.join('\n'), /WARNING {2}webhook: to http:\/\/127\.0\.0\.1:\d+: 0 delivered, 1 waiting; 1 attempts? failed/);
+  t.match(waiting.lines.join('\n'), /WARNING {2}webhook: to http:\/\/127\.0\.0\.1:\d+: 0 delivered, 1 pending; 1 attempts? failed/);
   hook.behaviour = accept;
   const before = hook.received.length;
   const second = notifier(settings);
@@ -141,7 +141,7 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
   t.equal(new Set(hook.received.map(({ headers }) => headers['idempotency-key'])).size, 1);
   t.match(await program(settings), {
     status: 'OK',
-    document: { channels: [{ waiting: 0, delivered: 1 }], open: [{ id: 'job/backup_logs', severity: 'ERROR' }] },
+    document: { channels: [{ pending: 0, delivered: 1 }], open: [{ id: 'job/backup_logs', severity: 'ERROR' }] },
   });
   const third = notifier(settings);
   third.jobEnded('backup_logs', run('UNKNOWN', 'no idea'));
@@ -172,7 +172,7 @@ t.test('a failed attempt is made again; what is given up is told with the next',
   running.jobEnded('c', run('CRITICAL'));
   await until('the webhook is told', () => hook.received.length === 4, { describe: () => log });
   t.match(hook.messages<Message>()[3], { summary: 'c failed', notes: [/^1 earlier notification could not be delivered/] });
-  t.ok(log.some(({ level, text }) => level === 'error' && /given up: answered 400; check ops\.notify\.webhook/.test(text)));
+  t.ok(log.some(({ level, text }) => level === 'error' && /dropped: answered 400; check ops\.notify\.webhook/.test(text)));
 });
 
 t.test('without a channel nothing is opened nor written; a reload may add one, change it and take it away', async (t) => {
@@ -208,7 +208,7 @@ t.test('where the disk takes nothing all is told all the same', async (t) => {
   running.jobEnded('a', run('OK'));
   await until('the webhook is told', () => hook.received.length === 2, { describe: () => log });
   await running.stop();
-  t.equal(log.filter(({ level, text }) => level === 'error' && /cannot be kept on the disk/.test(text)).length, 1);
+  t.equal(log.filter(({ level, text }) => level === 'error' && /cannot be saved to disk/.test(text)).length, 1);
   t.ok(existsSync(join(folder, 'ops/notifications.ndjson')));
 });
 
@@ -221,7 +221,7 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
   const settings = { webhook: { url: hook.url }, command: file };
   t.match(await program(settings), {
     status: 'OK',
-    document: { configured: true, channels: [{ channel: 'webhook', waiting: 0 }, { channel: 'command' }] },
+    document: { configured: true, channels: [{ channel: 'webhook', pending: 0 }, { channel: 'command' }] },
   });
   t.match(await program(settings, { test: true }), {
     status: 'OK',

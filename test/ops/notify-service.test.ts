@@ -46,7 +46,7 @@ t.test('killed in the middle of deliveries: nothing is lost, what comes again ha
   t.teardown(() => hook.stop());
   const site = await Site.start(t, hook);
   site.startNotifying();
-  await site.untilPlaced();
+  await site.untilCursor();
   const seen = new Set<string>();
   let kills = 0;
   hook.behaviour = (response, request, count) => {

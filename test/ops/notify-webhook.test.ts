@@ -68,7 +68,7 @@ t.test('what the operator can put right is tried again, and says how', async (t)
   writeFileSync(template, '{"text": "{{sumary}}"}');
   await expect({ template_file: template }, /there is no placeholder \{\{sumary\}\} here; correct it/);
   writeFileSync(template, '{"text": {{summary}}}');
-  await expect({ template_file: template }, /what it gives is not JSON/);
+  await expect({ template_file: template }, /the result is not JSON/);
   await expect(
     { template_file: join(folder, 'none') },
     /template_file: .*none cannot be read \(ENOENT\); correct the key or make the file/,
@@ -179,7 +179,7 @@ t.test('TLS: an unknown certificate is refused and says what to do; named, it is
   t.same(await send({ url: hook.url }), {
     kind: 'retry',
     detail:
-      "its certificate is of nobody who is trusted (self-signed certificate); if it is yours, name it or its authority's in ops.notify.webhook.ca_file",
+      "its certificate is not trusted (self-signed certificate); for a certificate of your own, name it or its authority's in ops.notify.webhook.ca_file",
   });
   t.same(hook.received, []);
   t.match(await send({ url: hook.url, ca_file: SELF_SIGNED.file }), { kind: 'delivered' });

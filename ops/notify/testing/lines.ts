@@ -3,7 +3,7 @@ import type { MessageFacts } from '../message.ts';
 import type { Line, LineState } from '../plan.ts';
 import { jobChange, type Subject } from '../subject.ts';
 
-/** What messages are made of, for the suites. */
+/** Facts, subjects and lines for tests of messages. */
 export const facts: MessageFacts = {
   id: 'robot-7-abc-1',
   nowMs: Date.parse('2026-03-04T05:06:07.089Z'),
@@ -25,20 +25,19 @@ export function open(level: Severity, node = 'health_monitor', metric = 'tempera
     lines: [],
     findings: [],
     since: '2026-03-04T05:00:00.000Z',
-    told: level,
-    news: null,
-    tellings: [],
+    notified: level,
+    pending: null,
   };
 }
 
 export function line(state: LineState, severity: Severity, node?: string, metric?: string): Line {
   const isOver = state === 'resolved' || state === 'passed';
   const subject = open(severity, node, metric);
-  return { state, severity, subject: { ...subject, level: isOver ? null : severity, told: null }, episodes: 1, isUnsteady: false };
+  return { state, severity, subject: { ...subject, level: isOver ? null : severity, notified: null }, episodes: 1 };
 }
 
 export function jobLine(name: string, status: 'WARNING' | 'CRITICAL' | 'UNKNOWN', lines: readonly string[]): Line {
   const change = jobChange('robot-7', name, { started: '2026-03-04T05:00:00.000Z', status, lines });
-  const subject: Subject = { ...change, since: change.at, told: null, news: null, tellings: [] };
-  return { state: 'raised', severity: change.level as Severity, subject, episodes: 1, isUnsteady: false };
+  const subject: Subject = { ...change, since: change.at, notified: null, pending: null };
+  return { state: 'raised', severity: change.level as Severity, subject, episodes: 1 };
 }

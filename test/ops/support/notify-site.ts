@@ -133,12 +133,23 @@ export class Site {
     return this.lines.map(({ metric, state }) => `${state} ${metric}`);
   }
 
-  /** Until it knows its place in the order of events: what changes from here on is told. */
-  async untilPlaced(): Promise<void> {
-    const journal = join(this.#folder, 'ops-data/ops/notifications.ndjson');
-    await until('the notifier has a place', () => existsSync(journal) && /"place":"/.test(readFileSync(journal, 'utf8')), {
+  /** Until the notifier has a cursor: every later change is notified. */
+  async untilCursor(): Promise<void> {
+    await until('the notifier has a cursor', () => this.#state.includes('"cursor":"'), {
       describe: () => this.log,
     });
+  }
+
+  /** Until the state on the disk says that nothing is pending: a kill from here on repeats no notification. */
+  async untilDelivered(): Promise<void> {
+    await until('every notification is recorded as delivered', () => this.#state.includes('"webhook":{"waiting":[]'), {
+      describe: () => this.log,
+    });
+  }
+
+  get #state(): string {
+    const file = join(this.#folder, 'ops-data/ops/notifications.ndjson');
+    return existsSync(file) ? readFileSync(file, 'utf8') : '';
   }
 
   async untilTold(count: number): Promise<void> {

@@ -1,0 +1,116 @@
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { LogLevel } from '../../src/core/ports.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import { testMessage } from './message.ts';
+import { EMPTY_PLAN, taken } from './plan.ts';
+import { added, EMPTY_QUEUE } from './queue.ts';
+import { EMPTY_STATE, parseState, type State, StateFile, stateFile, withChange } from './state.ts';
+import { alertChange } from './subject.ts';
+import { facts } from './testing/lines.ts';
+
+const alert = {
+  alert_id: 'n/cpu_percent/1',
+  severity: 'WARNING',
+  metric: 'cpu_percent',
+  value: 85,
+  threshold: 80,
+  timestamp: '2026-03-04T05:06:07.089Z',
+  resolved: false,
+} as const;
+const plan = taken(EMPTY_PLAN, alertChange(alert), facts.nowMs);
+const message = testMessage(facts);
+const webhook = added(EMPTY_QUEUE, message.id, 100, facts.nowMs).queue;
+const pending = { number: 1, queues: { webhook }, messages: { [message.id]: message } };
+
+const onDisk = (folder: string): State => parseState(readFileSync(stateFile(folder), 'utf8'));
+
+t.test('what was saved is there after a restart', async (t) => {
+  const folder = temporaryFolder(t);
+  const lines: string[] = [];
+  const log = (_: LogLevel, text: string) => lines.push(text);
+  const file = await StateFile.open(folder, log);
+  await Promise.all([file.save({ plan, cursor: 'p1' }), file.save(pending)]);
+  await file.save({ cursor: 'p2' });
+  await file.close();
+  const expected = { ...withChange(EMPTY_STATE, { ...pending, plan }), cursor: 'p2' };
+  t.same((await StateFile.open(folder, log)).state, JSON.parse(JSON.stringify(expected)));
+  t.same(lines, []);
+  t.equal(statSync(stateFile(folder)).mode & 0o777, 0o640);
+});
+
+t.test('a damaged file is reported; what is pending without its message is not sent', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = await StateFile.open(folder, () => undefined);
+  await file.save({ ...pending, plan });
+  await file.close();
+  const text = readFileSync(stateFile(folder), 'utf8');
+  for (let length = text.length - 2; length > 0; length -= 7) t.throws(() => parseState(text.slice(0, length)), `${length} bytes`);
+  t.throws(() => parseState(text.replace('"waiting":[]', '"waiting":7')));
+  t.throws(() => parseState(text.replace('"version":1', '"version":2')));
+  t.same(parseState(''), EMPTY_STATE);
+  t.same(parseState(text.replace(/"messages":\{.*\}\}/, '"messages":{}}')).queues.webhook.waiting, []);
+  writeFileSync(stateFile(folder), text.slice(0, -10));
+  const lines: string[] = [];
+  const again = await StateFile.open(folder, (level, line) => lines.push(`${level} ${line}`));
+  t.match(lines, [/^error notifications: saved state unreadable; open alerts are notified again$/]);
+  await again.save({ cursor: 'after' });
+  t.equal(onDisk(folder).cursor, 'after');
+});
+
+t.test('what is only noted costs no write of its own, and is there with the next, and after the end', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = await StateFile.open(folder, () => undefined);
+  await file.save({ number: 1 });
+  const { ino } = statSync(stateFile(folder));
+  for (let i = 0; i < 100; i++) {
+    file.note({ cursor: `${i}`, plan });
+    await new Promise(setImmediate);
+  }
+  t.equal(file.state.cursor, '99');
+  t.equal(statSync(stateFile(folder)).ino, ino, 'the file was not replaced');
+  await file.save({ number: 2 });
+  t.match(onDisk(folder), { number: 2, cursor: '99' });
+  file.note({ cursor: 'last' });
+  await file.close();
+  t.match(onDisk(folder), { number: 2, cursor: 'last' });
+});
+
+t.test('each save resolves when it is on the disk, also while another is being written', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = await StateFile.open(folder, () => undefined);
+  const saves: Promise<void>[] = [];
+  for (let i = 1; i <= 20; i++) {
+    saves.push(file.save({ number: i }).then(() => void t.ok(onDisk(folder).number >= i, `${i}`)));
+    if (i % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await Promise.all(saves);
+});
+
+t.test('while the disk refuses writes the state is in memory, which is logged once; later it is written', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'ops'), ''); // No folder can be made there; also root is refused.
+  const levels: string[] = [];
+  const file = await StateFile.open(folder, (level) => levels.push(level));
+  const before = levels.length;
+  await file.save({ cursor: 'a' });
+  await file.save({ cursor: 'b' });
+  t.equal(file.state.cursor, 'b');
+  t.same(levels.slice(before), ['error']);
+  rmSync(join(folder, 'ops'));
+  mkdirSync(join(folder, 'ops'));
+  await file.save({ number: 3 });
+  await file.close();
+  t.same(levels.slice(before), ['error', 'notice']);
+  t.match(onDisk(folder), { cursor: 'b', number: 3 });
+});
+
+t.test('messages go with the last queue that has them', async (t) => {
+  const full = withChange(withChange(EMPTY_STATE, { queues: { webhook }, messages: { [message.id]: message } }), {
+    queues: { command: webhook },
+  });
+  const one = withChange(full, { queues: { webhook: EMPTY_QUEUE } });
+  t.same(Object.keys(one.messages), [message.id]);
+  t.same(Object.keys(withChange(one, { queues: { command: EMPTY_QUEUE } }).messages), []);
+});

@@ -1,0 +1,189 @@
+import { dirname } from 'node:path';
+import * as v from 'valibot';
+import type { Log } from '../../src/core/ports.ts';
+import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { Message } from './message.ts';
+import { EMPTY_PLAN, type Plan } from './plan.ts';
+import { CHANNELS, type ChannelName, EMPTY_QUEUE, type Queue } from './queue.ts';
+
+/** What outlives a restart. */
+export interface State {
+  /** Of the last notification. */
+  readonly number: number;
+  /** Id of the last change of an alert that is in `plan`. */
+  readonly cursor: string | null;
+  readonly plan: Plan;
+  readonly queues: Readonly<Record<ChannelName, Queue>>;
+  /** Messages that are pending in any queue, by id. */
+  readonly messages: Readonly<Record<string, Message>>;
+}
+
+export type StateChange = Partial<Omit<State, 'queues'>> & { readonly queues?: Partial<State['queues']> };
+
+const NO_QUEUES = { webhook: EMPTY_QUEUE, command: EMPTY_QUEUE, email: EMPTY_QUEUE };
+export const EMPTY_STATE: State = { number: 0, cursor: null, plan: EMPTY_PLAN, queues: NO_QUEUES, messages: {} };
+
+/** Changes that may wait are written after this long, and refused writes are tried again. */
+const LATER_MS = 60_000;
+
+export function stateFile(dataFolder: string): string {
+  return `${dataFolder}/ops/notifications.ndjson`;
+}
+
+/** The state after a change; messages that are in no queue are removed. */
+export function withChange(state: State, change: StateChange): State {
+  const queues = { ...state.queues, ...change.queues };
+  const pending = new Set(CHANNELS.flatMap((name) => queues[name].waiting.map(({ id }) => id)));
+  const messages = Object.entries({ ...state.messages, ...change.messages }).filter(([id]) => pending.has(id));
+  return { ...state, ...change, queues, messages: Object.fromEntries(messages) };
+}
+
+const severity = v.picklist(['WARNING', 'ERROR', 'CRITICAL']);
+const level = v.nullable(severity);
+const texts = v.array(v.string());
+const subject = v.looseObject({
+  key: v.string(),
+  source: v.picklist(['alert', 'job']),
+  id: v.string(),
+  node: v.string(),
+  metric: v.string(),
+  level,
+  at: v.string(),
+  value: v.nullable(v.number()),
+  threshold: v.nullable(v.number()),
+  lines: texts,
+  findings: texts,
+  since: v.string(),
+  notified: level,
+  pending: v.nullable(v.looseObject({ firstMs: v.number(), episodes: v.number(), worst: level, isNewFinding: v.boolean() })),
+});
+const queue = v.looseObject({
+  waiting: v.array(v.looseObject({ id: v.string(), createdMs: v.number(), bytes: v.number(), attempts: v.number(), nextMs: v.number() })),
+  delivered: v.number(),
+  dropped: v.number(),
+  droppedInAll: v.number(),
+  failures: v.number(),
+  lastSuccessMs: v.nullable(v.number()),
+  last: v.nullable(v.looseObject({ id: v.string(), ms: v.number(), ok: v.boolean(), detail: v.string() })),
+});
+const document = v.looseObject({
+  version: v.literal(1),
+  number: v.number(),
+  cursor: v.nullable(v.string()),
+  plan: v.looseObject({ subjects: v.record(v.string(), subject), sentMs: v.array(v.number()) }),
+  queues: v.looseObject({ webhook: queue, command: queue, email: queue }),
+  messages: v.record(v.string(), v.looseObject({ id: v.string(), alerts: v.array(v.unknown()), open: v.array(v.unknown()) })),
+});
+
+/** Throws for a file that this version did not write. */
+export function parseState(text: string): State {
+  if (text === '') return EMPTY_STATE;
+  const found: unknown = JSON.parse(text);
+  v.assert(document, found);
+  const { version: _, ...state } = found;
+  const { queues } = state as unknown as State;
+  const sendable = ({ waiting, ...rest }: Queue): Queue => ({
+    ...rest,
+    waiting: waiting.filter(({ id }) => Object.hasOwn(found.messages, id)),
+  });
+  return {
+    ...(state as unknown as State),
+    queues: { webhook: sendable(queues.webhook), command: sendable(queues.command), email: sendable(queues.email) },
+  };
+}
+
+/**
+ * The state and its file. Each write replaces the whole file atomically, so that a kill or a power cut leaves the state before a
+ * change or after it. While the disk refuses writes the state is in memory only.
+ */
+export class StateFile {
+  readonly #file: string;
+  readonly #log: Log;
+  #state: State;
+  /** As it is on the disk. */
+  #written: State;
+  /** The write that has not begun yet; it includes every change made until then. */
+  #queued: Promise<void> | null = null;
+  #last: Promise<void> = Promise.resolve();
+  #later: NodeJS.Timeout | null = null;
+  #isFailing = false;
+
+  private constructor(file: string, log: Log, state: State) {
+    this.#file = file;
+    this.#log = log;
+    this.#state = state;
+    this.#written = state;
+  }
+
+  static async open(dataFolder: string, log: Log): Promise<StateFile> {
+    const file = stateFile(dataFolder);
+    let state = EMPTY_STATE;
+    try {
+      state = parseState((await readIfThere(file)) ?? '');
+    } catch (error) {
+      log('error', 'notifications: saved state unreadable; open alerts are notified again', {
+        file,
+        error: diskProblem(error, dirname(file)) ?? (error as Error).message,
+      });
+    }
+    return new StateFile(file, log, state);
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Applies a change at once; resolves when the disk has stored or refused it. */
+  save(change: StateChange): Promise<void> {
+    this.#state = withChange(this.#state, change);
+    return this.#write();
+  }
+
+  /** Applies a change that is received again after a kill: to spare flash it is written with the next one, or within a minute. */
+  note(change: StateChange): void {
+    this.#state = withChange(this.#state, change);
+    this.#writeLater();
+  }
+
+  async close(): Promise<void> {
+    if (this.#state !== this.#written) await this.#write();
+    await this.#last;
+    if (this.#later) clearTimeout(this.#later);
+  }
+
+  #write(): Promise<void> {
+    this.#queued ??= this.#last = this.#last.then(async () => {
+      await new Promise(setImmediate); // Changes of one turn are one write.
+      this.#queued = null;
+      if (this.#later) clearTimeout(this.#later);
+      this.#later = null;
+      await this.#writeNow();
+    });
+    return this.#queued;
+  }
+
+  #writeLater(): void {
+    this.#later ??= setTimeout(() => void this.#write(), LATER_MS).unref();
+  }
+
+  async #writeNow(): Promise<void> {
+    const state = this.#state;
+    try {
+      await makeFolder(dirname(this.#file));
+      await writeAtomically(this.#file, `${JSON.stringify({ version: 1, ...state })}\n`, { durable: true });
+      this.#written = state;
+      if (this.#isFailing) this.#log('notice', 'notifications: state saved to disk again');
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) {
+        this.#log('error', 'notifications: state cannot be saved to disk; a restart would lose pending notifications', {
+          error: diskProblem(error, dirname(this.#file)) ?? (error as Error).message,
+        });
+      }
+      this.#isFailing = true;
+      this.#writeLater();
+    }
+  }
+}
