@@ -1,6 +1,7 @@
+import * as v from 'valibot';
 import type { Severity } from '../../src/core/alert.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
-import { CHECK, type Change, changed, type Level, type Subject, weight, worse } from './subject.ts';
+import { CHECK, type Change, changed, type Level, type Subject, subjectSchema, weight, worse } from './subject.ts';
 
 /** Decides what is notified and when: a function of states and times, without a clock or a file. */
 
@@ -15,11 +16,13 @@ export interface Rules {
   readonly quietMinSeverity: Severity;
 }
 
-export interface Plan {
-  readonly subjects: Readonly<Record<string, Subject>>;
+export const planSchema = v.object({
+  subjects: v.record(v.string(), subjectSchema),
   /** Times of the notifications of the last hour, and of the last one. */
-  readonly sentMs: readonly number[];
-}
+  sentMs: v.array(v.number()),
+});
+
+export type Plan = Readonly<v.InferOutput<typeof planSchema>>;
 
 /** `passed`: began and ended since the last notification. */
 export type LineState = 'raised' | 'changed' | 'resolved' | 'passed';

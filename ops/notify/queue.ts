@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
 
 /** The pending notifications of one channel and the outcome of its deliveries: plain data, saved across restarts. */
@@ -5,34 +6,37 @@ import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
 export const CHANNELS = ['webhook', 'command', 'email'] as const;
 export type ChannelName = (typeof CHANNELS)[number];
 
-export interface Waiting {
-  readonly id: string;
-  readonly createdMs: number;
-  readonly bytes: number;
-  readonly attempts: number;
+const waitingSchema = v.object({
+  id: v.string(),
+  createdMs: v.number(),
+  bytes: v.number(),
+  attempts: v.number(),
   /** The next attempt is not before. */
-  readonly nextMs: number;
-}
+  nextMs: v.number(),
+});
 
-export interface LastAttempt {
-  readonly id: string;
-  readonly ms: number;
-  readonly ok: boolean;
+const attemptSchema = v.object({
+  id: v.string(),
+  ms: v.number(),
+  ok: v.boolean(),
   /** The receiver's answer, or what failed and what to do. */
-  readonly detail: string;
-}
+  detail: v.string(),
+});
 
-export interface Queue {
-  readonly waiting: readonly Waiting[];
-  readonly delivered: number;
+export const queueSchema = v.object({
+  waiting: v.array(waitingSchema),
+  delivered: v.number(),
   /** Since the last delivery: the next notification reports them. */
-  readonly dropped: number;
-  readonly droppedInAll: number;
+  dropped: v.number(),
+  droppedInAll: v.number(),
   /** Attempts that failed since one succeeded. */
-  readonly failures: number;
-  readonly lastSuccessMs: number | null;
-  readonly last: LastAttempt | null;
-}
+  failures: v.number(),
+  lastSuccessMs: v.nullable(v.number()),
+  last: v.nullable(attemptSchema),
+});
+
+type Waiting = Readonly<v.InferOutput<typeof waitingSchema>>;
+export type Queue = Readonly<v.InferOutput<typeof queueSchema>>;
 
 /** The outcome of an attempt; `afterMs` is the wait that the receiver asked for. */
 export type Result =
@@ -72,7 +76,7 @@ export function backoffMs(attempts: number, random: number): number {
 /** The queue with one more notification; beyond the limits the oldest are dropped. */
 export function added(queue: Queue, id: string, bytes: number, nowMs: number): Settled {
   if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, dropped: [] };
-  let waiting: readonly Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
+  let waiting: Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
   const gone: string[] = [];
   const isTooMuch = (): boolean => waiting.length > MAX_WAITING || waiting.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_WAITING_BYTES;
   while (waiting.length > 1 && isTooMuch()) {
@@ -95,7 +99,7 @@ export function picked({ waiting }: Queue, nowMs: number): { readonly entry: Wai
 export function settled(queue: Queue, id: string, result: Result, nowMs: number, random: number): Settled {
   const entry = queue.waiting.find((waiting) => waiting.id === id);
   if (!entry) return { queue, dropped: [] };
-  const last: LastAttempt = { id, ms: nowMs, ok: result.kind === 'delivered', detail: result.detail };
+  const last = { id, ms: nowMs, ok: result.kind === 'delivered', detail: result.detail };
   const others = queue.waiting.filter((waiting) => waiting !== entry);
   if (result.kind === 'delivered') {
     const waiting = others.map((other) => ({ ...other, nextMs: other.attempts === 0 ? 0 : other.nextMs }));

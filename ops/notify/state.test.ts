@@ -40,7 +40,7 @@ t.test('what was saved is there after a restart', async (t) => {
   t.equal(statSync(stateFile(folder)).mode & 0o777, 0o640);
 });
 
-t.test('a damaged file is reported; what is pending without its message is not sent', async (t) => {
+t.test('a damaged file is reported, and replaced with the next change', async (t) => {
   const folder = temporaryFolder(t);
   const file = await StateFile.open(folder, () => undefined);
   await file.save({ ...pending, plan });
@@ -50,7 +50,6 @@ t.test('a damaged file is reported; what is pending without its message is not s
   t.throws(() => parseState(text.replace('"waiting":[]', '"waiting":7')));
   t.throws(() => parseState(text.replace('"version":1', '"version":2')));
   t.same(parseState(''), EMPTY_STATE);
-  t.same(parseState(text.replace(/"messages":\{.*\}\}/, '"messages":{}}')).queues.webhook.waiting, []);
   writeFileSync(stateFile(folder), text.slice(0, -10));
   const lines: string[] = [];
   const again = await StateFile.open(folder, (level, line) => lines.push(`${level} ${line}`));

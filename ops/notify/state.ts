@@ -5,25 +5,31 @@ import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
 import { makeFolder } from '../lib/folder.ts';
 import type { Message } from './message.ts';
-import { EMPTY_PLAN, type Plan } from './plan.ts';
-import { CHANNELS, type ChannelName, EMPTY_QUEUE, type Queue } from './queue.ts';
+import { EMPTY_PLAN, planSchema } from './plan.ts';
+import { CHANNELS, EMPTY_QUEUE, queueSchema } from './queue.ts';
+
+const stateSchema = v.object({
+  version: v.literal(1),
+  /** Of the last notification. */
+  number: v.number(),
+  /** Id of the last change of an alert that is in `plan`. */
+  cursor: v.nullable(v.string()),
+  plan: planSchema,
+  queues: v.object({ webhook: queueSchema, command: queueSchema, email: queueSchema }),
+  /** Messages that are pending in any queue, by id. */
+  messages: v.record(
+    v.string(),
+    v.custom<Message>((found) => v.is(v.looseObject({ id: v.string(), alerts: v.array(v.unknown()) }), found)),
+  ),
+});
 
 /** What outlives a restart. */
-export interface State {
-  /** Of the last notification. */
-  readonly number: number;
-  /** Id of the last change of an alert that is in `plan`. */
-  readonly cursor: string | null;
-  readonly plan: Plan;
-  readonly queues: Readonly<Record<ChannelName, Queue>>;
-  /** Messages that are pending in any queue, by id. */
-  readonly messages: Readonly<Record<string, Message>>;
-}
+export type State = Readonly<v.InferOutput<typeof stateSchema>>;
 
-export type StateChange = Partial<Omit<State, 'queues'>> & { readonly queues?: Partial<State['queues']> };
+export type StateChange = Partial<Omit<State, 'queues' | 'version'>> & { readonly queues?: Partial<State['queues']> };
 
 const NO_QUEUES = { webhook: EMPTY_QUEUE, command: EMPTY_QUEUE, email: EMPTY_QUEUE };
-export const EMPTY_STATE: State = { number: 0, cursor: null, plan: EMPTY_PLAN, queues: NO_QUEUES, messages: {} };
+export const EMPTY_STATE: State = { version: 1, number: 0, cursor: null, plan: EMPTY_PLAN, queues: NO_QUEUES, messages: {} };
 
 /** Changes that may wait are written after this long, and refused writes are tried again. */
 const LATER_MS = 60_000;
@@ -40,58 +46,9 @@ export function withChange(state: State, change: StateChange): State {
   return { ...state, ...change, queues, messages: Object.fromEntries(messages) };
 }
 
-const severity = v.picklist(['WARNING', 'ERROR', 'CRITICAL']);
-const level = v.nullable(severity);
-const texts = v.array(v.string());
-const subject = v.looseObject({
-  key: v.string(),
-  source: v.picklist(['alert', 'job']),
-  id: v.string(),
-  node: v.string(),
-  metric: v.string(),
-  level,
-  at: v.string(),
-  value: v.nullable(v.number()),
-  threshold: v.nullable(v.number()),
-  lines: texts,
-  findings: texts,
-  since: v.string(),
-  notified: level,
-  pending: v.nullable(v.looseObject({ firstMs: v.number(), episodes: v.number(), worst: level, isNewFinding: v.boolean() })),
-});
-const queue = v.looseObject({
-  waiting: v.array(v.looseObject({ id: v.string(), createdMs: v.number(), bytes: v.number(), attempts: v.number(), nextMs: v.number() })),
-  delivered: v.number(),
-  dropped: v.number(),
-  droppedInAll: v.number(),
-  failures: v.number(),
-  lastSuccessMs: v.nullable(v.number()),
-  last: v.nullable(v.looseObject({ id: v.string(), ms: v.number(), ok: v.boolean(), detail: v.string() })),
-});
-const document = v.looseObject({
-  version: v.literal(1),
-  number: v.number(),
-  cursor: v.nullable(v.string()),
-  plan: v.looseObject({ subjects: v.record(v.string(), subject), sentMs: v.array(v.number()) }),
-  queues: v.looseObject({ webhook: queue, command: queue, email: queue }),
-  messages: v.record(v.string(), v.looseObject({ id: v.string(), alerts: v.array(v.unknown()), open: v.array(v.unknown()) })),
-});
-
 /** Throws for a file that this version did not write. */
 export function parseState(text: string): State {
-  if (text === '') return EMPTY_STATE;
-  const found: unknown = JSON.parse(text);
-  v.assert(document, found);
-  const { version: _, ...state } = found;
-  const { queues } = state as unknown as State;
-  const sendable = ({ waiting, ...rest }: Queue): Queue => ({
-    ...rest,
-    waiting: waiting.filter(({ id }) => Object.hasOwn(found.messages, id)),
-  });
-  return {
-    ...(state as unknown as State),
-    queues: { webhook: sendable(queues.webhook), command: sendable(queues.command), email: sendable(queues.email) },
-  };
+  return text === '' ? EMPTY_STATE : v.parse(stateSchema, JSON.parse(text));
 }
 
 /**
@@ -172,7 +129,7 @@ export class StateFile {
     const state = this.#state;
     try {
       await makeFolder(dirname(this.#file));
-      await writeAtomically(this.#file, `${JSON.stringify({ version: 1, ...state })}\n`, { durable: true });
+      await writeAtomically(this.#file, `${JSON.stringify(state)}\n`, { durable: true });
       this.#written = state;
       if (this.#isFailing) this.#log('notice', 'notifications: state saved to disk again');
       this.#isFailing = false;

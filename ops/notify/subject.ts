@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import { type Alert, nodeOfAlertId, type Severity } from '../../src/core/alert.ts';
 
 /** How bad a subject is; null: resolved. Jobs use the severities of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
@@ -14,45 +15,52 @@ export function worse<L extends Level>(a: L, b: L): L {
   return weight(b) > weight(a) ? b : a;
 }
 
-/** A change of an alert's episode, or of a job. */
-export interface Change {
+const severitySchema = v.picklist(['WARNING', 'ERROR', 'CRITICAL']);
+const levelSchema = v.nullable(severitySchema);
+
+const changeSchema = v.object({
   /** Of the subject: all episodes of one metric of one node share it. */
-  readonly key: string;
-  readonly source: 'alert' | 'job';
+  key: v.string(),
+  source: v.picklist(['alert', 'job']),
   /** Of the episode. */
-  readonly id: string;
-  readonly node: string;
+  id: v.string(),
+  node: v.string(),
   /** The metric, or the job's name. */
-  readonly metric: string;
-  readonly level: Level;
+  metric: v.string(),
+  level: levelSchema,
   /** ISO 8601. */
-  readonly at: string;
-  readonly value: number | null;
-  readonly threshold: number | null;
+  at: v.string(),
+  value: v.nullable(v.number()),
+  threshold: v.nullable(v.number()),
   /** Output of a job. */
-  readonly lines: readonly string[];
+  lines: v.array(v.string()),
   /** Findings of health_check: a new one is an update although the level stays. */
-  readonly findings: readonly string[];
-}
+  findings: v.array(v.string()),
+});
 
 /** What happened to a subject since its last notification. */
-export interface Pending {
-  readonly firstMs: number;
+const pendingSchema = v.object({
+  firstMs: v.number(),
   /** Episodes that began. */
-  readonly episodes: number;
+  episodes: v.number(),
   /** The worst level meanwhile. */
-  readonly worst: Level;
-  readonly isNewFinding: boolean;
-}
+  worst: levelSchema,
+  isNewFinding: v.boolean(),
+});
 
-/** An alert or a job: its state, and what receivers know of it. */
-export interface Subject extends Change {
+export const subjectSchema = v.object({
+  ...changeSchema.entries,
   /** When the present or last episode began, ISO 8601. */
-  readonly since: string;
+  since: v.string(),
   /** The level of the last notification; null: resolved, or none yet. */
-  readonly notified: Level;
-  readonly pending: Pending | null;
-}
+  notified: levelSchema,
+  pending: v.nullable(pendingSchema),
+});
+
+/** A change of an alert's episode, or of a job. */
+export type Change = Readonly<v.InferOutput<typeof changeSchema>>;
+/** An alert or a job: its state, and what receivers know of it. */
+export type Subject = Readonly<v.InferOutput<typeof subjectSchema>>;
 
 export function alertChange(alert: Alert): Change {
   const node = nodeOfAlertId(alert.alert_id);
