@@ -74,7 +74,7 @@ const listed: Answer = (request, response) => {
   response.writeHead(200, headers).end(JSON.stringify({ data: [alert(isFirst ? 'one' : 'two')], count: 1 }));
 };
 
-t.test('without a place it takes one first; what is open is asked for when the stream is still, all pages', async (t) => {
+t.test('without a cursor it takes one first; open alerts are requested when the stream is still, all pages', async (t) => {
   const seen = await following(
     t,
     {
@@ -99,7 +99,7 @@ t.test('without a place it takes one first; what is open is asked for when the s
   t.same(seen.open.at(-1), ['one', 'two']);
 });
 
-t.test('where it was cut it goes on from the last place; what is no JSON is asked for again', async (t) => {
+t.test('after a cut it resumes after the last cursor; what is no JSON is requested again', async (t) => {
   let count = 0;
   const seen = await following(
     t,
@@ -121,7 +121,7 @@ t.test('where it was cut it goes on from the last place; what is no JSON is aske
   );
 });
 
-t.test('a place that is no good any more is given up; what refuses is told once, and when it is back', async (t) => {
+t.test('a lost cursor is replaced; a refusal is reported once, and so is its end', async (t) => {
   let count = 0;
   const seen = await following(
     t,
@@ -143,11 +143,11 @@ t.test('a place that is no good any more is given up; what refuses is told once,
   t.match(seen.log, [/^notice notifications: the service does not answer; .*503/, /^notice notifications: the service answers again/]);
   t.same(seen.links, ['unreachable', 'stream']);
   t.same(seen.cursors, ['old', null, 'p1']);
-  t.same(seen.alerts, [], 'what lies before the first place is not told');
+  t.same(seen.alerts, [], 'what lies before the first cursor is not notified');
   await until('open alerts were requested three times', () => seen.asked.filter((line) => line.includes('resolved=false')).length >= 3, {
     describe: () => seen,
   });
-  t.same(seen.open, [], 'what is open is asked for until it is known');
+  t.same(seen.open, [], 'open alerts are requested until they are received');
 });
 
 t.test('without the stream alerts are polled, each change once, and the stream goes on from there', async (t) => {
@@ -170,14 +170,14 @@ t.test('without the stream alerts are polled, each change once, and the stream g
     },
     null,
   );
-  await until('it has a place', () => seen.cursors.at(-1) === 'p0' && seen.open.length > 0, { describe: () => seen });
+  await until('it has a cursor', () => seen.cursors.at(-1) === 'p0' && seen.open.length > 0, { describe: () => seen });
   seen.recorded.push('a', 'b', 'c', 'd', 'e');
   await until('they were polled', () => seen.alerts.length >= 5 && count > 2 * refusals.length, { describe: () => seen });
   isRefused = false;
   await until('the stream is open', () => seen.alerts.includes('live'), { describe: () => seen });
   t.same(seen.alerts, ['a', 'b', 'c', 'd', 'e', 'live']);
   t.same(seen.open[0], ['open']);
-  t.ok(seen.asked.includes('/events?events=alert p5'), 'the stream goes on where polling ended');
+  t.ok(seen.asked.includes('/events?events=alert p5'), 'the stream resumes where polling ended');
   t.same(seen.links, ['polling', 'stream']);
   t.match(seen.log, [
     /^warning notifications: event stream not available, polling alerts/,

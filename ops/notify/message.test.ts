@@ -12,7 +12,7 @@ const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true }
 (addFormats as unknown as (instance: Ajv2020) => void)(ajv);
 const validate = ajv.compile(schema);
 
-t.test('a person is told what, where, how much, since when, what to do and where to look', async (t) => {
+t.test('a message says what, where, how much, since when, what to do and where to look', async (t) => {
   const message = messageOf(
     facts,
     [line('raised', 'CRITICAL'), line('resolved', 'WARNING', 'robot_2', 'disk_percent')],
@@ -44,7 +44,7 @@ t.test('the status is the worst of what is wrong; of ends alone RESOLVED', async
   t.match(plainText(reminder), /ros2 node list/);
 });
 
-t.test('a job that failed comes with what it said', async (t) => {
+t.test('a failed job comes with its output', async (t) => {
   const message = messageOf(facts, [jobLine('backup_logs', 'CRITICAL', ['OK  journal', 'CRITICAL  disk: full; free some'])], []);
   t.equal(message.summary, 'backup_logs failed: disk: full; free some');
   t.match(
@@ -65,7 +65,7 @@ t.test('a job that failed comes with what it said', async (t) => {
   );
 });
 
-t.test('every message is as the schema says, and no text steers anything', async (t) => {
+t.test('every message conforms to the schema, and no text has control characters', async (t) => {
   const state = fc.constantFrom('raised' as const, 'changed' as const, 'resolved' as const, 'passed' as const);
   const severity = fc.constantFrom('WARNING' as const, 'ERROR' as const, 'CRITICAL' as const);
   // Halves of characters as well.
@@ -93,5 +93,5 @@ t.test('every message is as the schema says, and no text steers anything', async
     { numRuns: runs(20, 300), seed: SEED },
   );
   t.ok(validate(testMessage(facts)), JSON.stringify(validate.errors));
-  t.notOk(validate({ ...testMessage(facts), status: 'FINE' }), 'the schema can say no');
+  t.notOk(validate({ ...testMessage(facts), status: 'FINE' }), 'the schema refuses what it should');
 });

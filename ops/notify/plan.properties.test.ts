@@ -40,7 +40,7 @@ const rulesOf = fc
     }),
   );
 
-interface Told {
+interface Sent {
   readonly ms: number;
   readonly lines: readonly Line[];
 }
@@ -50,12 +50,12 @@ function simulate(rules: Rules, happenings: readonly Happening[], restore: (plan
   let plan = EMPTY_PLAN;
   let nowMs = START_MS;
   let episode = 0;
-  const told: Told[] = [];
+  const sent: Sent[] = [];
   const current = new Map<string, Change>();
   const step = (ms: number): number | null => {
     const decision = decide(restore(plan), rules, ms);
     plan = decision.plan;
-    if (decision.lines) told.push({ ms, lines: decision.lines });
+    if (decision.lines) sent.push({ ms, lines: decision.lines });
     return decision.nextMs;
   };
   const passTo = (ms: number): void => {
@@ -85,12 +85,12 @@ function simulate(rules: Rules, happenings: readonly Happening[], restore: (plan
     plan = taken(plan, change, nowMs);
   }
   passTo(nowMs + 3 * DAY_MS);
-  return { plan, told, current, episodes: episode };
+  return { plan, sent, current, episodes: episode };
 }
 
 const RUNS = { numRuns: runs(60, 2000), seed: SEED };
 
-t.test('in the end receivers know what is open, and nothing waits', async () => {
+t.test('in the end receivers know what is open, and nothing is pending', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) => {
       const { current, plan } = simulate(rules, happenings);
@@ -107,21 +107,21 @@ t.test('no hour has more notifications than the bound', async () => {
   const bound = NOTIFICATIONS_AN_HOUR + HOUR_MS / DISTANCE_MS;
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { minLength: 60, maxLength: 200 }), (rules, happenings) => {
-      const { told } = simulate(rules, happenings);
-      return told.every(({ ms }) => told.filter((other) => other.ms >= ms && other.ms < ms + HOUR_MS).length <= bound);
+      const { sent } = simulate(rules, happenings);
+      return sent.every(({ ms }) => sent.filter((other) => other.ms >= ms && other.ms < ms + HOUR_MS).length <= bound);
     }),
     { numRuns: runs(20, 500), seed: SEED },
   );
 });
 
-t.test('the end is told only of what was told as open, in turn; every episode that may be told is counted once', async () => {
+t.test('the end is notified only of what was notified as open, in turn; every visible episode is counted once', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) => {
       const open = new Set<string>();
       const all = rules.minSeverity === 'WARNING';
-      const { episodes, told } = simulate(rules, happenings);
+      const { episodes, sent } = simulate(rules, happenings);
       let counted = 0;
-      for (const { subject, state, episodes: count } of told.flatMap(({ lines }) => lines)) {
+      for (const { subject, state, episodes: count } of sent.flatMap(({ lines }) => lines)) {
         counted += count;
         if (state === 'raised' && open.has(subject.metric)) return false;
         if ((state === 'resolved' || state === 'changed') && !open.has(subject.metric)) return false;
@@ -135,10 +135,10 @@ t.test('the end is told only of what was told as open, in turn; every episode th
   );
 });
 
-t.test('in quiet hours only what is severe enough is told', async () => {
+t.test('in quiet hours only what is severe enough is notified', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) =>
-      simulate(rules, happenings).told.every(
+      simulate(rules, happenings).sent.every(
         ({ lines, ms }) => rules.quietUntil(ms) === null || lines.every((line) => weight(line.severity) >= weight(rules.quietMinSeverity)),
       ),
     ),
@@ -146,12 +146,12 @@ t.test('in quiet hours only what is severe enough is told', async () => {
   );
 });
 
-t.test('a plan that was written down and read again decides the same', async () => {
+t.test('a plan that was saved and loaded decides the same', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 40 }), (rules, happenings) => {
       const there = simulate(rules, happenings);
       const again = simulate(rules, happenings, (plan) => JSON.parse(JSON.stringify(plan)) as Plan);
-      return JSON.stringify(there.told) === JSON.stringify(again.told);
+      return JSON.stringify(there.sent) === JSON.stringify(again.sent);
     }),
     { numRuns: runs(20, 500), seed: SEED },
   );

@@ -28,7 +28,7 @@ const run = (status: 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN', ...lines: string
 class Driven {
   plan: Plan = EMPTY_PLAN;
   rules: Rules;
-  readonly told: { seconds: number; lines: readonly Line[] }[] = [];
+  readonly notified: { seconds: number; lines: readonly Line[] }[] = [];
 
   constructor(rules: Partial<Rules> = {}) {
     this.rules = { ...RULES, ...rules };
@@ -40,7 +40,7 @@ class Driven {
     for (const entry of changes) this.plan = taken(this.plan, entry, nowMs);
     const { lines, plan } = decide(this.plan, this.rules, nowMs);
     this.plan = plan;
-    if (lines) this.told.push({ seconds, lines });
+    if (lines) this.notified.push({ seconds, lines });
     return this;
   }
 
@@ -59,7 +59,7 @@ class Driven {
   #last = START_MS;
 
   get summary(): string[] {
-    return this.told.map(
+    return this.notified.map(
       ({ lines, seconds }) =>
         `${seconds}: ${lines.map(({ severity, state, subject }) => `${state} ${severity} ${subject.metric}`).join(', ')}`,
     );
@@ -76,7 +76,7 @@ t.test('updates are grouped for the group time, and the worst comes first', asyn
   t.same(driven.summary, ['30: raised CRITICAL disk, raised WARNING cpu']);
 });
 
-t.test('what begins and ends within the group time is told as one line', async (t) => {
+t.test('what begins and ends within the group time is notified as one line', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'CRITICAL', at(0)))
     .at(10, change('cpu', null, at(10)))
@@ -84,7 +84,7 @@ t.test('what begins and ends within the group time is told as one line', async (
   t.same(driven.summary, ['30: passed CRITICAL cpu']);
 });
 
-t.test('the end is told of what was told as open, with its worst level', async (t) => {
+t.test('the end is notified of what was notified as open, with its worst level', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'WARNING', at(0)))
     .at(30)
@@ -95,7 +95,7 @@ t.test('the end is told of what was told as open, with its worst level', async (
   t.same(openAsNotified(driven.plan), []);
 });
 
-t.test('a change that comes twice is told once, the end of the unknown not at all', async (t) => {
+t.test('a change that comes twice is notified once, the end of the unknown not at all', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'WARNING', at(0)), change('cpu', 'WARNING', at(0)), change('disk', null, at(0)))
     .at(30)
@@ -113,7 +113,7 @@ t.test('the end of an older episode does not end the one that is open', async (t
   t.equal(driven.plan.subjects['n/cpu']?.level, 'WARNING');
 });
 
-t.test('below min_severity nothing is told; what falls below it is eased and no longer told of', async (t) => {
+t.test('below min_severity nothing is notified; what falls below it is notified as changed, and no more', async (t) => {
   const driven = new Driven({ minSeverity: 'CRITICAL' })
     .at(0, change('cpu', 'WARNING', at(0)))
     .until(100)
@@ -126,7 +126,7 @@ t.test('below min_severity nothing is told; what falls below it is eased and no 
   t.same(driven.summary, ['130: raised CRITICAL cpu', '230: changed WARNING cpu']);
 });
 
-t.test('a lower min_severity tells of what is open', async (t) => {
+t.test('a lower min_severity notifies what is open', async (t) => {
   const driven = new Driven({ minSeverity: 'CRITICAL' }).at(0, change('cpu', 'WARNING', at(0))).at(50);
   driven.rules = { ...driven.rules, minSeverity: 'WARNING' };
   driven.plan = reconsidered(driven.plan, at(60));
@@ -134,7 +134,7 @@ t.test('a lower min_severity tells of what is open', async (t) => {
   t.same(driven.summary, ['90: raised WARNING cpu']);
 });
 
-t.test('what is open is told again after repeat_hours, counted from the last notification', async (t) => {
+t.test('what is open is notified again after repeat_hours, counted from the last notification', async (t) => {
   const driven = new Driven({ repeatMs: 4 * HOUR_MS })
     .at(0, change('cpu', 'WARNING', at(0)))
     .at(30)
@@ -143,11 +143,11 @@ t.test('what is open is told again after repeat_hours, counted from the last not
   driven.until(3630 + 8 * 3600);
   t.same(driven.summary, ['30: raised WARNING cpu', '3630: raised WARNING disk', `${3630 + 4 * 3600}: `, `${3630 + 8 * 3600}: `]);
   driven.at(50_000, change('cpu', null, at(50_000)), change('disk', null, at(50_000))).at(50_030);
-  const before = driven.told.length;
-  t.equal(driven.until(200_000).told.length, before, 'nothing is open: nothing is told again');
+  const before = driven.notified.length;
+  t.equal(driven.until(200_000).notified.length, before, 'nothing is open: no reminder');
 });
 
-t.test('quiet hours let the severe through; the rest is told once afterwards, also what is over', async (t) => {
+t.test('quiet hours let the severe through; the rest is notified once afterwards, also what is over', async (t) => {
   const end = at(10_000);
   const driven = new Driven({ quietUntil: (ms) => (ms < end ? end : null), repeatMs: HOUR_MS })
     .at(0, change('cpu', 'WARNING', at(0)))
@@ -173,16 +173,16 @@ t.test(
       driven.at(i * 3.6, change('cpu', 'CRITICAL', at(i * 3.6), `n/cpu/${i}`)).until(i * 3.6 + 1);
       driven.at(i * 3.6 + 1.8, change('cpu', null, at(i * 3.6 + 1.8), `n/cpu/${i}`)).until(i * 3.6 + 3);
     }
-    t.ok(driven.told.length <= 32, `${driven.told.length} notifications`);
+    t.ok(driven.notified.length <= 32, `${driven.notified.length} notifications`);
     driven.until(10_000);
-    t.ok(driven.told.length <= 33, `${driven.told.length} notifications`);
-    t.equal(driven.told.at(-1)?.lines[0]?.subject.level, null, 'its end was notified');
-    const episodes = driven.told.flatMap(({ lines }) => lines).reduce((sum, line) => sum + line.episodes, 0);
+    t.ok(driven.notified.length <= 33, `${driven.notified.length} notifications`);
+    t.equal(driven.notified.at(-1)?.lines[0]?.subject.level, null, 'its end was notified');
+    const episodes = driven.notified.flatMap(({ lines }) => lines).reduce((sum, line) => sum + line.episodes, 0);
     t.equal(episodes, 1000, 'every episode is counted');
   },
 );
 
-t.test('jobs: failed, recovered; what is OK, WARNING or switched off is no news', async (t) => {
+t.test('jobs: failed, recovered; what is OK, WARNING or switched off is no update', async (t) => {
   const driven = new Driven({ groupMs: 0, minSeverity: 'CRITICAL' })
     .at(0, jobChange('h', 'backup_logs', run('WARNING', 'WARNING  disk: nearly full')))
     .at(1, jobChange('h', 'backup_logs', run('UNKNOWN', 'no idea')))
@@ -207,10 +207,10 @@ t.test('health_check: a change of its status, or a finding that was not there', 
     '900: changed CRITICAL health_check',
     '1200: resolved CRITICAL health_check',
   ]);
-  t.same(driven.told[0]?.lines[0]?.subject.lines, [disk], 'only what is wrong is told');
+  t.same(driven.notified[0]?.lines[0]?.subject.lines, [disk], 'only what is wrong is in it');
 });
 
-t.test('health_check: what is told by itself is not told again, and how many there are is no finding', async (t) => {
+t.test('health_check: what has notifications of its own is not repeated, and the number of findings is no finding', async (t) => {
   const disk = 'WARNING  disk /: 1.9 GB free';
   const driven = new Driven({ groupMs: 0 })
     .at(
@@ -234,17 +234,17 @@ t.test('health_check: what is told by itself is not told again, and how many the
     .at(900, jobChange('h', 'health_check', run('UNKNOWN', 'Error: it broke')))
     .at(1200, jobChange('h', 'health_check', run('WARNING', 'WARNING  1 of 9 checks: alerts', 'WARNING  alerts: 1 open')));
   t.same(driven.summary, ['300: raised WARNING health_check', '900: changed ERROR health_check', '1200: resolved ERROR health_check']);
-  t.same(driven.told[0]?.lines[0]?.subject.lines, [disk]);
+  t.same(driven.notified[0]?.lines[0]?.subject.lines, [disk]);
 });
 
-t.test('a clock that is set back holds nothing up', async (t) => {
+t.test('a clock that is set back delays nothing', async (t) => {
   const driven = new Driven().at(1_000_000, change('cpu', 'WARNING', at(1_000_000)));
   driven.at(0);
   driven.at(30);
   t.same(driven.summary, ['30: raised WARNING cpu']);
 });
 
-t.test('a plan that nothing happens to stays the same object, and is forgotten when it is over', async (t) => {
+t.test('a plan without a change stays the same object; what is resolved is removed', async (t) => {
   const driven = new Driven().at(0, change('cpu', 'WARNING', at(0))).at(30);
   t.equal(decide(driven.plan, RULES, at(40)).plan, driven.plan);
   driven.at(50, change('cpu', null, at(50))).at(80);

@@ -61,17 +61,17 @@ t.test('what the receiver asks for is kept to', async (t) => {
   t.same(picked(queue, NOW + 89_999), { atMs: NOW + 90_000 });
 });
 
-t.test('after a day it is given up, and what is final at once; the next that is delivered ends the count', async (t) => {
+t.test('after a day it is dropped, and what is final at once; the next delivery ends the count', async (t) => {
   let queue = filled('a');
-  let gaveUpMs = 0;
-  for (let nowMs = NOW; nowMs < NOW + 2 * DAY_MS && gaveUpMs === 0; ) {
+  let droppedMs = 0;
+  for (let nowMs = NOW; nowMs < NOW + 2 * DAY_MS && droppedMs === 0; ) {
     const next = picked(queue, nowMs);
     if (next && 'atMs' in next) nowMs = next.atMs;
     const step = settled(queue, 'a', retry, nowMs, 0.5);
     queue = step.queue;
-    if (step.dropped.length > 0) gaveUpMs = nowMs;
+    if (step.dropped.length > 0) droppedMs = nowMs;
   }
-  t.ok(gaveUpMs >= NOW + DAY_MS && gaveUpMs <= NOW + DAY_MS + 2 * HOUR_MS, 'after a day');
+  t.ok(droppedMs >= NOW + DAY_MS && droppedMs <= NOW + DAY_MS + 2 * HOUR_MS, 'after a day');
   t.match(queue, { dropped: 1, waiting: [] });
   const refused = settled(added(queue, 'b', 1, NOW).queue, 'b', final, NOW, 0.5);
   t.same(refused.dropped, [{ id: 'b', reason: 'refused' }]);
@@ -102,7 +102,7 @@ t.test('count and bytes are bounded, and the oldest go', async (t) => {
   );
 });
 
-t.test('nothing is lost silently: added = delivered + given up + waiting', async () => {
+t.test('nothing is lost silently: added = delivered + dropped + waiting', async () => {
   const step = fc.oneof(fc.constant('add' as const), fc.constantFrom(delivered, retry, final));
   fc.assert(
     fc.property(fc.array(fc.tuple(step, fc.integer({ min: 0, max: 2 * HOUR_MS })), { maxLength: 150 }), (steps) => {

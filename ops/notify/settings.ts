@@ -45,7 +45,7 @@ export async function settingsOf(config: Config, { environment, nowMs, version }
   if (notify.command !== null) senders.push(commandSender(notify.command, environment));
   if (notify.email.host !== null) {
     if (notify.email.to.length > 0) senders.push(emailSender(notify.email, host, version));
-    else problems.push('ops.notify.email.to names nobody: no e-mail is sent; list the recipients there');
+    else problems.push('ops.notify.email.to is empty: no e-mail is sent; list the recipients there');
   }
   return {
     host,

@@ -164,7 +164,7 @@ t.test('the examples give what their receivers take, whatever the names of nodes
     for (const message of messages) {
       const body = JSON.parse(render(template, valuesOf(message), 'application/json')) as object;
       t.ok(validate(body), `${file}: ${message.status} ${JSON.stringify(validate.errors)}`);
-      t.match(JSON.stringify(body), message.status, `${file} tells the status`);
+      t.match(JSON.stringify(body), message.status, `${file} has the status`);
     }
   }
 });

@@ -21,7 +21,7 @@ function contentOf(path: string): string {
 const nasty = '$(touch HACKED) `id` "quoted" \'single\' \\ ü';
 const message = messageOf({ ...facts, host: nasty }, [line('raised', 'CRITICAL', nasty)], []);
 
-function program(t: Test, script: string, name = 'tell it'): string {
+function program(t: Test, script: string, name = 'notify it'): string {
   const path = temporaryFolder(t);
   const file = join(path, name);
   writeFileSync(file, `#!/bin/sh\ncd '${path}'\n${script}\n`);
@@ -30,7 +30,7 @@ function program(t: Test, script: string, name = 'tell it'): string {
 }
 
 t.test('the document on its input, the main things in its environment, and no shell in between', async (t) => {
-  const file = program(t, 'cat >input; env >environment; printf "%s" "$*" >arguments', "it's $HOME; tell");
+  const file = program(t, 'cat >input; env >environment; printf "%s" "$*" >arguments', "it's $HOME; notify");
   t.same(await commandSender(file, process.env).send(message, never), { kind: 'delivered', detail: 'exit status 0' });
   const beside = (name: string): string => readFileSync(join(file, '..', name), 'utf8');
   t.same(JSON.parse(beside('input')), JSON.parse(JSON.stringify(message)));
@@ -51,12 +51,12 @@ t.test('any other exit is tried again, with its last words', async (t) => {
     kind: 'retry',
     detail: 'exit status 7; last line of output: no modem',
   });
-  const missing = await commandSender('/nowhere/tell', process.env).send(message, never);
+  const missing = await commandSender('/nowhere/notify', process.env).send(message, never);
   t.match(missing, { kind: 'retry', detail: /no such program: correct ops\.notify\.command/ });
   const plain = program(t, 'true');
   chmodSync(plain, 0o644);
   t.match(await commandSender(plain, process.env).send(message, never), { kind: 'retry', detail: /chmod \+x/ });
-  t.match(await commandSender('tell', process.env).send(message, never), { kind: 'retry', detail: /absolute path/ });
+  t.match(await commandSender('notify', process.env).send(message, never), { kind: 'retry', detail: /absolute path/ });
 });
 
 t.test('one that does not read its input, and one that writes without end', async (t) => {

@@ -19,10 +19,10 @@ const message = messageOf(facts, [line('raised', 'CRITICAL', 'robot 7')], [open(
 
 type EmailConfig = Config['ops']['notify']['email'];
 
-function send(given: Partial<EmailConfig>, signal = new AbortController().signal, told = message): Promise<Result> {
+function send(given: Partial<EmailConfig>, signal = new AbortController().signal, content = message): Promise<Result> {
   const nothing = { user: null, password_file: null, from: null, ca_file: null };
   const config = { host: '127.0.0.1', port: 1, security: 'none' as const, to: ['ops@example.org'], ...nothing, ...given };
-  return emailSender(config, 'robot-7', '1.2.3').send(told, signal);
+  return emailSender(config, 'robot-7', '1.2.3').send(content, signal);
 }
 
 /** A mail server that takes everything, and what it was sent; with `offers` it has STARTTLS. */
@@ -99,7 +99,7 @@ t.test('nothing in a name adds a header, a recipient or a command', async (t) =>
   t.equal(lines.filter((line) => line === '.').length, 1, 'the mail ends where it ends');
 });
 
-t.test('a certificate that nobody signed gets neither the password nor the mail', async (t) => {
+t.test('a server with an untrusted certificate gets neither the password nor the mail', async (t) => {
   const password = join(temporaryFolder(t), 'password');
   writeFileSync(password, 's3cret');
   const login = { user: 'robot', password_file: password };

@@ -82,31 +82,31 @@ async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): P
   return started;
 }
 
-function commandIn(folder: string): { file: string; told: () => Message[] } {
-  const [file, out] = [join(folder, 'tell'), join(folder, 'told')];
+function commandIn(folder: string): { file: string; received: () => Message[] } {
+  const [file, out] = [join(folder, 'notify'), join(folder, 'received')];
   writeFileSync(file, `#!/bin/sh\ncat >>'${out}'\n`);
   chmodSync(file, 0o755);
   const whole = (): string[] => (existsSync(out) ? readFileSync(out, 'utf8').split('\n').slice(0, -1) : []);
-  const told = (): Message[] => whole().map((line) => JSON.parse(line) as Message);
-  return { file, told };
+  const received = (): Message[] => whole().map((line) => JSON.parse(line) as Message);
+  return { file, received };
 }
 
 t.test('a channel that hangs delays no other, nor the end of the scheduler', async (t) => {
   const { folder, log, notifier } = site(t);
   const hook = await receiver(t, () => undefined);
-  const { file, told } = commandIn(folder);
+  const { file, received } = commandIn(folder);
   const running = notifier({ webhook: { url: hook.url }, command: file, email: { host: '127.0.0.1', port: 1, to: ['ops@example.org'] } });
   running.jobEnded('backup_logs', run('CRITICAL', 'CRITICAL  disk: full; free some'));
-  await until('both are told', () => told().length === 1 && hook.received.length === 1, { describe: () => log });
-  t.match(told()[0], {
+  await until('both were notified', () => received().length === 1 && hook.received.length === 1, { describe: () => log });
+  t.match(received()[0], {
     kind: 'update',
     status: 'CRITICAL',
     summary: 'backup_logs failed: disk: full; free some',
     alerts: [{ details: ['CRITICAL  disk: full; free some'] }],
   });
   running.jobEnded('backup_logs', run('OK'));
-  await until('the command is told of the recovery', () => told().length === 2, { describe: () => log });
-  t.equal(told()[1]?.status, 'RESOLVED');
+  await until('the command was notified of the recovery', () => received().length === 2, { describe: () => log });
+  t.equal(received()[1]?.status, 'RESOLVED');
   await until('the mail server refused', () => log.some(({ text }) => /not delivered.*refused.*"channel":"email"/.test(text)), {
     describe: () => log,
   });
@@ -125,7 +125,7 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
   const settings = { webhook: { url: hook.url } };
   const first = notifier(settings);
   first.jobEnded('backup_logs', run('UNKNOWN', 'no idea'));
-  await until('the webhook is told', () => hook.received.length > 0, { describe: () => hook.received });
+  await until('the webhook was notified', () => hook.received.length > 0, { describe: () => hook.received });
   await first.stop();
   const waiting = await program(settings);
   t.match(waiting, {
@@ -136,7 +136,7 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
   hook.behaviour = accept;
   const before = hook.received.length;
   const second = notifier(settings);
-  await until('the webhook is told', () => hook.received.length > before, { describe: () => hook.received });
+  await until('the webhook was notified', () => hook.received.length > before, { describe: () => hook.received });
   await second.stop();
   t.equal(new Set(hook.received.map(({ headers }) => headers['idempotency-key'])).size, 1);
   t.match(await program(settings), {
@@ -146,7 +146,7 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
   const third = notifier(settings);
   third.jobEnded('backup_logs', run('UNKNOWN', 'no idea'));
   third.jobEnded('backup_logs', run('OK'));
-  await until('the webhook is told', () => hook.received.length > before + 1, { describe: () => hook.received });
+  await until('the webhook was notified', () => hook.received.length > before + 1, { describe: () => hook.received });
   await third.stop();
   t.same(
     hook
@@ -154,23 +154,23 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
       .slice(-2)
       .map(({ status }) => status),
     ['ERROR', 'RESOLVED'],
-    'what was told is not told again',
+    'what was notified is not notified again',
   );
 });
 
-t.test('a failed attempt is made again; what is given up is told with the next', async (t) => {
+t.test('a failed attempt is repeated; what was dropped is in the next notification', async (t) => {
   const { log, notifier } = site(t);
   const answers = [503, 200, 400, 200];
   const hook = await receiver(t, (response, _, count) => response.writeHead(answers[count] ?? 200, { 'retry-after': '1' }).end());
   const running = notifier({ webhook: { url: hook.url } });
   running.jobEnded('a', run('CRITICAL'));
-  await until('the webhook is told', () => hook.received.length === 2, { describe: () => log });
+  await until('the webhook was notified', () => hook.received.length === 2, { describe: () => log });
   const [first, second] = hook.received;
   t.same(second?.body, first?.body);
   running.jobEnded('b', run('CRITICAL'));
-  await until('the webhook is told', () => hook.received.length === 3, { describe: () => log });
+  await until('the webhook was notified', () => hook.received.length === 3, { describe: () => log });
   running.jobEnded('c', run('CRITICAL'));
-  await until('the webhook is told', () => hook.received.length === 4, { describe: () => log });
+  await until('the webhook was notified', () => hook.received.length === 4, { describe: () => log });
   t.match(hook.messages<Message>()[3], { summary: 'c failed', notes: [/^1 earlier notification could not be delivered/] });
   t.ok(log.some(({ level, text }) => level === 'error' && /dropped: answered 400; check ops\.notify\.webhook/.test(text)));
 });
@@ -186,10 +186,10 @@ t.test('without a channel nothing is opened nor written; a reload may add one, c
   const [one, two] = [await receiver(t), await receiver(t)];
   running.reload(config({ webhook: { url: one.url } }));
   running.jobEnded('a', run('CRITICAL'));
-  await until('the webhook is told', () => one.received.length === 1, { describe: () => log });
+  await until('the webhook was notified', () => one.received.length === 1, { describe: () => log });
   running.reload(config({ webhook: { url: two.url } }));
   running.jobEnded('a', run('OK'));
-  await until('the webhook is told', () => two.received.length === 1, { describe: () => log });
+  await until('the webhook was notified', () => two.received.length === 1, { describe: () => log });
   t.equal(one.received.length, 1);
   running.reload(config({}));
   running.jobEnded('b', run('CRITICAL'));
@@ -197,16 +197,16 @@ t.test('without a channel nothing is opened nor written; a reload may add one, c
   t.equal(two.received.length, 1);
 });
 
-t.test('where the disk takes nothing all is told all the same', async (t) => {
+t.test('while the disk refuses writes everything is notified all the same', async (t) => {
   const { folder, log, notifier } = site(t);
   writeFileSync(join(folder, 'ops'), ''); // No folder can be made there.
   const hook = await receiver(t);
   const running = notifier({ webhook: { url: hook.url } });
   running.jobEnded('a', run('CRITICAL'));
-  await until('the webhook is told', () => hook.received.length === 1, { describe: () => log });
+  await until('the webhook was notified', () => hook.received.length === 1, { describe: () => log });
   rmSync(join(folder, 'ops'));
   running.jobEnded('a', run('OK'));
-  await until('the webhook is told', () => hook.received.length === 2, { describe: () => log });
+  await until('the webhook was notified', () => hook.received.length === 2, { describe: () => log });
   await running.stop();
   t.equal(log.filter(({ level, text }) => level === 'error' && /cannot be saved to disk/.test(text)).length, 1);
   t.ok(existsSync(join(folder, 'ops/notifications.ndjson')));
@@ -217,7 +217,7 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
   t.match(await program({}), { status: 'OK', lines: [/^OK {2}no notifications are configured: set ops\.notify\.webhook\.url/] });
   t.match(await program({}, { test: true }), { status: 'UNKNOWN' });
   const hook = await receiver(t);
-  const { file, told } = commandIn(folder);
+  const { file, received } = commandIn(folder);
   const settings = { webhook: { url: hook.url }, command: file };
   t.match(await program(settings), {
     status: 'OK',
@@ -227,14 +227,14 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
     status: 'OK',
     lines: [/^OK {2}webhook: delivered to .*: answered 204$/, /^OK {2}command: delivered to .*exit status 0$/],
   });
-  t.match(told(), [{ kind: 'test', status: 'TEST' }]);
+  t.match(received(), [{ kind: 'test', status: 'TEST' }]);
   hook.behaviour = (response) => response.writeHead(404).end();
   t.match(await program(settings, { test: true }, 'webhook'), {
     status: 'CRITICAL',
     lines: [/^CRITICAL {2}webhook: not delivered to .*answered 404/],
     document: { channels: [{ channel: 'webhook' }] },
   });
-  t.equal(told().length, 1, 'only the one that was named');
+  t.equal(received().length, 1, 'only the one that was named');
   t.match(await program(settings, { test: true, 'dry-run': true }, 'webhook'), { status: 'OK', lines: [/would be sent/, /"kind":"test"/] });
   t.equal(hook.received.length, 2);
   t.match(await program(settings, { test: true }, 'email'), { status: 'UNKNOWN', lines: [/email: this channel is not configured/] });
@@ -244,7 +244,7 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
   });
   t.match(await program(settings, {}, 'webhook'), { status: 'UNKNOWN' });
   const wrong = { webhook: { url: 'ftp://x' }, email: { host: 'mail' } };
-  t.match(await program(wrong), { status: 'CRITICAL', lines: [/webhook\.url is no address/, /email\.to names nobody/] });
+  t.match(await program(wrong), { status: 'CRITICAL', lines: [/webhook\.url is no address/, /email\.to is empty/] });
   t.notOk(existsSync(join(folder, 'ops')), 'it writes nothing');
 });
 

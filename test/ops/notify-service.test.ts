@@ -4,38 +4,38 @@ import { accept, Receiver } from '../../testkit/ops/http-receiver.ts';
 import { until } from '../../testkit/wait.ts';
 import { type AlertList, METRICS, type Metric, Site } from './support/notify-site.ts';
 
-t.test('alerts of a real service are told once, whoever was away meanwhile', async (t) => {
+t.test('alerts of a real service are notified once, also those of the time while either side was down', async (t) => {
   const hook = await Receiver.start();
   t.teardown(() => hook.stop());
   const site = await Site.start(t, hook, ['disk']);
   await site.service.until<AlertList>('/alerts?metric=disk_percent', ({ data }) => data.length === 1, 120);
   site.startNotifying();
-  await site.untilTold(1);
-  t.same(site.told, ['raised disk_percent'], 'what is open at the first start is told');
+  await site.untilNotified(1);
+  t.same(site.notified, ['raised disk_percent'], 'what is open at the first start is notified');
   t.match(site.lines[0], { severity: 'CRITICAL', threshold: 0.01, unit: '%', node: 'health_monitor' });
 
   await site.set('memory', true);
-  await site.untilTold(2);
+  await site.untilNotified(2);
   await site.kill('SIGTERM');
   await site.set('disk', false);
   await site.set('memory', false);
   await site.set('memory', true);
   site.startNotifying();
-  await site.untilTold(4);
-  t.same(site.told.slice(2).sort(), ['changed memory_percent', 'resolved disk_percent'], 'what happened while notifications were away');
+  await site.untilNotified(4);
+  t.same(site.notified.slice(2).sort(), ['changed memory_percent', 'resolved disk_percent'], 'what happened while notifications were down');
 
   const { port } = site;
   await site.service.end('SIGKILL');
   await site.startService(port);
   await site.set('memory', false);
-  await site.untilTold(5);
-  t.equal(site.told[4], 'resolved memory_percent', 'the service was killed and came back');
+  await site.untilNotified(5);
+  t.equal(site.notified[4], 'resolved memory_percent', 'the service was killed and came back');
   await site.kill('SIGTERM');
   const comparisons = await site.startNotifyingThroughProxy(t);
   await until('open alerts were compared', () => comparisons() > 0, { describe: () => site.log });
   await site.set('disk', true);
-  await site.untilTold(6);
-  t.same(site.told.slice(5), ['raised disk_percent'], 'nothing is told twice');
+  await site.untilNotified(6);
+  t.same(site.notified.slice(5), ['raised disk_percent'], 'nothing is notified twice');
   t.equal(hook.received.length, new Set(hook.messages<Message>().map(({ id }) => id)).size);
   await site.kill('SIGTERM');
   t.notMatch(site.log, /<3>/, 'no error in the log');
@@ -66,11 +66,11 @@ t.test('killed in the middle of deliveries: nothing is lost, what comes again ha
   }
   const mine = (metric: Metric): MessageAlert[] => site.lines.filter((line) => line.metric === `${metric}_percent`);
   const episodes = (metric: Metric): number => mine(metric).reduce((sum, line) => sum + line.episodes, 0);
-  const isAllTold = (): boolean =>
+  const isAllNotified = (): boolean =>
     METRICS.every((metric) => episodes(metric) >= 1 && ['resolved', 'passed'].includes(mine(metric).at(-1)?.state ?? ''));
-  await until('all is told', isAllTold, { describe: () => `${JSON.stringify(site.told)}\n${site.log}` });
+  await until('everything was notified', isAllNotified, { describe: () => `${JSON.stringify(site.notified)}\n${site.log}` });
   t.ok(kills >= 2, `${kills} kills`);
-  for (const metric of METRICS) t.equal(episodes(metric), 1, `every episode once: ${site.told.join(', ')}`);
+  for (const metric of METRICS) t.equal(episodes(metric), 1, `every episode once: ${site.notified.join(', ')}`);
   const times = (key: string): number => hook.received.filter(({ headers }) => headers['idempotency-key'] === key).length;
   await until('each came again', () => [...seen].every((key) => times(key) > 1));
   for (const key of seen) {

@@ -140,7 +140,7 @@ t.test('an address in a file: read for each notification, and never repeated', a
   }
 });
 
-t.test('a slow receiver is waited for, one that hangs is not, one that cuts the connection is told of', async (t) => {
+t.test('a slow receiver is waited for, one that hangs is not, one that cuts the connection is reported', async (t) => {
   const hook = await receiver(t, (response) => {
     setTimeout(() => response.writeHead(200).end('taken'), 50);
   });

@@ -122,14 +122,14 @@ export class Site {
     await exited;
   }
 
-  /** Lines of what was told, each notification once, in the order in which they were made. */
+  /** The lines of all notifications, each once, in the order in which they were made. */
   get lines(): MessageAlert[] {
     const byId = new Map(this.hook.messages<Message>().map((message) => [message.id, message]));
     const inOrder = [...byId.values()].sort((a, b) => Number(a.id.split('-').at(-1)) - Number(b.id.split('-').at(-1)));
     return inOrder.flatMap(({ alerts }) => alerts).filter(({ metric }) => METRICS.some((name) => metric === `${name}_percent`));
   }
 
-  get told(): string[] {
+  get notified(): string[] {
     return this.lines.map(({ metric, state }) => `${state} ${metric}`);
   }
 
@@ -152,9 +152,9 @@ export class Site {
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
   }
 
-  async untilTold(count: number): Promise<void> {
-    await until(`${count} notifications came`, () => this.told.length >= count, {
-      describe: () => `${JSON.stringify(this.told)}\n${this.log}\n${this.service.log}`,
+  async untilNotified(count: number): Promise<void> {
+    await until(`${count} notifications came`, () => this.notified.length >= count, {
+      describe: () => `${JSON.stringify(this.notified)}\n${this.log}\n${this.service.log}`,
     });
   }
 
