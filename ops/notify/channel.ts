@@ -1,13 +1,15 @@
 import type { Log } from '../../src/core/ports.ts';
-import type { Message } from './message.ts';
-import { picked, type Queue, type Result } from './queue.ts';
+import { added, type ChannelName, picked, type Queue, type Result, type Settled, settled } from './queue.ts';
 import type { Sender } from './sender.ts';
+import type { StateFile } from './state.ts';
 
-/** The queue of a channel and its messages. */
-export interface Outbox {
-  queue(): Queue;
-  message(id: string): Message | undefined;
-  settle(id: string, result: Result): void;
+export interface ChannelOptions {
+  readonly sender: Sender;
+  readonly file: StateFile;
+  /** Notifications that are not on the disk yet: if sent before, they could be sent again with another id. */
+  readonly unsaved: ReadonlySet<string>;
+  readonly log: Log;
+  readonly nowMs: () => number;
 }
 
 /** At the end, a delivery in progress may take this long. */
@@ -17,30 +19,33 @@ const MAX_SLEEP_MS = 60_000;
 
 /** Delivers the notifications of one queue one at a time, independently of other channels. */
 export class Channel {
-  readonly #sender: Sender;
-  readonly #outbox: Outbox;
-  readonly #log: Log;
-  readonly #nowMs: () => number;
+  readonly name: ChannelName;
+  readonly #options: ChannelOptions;
   readonly #ending = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | null = null;
   #isStopped = false;
 
-  constructor(sender: Sender, outbox: Outbox, log: Log, nowMs: () => number) {
-    this.#sender = sender;
-    this.#outbox = outbox;
-    this.#log = log;
-    this.#nowMs = nowMs;
+  constructor(options: ChannelOptions) {
+    this.name = options.sender.name;
+    this.#options = options;
+  }
+
+  /** The queue with one more notification. */
+  queueWith(id: string, bytes: number): Queue {
+    return this.#withDropsLogged(added(this.#queue, id, bytes, this.#options.nowMs()));
   }
 
   /** Sends the next notification if one is due. */
   wake(): void {
     clearTimeout(this.#timer);
     if (this.#isStopped || this.#sending) return;
-    const next = picked(this.#outbox.queue(), this.#nowMs());
+    const { nowMs, unsaved } = this.#options;
+    const waiting = this.#queue.waiting.filter(({ id }) => !unsaved.has(id));
+    const next = picked({ ...this.#queue, waiting }, nowMs());
     if (!next) return;
     if ('atMs' in next) {
-      this.#timer = setTimeout(() => this.wake(), Math.min(MAX_SLEEP_MS, Math.max(0, next.atMs - this.#nowMs())));
+      this.#timer = setTimeout(() => this.wake(), Math.min(MAX_SLEEP_MS, Math.max(0, next.atMs - nowMs())));
       return;
     }
     this.#sending = this.#send(next.entry.id).finally(() => {
@@ -59,20 +64,38 @@ export class Channel {
     clearTimeout(cut);
   }
 
+  get #queue(): Queue {
+    return this.#options.file.state.queues[this.name];
+  }
+
   async #send(id: string): Promise<void> {
-    const { dropped, failures } = this.#outbox.queue();
-    const message = this.#outbox.message(id);
-    if (!message) return this.#outbox.settle(id, { kind: 'final', detail: 'its message is missing' });
-    const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see edge-health ops notify.`;
-    const whole = dropped > 0 ? { ...message, notes: [...message.notes, note] } : message;
-    const result = await this.#sender
-      .send(whole, this.#ending.signal)
-      .catch((error: Error): Result => ({ kind: 'retry', detail: error.stack ?? error.message }));
+    const { file, log, nowMs, sender } = this.#options;
+    const { dropped, failures } = this.#queue;
+    const result = await this.#attempt(id, dropped);
     if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // Not a failure of the receiver.
-    this.#outbox.settle(id, result);
-    const fields = { channel: this.#sender.name, target: this.#sender.target, id };
-    if (result.kind === 'delivered') this.#log(failures > 0 ? 'notice' : 'info', 'notification delivered', fields);
-    else if (failures === 0) this.#log('warning', `notification not delivered: ${result.detail}`, fields);
-    else this.#log('debug', `notification still not delivered: ${result.detail}`, { ...fields, failures: failures + 1 });
+    const after = this.#withDropsLogged(settled(this.#queue, id, result, nowMs(), Math.random()));
+    void file.save({ queues: { [this.name]: after } });
+    const fields = { channel: this.name, target: sender.target, id };
+    if (result.kind === 'delivered') log(failures > 0 ? 'notice' : 'info', 'notification delivered', fields);
+    else if (failures === 0) log('warning', `notification not delivered: ${result.detail}`, fields);
+    else log('debug', `notification still not delivered: ${result.detail}`, { ...fields, failures: failures + 1 });
+  }
+
+  async #attempt(id: string, dropped: number): Promise<Result> {
+    const { file, sender } = this.#options;
+    const message = file.state.messages[id];
+    if (!message) return { kind: 'final', detail: 'its message is missing' };
+    const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see edge-health ops notify.`;
+    const notes = dropped > 0 ? [...message.notes, note] : message.notes;
+    try {
+      return await sender.send({ ...message, notes }, this.#ending.signal);
+    } catch (error) {
+      return { kind: 'retry', detail: (error as Error).stack ?? (error as Error).message };
+    }
+  }
+
+  #withDropsLogged({ dropped, queue }: Settled): Queue {
+    for (const { id, reason } of dropped) this.#options.log('error', `notification dropped: ${reason}`, { channel: this.name, id });
+    return queue;
   }
 }

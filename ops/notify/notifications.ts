@@ -9,8 +9,7 @@ import { followAlerts } from './alert-feed.ts';
 import { Channel } from './channel.ts';
 import { messageOf } from './message.ts';
 import { decide, type Line, openAlerts, openAsNotified, type Plan, reconsidered, taken } from './plan.ts';
-import { added, CHANNELS, type ChannelName, EMPTY_QUEUE, type Queue, type Settled, settled } from './queue.ts';
-import type { Sender } from './sender.ts';
+import { CHANNELS, EMPTY_QUEUE, type Queue } from './queue.ts';
 import { type Settings, settingsOf } from './settings.ts';
 import { StateFile } from './state.ts';
 import { alertChange, type Change, jobChange, type Subject } from './subject.ts';
@@ -42,8 +41,8 @@ export class Notifications {
   readonly #log: Log;
   readonly #file: StateFile;
   #settings: Settings;
-  #channels: ReadonlyMap<ChannelName, Channel> = new Map();
-  /** Not on the disk yet: if sent before, they could be sent again with another id. */
+  #channels: readonly Channel[] = [];
+  /** Ids of notifications that are not on the disk yet. */
   readonly #unsaved = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #feed: { readonly ending: AbortController; readonly done: Promise<void>; readonly rest: RestClient } | null = null;
@@ -89,8 +88,11 @@ export class Notifications {
     for (const problem of this.#settings.problems) this.#log('error', `notifications: ${problem}`);
     for (const warning of this.#settings.warnings) this.#log('warning', `notifications: ${warning}`);
     await this.#dropRemovedChannels();
-    this.#channels = new Map(this.#settings.senders.map((sender) => [sender.name, this.#channel(sender)]));
-    for (const channel of this.#channels.values()) channel.wake();
+    const { nowMs } = this.#options;
+    this.#channels = this.#settings.senders.map(
+      (sender) => new Channel({ sender, file: this.#file, unsaved: this.#unsaved, log: this.#log, nowMs }),
+    );
+    for (const channel of this.#channels) channel.wake();
     if (!this.#feed) {
       const ending = new AbortController();
       this.#feed = { ending, rest, done: this.#follow(rest, ending.signal) };
@@ -99,29 +101,7 @@ export class Notifications {
   }
 
   async #stopChannels(): Promise<void> {
-    await Promise.all([...this.#channels.values()].map((channel) => channel.stop()));
-  }
-
-  #channel(sender: Sender): Channel {
-    const { name } = sender;
-    const outbox = {
-      queue: () => {
-        const queue = this.#file.state.queues[name];
-        return { ...queue, waiting: queue.waiting.filter(({ id }) => !this.#unsaved.has(id)) };
-      },
-      message: (id: string) => this.#file.state.messages[id],
-      settle: (id: string, result: Parameters<typeof settled>[2]) => {
-        const after = settled(this.#file.state.queues[name], id, result, this.#options.nowMs(), Math.random());
-        void this.#file.save({ queues: { [name]: this.#queueOf(name, after) } });
-      },
-    };
-    return new Channel(sender, outbox, this.#log, this.#options.nowMs);
-  }
-
-  /** The queue after a step; what was dropped from it is logged. */
-  #queueOf(name: ChannelName, { dropped, queue }: Settled): Queue {
-    for (const { id, reason } of dropped) this.#log('error', `notification dropped: ${reason}`, { channel: name, id });
-    return queue;
+    await Promise.all(this.#channels.map((channel) => channel.stop()));
   }
 
   async #dropRemovedChannels(): Promise<void> {
@@ -207,13 +187,11 @@ export class Notifications {
     const id = `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-${number}`;
     const message = messageOf({ id, nowMs, host, dashboard }, lines, openAsNotified(plan));
     const bytes = Buffer.byteLength(JSON.stringify(message));
-    const queues = Object.fromEntries(
-      [...this.#channels.keys()].map((name) => [name, this.#queueOf(name, added(this.#file.state.queues[name], id, bytes, nowMs))]),
-    );
+    const queues = Object.fromEntries(this.#channels.map((channel) => [channel.name, channel.queueWith(id, bytes)]));
     this.#unsaved.add(id);
     void this.#file.save({ plan, number, queues, messages: { [id]: message } }).then(() => {
       this.#unsaved.delete(id);
-      for (const channel of this.#channels.values()) channel.wake();
+      for (const channel of this.#channels) channel.wake();
     });
   }
 }
