@@ -1,7 +1,7 @@
 import { isoUtc } from '../src/core/time.ts';
 import { readIfThere } from '../src/system/atomic-file.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
-import { type Message, testMessage } from './notify/message.ts';
+import { type Message, messageId, testMessage } from './notify/message.ts';
 import { openAsNotified } from './notify/plan.ts';
 import { CHANNELS, type ChannelName, type Queue } from './notify/queue.ts';
 import type { Sender } from './notify/sender.ts';
@@ -38,7 +38,7 @@ async function test(context: JobContext, settings: Settings, only: ChannelName |
   const { dashboard, host, problems } = settings;
   const senders = settings.senders.filter(({ name }) => only === null || name === only);
   const nowMs = context.nowMs();
-  const message = testMessage({ id: `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-test`, nowMs, host, dashboard });
+  const message = testMessage({ id: messageId(host, nowMs, 'test'), nowMs, host, dashboard });
   const results = await Promise.all(senders.map((sender) => (isDry ? shown(context, sender, message) : sent(context, sender, message))));
   const missing = only === null ? NOT_CONFIGURED : `${only}: this channel is not configured; see docs/configuration.md, ops.notify`;
   const lines = [

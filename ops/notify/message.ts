@@ -135,6 +135,11 @@ function alertOf(line: Line, state: MessageAlert['state'], details: number): Mes
   };
 }
 
+/** The time makes the id unique if the disk lost the number. */
+export function messageId(host: string, nowMs: number, number: number | 'test'): string {
+  return `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-${number}`;
+}
+
 /** The message for the lines of a decision and what is open. */
 export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: readonly Line[], open: readonly Subject[]): Message {
   const alerts = lines.slice(0, MAX_LINES).map((line) => alertOf(line, line.state, MAX_DETAILS));

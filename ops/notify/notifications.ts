@@ -7,7 +7,7 @@ import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { followAlerts } from './alert-feed.ts';
 import { Channel } from './channel.ts';
-import { messageOf } from './message.ts';
+import { messageId, messageOf } from './message.ts';
 import { decide, type Line, openAlerts, openAsNotified, type Plan, reconsidered, taken } from './plan.ts';
 import { CHANNELS, EMPTY_QUEUE, type Queue } from './queue.ts';
 import { type Settings, settingsOf } from './settings.ts';
@@ -183,8 +183,7 @@ export class Notifications {
   #enqueue(plan: Plan, lines: readonly Line[], nowMs: number): void {
     const { dashboard, host } = this.#settings;
     const number = this.#file.state.number + 1;
-    // The time makes the id unique if the disk lost the number.
-    const id = `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-${number}`;
+    const id = messageId(host, nowMs, number);
     const message = messageOf({ id, nowMs, host, dashboard }, lines, openAsNotified(plan));
     const bytes = Buffer.byteLength(JSON.stringify(message));
     const queues = Object.fromEntries(this.#channels.map((channel) => [channel.name, channel.queueWith(id, bytes)]));
