@@ -2,8 +2,7 @@ import { followEvents } from '../../src/client/event-stream.ts';
 import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { BEGINNING } from '../collect/alert-cursor.ts';
-import { changesAfter, PlaceUnknown } from '../collect/alert-pages.ts';
+import { BEGINNING, CursorUnknown, changesAfter } from '../collect/alert-pages.ts';
 
 /** How alerts arrive: by /events, by polling /alerts, or not at all. */
 export type Link = 'stream' | 'polling' | 'unreachable';
@@ -139,13 +138,13 @@ async function readChanges(feed: AlertFeed): Promise<number> {
   try {
     for (let more = true; more; ) {
       const page = await changesAfter(rest, cursor, signal);
-      ({ more, place: cursor } = page);
+      ({ more, cursor } = page);
       if (since === null || page.changes.length === 0) continue;
       count += page.changes.length;
       feed.onAlerts(page.changes, cursor);
     }
   } catch (error) {
-    const isLost = error instanceof PlaceUnknown || (error instanceof ServiceRefused && (error.status === 400 || error.status === 410));
+    const isLost = error instanceof CursorUnknown || (error instanceof ServiceRefused && (error.status === 400 || error.status === 410));
     if (since === null || !isLost) throw error;
     feed.setCursor(null);
     return readChanges(feed);
