@@ -162,7 +162,7 @@ function reportOf({ archive, copies, kept, name, pruned }: Backup, time: string)
 /** Why no backup was made, and what to do; null: an unexpected error. */
 function failure(error: Error, { config, signal }: JobContext, folder: string): string | null {
   if (signal.aborted)
-    return `stopped before it was complete, nothing was left behind (${(signal.reason as Error).message}); raise ops.deadlines.backup_logs (${config.ops.deadlines.backup_logs} s) if it takes longer`;
+    return `stopped before it was complete, nothing was left behind (${(signal.reason as Error).message}); raise ops.timeouts.backup_logs (${config.ops.timeouts.backup_logs} s) if it takes longer`;
   if (error instanceof NotEnoughSpace) return `not made: ${error.message}`;
   if (error instanceof Damaged) return `not kept, as it differed when read back; check the disk (dmesg): ${error.message}`;
   const problem = diskProblem(error, folder);

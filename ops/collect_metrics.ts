@@ -71,7 +71,7 @@ function ownNode({ node_name, ros }: Config): string {
 
 /** Requests /status and /metrics, and reads the clocks between them. What fails becomes the reason in the row. */
 async function observe({ config, nowMs, rest, signal: ended }: JobContext): Promise<Observation> {
-  const seconds = Math.min(RESPONSE_SECONDS, config.ops.deadlines.collect_metrics * 0.8);
+  const seconds = Math.min(RESPONSE_SECONDS, config.ops.timeouts.collect_metrics * 0.8);
   const timeout = AbortSignal.timeout(seconds * 1000);
   const signal = AbortSignal.any([ended, timeout]);
   const reasonOf = (error: unknown): string => (timeout.aborted ? `no response within ${seconds} s` : (error as Error).message);

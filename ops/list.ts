@@ -104,7 +104,7 @@ function duration(seconds: number): string {
   return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 }
 
-const HEADINGS = ['job', 'schedule', 'last run', 'took', 'outcome', 'by', 'next run', 'runs', 'failed', 'missed', 'passed over'];
+const HEADINGS = ['job', 'schedule', 'last run', 'took', 'outcome', 'by', 'next run', 'runs', 'failed', 'missed', 'skipped'];
 
 function table(jobs: readonly JobRecord[], zone: Zone, nowMs: number): string[] {
   const rows = jobs.map(({ failures, last, missed, name, next, overlaps, running_since, runs, schedule }) => [

@@ -32,8 +32,8 @@ t.test('wrong usage is UNKNOWN', async (t) => {
   const { config, data } = installation(t);
   t.match(ops(config, 'collect_metrics', '--url', 'robot'), { status: 3, stderr: /--url is "robot"; allowed: an address such as/ });
   t.equal(leftRuns(data).size, 0, 'and no run of a job');
-  t.match(ops(config, 'list', '--trigger', 'whim'), { status: 3, stderr: /--trigger is "whim"; allowed: schedule, missed, manual/ });
-  t.match(ops(config, 'nothing'), { status: 3, stderr: /there is no program "nothing"; programs: health_check,/ });
+  t.match(ops(config, 'list', '--trigger', 'whim'), { status: 3, stderr: /--trigger is "whim"; allowed: schedule, catch_up, manual/ });
+  t.match(ops(config, 'nothing'), { status: 3, stderr: /unknown command "nothing"; allowed: health_check,/ });
   writeFileSync(config, 'ops: {backup_logs: daily}');
   t.match(ops(config, 'list'), { status: 3, stderr: /ops\.backup_logs: found "daily"/ });
   writeFileSync(config, 'rest: {token_file: /nowhere/token}');
@@ -157,7 +157,7 @@ t.test('list', async (t) => {
     duration_seconds: 61.2,
     status: 'CRITICAL',
     exit_code: 2,
-    trigger: 'missed',
+    trigger: 'catch_up',
     lines: ['CRITICAL  no room'],
   } as const;
   const document: OpsDocument = {
@@ -178,7 +178,7 @@ t.test('list', async (t) => {
   const running = await listed(data);
   t.equal(running.status, 'WARNING', 'a job failed last');
   t.match(running.stdout, /^OK {8}the scheduler runs since 2026-06-09 10:00\n/);
-  t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +61 s +CRITICAL +missed +2099-06-11 00:00 +7 +1 +3 +0\n/);
+  t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +61 s +CRITICAL +catch_up +2099-06-11 00:00 +7 +1 +3 +0\n/);
   t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}no room\n$/);
   t.same((await listed(data)).document, document);
 
@@ -198,6 +198,6 @@ t.test('list', async (t) => {
   );
   const killed = await listed(data);
   t.match(killed, { status: 'UNKNOWN', stdout: /^UNKNOWN {3}no scheduler runs: the last beat was 2026-06-10 01:02\n/ });
-  t.match(killed.stdout, /\nbackup_logs .* missed +- +7 /, 'nothing comes next');
+  t.match(killed.stdout, /\nbackup_logs .* catch_up +- +7 /, 'nothing comes next');
   t.equal((await listed(data)).document.scheduler.state, 'stopped');
 });

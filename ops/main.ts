@@ -18,10 +18,10 @@ import { jobNamed, NAMES } from './jobs.ts';
 import { EXIT, type Job, type JobArguments, type JobContext, type Trigger, UsageError } from './lib/job.ts';
 import { runAlone } from './schedule/by-hand.ts';
 
-/** For what is still open when a program is done. */
+/** Open handles may delay the exit of a finished command by this much. */
 const LINGER_MS = 1000;
-/** For a program to end when it was asked to; systemd waits a little longer. */
-const PATIENCE_MS = 18_000;
+/** From SIGTERM to a forced exit; systemd waits a little longer. */
+const STOP_TIMEOUT_MS = 18_000;
 
 const COMMON = {
   config: { type: 'string' },
@@ -34,13 +34,13 @@ const COMMON = {
 async function overview(): Promise<string> {
   const lines: string[] = [];
   for (const name of NAMES) lines.push(`  ${name.padEnd(24)}${(await jobNamed(name))?.summary}`);
-  return `Programs of operations, which the scheduler (edge-health-ops.service) runs and people may.
+  return `Maintenance jobs. The scheduler (edge-health-ops.service) runs them; each can also be run by hand.
 
 Usage: edge-health ops NAME [OPTIONS]
 
 ${lines.join('\n')}
 
-Each has --help. Exit codes, as monitoring plugins have them: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
+Each has --help. Nagios-compatible exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
 `;
 }
 
@@ -49,15 +49,15 @@ function helpOf({ help, summary, usage }: Job): string {
 
 Usage: edge-health ops ${usage}
 
-${help === '' ? '' : `${help}\n`}  --config FILE   configuration; otherwise as the service finds it
-  --url URL       the service's address; otherwise where the one that runs with the configuration listens
+${help === '' ? '' : `${help}\n`}  --config FILE   configuration; default: the one the service uses
+  --url URL       the service's address; default: that of the running service with this configuration
   --json          one JSON document instead of text
 
-Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
+Nagios-compatible exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
 `;
 }
 
-function given(program: Job, argv: readonly string[]): JobArguments {
+function parseOptions(program: Job, argv: readonly string[]): JobArguments {
   try {
     const parsed = parseArgs({ args: [...argv], options: { ...COMMON, ...program.options }, allowPositionals: true, strict: true });
     if (parsed.positionals.length > program.positionals)
@@ -90,7 +90,7 @@ function contextOf(program: Job, { options }: JobArguments, signal: AbortSignal)
   const { config } = loaded;
   const installed = installation();
   const dataFolder = dataPath(config, file, process.env, installed);
-  process.umask(0o027); // As the units have it: what lies in the data folder is not for everybody.
+  process.umask(0o027); // As in the units: files in the data folder are not readable for others.
   becomeOwnerOf(dataFolder, process.env);
   const trigger = text('trigger') ?? 'manual';
   if (!isTrigger(trigger)) throw new UsageError(`--trigger is "${trigger}"; allowed: ${TRIGGERS.join(', ')}`);
@@ -111,7 +111,7 @@ function contextOf(program: Job, { options }: JobArguments, signal: AbortSignal)
   };
 }
 
-const TRIGGERS: readonly Trigger[] = ['schedule', 'missed', 'manual'];
+const TRIGGERS: readonly Trigger[] = ['schedule', 'catch_up', 'manual'];
 
 function isTrigger(text: string): text is Trigger {
   return (TRIGGERS as readonly string[]).includes(text);
@@ -124,20 +124,20 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   }
   try {
     const program = await jobNamed(name);
-    if (!program) throw new UsageError(`there is no program "${name}"; programs: ${NAMES.join(', ')}`);
-    const arguments_ = given(program, rest);
+    if (!program) throw new UsageError(`unknown command "${name}"; allowed: ${NAMES.join(', ')}`);
+    const arguments_ = parseOptions(program, rest);
     if (arguments_.options['help']) {
       process.stdout.write(helpOf(program));
       return EXIT.OK;
     }
-    const ending = new AbortController();
-    const end = (signal: string): void => {
-      ending.abort(new Error(`ended by ${signal}`));
-      setTimeout(() => process.exit(EXIT.UNKNOWN), PATIENCE_MS).unref();
+    const stopping = new AbortController();
+    const stop = (signal: string): void => {
+      stopping.abort(new Error(`received ${signal}`));
+      setTimeout(() => process.exit(EXIT.UNKNOWN), STOP_TIMEOUT_MS).unref();
     };
-    // Not once: npm passes on what the terminal sent already.
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => end(signal));
-    const outcome = await runAlone(program, contextOf(program, arguments_, ending.signal), arguments_);
+    // process.once would not do: npm forwards a signal that the terminal has sent already.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
+    const outcome = await runAlone(program, contextOf(program, arguments_, stopping.signal), arguments_);
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
     if (arguments_.options['json']) printJson(outcome.document, 2);
     else printLines(outcome.lines);
@@ -153,6 +153,6 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
 exitWhenOutputFails();
 main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;
-  // What hangs must not keep a process that is done; whatever is left of its output goes out before.
+  // A hanging handle must not keep a finished process; pending output is flushed before.
   setTimeout(() => process.exit(), LINGER_MS).unref();
 });

@@ -86,7 +86,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
       onRun: (name, ended) => notifier.jobEnded(name, ended),
       notifications: () => notifications,
       graceSeconds: GRACE_SECONDS,
-      makeUpAfterSeconds: MAKE_UP_AFTER_SECONDS,
+      catchUpAfterSeconds: MAKE_UP_AFTER_SECONDS,
     });
 
     const reload = (): void => {
@@ -103,7 +103,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
         log('warning', 'storage.path changes with a restart: systemctl restart edge-health-ops');
       scheduler.reload(config.ops);
       notifier.reload(config, restOr(rest, context, log));
-      log('notice', 'configuration reloaded: schedules, deadlines, notifications', { file: context.configFile });
+      log('notice', 'configuration reloaded: schedules, timeouts, notifications', { file: context.configFile });
     };
 
     scheduler.start();
@@ -116,7 +116,7 @@ one ends at once with exit code 3. SIGHUP reads the configuration again; SIGTERM
     process.on('SIGHUP', reload);
     log('notice', `the scheduler of edge-health ${context.version} is running`, { config: context.configFile, data: dataFolder });
     await aborted(context.signal);
-    log('notice', (context.signal.reason as Error).message);
+    log('notice', `${(context.signal.reason as Error).message}, shutting down`);
     announcer.stopping();
     beats.end();
     await scheduler.stop();

@@ -42,7 +42,7 @@ export function execute({ clocks, deadlineSeconds, graceSeconds, name, runner, t
     trigger,
     lines: [...lines],
   });
-  const late = `CRITICAL  ${name} did not end within ${deadlineSeconds} s (ops.deadlines.${name})`;
+  const late = `CRITICAL  ${name} did not end within ${deadlineSeconds} s (ops.timeouts.${name})`;
   const ending = new AbortController();
   let isStopping = false;
   let giveUp: NodeJS.Timeout | undefined;

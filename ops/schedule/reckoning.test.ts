@@ -37,7 +37,7 @@ t.test('asleep for three nights', async (t) => {
   const passed = pass(usual, later(reading, 5, 3 * 86_400));
   t.match(passed, { fromMs: NOW, isBack: false, steppedSeconds: 0, sleptSeconds: 3 * 86_400 });
   const nowMs = passed.reckoning.reading.wallMilliseconds;
-  t.match(decide(nightly, passed.fromMs, nowMs, true), { missed: 3, run: 'missed' }, 'one backup');
+  t.match(decide(nightly, passed.fromMs, nowMs, true), { missed: 3, run: 'catch_up' }, 'one backup');
   t.match(decide(nightly, passed.fromMs, nowMs, false), { missed: 3, run: null });
   t.match(
     decide(minutely, passed.fromMs, nowMs, false),
@@ -50,13 +50,13 @@ t.test('late, but not too late', async (t) => {
   const midnight = Date.parse('2026-06-11T00:00:00Z');
   t.match(decide(nightly, midnight - 1000, midnight + 29_000, false), { missed: 0, run: 'schedule', dueMs: midnight });
   t.match(decide(nightly, midnight - 1000, midnight + 31_000, false), { missed: 1, run: null, dueMs: midnight });
-  t.match(decide(nightly, midnight - 1000, midnight + 31_000, true), { missed: 1, run: 'missed', dueMs: midnight });
+  t.match(decide(nightly, midnight - 1000, midnight + 31_000, true), { missed: 1, run: 'catch_up', dueMs: midnight });
 });
 
 t.test('clocks put forward by hours: one run of what lies between', async (t) => {
   const passed = pass(usual, later(reading, 5, 0, 20 * 3600));
   t.match(passed, { fromMs: NOW, isBack: false, steppedSeconds: 20 * 3600 });
-  t.match(decide(nightly, passed.fromMs, NOW + 20 * HOUR_MS, true), { missed: 1, run: 'missed' });
+  t.match(decide(nightly, passed.fromMs, NOW + 20 * HOUR_MS, true), { missed: 1, run: 'catch_up' });
 });
 
 t.test('a clock that begins in 1970 and is set later', async (t) => {
@@ -66,7 +66,7 @@ t.test('a clock that begins in 1970 and is set later', async (t) => {
   t.match(running, { fromMs: 20_000, isBack: false, reckoning: { coveredMs: beat } }, 'an unset clock covers nothing');
   const set = pass(running.reckoning, later(running.reckoning.reading, 10, 0, NOW / 1000));
   t.equal(set.fromMs, beat, 'what the machine was off for, not half a century');
-  t.match(decide(nightly, set.fromMs, NOW, true), { missed: 2, run: 'missed' });
+  t.match(decide(nightly, set.fromMs, NOW, true), { missed: 2, run: 'catch_up' });
 
   const first = pass({ reading: lost, coveredMs: null }, later(lost, 10, 0, NOW / 1000));
   t.equal(first.fromMs, first.reckoning.reading.wallMilliseconds, 'the first time ever: nothing was missed');
@@ -100,17 +100,17 @@ t.test('clocks put back', async (t) => {
 t.test('at the start', async (t) => {
   const beatMs = NOW - 3 * DAY_MS;
   const past = { beatMs, nextMs: Date.parse('2026-06-08T00:00:00Z'), wasRunning: false };
-  t.match(decideAtStart(nightly, past, NOW, true), { missed: 3, run: 'missed' }, 'off for three nights');
+  t.match(decideAtStart(nightly, past, NOW, true), { missed: 3, run: 'catch_up' }, 'off for three nights');
   t.match(decideAtStart(nightly, past, NOW, false), { missed: 3, run: null });
   t.match(decideAtStart(nightly, { ...past, beatMs: NOW - 5000, nextMs: NOW + HOUR_MS }, NOW, true), { missed: 0, run: null });
   t.match(
     decideAtStart(nightly, { beatMs: NOW - 5000, nextMs: NOW + HOUR_MS, wasRunning: true }, NOW, true),
-    { missed: 0, run: 'missed' },
+    { missed: 0, run: 'catch_up' },
     'it did not end',
   );
   t.match(
     decideAtStart(nightly, { beatMs: NOW - 5000, nextMs: NOW - HOUR_MS, wasRunning: false }, NOW, true),
-    { missed: 0, run: 'missed' },
+    { missed: 0, run: 'catch_up' },
     'interrupted, or not made up for yet',
   );
   t.match(decideAtStart(nightly, { beatMs: NOW - 5000, nextMs: NOW - HOUR_MS, wasRunning: false }, NOW, false), { run: null });

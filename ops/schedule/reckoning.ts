@@ -72,7 +72,7 @@ export function decide(timetable: Timetable, fromMs: number, nowMs: number, make
   const { count, lastMs } = timetable.within(fromMs, nowMs);
   if (lastMs === null) return { missed: 0, run: null, dueMs: null };
   const isOnTime = nowMs - lastMs <= ON_TIME_MS;
-  return { missed: isOnTime ? count - 1 : count, run: isOnTime ? 'schedule' : makesUp ? 'missed' : null, dueMs: lastMs };
+  return { missed: isOnTime ? count - 1 : count, run: isOnTime ? 'schedule' : makesUp ? 'catch_up' : null, dueMs: lastMs };
 }
 
 /** The next time of a job after clocks were put back to `nowMs`, where the time that had its run last lies ahead. */
@@ -98,5 +98,5 @@ export function decideAtStart(timetable: Timetable, past: Past, nowMs: number, m
   const isBehind = nowMs < EARLIEST_MS || nowMs <= past.beatMs;
   const decision = isBehind ? { missed: 0, run: null, dueMs: null } : decide(timetable, past.beatMs, nowMs, makesUp);
   if (!isOwed || decision.run !== null) return decision;
-  return { missed: decision.missed, run: makesUp ? 'missed' : null, dueMs: decision.dueMs ?? past.nextMs };
+  return { missed: decision.missed, run: makesUp ? 'catch_up' : null, dueMs: decision.dueMs ?? past.nextMs };
 }

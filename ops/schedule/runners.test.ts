@@ -31,7 +31,7 @@ t.test('what a process of its own says and how it ends is what counts', async (t
   t.same(
     await child('echo "$@"; env | grep -cE "^(NOTIFY_SOCKET|WATCHDOG_USEC)="; echo "<4>careful" >&2; exit 1')(
       'backup_logs',
-      'missed',
+      'catch_up',
       never,
     ),
     {

@@ -76,8 +76,8 @@ t.test('a job never runs beside itself', async (t) => {
 
 t.test('a job beyond its timeout is ended; one that does not end is left alone', async (t) => {
   const timers = virtualTimers(t);
-  const deadlines = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
-  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', deadlines });
+  const timeouts = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
+  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', timeouts });
   machine.result = null;
   machine.start('kill', 10);
   await machine.run(1);
@@ -88,7 +88,7 @@ t.test('a job beyond its timeout is ended; one that does not end is left alone',
   t.ok(first?.signal.aborted);
   await first?.end({ status: 'OK', lines: ['half of it'] });
   t.match(machine.job('backup_logs').last, { status: 'CRITICAL', exit_code: 2, lines: ['half of it', /did not end within 60 s/] });
-  t.match(machine.log, [/^error failed backup_logs/]);
+  t.match(machine.log, [/^error job failed backup_logs/]);
 
   await machine.run(300);
   const second = machine.begun.at(-1);
@@ -100,7 +100,7 @@ t.test('a job beyond its timeout is ended; one that does not end is left alone',
     failures: 2,
     last: { lines: [/did not end/, /does not react/] },
   });
-  t.match(machine.log.at(-2) ?? '', /error does not end/);
+  t.match(machine.log.at(-2) ?? '', /error job hung/);
   await machine.run(315);
   t.equal(machine.begun.length, 2, 'not beside the one that hangs');
   t.match(machine.job('backup_logs'), { overlaps: 1 });
@@ -109,7 +109,7 @@ t.test('a job beyond its timeout is ended; one that does not end is left alone',
   machine.result = { status: 'OK', lines: [] };
   await machine.run(300);
   t.match(machine.job('backup_logs'), { last: { status: 'OK' }, runs: 3 });
-  t.match(machine.log.at(-1) ?? '', /notice has recovered/);
+  t.match(machine.log.at(-1) ?? '', /notice job recovered/);
   await machine.scheduler.stop();
 });
 
@@ -120,12 +120,12 @@ t.test('asleep for three nights: one backup, soon after waking up', async (t) =>
   machine.took();
   machine.clocks.sleep(3 * 86_400 + 20);
   await machine.run(20);
-  t.same(machine.took('backup_logs'), [`backup_logs missed 2026-06-13T20:02:11`]);
-  t.match(machine.job('backup_logs'), { missed: 3, next: '2026-06-14T00:00:00.000Z', last: { trigger: 'missed' } });
+  t.same(machine.took('backup_logs'), [`backup_logs catch_up 2026-06-13T20:02:11`]);
+  t.match(machine.job('backup_logs'), { missed: 3, next: '2026-06-14T00:00:00.000Z', last: { trigger: 'catch_up' } });
   t.match(machine.job('collect_metrics'), { missed: 3 * 1440 });
   t.equal(machine.took('collect_metrics').length, 1, 'that of the minute in which it woke up');
   t.same(machine.took('health_check', 'collect_alerts'), []);
-  t.ok(machine.log.some((line) => line.startsWith('warning missed; it will be made up for backup_logs')));
+  t.ok(machine.log.some((line) => line.startsWith('warning run missed, catch-up pending backup_logs')));
   await machine.run(6 * 3600);
   t.same(machine.took('backup_logs'), ['backup_logs schedule 2026-06-14T00:00:00']);
   await machine.scheduler.stop();
@@ -141,7 +141,7 @@ t.test('switched off for three nights: the same', async (t) => {
   machine.start('reboot');
   t.match(machine.job('backup_logs'), { next: '2026-06-13T00:00:00.000Z' }, 'overdue, also for the next one');
   await machine.run(15);
-  t.same(machine.took(), ['backup_logs missed 2026-06-13T08:00:50']);
+  t.same(machine.took(), ['backup_logs catch_up 2026-06-13T08:00:50']);
   t.match(machine.job('backup_logs'), { missed: 3, runs: 1, next: '2026-06-14T00:00:00.000Z' });
   await machine.scheduler.stop();
 });
@@ -166,11 +166,11 @@ t.test('a backup that was interrupted, or not made up for yet, is not lost', asy
   t.same(machine.took(), []);
   machine.start(); // Killed before it was made up for.
   await machine.run(15);
-  t.same(machine.took(), ['backup_logs missed 2026-06-11T00:00:47']);
+  t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:00:47']);
   machine.start('reboot'); // The power goes in the middle of it.
   await machine.run(15);
   await machine.begun.at(-1)?.end();
-  t.same(machine.took(), ['backup_logs missed 2026-06-11T00:01:02']);
+  t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:01:02']);
   t.match(machine.job('backup_logs'), { runs: 1, last: { status: 'OK' } });
   await machine.endAll();
   await machine.scheduler.stop();
@@ -199,7 +199,7 @@ t.test('a clock that is put forward, back, or lost', async (t) => {
   machine.took();
   machine.clocks.set('2026-06-11T09:30:45Z');
   await machine.run(120);
-  t.match(machine.took('backup_logs'), [/^backup_logs missed 2026-06-11T09:3/]);
+  t.match(machine.took('backup_logs'), [/^backup_logs catch_up 2026-06-11T09:3/]);
   t.equal(machine.took('collect_metrics').length, 2, 'no storm');
 
   machine.clocks.set('2026-06-08T07:00:10Z');
@@ -216,7 +216,7 @@ t.test('a clock that is put forward, back, or lost', async (t) => {
   await machine.run(60);
   t.equal(machine.took('collect_metrics').length, 1);
   t.equal(machine.took('backup_logs').length, 1, 'the night in which nobody knew the time');
-  t.ok(machine.log.filter((line) => line === 'notice the clock was set').length >= 4);
+  t.ok(machine.log.filter((line) => line === 'notice clock stepped').length >= 4);
   await machine.scheduler.stop();
 });
 

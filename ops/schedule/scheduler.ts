@@ -26,7 +26,7 @@ export interface SchedulerOptions {
   /** From the request to end a run to giving up on it. */
   readonly graceSeconds: number;
   /** What was missed is made up for so long after it was noticed: just after the start, or waking up, there is enough to do. */
-  readonly makeUpAfterSeconds: number;
+  readonly catchUpAfterSeconds: number;
 }
 
 interface Job {
@@ -35,7 +35,7 @@ interface Job {
   /** The time that had its run last. */
   lastDueMs: number | null;
   /** When what was missed is to be made up for, in monotonic seconds. */
-  makeUpAt: number | null;
+  catchUpAt: number | null;
   execution: Execution | null;
 }
 
@@ -83,7 +83,7 @@ export class Scheduler {
       if (known && beatMs !== null && known.schedule === job.record.schedule) {
         const nextMs = known.next === null ? null : Date.parse(known.next);
         const before = { beatMs, nextMs, wasRunning: known.running_since !== null };
-        this.#apply(name, job, decideAtStart(timetable, before, nowMs, this.#makesUp(name)));
+        this.#apply(name, job, decideAtStart(timetable, before, nowMs, this.#catchesUp(name)));
       }
       this.#plan(job, nextAfterPutBack(timetable, nowMs, job.lastDueMs));
     }
@@ -97,8 +97,8 @@ export class Scheduler {
     const { fromMs, isBack, reckoning, sleptSeconds, steppedSeconds } = pass(this.#reckoning, this.#read());
     this.#reckoning = reckoning;
     const nowMs = reckoning.reading.wallMilliseconds;
-    if (steppedSeconds !== 0) this.#options.log('notice', 'the clock was set', { seconds: steppedSeconds });
-    if (sleptSeconds !== 0) this.#options.log('notice', 'the machine was asleep', { seconds: sleptSeconds });
+    if (steppedSeconds !== 0) this.#options.log('notice', 'clock stepped', { seconds: steppedSeconds });
+    if (sleptSeconds !== 0) this.#options.log('notice', 'system suspended', { seconds: sleptSeconds });
     for (const [name, job] of this.#jobs) {
       const { timetable } = job;
       if (!timetable) continue;
@@ -106,10 +106,10 @@ export class Scheduler {
       else if (job.record.next !== null && nowMs >= Date.parse(job.record.next)) {
         // Not before its next time: clocks may have been put back over times that had their runs.
         const since = Math.max(fromMs, Date.parse(job.record.next) - 1);
-        this.#apply(name, job, decide(timetable, since, nowMs, this.#makesUp(name)));
+        this.#apply(name, job, decide(timetable, since, nowMs, this.#catchesUp(name)));
         this.#plan(job, timetable.next(nowMs));
       }
-      if (job.makeUpAt !== null && reckoning.reading.monotonicSeconds >= job.makeUpAt) this.#begin(name, job, 'missed', job.lastDueMs);
+      if (job.catchUpAt !== null && reckoning.reading.monotonicSeconds >= job.catchUpAt) this.#begin(name, job, 'catch_up', job.lastDueMs);
     }
     this.#takeIn();
     this.#copies.beat();
@@ -124,9 +124,9 @@ export class Scheduler {
   nextBeatMilliseconds(): number {
     const { monotonicSeconds, wallMilliseconds } = this.#read();
     let waitMs = BEAT_SECONDS * 1000;
-    for (const { makeUpAt, record } of this.#jobs.values()) {
+    for (const { catchUpAt, record } of this.#jobs.values()) {
       if (record.next !== null) waitMs = Math.min(waitMs, Date.parse(record.next) - wallMilliseconds);
-      if (makeUpAt !== null) waitMs = Math.min(waitMs, (makeUpAt - monotonicSeconds) * 1000);
+      if (catchUpAt !== null) waitMs = Math.min(waitMs, (catchUpAt - monotonicSeconds) * 1000);
     }
     return Math.max(1, Math.ceil(waitMs));
   }
@@ -138,7 +138,7 @@ export class Scheduler {
     for (const [name, job] of this.#jobs) {
       if (!hasMoved && config[name] === job.record.schedule) continue;
       job.timetable = this.#timetableOf(name);
-      job.makeUpAt = job.timetable ? job.makeUpAt : null;
+      job.catchUpAt = job.timetable ? job.catchUpAt : null;
       job.record = { ...job.record, schedule: config[name] };
       this.#plan(job, job.timetable?.next(nowMs) ?? null);
     }
@@ -161,8 +161,8 @@ export class Scheduler {
     return {
       scheduler: { state: this.#isStopping ? 'stopped' : 'running', started: this.#started, beat: isoUtc(beatMs) },
       // What is still to be made up for is overdue: should this process end before, the next one finds it so.
-      jobs: [...this.#jobs.values()].map(({ lastDueMs, makeUpAt, record }) =>
-        makeUpAt === null || lastDueMs === null ? record : { ...record, next: isoUtc(lastDueMs) },
+      jobs: [...this.#jobs.values()].map(({ lastDueMs, catchUpAt, record }) =>
+        catchUpAt === null || lastDueMs === null ? record : { ...record, next: isoUtc(lastDueMs) },
       ),
       ...(notifications === null || this.#isStopping ? {} : { notifications }),
     };
@@ -181,7 +181,7 @@ export class Scheduler {
     const record = { ...(known ?? newRecord(name, schedule)), schedule, next: null, running_since: null };
     // Nearly when its time was; where it ran by hand no time was used up.
     const lastDueMs = record.last && record.last.trigger !== 'manual' ? Date.parse(record.last.started) : null;
-    return { record, timetable: this.#timetableOf(name), lastDueMs, makeUpAt: null, execution: null };
+    return { record, timetable: this.#timetableOf(name), lastDueMs, catchUpAt: null, execution: null };
   }
 
   #timetableOf(name: JobName): Timetable | null {
@@ -189,8 +189,8 @@ export class Scheduler {
     return schedule === 'off' ? null : new Timetable(schedule, zoneOf(this.#config.timezone));
   }
 
-  #makesUp(name: JobName): boolean {
-    return (this.#config.make_up_missed as readonly string[]).includes(name);
+  #catchesUp(name: JobName): boolean {
+    return (this.#config.catch_up as readonly string[]).includes(name);
   }
 
   #plan(job: Job, nextMs: number | null): void {
@@ -202,20 +202,20 @@ export class Scheduler {
       this.#copies.isDirty = true;
       job.record = { ...job.record, missed: job.record.missed + missed };
       const fields = { job: name, times: missed, last: dueMs === null ? null : isoUtc(dueMs) };
-      this.#options.log('warning', run === 'missed' ? 'missed; it will be made up for' : 'missed', fields);
+      this.#options.log('warning', run === 'catch_up' ? 'run missed, catch-up pending' : 'run missed', fields);
     }
     if (run === null || dueMs === null) return;
     if (run === 'schedule') {
       this.#begin(name, job, 'schedule', dueMs);
     } else {
       job.lastDueMs = dueMs;
-      job.makeUpAt = this.#reckoning.reading.monotonicSeconds + this.#options.makeUpAfterSeconds;
+      job.catchUpAt = this.#reckoning.reading.monotonicSeconds + this.#options.catchUpAfterSeconds;
     }
   }
 
-  #begin(name: JobName, job: Job, trigger: 'schedule' | 'missed', dueMs: number | null): void {
+  #begin(name: JobName, job: Job, trigger: 'schedule' | 'catch_up', dueMs: number | null): void {
     // Whichever comes first makes up for what was missed.
-    job.makeUpAt = null;
+    job.catchUpAt = null;
     job.lastDueMs = dueMs;
     if (job.execution) {
       this.#overlap(name, job);
@@ -230,7 +230,7 @@ export class Scheduler {
       name,
       trigger,
       runner: runners[name],
-      deadlineSeconds: this.#config.deadlines[name],
+      deadlineSeconds: this.#config.timeouts[name],
       graceSeconds,
       clocks,
     });
@@ -240,10 +240,10 @@ export class Scheduler {
   async #follow(name: JobName, job: Job, execution: Execution, dueMs: number | null): Promise<void> {
     const ended = await execution.ended;
     if (ended.kind === 'hanging') {
-      this.#options.log('error', 'does not end; it is left alone, and not run again before it has ended', { job: name });
+      this.#options.log('error', 'job hung; no further run until it exits', { job: name });
       this.#count(name, job, ended.run);
       await execution.returned;
-      this.#options.log('notice', 'has ended after all', { job: name });
+      this.#options.log('notice', 'hung job exited', { job: name });
     }
     job.execution = null;
     job.record = { ...job.record, running_since: null };
@@ -252,14 +252,14 @@ export class Scheduler {
     else if (ended.kind === 'interrupted' && dueMs !== null) {
       // Its time is still owed: the next scheduler finds it in the past.
       this.#plan(job, dueMs);
-      this.#options.log('notice', 'was interrupted', { job: name });
+      this.#options.log('notice', 'run interrupted', { job: name });
     }
     this.#copies.saveLive();
   }
 
   #overlap(name: JobName, job: Job): void {
     job.record = { ...job.record, overlaps: job.record.overlaps + 1 };
-    this.#options.log('warning', 'passed over: the run before is not over', { job: name, since: job.record.running_since });
+    this.#options.log('warning', 'run skipped: the previous run is still in progress', { job: name, since: job.record.running_since });
   }
 
   /** Runs by hand count as those of the scheduler do. */
@@ -276,8 +276,11 @@ export class Scheduler {
     job.record = withRun(job.record, run);
     const fields = { job: name, status: run.status, seconds: run.duration_seconds, trigger: run.trigger };
     if (hasFailed(run))
-      this.#options.log('error', 'failed', { ...fields, line: run.lines.find((line) => line.startsWith(run.status)) ?? run.lines.at(-1) });
-    else if (hadFailed) this.#options.log('notice', 'has recovered', fields);
+      this.#options.log('error', 'job failed', {
+        ...fields,
+        line: run.lines.find((line) => line.startsWith(run.status)) ?? run.lines.at(-1),
+      });
+    else if (hadFailed) this.#options.log('notice', 'job recovered', fields);
     this.#options.onRun(name, run);
     this.#copies.saveLive();
     if (!FREQUENT.includes(name) || hasFailed(run) !== hadFailed) this.#copies.saveDurablySoon();

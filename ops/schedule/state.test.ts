@@ -78,7 +78,7 @@ t.test('what is torn or not ours is set aside', async (t) => {
     writeFileSync(join(data, 'ops/jobs.json'), text);
     t.same(open().load(), NEVER);
     t.ok(existsSync(join(data, 'ops/jobs.json.damaged')));
-    t.equal(log.filter((line) => line.startsWith('warning the state of the jobs cannot be read')).length, 2);
+    t.equal(log.filter((line) => line.startsWith('warning job state unreadable')).length, 2);
   }
 });
 

@@ -118,12 +118,12 @@ export class StateFiles {
       return readDocument(file);
     } catch (error) {
       const aside = `${file}.damaged`;
-      this.#log('warning', 'the state of the jobs cannot be read; it is set aside, and begins anew', {
+      this.#log('warning', 'job state unreadable, quarantined; the counters start again', {
         file,
         aside,
         error: (error as Error).message.split('\n')[0],
       });
-      this.#attempt('the damaged state cannot be set aside', () => fs.renameSync(file, aside));
+      this.#attempt('damaged job state cannot be quarantined', () => fs.renameSync(file, aside));
       return null;
     }
   }

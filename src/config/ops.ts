@@ -3,13 +3,15 @@ import { NODE_NAME, NODE_NAME_ALLOWED } from '../core/node-name.ts';
 import * as keys from './keys.ts';
 import { between, integer, schedule, section, text, timeZone } from './keys.ts';
 
-/** The scheduler takes in every one of these keys with `systemctl reload edge-health-ops`; programs read the file when they are run. */
+/** `systemctl reload edge-health-ops` applies every one of these keys to the scheduler; jobs read the file when they start. */
 const about = <T>(description: string, notes: Parameters<typeof keys.about>[1] = {}) =>
   keys.about<T>(description, { ...notes, reload: true });
 
-/** What a run may take at most; then it is ended and counts as failed. */
-const deadline = (job: string, seconds: number) =>
-  v.optional(v.pipe(integer(1, 86_400), about(`How long ${job} may take; then it is ended and has failed.`, { unit: 's' })), seconds);
+const jobTimeout = (job: string, seconds: number) =>
+  v.optional(
+    v.pipe(integer(1, 86_400), about(`Timeout of a scheduled ${job} run; then it is stopped and counts as failed.`, { unit: 's' })),
+    seconds,
+  );
 
 const optionalText = (meaning: string, defaultIs: string, notes: Parameters<typeof keys.about>[1] = {}) =>
   v.optional(v.nullable(v.pipe(text, about(meaning, { defaultIs, ...notes }))), null);
@@ -20,7 +22,7 @@ const SEVERITY = v.picklist(['WARNING', 'ERROR', 'CRITICAL']);
 
 const CLOCK_RANGE = /^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/;
 
-/** `ops.*`: the programs of operations, their scheduler, and notifications. The service itself reads none of these. */
+/** `ops.*`: the maintenance jobs, their scheduler, and notifications. The service itself reads none of these. */
 export const opsSchema = section({
   health_check: schedule('health_check runs', '*/5 * * * *'),
   collect_metrics: schedule('collect_metrics runs', '* * * * *'),
@@ -31,20 +33,20 @@ export const opsSchema = section({
     v.nullable(v.pipe(timeZone, about('Time zone of the schedules and of quiet hours.', { defaultIs: "this machine's" }))),
     null,
   ),
-  make_up_missed: v.optional(
+  catch_up: v.optional(
     v.pipe(
       v.array(v.picklist(['health_check', 'collect_alerts', 'backup_logs', 'generate_7day_report'])),
-      about('Jobs that run once as soon as possible when the machine was off or asleep at their time.'),
+      about('Jobs to run once, as soon as possible, after the machine was off or suspended at their scheduled time.'),
     ),
     ['backup_logs', 'generate_7day_report'],
   ),
   keep_days: v.optional(v.pipe(integer(8, 3650), about('How long files of metrics, alerts and logs are kept.', { unit: 'days' })), 90),
-  deadlines: section({
-    health_check: deadline('health_check', 60),
-    collect_metrics: deadline('collect_metrics', 30),
-    collect_alerts: deadline('collect_alerts', 60),
-    backup_logs: deadline('backup_logs', 3600),
-    generate_7day_report: deadline('generate_7day_report', 600),
+  timeouts: section({
+    health_check: jobTimeout('health_check', 60),
+    collect_metrics: jobTimeout('collect_metrics', 30),
+    collect_alerts: jobTimeout('collect_alerts', 60),
+    backup_logs: jobTimeout('backup_logs', 3600),
+    generate_7day_report: jobTimeout('generate_7day_report', 600),
   }),
   check: section({
     nodes: v.optional(

@@ -150,7 +150,7 @@ t.test('an unknown key is told with the nearest that there is', async (t) => {
     ['rest: {prot: 1}', 'rest.prot', 'did you mean rest.port?'],
     ['thresholds: {cpu: {warn: 1}}', 'thresholds.cpu.warn', 'did you mean thresholds.cpu.warning?'],
     ['thresholds: {temperature: {crit: 1}}', 'thresholds.temperature.crit', 'did you mean thresholds.temperature.critical?'],
-    ['ops: {deadlines: {backup: 1}}', 'ops.deadlines.backup', 'did you mean ops.deadlines.backup_logs?'],
+    ['ops: {timeouts: {backup: 1}}', 'ops.timeouts.backup', 'did you mean ops.timeouts.backup_logs?'],
     ['disk: {warning: 1}', 'disk.warning', 'did you mean thresholds.disk.warning?'],
     ['temperature: {warn: 1}', 'temperature.warn', 'did you mean thresholds.temperature.warning?'],
     ['cpu: {warning: 1}', 'cpu', 'did you mean thresholds.cpu?'],

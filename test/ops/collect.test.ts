@@ -110,7 +110,7 @@ t.test('rows say what /health says, also that the service hangs or is gone', asy
   const { started } = await service.json<{ started: string }>('/status');
   t.equal(rowsIn(data).at(-1)?.['service_started'], started);
 
-  const hasty = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, deadlines: { ...DEFAULT_CONFIG.ops.deadlines, collect_metrics: 1 } } };
+  const hasty = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, timeouts: { ...DEFAULT_CONFIG.ops.timeouts, collect_metrics: 1 } } };
   service.process.kill('SIGSTOP');
   t.match(await collectMetrics.run({ ...context, config: hasty }, GIVEN), { status: 'WARNING', document: { answered: false } });
   service.process.kill('SIGCONT');

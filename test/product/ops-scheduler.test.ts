@@ -82,7 +82,7 @@ t.test('it starts with a torn state, logs it, and reports to the service manager
   const socket = await NotifySocket.listen(t);
   scheduler = new RunningScheduler({ NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '2000000' });
   await scheduler.logged(/<5>the scheduler of edge-health .* is running/);
-  t.match(scheduler.log, /<4>the state of the jobs cannot be read; it is set aside/);
+  t.match(scheduler.log, /<4>job state unreadable, quarantined/);
   t.ok(existsSync(`${durable}.damaged`));
   await socket.waitFor(({ state }) => state['READY'] === '1' && state['WATCHDOG'] === '1');
   t.match((await socket.waitFor(({ state }) => 'STATUS' in state)).state['STATUS'], /^4 jobs; .*next: \w+ \d\d:\d\d$/);
@@ -97,7 +97,7 @@ t.test('it starts with a torn state, logs it, and reports to the service manager
 });
 
 t.test('switched off for three nights: what was missed is caught up once, and shown', async (t) => {
-  writeConfig({ make_up_missed: ['backup_logs', 'health_check'] });
+  writeConfig({ catch_up: ['backup_logs', 'health_check'] });
   const document = JSON.parse(readFileSync(durable, 'utf8')) as OpsDocument;
   const off = new Date(Date.now() - 3 * 86_400_000).toISOString();
   rmSync(join(runtime, 'jobs.json'), { force: true });
@@ -121,13 +121,13 @@ t.test('switched off for three nights: what was missed is caught up once, and sh
 
   const status = await statusWith((now) => jobOf(now, 'backup_logs').last !== null && jobOf(now, 'health_check').last !== null);
   const backup = jobOf(status, 'backup_logs');
-  t.match(backup, { missed: 3, runs: 1, failures: 0, running_since: null, last: { trigger: 'missed', status: /^(OK|WARNING)$/ } });
-  t.match(jobOf(status, 'health_check').last, { trigger: /^(missed|schedule)$/ });
+  t.match(backup, { missed: 3, runs: 1, failures: 0, running_since: null, last: { trigger: 'catch_up', status: /^(OK|WARNING)$/ } });
+  t.match(jobOf(status, 'health_check').last, { trigger: /^(catch_up|schedule)$/ });
   t.ok(jobOf(status, 'collect_metrics').missed >= 3 * 1440 - 1);
   const taken = await statusWith((now) => jobOf(now, 'collect_alerts').runs > 0);
   t.match(jobOf(taken, 'collect_alerts').last, { status: 'OK', exit_code: 0, trigger: /^(manual|schedule)$/ }, 'a run by hand is counted');
   t.ok(Date.parse(backup.next ?? '') > Date.now());
-  t.match(scheduler.log, /<4>missed; it will be made up for job=backup_logs times=3/);
+  t.match(scheduler.log, /<4>run missed, catch-up pending job=backup_logs times=3/);
 });
 
 t.test('killed and started again it has lost nothing, and repeats nothing', async (t) => {
@@ -160,5 +160,5 @@ t.test('SIGINT ends it, and list says so', async (t) => {
   const list = ops('list');
   t.equal(list.status, 3);
   t.match(list.stdout, /no scheduler runs: the last beat was/);
-  t.match(list.stdout, /\nbackup_logs +30 2 \* \* \* .* (OK|WARNING) +missed /, 'also while the service is down');
+  t.match(list.stdout, /\nbackup_logs +30 2 \* \* \* .* (OK|WARNING) +catch_up /, 'also while the service is down');
 });

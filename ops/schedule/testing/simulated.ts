@@ -112,7 +112,7 @@ export class SimulatedMachine {
       notifications: () => null,
       onRun: (name, run) => void this.runs.push({ name, run }),
       graceSeconds,
-      makeUpAfterSeconds: 10,
+      catchUpAfterSeconds: 10,
     });
     this.#scheduler.start();
     return this.#scheduler;

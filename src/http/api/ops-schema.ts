@@ -7,13 +7,13 @@ export const runSchema = v.strictObject({
   status: v.picklist(['OK', 'WARNING', 'CRITICAL', 'UNKNOWN']),
   exit_code: v.pipe(v.number(), about('Nagios-compatible exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.')),
   trigger: v.pipe(
-    v.picklist(['schedule', 'missed', 'manual']),
-    about('missed: made up for a time at which the machine was off or asleep.'),
+    v.picklist(['schedule', 'catch_up', 'manual']),
+    about('catch_up: run late, because the machine was off or suspended at the scheduled time.'),
   ),
   lines: v.pipe(v.array(v.string()), about('The last lines of its output.')),
 });
 
-/** What the scheduler leaves for the service to show, and `edge-health ops list`. */
+/** The scheduler's state file, which the service and `edge-health ops list` show. */
 export const opsDocumentSchema = v.strictObject({
   scheduler: v.strictObject({
     state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run with this data folder.')),
@@ -31,8 +31,8 @@ export const opsDocumentSchema = v.strictObject({
         last_success: v.pipe(v.nullable(instant), about('Start of the last run that ended with OK or WARNING.')),
         runs: count('Runs that ended, since the data folder was made.'),
         failures: count('Of these the ones that ended with CRITICAL or UNKNOWN.'),
-        missed: count('Times at which the scheduler did not run: power-off, sleep.'),
-        overlaps: count('Times that were passed over because the run before was not over.'),
+        missed: count('Scheduled runs that could not start: power-off, suspend, a stopped scheduler.'),
+        overlaps: count('Scheduled runs skipped because the previous run was still in progress.'),
       }),
     ),
     about('The scheduled jobs and their last runs.'),

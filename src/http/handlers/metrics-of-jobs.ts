@@ -36,6 +36,6 @@ export function jobMetrics(out: Exposition, { jobs, scheduler }: OpsDocument): v
   );
   counter('runs_total', 'Runs of a job that ended.', ({ runs }) => runs);
   counter('failures_total', 'Runs of a job that ended with CRITICAL or UNKNOWN.', ({ failures }) => failures);
-  counter('missed_runs_total', 'Times of a job at which the scheduler did not run.', ({ missed }) => missed);
-  counter('overlaps_total', 'Times of a job that were passed over because its run before was not over.', ({ overlaps }) => overlaps);
+  counter('missed_runs_total', 'Scheduled runs of a job that could not start.', ({ missed }) => missed);
+  counter('overlaps_total', 'Scheduled runs of a job skipped because its previous run was still in progress.', ({ overlaps }) => overlaps);
 }
