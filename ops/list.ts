@@ -2,16 +2,16 @@ import { accessSync, constants } from 'node:fs';
 import { isoUtc } from '../src/core/time.ts';
 import type { OpsDocument } from '../src/http/api/ops-schema.ts';
 import type { Job, JobResult } from './lib/job.ts';
-import { leftRuns } from './schedule/inbox.ts';
-import { hasFailed, JOB_NAMES, type JobRecord, newRecord, withRun } from './schedule/jobs.ts';
+import { hasFailed, JOB_NAMES, type JobRecord, newRecord, withRun } from './schedule/job-record.ts';
+import { LocalClock } from './schedule/local-clock.ts';
+import { leftRuns } from './schedule/manual-run.ts';
 import { isRunning, readState } from './schedule/state.ts';
-import { dayAt, type Zone, zoneOf } from './schedule/zone.ts';
 
 export const list: Job = {
   name: 'list',
   summary: 'Show the scheduled jobs: when they ran last, how that went, when they run next',
   usage: 'list [OPTIONS]',
-  help: `Reads what the scheduler left in the data folder: it works whether the service runs or not.
+  help: `Reads the scheduler's state in the data folder: it works whether the service runs or not.
 Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or alerts do not reach notifications, 3 while no scheduler runs.
 `,
   options: {},
@@ -24,17 +24,17 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or
     const runs = isRunning(state, now);
     const document = shown(state.document, runs, config.ops);
     const jobs = withLeftRuns(document.jobs, dataFolder);
-    const zone = zoneOf(config.ops.timezone);
+    const time = timeFormat(config.ops.timezone, now);
     const { notifications } = document;
     const hasFailures =
       notifications?.alerts === 'unreachable' || jobs.some(({ last, schedule }) => schedule !== 'off' && last !== null && hasFailed(last));
     return {
       status: !runs ? 'UNKNOWN' : hasFailures ? 'WARNING' : 'OK',
       lines: [
-        ...headLines(document, runs, zone, now),
-        ...notificationLines(notifications, zone, now),
+        ...headLines(document, runs, time),
+        ...notificationLines(notifications, time),
         '',
-        ...table(jobs, zone, now),
+        ...table(jobs, time),
         ...failureLines(jobs),
       ],
       document: { ...document, jobs },
@@ -42,7 +42,7 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or
   },
 };
 
-/** Why the state cannot be seen, and what to do; null: it can, or there is none. */
+/** Why the state cannot be read, and what to do; null: it can be, or there is none. */
 function hiddenFrom(dataFolder: string): string | null {
   try {
     accessSync(dataFolder, constants.R_OK | constants.X_OK);
@@ -54,7 +54,7 @@ function hiddenFrom(dataFolder: string): string | null {
   }
 }
 
-/** Where nobody runs, what the configuration says now counts, and nothing comes next. */
+/** Without a running scheduler the schedules come from the configuration, and no run is next. */
 function shown(document: OpsDocument, runs: boolean, ops: Readonly<Record<(typeof JOB_NAMES)[number], string>>): OpsDocument {
   if (runs) return document;
   const { scheduler } = document;
@@ -72,10 +72,9 @@ function withLeftRuns(jobs: readonly JobRecord[], dataFolder: string): JobRecord
   return jobs.map((job) => left.reduce((record, one) => (one?.name === job.name ? withRun(record, one.run) : record), job));
 }
 
-function headLines({ scheduler }: OpsDocument, runs: boolean, zone: Zone, nowMs: number): string[] {
-  if (runs) return [`OK        the scheduler runs since ${localTime(zone, scheduler.started, nowMs)}`];
-  const seen =
-    scheduler.state === 'never' ? 'none has run with this data folder' : `the last beat was ${localTime(zone, scheduler.beat, nowMs)}`;
+function headLines({ scheduler }: OpsDocument, runs: boolean, time: TimeFormat): string[] {
+  if (runs) return [`OK        the scheduler runs since ${time(scheduler.started)}`];
+  const seen = scheduler.state === 'never' ? 'none has run with this data folder' : `the last beat was ${time(scheduler.beat)}`;
   return [
     `UNKNOWN   no scheduler runs: ${seen}`,
     '          start it: sudo systemctl enable --now edge-health-ops (in a checkout: npm run ops); its log: journalctl -u edge-health-ops',
@@ -83,20 +82,21 @@ function headLines({ scheduler }: OpsDocument, runs: boolean, zone: Zone, nowMs:
 }
 
 /** Nothing while alerts come by the event stream, or notifications are off. */
-function notificationLines(state: OpsDocument['notifications'], zone: Zone, nowMs: number): string[] {
+function notificationLines(state: OpsDocument['notifications'], time: TimeFormat): string[] {
   if (!state || state.alerts === 'stream') return [];
-  const since = localTime(zone, state.since, nowMs);
+  const since = time(state.since);
   return state.alerts === 'polling'
     ? [`OK        notifications poll the alerts since ${since}, the event stream is not available: ${state.problem}`]
     : [`WARNING   no alerts reach notifications since ${since}: ${state.problem}`];
 }
 
-/** `12:05`, with the day where it is another one than today. */
-function localTime(zone: Zone, iso: string | null, nowMs: number): string {
-  if (iso === null) return '-';
-  const ms = Date.parse(iso);
-  const text = isoUtc(ms + zone.offsetMs(ms));
-  return dayAt(zone, ms) === dayAt(zone, nowMs) ? text.slice(11, 16) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+type TimeFormat = (iso: string | null) => string;
+
+/** `12:05` in local time, with the date where it is not today's. */
+function timeFormat(timezone: string | null, nowMs: number): TimeFormat {
+  const clock = new LocalClock(timezone);
+  const today = clock.text(isoUtc(nowMs)).slice(0, 10);
+  return (iso) => (iso === null ? '-' : clock.text(iso).replace(`${today} `, ''));
 }
 
 function duration(seconds: number): string {
@@ -106,15 +106,15 @@ function duration(seconds: number): string {
 
 const HEADINGS = ['job', 'schedule', 'last run', 'took', 'outcome', 'by', 'next run', 'runs', 'failed', 'missed', 'skipped'];
 
-function table(jobs: readonly JobRecord[], zone: Zone, nowMs: number): string[] {
+function table(jobs: readonly JobRecord[], time: TimeFormat): string[] {
   const rows = jobs.map(({ failures, last, missed, name, next, overlaps, running_since, runs, schedule }) => [
     name,
     schedule,
-    localTime(zone, last?.started ?? null, nowMs),
+    time(last?.started ?? null),
     last ? duration(last.duration_seconds) : '-',
     last?.status ?? '-',
     last?.trigger ?? '-',
-    running_since === null ? localTime(zone, next, nowMs) : `runs since ${localTime(zone, running_since, nowMs)}`,
+    running_since === null ? time(next) : `runs since ${time(running_since)}`,
     ...[runs, failures, missed, overlaps].map(String),
   ]);
   const widths = HEADINGS.map((heading, column) =>

@@ -9,9 +9,9 @@ import { temporaryFolder } from '../testkit/folder.ts';
 import { ROOT } from '../testkit/service/service.ts';
 import type { JobContext } from './lib/job.ts';
 import { list } from './list.ts';
-import { leftRuns } from './schedule/inbox.ts';
 import { lockByHand, lockNamed } from './schedule/job-lock.ts';
-import { newRecord } from './schedule/jobs.ts';
+import { newRecord } from './schedule/job-record.ts';
+import { leftRuns } from './schedule/manual-run.ts';
 
 const EDGE_HEALTH = join(ROOT, 'bin/edge-health');
 

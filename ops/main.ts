@@ -14,9 +14,9 @@ import { exitWhenOutputFails, printJson, printLines, printProblem } from '../src
 import { permissionProblem } from '../src/system/permission.ts';
 import { becomeOwnerOf } from '../src/system/privileges.ts';
 import { findService } from '../src/system/running-service.ts';
-import { jobNamed, NAMES } from './jobs.ts';
+import { JOBS } from './jobs.ts';
 import { EXIT, type Job, type JobArguments, type JobContext, type Trigger, UsageError } from './lib/job.ts';
-import { runAlone } from './schedule/by-hand.ts';
+import { runInOwnProcess } from './schedule/manual-run.ts';
 
 /** Open handles may delay the exit of a finished command by this much. */
 const LINGER_MS = 1000;
@@ -31,9 +31,17 @@ const COMMON = {
   trigger: { type: 'string' },
 } as const;
 
+const COMMANDS: Readonly<Record<string, () => Promise<Job>>> = {
+  ...JOBS,
+  restore_backup: async () => (await import('./restore_backup.ts')).restoreBackup,
+  list: async () => (await import('./list.ts')).list,
+  notify: async () => (await import('./notify.ts')).notify,
+  run: async () => (await import('./scheduler.ts')).scheduler,
+};
+
 async function overview(): Promise<string> {
   const lines: string[] = [];
-  for (const name of NAMES) lines.push(`  ${name.padEnd(24)}${(await jobNamed(name))?.summary}`);
+  for (const [name, load] of Object.entries(COMMANDS)) lines.push(`  ${name.padEnd(24)}${(await load()).summary}`);
   return `Maintenance jobs. The scheduler (edge-health-ops.service) runs them; each can also be run by hand.
 
 Usage: edge-health ops NAME [OPTIONS]
@@ -57,14 +65,14 @@ Nagios-compatible exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong us
 `;
 }
 
-function parseOptions(program: Job, argv: readonly string[]): JobArguments {
+function parseOptions(command: Job, argv: readonly string[]): JobArguments {
   try {
-    const parsed = parseArgs({ args: [...argv], options: { ...COMMON, ...program.options }, allowPositionals: true, strict: true });
-    if (parsed.positionals.length > program.positionals)
-      throw new Error(`unexpected argument "${parsed.positionals[program.positionals]}"`);
+    const parsed = parseArgs({ args: [...argv], options: { ...COMMON, ...command.options }, allowPositionals: true, strict: true });
+    if (parsed.positionals.length > command.positionals)
+      throw new Error(`unexpected argument "${parsed.positionals[command.positionals]}"`);
     return { options: parsed.values as JobArguments['options'], positionals: parsed.positionals };
   } catch (error) {
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}; see: edge-health ops ${program.name} --help`);
+    throw new UsageError(`${(error as Error).message.split('. ')[0]}; see: edge-health ops ${command.name} --help`);
   }
 }
 
@@ -78,13 +86,13 @@ function restOf(name: string, config: Config, url: string | null, running: () =>
   }
 }
 
-function contextOf(program: Job, { options }: JobArguments, signal: AbortSignal): JobContext {
+function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal): JobContext {
   const text = (name: string): string | null => (options[name] as string | undefined) ?? null;
   const file = resolve(configPath(text('config'), process.env, fileURLToPath(PROGRAMS.config)));
   const loaded = loadConfig(file);
   if (isUnreadable(loaded))
     throw new UsageError(
-      `no permission for ${file}; run: sudo edge-health ops ${program.name}, or as a member of its group (edge-health on an appliance)`,
+      `no permission for ${file}; run: sudo edge-health ops ${command.name}, or as a member of its group (edge-health on an appliance)`,
     );
   if (!loaded.ok) throw new UsageError(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
   const { config } = loaded;
@@ -99,7 +107,7 @@ function contextOf(program: Job, { options }: JobArguments, signal: AbortSignal)
     configFile: file,
     dataFolder,
     version: installed.version,
-    rest: restOf(program.name, config, text('url'), () => findService(file, process.env)?.url ?? null),
+    rest: restOf(command.name, config, text('url'), () => findService(file, process.env)?.url ?? null),
     environment: process.env,
     trigger,
     signal,
@@ -123,11 +131,12 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return name === undefined ? EXIT.UNKNOWN : EXIT.OK;
   }
   try {
-    const program = await jobNamed(name);
-    if (!program) throw new UsageError(`unknown command "${name}"; allowed: ${NAMES.join(', ')}`);
-    const arguments_ = parseOptions(program, rest);
+    const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (!load) throw new UsageError(`unknown command "${name}"; allowed: ${Object.keys(COMMANDS).join(', ')}`);
+    const command = await load();
+    const arguments_ = parseOptions(command, rest);
     if (arguments_.options['help']) {
-      process.stdout.write(helpOf(program));
+      process.stdout.write(helpOf(command));
       return EXIT.OK;
     }
     const stopping = new AbortController();
@@ -137,7 +146,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     };
     // process.once would not do: npm forwards a signal that the terminal has sent already.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
-    const outcome = await runAlone(program, contextOf(program, arguments_, stopping.signal), arguments_);
+    const outcome = await runInOwnProcess(command, contextOf(command, arguments_, stopping.signal), arguments_);
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
     if (arguments_.options['json']) printJson(outcome.document, 2);
     else printLines(outcome.lines);

@@ -2,25 +2,21 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isoUtc } from '../../src/core/time.ts';
 import { takeLock } from '../../src/store/lock.ts';
-import { opsFolder, replaceFile } from './folders.ts';
-import { readState } from './state.ts';
+import { opsFolder, readState, replaceFile } from './state.ts';
 
-/** A lock that is held until it is released, or its process ends. */
+/** A lock that is held until it is released, or its process exits. */
 export interface Held {
   release(): void;
 }
 
-/** Null: somebody has it. */
+/** Null: it is held already. */
 export function lockNamed(dataFolder: string, name: string): Held | null {
-  const lock = attempt(join(opsFolder(dataFolder), `${name}.lock`));
-  return lock && { release: () => lock.close() };
-}
-
-/** SQLite does not show why a file cannot be opened: opening it does. */
-function attempt(file: string): ReturnType<typeof takeLock> {
+  const file = join(opsFolder(dataFolder), `${name}.lock`);
   try {
-    return takeLock(file);
+    const lock = takeLock(file);
+    return lock && { release: () => lock.close() };
   } catch (error) {
+    // SQLite does not report why a file cannot be opened: opening it does.
     fs.closeSync(fs.openSync(file, 'a'));
     throw error;
   }
@@ -28,7 +24,7 @@ function attempt(file: string): ReturnType<typeof takeLock> {
 
 const noteOf = (dataFolder: string, name: string): string => join(dataFolder, 'ops', `${name}.by-hand`);
 
-/** The lock of a run by hand, which says who has it; null: the job runs already. */
+/** The lock for a run by hand, with a note of the process that holds it; null: the job is running already. */
 export function lockByHand(dataFolder: string, name: string, nowMs: number): Held | null {
   const lock = lockNamed(dataFolder, name);
   if (!lock) return null;
@@ -36,7 +32,7 @@ export function lockByHand(dataFolder: string, name: string, nowMs: number): Hel
   try {
     replaceFile(note, `process ${process.pid}, since ${isoUtc(nowMs)}`);
   } catch {
-    // A full disk: the lock holds without it.
+    // A full disk: the lock holds without the note.
   }
   return {
     release: () => {
@@ -46,7 +42,7 @@ export function lockByHand(dataFolder: string, name: string, nowMs: number): Hel
   };
 }
 
-/** Who has the lock of a job, as far as anybody said. */
+/** Which process holds the lock of a job, as far as it is recorded. */
 export function holderOf(dataFolder: string, name: string): string {
   const since = readState(dataFolder).document.jobs.find((job) => job.name === name)?.running_since;
   if (since) return `by the scheduler, since ${since}`;

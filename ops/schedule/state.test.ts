@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { liveFolder } from './folders.ts';
-import { leaveRun, leftRuns, takeRuns } from './inbox.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
-import { lastLines, newRecord } from './jobs.ts';
-import { isRunning, NEVER, readState, StateFiles } from './state.ts';
+import { lastLines, newRecord } from './job-record.ts';
+import { leaveRun, leftRuns, takeRuns } from './manual-run.ts';
+import { isRunning, liveFolder, NEVER, readState, StateFiles } from './state.ts';
 
 function folders(t: Test) {
   const data = temporaryFolder(t);
@@ -91,7 +90,7 @@ t.test('where nothing can be written it goes on, and says so once', async (t) =>
   rmSync(join(data, 'ops'), { recursive: true });
   for (let times = 0; times < 3; times += 1) await files.saveDurable(EARLY);
   t.equal(log.length, 2);
-  t.match(log, [/^error the live state cannot be written; jobs run all the same/, /^error the state cannot be written to the disk/]);
+  t.match(log, [/^error live job state cannot be written; jobs continue/, /^error job state cannot be written to the disk/]);
   mkdirSync(join(data, 'ops'));
   await files.saveDurable(LATE);
   t.match(log.at(-1) ?? '', /can be written again/);
@@ -131,7 +130,7 @@ t.test('runs by hand are handed over once', async (t) => {
     { name: 'backup_logs', run },
     { name: 'health_check', run },
   ]);
-  t.same(log, ['warning this was no record of a run; it is removed']);
+  t.same(log, ['warning unreadable file removed from the inbox']);
   t.same(takeRuns(data, logged), []);
 });
 

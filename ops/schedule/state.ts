@@ -1,18 +1,62 @@
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
 import { type OpsDocument, opsDocumentSchema } from '../../src/http/api/ops-schema.ts';
 import { writeAtomically } from '../../src/system/atomic-file.ts';
-import { opsFolder, replaceFile } from './folders.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
 
 const FILE = 'jobs.json';
-/** In the folder of the state: a link to where the live copy is. */
+/** Beside the durable copy: a link to the folder of the live one. */
 const LINK = 'live';
-/** A beat that is older is that of a scheduler that was killed. */
+/** An older heartbeat is that of a scheduler that was killed. */
 const BEAT_SECONDS = 180;
 
-/** Null: there is no such file. Throws for one that is torn or not ours. */
+export const NEVER: OpsDocument = { scheduler: { state: 'never', started: null, beat: null }, jobs: [] };
+
+/** The folder of the scheduler's state and of the locks; it is made when it is missing. */
+export function opsFolder(dataFolder: string): string {
+  const folder = join(dataFolder, 'ops');
+  if (!fs.existsSync(folder)) makeFolder(folder, 0o750);
+  return folder;
+}
+
+/**
+ * The folder of the live state, in memory (tmpfs) where possible, since its writes would wear out flash. systemd provides one; a checkout
+ * gets a private one in /dev/shm that is named after its data folder.
+ */
+export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): string {
+  const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
+  if (runtime) return runtime;
+  const name = createHash('sha256').update(fs.realpathSync(dataFolder)).digest('hex').slice(0, 16);
+  const inMemory = `/dev/shm/edge-health-ops-${process.getuid?.() ?? 0}-${name}`;
+  try {
+    fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
+    const stats = fs.lstatSync(inMemory);
+    // Any user can make folders in /dev/shm: only one that is private to this user is safe.
+    if (stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0) return inMemory;
+  } catch {
+    // No tmpfs here, or another user's folder of that name.
+  }
+  const onDisk = join(opsFolder(dataFolder), 'state');
+  makeFolder(onDisk, 0o750);
+  return onDisk;
+}
+
+/** Replaces a small file, or leaves the old one unchanged. */
+export function replaceFile(file: string, text: string): void {
+  const temporary = `${file}.new`;
+  try {
+    fs.writeFileSync(temporary, text, { mode: 0o640 });
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Null: there is no such file. Throws for one that is damaged. */
 function readDocument(file: string): OpsDocument | null {
   let text: string;
   try {
@@ -24,31 +68,25 @@ function readDocument(file: string): OpsDocument | null {
   return v.parse(opsDocumentSchema, JSON.parse(text));
 }
 
-export const NEVER: OpsDocument = { scheduler: { state: 'never', started: null, beat: null }, jobs: [] };
-
-const beatOf = (document: OpsDocument | null): string => document?.scheduler.beat ?? '';
-
-/** With the same beat the live copy: it is written at every change, the durable one later. */
+/** With the same heartbeat the live copy counts: it is written at every change, the durable one later. */
 function newer(live: OpsDocument | null, durable: OpsDocument | null): OpsDocument | null {
-  return live && beatOf(live) >= beatOf(durable) ? live : durable;
+  return live && (live.scheduler.beat ?? '') >= (durable?.scheduler.beat ?? '') ? live : durable;
 }
 
-/** What the scheduler left, for everybody to read; `isLive`: it is the copy that changes all the time. What cannot be read counts as missing. */
+/** The scheduler's state, for readers; `isLive`: from the copy in memory. A file that cannot be read counts as missing. */
 export function readState(dataFolder: string): { readonly document: OpsDocument; readonly isLive: boolean } {
-  const read = (file: string): OpsDocument | null => {
+  const [live = null, durable = null] = [LINK, '.'].map((folder) => {
     try {
-      return readDocument(file);
+      return readDocument(join(dataFolder, 'ops', folder, FILE));
     } catch {
       return null;
     }
-  };
-  const live = read(join(dataFolder, 'ops', LINK, FILE));
-  const durable = read(join(dataFolder, 'ops', FILE));
+  });
   const document = newer(live, durable);
   return { document: document ?? NEVER, isLive: document !== null && document === live };
 }
 
-/** Whether a scheduler runs now; one that was killed could not say so. */
+/** Whether a scheduler runs now; one that was killed has left the state `running`. */
 export function isRunning({ document, isLive }: ReturnType<typeof readState>, nowMs: number): boolean {
   const { beat, state } = document.scheduler;
   return isLive && state === 'running' && Math.abs(nowMs - Date.parse(beat ?? '')) <= BEAT_SECONDS * 1000;
@@ -58,22 +96,20 @@ export function isRunning({ document, isLive }: ReturnType<typeof readState>, no
 export class StateFiles {
   readonly #live: string;
   readonly #durable: string;
-  readonly #link: string;
   readonly #log: Log;
   #writing: Promise<void> | null = null;
-  #wanted: OpsDocument | null = null;
-  /** Each kind of trouble is told once until it is over. */
-  readonly #troubles = new Map<string, string>();
+  #pending: OpsDocument | null = null;
+  /** Each kind of failure is logged once until it is over. */
+  readonly #failing = new Set<string>();
 
   constructor(dataFolder: string, live: string, log: Log) {
     this.#live = join(live, FILE);
     this.#durable = join(opsFolder(dataFolder), FILE);
-    this.#link = join(opsFolder(dataFolder), LINK);
     this.#log = log;
-    this.#attempt('the live state cannot be linked', () => this.#makeLink(live));
+    this.#attempt('live job state cannot be linked', () => linkTo(live, join(opsFolder(dataFolder), LINK)));
   }
 
-  /** The newer of both copies; what is torn or not ours is set aside. */
+  /** The newer of both copies; a damaged one is quarantined. */
   load(): OpsDocument {
     const live = this.#read(this.#live);
     const durable = this.#read(this.#durable);
@@ -81,77 +117,70 @@ export class StateFiles {
   }
 
   saveLive(document: OpsDocument): void {
-    this.#attempt('the live state cannot be written', () => replaceFile(this.#live, JSON.stringify(document)));
+    this.#attempt('live job state cannot be written', () => replaceFile(this.#live, JSON.stringify(document)));
   }
 
-  /** Resolves when what was asked for up to now is on the disk, or could not be put there. */
+  /** Resolves when this document, or a later one, is on the disk, or could not be written. */
   async saveDurable(document: OpsDocument): Promise<void> {
-    this.#wanted = document;
-    while (this.#wanted !== null || this.#writing !== null) {
-      this.#writing ??= this.#writeWanted();
+    this.#pending = document;
+    while (this.#pending !== null || this.#writing !== null) {
+      this.#writing ??= this.#writePending();
       await this.#writing;
     }
   }
 
-  async #writeWanted(): Promise<void> {
-    const document = this.#wanted;
-    this.#wanted = null;
+  async #writePending(): Promise<void> {
+    const failure = 'job state cannot be written to the disk';
+    const document = this.#pending;
+    this.#pending = null;
     try {
       if (document) await writeAtomically(this.#durable, `${JSON.stringify(document, null, 2)}\n`);
-      this.#over('durable');
+      this.#recovered(failure);
     } catch (error) {
-      this.#trouble('durable', 'the state cannot be written to the disk', error as Error);
+      this.#failed(failure, error as Error);
     }
     this.#writing = null;
-  }
-
-  #makeLink(target: string): void {
-    if (linkTarget(this.#link) === target) return;
-    const temporary = `${this.#link}.new`;
-    fs.rmSync(temporary, { force: true });
-    fs.symlinkSync(target, temporary);
-    fs.renameSync(temporary, this.#link);
   }
 
   #read(file: string): OpsDocument | null {
     try {
       return readDocument(file);
     } catch (error) {
-      const aside = `${file}.damaged`;
-      this.#log('warning', 'job state unreadable, quarantined; the counters start again', {
-        file,
-        aside,
-        error: (error as Error).message.split('\n')[0],
-      });
-      this.#attempt('damaged job state cannot be quarantined', () => fs.renameSync(file, aside));
+      const moved = `${file}.damaged`;
+      const fields = { file, moved, error: (error as Error).message.split('\n')[0] };
+      this.#log('warning', 'job state unreadable, quarantined; the counters start again', fields);
+      this.#attempt('damaged job state cannot be quarantined', () => fs.renameSync(file, moved));
       return null;
     }
   }
 
-  #attempt(what: string, work: () => void): void {
+  #attempt(failure: string, work: () => void): void {
     try {
       work();
-      this.#over(what);
+      this.#recovered(failure);
     } catch (error) {
-      this.#trouble(what, what, error as Error);
+      this.#failed(failure, error as Error);
     }
   }
 
-  #trouble(kind: string, what: string, { message }: Error): void {
-    if (this.#troubles.has(kind)) return;
-    this.#troubles.set(kind, message);
-    this.#log('error', `${what}; jobs run all the same`, { error: message });
+  #failed(failure: string, { message }: Error): void {
+    if (!this.#failing.has(failure)) this.#log('error', `${failure}; jobs continue`, { error: message });
+    this.#failing.add(failure);
   }
 
-  #over(kind: string): void {
-    if (this.#troubles.delete(kind)) this.#log('notice', 'the state of the jobs can be written again');
+  #recovered(failure: string): void {
+    if (this.#failing.delete(failure)) this.#log('notice', 'job state can be written again');
   }
 }
 
-function linkTarget(link: string): string | null {
+function linkTo(target: string, link: string): void {
   try {
-    return fs.readlinkSync(link);
+    if (fs.readlinkSync(link) === target) return;
   } catch {
-    return null;
+    // There is none yet.
   }
+  const temporary = `${link}.new`;
+  fs.rmSync(temporary, { force: true });
+  fs.symlinkSync(target, temporary);
+  fs.renameSync(temporary, link);
 }

@@ -1,36 +1,37 @@
+import { mock } from 'node:test';
+import type { Test } from 'tap';
 import type { Config } from '../../../src/config/schema.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/schema.ts';
 import type { Clocks } from '../../../src/core/time.ts';
 import type { OpsDocument } from '../../../src/http/api/ops-schema.ts';
 import type { Trigger } from '../../lib/job.ts';
-import type { LeftRun } from '../inbox.ts';
-import { JOB_NAMES, type JobName, type JobRecord, type Run } from '../jobs.ts';
-import type { Runner, RunResult } from '../runners.ts';
-import { Scheduler } from '../scheduler.ts';
+import type { Runner, RunResult } from '../execution.ts';
+import { JOB_NAMES, type JobName, type JobRecord, type Run } from '../job-record.ts';
+import { JobScheduler } from '../job-scheduler.ts';
+import type { LeftRun } from '../manual-run.ts';
 import { NEVER } from '../state.ts';
 
-/** The clocks of a machine that sleeps, and whose time somebody sets. */
+/** The clocks of a machine that can be suspended, and whose time can be set. */
 export class SimulatedClocks implements Clocks {
-  monotonic = 100;
-  boot = 100;
+  monotonicMs = 100_000;
+  bootMs = 100_000;
   wallMs: number;
 
   constructor(wall: string) {
     this.wallMs = Date.parse(wall);
   }
 
-  monotonicSeconds = (): number => this.monotonic;
+  monotonicSeconds = (): number => this.monotonicMs / 1000;
   wallMilliseconds = (): number => this.wallMs;
-  bootSeconds = (): number => this.boot;
+  bootSeconds = (): number => this.bootMs / 1000;
 
-  pass(seconds: number): void {
-    this.monotonic += seconds;
-    this.boot += seconds;
-    this.wallMs += seconds * 1000;
+  pass(ms: number): void {
+    this.monotonicMs += ms;
+    this.sleep(ms / 1000);
   }
 
   sleep(seconds: number): void {
-    this.boot += seconds;
+    this.bootMs += seconds * 1000;
     this.wallMs += seconds * 1000;
   }
 
@@ -52,33 +53,50 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A scheduler on a simulated machine. What it left stays, also for the next one. */
+const RealDate = Date;
+
+/**
+ * A scheduler with node-cron on a simulated machine: Date is its wall clock, timers follow its monotonic clock. The state stays for the
+ * next scheduler.
+ */
 export class SimulatedMachine {
   readonly clocks: SimulatedClocks;
   readonly log: string[] = [];
   readonly runs: { name: string; run: Run }[] = [];
   begun: Begun[] = [];
-  readonly #all: Begun[] = [];
   readonly durable: OpsDocument[] = [];
   live: OpsDocument = NEVER;
   inbox: LeftRun[] = [];
   /** Runs end at once, with this; null: when a test ends them. */
   result: RunResult | 'busy' | null = { status: 'OK', lines: ['OK  done'] };
   config: Config['ops'] = DEFAULT_CONFIG.ops;
-  #scheduler: Scheduler | null = null;
+  #scheduler: JobScheduler | null = null;
 
-  constructor(wall: string, config: Partial<Config['ops']> = {}) {
+  constructor(t: Test, wall: string, config: Partial<Config['ops']> = {}) {
     this.clocks = new SimulatedClocks(wall);
     this.config = { ...this.config, timezone: 'UTC', ...config };
+    const { clocks } = this;
+    globalThis.Date = class extends RealDate {
+      constructor(...values: []) {
+        super(...((values.length === 0 ? [clocks.wallMs] : values) as []));
+      }
+      static override now = (): number => clocks.wallMs;
+    } as DateConstructor;
+    t.teardown(() => {
+      globalThis.Date = RealDate;
+      mock.timers.reset();
+    });
   }
 
-  get scheduler(): Scheduler {
+  get scheduler(): JobScheduler {
     if (!this.#scheduler) throw new Error('no scheduler was started');
     return this.#scheduler;
   }
 
   /** A new scheduler, as after a reboot (then only what was on the disk is there) or a kill. */
-  start(after: 'reboot' | 'kill' = 'kill', graceSeconds = 10): Scheduler {
+  start(after: 'reboot' | 'kill' = 'kill', graceSeconds = 10): JobScheduler {
+    mock.timers.reset();
+    mock.timers.enable({ apis: ['setTimeout'] });
     const left = after === 'kill' && this.live.scheduler.state !== 'never' ? this.live : (this.durable.at(-1) ?? NEVER);
     const runner: Runner = (name, trigger, signal) =>
       new Promise((resolve) => {
@@ -93,10 +111,9 @@ export class SimulatedMachine {
           },
         };
         this.begun.push(one);
-        this.#all.push(one);
         if (this.result !== null) resolve(this.result);
       });
-    this.#scheduler = new Scheduler({
+    this.#scheduler = new JobScheduler({
       config: this.config,
       clocks: this.clocks,
       log: (level, message, fields = {}) => void this.log.push(`${level} ${message} ${fields['job'] ?? ''}`.trim()),
@@ -111,6 +128,8 @@ export class SimulatedMachine {
       takeRuns: () => this.inbox.splice(0),
       notifications: () => null,
       onRun: (name, run) => void this.runs.push({ name, run }),
+      onBeat: () => undefined,
+      beatSeconds: 15,
       graceSeconds,
       catchUpAfterSeconds: 10,
     });
@@ -118,19 +137,17 @@ export class SimulatedMachine {
     return this.#scheduler;
   }
 
-  /** Also the runs of schedulers that were killed, of which deadlines would go on. */
-  async endAll(): Promise<void> {
-    for (const one of this.#all) await one.end();
-  }
-
-  /** Obeys the scheduler for so long, as its timer does. */
-  async run(seconds: number): Promise<void> {
-    const end = this.clocks.monotonic + seconds;
+  /** Lets time pass, in steps that end just before and at each multiple of `stepSeconds` on the wall clock. */
+  async run(seconds: number, stepSeconds = 1): Promise<void> {
+    const endMs = this.clocks.monotonicMs + seconds * 1000;
+    const stepMs = stepSeconds * 1000;
     await settle();
-    while (this.clocks.monotonic < end) {
-      this.clocks.pass(Math.min(this.scheduler.nextBeatMilliseconds() / 1000, end - this.clocks.monotonic));
-      this.scheduler.beat();
-      await settle();
+    while (this.clocks.monotonicMs < endMs) {
+      const leftMs = stepMs - (this.clocks.wallMs % stepMs);
+      const ms = Math.min(leftMs > 100 ? leftMs - 100 : leftMs, endMs - this.clocks.monotonicMs);
+      this.clocks.pass(ms);
+      mock.timers.tick(ms);
+      if (leftMs <= 100) await settle();
     }
   }
 

@@ -5,8 +5,8 @@ import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import type { Job, JobContext } from '../lib/job.ts';
+import { asChild, inProcess, type RunResult } from './execution.ts';
 import { lockNamed } from './job-lock.ts';
-import { asChild, inProcess, type RunResult } from './runners.ts';
 
 const folder = temporaryFolder(t);
 
@@ -36,7 +36,7 @@ t.test('what a process of its own says and how it ends is what counts', async (t
     ),
     {
       status: 'WARNING',
-      lines: ['backup_logs --trigger missed --config robot.yaml', '0'],
+      lines: ['backup_logs --trigger catch_up --config robot.yaml', '0'],
     },
   );
   t.ok(log.includes('<4>careful'), 'its log goes on');
@@ -86,7 +86,10 @@ t.test('within this process', async (t) => {
     document: null,
   });
   const program = { run: async ({ trigger }: JobContext) => ({ ...(await outcome()), lines: [trigger] }) } as unknown as Job;
-  const run = inProcess({ health_check: async () => program }, () => context);
+  const run = inProcess(
+    async () => program,
+    () => context,
+  );
   t.same(await run('health_check', 'schedule', never), { status: 'OK', lines: ['schedule'] });
 
   const lock = lockNamed(folder, 'health_check');
@@ -111,8 +114,11 @@ t.test('within this process', async (t) => {
   const after = lockNamed(folder, 'health_check');
   t.ok(after, 'the lock is free after all of it');
   after?.release();
-  const broken = inProcess({}, () => {
-    throw new Error('no token');
-  });
+  const broken = inProcess(
+    async () => program,
+    () => {
+      throw new Error('no token');
+    },
+  );
   t.match(await broken('health_check', 'schedule', never), { status: 'UNKNOWN', lines: [/no token/] });
 });

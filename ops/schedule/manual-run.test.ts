@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { Job, JobContext, JobResult } from '../lib/job.ts';
-import { runAlone } from './by-hand.ts';
-import { leftRuns } from './inbox.ts';
+import { leftRuns, runInOwnProcess } from './manual-run.ts';
 
 const given = { options: {}, positionals: [] };
 const contextOf = (dataFolder: string, signal = new AbortController().signal): JobContext =>
@@ -17,7 +16,7 @@ t.test('what a run by hand leaves', async (t) => {
   const data = temporaryFolder(t);
   const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  no room'], document: null };
   t.equal(
-    await runAlone(
+    await runInOwnProcess(
       programOf('list', async () => failed),
       contextOf(data),
       given,
@@ -25,7 +24,7 @@ t.test('what a run by hand leaves', async (t) => {
     failed,
   );
   t.equal(leftRuns(data).size, 0, 'no job, nothing left');
-  await runAlone(
+  await runInOwnProcess(
     programOf('backup_logs', async () => failed),
     contextOf(data),
     given,
@@ -34,7 +33,7 @@ t.test('what a run by hand leaves', async (t) => {
     [...leftRuns(data).values()],
     [{ name: 'backup_logs', run: { status: 'CRITICAL', trigger: 'manual', lines: ['CRITICAL  no room'] } }],
   );
-  const thrown = runAlone(
+  const thrown = runInOwnProcess(
     programOf('health_check', async () => {
       throw new Error('nobody foresaw it');
     }),
@@ -43,7 +42,7 @@ t.test('what a run by hand leaves', async (t) => {
   );
   await t.rejects(thrown, /nobody foresaw it/);
   t.match([...leftRuns(data).values()].at(-1), { name: 'health_check', run: { status: 'UNKNOWN', lines: [/nobody foresaw it/] } });
-  await runAlone(
+  await runInOwnProcess(
     programOf('backup_logs', async () => failed),
     contextOf(data, AbortSignal.abort()),
     given,
@@ -52,7 +51,7 @@ t.test('what a run by hand leaves', async (t) => {
 });
 
 const CHILD = `
-const { runAlone } = await import(process.argv[1]);
+const { runInOwnProcess } = await import(process.argv[1]);
 const { existsSync } = await import('node:fs');
 const dataFolder = process.argv[2];
 const run = async () => {
@@ -61,7 +60,7 @@ const run = async () => {
   return { status: 'OK', lines: ['OK'], document: null };
 };
 const context = { dataFolder, signal: new AbortController().signal, trigger: process.argv[3], nowMs: Date.now, log: console.error };
-await runAlone({ name: 'backup_logs', run }, context, { options: {}, positionals: [] });
+await runInOwnProcess({ name: 'backup_logs', run }, context, { options: {}, positionals: [] });
 `;
 
 t.test("the scheduler's child leaves its run only if it outlives the scheduler", async (t) => {
@@ -72,7 +71,7 @@ t.test("the scheduler's child leaves its run only if it outlives the scheduler",
       '--input-type=module',
       '-e',
       CHILD,
-      import.meta.resolve('./by-hand.ts'),
+      import.meta.resolve('./manual-run.ts'),
       data,
       'catch_up',
     ];

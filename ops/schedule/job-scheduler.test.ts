@@ -1,20 +1,13 @@
-import { mock } from 'node:test';
 import t, { type Test } from 'tap';
-import type { Run } from './jobs.ts';
+import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
+import type { Run } from './job-record.ts';
 import { SimulatedMachine, settle } from './testing/simulated.ts';
-
-/** Timeouts that pass when the test lets them pass. */
-function virtualTimers(t: Test): typeof mock.timers {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  t.teardown(() => mock.timers.reset());
-  return mock.timers;
-}
 
 /** One job alone: the others are off. */
 const ONLY_BACKUP = { health_check: 'off', collect_metrics: 'off', collect_alerts: 'off' };
 
 t.test('jobs run at their times, and what came of it is kept', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T11:59:30Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T11:59:30Z');
   machine.start();
   await machine.run(331);
   t.same(machine.took('collect_metrics').length, 6);
@@ -41,7 +34,7 @@ t.test('jobs run at their times, and what came of it is kept', async (t) => {
 });
 
 t.test('the live copy beats, the disk is spared', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T12:00:01Z', {
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:01Z', {
     health_check: 'off',
     collect_alerts: 'off',
     collect_metrics: '0 * * * *',
@@ -56,7 +49,7 @@ t.test('the live copy beats, the disk is spared', async (t) => {
 });
 
 t.test('a job never runs beside itself', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T12:00:30Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z', { timeouts: { ...DEFAULT_CONFIG.ops.timeouts, collect_metrics: 600 } });
   machine.result = null;
   machine.start();
   await machine.run(240);
@@ -75,33 +68,30 @@ t.test('a job never runs beside itself', async (t) => {
 });
 
 t.test('a job beyond its timeout is ended; one that does not end is left alone', async (t) => {
-  const timers = virtualTimers(t);
   const timeouts = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
-  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', timeouts });
+  const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', timeouts });
   machine.result = null;
   machine.start('kill', 10);
   await machine.run(1);
   const [first] = machine.begun;
-  timers.tick(59_999);
+  await machine.run(59);
   t.notOk(first?.signal.aborted);
-  timers.tick(1);
+  await machine.run(1);
   t.ok(first?.signal.aborted);
   await first?.end({ status: 'OK', lines: ['half of it'] });
   t.match(machine.job('backup_logs').last, { status: 'CRITICAL', exit_code: 2, lines: ['half of it', /did not end within 60 s/] });
   t.match(machine.log, [/^error job failed backup_logs/]);
 
-  await machine.run(300);
+  await machine.run(240);
   const second = machine.begun.at(-1);
-  timers.tick(60_000);
-  timers.tick(10_000);
-  await settle();
+  await machine.run(70);
   t.match(machine.job('backup_logs'), {
     running_since: '2026-06-11T00:05:00.000Z',
     failures: 2,
-    last: { lines: [/did not end/, /does not react/] },
+    last: { lines: [/did not end/, /does not stop/] },
   });
   t.match(machine.log.at(-2) ?? '', /error job hung/);
-  await machine.run(315);
+  await machine.run(230);
   t.equal(machine.begun.length, 2, 'not beside the one that hangs');
   t.match(machine.job('backup_logs'), { overlaps: 1 });
   await second?.end();
@@ -114,25 +104,25 @@ t.test('a job beyond its timeout is ended; one that does not end is left alone',
 });
 
 t.test('asleep for three nights: one backup, soon after waking up', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T20:00:01Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T20:00:01Z');
   machine.start();
   await machine.run(100);
   machine.took();
   machine.clocks.sleep(3 * 86_400 + 20);
   await machine.run(20);
-  t.same(machine.took('backup_logs'), [`backup_logs catch_up 2026-06-13T20:02:11`]);
+  t.match(machine.took('backup_logs'), [/^backup_logs catch_up 2026-06-13T20:02:1/]);
   t.match(machine.job('backup_logs'), { missed: 3, next: '2026-06-14T00:00:00.000Z', last: { trigger: 'catch_up' } });
   t.match(machine.job('collect_metrics'), { missed: 3 * 1440 });
   t.equal(machine.took('collect_metrics').length, 1, 'that of the minute in which it woke up');
   t.same(machine.took('health_check', 'collect_alerts'), []);
   t.ok(machine.log.some((line) => line.startsWith('warning run missed, catch-up pending backup_logs')));
-  await machine.run(6 * 3600);
+  await machine.run(6 * 3600, 15);
   t.same(machine.took('backup_logs'), ['backup_logs schedule 2026-06-14T00:00:00']);
   await machine.scheduler.stop();
 });
 
 t.test('switched off for three nights: the same', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T20:00:01Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T20:00:01Z');
   machine.start();
   await machine.run(100);
   await machine.scheduler.stop();
@@ -147,7 +137,7 @@ t.test('switched off for three nights: the same', async (t) => {
 });
 
 t.test('a backup that was interrupted, or not made up for yet, is not lost', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', ONLY_BACKUP);
+  const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', ONLY_BACKUP);
   machine.result = null;
   machine.start();
   await machine.run(30);
@@ -159,10 +149,9 @@ t.test('a backup that was interrupted, or not made up for yet, is not lost', asy
   t.match(machine.job('backup_logs'), { runs: 0, failures: 0, last: null, next: '2026-06-11T00:00:00.000Z' }, 'nobody failed');
   machine.took();
 
-  machine.clocks.pass(5);
+  machine.clocks.pass(5000);
   machine.start();
-  machine.clocks.pass(3);
-  machine.scheduler.beat();
+  await machine.run(3);
   t.same(machine.took(), []);
   machine.start(); // Killed before it was made up for.
   await machine.run(15);
@@ -172,12 +161,11 @@ t.test('a backup that was interrupted, or not made up for yet, is not lost', asy
   await machine.begun.at(-1)?.end();
   t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:01:02']);
   t.match(machine.job('backup_logs'), { runs: 1, last: { status: 'OK' } });
-  await machine.endAll();
   await machine.scheduler.stop();
 });
 
 t.test('a restart within a minute neither repeats nor leaves out', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T11:59:50Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T11:59:50Z');
   machine.start();
   for (let times = 0; times < 10; times += 1) {
     await machine.run(17);
@@ -193,7 +181,7 @@ t.test('a restart within a minute neither repeats nor leaves out', async (t) => 
 });
 
 t.test('a clock that is put forward, back, or lost', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T12:00:30Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
   machine.start();
   await machine.run(100);
   machine.took();
@@ -205,7 +193,7 @@ t.test('a clock that is put forward, back, or lost', async (t) => {
   machine.clocks.set('2026-06-08T07:00:10Z');
   await machine.run(120);
   t.equal(machine.took('collect_metrics').length, 2, 'no pause');
-  await machine.run(17 * 3600);
+  await machine.run(17 * 3600, 15);
   t.same(machine.took('backup_logs'), ['backup_logs schedule 2026-06-09T00:00:00'], 'tonight as every night');
   machine.took();
 
@@ -221,7 +209,7 @@ t.test('a clock that is put forward, back, or lost', async (t) => {
 });
 
 t.test('a computer without a clock of its own: it starts in 1970, and the clock is set later', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T20:00:30Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T20:00:30Z');
   machine.start();
   await machine.run(100);
   await machine.scheduler.stop();
@@ -243,7 +231,7 @@ t.test('a computer without a clock of its own: it starts in 1970, and the clock 
 });
 
 t.test('runs by hand count', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T12:00:30Z', ONLY_BACKUP);
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z', ONLY_BACKUP);
   machine.start();
   const run: Omit<Run, 'started'> = {
     duration_seconds: 2,
@@ -263,7 +251,7 @@ t.test('runs by hand count', async (t) => {
 });
 
 t.test('another configuration takes effect at once, and only for what it changes', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T12:00:30Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
   machine.start();
   await machine.run(40);
   machine.took();
@@ -277,7 +265,7 @@ t.test('another configuration takes effect at once, and only for what it changes
 });
 
 t.test('a schedule that was changed meanwhile has missed nothing', async (t) => {
-  const machine = new SimulatedMachine('2026-06-10T12:00:30Z');
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
   machine.start();
   await machine.scheduler.stop();
   machine.clocks.set('2026-06-11T12:00:40Z');
@@ -288,13 +276,12 @@ t.test('a schedule that was changed meanwhile has missed nothing', async (t) => 
 });
 
 t.test('jobs that do not end in time do not hold up the end', async (t) => {
-  const timers = virtualTimers(t);
-  const machine = new SimulatedMachine('2026-06-10T23:59:59Z', ONLY_BACKUP);
+  const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', ONLY_BACKUP);
   machine.result = null;
   machine.start('kill', 10);
   await machine.run(1);
   const stopped = machine.scheduler.stop();
-  timers.tick(10_000);
+  await machine.run(10);
   await stopped;
   t.match(
     machine.durable.at(-1)?.jobs.find(({ name }) => name === 'backup_logs'),
@@ -309,13 +296,147 @@ t.test('nights in which clocks change', async (t) => {
     ['spring', '2026-03-29T01:00:00', '2026-03-28T22:59:30Z'],
     ['autumn', '2026-10-25T00:30:00', '2026-10-24T21:59:30Z'],
   ] as const) {
-    const machine = new SimulatedMachine(evening, { timezone: 'Europe/Berlin', backup_logs: '30 2 * * *', collect_alerts: 'off' });
+    const machine = new SimulatedMachine(t, evening, { timezone: 'Europe/Berlin', backup_logs: '30 2 * * *', collect_alerts: 'off' });
     machine.start();
-    await machine.run(6 * 3600);
+    await machine.run(6 * 3600, 15);
     t.same(machine.took('backup_logs'), [`backup_logs schedule ${runAt}`], night);
     t.equal(machine.took('health_check').length, 72, 'every five minutes for six hours');
     t.equal(machine.took('collect_metrics').length, 360);
     for (const name of ['backup_logs', 'health_check', 'collect_metrics'] as const) t.match(machine.job(name), { missed: 0, overlaps: 0 });
     await machine.scheduler.stop();
   }
+});
+
+/** Runs daily jobs across a change of the local clock, beside jobs that follow it. */
+async function acrossChange(t: Test, timezone: string, from: string, hours: number, backup: string) {
+  const machine = new SimulatedMachine(t, from, { timezone, backup_logs: backup, collect_alerts: '0 * * * *' });
+  machine.start();
+  await machine.run(hours * 3600, 15);
+  const gaps = (name: 'collect_metrics' | 'health_check' | 'collect_alerts'): number[] => {
+    const times = machine.took(name).map((line) => Date.parse(`${line.slice(-19)}Z`));
+    return [...new Set(times.slice(1).map((ms, index) => (ms - (times[index] as number)) / 60_000))];
+  };
+  t.same(gaps('collect_metrics'), [1], `${timezone} ${from}: each minute`);
+  t.same(gaps('health_check'), [5], `${timezone} ${from}: each five minutes`);
+  if (timezone !== 'Australia/Lord_Howe') t.same(gaps('collect_alerts'), [60], `${timezone} ${from}: each hour`);
+  for (const name of ['backup_logs', 'health_check', 'collect_metrics'] as const) t.match(machine.job(name), { missed: 0, overlaps: 0 });
+  const next = machine.job('backup_logs').next?.slice(5, 16);
+  await machine.scheduler.stop();
+  return { times: machine.took('backup_logs').map((line) => line.slice(-14, -3)), next };
+}
+
+t.test('a daily time that clocks leave out in spring runs once, when they are put forward', async (t) => {
+  t.same(await acrossChange(t, 'Europe/Berlin', '2026-03-29T00:00:30Z', 3, '30 2 * * *'), { times: ['03-29T01:00'], next: '03-30T00:30' });
+  t.same(await acrossChange(t, 'Europe/Berlin', '2026-03-29T00:00:30Z', 3, '0,20,40 2 * * *'), {
+    times: ['03-29T01:00'],
+    next: '03-30T00:00',
+  });
+  t.same(await acrossChange(t, 'America/New_York', '2026-03-08T05:00:30Z', 3, '30 2 * * *'), {
+    times: ['03-08T07:00'],
+    next: '03-09T06:30',
+  });
+  t.same(await acrossChange(t, 'Australia/Lord_Howe', '2026-10-03T14:00:30Z', 3, '15 2 * * *'), {
+    times: ['10-03T15:30'],
+    next: '10-04T15:15',
+  });
+  t.same(await acrossChange(t, 'America/Santiago', '2026-09-06T02:00:30Z', 3, '0 0 * * *'), {
+    times: ['09-06T04:00'],
+    next: '09-07T03:00',
+  });
+});
+
+t.test('a daily time that comes twice in autumn runs once, the first time', async (t) => {
+  t.same(await acrossChange(t, 'Europe/Berlin', '2026-10-24T23:00:30Z', 4, '30 2 * * *'), { times: ['10-25T00:30'], next: '10-26T01:30' });
+  t.same(await acrossChange(t, 'America/New_York', '2026-11-01T04:00:30Z', 4, '30 1 * * *'), {
+    times: ['11-01T05:30'],
+    next: '11-02T06:30',
+  });
+  t.same(await acrossChange(t, 'Australia/Lord_Howe', '2026-04-04T13:00:30Z', 4, '45 1 * * *'), {
+    times: ['04-04T14:45'],
+    next: '04-05T15:15',
+  });
+  t.same(await acrossChange(t, 'Europe/Berlin', '2026-10-24T23:00:30Z', 4, '30 1-3 * * *'), {
+    times: ['10-24T23:30', '10-25T00:30', '10-25T02:30'],
+    next: '10-26T00:30',
+  });
+});
+
+t.test('a zone without summer time, half an hour off', async (t) => {
+  t.same(await acrossChange(t, 'Asia/Kolkata', '2026-03-28T17:00:30Z', 3, '0 0 * * *'), { times: ['03-28T18:30'], next: '03-29T18:30' });
+});
+
+t.test('a restart in the hour that comes twice does not repeat a daily job', async (t) => {
+  const machine = new SimulatedMachine(t, '2026-10-25T00:29:30Z', { ...ONLY_BACKUP, timezone: 'Europe/Berlin', backup_logs: '30 2 * * *' });
+  machine.start();
+  await machine.run(45 * 60, 15);
+  t.same(machine.took(), ['backup_logs schedule 2026-10-25T00:30:00']);
+  machine.start();
+  t.match(machine.job('backup_logs'), { next: '2026-10-26T01:30:00.000Z' });
+  await machine.run(3600, 15);
+  t.same(machine.took(), []);
+  await machine.scheduler.stop();
+});
+
+t.test('late, but not too late', async (t) => {
+  for (const [seconds, run, missed] of [
+    [30, 'backup_logs schedule 2026-06-11T00:00:29', 0],
+    [32, 'backup_logs catch_up 2026-06-11T00:00:41', 1],
+  ] as const) {
+    const machine = new SimulatedMachine(t, '2026-06-10T23:59:30Z', ONLY_BACKUP);
+    machine.start();
+    await machine.run(20);
+    machine.clocks.sleep(seconds);
+    await machine.run(30);
+    t.same(machine.took(), [run]);
+    t.equal(machine.job('backup_logs').missed, missed);
+    await machine.scheduler.stop();
+  }
+});
+
+t.test('a clock set back repeats no backup within three hours, and nothing within a minute', async (t) => {
+  const machine = new SimulatedMachine(t, '2026-06-10T23:59:30Z');
+  machine.start();
+  await machine.run(60);
+  t.equal(machine.took('backup_logs').length, 1);
+  machine.took();
+  machine.clocks.wallMs = Date.parse('2026-06-10T23:59:59.400Z');
+  await machine.run(30);
+  t.same(machine.took(), [], 'not twice within a second');
+  machine.clocks.set('2026-06-10T22:59:40Z');
+  await machine.run(30);
+  t.equal(machine.took('collect_metrics').length, 1, 'no pause');
+  t.equal(machine.job('backup_logs').next, '2026-06-12T00:00:00.000Z', 'no second backup of the same night');
+  machine.clocks.set('2026-06-10T18:59:40Z');
+  await machine.run(30);
+  t.equal(machine.job('backup_logs').next, '2026-06-11T00:00:00.000Z', 'it may have been another night');
+  await machine.scheduler.stop();
+});
+
+t.test('a clock that is behind at the start: nothing is missed until it is set', async (t) => {
+  const machine = new SimulatedMachine(t, '2026-06-10T20:00:30Z');
+  machine.start();
+  await machine.run(100);
+  await machine.scheduler.stop();
+  machine.took();
+  machine.clocks.set('2026-06-10T19:00:30Z');
+  machine.start('reboot');
+  await machine.run(120);
+  t.same(machine.took('collect_metrics').length, 2);
+  machine.clocks.set('2026-06-10T19:03:50Z');
+  await machine.run(20);
+  t.equal(machine.job('backup_logs').missed, 0);
+  machine.took();
+  machine.clocks.set('2026-06-12T20:00:40Z');
+  await machine.run(40);
+  t.match(machine.job('backup_logs'), { missed: 2, last: { trigger: 'catch_up' } });
+  await machine.scheduler.stop();
+});
+
+t.test('where only a backup is scheduled, daylight saving is noticed by the heartbeat', async (t) => {
+  const machine = new SimulatedMachine(t, '2026-03-29T00:00:30Z', { ...ONLY_BACKUP, timezone: 'Europe/Berlin', backup_logs: '30 2 * * *' });
+  machine.start();
+  await machine.run(2 * 3600, 15);
+  t.same(machine.took(), ['backup_logs schedule 2026-03-29T01:00:14']);
+  t.equal(machine.job('backup_logs').missed, 0);
+  await machine.scheduler.stop();
 });

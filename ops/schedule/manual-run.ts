@@ -1,0 +1,115 @@
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import type { Log } from '../../src/core/ports.ts';
+import { isoUtc } from '../../src/core/time.ts';
+import { runSchema } from '../../src/http/api/ops-schema.ts';
+import { makeFolder, prepareDataFolder } from '../../src/system/data-folder.ts';
+import { EXIT, type Job, type JobArguments, type JobContext, type JobResult, UsageError } from '../lib/job.ts';
+import { BUSY_STATUS } from './execution.ts';
+import { type Held, holderOf, lockByHand, lockNamed } from './job-lock.ts';
+import { hasFailed, isJobName, JOB_NAMES, type JobName, lastLines } from './job-record.ts';
+import { replaceFile } from './state.ts';
+
+/** A result whose exit status is none of the usual ones. */
+export type ProcessResult = JobResult & { readonly exitCode?: number };
+
+/**
+ * Runs a job or command in this process, which was started by hand or by the scheduler. Jobs take their lock first, and runs by hand
+ * leave their result in ops/inbox for the scheduler to count. A dry run does neither.
+ */
+export async function runInOwnProcess(job: Job, context: JobContext, given: JobArguments): Promise<ProcessResult> {
+  const { name } = job;
+  const isElsewhere = name === 'health_check' && given.options['url'] !== undefined; // The result is not that of this machine.
+  if (!isJobName(name) || isElsewhere || given.options['dry-run'] === true) return job.run(context, given);
+  const problem = prepareDataFolder(context.dataFolder, context.environment);
+  if (problem?.isMissing) throw new UsageError(`storage.path: ${problem.text}`);
+  const isByHand = context.trigger === 'manual';
+  const lock = isByHand ? lockByHand(context.dataFolder, name, context.nowMs()) : lockNamed(context.dataFolder, name);
+  if (lock) return runWithLock(lock, name, () => job.run(context, given), context);
+  const error = `${name} runs already, started ${holderOf(context.dataFolder, name)}; wait for its end, see: edge-health ops list`;
+  const result: JobResult = { status: 'UNKNOWN', lines: [`UNKNOWN   ${error}`], document: { status: 'UNKNOWN', error } };
+  return isByHand ? result : { ...result, exitCode: BUSY_STATUS };
+}
+
+async function runWithLock(lock: Held, name: JobName, work: () => Promise<JobResult>, context: JobContext): Promise<JobResult> {
+  const { dataFolder, log, nowMs, signal, trigger } = context;
+  const started = isoUtc(nowMs());
+  const startedAt = performance.now();
+  const parent = process.ppid;
+  const leave = ({ lines, status }: Pick<JobResult, 'status' | 'lines'>): void => {
+    // A child of the scheduler reports to it, unless the scheduler has exited. A run stopped by hand is no failure to report.
+    if (trigger !== 'manual' && process.ppid === parent) return;
+    if (trigger === 'manual' && signal.aborted && hasFailed({ status })) return;
+    const duration_seconds = Math.round(performance.now() - startedAt) / 1000;
+    const run = { started, duration_seconds, status, exit_code: EXIT[status], trigger, lines: lastLines(lines) };
+    try {
+      leaveRun(dataFolder, { name, run });
+    } catch (error) {
+      log('warning', 'run not recorded for the scheduler', { job: name, error: (error as Error).message });
+    }
+  };
+  try {
+    const result = await work();
+    leave(result);
+    return result;
+  } catch (error) {
+    if (!(error instanceof UsageError)) leave({ status: 'UNKNOWN', lines: [`UNKNOWN   ${name}: ${(error as Error).message}`] });
+    throw error;
+  } finally {
+    lock.release();
+  }
+}
+
+const leftRunSchema = v.strictObject({ name: v.picklist(JOB_NAMES), run: runSchema });
+export type LeftRun = v.InferOutput<typeof leftRunSchema>;
+
+const ENDING = '.json';
+/** Read at once; the rest when these are loaded. */
+const AT_MOST = 1000;
+
+const inbox = (dataFolder: string): string => join(dataFolder, 'ops', 'inbox');
+
+/** Leaves the result of a run for the scheduler to load. */
+export function leaveRun(dataFolder: string, left: LeftRun): void {
+  const folder = inbox(dataFolder);
+  if (!fs.existsSync(folder)) makeFolder(folder, 0o750);
+  replaceFile(join(folder, `${left.run.started.replaceAll(':', '')}-${process.pid}-${left.name}${ENDING}`), JSON.stringify(left));
+}
+
+/** The runs in the inbox, by file; null stands for a file that cannot be read as a run. */
+export function leftRuns(dataFolder: string): ReadonlyMap<string, LeftRun | null> {
+  const folder = inbox(dataFolder);
+  let names: string[];
+  try {
+    names = fs.readdirSync(folder);
+  } catch {
+    return new Map();
+  }
+  const files = names.filter((name) => name.endsWith(ENDING)).sort();
+  return new Map(files.slice(0, AT_MOST).map((name) => [join(folder, name), readRun(join(folder, name))]));
+}
+
+function readRun(file: string): LeftRun | null {
+  try {
+    return v.parse(leftRunSchema, JSON.parse(fs.readFileSync(file, 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+/** Empties the inbox; each run is returned once. */
+export function takeRuns(dataFolder: string, log: Log): LeftRun[] {
+  const taken: LeftRun[] = [];
+  for (const [file, left] of leftRuns(dataFolder)) {
+    try {
+      fs.rmSync(file);
+    } catch (error) {
+      log('warning', 'run by hand cannot be removed from the inbox', { file, error: (error as Error).message });
+      continue;
+    }
+    if (left) taken.push(left);
+    else log('warning', 'unreadable file removed from the inbox', { file });
+  }
+  return taken;
+}
