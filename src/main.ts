@@ -26,7 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 const ops: Command = {
-  summary: 'Programs of operations: checks, collection, backups; `edge-health ops` lists them',
+  summary: 'Maintenance jobs: checks, collection, backups; `edge-health ops` lists them',
   usage: 'ops NAME [OPTIONS]',
   help: '`edge-health ops --help` lists them; each has --help.',
   options: {},

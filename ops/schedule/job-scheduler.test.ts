@@ -412,6 +412,21 @@ t.test('a clock set back repeats no backup within three hours, and nothing withi
   await machine.scheduler.stop();
 });
 
+t.test('a clock that is set forward by years: the heartbeat comes first, and node-cron does not list every minute', async (t) => {
+  const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
+  machine.start();
+  await machine.run(5);
+  machine.took();
+  machine.clocks.set('2029-06-10T12:00:57Z');
+  const started = performance.now();
+  await machine.run(65);
+  t.ok(performance.now() - started < 20_000, 'at 0.1 ms each they would take minutes');
+  t.match(machine.took('collect_metrics'), [/2029-06-10T12:01:0\d$/, 'collect_metrics schedule 2029-06-10T12:02:00']);
+  t.equal(machine.took('backup_logs').length, 1);
+  t.equal(machine.job('backup_logs').missed, 1096);
+  await machine.scheduler.stop();
+});
+
 t.test('a clock that is behind at the start: nothing is missed until it is set', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T20:00:30Z');
   machine.start();
