@@ -74,7 +74,7 @@ function withLeftRuns(jobs: readonly JobRecord[], dataFolder: string): JobRecord
 
 function headLines({ scheduler }: OpsDocument, runs: boolean, time: TimeFormat): string[] {
   if (runs) return [`OK        the scheduler runs since ${time(scheduler.started)}`];
-  const seen = scheduler.state === 'never' ? 'none has run with this data folder' : `the last beat was ${time(scheduler.beat)}`;
+  const seen = scheduler.state === 'never' ? 'none has run on this data folder' : `the last beat was ${time(scheduler.beat)}`;
   return [
     `UNKNOWN   no scheduler runs: ${seen}`,
     '          start it: sudo systemctl enable --now edge-health-ops (in a checkout: npm run ops); its log: journalctl -u edge-health-ops',

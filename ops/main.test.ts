@@ -85,7 +85,7 @@ t.test('a user without permission gets one line with the path and what to run', 
   refused(['ops', 'list', '--config', config], 3, `edge-health ops: rest.token_file cannot be read: ${sudo(token, 'ops list')}`);
 });
 
-t.test('a job that runs already is not run beside itself', async (t) => {
+t.test('a job that is running is not started again', async (t) => {
   const { config, data } = installation(t);
   const held = lockByHand(data, 'collect_metrics', Date.parse('2026-06-10T12:00:00Z'));
   const refused = ops(config, 'collect_metrics');
@@ -95,7 +95,7 @@ t.test('a job that runs already is not run beside itself', async (t) => {
   });
   t.match(refused.stdout, 'edge-health ops list');
   const child = ops(config, 'collect_metrics', '--trigger', 'schedule', '--json');
-  t.equal(child.status, 75, 'the scheduler is told apart');
+  t.equal(child.status, 75, 'a status of its own for the scheduler');
   t.match(JSON.parse(child.stdout), { status: 'UNKNOWN', error: /runs already/ });
   t.equal(leftRuns(data).size, 0);
   t.notOk(existsSync(join(data, 'metrics')));
@@ -113,22 +113,22 @@ t.test('a job that runs already is not run beside itself', async (t) => {
   free?.release();
 });
 
-t.test('who reads the output may go', async (t) => {
+t.test('the reader of the output may exit', async (t) => {
   const { config } = installation(t);
   const child = spawn('/bin/sh', ['-c', `"$0" "$@" | true; echo done`, EDGE_HEALTH, 'ops', 'list', '--config', config]);
-  let [said, complaints] = ['', ''];
+  let [output, errors] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text;
+    errors += text;
   });
   await once(child, 'close');
-  t.equal(said, 'done\n');
-  t.equal(complaints, '', 'quietly');
+  t.equal(output, 'done\n');
+  t.equal(errors, '');
 });
 
-/** What `list` says of a data folder. */
+/** What `list` shows of a data folder. */
 async function listed(dataFolder: string) {
   const config = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, timezone: 'UTC' } };
   const { document, lines, status } = await list.run({ config, dataFolder, nowMs: Date.now } as JobContext, {
@@ -143,7 +143,7 @@ t.test('list', async (t) => {
   const never = await listed(data);
   t.match(never, {
     status: 'UNKNOWN',
-    stdout: /^UNKNOWN {3}no scheduler runs: none has run with this data folder\n.*systemctl enable --now edge-health-ops/,
+    stdout: /^UNKNOWN {3}no scheduler runs: none has run on this data folder\n.*systemctl enable --now edge-health-ops/,
   });
   t.match(never.stdout, /\nbackup_logs +0 0 \* \* \* +- +- +- +- +- +0 +0 +0 +0\n/);
 
@@ -158,7 +158,7 @@ t.test('list', async (t) => {
     status: 'CRITICAL',
     exit_code: 2,
     trigger: 'catch_up',
-    lines: ['CRITICAL  no room'],
+    lines: ['CRITICAL  disk full'],
   } as const;
   const document: OpsDocument = {
     scheduler: { state: 'running', started: '2026-06-09T10:00:00.000Z', beat: now },
@@ -179,7 +179,7 @@ t.test('list', async (t) => {
   t.equal(running.status, 'WARNING', 'a job failed last');
   t.match(running.stdout, /^OK {8}the scheduler runs since 2026-06-09 10:00\n/);
   t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +61 s +CRITICAL +catch_up +2099-06-11 00:00 +7 +1 +3 +0\n/);
-  t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}no room\n$/);
+  t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}disk full\n$/);
   t.same((await listed(data)).document, document);
 
   const link = { since: now, problem: '/events: 503 too many' };

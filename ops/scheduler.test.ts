@@ -20,7 +20,7 @@ const document: OpsDocument = {
   ],
 };
 
-t.test('one line says how it is, by local clocks', async (t) => {
+t.test('the status line is in local time', async (t) => {
   t.equal(statusLine(document, 'Europe/Berlin'), '2 jobs; last: health_check OK 12:05; next: collect_metrics 12:06');
   const [first, ...others] = document.jobs;
   const running = {

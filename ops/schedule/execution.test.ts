@@ -27,7 +27,7 @@ const never = new AbortController().signal;
 const isAlive = (pid: number): boolean =>
   existsSync(`/proc/${pid}`) && !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 
-t.test('what a process of its own says and how it ends is what counts', async (t) => {
+t.test('output and exit status of a child process decide', async (t) => {
   t.same(
     await child('echo "$@"; env | grep -cE "^(NOTIFY_SOCKET|WATCHDOG_USEC)="; echo "<4>careful" >&2; exit 1')(
       'backup_logs',
@@ -40,7 +40,7 @@ t.test('what a process of its own says and how it ends is what counts', async (t
     },
   );
   t.ok(log.includes('<4>careful'), 'its log goes on');
-  t.same(await child('echo "<3>no room" >&2; exit 2')('backup_logs', 'schedule', never), { status: 'CRITICAL', lines: ['no room'] });
+  t.same(await child('echo "<3>disk full" >&2; exit 2')('backup_logs', 'schedule', never), { status: 'CRITICAL', lines: ['disk full'] });
   t.equal(await child('exit 75')('backup_logs', 'schedule', never), 'busy');
   t.same(await child('echo half; exit 9')('backup_logs', 'schedule', never), {
     status: 'UNKNOWN',
@@ -54,7 +54,7 @@ t.test('what a process of its own says and how it ends is what counts', async (t
   t.equal(many.lines.length, 50);
 });
 
-t.test('the end asked for reaches everything that a process has started', async (t) => {
+t.test('SIGTERM reaches the whole process group', async (t) => {
   const ending = new AbortController();
   const file = join(folder, 'pids');
   const ended = child(`sleep 600 & echo $! > '${file}'; trap 'echo tidied; exit 2' TERM; wait`)('backup_logs', 'schedule', ending.signal);
@@ -64,7 +64,7 @@ t.test('the end asked for reaches everything that a process has started', async 
   await until('its child is gone', () => !isAlive(Number(readFileSync(file, 'utf8'))));
 });
 
-t.test('and one that does not listen is killed, with its group', async (t) => {
+t.test('a child that ignores SIGTERM is killed, with its group', async (t) => {
   const ending = new AbortController();
   const file = join(folder, 'stubborn');
   const ended = child(`trap '' TERM; (trap '' TERM; exec sleep 600) & echo $! > '${file}'; while :; do sleep 1; done`, 0.3)(
@@ -93,7 +93,7 @@ t.test('within this process', async (t) => {
   t.same(await run('health_check', 'schedule', never), { status: 'OK', lines: ['schedule'] });
 
   const lock = lockNamed(folder, 'health_check');
-  t.equal(await run('health_check', 'schedule', never), 'busy', 'somebody else runs it');
+  t.equal(await run('health_check', 'schedule', never), 'busy', 'another process runs it');
   lock?.release();
 
   const [begun, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -108,9 +108,9 @@ t.test('within this process', async (t) => {
   finish.resolve();
   await slow;
   outcome = async () => {
-    throw new Error('nobody foresaw it');
+    throw new Error('unexpected');
   };
-  t.same(await run('health_check', 'schedule', never), { status: 'UNKNOWN', lines: ['UNKNOWN   health_check: nobody foresaw it'] });
+  t.same(await run('health_check', 'schedule', never), { status: 'UNKNOWN', lines: ['UNKNOWN   health_check: unexpected'] });
   const after = lockNamed(folder, 'health_check');
   t.ok(after, 'the lock is free after all of it');
   after?.release();

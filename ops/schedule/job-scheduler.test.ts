@@ -6,7 +6,7 @@ import { SimulatedMachine, settle } from './testing/simulated.ts';
 /** One job alone: the others are off. */
 const ONLY_BACKUP = { health_check: 'off', collect_metrics: 'off', collect_alerts: 'off' };
 
-t.test('jobs run at their times, and what came of it is kept', async (t) => {
+t.test('jobs run on schedule, and their results are recorded', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T11:59:30Z');
   machine.start();
   await machine.run(331);
@@ -26,14 +26,14 @@ t.test('jobs run at their times, and what came of it is kept', async (t) => {
     overlaps: 0,
   });
   t.match(machine.job('generate_7day_report'), { schedule: 'off', next: null, last: null });
-  t.equal(machine.runs.length, 10, 'each was told');
+  t.equal(machine.runs.length, 10, 'each was notified');
   t.match(machine.live.scheduler, { state: 'running', started: '2026-06-10T11:59:30.000Z' });
   await machine.scheduler.stop();
   t.match(machine.live.scheduler, { state: 'stopped' });
   t.same(machine.durable.at(-1), machine.live);
 });
 
-t.test('the live copy beats, the disk is spared', async (t) => {
+t.test('the live copy is always recent, the disk is spared', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:01Z', {
     health_check: 'off',
     collect_alerts: 'off',
@@ -48,7 +48,7 @@ t.test('the live copy beats, the disk is spared', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a job never runs beside itself', async (t) => {
+t.test('a job never runs twice at a time', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z', { timeouts: { ...DEFAULT_CONFIG.ops.timeouts, collect_metrics: 600 } });
   machine.result = null;
   machine.start();
@@ -67,7 +67,7 @@ t.test('a job never runs beside itself', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a job beyond its timeout is ended; one that does not end is left alone', async (t) => {
+t.test('a job beyond its timeout is ended; one that hangs is not started again', async (t) => {
   const timeouts = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
   const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', timeouts });
   machine.result = null;
@@ -103,7 +103,7 @@ t.test('a job beyond its timeout is ended; one that does not end is left alone',
   await machine.scheduler.stop();
 });
 
-t.test('asleep for three nights: one backup, soon after waking up', async (t) => {
+t.test('suspended for three nights: one backup, soon after resuming', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T20:00:01Z');
   machine.start();
   await machine.run(100);
@@ -136,7 +136,7 @@ t.test('switched off for three nights: the same', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a backup that was interrupted, or not made up for yet, is not lost', async (t) => {
+t.test('a backup that was interrupted, or not caught up yet, is not lost', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', ONLY_BACKUP);
   machine.result = null;
   machine.start();
@@ -146,14 +146,14 @@ t.test('a backup that was interrupted, or not made up for yet, is not lost', asy
   t.ok(first?.signal.aborted);
   await first?.end({ status: 'UNKNOWN', lines: ['ended'] });
   await stopped;
-  t.match(machine.job('backup_logs'), { runs: 0, failures: 0, last: null, next: '2026-06-11T00:00:00.000Z' }, 'nobody failed');
+  t.match(machine.job('backup_logs'), { runs: 0, failures: 0, last: null, next: '2026-06-11T00:00:00.000Z' }, 'not a failure');
   machine.took();
 
   machine.clocks.pass(5000);
   machine.start();
   await machine.run(3);
   t.same(machine.took(), []);
-  machine.start(); // Killed before it was made up for.
+  machine.start(); // Killed before it was caught up.
   await machine.run(15);
   t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:00:47']);
   machine.start('reboot'); // The power goes in the middle of it.
@@ -203,7 +203,7 @@ t.test('a clock that is put forward, back, or lost', async (t) => {
   machine.clocks.set('2026-06-10T06:00:40Z');
   await machine.run(60);
   t.equal(machine.took('collect_metrics').length, 1);
-  t.equal(machine.took('backup_logs').length, 1, 'the night in which nobody knew the time');
+  t.equal(machine.took('backup_logs').length, 1, 'the night in which the clock was not set');
   t.ok(machine.log.filter((line) => line === 'notice clock stepped').length >= 4);
   await machine.scheduler.stop();
 });
@@ -238,12 +238,12 @@ t.test('runs by hand count', async (t) => {
     status: 'CRITICAL',
     exit_code: 2,
     trigger: 'manual',
-    lines: ['CRITICAL  no room'],
+    lines: ['CRITICAL  disk full'],
   };
   machine.inbox.push({ name: 'backup_logs', run: { ...run, started: '2026-06-10T12:00:35.000Z' } });
   await machine.run(20);
   t.match(machine.job('backup_logs'), { runs: 1, failures: 1, last: { trigger: 'manual' }, last_success: null });
-  t.match(machine.runs, [{ name: 'backup_logs', run: { status: 'CRITICAL' } }], 'told like any other');
+  t.match(machine.runs, [{ name: 'backup_logs', run: { status: 'CRITICAL' } }], 'notified like any other');
   machine.inbox.push({ name: 'backup_logs', run: { ...run, status: 'OK', exit_code: 0, started: '2026-06-09T12:00:35.000Z' } });
   await machine.run(20);
   t.match(machine.job('backup_logs'), { runs: 2, failures: 1, last: { status: 'CRITICAL' }, last_success: '2026-06-09T12:00:35.000Z' });

@@ -12,9 +12,9 @@ const contextOf = (dataFolder: string, signal = new AbortController().signal): J
   ({ dataFolder, signal, trigger: 'manual', nowMs: Date.now, log: () => undefined }) as unknown as JobContext;
 const programOf = (name: string, run: () => Promise<JobResult>): Job => ({ name, run }) as unknown as Job;
 
-t.test('what a run by hand leaves', async (t) => {
+t.test('what a run by hand leaves for the scheduler', async (t) => {
   const data = temporaryFolder(t);
-  const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  no room'], document: null };
+  const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  disk full'], document: null };
   t.equal(
     await runInOwnProcess(
       programOf('list', async () => failed),
@@ -31,23 +31,23 @@ t.test('what a run by hand leaves', async (t) => {
   );
   t.match(
     [...leftRuns(data).values()],
-    [{ name: 'backup_logs', run: { status: 'CRITICAL', trigger: 'manual', lines: ['CRITICAL  no room'] } }],
+    [{ name: 'backup_logs', run: { status: 'CRITICAL', trigger: 'manual', lines: ['CRITICAL  disk full'] } }],
   );
   const thrown = runInOwnProcess(
     programOf('health_check', async () => {
-      throw new Error('nobody foresaw it');
+      throw new Error('unexpected');
     }),
     contextOf(data),
     given,
   );
-  await t.rejects(thrown, /nobody foresaw it/);
-  t.match([...leftRuns(data).values()].at(-1), { name: 'health_check', run: { status: 'UNKNOWN', lines: [/nobody foresaw it/] } });
+  await t.rejects(thrown, /unexpected/);
+  t.match([...leftRuns(data).values()].at(-1), { name: 'health_check', run: { status: 'UNKNOWN', lines: [/unexpected/] } });
   await runInOwnProcess(
     programOf('backup_logs', async () => failed),
     contextOf(data, AbortSignal.abort()),
     given,
   );
-  t.equal(leftRuns(data).size, 2, 'who ended it knows that it failed');
+  t.equal(leftRuns(data).size, 2, 'a run stopped by hand is no failure');
 });
 
 const CHILD = `

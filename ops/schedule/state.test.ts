@@ -65,7 +65,7 @@ t.test('writes that meet each other end with the last', async (t) => {
   );
 });
 
-t.test('what is torn or not ours is set aside', async (t) => {
+t.test('damaged state files are quarantined', async (t) => {
   for (const text of ['', '{"scheduler":{"state":"run', '[]', '{"scheduler":{},"jobs":[]}', '\0\0\0\0']) {
     const { data, live, log, open } = folders(t);
     const files = open();
@@ -81,7 +81,7 @@ t.test('what is torn or not ours is set aside', async (t) => {
   }
 });
 
-t.test('where nothing can be written it goes on, and says so once', async (t) => {
+t.test('write failures are logged once, and jobs continue', async (t) => {
   const { data, live, log, open } = folders(t);
   const files = open();
   rmSync(live, { recursive: true });
@@ -116,7 +116,7 @@ const RUN = {
   lines: ['OK'],
 } as const;
 
-t.test('runs by hand are handed over once', async (t) => {
+t.test('runs by hand are loaded once', async (t) => {
   const { data, log } = folders(t);
   const logged = (level: string, message: string): void => void log.push(`${level} ${message}`);
   t.same(takeRuns(data, logged), []);
@@ -134,7 +134,7 @@ t.test('runs by hand are handed over once', async (t) => {
   t.same(takeRuns(data, logged), []);
 });
 
-t.test('one at a time, and who it is', async (t) => {
+t.test('one process at a time holds the lock of a job, and is shown', async (t) => {
   const { data, open } = folders(t);
   const byHand = lockByHand(data, 'backup_logs', LATE_MS);
   t.ok(byHand);
@@ -150,7 +150,7 @@ t.test('one at a time, and who it is', async (t) => {
   again?.release();
 });
 
-t.test('of many lines what is wrong is kept', async (t) => {
+t.test('of many lines those that report OK are dropped first', async (t) => {
   const many = ['CRITICAL  disk: full', ...Array.from({ length: 60 }, (_, index) => `OK        check ${index}`), 'x'.repeat(1000)];
   const kept = lastLines(many);
   t.equal(kept.length, 30);

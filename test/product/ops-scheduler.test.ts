@@ -96,7 +96,7 @@ t.test('it starts with a torn state, logs it, and reports to the service manager
   await statusWith(({ ops }) => ops.scheduler.state === 'stopped');
 });
 
-t.test('switched off for three nights: what was missed is caught up once, and shown', async (t) => {
+t.test('off for three nights: a missed run is caught up once, and shown', async (t) => {
   writeConfig({ catch_up: ['backup_logs', 'health_check'] });
   const document = JSON.parse(readFileSync(durable, 'utf8')) as OpsDocument;
   const off = new Date(Date.now() - 3 * 86_400_000).toISOString();
@@ -154,7 +154,7 @@ t.test('SIGHUP: a wrong configuration changes nothing, a right one does', async 
   await statusWith(({ ops }) => ops.notifications?.alerts === 'stream');
 });
 
-t.test('SIGINT ends it, and list says so', async (t) => {
+t.test('SIGINT stops it, and list shows that', async (t) => {
   t.equal(await scheduler?.end('SIGINT'), 0);
   await service.end();
   const list = ops('list');

@@ -16,9 +16,9 @@ export const runSchema = v.strictObject({
 /** The scheduler's state file, which the service and `edge-health ops list` show. */
 export const opsDocumentSchema = v.strictObject({
   scheduler: v.strictObject({
-    state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run with this data folder.')),
+    state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run on this data folder.')),
     started: v.nullable(instant),
-    beat: v.pipe(v.nullable(instant), about('Time of its last sign of activity; updated at least once a minute.')),
+    beat: v.pipe(v.nullable(instant), about('Last heartbeat; at least once a minute.')),
   }),
   jobs: v.pipe(
     v.array(
