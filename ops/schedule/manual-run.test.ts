@@ -99,6 +99,6 @@ t.test('health_check of another machine is not recorded as a run of this one', a
   const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  1 check'], document: null };
   const elsewhere = { options: { url: 'http://robot-7:5000' }, positionals: [] };
   const check = programOf('health_check', async () => failed);
-  t.equal(await runAlone(check, contextOf(data), elsewhere), failed);
+  t.equal(await runInOwnProcess(check, contextOf(data), elsewhere), failed);
   t.notOk(existsSync(join(data, 'ops')), 'neither a lock nor a run');
 });
