@@ -1,27 +1,25 @@
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
-/** What the instrumenter hands over of Babel's syntax tree, as far as it is looked at. */
+/** The members of Babel's syntax tree that are used. */
 interface Path {
   readonly node: {
     readonly type: string;
     readonly key?: { readonly name?: string };
-    readonly callee?: { readonly type: string; readonly object?: { readonly name?: string } };
+    readonly callee?: { readonly object?: { readonly name?: string } };
   };
   readonly parentPath: Path | null;
 }
 
 const TEXT = ['StringLiteral', 'TemplateLiteral'];
-/** Members that are nothing but texts. */
-const TEXTS = ['columns'];
-/** Members that people read; no verdict hangs on their wording. */
+/** Members of a judgement that people read; no verdict depends on their wording. */
 const WORDING = ['title', 'requirement', 'formula', 'label', 'summary', 'columns', 'rows', 'unit'];
 
-/** Leaves the wording of judgements alone: the texts of WORDING and of what is pushed to `missing`. */
+/** Leaves texts alone that are wording: of WORDING, and of what is pushed to `missing`. */
 export const strykerPlugins = [
-  declareValuePlugin(PluginKind.Ignore, 'prose', {
+  declareValuePlugin(PluginKind.Ignore, 'wording', {
     shouldIgnore(path): string | undefined {
       const { node, parentPath } = path as unknown as Path;
-      if (node.type === 'ArrayExpression' && TEXTS.includes(parentPath?.node.key?.name ?? '')) return 'wording';
+      if (node.type === 'ArrayExpression' && parentPath?.node.key?.name === 'columns') return 'wording';
       if (!TEXT.includes(node.type)) return undefined;
       for (let up = parentPath; up !== null; up = up.parentPath) {
         if (up.node.type === 'ObjectProperty' && WORDING.includes(up.node.key?.name ?? '')) return 'wording';
