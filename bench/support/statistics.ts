@@ -1,9 +1,9 @@
-/** The value below which `share` of the values lie (nearest rank). Throws when there is none. */
+import { quantile as quantileOf } from '../../src/core/quantile.ts';
+
+/** As in core, but a benchmark that measured nothing fails. */
 export function quantile(values: ArrayLike<number>, share: number): number {
-  const sorted = Float64Array.from(values).sort();
-  const value = sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];
-  if (value === undefined) throw new Error('no values were measured');
-  return value;
+  if (values.length === 0) throw new Error('no values were measured');
+  return quantileOf(values, share);
 }
 
 export function median(values: ArrayLike<number>): number {

@@ -1,8 +1,8 @@
+import { median } from '../../src/core/quantile.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';
 import type { Evidence } from '../engine/evidence.ts';
 import { CRITERIA, type Judgement, REQUIRED_SECONDS, type Verdict, worst } from '../engine/judgement.ts';
 import type { Series } from '../engine/series.ts';
-import { median } from '../engine/statistics.ts';
 import { REPORT_SCHEMA, type ReportDocument, type ReportRun, type ReportSeries } from './document.ts';
 import { duration, enumeration, moment } from './figures.ts';
 

@@ -1,5 +1,5 @@
-import { memoryVariance } from '../engine/memory.ts';
-import { theilSen } from '../engine/statistics.ts';
+import { memoryVariance } from '../engine/memory-variance.ts';
+import { theilSen } from '../engine/theil-sen.ts';
 import { type Check, checked } from './check.ts';
 import { alertsCheck } from './check-alerts.ts';
 import { samplingCheck } from './check-sampling.ts';

@@ -1,4 +1,5 @@
 import type { RestClient } from '../../src/client/rest.ts';
+import { quantile } from '../../src/core/quantile.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import type { PathLatency } from './findings.ts';
 
@@ -103,10 +104,10 @@ export class Poller {
 
   results(): PathLatency[] {
     return [...USUAL, ...LARGE].map(({ title: path }) => {
-      const sorted = (this.#latencies.get(path) ?? []).toSorted((a, b) => a - b);
+      const latencies = this.#latencies.get(path) ?? [];
       const failed = this.#failed.get(path) ?? 0;
-      const at = (share: number): number | null => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null;
-      return { path, asked: sorted.length + failed, failed, medianMs: at(0.5), p99Ms: at(0.99), mostMs: at(1) };
+      const at = (share: number): number | null => (latencies.length === 0 ? null : quantile(latencies, share));
+      return { path, asked: latencies.length + failed, failed, medianMs: at(0.5), p99Ms: at(0.99), mostMs: at(1) };
     });
   }
 

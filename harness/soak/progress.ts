@@ -1,4 +1,4 @@
-import { memoryVariance } from '../engine/memory.ts';
+import { memoryVariance } from '../engine/memory-variance.ts';
 import { clock } from './figures.ts';
 import { memoryRule } from './findings.ts';
 import type { Meter } from './meter.ts';

@@ -1,5 +1,6 @@
 import type { HealthStatus } from './health-status.ts';
 import { METRICS } from './metrics.ts';
+import { quantile } from './quantile.ts';
 import { freshSilence, type SilenceChange, type SilenceState, stepSilence } from './silence.ts';
 import { STATUSES } from './thresholds.ts';
 import { DAY_MS } from './time.ts';
@@ -120,7 +121,7 @@ export class NodeStamps {
   #measure(differenceMs: number): void {
     this.#differences[this.#oldestDifference] = differenceMs;
     this.#oldestDifference = (this.#oldestDifference + 1) % DIFFERENCES;
-    const median = this.#differences.toSorted((a, b) => a - b)[Math.floor((this.#differences.length - 1) / 2)] as number;
+    const median = quantile(this.#differences, 0.5);
     this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, median));
   }
 }

@@ -1,8 +1,8 @@
 import type { Evidence, ServiceRun } from '../evidence.ts';
 import { duration, rounded } from '../format.ts';
 import { type Judgement, marginOf, type Table } from '../judgement.ts';
-import { MEDIAN_SECONDS, type MemoryVariance, memoryVariance, WARM_UP_SECONDS } from '../memory.ts';
-import type { Point } from '../statistics.ts';
+import { MEDIAN_SECONDS, type MemoryVariance, memoryVariance, WARM_UP_SECONDS } from '../memory-variance.ts';
+import type { Point } from '../theil-sen.ts';
 
 const LIMIT_PERCENT = 10;
 const LEAST_MEDIANS = 3;

@@ -1,32 +1,5 @@
-import fc from 'fast-check';
 import t from 'tap';
-import { SEED } from '../../testkit/effort.ts';
-import { median, type Point, theilSen } from './statistics.ts';
-
-fc.configureGlobal({ seed: SEED });
-
-t.test('median: the middle one, or between the two', async (t) => {
-  t.ok(Number.isNaN(median(new Float64Array())));
-  t.equal(median(Float64Array.of(5)), 5);
-  t.equal(median(Float64Array.of(5, 1)), 3);
-  t.equal(median(Float64Array.of(3, 1, 2)), 2);
-  t.equal(median(Float64Array.of(4, 1, 3, 2)), 2.5);
-  t.equal(median(Float64Array.of(7, 7, 7, 7, 1)), 7);
-  t.equal(median(Float64Array.of(-1, -5, -3, -9)), -4);
-});
-
-t.test('median: the same as by sorting, for whatever numbers', async (t) => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 1, maxLength: 60 }), (values) => {
-      const sorted = [...values].sort((one, other) => one - other);
-      const half = sorted.length >> 1;
-      const expected = sorted.length % 2 === 1 ? sorted[half] : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
-      return median(Float64Array.from(values)) === expected;
-    }),
-    { numRuns: 300 },
-  );
-  t.pass('sorted or not');
-});
+import { type Point, theilSen } from './theil-sen.ts';
 
 function points(...values: readonly (readonly [number, number])[]): Point[] {
   return values.map(([at, value]) => ({ at, value }));

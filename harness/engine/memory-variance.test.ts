@@ -1,5 +1,5 @@
 import t from 'tap';
-import { memoryMedians, memoryVariance } from './memory.ts';
+import { memoryMedians, memoryVariance } from './memory-variance.ts';
 
 const readings = { at: [1, 2, 3, 11, 12, 13, 21, 31, 33], bytes: [1, 9, 2, 5, 4, 6, 7, 10, 20], warmUpSeconds: 0, medianSeconds: 10 };
 

@@ -1,38 +1,4 @@
-/** Middle value, or the mean of the two in the middle; NaN of nothing. Rearranges `values`. */
-export function median(values: Float64Array): number {
-  const { length } = values;
-  const upper = select(values, length >> 1);
-  if (length % 2 === 1) return upper;
-  // What select leaves before its place is not above it: the other middle value is the highest of these.
-  let lower = values[0] as number;
-  for (let index = 1; index < length >> 1; index++) lower = Math.max(lower, values[index] as number);
-  return (lower + upper) / 2;
-}
-
-/**
- * The value that would be at `place` (from 0) were `values` in order; rearranges them so that none before it is above it and
- * none behind it below it. Hoare, Algorithm 65: Find, Communications of the ACM 4 (1961); linear on average.
- */
-function select(values: Float64Array, place: number): number {
-  let low = 0;
-  let high = values.length - 1;
-  while (low < high) {
-    const pivot = values[(low + high) >> 1] as number;
-    let left = low;
-    let right = high;
-    while (left <= right) {
-      while ((values[left] as number) < pivot) left++;
-      while ((values[right] as number) > pivot) right--;
-      if (left > right) break;
-      const swapped = values[left] as number;
-      values[left++] = values[right] as number;
-      values[right--] = swapped;
-    }
-    if (place <= right) high = right;
-    else low = left;
-  }
-  return values[place] as number;
-}
+import { median } from '../../src/core/quantile.ts';
 
 export interface Point {
   readonly at: number;
@@ -70,6 +36,6 @@ export function theilSen(series: readonly (readonly Point[])[]): Line | null {
     }
   }
   if (slopes.length === 0) return null;
-  const slope = median(Float64Array.from(slopes));
-  return { slope, intercept: median(Float64Array.from(thinned.flat(), ({ at, value }) => value - slope * at)) };
+  const slope = median(slopes);
+  return { slope, intercept: median(thinned.flat().map(({ at, value }) => value - slope * at)) };
 }

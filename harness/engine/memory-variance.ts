@@ -1,4 +1,5 @@
-import { median, type Point, theilSen } from './statistics.ts';
+import { median } from '../../src/core/quantile.ts';
+import { type Point, theilSen } from './theil-sen.ts';
 
 export const WARM_UP_SECONDS = 3600;
 export const MEDIAN_SECONDS = 300;
@@ -49,21 +50,15 @@ export function memoryMedians({ at, bytes, starts, warmUpSeconds, medianSeconds 
     else stretches.push({ run, middle, readings: [bytes[index] as number] });
   }
   const runs = Map.groupBy(stretches, (stretch) => stretch.run);
-  return [...runs.values()].map((mine) => mine.map(({ middle, readings }) => ({ at: middle, value: median(Float64Array.from(readings)) })));
+  return [...runs.values()].map((points) => points.map(({ middle, readings }) => ({ at: middle, value: median(readings) })));
 }
 
-/** How far the memory of the service spread, and whither it tends; null: no reading after a warm-up. */
+/** The spread and the trend of the service's memory; null: no reading after a warm-up. */
 export function memoryVariance(readings: MemoryReadings): MemoryVariance | null {
   const medians = memoryMedians(readings);
-  const values = Float64Array.from(medians.flat(), ({ value }) => value);
+  const values = Float64Array.from(medians.flat(), ({ value }) => value).sort();
   if (values.length === 0) return null;
-  let min = values[0] as number;
-  let max = min;
-  for (const value of values) {
-    min = Math.min(min, value);
-    max = Math.max(max, value);
-  }
-  const middle = median(values);
+  const [min, max, middle] = [values[0] as number, values.at(-1) as number, median(values)];
   const line = theilSen(medians);
   return {
     medians,
