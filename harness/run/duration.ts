@@ -18,14 +18,3 @@ export function parseDuration(text: string): number | null {
   }
   return at === text.length && seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS ? seconds : null;
 }
-
-/** `168 h`, `3 h 12 min`, `10 min`, `1 min 30 s`, `45 s`: two units at most, cut off rather than rounded up. */
-export function formatDuration(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  const hours = Math.floor(whole / 3600);
-  const minutes = Math.floor((whole % 3600) / 60);
-  const rest = whole % 60;
-  if (hours > 0) return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
-  if (minutes > 0) return rest === 0 ? `${minutes} min` : `${minutes} min ${rest} s`;
-  return `${rest} s`;
-}

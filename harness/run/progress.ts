@@ -1,6 +1,6 @@
+import { formatDuration } from '../../src/core/duration.ts';
 import { printable } from '../../src/core/text.ts';
 import type { Judgement, Quantity } from '../engine/judgement.ts';
-import { formatDuration } from './duration.ts';
 
 /** How a run stands. */
 export interface Standing {
@@ -50,8 +50,8 @@ function share({ plannedSeconds, watchedSeconds }: Standing): string {
 function times(standing: Standing): string {
   const { absentSeconds, plannedSeconds, watchedSeconds } = standing;
   const left = Math.max(0, Math.ceil(plannedSeconds - watchedSeconds));
-  const absent = absentSeconds >= 1 ? `, absent ${formatDuration(absentSeconds)}` : '';
-  return `${formatDuration(watchedSeconds)} of ${formatDuration(plannedSeconds)} (${share(standing)}), ${formatDuration(left)} to go${absent}`;
+  const absent = absentSeconds >= 1 ? `, absent ${formatDuration(absentSeconds, 'h')}` : '';
+  return `${formatDuration(watchedSeconds, 'h')} of ${formatDuration(plannedSeconds, 'h')} (${share(standing)}), ${formatDuration(left, 'h')} to go${absent}`;
 }
 
 const COLOURS: Readonly<Record<string, string>> = { PASS: '32', FAIL: '31', INCOMPLETE: '33' };

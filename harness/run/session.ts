@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { formatDuration } from '../../src/core/duration.ts';
 import type { Clocks } from '../../src/core/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
@@ -18,7 +19,6 @@ import { RecordWriter } from '../record/writer.ts';
 import { WatchClocks } from '../watch/clocks.ts';
 import { discover, NothingAnswers } from '../watch/discover.ts';
 import type { Display } from './display.ts';
-import { formatDuration } from './duration.ts';
 import { Looks } from './looks.ts';
 import { OwnUse } from './own-use.ts';
 import type { Standing } from './progress.ts';
@@ -101,7 +101,7 @@ export class Session {
     if (!opened) return;
     const { reading, torn, writer } = opened;
     this.#writer = writer;
-    const watched = `${formatDuration(this.#recorder.watchedSeconds)} of ${formatDuration(this.#soFar.plannedSeconds)} watched`;
+    const watched = `${formatDuration(this.#recorder.watchedSeconds, 'h')} of ${formatDuration(this.#soFar.plannedSeconds, 'h')} watched`;
     const was = torn ? '; its last line was cut off, which is noted in it' : '';
     this.#display.say(
       `going on with the run in ${this.#options.folder}: ${watched}, ${reading.entries} entries, head ${reading.head}${was}`,
@@ -228,7 +228,7 @@ export class Session {
         this.#writer = RecordWriter.create(folder, begin);
         this.#recorder.begin(this.#writer);
         this.#recorder.take([begin]);
-        this.#display.say(`watching ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds)}; record: ${folder}`);
+        this.#display.say(`watching ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
       }, signal);
       const reason = signal.aborted ? 'stopped' : 'complete';
       const pinging = setInterval(() => this.#display.keepAlive(), PING_MS);

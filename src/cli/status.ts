@@ -3,6 +3,7 @@ import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alert.ts';
+import { formatDuration } from '../core/duration.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -95,25 +96,6 @@ function portsPage(ports: StatusDocument['ports']): string[] {
 
 const LABELS = { cpu_percent: 'CPU', memory_percent: 'Memory', disk_percent: 'Disk', temperature: 'Temperature' } as const;
 
-function duration(seconds: number): string {
-  const units = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['min', 60],
-    ['s', 1],
-  ] as const;
-  const first = units.findIndex(([, length]) => seconds >= length);
-  if (first < 0) return '0 s';
-  let rest = seconds;
-  const parts: string[] = [];
-  for (const [unit, length] of units.slice(first, first + 2)) {
-    const count = Math.floor(rest / length);
-    rest -= count * length;
-    if (count > 0) parts.push(`${count} ${unit}`);
-  }
-  return parts.join(' ');
-}
-
 function shutdownLines({
   action,
   ended,
@@ -155,13 +137,13 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   if (others.length > 0) lines.push('', '  Other nodes:');
   for (const { node_name, status, age_seconds, left } of others) {
     const seen =
-      left !== null ? `left at ${left}` : age_seconds === null ? 'no data since the start' : `last seen ${duration(age_seconds)} ago`;
+      left !== null ? `left at ${left}` : age_seconds === null ? 'no data since the start' : `last seen ${formatDuration(age_seconds)} ago`;
     lines.push(`    ${status}  ${node_name}, ${seen}`);
   }
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(
     '',
-    `  Running      ${duration(document.uptime_seconds)}, version ${document.version}, ${base}`,
+    `  Running      ${formatDuration(document.uptime_seconds)}, version ${document.version}, ${base}`,
     `  Published    ${rate}, ${publish.missed} of ${publish.samples + publish.missed} samples missed`,
     `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
     `  ROS 2        ${document.ros.transport}: ${document.ros.reason}`,

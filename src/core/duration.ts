@@ -1,0 +1,24 @@
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/**
+ * `3 d 4 h`, `2 h 5 min`, `1 min 30 s`, `45 s`: the two largest units at most, never rounded up, so that 59.9 s are not yet a minute.
+ * With `largestUnit` `h`, a week is `168 h`.
+ */
+export function formatDuration(seconds: number, largestUnit: 'd' | 'h' = 'd'): string {
+  const units = largestUnit === 'd' ? UNITS : UNITS.slice(1);
+  const first = units.findIndex(([, length]) => seconds >= length);
+  if (first < 0) return '0 s';
+  let rest = seconds;
+  const parts: string[] = [];
+  for (const [unit, length] of units.slice(first, first + 2)) {
+    const count = Math.floor(rest / length);
+    rest -= count * length;
+    if (count > 0) parts.push(`${count} ${unit}`);
+  }
+  return parts.join(' ');
+}
