@@ -1,27 +1,27 @@
 import type { Severity } from '../../src/core/alert.ts';
 
 /**
- * What the criteria judge: a run boiled down, whether it was watched (harness/record) or reconstructed from what operations collected
- * (ops/report). All times named `…At`, `from`, `to` are seconds on the run's own axis: 0 is its begin; it goes with the boot-time clock,
- * which neither steps nor stops in a suspend; between two boots it goes on by the wall clock.
+ * What the criteria judge: a summary of a run, either watched (harness/record) or reconstructed from the files that maintenance jobs
+ * collected (ops/report). All times named `…At`, `from`, `to` are seconds on the run's own axis: 0 is its begin; it follows the
+ * boot-time clock, which neither steps nor stops in a suspend, and between two boots the wall clock.
  */
 export interface Evidence {
   readonly origin: 'watched' | 'collected';
   readonly plannedSeconds: number;
-  /** The run came to its planned end. */
+  /** The run reached its planned end. */
   readonly ended: boolean;
-  /** Stretches in which somebody looked, in order, not overlapping. */
+  /** Time in which the observer ran, in order, not overlapping. */
   readonly watched: readonly WatchedSpan[];
-  /** Stretches between them. */
-  readonly absences: readonly Absence[];
-  /** `at`: when the machine fell asleep, as far as it can be told. */
+  /** The time between. */
+  readonly monitoringGaps: readonly MonitoringGap[];
+  /** `at`: the begin of the suspend, as precisely as it is known. */
   readonly suspends: readonly { readonly at: number; readonly seconds: number }[];
   /** `seconds` is positive where the clock was put forward; `wall` is the time after it. */
   readonly clockSteps: readonly { readonly at: number; readonly seconds: number; readonly wall: string }[];
-  /** Runs of the service, in order; the first was there at the begin, or was the first that was seen. */
+  /** Runs of the service, in order; the first one was under way at the begin, or was the first that was seen. */
   readonly runs: readonly ServiceRun[];
-  /** When the service last gave a sign of life, by whatever way; null: it never did. */
-  readonly lastHeardAt: number | null;
+  /** When the service was last seen, on any channel; null: never. */
+  readonly lastSeenAt: number | null;
   readonly reliability: ReliabilityEvidence;
   readonly memory: MemoryEvidence;
   readonly cpu: CpuEvidence;
@@ -32,53 +32,53 @@ export interface Evidence {
 export interface WatchedSpan {
   readonly from: number;
   readonly to: number;
-  /** Of it, without suspends and without what the watcher itself missed. */
+  /** Without suspends and without stalls of the observer. */
   readonly awakeSeconds: number;
 }
 
-export interface Absence {
+export interface MonitoringGap {
   readonly from: number;
   readonly to: number;
-  /** `off`: the machine was off or booting; `away`: it was on, the watcher was not running; `stalled`: it was kept from running. */
+  /** `off`: the machine was off or booting; `away`: it was on, the observer was not running; `stalled`: the observer got no CPU time. */
   readonly kind: 'off' | 'away' | 'stalled';
 }
 
 export interface ServiceRun {
-  /** When it started, as far as it can be told: between the last sight of the run before and the first of this one. Negative: before the run of the harness. */
+  /** When it started: between the time the previous run was last seen and the time this one was first seen. Negative: before the run of the harness. */
   readonly from: number;
   readonly started: string;
   readonly version: string | null;
   /** Why the run before ended (harness/record/entries.ts, CAUSES). */
   readonly cause: string;
   readonly detail: string;
-  /** Restarts before it of which nothing else is known. */
+  /** Restarts before it that are known by systemd's count alone. */
   readonly unseen: number;
 }
 
 export interface ReliabilityEvidence {
   /** Where distinct statuses were counted; null: nowhere. */
   readonly by: 'topic' | 'events' | 'collected' | null;
-  /** Why not by the topic; null: it is by the topic. */
-  readonly instead: string | null;
+  /** Why not by the topic; null: by the topic. */
+  readonly reason: string | null;
   readonly hertz: number | null;
   readonly expected: number;
-  /** Of these slots; never more than expected. */
+  /** Never more than expected. */
   readonly received: number;
-  /** Of the slots that are expected and not received: those in which nobody listened, so that they may have been there. */
-  readonly unheard: number;
+  /** Expected statuses that were not received because there was no subscription: they may have been sent. */
+  readonly unobserved: number;
   readonly duplicates: number;
   readonly outOfOrder: number;
   readonly lost: {
-    /** No sample was taken: the service was down, or missed the slot. */
+    /** No sample was taken: the service was down, or missed the sample. */
     readonly notSampled: number;
-    /** Sampled, and not handed to the graph. */
+    /** Sampled, but not handed to the graph. */
     readonly notPublished: number;
-    /** Handed to the graph, and not received. */
+    /** Handed to the graph, but not received. */
     readonly notDelivered: number;
-    /** The counters do not tell (slots without a subscription among them). */
+    /** Not shown by the counters; includes samples without a subscription. */
     readonly unknown: number;
   };
-  /** The same by the other way, for information. */
+  /** The same by the event stream, for information. */
   readonly byEvents: { readonly expected: number; readonly received: number } | null;
 }
 
@@ -93,9 +93,9 @@ export interface MemoryEvidence {
 }
 
 export interface CpuEvidence {
-  /** CPU time the service used over the stretches that readings of one run cover. */
+  /** CPU time of the service over the intervals that readings of one run cover. */
   readonly cpuSeconds: number;
-  /** Time awake of these stretches. */
+  /** Time awake in these intervals. */
   readonly awakeSeconds: number;
   readonly from: string;
   readonly hostMeanPercent: number | null;
@@ -109,42 +109,74 @@ export interface OpenEpisode {
 }
 
 export interface AlertEvidence {
-  /** Episodes seen in the run, by the worst severity that each had. */
+  /** Episodes seen in the run, by the worst severity of each. */
   readonly episodes: Readonly<Record<Severity, number>>;
-  /** Open at the end by REST; null: it was not asked, or did not answer. */
+  /** Open at the end by REST; null: no answer. */
   readonly openByRest: readonly OpenEpisode[] | null;
   /** Open at the end by the topic (collected: by the files of alerts/); null: not subscribed. */
   readonly openByTopic: readonly OpenEpisode[] | null;
-  /** Why the topic tells nothing; null: it does. */
-  readonly instead: string | null;
+  /** Why there are no alerts of the topic; null: there are. */
+  readonly reason: string | null;
 }
 
-export interface HoldingEvidence {
+export interface CoverageEvidence {
   readonly count: number;
-  /** Share of the run that looks at it cover, 0 to 1. */
+  /** Share of the run that was scanned, 0 to 1. */
   readonly covered: number;
   /** Between neighbours, and from begin and to end of the run; `seconds` without suspends and clock steps. */
-  readonly gaps: readonly HoldingGap[];
+  readonly gaps: readonly CoverageGap[];
   readonly longestSeconds: number;
-  /** The longest stretch without a known sample or row at which nobody could look: so long a gap may hide there. */
-  readonly blindSeconds: number;
+  /** The longest time without a known sample or row that was not scanned: a gap of this length may hide there. */
+  readonly unscannedSeconds: number;
 }
 
-export interface HoldingGap {
+export interface CoverageGap {
   /** ISO 8601, as the samples are stamped. */
   readonly from: string;
   readonly to: string;
-  /** Without what `excused` tells. */
+  /** Without the time that `excused` explains. */
   readonly seconds: number;
-  /** Such as "suspended for 3600 s", "the clock was put forward by 3600 s"; empty: nothing. */
+  /** Such as "suspended for 3600 s", "the clock was put forward by 3600 s"; may be empty. */
   readonly excused: string;
-  /** What else is known of it and excuses nothing, such as "the machine was off"; empty: nothing. */
+  /** What else is known and excuses nothing, such as "the machine was off"; may be empty. */
   readonly remark: string;
 }
 
 export interface IntegrityEvidence {
-  readonly stored: HoldingEvidence | null;
-  readonly collected: HoldingEvidence | null;
+  readonly stored: CoverageEvidence | null;
+  readonly collected: CoverageEvidence | null;
   /** Why one of them is missing; null: neither is. */
-  readonly instead: string | null;
+  readonly reason: string | null;
+}
+
+/** Columns over one time axis, one point per minute or fewer; null: not known. */
+export interface ChartColumns {
+  /** Seconds on the run's axis. */
+  readonly at: readonly number[];
+  /** Received of expected statuses. */
+  readonly ratePercent: readonly (number | null)[];
+  readonly memoryMegabytes: readonly (number | null)[];
+  readonly hostMemoryPercent: readonly (number | null)[];
+  /** Of one core. */
+  readonly cpuPercent: readonly (number | null)[];
+  readonly hostCpuPercent: readonly (number | null)[];
+  readonly celsius: readonly (number | null)[];
+}
+
+/** What the charts of a report draw. */
+export interface ChartSeries extends ChartColumns {
+  /** Seconds since the epoch at which the axis begins, for labels. */
+  readonly begunEpochSeconds: number;
+  /** `to` null: still open at the end. */
+  readonly alerts: readonly {
+    readonly from: number;
+    readonly to: number | null;
+    readonly severity: string;
+    readonly metric: string;
+    readonly alertId: string;
+  }[];
+  readonly restarts: readonly { readonly at: number; readonly cause: string; readonly detail: string }[];
+  readonly monitoringGaps: Evidence['monitoringGaps'];
+  readonly suspends: Evidence['suspends'];
+  readonly clockSteps: readonly { readonly at: number; readonly seconds: number }[];
 }

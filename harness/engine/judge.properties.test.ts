@@ -13,7 +13,7 @@ const SECONDS = 6 * 3600;
 const short: Evidence = perfectEvidence({
   watched: [{ from: 0, to: SECONDS, awakeSeconds: SECONDS }],
   memory: memoryOf(() => 60e6, SECONDS - 1),
-  lastHeardAt: SECONDS,
+  lastSeenAt: SECONDS,
 });
 
 function judgementOf(criterion: Criterion, more: Partial<Evidence>): Judgement {
@@ -66,7 +66,11 @@ t.test('no criterion gets better with more restarts, lost slots, CPU time, memor
 });
 
 const holding = fc.option(
-  fc.record({ ...constants(HOLDING), longestSeconds: fc.integer({ min: 0, max: 600 }), blindSeconds: fc.integer({ min: 0, max: 600 }) }),
+  fc.record({
+    ...constants(HOLDING),
+    longestSeconds: fc.integer({ min: 0, max: 600 }),
+    unscannedSeconds: fc.integer({ min: 0, max: 600 }),
+  }),
 );
 const episodes = fc.option(fc.subarray([episode('a', 'WARNING'), episode('b', 'CRITICAL')]));
 
@@ -87,7 +91,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     by: fc.option(fc.constantFrom('topic' as const, 'events' as const)),
     expected: fc.integer({ min: 0, max: 1000 }),
     lost: fc.integer({ min: 0, max: 20 }),
-    unheard: fc.integer({ min: 0, max: 20 }),
+    unobserved: fc.integer({ min: 0, max: 20 }),
     cpuSeconds: fc.integer({ min: 0, max: 120_000 }),
     awakeSeconds: fc.constantFrom(0, 1, 604_800),
     openByRest: episodes,
@@ -106,18 +110,18 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
       plannedSeconds: any.planned,
       ended: any.ended,
       watched: any.watched === 0 ? [] : [{ from: 0, to: any.watched, awakeSeconds: any.watched }],
-      lastHeardAt: any.heard,
+      lastSeenAt: any.heard,
       runs: Array.from({ length: any.restarts + 1 }, (_, at) => serviceRun(at - SECONDS)),
       reliability: {
         ...short.reliability,
         by: any.by,
         expected: any.expected,
         received: any.expected - lost,
-        unheard: Math.min(any.unheard, lost),
+        unobserved: Math.min(any.unobserved, lost),
       },
       cpu: { ...short.cpu, cpuSeconds: any.cpuSeconds, awakeSeconds: any.awakeSeconds },
       alerts: { ...short.alerts, openByRest: any.openByRest, openByTopic: any.openByTopic },
-      integrity: { stored: any.stored, collected: any.collected, instead: null },
+      integrity: { stored: any.stored, collected: any.collected, reason: null },
       memory: any.memory,
     });
   });
@@ -148,9 +152,9 @@ t.test('whatever the evidence: dropping some of it makes nothing pass', async (t
     () => ({ watched: [] }),
     () => ({ ended: false }),
     () => ({ runs: [] }),
-    () => ({ lastHeardAt: null }),
+    () => ({ lastSeenAt: null }),
     ({ reliability }) => ({ reliability: { ...reliability, by: null } }),
-    ({ reliability }) => ({ reliability: { ...reliability, received: 0, unheard: reliability.expected } }),
+    ({ reliability }) => ({ reliability: { ...reliability, received: 0, unobserved: reliability.expected } }),
     () => ({ memory: { at: new Float64Array(), bytes: new Float64Array(), hostPercent: new Float64Array(), group: null } }),
     ({ cpu }) => ({ cpu: { ...cpu, cpuSeconds: 0, awakeSeconds: 0 } }),
     ({ alerts }) => ({ alerts: { ...alerts, openByRest: null } }),

@@ -26,7 +26,7 @@ t.test('each of them alone fails the week', async (t) => {
       integrity: {
         ...perfect.integrity,
         stored: null,
-        collected: { count: 0, covered: 1, gaps: [], longestSeconds: 1e5, blindSeconds: 0 },
+        collected: { count: 0, covered: 1, gaps: [], longestSeconds: 1e5, unscannedSeconds: 0 },
       },
     },
   };

@@ -6,20 +6,19 @@ export default {
     // Property tests are left out: they take seconds each, and every mutant runs the tests that reach it.
     testFiles: [
       'harness/engine/**/!(*.properties).test.ts',
-      'harness/record/{boots,evidence,evidence.clocks}.test.ts',
+      'harness/record/{evidence,evidence.clocks}.test.ts',
       'harness/record/evidence/*.test.ts',
     ],
     nodeArgs: ['--no-warnings', '-r', '{{hookFile}}', '{{testFile}}'],
   },
   ignorers: ['wording'],
-  mutate: ['harness/engine/**/*.ts', 'harness/record/{boots,evidence}.ts', 'harness/record/evidence/*.ts', '!**/*.test.ts'],
+  mutate: ['harness/engine/**/*.ts', 'harness/record/evidence.ts', 'harness/record/evidence/*.ts', '!**/*.test.ts'],
   // What the tests of the engine import, and nothing else, is copied to the sandbox.
   ignorePatterns: [
     '**',
     '!package.json',
     '!harness/engine/**',
     '!harness/record/entries.ts',
-    '!harness/record/boots*.ts',
     '!harness/record/evidence*.ts',
     '!harness/record/evidence/**',
     '!harness/watch/holding.ts',

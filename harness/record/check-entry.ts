@@ -1,5 +1,5 @@
 import { SEVERITIES } from '../../src/core/alert.ts';
-import { CAUSES, type RecordEntry } from './entries.ts';
+import { CAUSES, CHANNELS, type RecordEntry } from './entries.ts';
 
 /** Throws with where it is wrong and how. */
 type Check = (value: unknown, at: string) => void;
@@ -128,7 +128,7 @@ const FIELDS: Readonly<Record<RecordEntry['type'], Fields>> = {
     detail: text,
     unseen: count,
   },
-  alert: { by: oneOf(['topic', 'events']), alert_id: text, severity, metric: text, timestamp: text, resolved: truth },
+  alert: { by: oneOf(CHANNELS), alert_id: text, severity, metric: text, timestamp: text, resolved: truth },
   open: { open: list(object({ alert_id: text, severity, metric: text })) },
   clock: { kind: oneOf(['step', 'suspend']), seconds: number },
   holding: {

@@ -154,10 +154,14 @@ export interface ServiceEntry extends Clocked {
   readonly unseen: number;
 }
 
+/** The two ways on which statuses and alerts are received: ROS 2 topics, and the event stream of REST. */
+export const CHANNELS = ['topic', 'events'] as const;
+export type Channel = (typeof CHANNELS)[number];
+
 /** A change of an alert of the watched node. */
 export interface AlertEntry extends Clocked {
   readonly type: 'alert';
-  readonly by: 'topic' | 'events';
+  readonly by: Channel;
   readonly alert_id: string;
   readonly severity: Severity;
   readonly metric: string;
@@ -193,7 +197,7 @@ export interface StampGap {
 }
 
 /** A look at the stored samples (/health/history) or at the rows of metrics/, from one time stamp to another; looks follow each other. */
-export interface HoldingEntry extends Clocked {
+export interface CoverageEntry extends Clocked {
   readonly type: 'holding';
   readonly of: 'stored' | 'collected';
   readonly from: number;
@@ -235,7 +239,7 @@ export type RecordEntry =
   | AlertEntry
   | OpenEntry
   | ClockEntry
-  | HoldingEntry
+  | CoverageEntry
   | NoteEntry
   | TornEntry
   | EndEntry;

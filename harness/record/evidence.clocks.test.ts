@@ -22,7 +22,7 @@ t.test('a clock that is set loses no status and makes no gap', async (t) => {
     const { integrity, reliability } = evidenceOf([{ kind: 'step', at: 905, seconds }]);
     t.same([reliability.received, reliability.duplicates], [1800, 0], `${seconds} s`);
     t.equal(integrity.stored?.longestSeconds, 1, `${seconds} s`);
-    t.ok((integrity.stored?.blindSeconds ?? 9) < 2, `${seconds} s: ${integrity.stored?.blindSeconds}`);
+    t.ok((integrity.stored?.unscannedSeconds ?? 9) < 2, `${seconds} s: ${integrity.stored?.unscannedSeconds}`);
   }
   const both = evidenceOf([
     { kind: 'step', at: 905, seconds: -HOUR },
@@ -30,7 +30,7 @@ t.test('a clock that is set loses no status and makes no gap', async (t) => {
     { kind: 'step', at: 1205, seconds: -HOUR },
   ]);
   t.equal(both.reliability.received, 1800);
-  t.ok((both.integrity.stored?.blindSeconds ?? 99) < 6, `${both.integrity.stored?.blindSeconds}`);
+  t.ok((both.integrity.stored?.unscannedSeconds ?? 99) < 6, `${both.integrity.stored?.unscannedSeconds}`);
   t.ok((both.integrity.stored?.longestSeconds ?? 99) < 6, `${both.integrity.stored?.longestSeconds}`);
   t.equal(both.clockSteps.length, 3);
 });
@@ -91,8 +91,8 @@ t.test('every entry tells the clocks', async (t) => {
 });
 
 t.test('a reboot is told as one', async (t) => {
-  const { absences, integrity, runs } = evidenceOf([{ kind: 'reboot', at: 930, seconds: 120 }]);
-  t.same(absences, [{ from: 900, to: 1070, kind: 'off' }]);
+  const { monitoringGaps, integrity, runs } = evidenceOf([{ kind: 'reboot', at: 930, seconds: 120 }]);
+  t.same(monitoringGaps, [{ from: 900, to: 1070, kind: 'off' }]);
   t.same(
     integrity.stored?.gaps.map(({ remark, seconds }) => [seconds, remark]),
     [[131, 'the machine was off']],
@@ -102,7 +102,7 @@ t.test('a reboot is told as one', async (t) => {
     { kind: 'kill', at: 930, seconds: 120 },
     { kind: 'gap', of: 'stored', at: 930, seconds: 100 },
   ]);
-  t.same([killed.absences[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'the watcher alone is none');
+  t.same([killed.monitoringGaps[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'the watcher alone is none');
 });
 
 t.test('a container that is started again has a clock that went on', async (t) => {
@@ -115,10 +115,10 @@ t.test('a container that is started again has a clock that went on', async (t) =
       ),
     );
   };
-  const [absence] = boiled(killed).absences;
-  t.same(booted(['k', 'k']).absences, [{ ...absence, kind: 'off' }]);
+  const [absence] = boiled(killed).monitoringGaps;
+  t.same(booted(['k', 'k']).monitoringGaps, [{ ...absence, kind: 'off' }]);
   t.ok(
-    (booted(['k', 'l']).absences[0]?.to ?? 0) > (absence?.to ?? 0) + 1000,
+    (booted(['k', 'l']).monitoringGaps[0]?.to ?? 0) > (absence?.to ?? 0) + 1000,
     'that of a machine begins anew: it was booting all that time',
   );
 });
@@ -136,7 +136,7 @@ t.test('gaps are listed from a minute on where samples are stored, from two and 
 t.test('what nobody looked at is missing', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
     const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'holding' && entry.of === held));
-    t.same([integrity[held], integrity.instead], [null, 'nobody could look']);
+    t.same([integrity[held], integrity.reason], [null, 'nobody could look']);
   }
   const { alerts, integrity } = boiled([...week({ hours: 0.5 })].slice(0, 1));
   t.same([integrity.stored, integrity.collected, alerts.openByTopic], [null, null, null]);
@@ -144,10 +144,10 @@ t.test('what nobody looked at is missing', async (t) => {
 });
 
 t.test('a record without its begin', async (t) => {
-  t.same(new EvidenceBuilder().evidence().absences, []);
+  t.same(new EvidenceBuilder().evidence().monitoringGaps, []);
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 900, seconds: 60 }] })].slice(1);
-  const { absences, watched } = boiled(entries.filter((entry) => entry.type !== 'minute' || entry.boot > 5900));
-  t.same([absences, watched.length], [[], 1], 'begins with the resume');
+  const { monitoringGaps, watched } = boiled(entries.filter((entry) => entry.type !== 'minute' || entry.boot > 5900));
+  t.same([monitoringGaps, watched.length], [[], 1], 'begins with the resume');
 });
 
 t.test('the clock of this machine is not taken for another’s', async (t) => {
@@ -166,7 +166,7 @@ t.test('the last sign of life may be of the very end', async (t) => {
     events: null,
     topic: { steps: [], slowest_ms: 1, fastest_ms: 1, first: minute.boot === last.boot ? last.wall : null },
   }));
-  t.equal(boiled(silent).lastHeardAt, 1800);
+  t.equal(boiled(silent).lastSeenAt, 1800);
 });
 
 t.test('lost statuses are told by place', async (t) => {
@@ -197,12 +197,12 @@ t.test('a topic that is silent is one that nothing was published on, if the serv
     }));
     return boiled(readings(entries, (reading) => ({ ...reading, published: published === null ? null : reading.samples * published })));
   };
-  t.equal(silent(0).reliability.unheard, 0, 'it counted none');
-  t.equal(silent(1).reliability.unheard, 1800, 'it counted them');
-  t.equal(silent(1, 'both').reliability.unheard, 1800);
-  t.equal(silent(null).reliability.unheard, 1800, 'it does not tell, but the event stream does');
-  t.equal(silent(null, 'both').reliability.unheard, 0, 'nobody heard of any');
-  t.equal(silent(0).reliability.instead, null);
+  t.equal(silent(0).reliability.unobserved, 0, 'it counted none');
+  t.equal(silent(1).reliability.unobserved, 1800, 'it counted them');
+  t.equal(silent(1, 'both').reliability.unobserved, 1800);
+  t.equal(silent(null).reliability.unobserved, 1800, 'it does not tell, but the event stream does');
+  t.equal(silent(null, 'both').reliability.unobserved, 0, 'nobody heard of any');
+  t.equal(silent(0).reliability.reason, null);
 });
 
 t.test('a gap right before the clock was put back is as long as it was', async (t) => {

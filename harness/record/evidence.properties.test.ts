@@ -152,14 +152,14 @@ t.test('counts and shares are what they can be, whatever happens', async (t) => 
     fc.property(faults, fc.constantFrom(1, 0.5, 3), (list, hertz) => {
       const builder = built(entriesOf(list, hertz));
       const { cpu, integrity, reliability, watched } = builder.evidence();
-      const { expected, lost, received, unheard } = reliability;
+      const { expected, lost, received, unobserved } = reliability;
       const { notDelivered, notPublished, notSampled, unknown } = lost;
       const lacking = [notSampled, notPublished, notDelivered, unknown];
       const sound =
         received >= 0 &&
         received <= expected &&
-        unheard >= 0 &&
-        received + unheard <= expected &&
+        unobserved >= 0 &&
+        received + unobserved <= expected &&
         lacking.every((count) => Number.isInteger(count) && count >= 0) &&
         lacking.reduce((sum, count) => sum + count, 0) === expected - received &&
         cpu.cpuSeconds <= cpu.awakeSeconds &&
@@ -190,7 +190,7 @@ t.test('a service without a fault is at 100 %, whatever becomes of its watcher, 
     }),
     { numRuns: runs(20, 300), seed: SEED },
   );
-  t.pass('absences, suspends and repetitions');
+  t.pass('monitoring gaps, suspends and repetitions');
 });
 
 t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
@@ -260,17 +260,17 @@ t.test('a minute written as two changes nothing', async (t) => {
         .findLast(({ type }) => ['minute', 'begin', 'resume'].includes(type));
       const split = entries.flatMap((entry) => (entry === mine && before !== undefined ? halves(mine as MinuteEntry, before) : [entry]));
       const [whole, parts] = [entries, split].map((record) => {
-        const { cpu, lastHeardAt, memory, reliability, watched } = built(record).evidence();
-        const { expected, received, unheard } = reliability;
+        const { cpu, lastSeenAt, memory, reliability, watched } = built(record).evidence();
+        const { expected, received, unobserved } = reliability;
         return JSON.stringify([
           expected,
           received,
-          unheard,
+          unobserved,
           watched,
           [...memory.at],
           [...memory.bytes],
           cpu.cpuSeconds.toFixed(6),
-          lastHeardAt,
+          lastSeenAt,
         ]);
       });
       return split.length === entries.length + 1 && whole === parts;

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { BEGIN_MS, type Fault, type WeekOptions, week } from '../../testkit/weeks/weeks.ts';
 import { minutes, readings, without } from '../../testkit/weeks/without.ts';
-import type { Evidence } from '../engine/evidence.ts';
-import type { Series } from '../engine/series.ts';
+import type { ChartSeries, Evidence } from '../engine/evidence.ts';
 import type { RecordEntry } from './entries.ts';
 import { EvidenceBuilder } from './evidence.ts';
 
@@ -18,7 +17,7 @@ function evidenceOf(faults: readonly Fault[] = [], options: WeekOptions = {}): E
   return built(week({ hours: 0.5, faults, ...options })).evidence();
 }
 
-function seriesOf(faults: readonly Fault[]): Series {
+function seriesOf(faults: readonly Fault[]): ChartSeries {
   return built(week({ hours: 0.5, faults })).series();
 }
 
@@ -31,26 +30,26 @@ t.test('half an hour without a fault', async (t) => {
     plannedSeconds: 1800,
     ended: true,
     watched: [{ from: 0, to: 1800, awakeSeconds: 1800 }],
-    absences: [],
+    monitoringGaps: [],
     suspends: [],
     clockSteps: [],
-    lastHeardAt: 1800,
+    lastSeenAt: 1800,
   });
   t.same(reliability, {
     by: 'topic',
-    instead: null,
+    reason: null,
     hertz: 1,
     expected: 1800,
     received: 1800,
-    unheard: 0,
+    unobserved: 0,
     duplicates: 0,
     outOfOrder: 0,
     lost: { notSampled: 0, notPublished: 0, notDelivered: 0, unknown: 0 },
     byEvents: { expected: 1800, received: 1800 },
   });
   t.same([runs.length, runs[0]?.from, memory.at.length, Math.round(cpu.awakeSeconds)], [1, -86_400, 120, 1740]);
-  t.same(alerts, { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: [], openByTopic: [], instead: null });
-  t.same([integrity.stored?.count, integrity.collected?.count, integrity.instead], [1800, 30, null]);
+  t.same(alerts, { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: [], openByTopic: [], reason: null });
+  t.same([integrity.stored?.count, integrity.collected?.count, integrity.reason], [1800, 30, null]);
   t.same(built(week({ hours: 0.5 })).evidence(), builder.evidence(), 'may be asked again');
 });
 
@@ -65,16 +64,16 @@ t.test('the end: what was planned was watched', async (t) => {
 });
 
 t.test('signs of life are readings and statuses', async (t) => {
-  t.equal(evidenceOf([{ kind: 'unresponsive', at: 0, seconds: 9000 }]).lastHeardAt, 1799.5, 'statuses alone');
+  t.equal(evidenceOf([{ kind: 'unresponsive', at: 0, seconds: 9000 }]).lastSeenAt, 1799.5, 'statuses alone');
   const silent: Fault[] = [
     { kind: 'unsubscribed', channel: 'topic', at: 0, seconds: 9000 },
     { kind: 'unsubscribed', channel: 'events', at: 600, seconds: 9000 },
   ];
-  t.equal(evidenceOf(silent).lastHeardAt, 1800, 'readings alone');
-  t.equal(evidenceOf([...silent, { kind: 'unresponsive', at: 0, seconds: 9000 }]).lastHeardAt, 599.5, 'until they end');
-  t.equal(evidenceOf([{ kind: 'die', at: 900 }]).lastHeardAt, 899.5);
+  t.equal(evidenceOf(silent).lastSeenAt, 1800, 'readings alone');
+  t.equal(evidenceOf([...silent, { kind: 'unresponsive', at: 0, seconds: 9000 }]).lastSeenAt, 599.5, 'until they end');
+  t.equal(evidenceOf([{ kind: 'die', at: 900 }]).lastSeenAt, 899.5);
   const nothing = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, service: null, topic: NOTHING, events: null })));
-  t.equal(nothing.evidence().lastHeardAt, null);
+  t.equal(nothing.evidence().lastSeenAt, null);
   // The last status came while the last minute was written: it is stamped after it.
   const ahead = built(
     minutes(week({ hours: 0.5 }), (minute) => ({
@@ -84,7 +83,7 @@ t.test('signs of life are readings and statuses', async (t) => {
       topic: { ...NOTHING, first: minute.wall + 200, steps: [] },
     })),
   );
-  t.equal(ahead.evidence().lastHeardAt, null);
+  t.equal(ahead.evidence().lastSeenAt, null);
 });
 
 t.test('what is open at the end has to be asked at the end', async (t) => {
@@ -131,7 +130,7 @@ t.test('an alert that is told on the topic is open there until it is resolved th
   t.same([open.openByTopic?.length, open.openByRest?.length, open.episodes.CRITICAL], [1, 1, 1]);
   t.same(open.openByRest?.[0], { alertId: open.openByTopic?.[0]?.alertId, metric: 'cpu_percent', severity: 'CRITICAL', since: null });
   const deafAtEnd = evidenceOf([{ kind: 'unsubscribed', channel: 'topic', at: 1740, seconds: 60 }]).alerts;
-  t.same([deafAtEnd.openByTopic, deafAtEnd.instead === null], [null, false]);
+  t.same([deafAtEnd.openByTopic, deafAtEnd.reason === null], [null, false]);
   t.same(
     evidenceOf([{ kind: 'unsubscribed', channel: 'topic', at: 600, seconds: 60 }]).alerts.openByTopic,
     [],
@@ -155,12 +154,12 @@ t.test('an alert that is told on the topic is open there until it is resolved th
 t.test('without a topic the event stream counts', async (t) => {
   const off = evidenceOf([{ kind: 'lose', at: 100, samples: 30, stage: 'deliver' }], { transport: 'off' });
   t.same([off.reliability.by, off.reliability.received, off.reliability.byEvents], ['events', 1770, null]);
-  t.match(off.reliability.instead, 'asked not to subscribe');
-  t.same([off.reliability.unheard, off.reliability.instead?.includes('heard')], [0, false]);
-  t.same([off.alerts.openByTopic, off.alerts.instead], [[], off.reliability.instead]);
+  t.match(off.reliability.reason, 'asked not to subscribe');
+  t.same([off.reliability.unobserved, off.reliability.reason?.includes('heard')], [0, false]);
+  t.same([off.alerts.openByTopic, off.alerts.reason], [[], off.reliability.reason]);
   const unpublished = evidenceOf([], { serviceTransport: 'off' });
   t.same([unpublished.reliability.by, unpublished.reliability.received], ['events', 1800]);
-  t.match(unpublished.reliability.instead, 'not on the ROS 2 graph');
+  t.match(unpublished.reliability.reason, 'not on the ROS 2 graph');
   const neither = evidenceOf([{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 9000 }], { transport: 'off' });
   t.same([neither.reliability.by, neither.alerts.openByTopic], [null, null]);
   const alone = evidenceOf([{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 9000 }]);
@@ -179,9 +178,9 @@ t.test('a topic that was asked for once is asked for, though not after a resume'
 
 t.test('a topic on which nothing at all is heard', async (t) => {
   const deaf = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, topic: NOTHING }))).evidence();
-  t.same([deaf.reliability.by, deaf.reliability.received, deaf.reliability.unheard], ['topic', 0, 1800]);
-  t.match(deaf.reliability.instead, 'nothing was heard on the topic');
-  t.same([deaf.alerts.openByTopic, deaf.alerts.instead], [null, deaf.reliability.instead]);
+  t.same([deaf.reliability.by, deaf.reliability.received, deaf.reliability.unobserved], ['topic', 0, 1800]);
+  t.match(deaf.reliability.reason, 'nothing was heard on the topic');
+  t.same([deaf.alerts.openByTopic, deaf.alerts.reason], [null, deaf.reliability.reason]);
   t.equal(deaf.reliability.lost.unknown, 1800);
   const series = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, topic: NOTHING }))).series();
   t.equal(series.ratePercent[0], 100, 'the chart shows the other way');
@@ -232,21 +231,21 @@ t.test('the axis of the charts tells all of it', async (t) => {
     [[900.01, 960.01, 'ERROR']],
   );
   t.same(
-    series.absences.map(({ kind, to }) => [to, kind]),
+    series.monitoringGaps.map(({ kind, to }) => [to, kind]),
     [[1360, 'away']],
   );
   t.same([series.at.length, series.ratePercent.length], [30, 30]);
   t.equal(series.ratePercent.filter((rate) => rate === null).length, 1);
 });
 
-t.test('stalls and absences are in order', async (t) => {
-  const { absences } = evidenceOf([
+t.test('stalls and monitoring gaps are in order', async (t) => {
+  const { monitoringGaps } = evidenceOf([
     { kind: 'stall', at: 310, seconds: 5 },
     { kind: 'kill', at: 1000, seconds: 60 },
     { kind: 'stall', at: 1200, seconds: 5 },
   ]);
   t.same(
-    absences.map(({ kind }) => kind),
+    monitoringGaps.map(({ kind }) => kind),
     ['stalled', 'away', 'stalled'],
   );
 });

@@ -27,7 +27,7 @@ t.test('a clock put back by an hour repeats every time stamp, and nothing is los
   const { evidence, failing, verdict } = shortRun([{ kind: 'step', at: 4 * HOUR, seconds: -HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same([evidence.reliability.received, evidence.reliability.duplicates], [43_200, 0]);
-  t.same([evidence.integrity.stored?.longestSeconds, evidence.integrity.stored?.blindSeconds], [1, 0]);
+  t.same([evidence.integrity.stored?.longestSeconds, evidence.integrity.stored?.unscannedSeconds], [1, 0]);
 });
 
 t.test('in a run that is younger than the step', async (t) => {

@@ -57,7 +57,7 @@ t.test('a few slots without a subscription do not decide, many do', async (t) =>
   const deaf = (seconds: number): Fault[] => [{ kind: 'unsubscribed', channel: 'topic', at: 2 * HOUR, seconds }];
   const few = shortRun(deaf(420), { hertz: 0.1 });
   t.equal(few.verdict, 'PASS', 'even if they were lost');
-  t.equal(few.evidence.reliability.unheard, 42);
+  t.equal(few.evidence.reliability.unobserved, 42);
   t.same(shortRun(deaf(480), { hertz: 0.1 }).failing, ['reliability INCOMPLETE']);
   const loss: Fault = { kind: 'lose', at: 6 * HOUR, samples: 44, stage: 'deliver' };
   t.same(shortRun([...deaf(480), loss], { hertz: 0.1 }).failing, ['reliability FAIL'], 'even if they were received');

@@ -150,7 +150,7 @@ function column(values: readonly (number | null)[], digits: number): (number | n
   return values.map((value) => (value === null || !Number.isFinite(value) ? null : Math.round(value * factor) / factor));
 }
 
-function columns(series: Series): Omit<ReportSeries, 'memory_medians' | 'memory_trend'> {
+function columns(series: ChartSeries): Omit<ReportSeries, 'memory_medians' | 'memory_trend'> {
   return {
     begun_epoch_seconds: series.begunEpochSeconds,
     at: column(series.at, 1) as number[],

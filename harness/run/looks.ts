@@ -1,8 +1,8 @@
-import type { HoldingEntry } from '../record/entries.ts';
+import type { CoverageEntry } from '../record/entries.ts';
 import type { HoldingSource } from '../watch/ports.ts';
 
-export type Look = Omit<HoldingEntry, 'type' | 'boot' | 'mono' | 'wall'>;
-type Kind = HoldingEntry['of'];
+export type Look = Omit<CoverageEntry, 'type' | 'boot' | 'mono' | 'wall'>;
+type Kind = CoverageEntry['of'];
 
 export interface LooksOptions {
   readonly sources: Readonly<Record<Kind, HoldingSource | null>>;

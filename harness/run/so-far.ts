@@ -1,5 +1,5 @@
-import { sharesClock } from '../record/boots.ts';
 import type { Clocked, OpenAlert, RecordEntry, ServiceEntry, Target, Watcher } from '../record/entries.ts';
+import { sharesClock } from '../record/evidence/time-axis.ts';
 
 /** What the watcher has to know of a run that is resumed. */
 export class SoFar {

@@ -1,6 +1,6 @@
-import type { HoldingEntry, StampGap } from '../record/entries.ts';
+import type { CoverageEntry, StampGap } from '../record/entries.ts';
 
-export type Holding = Omit<HoldingEntry, 'type' | 'boot' | 'mono' | 'wall'>;
+export type Holding = Omit<CoverageEntry, 'type' | 'boot' | 'mono' | 'wall'>;
 
 /** Neighbours that are further apart are listed. */
 const LISTED_SECONDS = { stored: 60, collected: 150 } as const;

@@ -1,6 +1,6 @@
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Clocked, HoldingEntry, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
+import type { Clocked, CoverageEntry, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
 
 /** By which way something of the service was heard. */
 export type Way = 'topic' | 'events';
@@ -46,4 +46,4 @@ export interface ServiceSource {
 }
 
 /** Looks at what the service and operations have stored between two time stamps (ms since the epoch); null: it cannot be looked at now. */
-export type HoldingSource = (fromMs: number, toMs: number) => Promise<Omit<HoldingEntry, 'type' | 'boot' | 'mono' | 'wall'> | null>;
+export type HoldingSource = (fromMs: number, toMs: number) => Promise<Omit<CoverageEntry, 'type' | 'boot' | 'mono' | 'wall'> | null>;

@@ -78,7 +78,7 @@ t.test('the counts never exceed the sampling intervals, and add up', async (t) =
       const { expected, lost, received, unheard } = reliability;
       const awake = of.reduce((sum, { seconds, slept }) => sum + seconds - Math.min(slept, seconds), 0);
       if (Object.values(lost).some((count) => count < 0)) return false;
-      if (expected > awake || received < 0 || unheard < 0 || received + unheard > expected) return false;
+      if (expected > awake || received < 0 || unobserved < 0 || received + unobserved > expected) return false;
       if (lost.notSampled + lost.unknown + lost.notPublished + lost.notDelivered !== expected - received) return false;
       return ratePercent.length === rows.length && ratePercent.every((rate) => rate === null || (rate >= 0 && rate <= 100));
     }),

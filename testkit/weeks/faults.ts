@@ -1,4 +1,4 @@
-import type { Cause, HoldingEntry } from '../../harness/record/entries.ts';
+import type { Cause, CoverageEntry } from '../../harness/record/entries.ts';
 import type { Severity } from '../../src/core/alert.ts';
 
 /** Everything that can be made to happen in a synthetic week. `at` and all durations are seconds on the run's axis, whole ones. */
@@ -21,7 +21,7 @@ export type Fault =
   /** The observer is stopped for `seconds`; what arrives meanwhile waits for it, or is lost. */
   | { readonly kind: 'stall'; readonly at: number; readonly seconds: number; readonly lost?: boolean }
   /** Nothing is stored, or collected, between a sample at `at` (+ half a sampling interval) and one `seconds` later. Rows: `at` is a multiple of 60. */
-  | { readonly kind: 'gap'; readonly of: HoldingEntry['of']; readonly at: number; readonly seconds: number }
+  | { readonly kind: 'gap'; readonly of: CoverageEntry['of']; readonly at: number; readonly seconds: number }
   /** An alert episode; null: it is not resolved. `unpublished`: it is not on the topic. */
   | {
       readonly kind: 'alert';
@@ -35,7 +35,7 @@ export type Fault =
   /** There is no subscription. */
   | { readonly kind: 'unsubscribed'; readonly channel: 'topic' | 'events'; readonly at: number; readonly seconds: number }
   /** What is stored or collected is not scanned. */
-  | { readonly kind: 'unscanned'; readonly of: HoldingEntry['of']; readonly at: number; readonly seconds: number };
+  | { readonly kind: 'unscanned'; readonly of: CoverageEntry['of']; readonly at: number; readonly seconds: number };
 
 export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { readonly kind: Kind }>;
 

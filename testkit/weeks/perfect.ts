@@ -1,9 +1,9 @@
-import type { Evidence, HoldingEvidence, MemoryEvidence, OpenEpisode, ServiceRun } from '../../harness/engine/evidence.ts';
+import type { CoverageEvidence, Evidence, MemoryEvidence, OpenEpisode, ServiceRun } from '../../harness/engine/evidence.ts';
 
 const WEEK = 604_800;
 const DAY = 86_400;
 
-export const HOLDING: HoldingEvidence = { count: WEEK, covered: 1, gaps: [], longestSeconds: 1, blindSeconds: 0 };
+export const HOLDING: CoverageEvidence = { count: WEEK, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 };
 
 export function serviceRun(from: number, more: Partial<ServiceRun> = {}): ServiceRun {
   return { from, started: `start at ${from}`, version: '0.1.0', cause: 'signal', detail: 'SIGKILL', unseen: 0, ...more };
@@ -26,18 +26,18 @@ export function perfectEvidence(more: Partial<Evidence> = {}): Evidence {
     plannedSeconds: WEEK,
     ended: true,
     watched: [{ from: 0, to: WEEK, awakeSeconds: WEEK }],
-    absences: [],
+    monitoringGaps: [],
     suspends: [],
     clockSteps: [],
     runs: [serviceRun(-DAY, { cause: 'first', detail: '' })],
-    lastHeardAt: WEEK,
+    lastSeenAt: WEEK,
     reliability: {
       by: 'topic',
-      instead: null,
+      reason: null,
       hertz: 1,
       expected: WEEK,
       received: WEEK,
-      unheard: 0,
+      unobserved: 0,
       duplicates: 0,
       outOfOrder: 0,
       lost: { notSampled: 0, notPublished: 0, notDelivered: 0, unknown: 0 },
@@ -45,8 +45,8 @@ export function perfectEvidence(more: Partial<Evidence> = {}): Evidence {
     },
     memory: memoryOf(() => 60e6),
     cpu: { cpuSeconds: WEEK / 100, awakeSeconds: WEEK, from: 'CPU time of its control group', hostMeanPercent: 7 },
-    alerts: { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: [], openByTopic: [], instead: null },
-    integrity: { stored: HOLDING, collected: { ...HOLDING, count: 10_080, longestSeconds: 60 }, instead: null },
+    alerts: { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: [], openByTopic: [], reason: null },
+    integrity: { stored: HOLDING, collected: { ...HOLDING, count: 10_080, longestSeconds: 60 }, reason: null },
     ...more,
   };
 }

@@ -1,5 +1,5 @@
 import type { MinuteEntry, ServiceReading } from '../../harness/record/entries.ts';
-import type { Stretch } from '../../harness/record/evidence/stretch.ts';
+import type { Interval } from '../../harness/record/evidence/time-axis.ts';
 
 export function readingOf(more: Partial<ServiceReading> = {}): ServiceReading {
   return {
@@ -20,7 +20,7 @@ export function readingOf(more: Partial<ServiceReading> = {}): ServiceReading {
   };
 }
 
-export function stretchOf(from: number, to: number, more: Partial<Stretch> = {}): Stretch {
+export function intervalOf(from: number, to: number, more: Partial<Interval> = {}): Interval {
   const stalledSeconds = more.stalledSeconds ?? 0;
   const awakeSeconds = Math.max(0, to - from - stalledSeconds);
   return { from, to, awakeSeconds, monotonicSeconds: to - from, stalledSeconds, fresh: false, hertz: 1, wallOffsets: [0], ...more };

@@ -1,10 +1,10 @@
-import type { HoldingEntry } from '../../harness/record/entries.ts';
+import type { CoverageEntry } from '../../harness/record/entries.ts';
 import { type Holding, HoldingCount } from '../../harness/watch/holding.ts';
 import { type Fault, type Interval, isWithin, ofKind } from './faults.ts';
 
 /** What a synthetic service stores, or its maintenance jobs collect, and the scans of it. */
 export class WeekCoverage {
-  readonly #of: HoldingEntry['of'];
+  readonly #of: CoverageEntry['of'];
   readonly #unscanned: readonly Interval[];
   readonly #gaps: readonly Interval[];
   readonly #stamps: number[] = [];
@@ -13,7 +13,7 @@ export class WeekCoverage {
   #from: number;
   #wentBack = false;
 
-  constructor(of: HoldingEntry['of'], faults: readonly Fault[], beginMs: number, periodSeconds: number) {
+  constructor(of: CoverageEntry['of'], faults: readonly Fault[], beginMs: number, periodSeconds: number) {
     this.#of = of;
     const half = periodSeconds / 2;
     // Rows that are not written are not added in the first stage.

@@ -48,7 +48,7 @@ t.test('WARNING and ERROR may be open, if both ways say so', async (t) => {
 });
 
 t.test('without one of the ways it is INCOMPLETE, without both nothing was measured', async (t) => {
-  const silent = alerts({ openByTopic: null, instead: 'no subscription' });
+  const silent = alerts({ openByTopic: null, reason: 'no subscription' });
   t.same([silent.verdict, silent.missing, silent.measured.value], ['INCOMPLETE', ['no subscription'], 0]);
   t.match(silent.summary, 'no subscription');
   t.same(alerts({ openByTopic: null }).missing, ['the alerts of the topic']);

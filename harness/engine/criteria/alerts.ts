@@ -9,7 +9,7 @@ export function judgeAlerts({ alerts }: Evidence): Judgement {
   const differing = openByRest === null || openByTopic === null ? [] : difference(openByRest, openByTopic);
   const missing: string[] = [];
   if (openByRest === null) missing.push('what /alerts lists as open at the end');
-  if (openByTopic === null) missing.push(alerts.instead ?? 'the alerts of the topic');
+  if (openByTopic === null) missing.push(alerts.reason ?? 'the alerts of the topic');
   if (differing.length > 0) missing.push(`/alerts and the topic do not agree on what is open: ${differing.join(', ')}`);
   const limit = { comparison: '<=', value: 0, unit: '' } as const;
   const verdict = critical.length > 0 ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
@@ -54,11 +54,11 @@ function difference(one: readonly OpenEpisode[], other: readonly OpenEpisode[]):
     .sort();
 }
 
-function summarize({ episodes, instead }: AlertEvidence, critical: number, verdict: Verdict): string {
+function summarize({ episodes, reason }: AlertEvidence, critical: number, verdict: Verdict): string {
   const told = episodes.CRITICAL === 0 ? 'none came up' : `${counted(episodes.CRITICAL, 'episode')} came to it`;
   const open = critical === 0 ? `No CRITICAL alert is open at the end (${told})` : `${counted(critical, 'CRITICAL alert')} open at the end`;
   const doubt = verdict === 'INCOMPLETE' ? ', as far as can be told' : '';
-  return `${open}${doubt}${instead === null ? '' : `; ${instead}`}.`;
+  return `${open}${doubt}${reason === null ? '' : `; ${reason}`}.`;
 }
 
 function openTable({ openByRest, openByTopic }: AlertEvidence): Table {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { HOLDING, perfectEvidence } from '../../../testkit/weeks/perfect.ts';
-import type { HoldingEvidence, IntegrityEvidence } from '../evidence.ts';
+import type { CoverageEvidence, IntegrityEvidence } from '../evidence.ts';
 import { judgeIntegrity } from './integrity.ts';
 
 const gap = { from: 'a', to: 'b', seconds: 12.34567, excused: 'suspended', remark: 'off' };
@@ -9,7 +9,7 @@ function integrity(more: Partial<IntegrityEvidence> = {}): ReturnType<typeof jud
   return judgeIntegrity(perfectEvidence({ integrity: { ...perfectEvidence().integrity, ...more } }));
 }
 
-function holding(more: Partial<HoldingEvidence>): HoldingEvidence {
+function holding(more: Partial<CoverageEvidence>): CoverageEvidence {
   return { ...HOLDING, ...more };
 }
 
@@ -28,7 +28,7 @@ t.test('300 s pass, more does not, stored or collected', async (t) => {
 });
 
 t.test('both have to be known, and looked at without a hole of five minutes', async (t) => {
-  const one = integrity({ stored: null, instead: 'not asked' });
+  const one = integrity({ stored: null, reason: 'not asked' });
   t.same([one.verdict, one.missing, one.measured.value], ['INCOMPLETE', ['the stored samples: not asked'], 60]);
   t.match(one.summary, 'as far as can be told');
   const other = integrity({ collected: null });
@@ -37,8 +37,8 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
   t.same([neither.verdict, neither.missing.length, neither.measured.value, neither.margin], ['INCOMPLETE', 2, null, null]);
   t.match(neither.summary, 'Nobody could look');
   for (const held of ['stored', 'collected'] as const) {
-    t.equal(integrity({ [held]: holding({ blindSeconds: 300 }) }).verdict, 'PASS');
-    const blind = integrity({ [held]: holding({ blindSeconds: 301 }) });
+    t.equal(integrity({ [held]: holding({ unscannedSeconds: 300 }) }).verdict, 'PASS');
+    const blind = integrity({ [held]: holding({ unscannedSeconds: 301 }) });
     t.same([blind.verdict, blind.missing.length], ['INCOMPLETE', 1]);
     t.match(
       blind.missing[0],
@@ -49,7 +49,7 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
 
 t.test('what fails, fails whatever is missing', async (t) => {
   t.equal(integrity({ stored: null, collected: holding({ longestSeconds: 301 }) }).verdict, 'FAIL');
-  t.equal(integrity({ stored: holding({ longestSeconds: 301, blindSeconds: 1000 }) }).verdict, 'FAIL');
+  t.equal(integrity({ stored: holding({ longestSeconds: 301, unscannedSeconds: 1000 }) }).verdict, 'FAIL');
 });
 
 t.test('what was found is told', async (t) => {

@@ -1,4 +1,4 @@
-import type { Evidence, HoldingEvidence } from '../evidence.ts';
+import type { CoverageEvidence, Evidence } from '../evidence.ts';
 import { duration, rounded } from '../format.ts';
 import { type Judgement, marginOf, type Table } from '../judgement.ts';
 
@@ -10,11 +10,11 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
   const held = [stored, collected].filter((holding) => holding !== null);
   const longest = held.length === 0 ? null : Math.max(...held.map(({ longestSeconds }) => longestSeconds));
   const missing: string[] = [];
-  const unseen = integrity.instead ?? 'nobody could look';
+  const unseen = integrity.reason ?? 'nobody could look';
   if (stored === null) missing.push(`the stored samples: ${unseen}`);
   if (collected === null) missing.push(`the rows that operations collect: ${unseen}`);
-  if (stored !== null && stored.blindSeconds > LIMIT_SECONDS) missing.push(blind('the stored samples', stored));
-  if (collected !== null && collected.blindSeconds > LIMIT_SECONDS) missing.push(blind('the rows that operations collect', collected));
+  if (stored !== null && stored.unscannedSeconds > LIMIT_SECONDS) missing.push(blind('the stored samples', stored));
+  if (collected !== null && collected.unscannedSeconds > LIMIT_SECONDS) missing.push(blind('the rows that operations collect', collected));
   const limit = { comparison: '<=', value: LIMIT_SECONDS, unit: 's' } as const;
   const verdict = (longest ?? 0) > LIMIT_SECONDS ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
   return {
@@ -37,11 +37,11 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
   };
 }
 
-function blind(what: string, { blindSeconds }: HoldingEvidence): string {
-  return `${what}: nobody could look at ${duration(blindSeconds)} in which a gap might be`;
+function blind(what: string, { unscannedSeconds }: CoverageEvidence): string {
+  return `${what}: nobody could look at ${duration(unscannedSeconds)} in which a gap might be`;
 }
 
-function quantities(what: string, holding: HoldingEvidence | null): Judgement['evidence'] {
+function quantities(what: string, holding: CoverageEvidence | null): Judgement['evidence'] {
   return [
     { label: what, value: holding?.count ?? null, unit: '' },
     { label: `longest gap, ${what}`, value: holding?.longestSeconds ?? null, unit: 's' },
@@ -49,7 +49,7 @@ function quantities(what: string, holding: HoldingEvidence | null): Judgement['e
   ];
 }
 
-function gapTable(title: string, holding: HoldingEvidence | null): Table {
+function gapTable(title: string, holding: CoverageEvidence | null): Table {
   const rows = (holding?.gaps ?? []).map(({ from, to, seconds, excused, remark }) => [from, to, rounded(seconds, 3), excused, remark]);
   return { title, columns: ['from', 'to', 'seconds', 'excused', 'remark'], rows };
 }

@@ -25,16 +25,16 @@ t.test('more than 99 %, not 99 %', async (t) => {
 });
 
 t.test('slots in which nobody listened make it INCOMPLETE where they could decide', async (t) => {
-  t.equal(reliability({ expected: 1000, received: 991, unheard: 9 }).verdict, 'PASS', 'even if they were lost');
-  const open = reliability({ expected: 1000, received: 990, unheard: 1 });
+  t.equal(reliability({ expected: 1000, received: 991, unobserved: 9 }).verdict, 'PASS', 'even if they were lost');
+  const open = reliability({ expected: 1000, received: 990, unobserved: 1 });
   t.same([open.verdict, open.missing], ['INCOMPLETE', ['nobody listened in 1 of 1000 slots']]);
   t.match(open.summary, 'nobody listened all the time');
-  const lossy = reliability({ expected: 1000, received: 980, unheard: 10 });
+  const lossy = reliability({ expected: 1000, received: 980, unobserved: 10 });
   t.same([lossy.verdict, lossy.missing], ['FAIL', []], 'even if they were received');
 });
 
 t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
-  const nowhere = reliability({ by: null, instead: 'nobody asked' });
+  const nowhere = reliability({ by: null, reason: 'nobody asked' });
   t.same([nowhere.verdict, nowhere.missing, nowhere.measured.value, nowhere.margin], ['INCOMPLETE', ['nobody asked'], null, null]);
   t.same(
     nowhere.evidence.filter(({ value }) => value === null).map(({ label }) => label),
@@ -48,7 +48,7 @@ t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
 
 t.test('where and how it was counted is said', async (t) => {
   t.match(
-    reliability({ by: 'events', instead: 'not on the graph' }).summary,
+    reliability({ by: 'events', reason: 'not on the graph' }).summary,
     'received on the event stream (100 %), none lost; not on the graph.',
   );
   t.match(reliability({ by: 'collected' }).summary, 'in what operations collected');

@@ -6,15 +6,15 @@ const LIMIT_PERCENT = 99;
 
 /** More than 99 % of the expected statuses were received; where nobody listened, they neither were nor were not. */
 export function judgeReliability({ reliability }: Evidence): Judgement {
-  const { by, expected, received, unheard } = reliability;
+  const { by, expected, received, unobserved } = reliability;
   const known = by !== null && expected > 0;
   const percent = known ? (received / expected) * 100 : null;
   const limit = { comparison: '>', value: LIMIT_PERCENT, unit: '%' } as const;
   const verdict = known ? decide(reliability) : 'INCOMPLETE';
   const missing = !known
-    ? [reliability.instead ?? 'no stretch was watched in which a status was expected']
+    ? [reliability.reason ?? 'no stretch was watched in which a status was expected']
     : verdict === 'INCOMPLETE'
-      ? [`nobody listened in ${unheard} of ${expected} slots`]
+      ? [`nobody listened in ${unobserved} of ${expected} slots`]
       : [];
   return {
     criterion: 'reliability',
@@ -34,7 +34,7 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
       { label: 'expected', value: known ? expected : null, unit: '' },
       { label: 'received', value: known ? received : null, unit: '' },
       { label: 'lost', value: known ? expected - received : null, unit: '' },
-      { label: 'nobody listened', value: unheard, unit: '' },
+      { label: 'nobody listened', value: unobserved, unit: '' },
       { label: 'received twice', value: reliability.duplicates, unit: '', informative: true },
       { label: 'out of order', value: reliability.outOfOrder, unit: '', informative: true },
       { label: 'by the event stream', value: reliability.byEvents?.received ?? null, unit: '', informative: true },
@@ -46,18 +46,18 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
 }
 
 /** In whole slots, so that no rounding decides. */
-function decide({ expected, received, unheard }: ReliabilityEvidence): Verdict {
+function decide({ expected, received, unobserved }: ReliabilityEvidence): Verdict {
   if (received * 100 > expected * LIMIT_PERCENT) return 'PASS';
-  return (received + unheard) * 100 > expected * LIMIT_PERCENT ? 'INCOMPLETE' : 'FAIL';
+  return (received + unobserved) * 100 > expected * LIMIT_PERCENT ? 'INCOMPLETE' : 'FAIL';
 }
 
 const WAYS = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in what operations collected' };
 
-function summarize({ by, instead, expected, received }: ReliabilityEvidence, verdict: Verdict): string {
+function summarize({ by, reason, expected, received }: ReliabilityEvidence, verdict: Verdict): string {
   if (by === null || expected === 0) return 'It cannot be told how many statuses were received.';
   const [lost, percent] = [expected - received, (received / expected) * 100];
   const told = `${received} of ${expected} statuses received ${WAYS[by]} (${rounded(percent, 4)} %), ${lost === 0 ? 'none lost' : `${lost} not`}`;
-  return `${told}${verdict === 'INCOMPLETE' ? ', but nobody listened all the time' : ''}${instead === null ? '' : `; ${instead}`}.`;
+  return `${told}${verdict === 'INCOMPLETE' ? ', but nobody listened all the time' : ''}${reason === null ? '' : `; ${reason}`}.`;
 }
 
 function lossTable({ lost, expected, received }: ReliabilityEvidence): Table {

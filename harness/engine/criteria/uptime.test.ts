@@ -48,8 +48,8 @@ t.test('two restarts pass, three fail, seen or not', async (t) => {
 
 t.test('three restarts fail at once, whatever is missing', async (t) => {
   const runs = [first, serviceRun(1), serviceRun(2), serviceRun(3)];
-  t.equal(uptime({ runs, ended: false, watched: [{ from: 0, to: 60, awakeSeconds: 60 }], lastHeardAt: 60 }).verdict, 'FAIL');
-  t.equal(uptime({ runs, plannedSeconds: 600, watched: [], lastHeardAt: null }).verdict, 'FAIL');
+  t.equal(uptime({ runs, ended: false, watched: [{ from: 0, to: 60, awakeSeconds: 60 }], lastSeenAt: 60 }).verdict, 'FAIL');
+  t.equal(uptime({ runs, plannedSeconds: 600, watched: [], lastSeenAt: null }).verdict, 'FAIL');
 });
 
 t.test('the time watched is the sum of the stretches, to the millisecond', async (t) => {
@@ -58,7 +58,7 @@ t.test('the time watched is the sum of the stretches, to the millisecond', async
     { from: 0, to: half, awakeSeconds: half },
     { from: half + 500, to: WEEK + 500 - missing, awakeSeconds: half - missing },
   ];
-  const at = (missing: number): Partial<Evidence> => ({ watched: watched(missing), lastHeardAt: WEEK + 500 });
+  const at = (missing: number): Partial<Evidence> => ({ watched: watched(missing), lastSeenAt: WEEK + 500 });
   t.equal(uptime(at(0)).verdict, 'PASS');
   t.equal(uptime(at(0.0004)).verdict, 'PASS', 'clocks are told in milliseconds');
   const short = uptime(at(0.001));
@@ -81,18 +81,18 @@ t.test('what was not planned for 168 h, has not ended or never ran is INCOMPLETE
 });
 
 t.test('a service that was not heard of in the last five minutes did not run until the end', async (t) => {
-  t.equal(uptime({ lastHeardAt: WEEK - 300 }).verdict, 'PASS');
-  const silent = uptime({ lastHeardAt: WEEK - 300.5 });
+  t.equal(uptime({ lastSeenAt: WEEK - 300 }).verdict, 'PASS');
+  const silent = uptime({ lastSeenAt: WEEK - 300.5 });
   t.same([silent.verdict, silent.measured.value, silent.measured.unit, silent.margin], ['FAIL', 300.5, 's', -0.5]);
   t.same(silent.limit, { comparison: '<=', value: 300, unit: 's' });
   t.match(silent.summary, 'Nothing was heard of the service');
-  t.equal(uptime({ lastHeardAt: null }).verdict, 'FAIL');
-  t.equal(uptime({ lastHeardAt: null, watched: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
+  t.equal(uptime({ lastSeenAt: null }).verdict, 'FAIL');
+  t.equal(uptime({ lastSeenAt: null, watched: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
 });
 
-t.test('absences, suspends and steps are listed', async (t) => {
+t.test('monitoring gaps, suspends and steps are listed', async (t) => {
   const judgement = uptime({
-    absences: [
+    monitoringGaps: [
       { from: 60, to: 120, kind: 'away' },
       { from: 86_400, to: 90_000, kind: 'off' },
       { from: 100_000, to: 100_001, kind: 'stalled' },

@@ -21,7 +21,7 @@ export function watchedMilliseconds({ watched }: Evidence): number {
 export function judgeUptime(evidence: Evidence): Judgement {
   const restarts = restartsOf(evidence);
   const watchedSeconds = watchedMilliseconds(evidence) / 1000;
-  const silentSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastHeardAt ?? 0);
+  const silentSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastSeenAt ?? 0);
   const missing: string[] = [];
   if (evidence.plannedSeconds < REQUIRED_SECONDS) {
     missing.push(`the run was planned for ${duration(evidence.plannedSeconds)}, the test takes 168 h`);
@@ -46,7 +46,7 @@ export function judgeUptime(evidence: Evidence): Judgement {
       { label: 'restarts', value: restarts, unit: '' },
       { label: 'silence at the end', value: silentSeconds, unit: 's' },
       { label: 'suspended', value: sum(evidence.suspends.map(({ seconds }) => seconds)) / 3600, unit: 'h', informative: true },
-      { label: 'absent', value: sum(evidence.absences.map(({ from, to }) => to - from)) / 3600, unit: 'h', informative: true },
+      { label: 'absent', value: sum(evidence.monitoringGaps.map(({ from, to }) => to - from)) / 3600, unit: 'h', informative: true },
     ],
     tables: [restartTable(evidence), absenceTable(evidence), clockTable(evidence)],
     missing,
@@ -99,12 +99,12 @@ function restartTable({ runs }: Evidence): Table {
   };
 }
 
-function absenceTable({ absences }: Evidence): Table {
+function absenceTable({ monitoringGaps }: Evidence): Table {
   const why = { off: 'the machine was off', away: 'the watcher was not running', stalled: 'the watcher was kept from running' };
   return {
     title: 'Nobody looked',
     columns: ['from', 'to', 'seconds', 'why'],
-    rows: absences.map(({ from, to, kind }) => [axisTime(from), axisTime(to), to - from, why[kind]]),
+    rows: monitoringGaps.map(({ from, to, kind }) => [axisTime(from), axisTime(to), to - from, why[kind]]),
   };
 }
 

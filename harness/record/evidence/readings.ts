@@ -1,7 +1,30 @@
-import type { CpuEvidence, MemoryEvidence, ServiceRun } from '../../engine/evidence.ts';
-import type { MinuteEntry, ServiceReading } from '../entries.ts';
-import { Column } from './columns.ts';
-import type { Stretch } from './stretch.ts';
+import type { ChartColumns, CpuEvidence, MemoryEvidence, ServiceRun } from '../../engine/evidence.ts';
+import { CHANNELS, type Channel, type MinuteEntry, type ServiceReading } from '../entries.ts';
+import type { Interval } from './time-axis.ts';
+
+/** A growing list of numbers, eight bytes each. */
+export class Column {
+  #values = new Float64Array(1024);
+  #length = 0;
+
+  push(value: number): void {
+    if (this.#length === this.#values.length) {
+      const grown = new Float64Array(this.#length * 2);
+      grown.set(this.#values);
+      this.#values = grown;
+    }
+    this.#values[this.#length++] = value;
+  }
+
+  values(): Float64Array {
+    return this.#values.slice(0, this.#length);
+  }
+
+  /** NaN becomes null. */
+  known(): (number | null)[] {
+    return Array.from(this.values(), (value) => (Number.isNaN(value) ? null : value));
+  }
+}
 
 const FROM = {
   group: 'CPU time of its control group',
@@ -15,8 +38,8 @@ interface Base {
   readonly boot: number;
 }
 
-/** Resident memory and CPU time of the service, and those of the machine beside them. */
-export class Readings {
+/** Resident memory and CPU time of the service and of the machine. */
+export class ResourceReadings {
   readonly #at = new Column();
   readonly #bytes = new Column();
   readonly #host = new Column();
@@ -28,16 +51,16 @@ export class Readings {
   #hostSeconds = 0;
   #hostWeighted = 0;
 
-  /** `run`: the run of the service that the reading is of. Returns the CPU share of this stretch in percent; NaN: not known. */
-  add(entry: MinuteEntry, stretch: Stretch, run: ServiceRun | null, boot: number): number {
+  /** `run`: the run of the service that the reading is of. Returns the CPU share of this interval in percent; NaN: not known. */
+  add(entry: MinuteEntry, interval: Interval, run: ServiceRun | null, boot: number): number {
     const { service, host, mono } = entry;
     if (host.cpu !== null) {
-      this.#hostSeconds += stretch.monotonicSeconds;
-      this.#hostWeighted += host.cpu * stretch.monotonicSeconds;
+      this.#hostSeconds += interval.monotonicSeconds;
+      this.#hostWeighted += host.cpu * interval.monotonicSeconds;
     }
     if (service === null) return Number.NaN;
-    this.#memory(service, host.memory, stretch);
-    return this.#cpu({ reading: service, mono, boot }, stretch, run);
+    this.#memory(service, host.memory, interval);
+    return this.#cpu({ reading: service, mono, boot }, interval, run);
   }
 
   memory(): MemoryEvidence {
@@ -53,17 +76,17 @@ export class Readings {
     };
   }
 
-  #memory({ resident_bytes, group }: ServiceReading, hostMemory: number | null, { from, to }: Stretch): void {
-    const pace = (to - from) / resident_bytes.length;
+  #memory({ resident_bytes, group }: ServiceReading, hostMemory: number | null, { from, to }: Interval): void {
+    const spacing = (to - from) / resident_bytes.length;
     for (const [index, bytes] of resident_bytes.entries()) {
-      this.#at.push(from + (index + 1) * pace);
+      this.#at.push(from + (index + 1) * spacing);
       this.#bytes.push(bytes);
       this.#host.push(hostMemory ?? Number.NaN);
     }
     if (group !== null) this.#group = { lastBytes: group.memory_bytes, maxBytes: Math.max(group.memory_bytes, this.#group?.maxBytes ?? 0) };
   }
 
-  #cpu(now: Base, stretch: Stretch, run: ServiceRun | null): number {
+  #cpu(now: Base, interval: Interval, run: ServiceRun | null): number {
     const { reading, mono, boot } = now;
     const before = this.#base;
     this.#base = now;
@@ -75,10 +98,10 @@ export class Readings {
       awakeSeconds = mono - before.mono;
       if (before.reading.cpu_from !== reading.cpu_from || cpuSeconds < 0) return Number.NaN;
     } else {
-      // A run whose start was watched is counted from its start: what starting costs is part of it.
+      // A run whose start was watched is counted from its start: the cost of starting is part of it.
       if (run === null || run.from < 0) return Number.NaN;
-      awakeSeconds = stretch.to - run.from;
-      if (run.from >= stretch.from) awakeSeconds = Math.min(awakeSeconds, stretch.monotonicSeconds);
+      awakeSeconds = interval.to - run.from;
+      if (run.from >= interval.from) awakeSeconds = Math.min(awakeSeconds, interval.monotonicSeconds);
     }
     if (awakeSeconds <= 0) return Number.NaN;
     this.#cpuSeconds += cpuSeconds;
@@ -86,4 +109,76 @@ export class Readings {
     this.#from = reading.cpu_from;
     return (cpuSeconds / awakeSeconds) * 100;
   }
+}
+
+/** A shorter interval is shown together with the next one. */
+const LEAST_SECONDS = 30;
+
+/** Columns of the charts: one point per minute, at its end. */
+export class Chart {
+  readonly #at = new Column();
+  readonly #rate = { topic: new Column(), events: new Column() };
+  readonly #memory = new Column();
+  readonly #hostMemory = new Column();
+  readonly #cpu = new Column();
+  readonly #hostCpu = new Column();
+  readonly #celsius = new Column();
+  #since = nothing();
+
+  /** Begin of a monitoring gap. */
+  gap(at: number): void {
+    this.#point(at, () => Number.NaN, Number.NaN, null);
+  }
+
+  add(entry: MinuteEntry, interval: Interval, counts: Readonly<Record<Channel, number>>, cpuPercent: number): void {
+    if (interval.fresh) this.#since = nothing();
+    const since = this.#since;
+    since.awakeSeconds += interval.awakeSeconds;
+    for (const channel of CHANNELS) {
+      since.counts[channel] += counts[channel];
+      since.isSubscribed[channel] ||= entry[channel] !== null;
+    }
+    if (since.awakeSeconds < LEAST_SECONDS) return;
+    const expected = since.awakeSeconds * interval.hertz;
+    const rate = (channel: Channel): number => {
+      if (!since.isSubscribed[channel]) return Number.NaN;
+      // A minute that ends within a period has one sample more or less.
+      return since.counts[channel] > expected - 1 ? 100 : (since.counts[channel] / expected) * 100;
+    };
+    this.#point(interval.to, rate, cpuPercent, entry);
+    this.#since = nothing();
+  }
+
+  columns(channel: Channel): ChartColumns {
+    return {
+      at: Array.from(this.#at.values()),
+      ratePercent: this.#rate[channel].known(),
+      memoryMegabytes: this.#memory.known(),
+      hostMemoryPercent: this.#hostMemory.known(),
+      cpuPercent: this.#cpu.known(),
+      hostCpuPercent: this.#hostCpu.known(),
+      celsius: this.#celsius.known(),
+    };
+  }
+
+  #point(at: number, rate: (channel: Channel) => number, cpuPercent: number, entry: MinuteEntry | null): void {
+    this.#at.push(at);
+    for (const channel of CHANNELS) this.#rate[channel].push(rate(channel));
+    this.#memory.push((entry?.service?.resident_bytes.at(-1) ?? Number.NaN) / 1e6);
+    this.#hostMemory.push(entry?.host.memory ?? Number.NaN);
+    this.#cpu.push(cpuPercent);
+    this.#hostCpu.push(entry?.host.cpu ?? Number.NaN);
+    this.#celsius.push(entry?.host.celsius ?? Number.NaN);
+  }
+}
+
+/** Totals since the last point. */
+interface Since {
+  awakeSeconds: number;
+  readonly counts: Record<Channel, number>;
+  readonly isSubscribed: Record<Channel, boolean>;
+}
+
+function nothing(): Since {
+  return { awakeSeconds: 0, counts: { topic: 0, events: 0 }, isSubscribed: { topic: false, events: false } };
 }

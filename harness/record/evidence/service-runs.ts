@@ -4,11 +4,11 @@ import type { ServiceEntry, ServiceReading } from '../entries.ts';
 interface Run extends ServiceRun {
   readonly invocation: string | null;
   readonly boot: number;
-  /** Known by readings alone; what is known of it may still come. */
+  /** Known by readings only; its entry may still follow. */
   readonly provisional: boolean;
 }
 
-/** A moment at which the service was seen: on the run's axis, by the wall clock in ms, and in which boot of the machine. */
+/** When the service was seen: on the run's axis, by the wall clock in ms, and in which boot of the machine. */
 export interface Moment {
   readonly at: number;
   readonly wall: number;
@@ -16,18 +16,18 @@ export interface Moment {
 }
 
 /**
- * The runs of the service: as they were recorded when first seen, by readings that show another run than was recorded, and by the count
- * of restarts that systemd keeps (NRestarts: automatic ones since the boot, or since somebody started the service by hand).
+ * The runs of the service: as recorded when first seen, by readings of a run that is not recorded, and by systemd's count of restarts
+ * (NRestarts: automatic ones since the boot, or since a start by hand).
  */
 export class ServiceRuns {
   readonly #runs: Run[] = [];
   /** When the service was last seen in a run, on the axis. */
   #seenAt = Number.NEGATIVE_INFINITY;
   #restarts: { readonly count: number; readonly boot: number } | null = null;
-  /** For how many runs the count of restarts was looked at; the first has none before it. */
+  /** Runs for which the count of restarts was compared; the first has none before it. */
   #compared = 1;
 
-  /** A service entry. Returns whether it is a run that was not known. */
+  /** A service entry. */
   recorded(entry: ServiceEntry, moment: Moment): void {
     const { started, version, invocation, cause, detail, unseen } = entry;
     const last = this.#runs.at(-1);
@@ -37,12 +37,12 @@ export class ServiceRuns {
       (last.invocation === invocation || last.invocation === null || invocation === null)
     ) {
       if (last.provisional) {
-        const told = cause === 'first' ? last.cause : cause;
+        const known = cause === 'first' ? last.cause : cause;
         this.#runs[this.#runs.length - 1] = {
           ...last,
           version,
           invocation,
-          cause: told,
+          cause: known,
           detail,
           unseen: Math.max(unseen, last.unseen),
           provisional: false,
@@ -53,11 +53,11 @@ export class ServiceRuns {
     this.#push({ started, version, invocation, cause, detail, unseen, provisional: false }, moment);
   }
 
-  /** A reading that shows in which run the service is. */
+  /** A reading of /status, which names the run. */
   read({ started, group }: ServiceReading, moment: Moment): void {
     const last = this.#runs.at(-1);
     if (last?.started !== started) {
-      // A run that was over already: the reading is older than the entry that told of the next one.
+      // A run that has already ended: the reading is older than the entry of the next run.
       if (this.#runs.some((run) => run.started === started && run.boot === moment.boot)) return;
       this.#push({ started, version: null, invocation: null, cause: 'first', detail: '', unseen: 0, provisional: true }, moment);
     }
@@ -76,7 +76,7 @@ export class ServiceRuns {
   #push(run: Omit<Run, 'from' | 'boot'>, moment: Moment): void {
     const last = this.#runs.at(-1);
     const age = (moment.wall - Date.parse(run.started)) / 1000;
-    // A clock that was set since may show any age; it started after the run before was last seen, and not later than now.
+    // If the clock was set since, the age may be anything; the run started after the previous one was last seen, and not later than now.
     const from = Math.min(moment.at, Math.max(this.#seenAt, Number.isNaN(age) ? moment.at : moment.at - age));
     const cause = run.cause !== 'first' || last === undefined ? run.cause : last.boot === moment.boot ? 'unknown' : 'reboot';
     this.#runs.push({ ...run, cause, from, boot: moment.boot });
@@ -84,8 +84,8 @@ export class ServiceRuns {
   }
 
   /**
-   * Restarts between the run before and this one that only the count shows: one of those it counts is this run itself. Where it did not
-   * grow, somebody started the service by hand (or booted): that is this run, or what the count shows came after it.
+   * Restarts between the previous run and this one that only the count shows: one of those it counts is this run itself. If the count
+   * did not grow, the service was started by hand or by a boot: that is this run, or the counted restarts came after it.
    */
   #count(count: number, boot: number): void {
     const before = this.#restarts;

@@ -1,4 +1,4 @@
-import type { Series } from '../../engine/series.ts';
+import type { ChartSeries } from '../../engine/evidence.ts';
 import type { ReportInput } from '../compose.ts';
 import { sixJudgements } from './judgements.ts';
 import { BEGUN_MS, evidence, memoryOf, minutes, record, runFacts, WEEK } from './runs.ts';
@@ -10,7 +10,7 @@ export function badWeek(): ReportInput {
   const length = WEEK + 14_400 + 900;
   const base = minutes(length, (at) => !(at > away.from && at < away.to) && !(at > off.from && at < off.to));
   const isDown = (at: number): boolean => at > 302_000 && at < 309_200;
-  const series: Series = {
+  const series: ChartSeries = {
     ...base,
     ratePercent: base.at.map((at, index) => (isDown(at) ? 0 : at > 500_000 && at < 520_000 ? 61.7 : (base.ratePercent[index] ?? null))),
     memoryMegabytes: base.at.map((at, index) => (isDown(at) ? null : (base.memoryMegabytes[index] ?? 0) + (at / 3600) * 0.11)),
@@ -34,7 +34,7 @@ export function badWeek(): ReportInput {
       { at: 309_200, cause: 'exit', detail: 'exit status 70' },
       { at: 400_900, cause: 'reboot', detail: '' },
     ],
-    absences: [away, off],
+    monitoringGaps: [away, off],
     suspends: [{ at: 90_000, seconds: 7200 }],
     clockSteps: [
       { at: 250_000, seconds: 3600 },
@@ -107,7 +107,7 @@ export function badWeek(): ReportInput {
         { from: away.to, to: off.from, awakeSeconds: off.from - away.to },
         { from: off.to, to: length, awakeSeconds: length - off.to },
       ],
-      absences: [away, off],
+      monitoringGaps: [away, off],
       suspends: series.suspends,
       clockSteps: series.clockSteps.map((step) => ({ ...step, wall: '' })),
     }),

@@ -1,5 +1,4 @@
-import type { Evidence } from '../../engine/evidence.ts';
-import type { Series } from '../../engine/series.ts';
+import type { ChartSeries, Evidence } from '../../engine/evidence.ts';
 import type { ReportInput, RunFacts } from '../compose.ts';
 import { sixJudgements } from './judgements.ts';
 
@@ -17,7 +16,7 @@ function noise(seed: number): () => number {
   };
 }
 
-export function minutes(seconds: number, isThere: (at: number) => boolean = () => true): Series {
+export function minutes(seconds: number, isThere: (at: number) => boolean = () => true): ChartSeries {
   const random = noise(7);
   const at = Array.from({ length: Math.floor(seconds / 60) }, (_, minute) => (minute + 1) * 60).filter(isThere);
   const day = (time: number): number => Math.sin((time / 86_400) * 2 * Math.PI);
@@ -41,7 +40,7 @@ export function minutes(seconds: number, isThere: (at: number) => boolean = () =
       },
     ],
     restarts: [],
-    absences: [],
+    monitoringGaps: [],
     suspends: [],
     clockSteps: [],
   };
@@ -56,19 +55,19 @@ export const NO_EVIDENCE: Evidence = {
   origin: 'watched',
   plannedSeconds: WEEK,
   ended: false,
-  lastHeardAt: null,
+  lastSeenAt: null,
   watched: [],
-  absences: [],
+  monitoringGaps: [],
   suspends: [],
   clockSteps: [],
   runs: [],
   reliability: {
     by: null,
-    instead: null,
+    reason: null,
     hertz: null,
     expected: 0,
     received: 0,
-    unheard: 0,
+    unobserved: 0,
     duplicates: 0,
     outOfOrder: 0,
     lost: { notSampled: 0, notPublished: 0, notDelivered: 0, unknown: 0 },
@@ -76,8 +75,8 @@ export const NO_EVIDENCE: Evidence = {
   },
   memory: { at: new Float64Array(), bytes: new Float64Array(), hostPercent: new Float64Array(), group: null },
   cpu: { cpuSeconds: 0, awakeSeconds: 0, from: '', hostMeanPercent: null },
-  alerts: { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: null, openByTopic: null, instead: null },
-  integrity: { stored: null, collected: null, instead: null },
+  alerts: { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: null, openByTopic: null, reason: null },
+  integrity: { stored: null, collected: null, reason: null },
 };
 
 export function runFacts(seconds: number, others: Partial<RunFacts> = {}): RunFacts {
@@ -109,7 +108,7 @@ export function runFacts(seconds: number, others: Partial<RunFacts> = {}): RunFa
 
 export const record = { file: 'record.ndjson', entries: 10_263, bytes: 14_310_221, head: 'ab'.repeat(32), torn_lines: 0 };
 
-export function memoryOf(series: Series): ReportInput['memory'] {
+export function memoryOf(series: ChartSeries): ReportInput['memory'] {
   const medians = series.at.flatMap((at, index) =>
     at % 300 === 0 && at >= 3600 ? [{ at: at - 150, megabytes: series.memoryMegabytes[index] ?? 0 }] : [],
   );

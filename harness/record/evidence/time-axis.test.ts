@@ -1,7 +1,7 @@
 import t from 'tap';
 import { subjectOf } from '../../../testkit/weeks/week-entries.ts';
 import type { BeginEntry, Clocked, ResumeEntry } from '../entries.ts';
-import { Axis } from './axis.ts';
+import { sharesClock, TimeAxis } from './time-axis.ts';
 
 const WALL = Date.UTC(2026, 2, 4);
 
@@ -18,14 +18,14 @@ function resume(boot: number, at: Clocked): ResumeEntry {
   return { type: 'resume', ...subjectOf({}, 1, boot), ...at };
 }
 
-function begun(): Axis {
-  const axis = new Axis();
+function begun(): TimeAxis {
+  const axis = new TimeAxis();
   axis.begin(begin());
   return axis;
 }
 
 t.test('0 is the begin, and it goes with the boot-time clock', async (t) => {
-  const axis = new Axis();
+  const axis = new TimeAxis();
   t.equal(axis.wallOffset(), 0);
   t.equal(axis.begin(begin()), 0);
   t.equal(axis.place(clocks(60), false), 60);
@@ -128,7 +128,7 @@ t.test('over a reboot it goes by the wall clock, but not by less than the time s
 });
 
 t.test('a container that is booted again keeps the clocks of the kernel', async (t) => {
-  const axis = new Axis();
+  const axis = new TimeAxis();
   axis.begin({ ...begin(), boot_id: 'kernel-a/10' });
   axis.place(clocks(60), false);
   t.equal(axis.resume({ ...resume(1, clocks(75)), boot_id: 'kernel-a/22' }), true, 'it was booted');
@@ -140,7 +140,17 @@ t.test('a container that is booted again keeps the clocks of the kernel', async 
 });
 
 t.test('a record that begins with a resume goes on by it', async (t) => {
-  const axis = new Axis();
+  const axis = new TimeAxis();
   t.equal(axis.resume(resume(3, clocks(5))), true);
   t.same([axis.at(clocks(5)), axis.boot], [1005, 0]);
+});
+
+t.test('boots of one kernel share its clock', async (t) => {
+  t.equal(sharesClock('a', 'a'), true);
+  t.equal(sharesClock('a', 'b'), false);
+  t.equal(sharesClock('kernel/10', 'kernel/22'), true, 'a container that was started again');
+  t.equal(sharesClock('kernel/10', 'other/10'), false);
+  t.equal(sharesClock('kernel', 'kernel/10'), false, 'one does not tell');
+  t.equal(sharesClock('/10', '/22'), false);
+  t.equal(sharesClock(null, 'kernel/10'), false, 'nothing is known of the one before');
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { ClockEvent } from './axis.ts';
-import { explain } from './excuses.ts';
+import { explain } from './coverage.ts';
+import type { ClockEvent } from './time-axis.ts';
 
 const T = Date.UTC(2026, 2, 4);
 

@@ -27,7 +27,7 @@ t.test('statuses that come twice make no lost ones good', async (t) => {
 t.test('a watcher that is killed and resumed counts neither for nor against the service, and is not hidden', async (t) => {
   const { by, evidence, failing, verdict } = shortRun([{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
-  t.same(evidence.absences, [{ from: 4 * HOUR, to: 4 * HOUR + 45 + HOUR, kind: 'away' }], 'from the last entry on');
+  t.same(evidence.monitoringGaps, [{ from: 4 * HOUR, to: 4 * HOUR + 45 + HOUR, kind: 'away' }], 'from the last entry on');
   t.equal(by.uptime.measured.value, 12, 'it was extended by its absence');
   t.same([evidence.reliability.expected, evidence.reliability.received], [43_200, 43_200]);
   t.same(by.uptime.tables[1]?.rows, [['0 d 04:00:00', '0 d 05:00:45', HOUR + 45, 'the watcher was not running']]);
@@ -72,7 +72,7 @@ t.test('a run of the service that only a reading shows is a restart', async (t) 
 t.test('a reboot is a restart, a gap of the wall clock, and no loss', async (t) => {
   const { by, evidence, failing } = shortRun([{ kind: 'reboot', at: 4 * HOUR + 30, seconds: 120 }]);
   t.same(failing, [], 'two minutes off and ten seconds to start');
-  t.same(evidence.absences, [{ from: 4 * HOUR, to: 4 * HOUR + 170, kind: 'off' }]);
+  t.same(evidence.monitoringGaps, [{ from: 4 * HOUR, to: 4 * HOUR + 170, kind: 'off' }]);
   t.same([evidence.reliability.expected, evidence.reliability.received], [43_200, 43_200]);
   t.same(
     by.uptime.tables[0]?.rows.map((row) => row[2]),
@@ -98,7 +98,7 @@ t.test('a watcher that stalls does not count it, and what arrives late hides no 
       `${lost}: ${evidence.reliability.expected - evidence.reliability.received} lost`,
     );
     t.same(
-      evidence.absences.map(({ from, kind, to }) => [kind, to - from]),
+      evidence.monitoringGaps.map(({ from, kind, to }) => [kind, to - from]),
       [['stalled', HOUR]],
     );
   }

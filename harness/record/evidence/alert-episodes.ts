@@ -1,8 +1,6 @@
 import { SEVERITIES, type Severity } from '../../../src/core/alert.ts';
-import type { AlertEvidence, OpenEpisode } from '../../engine/evidence.ts';
-import type { Series } from '../../engine/series.ts';
+import type { AlertEvidence, ChartSeries, OpenEpisode } from '../../engine/evidence.ts';
 import type { AlertEntry, OpenEntry } from '../entries.ts';
-import type { Way } from './way.ts';
 
 interface Episode {
   readonly metric: string;
@@ -12,50 +10,49 @@ interface Episode {
   readonly since: string | null;
   readonly from: number;
   to: number | null;
-  /** Changes that were told: a late joiner is told old ones again, and a restarted service those that are open. */
-  readonly told: Set<string>;
-  /** The last time of listening in which it was told of. */
-  heardIn: number;
+  /** Changes received: a late joiner is sent old ones again, and a restarted service sends those that are open. */
+  readonly changes: Set<string>;
+  /** The last session in which a change of it was received. */
+  seenInSession: number;
 }
 
-/** A list belongs to the begin, the resume or the end that it is at most this far from. */
+/** A list belongs to the begin, the resume or the end if it is at most this far from it. */
 export const LIST_SECONDS = 120;
 
 /**
- * The episodes as one way tells them. What was open before anybody listened is taken from the list right after the begin or a resume;
- * from there on only the changes count, so that the list at the end can be held against them. An episode that was resolved never opens
- * again: each has an id of its own.
+ * The alert episodes received on one channel. Episodes that were open before a session are taken from the list right after its begin;
+ * from then on only the changes count, so that the list at the end can be compared with them. A resolved episode never opens again:
+ * each has its own id.
  */
-export class AlertBook {
+export class AlertEpisodes {
   readonly #episodes = new Map<string, Episode>();
-  /** How often the watcher began to listen. */
-  #listening = 0;
-  /** Until then the first list tells what was open before. */
+  /** Sessions of the observer: each begins with a `begin` or a `resume`. */
+  #session = 0;
+  /** Until then the first list counts as open before the session. */
   #listUntil = Number.NEGATIVE_INFINITY;
 
-  /** Begin or resume. */
-  listen(at: number): void {
-    this.#listening++;
+  startSession(at: number): void {
+    this.#session++;
     this.#listUntil = at + LIST_SECONDS;
   }
 
-  told({ alert_id, severity, metric, timestamp, resolved }: AlertEntry, at: number): void {
+  changed({ alert_id, severity, metric, timestamp, resolved }: AlertEntry, at: number): void {
     const change = `${timestamp} ${severity} ${resolved}`;
     const known = this.#episodes.get(alert_id);
     if (known === undefined) {
       const episode = { metric, severity, worst: severity, resolved, since: timestamp, from: at, to: resolved ? at : null };
-      this.#episodes.set(alert_id, { ...episode, told: new Set([change]), heardIn: this.#listening });
+      this.#episodes.set(alert_id, { ...episode, changes: new Set([change]), seenInSession: this.#session });
       return;
     }
-    known.heardIn = this.#listening;
-    if (known.resolved || known.told.has(change)) return;
-    known.told.add(change);
+    known.seenInSession = this.#session;
+    if (known.resolved || known.changes.has(change)) return;
+    known.changes.add(change);
     known.severity = severity;
     known.worst = worse(known.worst, severity);
     if (!resolved) return;
     known.resolved = true;
     known.to = at;
-    known.told.clear();
+    known.changes.clear();
   }
 
   listedOpen({ open }: OpenEntry, at: number): void {
@@ -63,7 +60,7 @@ export class AlertBook {
     this.#listUntil = Number.NEGATIVE_INFINITY;
     const ids = new Set(open.map(({ alert_id }) => alert_id));
     for (const [id, episode] of this.#episodes) {
-      if (episode.heardIn === this.#listening || ids.has(id)) continue;
+      if (episode.seenInSession === this.#session || ids.has(id)) continue;
       episode.to ??= at;
       episode.resolved = true;
     }
@@ -71,8 +68,8 @@ export class AlertBook {
       const known = this.#episodes.get(alert_id);
       if (known === undefined) {
         const episode = { metric, severity, worst: severity, resolved: false, since: null, from: at, to: null };
-        this.#episodes.set(alert_id, { ...episode, told: new Set(), heardIn: this.#listening });
-      } else if (known.heardIn !== this.#listening) {
+        this.#episodes.set(alert_id, { ...episode, changes: new Set(), seenInSession: this.#session });
+      } else if (known.seenInSession !== this.#session) {
         known.severity = severity;
         known.worst = worse(known.worst, severity);
       }
@@ -84,13 +81,13 @@ export class AlertBook {
     return open.map(([alertId, { metric, severity, since }]) => ({ alertId, metric, severity, since }));
   }
 
-  byWorst(): AlertEvidence['episodes'] {
+  countsByWorst(): AlertEvidence['episodes'] {
     const counts: Record<Severity, number> = { WARNING: 0, ERROR: 0, CRITICAL: 0 };
     for (const { worst } of this.#episodes.values()) counts[worst]++;
     return counts;
   }
 
-  series(): Series['alerts'] {
+  series(): ChartSeries['alerts'] {
     return [...this.#episodes].map(([alertId, { from, to, worst, metric }]) => ({ from, to, severity: worst, metric, alertId }));
   }
 }
@@ -98,6 +95,3 @@ export class AlertBook {
 function worse(one: Severity, other: Severity): Severity {
   return SEVERITIES[Math.max(SEVERITIES.indexOf(one), SEVERITIES.indexOf(other))] as Severity;
 }
-
-/** One book for each way. */
-export type AlertBooks = Readonly<Record<Way, AlertBook>>;

@@ -1,13 +1,13 @@
 import t from 'tap';
-import type { HoldingEvidence } from '../../engine/evidence.ts';
-import type { HoldingEntry, StampGap } from '../entries.ts';
-import type { ClockEvent } from './axis.ts';
-import { Holding } from './holding.ts';
+import type { CoverageEvidence } from '../../engine/evidence.ts';
+import type { CoverageEntry, StampGap } from '../entries.ts';
+import { Coverage } from './coverage.ts';
+import type { ClockEvent } from './time-axis.ts';
 
 const T = Date.UTC(2026, 2, 4);
 
 /** A look from one second to another, which found `count` of one a second, the first and the last right at its bounds. */
-function look(from: number, to: number, more: Partial<HoldingEntry> = {}): HoldingEntry {
+function look(from: number, to: number, more: Partial<CoverageEntry> = {}): CoverageEntry {
   const inside = { count: to - from, first: ms(from), last: ms(to - 1), longest_seconds: 1, gaps: [] };
   return { type: 'holding', of: 'stored', from: ms(from), to: ms(to), ...inside, boot: 0, mono: 0, wall: 0, ...more };
 }
@@ -23,25 +23,25 @@ function gap(from: number, to: number): StampGap {
 const EMPTY = { count: 0, first: null, last: null, longest_seconds: 0 };
 
 function found(
-  looks: readonly HoldingEntry[],
+  scans: readonly CoverageEntry[],
   end: number,
   events: readonly ClockEvent[] = [],
-  of: HoldingEntry['of'] = 'stored',
-): HoldingEvidence {
-  const holding = new Holding(of, T);
-  for (const entry of looks) holding.add(entry);
-  const evidence = holding.evidence(ms(end), events, []);
+  of: CoverageEntry['of'] = 'stored',
+): CoverageEvidence {
+  const coverage = new Coverage(of, T);
+  for (const entry of scans) coverage.add(entry);
+  const evidence = coverage.evidence(ms(end), events, []);
   if (evidence === null) throw new Error('nothing was looked at');
   return evidence;
 }
 
 t.test('nobody looked', async (t) => {
-  t.equal(new Holding('stored', T).evidence(T, [], []), null);
+  t.equal(new Coverage('stored', T).evidence(T, [], []), null);
 });
 
-t.test('looks that follow each other cover the run', async (t) => {
+t.test('scans that follow each other cover the run', async (t) => {
   const all = found([look(0, 3600), look(3600, 7200)], 7200);
-  t.same(all, { count: 7200, covered: 1, gaps: [], longestSeconds: 1, blindSeconds: 0 });
+  t.same(all, { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
   t.equal(found([look(0, 3600)], 3600.5).covered < 1, true);
   t.equal(found([look(0, 3600)], 0).covered, 1, 'a look beyond the end');
 });
@@ -55,7 +55,7 @@ t.test('gaps between neighbours, at seams and at both ends', async (t) => {
       ['2026-03-04T00:16:40.000Z', 61],
     ],
   );
-  t.same([inside.longestSeconds, inside.blindSeconds], [300, 0]);
+  t.same([inside.longestSeconds, inside.unscannedSeconds], [300, 0]);
   const seam = found([look(0, 3600, { last: ms(3500) }), look(3600, 7200, { first: ms(3801) })], 7200);
   t.same([seam.longestSeconds, seam.gaps.map(({ seconds }) => seconds)], [301, [301]]);
   t.equal(found([look(0, 3600, { first: ms(301) })], 3600).longestSeconds, 301, 'from the begin');
@@ -91,75 +91,79 @@ t.test('what suspends and steps explain is taken off, and listed', async (t) => 
 
 t.test('where nobody looked a gap may hide', async (t) => {
   const hole = found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200);
-  t.same([hole.blindSeconds, hole.longestSeconds, hole.gaps], [311, 1, []]);
+  t.same([hole.unscannedSeconds, hole.longestSeconds, hole.gaps], [311, 1, []]);
   t.equal(hole.covered.toFixed(4), (1 - 300 / 7200).toFixed(4));
   const empty = found([look(0, 3600), look(3900, 4000, EMPTY), look(4000, 7200, { first: ms(4010) })], 7200);
-  t.same([empty.blindSeconds, empty.longestSeconds], [401, 110], 'what is known of it is a gap');
-  t.equal(found([look(0, 3600), look(3601, 7200)], 7200).blindSeconds, 0, 'a second is no hole');
-  t.equal(found([look(0, 3600), look(3601.001, 7200, { first: ms(3602) })], 7200).blindSeconds, 3);
+  t.same([empty.unscannedSeconds, empty.longestSeconds], [401, 110], 'what is known of it is a gap');
+  t.equal(found([look(0, 3600), look(3601, 7200)], 7200).unscannedSeconds, 0, 'a second is no hole');
+  t.equal(found([look(0, 3600), look(3601.001, 7200, { first: ms(3602) })], 7200).unscannedSeconds, 3);
   const late = found([look(100, 3600)], 3600);
-  t.same([late.blindSeconds, late.longestSeconds], [100, 1], 'at the begin');
+  t.same([late.unscannedSeconds, late.longestSeconds], [100, 1], 'at the begin');
   const early = found([look(0, 3600)], 3960);
-  t.same([early.blindSeconds, early.longestSeconds], [361, 1], 'and at the end');
+  t.same([early.unscannedSeconds, early.longestSeconds], [361, 1], 'and at the end');
   t.equal(early.covered, 1 - 360 / 3960);
-  t.equal(found([look(0, 3600)], 3601).blindSeconds, 0);
-  t.equal(found([look(0, 3600)], 3601.001).blindSeconds, 2.001);
+  t.equal(found([look(0, 3600)], 3601).unscannedSeconds, 0);
+  t.equal(found([look(0, 3600)], 3601.001).unscannedSeconds, 2.001);
   const asleep: ClockEvent = { kind: 'suspend', seconds: 300, at: 0, earliest: ms(3900), latest: ms(3905) };
-  t.equal(found([look(0, 3600)], 3960, [asleep]).blindSeconds, 61, 'which a suspend explains as well');
-  t.equal(found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200, [{ ...asleep, latest: ms(3909) }]).blindSeconds, 11);
+  t.equal(found([look(0, 3600)], 3960, [asleep]).unscannedSeconds, 61, 'which a suspend explains as well');
+  t.equal(found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200, [{ ...asleep, latest: ms(3909) }]).unscannedSeconds, 11);
 });
 
-t.test('looks go back with a clock that is put back', async (t) => {
-  const back = (looks: readonly HoldingEntry[], end: number, by = 600): HoldingEvidence => {
-    const holding = new Holding('stored', T);
-    for (const [index, entry] of looks.entries()) {
-      if (index === 1) holding.putBack(by);
-      holding.add(entry);
+t.test('scans go back with a clock that is put back', async (t) => {
+  const back = (scans: readonly CoverageEntry[], end: number, by = 600): CoverageEvidence => {
+    const coverage = new Coverage('stored', T);
+    for (const [index, entry] of scans.entries()) {
+      if (index === 1) coverage.putBack(by);
+      coverage.add(entry);
     }
-    return holding.evidence(ms(end), [], []) as HoldingEvidence;
+    return coverage.evidence(ms(end), [], []) as CoverageEvidence;
   };
   // At 3600 it was put back to 3000: what was stored from 3000 to 3600 is there twice.
   const both = look(3000, 6000, { count: 3600 });
-  t.same(back([look(0, 3600), both], 6000), { count: 7200, covered: 1, gaps: [], longestSeconds: 1, blindSeconds: 0 });
+  t.same(back([look(0, 3600), both], 6000), { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
   const missing = back([look(0, 3600), look(3000, 6000, { count: 3200 })], 6000);
-  t.equal(missing.blindSeconds, 399, 'older samples may hide a gap of 400 s but for two');
+  t.equal(missing.unscannedSeconds, 399, 'older samples may hide a gap of 400 s but for two');
   const before = back([look(0, 3600, { last: ms(3499) }), look(3000, 6000, { count: 3500 })], 6000);
-  t.equal(Math.round(before.blindSeconds), 199, 'which goes on from what was missing before');
+  t.equal(Math.round(before.unscannedSeconds), 199, 'which goes on from what was missing before');
   const silent = back([look(0, 3600), look(3000, 6000, { first: ms(3000), count: 2900 })], 6000);
-  t.same([silent.longestSeconds, silent.blindSeconds], [1, 699], 'nothing came until the time had passed: the older ones are all there is');
+  t.same(
+    [silent.longestSeconds, silent.unscannedSeconds],
+    [1, 699],
+    'nothing came until the time had passed: the older ones are all there is',
+  );
   const never = back([look(0, 3600), look(3600, 6000)], 6000);
-  t.equal(never.blindSeconds, 600, 'the time that came twice was looked at once');
+  t.equal(never.unscannedSeconds, 600, 'the time that came twice was looked at once');
   // Put back to before the run began: no older samples are known there.
   const empty = [look(0, 600), look(-700, -600, EMPTY), look(-600, 0, { first: ms(-400), count: 400 })];
   const early = back(empty, 0, 1300);
-  t.same([early.longestSeconds, early.blindSeconds, early.gaps.length], [301, 0, 1], 'of 599 in the old time and −400 in the new one');
+  t.same([early.longestSeconds, early.unscannedSeconds, early.gaps.length], [301, 0, 1], 'of 599 in the old time and −400 in the new one');
   t.equal(early.gaps[0]?.remark, '');
   const down = back([look(0, 600), look(-700, 0, { first: ms(-400), count: 400 })], 0, 1300);
   t.same([down.longestSeconds, down.gaps.map(({ remark }) => remark)], [301, ['the clock was put back by 1300 s']]);
   const near = back([look(0, 600), look(-700, 0, { first: ms(-660), count: 660 })], 0, 1300);
   t.same([near.longestSeconds, near.gaps], [41, []], 'of which the stamps tell less than nothing');
-  t.equal(back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(6000, 7000)], 7000).blindSeconds, 0);
+  t.equal(back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(6000, 7000)], 7000).unscannedSeconds, 0);
   const seam = back([look(0, 3600), look(3599, 6000, { count: 2402 })], 6000);
-  t.equal(seam.blindSeconds, 600, 'a second is no going back');
+  t.equal(seam.unscannedSeconds, 600, 'a second is no going back');
   const twice = back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(5000, 7000, { first: ms(6000), count: 1000 })], 7000);
   t.equal(twice.longestSeconds, 1, 'each time it is put back counts once');
 });
 
-t.test('only looks that have stamps in common hide anything', async (t) => {
-  const holding = new Holding('stored', T);
-  for (const entry of [look(0, 3600), look(3600, 7200)]) holding.add(entry);
-  holding.putBack(600);
-  holding.add(look(6600, 9600, { count: 3200 }));
-  t.equal(holding.evidence(ms(9600), [], [])?.blindSeconds, 399);
+t.test('only scans that have stamps in common hide anything', async (t) => {
+  const coverage = new Coverage('stored', T);
+  for (const entry of [look(0, 3600), look(3600, 7200)]) coverage.add(entry);
+  coverage.putBack(600);
+  coverage.add(look(6600, 9600, { count: 3200 }));
+  t.equal(coverage.evidence(ms(9600), [], [])?.unscannedSeconds, 399);
 });
 
 t.test('since the clock was put back the first sample may be an older one', async (t) => {
-  const after = (before: readonly HoldingEntry[], back: number, entry: HoldingEntry): number => {
-    const holding = new Holding('stored', T);
-    for (const earlier of before) holding.add(earlier);
-    holding.putBack(back);
-    holding.add(entry);
-    return holding.evidence(entry.to, [], [])?.longestSeconds ?? 0;
+  const after = (before: readonly CoverageEntry[], back: number, entry: CoverageEntry): number => {
+    const coverage = new Coverage('stored', T);
+    for (const earlier of before) coverage.add(earlier);
+    coverage.putBack(back);
+    coverage.add(entry);
+    return coverage.evidence(entry.to, [], [])?.longestSeconds ?? 0;
   };
   // Nothing came from 3299 to 3600, where it was put back to 3000: at least as long the gap is.
   t.equal(
@@ -177,12 +181,12 @@ t.test('since the clock was put back the first sample may be an older one', asyn
 
 t.test('what was slept through, or passed over by a clock put forward, does not hide anything', async (t) => {
   const blind = (...events: readonly ClockEvent[]): number => {
-    const holding = new Holding('stored', T);
-    holding.add(look(0, 3600));
-    holding.putBack(600);
+    const coverage = new Coverage('stored', T);
+    coverage.add(look(0, 3600));
+    coverage.putBack(600);
     // 400 s are missing.
-    holding.add(look(3000, 6000, { count: 3200 }));
-    return Math.round(holding.evidence(ms(6000), events, [])?.blindSeconds ?? -1);
+    coverage.add(look(3000, 6000, { count: 3200 }));
+    return Math.round(coverage.evidence(ms(6000), events, [])?.unscannedSeconds ?? -1);
   };
   const event = (seconds: number, at: number): ClockEvent => ({ kind: 'suspend', seconds, at: 0, earliest: ms(at), latest: ms(at) });
   t.equal(blind(), 399);

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { minuteOf, readingOf, stretchOf } from '../../../testkit/weeks/reading.ts';
+import { intervalOf, minuteOf, readingOf } from '../../../testkit/weeks/reading.ts';
 import type { MinuteEntry } from '../entries.ts';
-import { Chart } from './chart.ts';
+import { Chart } from './readings.ts';
 
 const heard = { first: 1, steps: [], slowest_ms: 1, fastest_ms: 1 };
 const host = { cpu: 8, memory: 40, disk: 50, celsius: 45 };
@@ -12,10 +12,10 @@ function minute(at: number, more: Partial<MinuteEntry> = {}): MinuteEntry {
 
 t.test('a point for each minute, at its end', async (t) => {
   const chart = new Chart();
-  chart.add(minute(60), stretchOf(0, 60, { fresh: true }), { topic: 60, events: 30 }, 1.5);
+  chart.add(minute(60), intervalOf(0, 60, { fresh: true }), { topic: 60, events: 30 }, 1.5);
   chart.add(
     minute(120, { service: null, host: { cpu: null, memory: null, disk: null, celsius: null } }),
-    stretchOf(60, 120),
+    intervalOf(60, 120),
     { topic: 45, events: 60 },
     Number.NaN,
   );
@@ -35,19 +35,19 @@ t.test('a point for each minute, at its end', async (t) => {
 t.test('minutes end within a period: one less is none lost', async (t) => {
   const chart = new Chart();
   for (const [index, topic] of [61, 59.5, 59, 0].entries()) {
-    chart.add(minute(index * 60), stretchOf(index * 60, index * 60 + 60), { topic, events: 0 }, 0);
+    chart.add(minute(index * 60), intervalOf(index * 60, index * 60 + 60), { topic, events: 0 }, 0);
   }
   t.same(chart.columns('topic').ratePercent, [100, 100, (59 / 60) * 100, 0]);
 });
 
 t.test('short minutes are shown with what follows, an absence as nothing', async (t) => {
   const chart = new Chart();
-  chart.add(minute(10), stretchOf(0, 10, { fresh: true }), { topic: 0, events: 0 }, 1);
-  chart.add(minute(29), stretchOf(10, 29.9), { topic: 15, events: 0 }, 2);
-  chart.add(minute(40, { topic: null }), stretchOf(29.9, 40), { topic: 5, events: 0 }, 3);
-  chart.add(minute(50), stretchOf(40, 50), { topic: 0, events: 0 }, 4);
+  chart.add(minute(10), intervalOf(0, 10, { fresh: true }), { topic: 0, events: 0 }, 1);
+  chart.add(minute(29), intervalOf(10, 29.9), { topic: 15, events: 0 }, 2);
+  chart.add(minute(40, { topic: null }), intervalOf(29.9, 40), { topic: 5, events: 0 }, 3);
+  chart.add(minute(50), intervalOf(40, 50), { topic: 0, events: 0 }, 4);
   chart.gap(100);
-  chart.add(minute(160), stretchOf(100, 160, { fresh: true }), { topic: 60, events: 0 }, 5);
+  chart.add(minute(160), intervalOf(100, 160, { fresh: true }), { topic: 60, events: 0 }, 5);
   const { at, cpuPercent, memoryMegabytes, ratePercent } = chart.columns('topic');
   t.same(at, [40, 100, 160]);
   t.same(ratePercent, [50, null, 100]);
@@ -57,17 +57,17 @@ t.test('short minutes are shown with what follows, an absence as nothing', async
 
 t.test('without a subscription there is no rate', async (t) => {
   const chart = new Chart();
-  chart.add(minute(60, { topic: null }), stretchOf(0, 60), { topic: 0, events: 60 }, 0);
+  chart.add(minute(60, { topic: null }), intervalOf(0, 60), { topic: 0, events: 60 }, 0);
   t.same([chart.columns('topic').ratePercent, chart.columns('events').ratePercent], [[null], [100]]);
-  chart.add(minute(120), stretchOf(60, 120), { topic: 60, events: 60 }, 0);
-  chart.add(minute(180, { topic: null }), stretchOf(120, 180), { topic: 0, events: 60 }, 0);
+  chart.add(minute(120), intervalOf(60, 120), { topic: 60, events: 60 }, 0);
+  chart.add(minute(180, { topic: null }), intervalOf(120, 180), { topic: 0, events: 60 }, 0);
   t.same(chart.columns('topic').ratePercent, [null, 100, null]);
   const neither = new Chart();
-  neither.add(minute(60, { topic: null, events: null }), stretchOf(0, 60), { topic: 0, events: 0 }, 0);
+  neither.add(minute(60, { topic: null, events: null }), intervalOf(0, 60), { topic: 0, events: 0 }, 0);
   t.same([neither.columns('topic').ratePercent, neither.columns('events').ratePercent], [[null], [null]]);
   t.same(chart.columns('topic').memoryMegabytes.length, 3);
   const rate = new Chart();
-  rate.add(minute(30), stretchOf(0, 30, { hertz: 10 }), { topic: 150, events: 0 }, 0);
+  rate.add(minute(30), intervalOf(0, 30, { hertz: 10 }), { topic: 150, events: 0 }, 0);
   t.same(rate.columns('topic').ratePercent, [50], 'half a minute is enough');
 });
 
@@ -80,6 +80,6 @@ t.test('more points than a column has room for at first', async (t) => {
 
 t.test('a minute without a reading of memory', async (t) => {
   const chart = new Chart();
-  chart.add(minute(60, { service: readingOf({ resident_bytes: [] }) }), stretchOf(0, 60), { topic: 60, events: 60 }, 0);
+  chart.add(minute(60, { service: readingOf({ resident_bytes: [] }) }), intervalOf(0, 60), { topic: 60, events: 60 }, 0);
   t.same(chart.columns('topic').memoryMegabytes, [null]);
 });

@@ -1,49 +1,49 @@
 import t from 'tap';
-import { Spans } from './spans.ts';
-import type { Stretch } from './stretch.ts';
+import { WatchedSpans } from './statuses.ts';
+import type { Interval } from './time-axis.ts';
 
-function stretch(from: number, to: number, more: Partial<Stretch> = {}): Stretch {
+function interval(from: number, to: number, more: Partial<Interval> = {}): Interval {
   const stalledSeconds = more.stalledSeconds ?? 0;
   const awakeSeconds = Math.max(0, to - from - stalledSeconds);
   return { from, to, awakeSeconds, monotonicSeconds: to - from, stalledSeconds, fresh: false, hertz: 1, wallOffsets: [0], ...more };
 }
 
-function count(spans: Spans, from: number, until: number, step = 1): void {
+function count(spans: WatchedSpans, from: number, until: number, step = 1): void {
   for (let at = from; at < until; at += step) spans.count('topic', at);
 }
 
 t.test('slots are rate × time awake, and no more are received', async (t) => {
-  const spans = new Spans();
-  t.same(spans.tally('topic'), { expected: 0, received: 0, unheard: 0 });
+  const spans = new WatchedSpans();
+  t.same(spans.tally('topic'), { expected: 0, received: 0, unobserved: 0 });
   spans.count('topic', 5);
-  spans.deaf('topic', 5);
-  t.same(spans.tally('topic'), { expected: 0, received: 0, unheard: 0 }, 'before any stretch nothing counts');
-  spans.add(stretch(0, 60.4, { fresh: true }));
+  spans.unsubscribed('topic', 5);
+  t.same(spans.tally('topic'), { expected: 0, received: 0, unobserved: 0 }, 'before any interval nothing counts');
+  spans.add(interval(0, 60.4, { fresh: true }));
   count(spans, 0.5, 60);
-  spans.add(stretch(60.4, 120.9));
+  spans.add(interval(60.4, 120.9));
   count(spans, 60.5, 120);
-  t.same(spans.tally('topic'), { expected: 120, received: 120, unheard: 0 }, 'the rests of the minutes add up');
-  t.same(spans.tally('events'), { expected: 120, received: 0, unheard: 0 });
+  t.same(spans.tally('topic'), { expected: 120, received: 120, unobserved: 0 }, 'the rests of the minutes add up');
+  t.same(spans.tally('events'), { expected: 120, received: 0, unobserved: 0 });
   count(spans, 60, 70);
   t.equal(spans.tally('topic').received, 120);
   t.same(spans.watched(), [{ from: 0, to: 120.9, awakeSeconds: 120.9 }]);
 });
 
 t.test('sums of differences do not lose a slot by rounding', async (t) => {
-  const spans = new Spans();
+  const spans = new WatchedSpans();
   for (let minute = 0; minute < 1000; minute++)
-    spans.add(stretch(minute * 60, minute * 60 + 60, { fresh: minute === 0, awakeSeconds: 60 - 1e-8 }));
+    spans.add(interval(minute * 60, minute * 60 + 60, { fresh: minute === 0, awakeSeconds: 60 - 1e-8 }));
   t.equal(spans.tally('topic').expected, 60_000);
 });
 
 t.test('a late joiner’s ten were stamped before the span', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(100, 160, { fresh: true }));
+  const spans = new WatchedSpans();
+  spans.add(interval(100, 160, { fresh: true }));
   count(spans, 90.5, 130);
-  t.same(spans.tally('topic'), { expected: 60, received: 30, unheard: 0 });
-  const edge = new Spans();
-  edge.add(stretch(0, 60, { fresh: true }));
-  edge.add(stretch(200, 260, { fresh: true }));
+  t.same(spans.tally('topic'), { expected: 60, received: 30, unobserved: 0 });
+  const edge = new WatchedSpans();
+  edge.add(interval(0, 60, { fresh: true }));
+  edge.add(interval(200, 260, { fresh: true }));
   edge.count('topic', 0 - 0.02);
   edge.count('topic', 60 + 0.02);
   edge.count('topic', 200 - 0.02);
@@ -56,11 +56,11 @@ t.test('a late joiner’s ten were stamped before the span', async (t) => {
 });
 
 t.test('what comes late belongs to the span that it was stamped in, if any', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(0, 60, { fresh: true }));
+  const spans = new WatchedSpans();
+  spans.add(interval(0, 60, { fresh: true }));
   count(spans, 0.5, 59);
-  spans.add(stretch(100, 160, { fresh: true }));
-  spans.add(stretch(200, 260, { fresh: true }));
+  spans.add(interval(100, 160, { fresh: true }));
+  spans.add(interval(200, 260, { fresh: true }));
   t.equal(spans.tally('topic').received, 59);
   spans.count('topic', 59.5);
   t.equal(spans.tally('topic').received, 60, 'two spans before');
@@ -73,28 +73,28 @@ t.test('what comes late belongs to the span that it was stamped in, if any', asy
 });
 
 t.test('what was stamped after the last minute does not count, unless another follows', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(0, 60, { fresh: true }));
+  const spans = new WatchedSpans();
+  spans.add(interval(0, 60, { fresh: true }));
   count(spans, 0.5, 58);
   spans.count('topic', 60.0199);
   t.equal(spans.tally('topic').received, 59, 'at the end');
   spans.count('topic', 60.5);
   t.equal(spans.tally('topic').received, 59, 'after it');
-  spans.add(stretch(60, 120));
+  spans.add(interval(60, 120));
   t.equal(spans.tally('topic').received, 60);
 });
 
 t.test('a stall is a span of its own: what comes late after it hides no loss', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(0, 60, { fresh: true }));
+  const spans = new WatchedSpans();
+  spans.add(interval(0, 60, { fresh: true }));
   count(spans, 0.5, 40);
-  spans.add(stretch(60, 160, { stalledSeconds: 40 }));
+  spans.add(interval(60, 160, { stalledSeconds: 40 }));
   count(spans, 60.5, 160);
-  spans.add(stretch(160, 220));
+  spans.add(interval(160, 220));
   count(spans, 160.5, 220);
-  spans.add(stretch(220, 280));
+  spans.add(interval(220, 280));
   count(spans, 220.5, 280);
-  t.same(spans.tally('topic'), { expected: 240, received: 220, unheard: 0 });
+  t.same(spans.tally('topic'), { expected: 240, received: 220, unobserved: 0 });
   t.same(spans.watched(), [
     { from: 0, to: 120, awakeSeconds: 120 },
     { from: 160, to: 280, awakeSeconds: 120 },
@@ -103,44 +103,44 @@ t.test('a stall is a span of its own: what comes late after it hides no loss', a
 });
 
 t.test('a minute that was missed as a whole counts nothing', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(0, 60, { fresh: true }));
-  spans.add(stretch(60, 120, { stalledSeconds: 60.001 }));
-  spans.add(stretch(120, 180));
-  t.same(spans.tally('topic'), { expected: 120, received: 0, unheard: 0 });
+  const spans = new WatchedSpans();
+  spans.add(interval(0, 60, { fresh: true }));
+  spans.add(interval(60, 120, { stalledSeconds: 60.001 }));
+  spans.add(interval(120, 180));
+  t.same(spans.tally('topic'), { expected: 120, received: 0, unobserved: 0 });
   t.same(spans.watched(), [
     { from: 0, to: 60, awakeSeconds: 60 },
     { from: 120, to: 180, awakeSeconds: 60 },
   ]);
   t.same(spans.stalls(), [{ from: 60, to: 120 }]);
-  const first = new Spans();
-  first.add(stretch(0, 60, { fresh: true, stalledSeconds: 60 }));
+  const first = new WatchedSpans();
+  first.add(interval(0, 60, { fresh: true, stalledSeconds: 60 }));
   t.same(first.watched(), []);
   t.same(first.stalls(), [{ from: 0, to: 60 }]);
 });
 
 t.test('another rate begins another span, watched without a seam', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(0, 60, { fresh: true }));
-  spans.add(stretch(60, 120, { hertz: 0.5 }));
-  spans.add(stretch(120, 180, { hertz: 0.5 }));
+  const spans = new WatchedSpans();
+  spans.add(interval(0, 60, { fresh: true }));
+  spans.add(interval(60, 120, { hertz: 0.5 }));
+  spans.add(interval(120, 180, { hertz: 0.5 }));
   t.equal(spans.tally('topic').expected, 120);
   t.same(spans.watched(), [{ from: 0, to: 180, awakeSeconds: 180 }]);
 });
 
 t.test('slots in which nobody listened', async (t) => {
-  const spans = new Spans();
-  spans.add(stretch(0, 60, { fresh: true }));
-  spans.deaf('topic', 60);
-  spans.add(stretch(60, 120));
-  spans.deaf('topic', 10.2);
+  const spans = new WatchedSpans();
+  spans.add(interval(0, 60, { fresh: true }));
+  spans.unsubscribed('topic', 60);
+  spans.add(interval(60, 120));
+  spans.unsubscribed('topic', 10.2);
   count(spans, 70.5, 110);
-  t.same(spans.tally('topic'), { expected: 120, received: 40, unheard: 71 });
+  t.same(spans.tally('topic'), { expected: 120, received: 40, unobserved: 71 });
   count(spans, 60.5, 100);
-  t.same(spans.tally('topic'), { expected: 120, received: 80, unheard: 40 }, 'not more than are missing');
-  t.equal(spans.tally('events').unheard, 0);
-  const fast = new Spans();
-  fast.add(stretch(0, 60, { hertz: 2 }));
-  fast.deaf('topic', 10);
-  t.same(fast.tally('topic'), { expected: 120, received: 0, unheard: 20 }, 'a first stretch need not be marked as such');
+  t.same(spans.tally('topic'), { expected: 120, received: 80, unobserved: 40 }, 'not more than are missing');
+  t.equal(spans.tally('events').unobserved, 0);
+  const fast = new WatchedSpans();
+  fast.add(interval(0, 60, { hertz: 2 }));
+  fast.unsubscribed('topic', 10);
+  t.same(fast.tally('topic'), { expected: 120, received: 0, unobserved: 20 }, 'a first interval need not be marked as such');
 });

@@ -1,41 +1,40 @@
-import { sharesClock } from '../boots.ts';
 import type { BeginEntry, Clocked, ResumeEntry } from '../entries.ts';
 
-/** Time slept through, or a step of the wall clock, as the clocks of two neighbouring entries show it. */
+/** A suspend, or a step of the wall clock, derived from the clocks of two neighbouring entries. */
 export interface ClockEvent {
   readonly kind: 'suspend' | 'step';
   /** A step is signed: positive when the clock was put forward. */
   readonly seconds: number;
-  /** On the run's axis: when it fell asleep, or when the clock was set, as far as can be told. */
+  /** On the run's axis: the begin of the suspend, or the time of the step, as precisely as the entries show it. */
   readonly at: number;
-  /** The time of the wall clock right after it lies between these, in ms. */
+  /** The wall-clock time right after it lies between these, in ms. */
   readonly earliest: number;
   readonly latest: number;
 }
 
-interface Placed extends Clocked {
+interface Positioned extends Clocked {
   readonly axis: number;
 }
 
-/** What differs by less is drift. */
+/** A smaller difference is drift. */
 const JUMP_SECONDS = 1;
 /** A wall clock may be slewed or drift by this share without having been stepped. */
 const DRIFT = 0.0005;
-/** A clock entry is written at most this long after what it tells. */
+/** A clock entry is written at most this long after the event. */
 const DETECTION_MS = 5000;
 
 /**
  * The run's own axis: 0 is its begin; it goes with the boot-time clock, which neither steps nor stops, and over a reboot by the wall
  * clock, though by no less than the time since the boot (a computer without a battery begins in the past).
  */
-export class Axis {
+export class TimeAxis {
   readonly events: ClockEvent[] = [];
   /** Of the present boot: axis − boot-time clock. */
   #offset = 0;
   #bootId: string | null = null;
-  #last: Placed | null = null;
+  #last: Positioned | null = null;
 
-  /** The boot that the last entry was written in; counts from 0. */
+  /** Number of the boot that the last entry was written in, from 0. */
   boot = 0;
 
   begin(entry: BeginEntry): number {
@@ -45,7 +44,7 @@ export class Axis {
     return 0;
   }
 
-  /** Whether the machine was booted since the entry before. */
+  /** Returns whether the machine was booted since the previous entry. */
   resume(entry: ResumeEntry): boolean {
     const last = this.#last;
     const rebooted = entry.boot_id !== this.#bootId;
@@ -65,8 +64,8 @@ export class Axis {
   }
 
   /**
-   * Where an entry lies on the axis. What its clocks tell beside those of the entry before becomes an event; `detected`: it is a
-   * clock entry, written right after such an event. Entries with earlier clocks than the one before tell nothing of that kind.
+   * Where an entry lies on the axis. A difference of its clocks to those of the previous entry becomes an event; `detected`: it is a
+   * clock entry, written right after such an event. Entries with earlier clocks than the previous one make no event.
    */
   place(entry: Clocked, detected: boolean): number {
     const axis = this.at(entry);
@@ -86,7 +85,7 @@ export class Axis {
     return this.#last === null ? 0 : this.#last.wall / 1000 - this.#last.axis;
   }
 
-  #compare(last: Placed, entry: Clocked, axis: number, detected: boolean): void {
+  #compare(last: Positioned, entry: Clocked, axis: number, detected: boolean): void {
     const elapsed = entry.boot - last.boot;
     const slept = inMilliseconds(elapsed - (entry.mono - last.mono));
     if (slept >= JUMP_SECONDS) {
@@ -105,7 +104,34 @@ function clocksOf({ boot, mono, wall }: Clocked): Clocked {
   return { boot, mono, wall };
 }
 
-/** Clocks are told in milliseconds; what is between them is the rounding of sums. */
+/** Clocks have milliseconds; finer digits are the rounding of sums. */
 function inMilliseconds(seconds: number): number {
   return Math.round(seconds * 1000) / 1000;
+}
+
+/**
+ * Whether the boot-time clock went on from one boot to the next: a container that was started again, under a kernel that runs on. Ids are
+ * those of src/system/boot-id.ts, which begin with the kernel's own.
+ */
+export function sharesClock(before: string | null, now: string): boolean {
+  const kernel = (id: string): string => (id.includes('/') ? (id.split('/')[0] as string) : '');
+  return before !== null && (before === now || (kernel(now) !== '' && kernel(before) === kernel(now)));
+}
+
+/** From one `minute`, `begin` or `resume` to the next `minute`. */
+export interface Interval {
+  /** On the run's axis. */
+  readonly from: number;
+  readonly to: number;
+  /** By CLOCK_MONOTONIC, without `stalledSeconds`. */
+  readonly awakeSeconds: number;
+  /** By CLOCK_MONOTONIC. */
+  readonly monotonicSeconds: number;
+  /** Time in which the observer itself did not get to run. */
+  readonly stalledSeconds: number;
+  /** The first of a watched span: after `begin` or `resume`. */
+  readonly fresh: boolean;
+  readonly hertz: number;
+  /** Wall clock − axis in seconds, at the end and, where the clock was set, before that, newest first. */
+  readonly wallOffsets: readonly number[];
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { readingOf, stretchOf } from '../../../testkit/weeks/reading.ts';
+import { intervalOf, readingOf } from '../../../testkit/weeks/reading.ts';
 import type { ServiceReading } from '../entries.ts';
-import { Losses } from './losses.ts';
+import { Losses } from './statuses.ts';
 
 const NONE = { notSampled: 0, notPublished: 0, notDelivered: 0, unknown: 0 };
 
@@ -9,18 +9,18 @@ function reading(minute: number, more: Partial<ServiceReading> = {}): ServiceRea
   return readingOf({ samples: minute * 60, published: minute * 60, ...more });
 }
 
-/** What each minute from the first on tells, and how many statuses it brought by either way. */
+/** What each minute from the first on tells, and how many statuses it brought by either channel. */
 function losses(minutes: readonly (readonly [ServiceReading | null, number, number?])[], resumedAt: readonly number[] = []): Losses {
   const all = new Losses();
   for (const [minute, [service, topic, events = topic]] of minutes.entries()) {
-    const stretch = stretchOf(minute * 60, minute * 60 + 60, { fresh: minute === 0 || resumedAt.includes(minute) });
-    all.add(stretch, service, { topic, events });
+    const interval = intervalOf(minute * 60, minute * 60 + 60, { fresh: minute === 0 || resumedAt.includes(minute) });
+    all.add(interval, service, { topic, events });
   }
   return all;
 }
 
-function tally(expected: number, received: number, unheard = 0): { expected: number; received: number; unheard: number } {
-  return { expected, received, unheard };
+function tally(expected: number, received: number, unobserved = 0): { expected: number; received: number; unobserved: number } {
+  return { expected, received, unobserved };
 }
 
 t.test('nothing lost is nothing told, whatever the counters say', async (t) => {
@@ -126,9 +126,9 @@ t.test('while the service does not answer, or is restarted, what is missing was 
   );
 });
 
-t.test('what is expected goes by the rate, and by each way', async (t) => {
+t.test('what is expected goes by the rate, and by each channel', async (t) => {
   const all = new Losses();
-  all.add(stretchOf(0, 60, { hertz: 2 }), null, { topic: 100, events: 110 });
+  all.add(intervalOf(0, 60, { hertz: 2 }), null, { topic: 100, events: 110 });
   t.same(all.of('topic', tally(120, 100)), { ...NONE, notSampled: 20 });
   t.same(all.of('events', tally(120, 100)), { ...NONE, notSampled: 10, unknown: 10 });
 });
@@ -156,10 +156,10 @@ t.test('over an absence counters are not compared', async (t) => {
   t.equal(all.published, 60);
 });
 
-t.test('a short stretch without a reading belongs to the next one', async (t) => {
+t.test('a short interval without a reading belongs to the next one', async (t) => {
   const all = new Losses();
   const add = (from: number, to: number, service: ServiceReading | null, topic: number): void =>
-    all.add(stretchOf(from, to, { fresh: from === 0 }), service, { topic, events: topic });
+    all.add(intervalOf(from, to, { fresh: from === 0 }), service, { topic, events: topic });
   add(0, 60, reading(1), 60);
   add(60, 89.9, null, 20);
   add(89.9, 150, readingOf({ samples: 150, published: 150 }), 60);

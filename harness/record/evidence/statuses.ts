@@ -1,0 +1,263 @@
+import type { ReliabilityEvidence, WatchedSpan } from '../../engine/evidence.ts';
+import { CHANNELS, type Channel, type Received, type ServiceReading } from '../entries.ts';
+import type { Interval } from './time-axis.ts';
+
+/** A time stamp is remembered for at least this long and at most twice as long; the same stamp within it is the same status. */
+export const DISTINCT_SECONDS = 300;
+/** If the clock was put back meanwhile, the same stamp this much later on the run's axis is another status. */
+const SAME_SECONDS = 2;
+/** In periods: a late joiner is sent ten statuses again; at low rates these are older than five minutes. */
+const DISTINCT_PERIODS = 20;
+/** A status stamped up to this long after the clocks of its entry arrived while the entry was written. */
+const AHEAD_SECONDS = 10;
+/** The next status follows within this many periods, or this many seconds if that is longer. */
+const NEXT_PERIODS = 5;
+const NEXT_SECONDS = 5;
+/** A clock that differs by less than this is taken to be the observer's own. */
+const SKEW_MS = 500;
+
+/** Finds where on the run's axis a status was stamped, and drops statuses that were received before. */
+export class StatusDeduplicator {
+  /** Time stamp → position on the axis, in two generations; the older one is dropped as a whole. */
+  #young = new Map<number, number>();
+  #old = new Map<number, number>();
+  #turned = Number.NEGATIVE_INFINITY;
+  #latest = Number.NEGATIVE_INFINITY;
+  /** When the clock was last put back. */
+  #putBackAt = Number.NEGATIVE_INFINITY;
+  duplicates = 0;
+  outOfOrder = 0;
+
+  /**
+   * Calls `onDistinct` with the position of every status that was not received before. `remote`: the stamps are of another machine's
+   * clock; its difference is taken from the shortest apparent delay.
+   */
+  add(received: Received, interval: Interval, remote: boolean, onDistinct: (at: number) => void): void {
+    if (received.first === null) return;
+    const window = Math.max(DISTINCT_SECONDS, DISTINCT_PERIODS / interval.hertz);
+    this.#turn(interval.to, window);
+    const [now = 0] = interval.wallOffsets;
+    if (interval.wallOffsets.some((offset) => offset > now)) this.#putBackAt = interval.to;
+    const isRepeating = interval.to - this.#putBackAt < 2 * window;
+    const fastest = received.fastest_ms ?? 0;
+    const skewMs = remote && Math.abs(fastest) > SKEW_MS ? fastest : 0;
+    let stamp = received.first;
+    this.#one(stamp, this.#positionOf(stamp + skewMs, interval), isRepeating, onDistinct);
+    for (const step of received.steps) {
+      stamp += step;
+      this.#one(stamp, this.#positionOf(stamp + skewMs, interval), isRepeating, onDistinct);
+    }
+  }
+
+  /** `isRepeating`: the clock was put back recently, so that the same stamps occur a second time. */
+  #one(stamp: number, at: number, isRepeating: boolean, onDistinct: (at: number) => void): void {
+    const before = this.#young.get(stamp) ?? this.#old.get(stamp);
+    if (before !== undefined && (!isRepeating || at - before < SAME_SECONDS)) {
+      this.duplicates++;
+      return;
+    }
+    this.#young.set(stamp, at);
+    if (at < this.#latest) this.outOfOrder++;
+    else this.#latest = at;
+    onDistinct(at);
+  }
+
+  /**
+   * If the clock was set in the interval, or shortly before, a stamp may mean several positions: the one right after the previous
+   * status is taken, else the latest in the interval or before it. A stamp that no clock explains is placed at the end.
+   */
+  #positionOf(stampMs: number, { hertz, to, wallOffsets }: Interval): number {
+    const positions = wallOffsets.map((offset) => Math.round(stampMs - offset * 1000) / 1000);
+    const next = this.#latest + Math.max(NEXT_SECONDS, NEXT_PERIODS / hertz);
+    const following = positions.filter((at) => at > this.#latest && at <= Math.min(next, to));
+    if (following.length > 0) return Math.min(...following);
+    const before = positions.filter((at) => at <= to);
+    if (before.length > 0) return Math.max(...before);
+    const ahead = positions.filter((at) => at <= to + AHEAD_SECONDS);
+    return ahead.length > 0 ? Math.min(...ahead) : to;
+  }
+
+  #turn(now: number, window: number): void {
+    if (now - this.#turned < window) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#turned = now;
+  }
+}
+
+/** Time stamps have milliseconds, the boot-time clock hundredths of a second (/proc/uptime). */
+const ROUNDING_SECONDS = 0.02;
+/** Rounding of sums of clock differences, in samples. */
+const ROUNDING_SAMPLES = 1e-3;
+
+interface ChannelCount {
+  /** Distinct statuses stamped in the span, and among them those of its last interval that are stamped after it. */
+  count: number;
+  ahead: number;
+  /** Time without a subscription. */
+  unsubscribedSeconds: number;
+}
+
+interface Span {
+  readonly from: number;
+  to: number;
+  awakeSeconds: number;
+  readonly hertz: number;
+  /** Not 0: a span of one interval, part of which the observer missed. */
+  readonly stalledSeconds: number;
+  readonly channels: Readonly<Record<Channel, ChannelCount>>;
+}
+
+export interface Tally {
+  readonly expected: number;
+  readonly received: number;
+  readonly unobserved: number;
+}
+
+/**
+ * Watched spans, and the samples expected in each: ⌊rate × time awake⌋; no more can be received. An interval in which the observer
+ * itself was stalled is a span of its own, so that statuses that arrive late after it hide no loss elsewhere.
+ */
+export class WatchedSpans {
+  readonly #spans: Span[] = [];
+
+  /** Opens or prolongs the span that the interval belongs to. */
+  add(interval: Interval): void {
+    const last = this.#spans.at(-1);
+    const { from, to, awakeSeconds, hertz, stalledSeconds } = interval;
+    if (last !== undefined && !interval.fresh && stalledSeconds === 0 && last.stalledSeconds === 0 && last.hertz === hertz) {
+      last.to = to;
+      last.awakeSeconds += awakeSeconds;
+      // Statuses stamped after the previous entry belong to this interval.
+      for (const counted of Object.values(last.channels)) counted.ahead = 0;
+      return;
+    }
+    const none = (): ChannelCount => ({ count: 0, ahead: 0, unsubscribedSeconds: 0 });
+    this.#spans.push({ from, to, awakeSeconds, hertz, stalledSeconds, channels: { topic: none(), events: none() } });
+  }
+
+  /** A distinct status that arrived in the last interval and is stamped at `at`. */
+  count(channel: Channel, at: number): void {
+    const last = this.#spans.at(-1);
+    if (last === undefined) return;
+    if (at >= last.from - ROUNDING_SECONDS) {
+      last.channels[channel].count++;
+      if (at > last.to + ROUNDING_SECONDS) last.channels[channel].ahead++;
+      return;
+    }
+    // Late: it belongs to a span before, or to a monitoring gap.
+    for (let index = this.#spans.length - 2; index >= 0; index--) {
+      const span = this.#spans[index] as Span;
+      if (at > span.to + ROUNDING_SECONDS) return;
+      if (at < span.from - ROUNDING_SECONDS) continue;
+      span.channels[channel].count++;
+      return;
+    }
+  }
+
+  unsubscribed(channel: Channel, awakeSeconds: number): void {
+    const last = this.#spans.at(-1);
+    if (last !== undefined) last.channels[channel].unsubscribedSeconds += awakeSeconds;
+  }
+
+  watched(): WatchedSpan[] {
+    const watched: { from: number; to: number; awakeSeconds: number }[] = [];
+    for (const { from, to, awakeSeconds, stalledSeconds } of this.#spans) {
+      const end = Math.max(from, to - stalledSeconds);
+      const last = watched.at(-1);
+      if (last !== undefined && last.to === from) {
+        last.to = end;
+        last.awakeSeconds += awakeSeconds;
+      } else if (end > from) watched.push({ from, to: end, awakeSeconds: awakeSeconds });
+    }
+    return watched;
+  }
+
+  /** Stalls of the observer, placed at the end of the minute that reports them. */
+  stalls(): { from: number; to: number }[] {
+    const stalled = this.#spans.filter(({ stalledSeconds }) => stalledSeconds > 0);
+    return stalled.map(({ from, to, stalledSeconds }) => ({ from: Math.max(from, to - stalledSeconds), to }));
+  }
+
+  tally(channel: Channel): Tally {
+    let [expected, received, unobserved] = [0, 0, 0];
+    for (const { awakeSeconds, hertz, channels } of this.#spans) {
+      const { count, ahead, unsubscribedSeconds } = channels[channel];
+      const samples = Math.floor(awakeSeconds * hertz + ROUNDING_SAMPLES);
+      const got = Math.min(samples, count - ahead);
+      expected += samples;
+      received += got;
+      unobserved += Math.min(samples - got, Math.ceil(unsubscribedSeconds * hertz));
+    }
+    return { expected, received, unobserved };
+  }
+}
+
+type Counted = Readonly<Record<Channel, number>>;
+
+/** A shorter interval may lie between two readings; in a longer one without any the service did not answer. */
+const READ_WITHIN_SECONDS = 30;
+
+/**
+ * Where statuses were lost, as far as the service's own counters show it: by their differences between readings of one run. In an
+ * interval in which the service did not answer or was restarted, and in the one before, everything missing was not sampled.
+ */
+export class Losses {
+  /** The run of the last reading; the reading itself, if the next may be compared with it; statuses received since. */
+  #started: string | null = null;
+  #counted: ServiceReading | null = null;
+  #since = { topic: 0, events: 0 };
+  /** Statuses missing in the interval before that are not accounted for yet. */
+  #before: Counted = { topic: 0, events: 0 };
+  #missed = 0;
+  #unpublished = 0;
+  readonly #down = { topic: 0, events: 0 };
+  readonly #handedOver = { topic: 0, events: 0 };
+  readonly #received = { topic: 0, events: 0 };
+  /** Statuses handed to the graph by the service's counters; null: not counted. */
+  published: number | null = null;
+
+  add(interval: Interval, reading: ServiceReading | null, counts: Counted): void {
+    if (interval.fresh) this.#counted = null;
+    const expected = interval.awakeSeconds * interval.hertz;
+    const missing = { topic: Math.max(0, expected - counts.topic), events: Math.max(0, expected - counts.events) };
+    for (const channel of CHANNELS) this.#since[channel] += counts[channel];
+    const restarted = reading !== null && this.#started !== null && this.#started !== reading.started;
+    if (restarted || (reading === null && interval.monotonicSeconds >= READ_WITHIN_SECONDS)) {
+      for (const channel of CHANNELS) this.#down[channel] += missing[channel] + this.#before[channel];
+      this.#before = { topic: 0, events: 0 };
+    } else this.#before = missing;
+    if (reading === null) return;
+    if (!restarted && this.#counted !== null) this.#compare(this.#counted, reading);
+    this.#started = reading.started;
+    this.#counted = reading;
+    this.#since = { topic: 0, events: 0 };
+  }
+
+  /** Sums up to what was expected and not received. */
+  of(channel: Channel, { expected, received, unobserved }: Tally): ReliabilityEvidence['lost'] {
+    let rest = expected - received - unobserved;
+    const take = (count: number): number => {
+      const taken = Math.min(rest, Math.max(0, Math.round(count)));
+      rest -= taken;
+      return taken;
+    };
+    const notSampled = take(this.#down[channel] + this.#missed);
+    const notPublished = channel === 'topic' ? take(this.#unpublished) : 0;
+    const notDelivered = take(this.#handedOver[channel] - this.#received[channel]);
+    return { notSampled, notPublished, notDelivered, unknown: rest + unobserved };
+  }
+
+  #compare(before: ServiceReading, now: ServiceReading): void {
+    const samples = now.samples - before.samples;
+    this.#missed += Math.max(0, now.missed - before.missed);
+    this.#handedOver.events += samples;
+    this.#received.events += this.#since.events;
+    if (now.published === null || before.published === null) return;
+    const published = now.published - before.published;
+    this.published = (this.published ?? 0) + published;
+    this.#unpublished += Math.max(0, samples - published);
+    this.#handedOver.topic += published;
+    this.#received.topic += this.#since.topic;
+  }
+}
