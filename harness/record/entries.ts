@@ -1,129 +1,18 @@
-import type { Severity } from '../../src/core/alert.ts';
-
 /**
- * The entries of record.ndjson, one JSON object a line. Every entry tells the clocks of the machine that watches, as they were when
- * it was written: `boot` and `mono` in seconds of CLOCK_BOOTTIME (goes on during a suspend) and CLOCK_MONOTONIC (does not), `wall` in
- * milliseconds since the epoch. Each line ends with `"n"`, its number from 0, and `"hash"` (chain.ts).
+ * The entries of record.ndjson, one JSON object per line: one schema each, of which the types are made and by which a record is checked.
+ * Each line ends with `"n"`, its number from 0, and `"hash"` (chain.ts).
  */
-export interface Clocked {
-  readonly boot: number;
-  readonly mono: number;
-  readonly wall: number;
-}
+import * as v from 'valibot';
+import { SEVERITIES } from '../../src/core/alert.ts';
 
 export const RECORD_FILE = 'record.ndjson';
 export const RECORD_VERSION = 1;
 
-export interface Machine {
-  readonly hostname: string;
-  readonly model: string;
-  readonly os: string;
-  readonly kernel: string;
-  readonly architecture: string;
-  readonly cpu: string;
-  readonly cores: number;
-  readonly memory_bytes: number;
-}
+/** The two ways on which statuses and alerts are received: ROS 2 topics, and the event stream of REST. */
+export const CHANNELS = ['topic', 'events'] as const;
+export type Channel = (typeof CHANNELS)[number];
 
-/** What is watched. */
-export interface Target {
-  /** `unit`: of systemd on this machine; `started`: by the harness itself, in a checkout; `url`: only what REST and the graph tell. */
-  readonly kind: 'unit' | 'started' | 'url';
-  readonly url: string;
-  readonly unit: string | null;
-  readonly node_name: string;
-  readonly version: string;
-  readonly configured_hertz: number;
-  readonly service_transport: 'rclnodejs' | 'embedded' | 'off';
-  /** `storage.path` of the service, where it can be read from here; null: it cannot. */
-  readonly data_folder: string | null;
-}
-
-/** The watcher itself. */
-export interface Watcher {
-  readonly version: string;
-  readonly transport: 'rclnodejs' | 'embedded' | 'off';
-  /** Why this transport, for people. */
-  readonly reason: string;
-  readonly machine: Machine | null;
-}
-
-/** The first entry. */
-export interface BeginEntry extends Clocked {
-  readonly type: 'begin';
-  readonly format: typeof RECORD_VERSION;
-  /** Random; makes the chains of two runs different from the first entry on. */
-  readonly run: string;
-  readonly boot_id: string;
-  /** How long is to be watched. */
-  readonly planned_seconds: number;
-  readonly target: Target;
-  readonly watcher: Watcher;
-}
-
-/** The watcher is there again. Between the entry before and this one it was absent. */
-export interface ResumeEntry extends Clocked {
-  readonly type: 'resume';
-  readonly boot_id: string;
-  readonly target: Target;
-  readonly watcher: Watcher;
-}
-
-/** Statuses of the watched node as they were received since the last `minute`, `begin` or `resume`, in the order of arrival. */
-export interface Received {
-  /** Time stamp of the first one, in ms since the epoch; null: none came. */
-  readonly first: number | null;
-  /** From each time stamp to the next, in ms; negative where they came out of order, 0 for the same again. One less than statuses. */
-  readonly steps: readonly number[];
-  /** The longest time from time stamp to arrival, in ms by this machine's clock. */
-  readonly slowest_ms: number | null;
-  /** The shortest; far from 0 where the clock of the machine that is watched goes otherwise. */
-  readonly fastest_ms: number | null;
-}
-
-/** What /status, /proc and the control group told, at the last reading of the minute. Null: it could not be had. */
-export interface ServiceReading {
-  /** When the process started, as /status tells; distinguishes its runs. */
-  readonly started: string;
-  /** Counters of that run. */
-  readonly samples: number;
-  readonly missed: number;
-  /** Health statuses handed to the ROS 2 graph; null: not on the graph, or a version that does not tell. */
-  readonly published: number | null;
-  readonly samples_lost: number;
-  /** Of every reading since the last entry, oldest first: resident memory of the main process. */
-  readonly resident_bytes: readonly number[];
-  /** CPU time of the run so far: of its control group where it is known, else of the process. */
-  readonly cpu_seconds: number;
-  readonly cpu_from: 'group' | 'process' | 'status';
-  readonly group: { readonly memory_bytes: number; readonly anon_bytes: number; readonly restarts: number | null } | null;
-  readonly open_files: number | null;
-  readonly open_alerts: Readonly<Record<Severity, number>>;
-  readonly configured_hertz: number;
-  readonly database_bytes: number;
-}
-
-/** Once a minute: a stretch in which the watcher was there from the entry before on, less what `stalled_seconds` says. */
-export interface MinuteEntry extends Clocked {
-  readonly type: 'minute';
-  /** Null: there was no subscription. */
-  readonly topic: Received | null;
-  readonly events: Received | null;
-  /** Time (CLOCK_MONOTONIC) in which the watcher itself did not get to run, in pieces of more than 2 s. */
-  readonly stalled_seconds: number;
-  /** Null: /status did not answer in this minute. */
-  readonly service: ServiceReading | null;
-  /** Of the machine, as the received statuses tell: means over the minute in percent and degrees; null: none, or unavailable. */
-  readonly host: {
-    readonly cpu: number | null;
-    readonly memory: number | null;
-    readonly disk: number | null;
-    readonly celsius: number | null;
-  };
-  /** CPU seconds and resident bytes of the watcher itself. */
-  readonly watcher: { readonly cpu_seconds: number; readonly resident_bytes: number };
-}
-
+/** Why the previous run ended. `first`: there was none; `stopped`: on request, by systemctl for example; `upgrade`: to another version. */
 export const CAUSES = [
   'first',
   'reboot',
@@ -137,100 +26,220 @@ export const CAUSES = [
   'upgrade',
   'unknown',
 ] as const;
-/** Why the run before ended. `first`: there was none; `stopped`: asked for, by systemctl for example; `upgrade`: with another version. */
 export type Cause = (typeof CAUSES)[number];
 
-/** A run of the service was seen for the first time. */
-export interface ServiceEntry extends Clocked {
-  readonly type: 'service';
-  readonly started: string;
-  readonly version: string;
-  readonly pid: number | null;
-  readonly invocation: string | null;
-  readonly cause: Cause;
-  /** For people, such as "SIGKILL" or "exit status 70"; empty: there is nothing to add. */
-  readonly detail: string;
-  /** The run before and this one were both seen, or runs in between are known only by NRestarts: how many were not seen. */
-  readonly unseen: number;
+// The message of each schema is what it expects.
+const number = v.number('a number');
+const amount = v.pipe(v.number('0 or more'), v.minValue(0, '0 or more'));
+const positive = v.pipe(v.number('above 0'), v.gtValue(0, 'above 0'));
+const integer = v.pipe(v.number('a whole number'), v.safeInteger('a whole number'));
+const count = v.pipe(v.number('a count'), v.safeInteger('a count'), v.minValue(0, 'a count'));
+const text = v.string('a text');
+const boolean = v.boolean('true or false');
+const oneOf = <const T extends readonly string[]>(values: T) => v.picklist(values, `one of ${values.join(', ')}`);
+const list = <T extends v.GenericSchema>(item: T) => v.pipe(v.array(item, 'a list'), v.readonly());
+/** Long lists: valibot makes an object for each item. */
+const integers = v.pipe(
+  v.custom<readonly number[]>(Array.isArray, 'a list'),
+  v.rawCheck(({ addIssue, dataset }) => {
+    const wrong = dataset.typed ? dataset.value.findIndex((value) => !Number.isSafeInteger(value)) : -1;
+    if (wrong >= 0) addIssue({ message: 'a whole number', input: (dataset.value as readonly unknown[])[wrong] });
+  }),
+);
+/** Further members are allowed. */
+const object = <T extends v.ObjectEntries>(entries: T) =>
+  v.object(entries, ({ path }) => (path ? expected(entries[path[0].key as string]) : 'an object'));
+
+function expected(schema: object | undefined): string {
+  const { message, wrapped } = schema as { readonly message?: unknown; readonly wrapped?: object };
+  return wrapped ? expected(wrapped) : typeof message === 'string' ? message : 'an object';
 }
 
-/** The two ways on which statuses and alerts are received: ROS 2 topics, and the event stream of REST. */
-export const CHANNELS = ['topic', 'events'] as const;
-export type Channel = (typeof CHANNELS)[number];
+const clocks = {
+  /** Seconds of CLOCK_BOOTTIME, which goes on during a suspend. */
+  boot: number,
+  /** Seconds of CLOCK_MONOTONIC, which does not. */
+  mono: number,
+  /** Milliseconds since the epoch. */
+  wall: number,
+};
+/** The clocks of the observer's machine when the entry was written. */
+export type Clocked = Readonly<v.InferOutput<v.ObjectSchema<typeof clocks, undefined>>>;
 
-/** A change of an alert of the watched node. */
-export interface AlertEntry extends Clocked {
-  readonly type: 'alert';
-  readonly by: Channel;
-  readonly alert_id: string;
-  readonly severity: Severity;
-  readonly metric: string;
-  readonly timestamp: string;
-  readonly resolved: boolean;
-}
+const transport = oneOf(['rclnodejs', 'embedded', 'off']);
+const machine = object({
+  hostname: text,
+  model: text,
+  os: text,
+  kernel: text,
+  architecture: text,
+  cpu: text,
+  cores: count,
+  memory_bytes: amount,
+});
+export type Machine = Readonly<v.InferOutput<typeof machine>>;
 
-export interface OpenAlert {
-  readonly alert_id: string;
-  readonly severity: Severity;
-  readonly metric: string;
-}
+/** What is watched. */
+const target = object({
+  /** `unit`: of systemd on this machine; `started`: by the harness itself, in a checkout; `url`: by REST and the graph alone. */
+  kind: oneOf(['unit', 'started', 'url']),
+  url: text,
+  unit: v.nullable(text),
+  node_name: text,
+  version: text,
+  configured_hertz: positive,
+  service_transport: transport,
+  /** `storage.path` of the service; null: not readable from here. */
+  data_folder: v.nullable(text),
+});
+export type Target = Readonly<v.InferOutput<typeof target>>;
 
-/** What `/alerts?resolved=false` lists of the watched node: at the begin, whenever it differs from the last time, and at the end. */
-export interface OpenEntry extends Clocked {
-  readonly type: 'open';
-  readonly open: readonly OpenAlert[];
-}
+const observer = object({
+  version: text,
+  transport,
+  /** Why this transport, for people. */
+  reason: text,
+  machine: v.nullable(machine),
+});
+export type Observer = Readonly<v.InferOutput<typeof observer>>;
 
-/** As the watcher's clocks show it, beyond 1 s. */
-export interface ClockEntry extends Clocked {
-  readonly type: 'clock';
-  readonly kind: 'step' | 'suspend';
-  /** A step: positive when the clock was put forward. */
-  readonly seconds: number;
-}
+const session = { boot_id: text, target, watcher: observer };
 
-export interface StampGap {
-  /** Time stamps around it, in ms since the epoch. */
-  readonly from: number;
-  readonly to: number;
-  readonly seconds: number;
-}
+/** Statuses of the watched node received since the last `minute`, `begin` or `resume`, in the order of arrival. */
+const received = v.pipe(
+  object({
+    /** Time stamp of the first one, in ms since the epoch; null: none. */
+    first: v.nullable(integer),
+    /** From each time stamp to the next, in ms; negative if out of order, 0 for the same again. One less than statuses. */
+    steps: integers,
+    /** The longest time from time stamp to arrival, in ms by this machine's clock. */
+    slowest_ms: v.nullable(number),
+    /** The shortest; far from 0 if the clock of the watched machine differs. */
+    fastest_ms: v.nullable(number),
+  }),
+  v.rawCheck(({ addIssue, dataset }) => {
+    if (!dataset.typed || dataset.value.first !== null || dataset.value.steps.length === 0) return;
+    const { value } = dataset;
+    addIssue({
+      message: 'empty, as first is null',
+      input: value.steps.length,
+      path: [{ type: 'object', origin: 'value', input: value, key: 'steps', value: value.steps }],
+    });
+  }),
+);
+export type Received = Readonly<v.InferOutput<typeof received>>;
 
-/** A look at the stored samples (/health/history) or at the rows of metrics/, from one time stamp to another; looks follow each other. */
-export interface CoverageEntry extends Clocked {
-  readonly type: 'holding';
-  readonly of: 'stored' | 'collected';
-  readonly from: number;
-  readonly to: number;
-  /** Samples or rows in it. */
-  readonly count: number;
-  /** The last one before `to`, and the first; null: there was none. */
-  readonly first: number | null;
-  readonly last: number | null;
-  readonly longest_seconds: number;
-  /** Between neighbours that are more than 60 s (stored) or 150 s (collected) apart. */
-  readonly gaps: readonly StampGap[];
-}
+/** The last reading of /status, /proc and the control group in a minute. Null: not available. */
+const reading = object({
+  /** When the process started, by /status; distinguishes the runs of the service. */
+  started: text,
+  /** Counters of that run. */
+  samples: count,
+  missed: count,
+  /** Health statuses handed to the ROS 2 graph; null: not on the graph, or not counted by this version. */
+  published: v.nullable(count),
+  samples_lost: count,
+  /** Resident memory of the main process, at every reading since the last entry, oldest first. */
+  resident_bytes: list(amount),
+  /** CPU time of the run up to now: of its control group if known, else of the process. */
+  cpu_seconds: amount,
+  cpu_from: oneOf(['group', 'process', 'status']),
+  group: v.nullable(object({ memory_bytes: amount, anon_bytes: amount, restarts: v.nullable(count) })),
+  open_files: v.nullable(count),
+  open_alerts: object({ WARNING: count, ERROR: count, CRITICAL: count }),
+  configured_hertz: positive,
+  database_bytes: amount,
+});
+export type ServiceReading = Readonly<v.InferOutput<typeof reading>>;
 
-/** Something a reader of the report should know: a subscription that was refused, a service that does not answer. */
-export interface NoteEntry extends Clocked {
-  readonly type: 'note';
-  readonly text: string;
-}
+const severity = oneOf(SEVERITIES);
+const openAlert = object({ alert_id: text, severity, metric: text });
+export type OpenAlert = Readonly<v.InferOutput<typeof openAlert>>;
 
-/** The line before was cut off when the watcher was killed; its bytes stay where they are. */
-export interface TornEntry extends Clocked {
-  readonly type: 'torn';
-  readonly bytes: number;
-  readonly sha256: string;
-}
+/** `from`, `to`: time stamps of the neighbours, in ms since the epoch. */
+const stampGap = object({ from: number, to: number, seconds: number });
+export type StampGap = Readonly<v.InferOutput<typeof stampGap>>;
 
-/** The last entry of a run that came to its end, or was ended. After `stopped` a run may be resumed. */
-export interface EndEntry extends Clocked {
-  readonly type: 'end';
-  readonly reason: 'complete' | 'stopped';
-}
+const entry = <const T extends string, E extends v.ObjectEntries>(type: T, fields: E) =>
+  object({ type: v.literal(type), ...clocks, ...fields });
 
+const ENTRIES = {
+  begin: entry('begin', {
+    format: v.literal(RECORD_VERSION),
+    /** Random; makes the chains of two runs different from the first entry on. */
+    run: text,
+    /** Duration to be watched. */
+    planned_seconds: positive,
+    ...session,
+  }),
+  /** The observer runs again. Between the previous entry and this one is a monitoring gap. */
+  resume: entry('resume', session),
+  /** Once a minute. The observer ran since the previous entry, except for `stalled_seconds`. */
+  minute: entry('minute', {
+    /** Null: there was no subscription. */
+    topic: v.nullable(received),
+    events: v.nullable(received),
+    /** Time (CLOCK_MONOTONIC) in which the observer itself did not get to run, in pieces of more than 2 s. */
+    stalled_seconds: amount,
+    /** Null: /status did not answer in this minute. */
+    service: v.nullable(reading),
+    /** Of the machine, by the received statuses: means over the minute in percent and degrees; null: none, or unavailable. */
+    host: object({ cpu: v.nullable(number), memory: v.nullable(number), disk: v.nullable(number), celsius: v.nullable(number) }),
+    /** Of the observer itself. */
+    watcher: object({ cpu_seconds: amount, resident_bytes: amount }),
+  }),
+  /** A run of the service was seen for the first time. */
+  service: entry('service', {
+    started: text,
+    version: text,
+    pid: v.nullable(count),
+    invocation: v.nullable(text),
+    cause: oneOf(CAUSES),
+    /** For people, such as "SIGKILL" or "exit status 70"; may be empty. */
+    detail: text,
+    /** Number of runs between the previous one and this one that are known by NRestarts alone. */
+    unseen: count,
+  }),
+  /** A change of an alert of the watched node. */
+  alert: entry('alert', { by: oneOf(CHANNELS), alert_id: text, severity, metric: text, timestamp: text, resolved: boolean }),
+  /** `/alerts?resolved=false` of the watched node: at the begin, whenever it differs from the last time, and at the end. */
+  open: entry('open', { open: list(openAlert) }),
+  /** As shown by the observer's clocks, beyond 1 s. The `seconds` of a step are positive when the clock was put forward. */
+  clock: entry('clock', { kind: oneOf(['step', 'suspend']), seconds: number }),
+  /** A scan of the stored samples (/health/history) or of the rows of metrics/, between two time stamps; scans follow each other. */
+  holding: entry('holding', {
+    of: oneOf(['stored', 'collected']),
+    from: number,
+    to: number,
+    /** Samples or rows in it. */
+    count,
+    /** The first one, and the last one before `to`; null: none. */
+    first: v.nullable(number),
+    last: v.nullable(number),
+    longest_seconds: amount,
+    /** Between neighbours that are more than 60 s (stored) or 150 s (collected) apart. */
+    gaps: list(stampGap),
+  }),
+  /** For readers of the report: a subscription that was refused, a service that does not answer. */
+  note: entry('note', { text }),
+  /** The line before was cut off when the observer was killed; its bytes stay where they are. */
+  torn: entry('torn', { bytes: positive, sha256: text }),
+  /** The last entry of a run that reached its end, or was stopped. After `stopped` a run may be resumed. */
+  end: entry('end', { reason: oneOf(['complete', 'stopped']) }),
+};
+
+type Entry<T extends keyof typeof ENTRIES> = Readonly<v.InferOutput<(typeof ENTRIES)[T]>>;
+export type BeginEntry = Entry<'begin'>;
+export type ResumeEntry = Entry<'resume'>;
+export type MinuteEntry = Entry<'minute'>;
+export type ServiceEntry = Entry<'service'>;
+export type AlertEntry = Entry<'alert'>;
+export type OpenEntry = Entry<'open'>;
+export type ClockEntry = Entry<'clock'>;
+export type CoverageEntry = Entry<'holding'>;
+export type NoteEntry = Entry<'note'>;
+export type TornEntry = Entry<'torn'>;
+export type EndEntry = Entry<'end'>;
 export type RecordEntry =
   | BeginEntry
   | ResumeEntry
@@ -243,3 +252,20 @@ export type RecordEntry =
   | NoteEntry
   | TornEntry
   | EndEntry;
+
+/** What is wrong with a parsed line as an entry; null: nothing. */
+export function entryProblem(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return 'it is no entry';
+  const { type } = value as { readonly type?: unknown };
+  if (!Object.hasOwn(ENTRIES, type as string)) return `its type is ${show(type)}, which this version does not know`;
+  const { issues } = v.safeParse(ENTRIES[type as keyof typeof ENTRIES], value, { abortEarly: true });
+  if (!issues) return null;
+  const [{ input, message, path = [] }] = issues;
+  const name = path.findLast(({ key }) => typeof key === 'string')?.key ?? 'it';
+  return `${name} is ${show(input)}, not ${message}`;
+}
+
+function show(value: unknown): string {
+  const shown = value === undefined ? 'missing' : JSON.stringify(value);
+  return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
+}

@@ -14,12 +14,12 @@ import {
   type Channel,
   type Clocked,
   type MinuteEntry,
+  type Observer,
   type OpenAlert,
   type OpenEntry,
   type RecordEntry,
   type ResumeEntry,
   type Target,
-  type Watcher,
 } from './entries.ts';
 import { AlertEpisodes, LIST_SECONDS } from './evidence/alert-episodes.ts';
 import { Coverage, type MachineOff } from './evidence/coverage.ts';
@@ -299,7 +299,7 @@ export class EvidenceBuilder {
 const NOTHING_ON_TOPIC = 'nothing was heard on the topic, though the service published';
 
 /** For people; null: the topic is there and was to be subscribed. */
-function whyNotByTopic(target: Target, watcher: Watcher): string | null {
+function whyNotByTopic(target: Target, watcher: Observer): string | null {
   if (target.service_transport === 'off') return 'the service is not on the ROS 2 graph (ros.transport: off)';
   return watcher.transport === 'off' ? 'the run was asked not to subscribe on the ROS 2 graph' : null;
 }

@@ -117,6 +117,12 @@ t.test('an entry with a good seal and a wrong shape is told', async (t) => {
     'steps is 1, not empty, as first is null',
   );
   t.equal(problemOf({ ...good, events: undefined }), 'events is missing, not an object');
+  t.equal(problemOf({ ...good, service: { ...good.service, samples: undefined } }), 'samples is missing, not a count');
+  t.equal(problemOf({ ...good, service: { ...good.service, open_files: undefined } }), 'open_files is missing, not a count');
+  t.equal(
+    problemOf({ type: 'open', ...clocksAt(1), open: [{ alert_id: 'a', metric: 'm' }] }),
+    'severity is missing, not one of WARNING, ERROR, CRITICAL',
+  );
   t.equal(problemOf({ ...good, service: { ...good.service, samples: 1.5 } }), 'samples is 1.5, not a count');
   t.equal(
     problemOf({ ...good, service: { ...good.service, cpu_from: 'guess' } }),

@@ -2,8 +2,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { isVoid, type SealedEntry, sealOf } from './chain.ts';
-import { wrongInEntry } from './check-entry.ts';
-import { type BeginEntry, RECORD_FILE, RECORD_VERSION, type TornEntry } from './entries.ts';
+
+import { type BeginEntry, entryProblem, RECORD_FILE, RECORD_VERSION, type TornEntry } from './entries.ts';
 
 /** A longer line is no entry: a minute at 1000 Hz, heard both ways, has less than a megabyte. */
 export const MAX_LINE_BYTES = 16_777_216;
@@ -182,7 +182,7 @@ class ChainReader {
     const { n } = value as SealedEntry;
     if (n !== this.#entries) return `it is entry ${JSON.stringify(n)}, where entry ${this.#entries} should be`;
     if (seal.stated !== seal.due) return 'its hash is not that of its text and the entry before';
-    const wrong = wrongInEntry(value);
+    const wrong = entryProblem(value);
     if (wrong) return wrong;
     const entry = value as SealedEntry;
     if ((entry.type === 'begin') !== (this.#entries === 0)) return 'a begin can only be the first entry';

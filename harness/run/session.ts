@@ -9,10 +9,10 @@ import {
   type Clocked,
   type EndEntry,
   type Machine,
+  type Observer,
   RECORD_VERSION,
   type RecordEntry,
   type Target,
-  type Watcher,
 } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
 import { RecordWriter } from '../record/writer.ts';
@@ -201,7 +201,7 @@ export class Session {
       await Promise.all([graph?.stop(), events.stop()]);
       return null;
     }
-    const watcher: Watcher = {
+    const watcher: Observer = {
       version: installation().version,
       transport: graph?.transport ?? 'off',
       reason: graph?.reason ?? sources.withoutGraph,

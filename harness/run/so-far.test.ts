@@ -1,6 +1,6 @@
 import t from 'tap';
 import { week } from '../../testkit/weeks/weeks.ts';
-import type { Clocked, RecordEntry, Target, Watcher } from '../record/entries.ts';
+import type { Clocked, Observer, RecordEntry, Target } from '../record/entries.ts';
 import { SoFar } from './so-far.ts';
 import { reading } from './testing/watched.ts';
 
@@ -14,7 +14,7 @@ const target: Target = {
   service_transport: 'embedded',
   data_folder: null,
 };
-const watcher: Watcher = { version: '1', transport: 'embedded', reason: '', machine: null };
+const watcher: Observer = { version: '1', transport: 'embedded', reason: '', machine: null };
 const at = (seconds: number, wall = seconds): Clocked => ({ boot: seconds, mono: seconds, wall: wall * 1000 });
 const begin = (now: Clocked): RecordEntry => ({
   type: 'begin',

@@ -1,11 +1,11 @@
-import type { Clocked, OpenAlert, RecordEntry, ServiceEntry, Target, Watcher } from '../record/entries.ts';
+import type { Clocked, Observer, OpenAlert, RecordEntry, ServiceEntry, Target } from '../record/entries.ts';
 import { sharesClock } from '../record/evidence/time-axis.ts';
 
 /** What the watcher has to know of a run that is resumed. */
 export class SoFar {
   plannedSeconds = 0;
   target: Target | null = null;
-  watcher: Watcher | null = null;
+  watcher: Observer | null = null;
   /** Of the last `begin` or `resume`. */
   bootId: string | null = null;
   beganMs = 0;
@@ -67,7 +67,7 @@ export class SoFar {
     }
   }
 
-  #span(now: Clocked, bootId: string, target: Target, watcher: Watcher): void {
+  #span(now: Clocked, bootId: string, target: Target, watcher: Observer): void {
     if (this.#last !== null) {
       const { boot, wall } = this.#last;
       this.absentSeconds += Math.max(0, sharesClock(this.bootId, bootId) ? now.boot - boot : (now.wall - wall) / 1000);

@@ -1,8 +1,8 @@
-import type { Received, Target, Watcher } from '../../harness/record/entries.ts';
+import type { Observer, Received, Target } from '../../harness/record/entries.ts';
 import type { WeekOptions } from './week-options.ts';
 
 /** What is watched, and by whom. */
-export function subjectOf(options: WeekOptions, hertz: number, boot: number): { boot_id: string; target: Target; watcher: Watcher } {
+export function subjectOf(options: WeekOptions, hertz: number, boot: number): { boot_id: string; target: Target; watcher: Observer } {
   const { kind = 'unit', serviceTransport = 'embedded', transport = 'embedded' } = options;
   return {
     boot_id: `boot-${boot}`,

@@ -1,4 +1,4 @@
-import type { Target, Watcher } from '../../harness/record/entries.ts';
+import type { Observer, Target } from '../../harness/record/entries.ts';
 import type { Fault } from './faults.ts';
 
 export interface ServiceOptions {
@@ -20,7 +20,7 @@ export interface WeekOptions extends Partial<Omit<ServiceOptions, 'published'>> 
   /** Ended by hand, or with the watcher, at this second; the watcher says so unless it was killed. */
   readonly until?: number;
   readonly killed?: boolean;
-  readonly transport?: Watcher['transport'];
+  readonly transport?: Observer['transport'];
   readonly serviceTransport?: Target['service_transport'];
   readonly kind?: Target['kind'];
   /** Fate far the clock of the service is behind the watcher's. */

@@ -1,4 +1,4 @@
-import type { BeginEntry, Clocked, MinuteEntry, RecordEntry, Target, Watcher } from '../entries.ts';
+import type { BeginEntry, Clocked, MinuteEntry, Observer, RecordEntry, Target } from '../entries.ts';
 
 const WALL = Date.parse('2026-03-01T00:00:00.000Z');
 
@@ -16,7 +16,7 @@ const target: Target = {
   service_transport: 'embedded',
   data_folder: '/var/lib/edge-health',
 };
-const watcher: Watcher = {
+const watcher: Observer = {
   version: '0.1.0',
   transport: 'embedded',
   reason: 'needs no ROS 2',
