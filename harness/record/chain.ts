@@ -3,8 +3,8 @@ import type { RecordEntry } from './entries.ts';
 
 /**
  * The chain. A line of the record is an entry as JSON, whose last two members are `"n"`, its number from 0, and `"hash"`. The hash is
- * the SHA-256, in hex, of the hash before it (of the run's id, for the first entry) followed by the line without `,"hash":"…"`. Who
- * has one hash noted elsewhere can tell by it that no byte before it has changed.
+ * the SHA-256, in hex, of the previous hash (of the run's id, for the first entry) followed by the line without `,"hash":"…"`. A hash
+ * that is noted elsewhere proves that no byte before it has changed.
  */
 export type SealedEntry = RecordEntry & { readonly n: number; readonly hash: string };
 
@@ -12,13 +12,13 @@ const NEWLINE = 0x0a;
 const HASH_BYTES = 64;
 const BEFORE_HASH = Buffer.from(',"hash":"');
 const AFTER_HASH = Buffer.from('"}');
-/** Of a line, without its newline, that ends with a hash. */
+/** Length of the part of a line, without its newline, from the hash member on. */
 const SEAL_BYTES = BEFORE_HASH.length + HASH_BYTES + AFTER_HASH.length;
 const BRACE = Buffer.from('}');
 
 /**
- * Between a line that was cut off and the entry that acknowledges it. The control character CAN tells that what came before is void: in
- * JSON it cannot stand, so that a line that was cut off and one that was altered stay apart, whatever the moment at which power fails.
+ * Between a line that was cut off and the entry that acknowledges it. The control character CAN marks the bytes before it as void: JSON
+ * cannot contain it, so that a cut-off line and an altered one differ at whatever moment power fails.
  */
 export const TORN_MARK = '\u0018\n';
 
@@ -34,7 +34,7 @@ export function seal(entry: RecordEntry, n: number, previous: string): Sealed {
   return { line: Buffer.concat([text.subarray(0, -1), BEFORE_HASH, Buffer.from(hash), AFTER_HASH, Buffer.of(NEWLINE)]), hash };
 }
 
-/** The hash that a line, without its newline, ends with, and the one that it should end with after `previous`; null: it ends with none. */
+/** The hash at the end of a line without its newline, and the hash that is due there after `previous`; null: there is no hash. */
 export function sealOf(line: Buffer, previous: string): { readonly stated: string; readonly due: string } | null {
   const at = line.length - SEAL_BYTES;
   if (at < 1 || line.compare(BEFORE_HASH, 0, BEFORE_HASH.length, at, at + BEFORE_HASH.length) !== 0) return null;
@@ -43,7 +43,7 @@ export function sealOf(line: Buffer, previous: string): { readonly stated: strin
   return { stated, due: linked(previous, line.subarray(0, at)) };
 }
 
-/** `text` lacks its last brace. */
+/** `text` is without its last brace. */
 function linked(previous: string, text: Buffer): string {
   return createHash('sha256').update(previous).update(text).update(BRACE).digest('hex');
 }

@@ -41,7 +41,7 @@ t.test('what was written is read again', async (t) => {
     entries.map(({ n }) => n),
     entries.map((_, i) => i),
   );
-  t.match(reading, { state: 'intact', problem: null, entries: 11, bytes: bytes.length, tornLines: 0, tail: null });
+  t.match(reading, { state: 'intact', problem: null, entries: 11, bytes: bytes.length, tornLines: 0, tornEnd: null });
   t.equal(reading.head, entries.at(-1)?.hash);
   t.same(reading.begin, entries[0]);
   t.same(reading.last, entries.at(-1));
@@ -219,7 +219,7 @@ t.test('torn at every byte of its last 200, and resumed; then torn within that, 
     if (cut.bytes !== good || cut.state !== (good === end ? 'intact' : 'torn')) t.fail(`cut at ${end}: ${JSON.stringify(cut)}`);
     const intact = readBytes(temporaryFolder(t), bytes.subarray(0, good));
     t.match(
-      { ...cut, tail: null, state: '', problem: null },
+      { ...cut, tornEnd: null, state: '', problem: null },
       { ...intact, state: '', problem: null },
       `as the intact prefix, cut at ${end}`,
     );

@@ -5,15 +5,15 @@ import { isVoid, type SealedEntry, sealOf } from './chain.ts';
 
 import { type BeginEntry, entryProblem, RECORD_FILE, RECORD_VERSION, type TornEntry } from './entries.ts';
 
-/** A longer line is no entry: a minute at 1000 Hz, heard both ways, has less than a megabyte. */
+/** A longer line is no entry: a minute at 1000 Hz, received on both channels, has less than a megabyte. */
 export const MAX_LINE_BYTES = 16_777_216;
 const BLOCK_BYTES = 262_144;
 const NEWLINE = 0x0a;
 
 /**
- * `intact`: every byte belongs to the chain, or to a line that was cut off and acknowledged; `torn`: intact but for what stands after
- * the last entry, which was cut off and is not acknowledged yet; `altered`: it was changed after it was written; `foreign`: of
- * another format; `none`: no file, or not one whole entry.
+ * `intact`: every byte belongs to the chain, or to a line that was cut off and acknowledged; `torn`: intact except for the bytes after
+ * the last entry, which were cut off and are not acknowledged yet; `altered`: changed after it was written; `foreign`: of another
+ * format; `none`: no file, or not one whole entry.
  */
 export type RecordState = 'intact' | 'torn' | 'altered' | 'foreign' | 'none';
 
@@ -21,7 +21,7 @@ export interface RecordReading {
   readonly state: RecordState;
   /** For people; null: `intact`. Lines count from 1. */
   readonly problem: { readonly line: number; readonly what: string } | null;
-  /** Of the chain, as far as it is good. */
+  /** Good entries from the begin of the chain on. */
   readonly entries: number;
   /** Up to the end of the last good entry. */
   readonly bytes: number;
@@ -31,22 +31,22 @@ export interface RecordReading {
   readonly last: SealedEntry | null;
   /** Lines that were cut off and are acknowledged. */
   readonly tornLines: number;
-  /** What stands after the last good entry when it is `torn`. */
-  readonly tail: Tail | null;
+  /** The bytes after the last good entry of a `torn` record. */
+  readonly tornEnd: TornEnd | null;
 }
 
-export interface Tail {
+export interface TornEnd {
   readonly bytes: number;
   readonly endsLine: boolean;
-  /** Of these bytes and more. */
+  /** Of these bytes followed by `more`. */
   readonly sha256With: (more: string) => string;
 }
 
 export type OnEntry = (entry: SealedEntry) => void;
 
 /**
- * Reads the record of a folder from its begin, a block at a time, and hands over every entry that is good so far. Where the answer is
- * `altered` or `foreign`, what was made of them must be thrown away. Throws what the file system throws, except that there is no file.
+ * Reads the record of a folder block by block, and calls `onEntry` with every good entry. If the result is `altered` or `foreign`,
+ * anything made of them must be discarded. Throws the errors of the file system, except that there is no file.
  */
 export function readRecord(folder: string, onEntry: OnEntry = () => undefined): RecordReading {
   const reader = new ChainReader(onEntry);
@@ -58,7 +58,7 @@ export function readRecord(folder: string, onEntry: OnEntry = () => undefined): 
     return reader.reading(Buffer.alloc(0));
   }
   try {
-    // One buffer for all of it: blocks of a week would take 30 MB before they are collected, which a watcher that goes on keeps.
+    // One buffer for the whole file: the blocks of a week would take 30 MB before they are collected, which a resumed observer keeps.
     let buffer = Buffer.allocUnsafe(2 * BLOCK_BYTES);
     let filled = 0;
     for (;;) {
@@ -83,7 +83,7 @@ export function readRecord(folder: string, onEntry: OnEntry = () => undefined): 
   }
 }
 
-/** Bytes after the last good entry that are none: what a kill or a power cut left of a line, up to its acknowledgement. */
+/** Bytes after the last good entry that a kill or a power cut left of a line, up to its acknowledgement. */
 interface Void {
   readonly hash: Hash;
   bytes: number;
@@ -106,7 +106,7 @@ class ChainReader {
     this.#onEntry = onEntry;
   }
 
-  /** A whole line without its newline. False: nothing after it can be trusted. */
+  /** A whole line without its newline. Returns false if nothing after it can be trusted. */
   line(line: Buffer): boolean {
     this.#lines += 1;
     const entry = this.#parsed(line);
@@ -149,7 +149,7 @@ class ChainReader {
       tornLines: this.#tornLines,
     };
     const { state, ...problem } = this.#problem ?? {};
-    if (state) return { state, problem: problem as RecordReading['problem'], ...good, tail: null };
+    if (state) return { state, problem: problem as RecordReading['problem'], ...good, tornEnd: null };
     const bytes = (this.#void?.bytes ?? 0) + rest.length;
     const at = { line: this.#lines + (rest.length > 0 ? 1 : 0) };
     if (this.#entries === 0)
@@ -157,15 +157,15 @@ class ChainReader {
         state: 'none',
         problem: { ...at, what: bytes === 0 ? 'there is none, or an empty one' : 'it was cut off' },
         ...good,
-        tail: null,
+        tornEnd: null,
       };
-    if (bytes === 0) return { state: 'intact', problem: null, ...good, tail: null };
+    if (bytes === 0) return { state: 'intact', problem: null, ...good, tornEnd: null };
     const hash = (this.#void?.hash ?? createHash('sha256')).update(rest);
-    const tail: Tail = { bytes, endsLine: rest.length === 0, sha256With: (more) => hash.copy().update(more).digest('hex') };
-    return { state: 'torn', problem: { ...at, what: `it was cut off after ${bytes} bytes` }, ...good, tail };
+    const tornEnd: TornEnd = { bytes, endsLine: rest.length === 0, sha256With: (more) => hash.copy().update(more).digest('hex') };
+    return { state: 'torn', problem: { ...at, what: `it was cut off after ${bytes} bytes` }, ...good, tornEnd };
   }
 
-  /** What is wrong with the line, or its entry. */
+  /** The entry of a line, or what is wrong with the line. */
   #parsed(line: Buffer): SealedEntry | string {
     let value: unknown;
     try {

@@ -13,8 +13,8 @@ export class RecordError extends Error {
 
 const NOT_PERMITTED = 'this user may not write there; give it the folder, or choose another one with --out';
 const ADVICE: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full; make room',
-  EDQUOT: 'the disk quota is used up; make room',
+  ENOSPC: 'the disk is full; free some space',
+  EDQUOT: 'the disk quota is used up; free some space',
   EROFS: 'the file system is read-only; mount it writable, or choose another folder with --out',
   EACCES: NOT_PERMITTED,
   EPERM: NOT_PERMITTED,

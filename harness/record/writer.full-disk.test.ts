@@ -26,8 +26,8 @@ t.test('a full disk takes nothing away; what it did not take is written later', 
   t.equal(writer.problem, null);
   disk.fill();
   for (const entry of minutes.slice(3)) writer.append(entry);
-  t.match(writer.problem, /record\.ndjson: the disk is full; make room/);
-  t.ok(writer.waiting > 30, `${writer.waiting} wait`);
+  t.match(writer.problem, /record\.ndjson: the disk is full; free some space/);
+  t.ok(writer.pending > 30, `${writer.pending} wait`);
   const file = readFileSync(join(folder, RECORD_FILE));
   t.equal(writer.bytes, file.length);
   const full = recordOf(folder);
@@ -36,21 +36,21 @@ t.test('a full disk takes nothing away; what it did not take is written later', 
   t.ok(full.entries.length >= 4);
   disk.free();
   t.ok(writer.flush());
-  t.match(writer, { problem: null, waiting: 0, entries: 41 });
+  t.match(writer, { problem: null, pending: 0, entries: 41 });
   t.same(recordOf(folder), { state: 'intact', entries: [begin(), ...minutes] });
   writer.append(minute(41));
   writer.close();
   t.equal(recordOf(folder).entries.length, 42);
 });
 
-t.test('the watcher is killed while the disk is full: the record is resumed with what it holds', { skip }, async (t) => {
+t.test('the observer is killed while the disk is full: the record is resumed with what it holds', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const first = RecordWriter.create(disk.folder, begin());
   disk.fill();
   for (let n = 1; n <= 20; n += 1) first.append(minute(n));
   const before = readRecord(disk.folder);
   first.close();
-  // While it is full nothing can be acknowledged either; it is as soon as there is room.
+  // While it is full nothing can be acknowledged either; it is as soon as there is space.
   const { torn, writer } = RecordWriter.open(disk.folder, () => clocksAt(1500));
   t.equal(torn, before.state === 'torn');
   if (torn) t.match(writer.problem, /full/);
@@ -64,7 +64,7 @@ t.test('the watcher is killed while the disk is full: the record is resumed with
 t.test('a disk that is full from the beginning', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   disk.fill();
-  t.throws(() => RecordWriter.create(disk.folder, begin()), { code: 'unwritable', message: /the disk is full; make room/ });
+  t.throws(() => RecordWriter.create(disk.folder, begin()), { code: 'unwritable', message: /the disk is full; free some space/ });
   disk.free();
   RecordWriter.create(disk.folder, begin()).close();
   t.match(readRecord(disk.folder), { state: 'intact', entries: 1 });

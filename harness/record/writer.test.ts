@@ -20,7 +20,7 @@ t.test('a record is begun, left and gone on with', async (t) => {
   const folder = join(temporaryFolder(t), 'made', 'if need be');
   const first = RecordWriter.create(folder, begin());
   first.append(minute(1), minute(2));
-  t.match(first, { entries: 3, waiting: 0, problem: null, bytes: fs.statSync(join(folder, RECORD_FILE)).size });
+  t.match(first, { entries: 3, pending: 0, problem: null, bytes: fs.statSync(join(folder, RECORD_FILE)).size });
   first.append({ type: 'end', ...clocksAt(130), reason: 'stopped' });
   const { head } = first;
   first.close();

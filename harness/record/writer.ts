@@ -4,9 +4,9 @@ import { takeLock } from '../../src/store/lock.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { seal, TORN_MARK } from './chain.ts';
 import { type BeginEntry, type Clocked, RECORD_FILE, type RecordEntry } from './entries.ts';
-import { type OnEntry, type RecordReading, readRecord, type Tail } from './reader.ts';
+import { PendingEntries } from './pending-entries.ts';
+import { type OnEntry, type RecordReading, readRecord, type TornEnd } from './reader.ts';
 import { attempt, explained, RecordError } from './record-error.ts';
-import { WaitingEntries } from './waiting.ts';
 
 export interface Opened {
   readonly writer: RecordWriter;
@@ -18,7 +18,7 @@ export interface Opened {
 
 const LOCK_FILE = 'record.lock';
 const FILE_MODE = 0o644;
-/** What waits is written in pieces of so many bytes. */
+/** Pending entries are written in pieces of this many bytes. */
 const WRITE_BYTES = 262_144;
 
 interface Held {
@@ -33,18 +33,18 @@ interface Begun {
 }
 
 /**
- * Writes record.ndjson: entries are on the disk when `append` returns and there is no `problem`. What stands there is never written
- * again nor cut off. One process at a time may write a record; the lock is the kernel's, and ends with its process however that ends.
+ * Writes record.ndjson: entries are on the disk when `append` returns and there is no `problem`. Written bytes are never changed nor cut
+ * off. One process at a time may write a record; the lock is the kernel's, and ends with its process however that ends.
  */
 export class RecordWriter {
   readonly #file: string;
   readonly #lock: Held;
   readonly #descriptor: number;
-  readonly #waiting = new WaitingEntries();
+  readonly #pending = new PendingEntries();
   #head: string;
   #entries: number;
   #bytes: number;
-  /** Sealed, and not written to its end. */
+  /** Sealed, but not completely written. */
   #begun: Begun | null = null;
   #unsynced = false;
   #problem: string | null = null;
@@ -58,7 +58,7 @@ export class RecordWriter {
     this.#bytes = bytes;
   }
 
-  /** Begins a record in a folder, which is made if need be. Throws RecordError. */
+  /** Begins a record in a folder, which is created if necessary. Throws RecordError. */
   static create(folder: string, begin: BeginEntry): RecordWriter {
     const lock = lockFolder(folder, true);
     return orRelease(lock, () => {
@@ -76,7 +76,7 @@ export class RecordWriter {
     });
   }
 
-  /** Goes on with the record of a folder; every entry that is there is handed over first. Throws RecordError. */
+  /** Resumes the record of a folder; `onEntry` gets every entry that is there. Throws RecordError. */
   static open(folder: string, clocks: () => Clocked, onEntry?: OnEntry): Opened {
     const file = join(folder, RECORD_FILE);
     if (!fs.existsSync(file)) throw noRecord(file);
@@ -85,8 +85,8 @@ export class RecordWriter {
       const reading = attempt(folder, () => readRecord(folder, onEntry));
       refuseUnlessGood(file, reading);
       const writer = new RecordWriter(file, lock, reading);
-      if (reading.tail) writer.#acknowledge(reading.tail, clocks());
-      return { writer, reading, torn: reading.tail !== null };
+      if (reading.tornEnd) writer.#acknowledge(reading.tornEnd, clocks());
+      return { writer, reading, torn: reading.tornEnd !== null };
     });
   }
 
@@ -106,8 +106,8 @@ export class RecordWriter {
   }
 
   /** Entries that could not be written yet. */
-  get waiting(): number {
-    return this.#waiting.length + (this.#begun?.entries ?? 0);
+  get pending(): number {
+    return this.#pending.length + (this.#begun?.entries ?? 0);
   }
 
   /** Why the last attempt to write failed, and what to do; null: everything is on the disk. */
@@ -116,20 +116,20 @@ export class RecordWriter {
   }
 
   /**
-   * Adds entries, in one write. What the disk does not take is kept and written before the next ones (waiting.ts says how much is
-   * kept). Throws RecordError ('changed') when somebody else has removed or changed the file: the run cannot go on.
+   * Adds entries, in one write. Those that cannot be written are kept and written before the next ones (pending-entries.ts has the
+   * limit). Throws RecordError ('changed') if another program has removed or changed the file: the run cannot go on.
    */
   append(...entries: readonly RecordEntry[]): void {
-    for (const entry of entries) this.#waiting.add(entry);
+    for (const entry of entries) this.#pending.add(entry);
     this.flush();
   }
 
-  /** Tries to write what waits; whether all of it is on the disk. */
+  /** Tries to write the pending entries; returns whether all of them are on the disk. */
   flush(): boolean {
     this.#refuseIfChanged();
     try {
       if (this.#begun) this.#finish(this.#begun);
-      while (this.#waiting.length > 0) this.#finish(this.#begin(this.#waiting.take(WRITE_BYTES)));
+      while (this.#pending.length > 0) this.#finish(this.#begin(this.#pending.take(WRITE_BYTES)));
       if (this.#unsynced) fs.fdatasyncSync(this.#descriptor);
       this.#unsynced = false;
       this.#problem = null;
@@ -144,7 +144,7 @@ export class RecordWriter {
     this.#lock.close();
   }
 
-  /** `before`: what is written before them. */
+  /** `before` is written before them. */
   #begin(entries: readonly RecordEntry[], before = ''): Begun {
     const lines: Buffer[] = [Buffer.from(before)];
     let head = this.#head;
@@ -157,7 +157,7 @@ export class RecordWriter {
     return this.#begun;
   }
 
-  /** One write, unless the disk is full in the middle of it: then the rest of it later. */
+  /** One write, unless the disk becomes full in the middle of it: then the rest is written later. */
   #finish(begun: Begun): void {
     while (begun.rest.length > 0) {
       const written = fs.writeSync(this.#descriptor, begun.rest);
@@ -170,11 +170,11 @@ export class RecordWriter {
     this.#entries += begun.entries;
   }
 
-  #acknowledge(tail: Tail, clocked: Clocked): void {
-    this.#bytes += tail.bytes;
-    // In one write: whatever of it a power cut leaves is void like the line itself.
-    const mark = tail.endsLine ? '' : TORN_MARK;
-    this.#begin([{ type: 'torn', ...clocked, bytes: tail.bytes + mark.length, sha256: tail.sha256With(mark) }], mark);
+  #acknowledge(end: TornEnd, clocked: Clocked): void {
+    this.#bytes += end.bytes;
+    // In one write: any part of it that a power cut leaves is void, like the line itself.
+    const mark = end.endsLine ? '' : TORN_MARK;
+    this.#begin([{ type: 'torn', ...clocked, bytes: end.bytes + mark.length, sha256: end.sha256With(mark) }], mark);
     this.flush();
   }
 
@@ -183,13 +183,13 @@ export class RecordWriter {
     try {
       there = fs.statSync(this.#file, { throwIfNoEntry: false });
     } catch {
-      return; // The write will tell.
+      return; // The write will fail.
     }
     const own = fs.fstatSync(this.#descriptor);
     const isOurs = there?.ino === own.ino && there.dev === own.dev;
     if (isOurs && own.size === this.#bytes) return;
     const what = isOurs ? `has ${own.size} bytes, where ${this.#bytes} were written` : 'was removed or replaced';
-    throw new RecordError('changed', `${this.#file} ${what}: somebody else changed it during the run; begin a new one in another folder`);
+    throw new RecordError('changed', `${this.#file} ${what}: another program changed it during the run; begin a new one in another folder`);
   }
 }
 

@@ -36,8 +36,8 @@ export class Recorder {
   }
 
   get problem(): string | null {
-    const { problem = null, waiting = 0 } = this.#writer ?? {};
-    return problem === null ? null : `${problem} (${waiting} entries wait)`;
+    const { problem = null, pending = 0 } = this.#writer ?? {};
+    return problem === null ? null : `${problem} (${pending} entries wait)`;
   }
 
   /** Seconds in which the run was watched, as of the last minute. */
