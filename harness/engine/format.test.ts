@@ -1,5 +1,5 @@
 import t from 'tap';
-import { axisTime, counted, duration, rounded } from './format.ts';
+import { axisTime, counted, decimalDuration, rounded } from './format.ts';
 
 t.test('a time on the axis', async (t) => {
   t.equal(axisTime(0), '0 d 00:00:00');
@@ -10,7 +10,7 @@ t.test('a time on the axis', async (t) => {
 });
 
 t.test('durations, counts and decimals as people say them', async (t) => {
-  t.same([0.04, 599.94, 600, 7199, 7200, 605_000].map(duration), ['0 s', '599.9 s', '10 min', '120 min', '2 h', '168.06 h']);
+  t.same([0.04, 599.94, 600, 7199, 7200, 605_000].map(decimalDuration), ['0 s', '599.9 s', '10 min', '120 min', '2 h', '168.06 h']);
   t.same([counted(0, 'restart'), counted(1, 'restart'), counted(2, 'restart')], ['0 restarts', '1 restart', '2 restarts']);
   t.same([rounded(1.005, 1), rounded(2.55555, 3), rounded(3, 2)], [1, 2.556, 3]);
 });

@@ -15,8 +15,8 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** `10 min`, `3.5 h`, `45 s`: as a person would say it. */
-export function duration(seconds: number): string {
+/** `10 min`, `3.5 h`, `300.4 s`: one unit with decimals, so that a length just above a limit does not read as the limit. */
+export function decimalDuration(seconds: number): string {
   if (seconds < 600) return `${rounded(seconds, 1)} s`;
   if (seconds < 7200) return `${rounded(seconds / 60, 1)} min`;
   return `${rounded(seconds / 3600, 2)} h`;

@@ -4,10 +4,10 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import { episode, HOLDING, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
-import type { Criterion, Judgement, Verdict } from './judgement.ts';
+import type { Criterion, Judgement, TestVerdict } from './judgement.ts';
 import { worst } from './judgement.ts';
 
-const RANK: Readonly<Record<Verdict, number>> = { PASS: 0, INCOMPLETE: 1, FAIL: 2 };
+const RANK: Readonly<Record<TestVerdict, number>> = { PASS: 0, INCOMPLETE: 1, FAIL: 2 };
 const SECONDS = 6 * 3600;
 /** Six hours are enough for what does not ask for 168 h, and their memory is judged in far less time. */
 const short: Evidence = perfectEvidence({

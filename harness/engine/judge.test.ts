@@ -2,7 +2,7 @@ import t from 'tap';
 import { episode, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
-import { CRITERIA, marginOf, VERDICT_EXIT, type Verdict, worst } from './judgement.ts';
+import { CRITERIA, marginOf, type TestVerdict, VERDICT_EXIT, worst } from './judgement.ts';
 
 t.test('the six criteria in the order of the specification', async (t) => {
   const judgements = judge(perfectEvidence());
@@ -41,7 +41,7 @@ t.test('each of them alone fails the week', async (t) => {
 });
 
 t.test('FAIL outweighs INCOMPLETE, which outweighs PASS', async (t) => {
-  const cases: readonly (readonly [readonly Verdict[], Verdict])[] = [
+  const cases: readonly (readonly [readonly TestVerdict[], TestVerdict])[] = [
     [['PASS', 'PASS'], 'PASS'],
     [['PASS', 'INCOMPLETE'], 'INCOMPLETE'],
     [['INCOMPLETE', 'FAIL', 'PASS'], 'FAIL'],

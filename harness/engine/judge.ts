@@ -5,7 +5,7 @@ import { judgeReliability } from './criteria/reliability.ts';
 import { judgeStability } from './criteria/stability.ts';
 import { judgeUptime } from './criteria/uptime.ts';
 import type { Evidence } from './evidence.ts';
-import { type Judgement, type Verdict, worst } from './judgement.ts';
+import { type Judgement, type TestVerdict, worst } from './judgement.ts';
 
 /** The six criteria, in the order of the specification. */
 export function judge(evidence: Evidence): readonly Judgement[] {
@@ -20,6 +20,6 @@ export function judge(evidence: Evidence): readonly Judgement[] {
 }
 
 /** FAIL if one of them fails, PASS only if all pass. */
-export function verdictOf(judgements: readonly Judgement[]): Verdict {
+export function verdictOf(judgements: readonly Judgement[]): TestVerdict {
   return worst(judgements.map(({ verdict }) => verdict));
 }

@@ -2,9 +2,9 @@
 export const CRITERIA = ['uptime', 'reliability', 'stability', 'alerts', 'performance', 'integrity'] as const;
 export type Criterion = (typeof CRITERIA)[number];
 
-/** INCOMPLETE: nothing has failed, and evidence is missing. */
+/** Of one criterion, or of the whole test. INCOMPLETE: nothing has failed, and evidence is missing. */
 export const VERDICTS = ['PASS', 'FAIL', 'INCOMPLETE'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+export type TestVerdict = (typeof VERDICTS)[number];
 
 /** What the test of the specification asks for, in seconds: 168 hours. */
 export const REQUIRED_SECONDS = 604_800;
@@ -31,7 +31,7 @@ export interface Judgement {
   readonly criterion: Criterion;
   /** For people: `Uptime`. */
   readonly title: string;
-  readonly verdict: Verdict;
+  readonly verdict: TestVerdict;
   /** As the specification has it. */
   readonly requirement: string;
   /** How it was computed, in words and symbols that can be followed by hand from the evidence. */
@@ -57,10 +57,10 @@ export function marginOf(value: number, limit: Limit): number {
 }
 
 /** FAIL outweighs INCOMPLETE, which outweighs PASS: nothing passes on missing evidence, and nothing that failed is excused by it. */
-export function worst(verdicts: readonly Verdict[]): Verdict {
+export function worst(verdicts: readonly TestVerdict[]): TestVerdict {
   if (verdicts.includes('FAIL')) return 'FAIL';
   return verdicts.length > 0 && verdicts.every((verdict) => verdict === 'PASS') ? 'PASS' : 'INCOMPLETE';
 }
 
 /** Exit codes of the harness. */
-export const VERDICT_EXIT: Readonly<Record<Verdict, number>> = { PASS: 0, FAIL: 1, INCOMPLETE: 2 };
+export const VERDICT_EXIT: Readonly<Record<TestVerdict, number>> = { PASS: 0, FAIL: 1, INCOMPLETE: 2 };

@@ -73,7 +73,7 @@ export function memoryColumns(evidence: Evidence): ReportInput['memory'] {
 /** Of all six criteria: a criterion without a judgement counts as INCOMPLETE. */
 function overall(judgements: readonly Judgement[]): Verdict {
   const missing = CRITERIA.filter((criterion) => !judgements.some((judgement) => judgement.criterion === criterion));
-  return worst([...judgements.map(({ verdict }) => verdict), ...missing.map((): Verdict => 'INCOMPLETE')]);
+  return worst([...judgements.map(({ verdict }) => verdict), ...missing.map((): TestVerdict => 'INCOMPLETE')]);
 }
 
 function totalSeconds(spans: readonly { readonly from: number; readonly to: number }[]): number {

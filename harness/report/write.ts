@@ -11,7 +11,7 @@ import type { PageAssets } from './html.ts';
 import { REPORT_FILES, render } from './render.ts';
 
 export interface Written {
-  readonly verdict: Verdict;
+  readonly verdict: TestVerdict;
   readonly statement: string;
   /** Paths of the four files. */
   readonly files: readonly string[];

@@ -1,5 +1,5 @@
 import { judge } from '../engine/judge.ts';
-import { type Judgement, type Verdict, worst } from '../engine/judgement.ts';
+import { type Judgement, type TestVerdict, worst } from '../engine/judgement.ts';
 import type { RecordEntry } from '../record/entries.ts';
 import type { EvidenceBuilder } from '../record/evidence.ts';
 import type { RecordWriter } from '../record/writer.ts';
@@ -76,7 +76,7 @@ export class Recorder {
     for (const entry of entries) this.#builder.add(entry);
   }
 
-  verdict(): Verdict {
+  verdict(): TestVerdict {
     return worst(judge(this.#builder.evidence()).map(({ verdict }) => verdict));
   }
 

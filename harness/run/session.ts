@@ -4,7 +4,7 @@ import type { Clocks } from '../../src/core/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
 import { releaseProgramPages } from '../../src/system/program-pages.ts';
-import type { Verdict } from '../engine/judgement.ts';
+import type { TestVerdict } from '../engine/judgement.ts';
 import {
   type Clocked,
   type EndEntry,
@@ -87,7 +87,7 @@ export class Session {
   }
 
   /** As the entries tell so far. */
-  verdict(): Verdict {
+  verdict(): TestVerdict {
     return this.#recorder.verdict();
   }
 

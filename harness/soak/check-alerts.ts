@@ -1,4 +1,4 @@
-import type { Verdict } from '../engine/judgement.ts';
+import type { TestVerdict } from '../engine/judgement.ts';
 import type { Check } from './check.ts';
 import type { AlertFindings, Findings } from './findings.ts';
 
@@ -33,7 +33,7 @@ export function alertsCheck({ alerts }: Findings): Check {
     ...(byWay.events === null ? ['the event stream was not heard'] : []),
     ...(byWay.rest === null ? ['/alerts did not answer at the end'] : []),
   ];
-  const verdict: Verdict = problems.length > 0 ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
+  const verdict: TestVerdict = problems.length > 0 ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
   const counted = Object.entries(WAYS).flatMap(([way, title]) => {
     const episodes = byWay[way as AlertWay];
     return episodes === null ? [] : [{ label: `episodes ${title}`, value: Object.keys(episodes).length, unit: '' }];

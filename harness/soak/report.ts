@@ -13,7 +13,7 @@ export const SOAK_FILES = { json: 'soak.json', markdown: 'soak.md' } as const;
 const MOST_POINTS = 600;
 
 export interface SoakReport {
-  readonly verdict: Verdict;
+  readonly verdict: TestVerdict;
   readonly statement: string;
   readonly checks: readonly Check[];
 }
@@ -46,7 +46,7 @@ export function writeSoak(folder: string, findings: Findings): SoakReport {
   return report;
 }
 
-function names(checks: readonly Check[], verdict: Verdict): string {
+function names(checks: readonly Check[], verdict: TestVerdict): string {
   return checks
     .filter((check) => check.verdict === verdict)
     .map(({ title }) => title)

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../harness/engine/evidence.ts';
 import { judge, verdictOf } from '../../harness/engine/judge.ts';
-import type { Criterion, Judgement, Verdict } from '../../harness/engine/judgement.ts';
+import type { Criterion, Judgement, TestVerdict } from '../../harness/engine/judgement.ts';
 import type { RecordEntry } from '../../harness/record/entries.ts';
 import { EvidenceBuilder } from '../../harness/record/evidence.ts';
 import type { Fault } from './faults.ts';
@@ -9,7 +9,7 @@ import { week } from './weeks.ts';
 
 export interface Judged {
   readonly evidence: Evidence;
-  readonly verdict: Verdict;
+  readonly verdict: TestVerdict;
   readonly by: Readonly<Record<Criterion, Judgement>>;
   /** Criteria that do not pass, as `uptime FAIL`, in order. */
   readonly failing: readonly string[];

@@ -1,6 +1,6 @@
 import type { AlertEvidence, Evidence, OpenEpisode } from '../evidence.ts';
 import { counted } from '../format.ts';
-import { type Judgement, marginOf, type Table, type Verdict } from '../judgement.ts';
+import { type Judgement, marginOf, type Table, type TestVerdict } from '../judgement.ts';
 
 /** No CRITICAL alert is open at the end, neither by REST nor by the topic, and both have the same alerts open. */
 export function judgeAlerts({ alerts }: Evidence): Judgement {
@@ -54,9 +54,9 @@ function difference(one: readonly OpenEpisode[], other: readonly OpenEpisode[]):
     .sort();
 }
 
-function summarize({ episodes, reason }: AlertEvidence, critical: number, verdict: Verdict): string {
-  const told = episodes.CRITICAL === 0 ? 'none came up' : `${counted(episodes.CRITICAL, 'episode')} came to it`;
-  const open = critical === 0 ? `No CRITICAL alert is open at the end (${told})` : `${counted(critical, 'CRITICAL alert')} open at the end`;
+function summarize({ episodes, reason }: AlertEvidence, critical: number, verdict: TestVerdict): string {
+  const seen = episodes.CRITICAL === 0 ? 'none came up' : `${counted(episodes.CRITICAL, 'episode')} came to it`;
+  const open = critical === 0 ? `No CRITICAL alert is open at the end (${seen})` : `${counted(critical, 'CRITICAL alert')} open at the end`;
   const doubt = verdict === 'INCOMPLETE' ? ', as far as can be told' : '';
   return `${open}${doubt}${reason === null ? '' : `; ${reason}`}.`;
 }

@@ -1,5 +1,5 @@
 import type { CoverageEvidence, Evidence } from '../evidence.ts';
-import { duration, rounded } from '../format.ts';
+import { decimalDuration, rounded } from '../format.ts';
 import { type Judgement, marginOf, type Table } from '../judgement.ts';
 
 const LIMIT_SECONDS = 300;
@@ -30,7 +30,7 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
     summary:
       longest === null
         ? 'Nobody could look at what was stored and collected.'
-        : `The longest gap is ${duration(longest)}${missing.length > 0 ? ', as far as can be told' : ''}.`,
+        : `The longest gap is ${decimalDuration(longest)}${missing.length > 0 ? ', as far as can be told' : ''}.`,
     evidence: [...quantities('stored samples', stored), ...quantities('collected rows', collected)],
     tables: [gapTable('Gaps in the stored samples', stored), gapTable('Gaps in the collected rows', collected)],
     missing,
@@ -38,7 +38,7 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
 }
 
 function blind(what: string, { unscannedSeconds }: CoverageEvidence): string {
-  return `${what}: nobody could look at ${duration(unscannedSeconds)} in which a gap might be`;
+  return `${what}: nobody could look at ${decimalDuration(unscannedSeconds)} in which a gap might be`;
 }
 
 function quantities(what: string, holding: CoverageEvidence | null): Judgement['evidence'] {

@@ -1,5 +1,5 @@
 import type { Evidence } from '../evidence.ts';
-import { duration, rounded } from '../format.ts';
+import { decimalDuration, rounded } from '../format.ts';
 import { type Judgement, marginOf } from '../judgement.ts';
 
 const LIMIT_PERCENT = 10;
@@ -13,7 +13,9 @@ export function judgePerformance({ cpu, watched }: Evidence): Judgement {
   const missing: string[] = [];
   if (percent === null) missing.push('two readings of the CPU time of one run of the service');
   else if (cpu.awakeSeconds < watchedSeconds * LEAST_SHARE) {
-    missing.push(`readings cover ${duration(cpu.awakeSeconds)} of ${duration(watchedSeconds)}, at least ${LEAST_SHARE * 100} % are needed`);
+    missing.push(
+      `readings cover ${decimalDuration(cpu.awakeSeconds)} of ${decimalDuration(watchedSeconds)}, at least ${LEAST_SHARE * 100} % are needed`,
+    );
   }
   const limit = { comparison: '<', value: LIMIT_PERCENT, unit: '%' } as const;
   const verdict = (percent ?? 0) >= LIMIT_PERCENT ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';

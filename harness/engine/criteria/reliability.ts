@@ -1,10 +1,10 @@
 import type { Evidence, ReliabilityEvidence } from '../evidence.ts';
 import { counted, rounded } from '../format.ts';
-import { type Judgement, marginOf, type Table, type Verdict } from '../judgement.ts';
+import { type Judgement, marginOf, type Table, type TestVerdict } from '../judgement.ts';
 
 const LIMIT_PERCENT = 99;
 
-/** More than 99 % of the expected statuses were received; where nobody listened, they neither were nor were not. */
+/** More than 99 % of the expected statuses were received; without a subscription they count as neither received nor lost. */
 export function judgeReliability({ reliability }: Evidence): Judgement {
   const { by, expected, received, unobserved } = reliability;
   const known = by !== null && expected > 0;
@@ -45,19 +45,19 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
   };
 }
 
-/** In whole slots, so that no rounding decides. */
-function decide({ expected, received, unobserved }: ReliabilityEvidence): Verdict {
+/** In whole samples, so that no rounding decides. */
+function decide({ expected, received, unobserved }: ReliabilityEvidence): TestVerdict {
   if (received * 100 > expected * LIMIT_PERCENT) return 'PASS';
   return (received + unobserved) * 100 > expected * LIMIT_PERCENT ? 'INCOMPLETE' : 'FAIL';
 }
 
-const WAYS = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in what operations collected' };
+const ON_CHANNEL = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in what operations collected' };
 
-function summarize({ by, reason, expected, received }: ReliabilityEvidence, verdict: Verdict): string {
+function summarize({ by, reason, expected, received }: ReliabilityEvidence, verdict: TestVerdict): string {
   if (by === null || expected === 0) return 'It cannot be told how many statuses were received.';
   const [lost, percent] = [expected - received, (received / expected) * 100];
-  const told = `${received} of ${expected} statuses received ${WAYS[by]} (${rounded(percent, 4)} %), ${lost === 0 ? 'none lost' : `${lost} not`}`;
-  return `${told}${verdict === 'INCOMPLETE' ? ', but nobody listened all the time' : ''}${reason === null ? '' : `; ${reason}`}.`;
+  const counts = `${received} of ${expected} statuses received ${ON_CHANNEL[by]} (${rounded(percent, 4)} %), ${lost === 0 ? 'none lost' : `${lost} not`}`;
+  return `${counts}${verdict === 'INCOMPLETE' ? ', but nobody listened all the time' : ''}${reason === null ? '' : `; ${reason}`}.`;
 }
 
 function lossTable({ lost, expected, received }: ReliabilityEvidence): Table {

@@ -1,5 +1,5 @@
 import type { Evidence, ServiceRun } from '../evidence.ts';
-import { duration, rounded } from '../format.ts';
+import { decimalDuration, rounded } from '../format.ts';
 import { type Judgement, marginOf, type Table } from '../judgement.ts';
 import { MEDIAN_SECONDS, type MemoryVariance, memoryVariance, WARM_UP_SECONDS } from '../memory-variance.ts';
 import type { Point } from '../theil-sen.ts';
@@ -41,7 +41,9 @@ export function judgeStability(evidence: Evidence): Judgement {
   const known = count < LEAST_MEDIANS ? null : variance;
   const missing: string[] = [];
   if (count < LEAST_MEDIANS)
-    missing.push(`${count} five-minute medians after the warm-up of ${duration(WARM_UP_SECONDS)}, at least ${LEAST_MEDIANS} are needed`);
+    missing.push(
+      `${count} five-minute medians after the warm-up of ${decimalDuration(WARM_UP_SECONDS)}, at least ${LEAST_MEDIANS} are needed`,
+    );
   if (count < expected * LEAST_SHARE)
     missing.push(`${count} of ${expected} five-minute medians, at least ${LEAST_SHARE * 100} % are needed`);
   const limit = { comparison: '<', value: LIMIT_PERCENT, unit: '%' } as const;

@@ -1,18 +1,18 @@
 import type { Evidence } from '../evidence.ts';
-import { axisTime, counted, duration } from '../format.ts';
-import { type Judgement, type Limit, marginOf, type Quantity, REQUIRED_SECONDS, type Table, type Verdict } from '../judgement.ts';
+import { axisTime, counted, decimalDuration } from '../format.ts';
+import { type Judgement, type Limit, marginOf, type Quantity, REQUIRED_SECONDS, type Table, type TestVerdict } from '../judgement.ts';
 
 /** "Fewer than 3". */
-export const RESTART_LIMIT = 3;
-/** A service of which nothing was heard for longer than this at the end did not run until the end. */
-export const SILENCE_LIMIT_SECONDS = 300;
+const RESTART_LIMIT = 3;
+/** A service last seen longer than this before the end did not run until the end. */
+const UNSEEN_LIMIT_SECONDS = 300;
 
 /** Restarts seen, and those that are known by nothing but the count of systemd. */
 export function restartsOf({ runs }: Evidence): number {
   return runs.reduce((sum, { unseen }) => sum + unseen, Math.max(0, runs.length - 1));
 }
 
-/** Time in which somebody looked, suspends included, in whole milliseconds: clocks are not told more precisely. */
+/** Time in which the observer ran, suspends included, in whole milliseconds: clocks are not more precise. */
 export function watchedMilliseconds({ watched }: Evidence): number {
   return watched.reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0);
 }
@@ -21,16 +21,16 @@ export function watchedMilliseconds({ watched }: Evidence): number {
 export function judgeUptime(evidence: Evidence): Judgement {
   const restarts = restartsOf(evidence);
   const watchedSeconds = watchedMilliseconds(evidence) / 1000;
-  const silentSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastSeenAt ?? 0);
+  const unseenSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastSeenAt ?? 0);
   const missing: string[] = [];
   if (evidence.plannedSeconds < REQUIRED_SECONDS) {
-    missing.push(`the run was planned for ${duration(evidence.plannedSeconds)}, the test takes 168 h`);
+    missing.push(`the run was planned for ${decimalDuration(evidence.plannedSeconds)}, the test takes 168 h`);
   } else if (watchedSeconds < REQUIRED_SECONDS)
-    missing.push(`${duration(REQUIRED_SECONDS - watchedSeconds)} of 168 h are still to be watched`);
+    missing.push(`${decimalDuration(REQUIRED_SECONDS - watchedSeconds)} of 168 h are still to be watched`);
   else if (!evidence.ended) missing.push('the run has not come to its planned end');
   if (evidence.runs.length === 0) missing.push('no run of the service was seen');
 
-  const decided = decide(restarts, silentSeconds, watchedSeconds, missing.length > 0);
+  const decided = decide(restarts, unseenSeconds, watchedSeconds, missing.length > 0);
   return {
     criterion: 'uptime',
     title: 'Uptime',
@@ -44,46 +44,48 @@ export function judgeUptime(evidence: Evidence): Judgement {
       { label: 'watched', value: watchedSeconds / 3600, unit: 'h' },
       { label: 'planned', value: evidence.plannedSeconds / 3600, unit: 'h' },
       { label: 'restarts', value: restarts, unit: '' },
-      { label: 'silence at the end', value: silentSeconds, unit: 's' },
+      { label: 'silence at the end', value: unseenSeconds, unit: 's' },
       { label: 'suspended', value: sum(evidence.suspends.map(({ seconds }) => seconds)) / 3600, unit: 'h', informative: true },
       { label: 'absent', value: sum(evidence.monitoringGaps.map(({ from, to }) => to - from)) / 3600, unit: 'h', informative: true },
     ],
-    tables: [restartTable(evidence), absenceTable(evidence), clockTable(evidence)],
+    tables: [restartTable(evidence), monitoringGapTable(evidence), clockTable(evidence)],
     missing,
   };
 }
 
 interface Decided {
-  readonly verdict: Verdict;
+  readonly verdict: TestVerdict;
   readonly measured: Quantity;
   readonly limit: Limit;
   readonly summary: string;
 }
 
-/** What decides stands in `measured`: the restarts or the silence where they fail, else the time. */
-function decide(restarts: number, silentSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
-  const told = `${duration(watchedSeconds)} watched, ${counted(restarts, 'restart')}`;
+/** `measured` is the quantity that decides: the restarts or the time since the service was last seen if they fail, else the time watched. */
+function decide(restarts: number, unseenSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
+  const watched = `${decimalDuration(watchedSeconds)} watched, ${counted(restarts, 'restart')}`;
   if (restarts >= RESTART_LIMIT) {
     return {
       verdict: 'FAIL',
       measured: { label: 'restarts', value: restarts, unit: '' },
       limit: { comparison: '<', value: RESTART_LIMIT, unit: '' },
-      summary: `The service was restarted ${restarts} times; fewer than 3 are allowed (${told}).`,
+      summary: `The service was restarted ${restarts} times; fewer than 3 are allowed (${watched}).`,
     };
   }
-  if (silentSeconds > SILENCE_LIMIT_SECONDS) {
+  if (unseenSeconds > UNSEEN_LIMIT_SECONDS) {
     return {
       verdict: 'FAIL',
-      measured: { label: 'silence at the end', value: silentSeconds, unit: 's' },
-      limit: { comparison: '<=', value: SILENCE_LIMIT_SECONDS, unit: 's' },
-      summary: `Nothing was heard of the service in the last ${duration(silentSeconds)} (${told}).`,
+      measured: { label: 'silence at the end', value: unseenSeconds, unit: 's' },
+      limit: { comparison: '<=', value: UNSEEN_LIMIT_SECONDS, unit: 's' },
+      summary: `Nothing was heard of the service in the last ${decimalDuration(unseenSeconds)} (${watched}).`,
     };
   }
   return {
     verdict: lacking ? 'INCOMPLETE' : 'PASS',
     measured: { label: 'watched', value: watchedSeconds / 3600, unit: 'h' },
     limit: { comparison: '>=', value: REQUIRED_SECONDS / 3600, unit: 'h' },
-    summary: lacking ? `${duration(watchedSeconds)} of 168 h, ${counted(restarts, 'restart')} so far.` : `${told} of fewer than 3.`,
+    summary: lacking
+      ? `${decimalDuration(watchedSeconds)} of 168 h, ${counted(restarts, 'restart')} so far.`
+      : `${watched} of fewer than 3.`,
   };
 }
 
@@ -99,7 +101,7 @@ function restartTable({ runs }: Evidence): Table {
   };
 }
 
-function absenceTable({ monitoringGaps }: Evidence): Table {
+function monitoringGapTable({ monitoringGaps }: Evidence): Table {
   const why = { off: 'the machine was off', away: 'the watcher was not running', stalled: 'the watcher was kept from running' };
   return {
     title: 'Nobody looked',
