@@ -13,109 +13,109 @@ function list(...open: readonly (readonly [string, AlertEntry['severity']])[]): 
   return { type: 'open', open: open.map(([alert_id, severity]) => ({ alert_id, severity, metric: 'disk_percent' })), ...clocks };
 }
 
-function openIn(book: AlertEpisodes): string[] {
-  return book.open().map(({ alertId, severity }) => `${alertId} ${severity}`);
+function openIn(episodes: AlertEpisodes): string[] {
+  return episodes.open().map(({ alertId, severity }) => `${alertId} ${severity}`);
 }
 
 t.test('an episode is open from its first change to the one that resolves it', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
-  t.same([book.open(), book.countsByWorst()], [[], { WARNING: 0, ERROR: 0, CRITICAL: 0 }]);
-  book.changed(change('a', 'WARNING', 1), 60);
-  t.same(book.open(), [{ alertId: 'a', metric: 'cpu_percent', severity: 'WARNING', since: '2026-03-04T00:01:00.000Z' }]);
-  book.changed(change('a', 'CRITICAL', 2), 120);
-  book.changed(change('a', 'WARNING', 1), 121);
-  t.same(openIn(book), ['a CRITICAL'], 'the first one, told again, is no later one');
-  book.changed(change('a', 'WARNING', 3), 180);
-  t.same(openIn(book), ['a WARNING']);
-  book.changed(change('b', 'ERROR', 3), 180);
-  book.changed(change('a', 'WARNING', 4, true), 240);
-  t.same(openIn(book), ['b ERROR']);
-  t.same(book.countsByWorst(), { WARNING: 0, ERROR: 1, CRITICAL: 1 });
-  t.same(book.series(), [
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
+  t.same([episodes.open(), episodes.countsByWorst()], [[], { WARNING: 0, ERROR: 0, CRITICAL: 0 }]);
+  episodes.changed(change('a', 'WARNING', 1), 60);
+  t.same(episodes.open(), [{ alertId: 'a', metric: 'cpu_percent', severity: 'WARNING', since: '2026-03-04T00:01:00.000Z' }]);
+  episodes.changed(change('a', 'CRITICAL', 2), 120);
+  episodes.changed(change('a', 'WARNING', 1), 121);
+  t.same(openIn(episodes), ['a CRITICAL'], 'the first one, received again, is not a later one');
+  episodes.changed(change('a', 'WARNING', 3), 180);
+  t.same(openIn(episodes), ['a WARNING']);
+  episodes.changed(change('b', 'ERROR', 3), 180);
+  episodes.changed(change('a', 'WARNING', 4, true), 240);
+  t.same(openIn(episodes), ['b ERROR']);
+  t.same(episodes.countsByWorst(), { WARNING: 0, ERROR: 1, CRITICAL: 1 });
+  t.same(episodes.series(), [
     { from: 60, to: 240, severity: 'CRITICAL', metric: 'cpu_percent', alertId: 'a' },
     { from: 180, to: null, severity: 'ERROR', metric: 'cpu_percent', alertId: 'b' },
   ]);
 });
 
 t.test('what is told again changes nothing', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
   const changes = [change('a', 'WARNING', 1), change('a', 'CRITICAL', 2), change('a', 'WARNING', 3)];
-  for (const told of changes) book.changed(told, 60);
-  for (const told of changes) book.changed(told, 500);
-  t.same(openIn(book), ['a WARNING'], 'to one that joins late, in the old order');
-  book.changed(changes[1] as AlertEntry, 600);
-  t.same(openIn(book), ['a WARNING']);
-  book.changed(change('a', 'WARNING', 4, true), 700);
-  for (const told of changes) book.changed(told, 800);
-  book.changed(change('a', 'CRITICAL', 9), 900);
-  t.same([openIn(book), book.countsByWorst()], [[], { WARNING: 0, ERROR: 0, CRITICAL: 1 }], 'none opens again that was resolved');
-  t.equal(book.series()[0]?.to, 700);
-  book.changed(change('c', 'ERROR', 4, true), 950);
-  t.same([openIn(book), book.series()[1]?.to], [[], 950], 'one of which only the end was told');
+  for (const known of changes) episodes.changed(known, 60);
+  for (const known of changes) episodes.changed(known, 500);
+  t.same(openIn(episodes), ['a WARNING'], 'to one that joins late, in the old order');
+  episodes.changed(changes[1] as AlertEntry, 600);
+  t.same(openIn(episodes), ['a WARNING']);
+  episodes.changed(change('a', 'WARNING', 4, true), 700);
+  for (const known of changes) episodes.changed(known, 800);
+  episodes.changed(change('a', 'CRITICAL', 9), 900);
+  t.same([openIn(episodes), episodes.countsByWorst()], [[], { WARNING: 0, ERROR: 0, CRITICAL: 1 }], 'none opens again that was resolved');
+  t.equal(episodes.series()[0]?.to, 700);
+  episodes.changed(change('c', 'ERROR', 4, true), 950);
+  t.same([openIn(episodes), episodes.series()[1]?.to], [[], 950], 'one of which only the end was received');
 });
 
 t.test('a resolution is one whatever its stamp: the clock may have been put back', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
-  book.changed(change('a', 'CRITICAL', 50), 60);
-  book.changed(change('a', 'CRITICAL', 10, true), 120);
-  t.same(openIn(book), []);
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
+  episodes.changed(change('a', 'CRITICAL', 50), 60);
+  episodes.changed(change('a', 'CRITICAL', 10, true), 120);
+  t.same(openIn(episodes), []);
 });
 
 t.test('what was open before anybody listened is taken from the first list', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
-  book.listedOpen(list(['a', 'WARNING'], ['b', 'CRITICAL']), 1);
-  t.same(openIn(book), ['a WARNING', 'b CRITICAL']);
-  t.same(book.open()[0], { alertId: 'a', metric: 'disk_percent', severity: 'WARNING', since: null });
-  book.listedOpen(list(['c', 'WARNING']), 60);
-  t.same(openIn(book), ['a WARNING', 'b CRITICAL'], 'later ones change nothing');
-  book.changed(change('b', 'CRITICAL', 2, true), 120);
-  book.changed(change('a', 'CRITICAL', 3), 120);
-  t.same(openIn(book), ['a CRITICAL']);
-  t.same(book.countsByWorst(), { WARNING: 0, ERROR: 0, CRITICAL: 2 });
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
+  episodes.listedOpen(list(['a', 'WARNING'], ['b', 'CRITICAL']), 1);
+  t.same(openIn(episodes), ['a WARNING', 'b CRITICAL']);
+  t.same(episodes.open()[0], { alertId: 'a', metric: 'disk_percent', severity: 'WARNING', since: null });
+  episodes.listedOpen(list(['c', 'WARNING']), 60);
+  t.same(openIn(episodes), ['a WARNING', 'b CRITICAL'], 'later ones change nothing');
+  episodes.changed(change('b', 'CRITICAL', 2, true), 120);
+  episodes.changed(change('a', 'CRITICAL', 3), 120);
+  t.same(openIn(episodes), ['a CRITICAL']);
+  t.same(episodes.countsByWorst(), { WARNING: 0, ERROR: 0, CRITICAL: 2 });
 });
 
 t.test('a list that is not of the begin, nor of a resume, changes nothing', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
-  book.listedOpen(list(['a', 'WARNING']), 120.001);
-  t.same(openIn(book), []);
-  book.startSession(1000);
-  book.listedOpen(list(['a', 'WARNING']), 1120);
-  t.same(openIn(book), ['a WARNING'], 'two minutes after it');
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
+  episodes.listedOpen(list(['a', 'WARNING']), 120.001);
+  t.same(openIn(episodes), []);
+  episodes.startSession(1000);
+  episodes.listedOpen(list(['a', 'WARNING']), 1120);
+  t.same(openIn(episodes), ['a WARNING'], 'two minutes after it');
 });
 
 t.test('what was told before the list came is known better', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
-  book.changed(change('a', 'WARNING', 1), 1);
-  book.changed(change('b', 'WARNING', 1), 1);
-  book.changed(change('b', 'WARNING', 1, true), 2);
-  book.listedOpen(list(['a', 'CRITICAL'], ['b', 'WARNING']), 3);
-  t.same(openIn(book), ['a WARNING']);
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
+  episodes.changed(change('a', 'WARNING', 1), 1);
+  episodes.changed(change('b', 'WARNING', 1), 1);
+  episodes.changed(change('b', 'WARNING', 1, true), 2);
+  episodes.listedOpen(list(['a', 'CRITICAL'], ['b', 'WARNING']), 3);
+  t.same(openIn(episodes), ['a WARNING']);
 });
 
 t.test('after an absence the list tells what was resolved meanwhile, and what became of the rest', async (t) => {
-  const book = new AlertEpisodes();
-  book.startSession(0);
-  for (const id of ['a', 'b', 'c', 'd', 'e']) book.changed(change(id, 'WARNING', 1), 60);
-  book.changed(change('e', 'WARNING', 2, true), 70);
-  book.startSession(1000);
-  t.same(openIn(book).length, 4, 'until then nothing is known');
-  book.changed(change('d', 'WARNING', 1), 1000.5);
-  book.listedOpen(list(['a', 'CRITICAL'], ['b', 'WARNING'], ['n', 'ERROR']), 1001);
-  t.same(openIn(book), ['a CRITICAL', 'b WARNING', 'd WARNING', 'n ERROR'], 'c is gone, d was told of');
-  t.same(book.countsByWorst(), { WARNING: 4, ERROR: 1, CRITICAL: 1 });
+  const episodes = new AlertEpisodes();
+  episodes.startSession(0);
+  for (const id of ['a', 'b', 'c', 'd', 'e']) episodes.changed(change(id, 'WARNING', 1), 60);
+  episodes.changed(change('e', 'WARNING', 2, true), 70);
+  episodes.startSession(1000);
+  t.same(openIn(episodes).length, 4, 'until then nothing is known');
+  episodes.changed(change('d', 'WARNING', 1), 1000.5);
+  episodes.listedOpen(list(['a', 'CRITICAL'], ['b', 'WARNING'], ['n', 'ERROR']), 1001);
+  t.same(openIn(episodes), ['a CRITICAL', 'b WARNING', 'd WARNING', 'n ERROR'], 'c is gone, d was told of');
+  t.same(episodes.countsByWorst(), { WARNING: 4, ERROR: 1, CRITICAL: 1 });
   t.same(
-    book.series().map(({ to }) => to),
+    episodes.series().map(({ to }) => to),
     [null, null, 1001, null, 70, null],
   );
-  book.changed(change('c', 'WARNING', 1), 1100);
-  t.same(openIn(book).length, 4, 'and stays so');
-  book.startSession(2000);
-  book.listedOpen(list(['a', 'WARNING'], ['e', 'WARNING']), 2001);
-  t.same([openIn(book), book.countsByWorst().CRITICAL], [['a WARNING'], 1]);
+  episodes.changed(change('c', 'WARNING', 1), 1100);
+  t.same(openIn(episodes).length, 4, 'and stays so');
+  episodes.startSession(2000);
+  episodes.listedOpen(list(['a', 'WARNING'], ['e', 'WARNING']), 2001);
+  t.same([openIn(episodes), episodes.countsByWorst().CRITICAL], [['a WARNING'], 1]);
 });

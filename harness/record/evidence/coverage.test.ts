@@ -6,8 +6,8 @@ import type { ClockEvent } from './time-axis.ts';
 
 const T = Date.UTC(2026, 2, 4);
 
-/** A look from one second to another, which found `count` of one a second, the first and the last right at its bounds. */
-function look(from: number, to: number, more: Partial<CoverageEntry> = {}): CoverageEntry {
+/** A scan from one second to another, which found `count` of one a second, the first and the last right at its bounds. */
+function scan(from: number, to: number, more: Partial<CoverageEntry> = {}): CoverageEntry {
   const inside = { count: to - from, first: ms(from), last: ms(to - 1), longest_seconds: 1, gaps: [] };
   return { type: 'holding', of: 'stored', from: ms(from), to: ms(to), ...inside, boot: 0, mono: 0, wall: 0, ...more };
 }
@@ -31,23 +31,23 @@ function found(
   const coverage = new Coverage(of, T);
   for (const entry of scans) coverage.add(entry);
   const evidence = coverage.evidence(ms(end), events, []);
-  if (evidence === null) throw new Error('nothing was looked at');
+  if (evidence === null) throw new Error('nothing was scanned');
   return evidence;
 }
 
-t.test('nobody looked', async (t) => {
+t.test('no scan', async (t) => {
   t.equal(new Coverage('stored', T).evidence(T, [], []), null);
 });
 
 t.test('scans that follow each other cover the run', async (t) => {
-  const all = found([look(0, 3600), look(3600, 7200)], 7200);
+  const all = found([scan(0, 3600), scan(3600, 7200)], 7200);
   t.same(all, { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
-  t.equal(found([look(0, 3600)], 3600.5).covered < 1, true);
-  t.equal(found([look(0, 3600)], 0).covered, 1, 'a look beyond the end');
+  t.equal(found([scan(0, 3600)], 3600.5).covered < 1, true);
+  t.equal(found([scan(0, 3600)], 0).covered, 1, 'a scan beyond the end');
 });
 
 t.test('gaps between neighbours, at seams and at both ends', async (t) => {
-  const inside = found([look(0, 3600, { gaps: [gap(100, 400), gap(1000, 1061)], longest_seconds: 300 })], 3600);
+  const inside = found([scan(0, 3600, { gaps: [gap(100, 400), gap(1000, 1061)], longest_seconds: 300 })], 3600);
   t.same(
     inside.gaps.map(({ from, seconds }) => [from, seconds]),
     [
@@ -56,57 +56,57 @@ t.test('gaps between neighbours, at seams and at both ends', async (t) => {
     ],
   );
   t.same([inside.longestSeconds, inside.unscannedSeconds], [300, 0]);
-  const seam = found([look(0, 3600, { last: ms(3500) }), look(3600, 7200, { first: ms(3801) })], 7200);
+  const seam = found([scan(0, 3600, { last: ms(3500) }), scan(3600, 7200, { first: ms(3801) })], 7200);
   t.same([seam.longestSeconds, seam.gaps.map(({ seconds }) => seconds)], [301, [301]]);
-  t.equal(found([look(0, 3600, { first: ms(301) })], 3600).longestSeconds, 301, 'from the begin');
-  t.equal(found([look(0, 3600, { last: ms(3299) })], 3600).longestSeconds, 301, 'to the end');
-  const empty = found([look(0, 3600, { last: ms(3500) }), look(3600, 3700, EMPTY), look(3700, 7200, { first: ms(3801) })], 7200);
-  t.same([empty.longestSeconds, empty.count], [301, 7100], 'over a look that found nothing');
-  t.equal(found([look(0, 3600, EMPTY)], 3600).longestSeconds, 3600);
-  t.equal(found([look(0, 3600, { count: 1, first: ms(1800), last: null })], 3600).longestSeconds, 1800);
+  t.equal(found([scan(0, 3600, { first: ms(301) })], 3600).longestSeconds, 301, 'from the begin');
+  t.equal(found([scan(0, 3600, { last: ms(3299) })], 3600).longestSeconds, 301, 'to the end');
+  const empty = found([scan(0, 3600, { last: ms(3500) }), scan(3600, 3700, EMPTY), scan(3700, 7200, { first: ms(3801) })], 7200);
+  t.same([empty.longestSeconds, empty.count], [301, 7100], 'over a scan that found nothing');
+  t.equal(found([scan(0, 3600, EMPTY)], 3600).longestSeconds, 3600);
+  t.equal(found([scan(0, 3600, { count: 1, first: ms(1800), last: null })], 3600).longestSeconds, 1800);
 });
 
 t.test('short gaps are not listed, though the longest is told', async (t) => {
-  const stored = found([look(0, 100, { last: ms(40) })], 100);
+  const stored = found([scan(0, 100, { last: ms(40) })], 100);
   t.same([stored.longestSeconds, stored.gaps], [60, []]);
-  t.equal(found([look(0, 100, { last: ms(39.999) })], 100).gaps.length, 1);
-  const rows = found([look(0, 200, { of: 'collected', last: ms(50) })], 200, [], 'collected');
+  t.equal(found([scan(0, 100, { last: ms(39.999) })], 100).gaps.length, 1);
+  const rows = found([scan(0, 200, { of: 'collected', last: ms(50) })], 200, [], 'collected');
   t.same([rows.longestSeconds, rows.gaps], [150, []]);
-  t.equal(found([look(0, 200, { of: 'collected', last: ms(49) })], 200, [], 'collected').gaps.length, 1);
+  t.equal(found([scan(0, 200, { of: 'collected', last: ms(49) })], 200, [], 'collected').gaps.length, 1);
 });
 
-t.test('a look that tells of a longer gap than it lists is taken at its word', async (t) => {
-  t.equal(found([look(0, 3600, { longest_seconds: 301 }), look(3600, 7200)], 7200).longestSeconds, 301);
-  t.equal(found([look(0, 3600, { longest_seconds: 301, gaps: [gap(100, 400)] })], 3600).longestSeconds, 301);
+t.test('the longest gap of a scan counts where it lists only shorter ones', async (t) => {
+  t.equal(found([scan(0, 3600, { longest_seconds: 301 }), scan(3600, 7200)], 7200).longestSeconds, 301);
+  t.equal(found([scan(0, 3600, { longest_seconds: 301, gaps: [gap(100, 400)] })], 3600).longestSeconds, 301);
 });
 
 t.test('what suspends and steps explain is taken off, and listed', async (t) => {
   const event = (seconds: number, at: number): ClockEvent => ({ kind: 'suspend', seconds, at: 0, earliest: ms(at - 5), latest: ms(at) });
-  const slept = found([look(0, 7200, { gaps: [gap(100, 1000)], longest_seconds: 900 })], 7200, [event(800, 990)]);
+  const slept = found([scan(0, 7200, { gaps: [gap(100, 1000)], longest_seconds: 900 })], 7200, [event(800, 990)]);
   t.same([slept.longestSeconds, slept.gaps.map(({ excused, seconds }) => [seconds, excused])], [100, [[100, 'suspended for 800 s']]]);
-  const seam = found([look(0, 3600), look(3600, 7200, { first: ms(5000) })], 7200, [event(1400, 4999)]);
+  const seam = found([scan(0, 3600), scan(3600, 7200, { first: ms(5000) })], 7200, [event(1400, 4999)]);
   t.equal(seam.longestSeconds, 1);
   t.equal(seam.gaps.length, 1);
 });
 
-t.test('where nobody looked a gap may hide', async (t) => {
-  const hole = found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200);
+t.test('where no scan a gap may hide', async (t) => {
+  const hole = found([scan(0, 3600), scan(3900, 7200, { first: ms(3910) })], 7200);
   t.same([hole.unscannedSeconds, hole.longestSeconds, hole.gaps], [311, 1, []]);
   t.equal(hole.covered.toFixed(4), (1 - 300 / 7200).toFixed(4));
-  const empty = found([look(0, 3600), look(3900, 4000, EMPTY), look(4000, 7200, { first: ms(4010) })], 7200);
+  const empty = found([scan(0, 3600), scan(3900, 4000, EMPTY), scan(4000, 7200, { first: ms(4010) })], 7200);
   t.same([empty.unscannedSeconds, empty.longestSeconds], [401, 110], 'what is known of it is a gap');
-  t.equal(found([look(0, 3600), look(3601, 7200)], 7200).unscannedSeconds, 0, 'a second is no hole');
-  t.equal(found([look(0, 3600), look(3601.001, 7200, { first: ms(3602) })], 7200).unscannedSeconds, 3);
-  const late = found([look(100, 3600)], 3600);
+  t.equal(found([scan(0, 3600), scan(3601, 7200)], 7200).unscannedSeconds, 0, 'a second is no hole');
+  t.equal(found([scan(0, 3600), scan(3601.001, 7200, { first: ms(3602) })], 7200).unscannedSeconds, 3);
+  const late = found([scan(100, 3600)], 3600);
   t.same([late.unscannedSeconds, late.longestSeconds], [100, 1], 'at the begin');
-  const early = found([look(0, 3600)], 3960);
+  const early = found([scan(0, 3600)], 3960);
   t.same([early.unscannedSeconds, early.longestSeconds], [361, 1], 'and at the end');
   t.equal(early.covered, 1 - 360 / 3960);
-  t.equal(found([look(0, 3600)], 3601).unscannedSeconds, 0);
-  t.equal(found([look(0, 3600)], 3601.001).unscannedSeconds, 2.001);
+  t.equal(found([scan(0, 3600)], 3601).unscannedSeconds, 0);
+  t.equal(found([scan(0, 3600)], 3601.001).unscannedSeconds, 2.001);
   const asleep: ClockEvent = { kind: 'suspend', seconds: 300, at: 0, earliest: ms(3900), latest: ms(3905) };
-  t.equal(found([look(0, 3600)], 3960, [asleep]).unscannedSeconds, 61, 'which a suspend explains as well');
-  t.equal(found([look(0, 3600), look(3900, 7200, { first: ms(3910) })], 7200, [{ ...asleep, latest: ms(3909) }]).unscannedSeconds, 11);
+  t.equal(found([scan(0, 3600)], 3960, [asleep]).unscannedSeconds, 61, 'which a suspend explains as well');
+  t.equal(found([scan(0, 3600), scan(3900, 7200, { first: ms(3910) })], 7200, [{ ...asleep, latest: ms(3909) }]).unscannedSeconds, 11);
 });
 
 t.test('scans go back with a clock that is put back', async (t) => {
@@ -119,41 +119,41 @@ t.test('scans go back with a clock that is put back', async (t) => {
     return coverage.evidence(ms(end), [], []) as CoverageEvidence;
   };
   // At 3600 it was put back to 3000: what was stored from 3000 to 3600 is there twice.
-  const both = look(3000, 6000, { count: 3600 });
-  t.same(back([look(0, 3600), both], 6000), { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
-  const missing = back([look(0, 3600), look(3000, 6000, { count: 3200 })], 6000);
+  const both = scan(3000, 6000, { count: 3600 });
+  t.same(back([scan(0, 3600), both], 6000), { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
+  const missing = back([scan(0, 3600), scan(3000, 6000, { count: 3200 })], 6000);
   t.equal(missing.unscannedSeconds, 399, 'older samples may hide a gap of 400 s but for two');
-  const before = back([look(0, 3600, { last: ms(3499) }), look(3000, 6000, { count: 3500 })], 6000);
+  const before = back([scan(0, 3600, { last: ms(3499) }), scan(3000, 6000, { count: 3500 })], 6000);
   t.equal(Math.round(before.unscannedSeconds), 199, 'which goes on from what was missing before');
-  const silent = back([look(0, 3600), look(3000, 6000, { first: ms(3000), count: 2900 })], 6000);
+  const silent = back([scan(0, 3600), scan(3000, 6000, { first: ms(3000), count: 2900 })], 6000);
   t.same(
     [silent.longestSeconds, silent.unscannedSeconds],
     [1, 699],
     'nothing came until the time had passed: the older ones are all there is',
   );
-  const never = back([look(0, 3600), look(3600, 6000)], 6000);
-  t.equal(never.unscannedSeconds, 600, 'the time that came twice was looked at once');
+  const never = back([scan(0, 3600), scan(3600, 6000)], 6000);
+  t.equal(never.unscannedSeconds, 600, 'the time that occurred twice was scanned once');
   // Put back to before the run began: no older samples are known there.
-  const empty = [look(0, 600), look(-700, -600, EMPTY), look(-600, 0, { first: ms(-400), count: 400 })];
+  const empty = [scan(0, 600), scan(-700, -600, EMPTY), scan(-600, 0, { first: ms(-400), count: 400 })];
   const early = back(empty, 0, 1300);
   t.same([early.longestSeconds, early.unscannedSeconds, early.gaps.length], [301, 0, 1], 'of 599 in the old time and −400 in the new one');
   t.equal(early.gaps[0]?.remark, '');
-  const down = back([look(0, 600), look(-700, 0, { first: ms(-400), count: 400 })], 0, 1300);
+  const down = back([scan(0, 600), scan(-700, 0, { first: ms(-400), count: 400 })], 0, 1300);
   t.same([down.longestSeconds, down.gaps.map(({ remark }) => remark)], [301, ['the clock was put back by 1300 s']]);
-  const near = back([look(0, 600), look(-700, 0, { first: ms(-660), count: 660 })], 0, 1300);
+  const near = back([scan(0, 600), scan(-700, 0, { first: ms(-660), count: 660 })], 0, 1300);
   t.same([near.longestSeconds, near.gaps], [41, []], 'of which the stamps tell less than nothing');
-  t.equal(back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(6000, 7000)], 7000).unscannedSeconds, 0);
-  const seam = back([look(0, 3600), look(3599, 6000, { count: 2402 })], 6000);
+  t.equal(back([scan(0, 3600), scan(3000, 6000, { count: 3600 }), scan(6000, 7000)], 7000).unscannedSeconds, 0);
+  const seam = back([scan(0, 3600), scan(3599, 6000, { count: 2402 })], 6000);
   t.equal(seam.unscannedSeconds, 600, 'a second is no going back');
-  const twice = back([look(0, 3600), look(3000, 6000, { count: 3600 }), look(5000, 7000, { first: ms(6000), count: 1000 })], 7000);
+  const twice = back([scan(0, 3600), scan(3000, 6000, { count: 3600 }), scan(5000, 7000, { first: ms(6000), count: 1000 })], 7000);
   t.equal(twice.longestSeconds, 1, 'each time it is put back counts once');
 });
 
 t.test('only scans that have stamps in common hide anything', async (t) => {
   const coverage = new Coverage('stored', T);
-  for (const entry of [look(0, 3600), look(3600, 7200)]) coverage.add(entry);
+  for (const entry of [scan(0, 3600), scan(3600, 7200)]) coverage.add(entry);
   coverage.putBack(600);
-  coverage.add(look(6600, 9600, { count: 3200 }));
+  coverage.add(scan(6600, 9600, { count: 3200 }));
   t.equal(coverage.evidence(ms(9600), [], [])?.unscannedSeconds, 399);
 });
 
@@ -167,25 +167,25 @@ t.test('since the clock was put back the first sample may be an older one', asyn
   };
   // Nothing came from 3299 to 3600, where it was put back to 3000: at least as long the gap is.
   t.equal(
-    after([look(0, 3600, { last: ms(3299) })], 600, look(3000, 6000, { count: 3600 })),
+    after([scan(0, 3600, { last: ms(3299) })], 600, scan(3000, 6000, { count: 3600 })),
     301,
-    'older ones from the begin of the look on',
+    'older ones from the begin of the scan on',
   );
-  t.equal(after([look(0, 3600, { last: ms(3299) })], 3600, look(0, 6000, { count: 9600 })), 301, 'right from there on');
+  t.equal(after([scan(0, 3600, { last: ms(3299) })], 3600, scan(0, 6000, { count: 9600 })), 301, 'right from there on');
   // Put back to a time of which no older ones are known: the first that is found may come from the middle.
-  t.equal(after([look(0, 600)], 700, look(-100, 1000, { first: ms(200) })), 1);
-  const hole = [look(700, 1200)];
-  t.equal(after([look(0, 600), ...hole], 600, look(600, 1000, { first: ms(950) })), 1, 'none where it begins');
-  t.equal(after([look(0, 300), ...hole], 600, look(600, 1000, { first: ms(950) })), 1, 'nor before');
+  t.equal(after([scan(0, 600)], 700, scan(-100, 1000, { first: ms(200) })), 1);
+  const hole = [scan(700, 1200)];
+  t.equal(after([scan(0, 600), ...hole], 600, scan(600, 1000, { first: ms(950) })), 1, 'none where it begins');
+  t.equal(after([scan(0, 300), ...hole], 600, scan(600, 1000, { first: ms(950) })), 1, 'nor before');
 });
 
 t.test('what was slept through, or passed over by a clock put forward, does not hide anything', async (t) => {
   const blind = (...events: readonly ClockEvent[]): number => {
     const coverage = new Coverage('stored', T);
-    coverage.add(look(0, 3600));
+    coverage.add(scan(0, 3600));
     coverage.putBack(600);
     // 400 s are missing.
-    coverage.add(look(3000, 6000, { count: 3200 }));
+    coverage.add(scan(3000, 6000, { count: 3200 }));
     return Math.round(coverage.evidence(ms(6000), events, [])?.unscannedSeconds ?? -1);
   };
   const event = (seconds: number, at: number): ClockEvent => ({ kind: 'suspend', seconds, at: 0, earliest: ms(at), latest: ms(at) });

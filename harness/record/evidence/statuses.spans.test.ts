@@ -12,7 +12,7 @@ function count(spans: WatchedSpans, from: number, until: number, step = 1): void
   for (let at = from; at < until; at += step) spans.count('topic', at);
 }
 
-t.test('slots are rate × time awake, and no more are received', async (t) => {
+t.test('expected samples are rate × time awake, and no more are received', async (t) => {
   const spans = new WatchedSpans();
   t.same(spans.tally('topic'), { expected: 0, received: 0, unobserved: 0 });
   spans.count('topic', 5);
@@ -29,7 +29,7 @@ t.test('slots are rate × time awake, and no more are received', async (t) => {
   t.same(spans.watched(), [{ from: 0, to: 120.9, awakeSeconds: 120.9 }]);
 });
 
-t.test('sums of differences do not lose a slot by rounding', async (t) => {
+t.test('sums of differences do not lose a sample by rounding', async (t) => {
   const spans = new WatchedSpans();
   for (let minute = 0; minute < 1000; minute++)
     spans.add(interval(minute * 60, minute * 60 + 60, { fresh: minute === 0, awakeSeconds: 60 - 1e-8 }));
@@ -69,7 +69,7 @@ t.test('what comes late belongs to the span that it was stamped in, if any', asy
   for (const at of [99.9801, 160.0199]) spans.count('topic', at);
   t.equal(spans.tally('topic').received, 62);
   spans.count('topic', 30);
-  t.equal(spans.tally('topic').received, 62, 'no more than there were slots');
+  t.equal(spans.tally('topic').received, 62, 'no more than were expected');
 });
 
 t.test('what was stamped after the last minute does not count, unless another follows', async (t) => {
@@ -128,7 +128,7 @@ t.test('another rate begins another span, watched without a seam', async (t) => 
   t.same(spans.watched(), [{ from: 0, to: 180, awakeSeconds: 180 }]);
 });
 
-t.test('slots in which nobody listened', async (t) => {
+t.test('samples without a subscription', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   spans.unsubscribed('topic', 60);
