@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Evidence } from '../harness/engine/evidence.ts';
 import { judge } from '../harness/engine/judge.ts';
-import type { Criterion, Judgement, Verdict } from '../harness/engine/judgement.ts';
+import type { Criterion, Judgement, TestVerdict } from '../harness/engine/judgement.ts';
 import { compose, memoryColumns } from '../harness/report/compose.ts';
 import { writeDocument } from '../harness/report/write.ts';
 import { DAY_MS, isoUtc } from '../src/core/time.ts';
@@ -15,7 +15,7 @@ import { evidenceOf } from './report/evidence.ts';
 import { storedGaps } from './report/gaps.ts';
 import { clockEvents, type PlacedRow, placeRows } from './report/timeline.ts';
 
-const STATUS: Readonly<Record<Verdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
+const STATUS: Readonly<Record<TestVerdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
 const DEFAULT_DAYS = 7;
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
@@ -152,10 +152,10 @@ function periodOf(options: JobArguments['options'], nowMs: number): Period {
 function ofCollected(judgement: Judgement, { reliability }: Evidence, missing: readonly string[]): Judgement {
   const { criterion, formula, summary, verdict } = judgement;
   const isIncomplete = verdict === 'PASS' && missing.length > 0;
-  const { by, expected, received, unheard } = reliability;
+  const { by, expected, received, unobserved } = reliability;
   const percent = (Math.floor((1e5 * received) / expected) / 1e3).toFixed(3);
   const statuses = missing.length > 0 ? 'samples taken' : 'statuses published';
-  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unheard} not${unheard > 0 ? `, ${unheard} not known` : ''}, as the service counted them.`;
+  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unobserved} not${unobserved > 0 ? `, ${unobserved} not known` : ''}, as the service counted them.`;
   // What the engine takes from the topic and from REST comes from the files and from /status here.
   const words = (text: string): string =>
     criterion === 'alerts' ? text.replace('by the topic', 'by alerts/').replace('by /alerts', 'by /status') : text;

@@ -1,8 +1,7 @@
 import { median } from '../../src/core/quantile.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';
-import type { Evidence } from '../engine/evidence.ts';
-import { CRITERIA, type Judgement, REQUIRED_SECONDS, type Verdict, worst } from '../engine/judgement.ts';
-import type { Series } from '../engine/series.ts';
+import type { ChartSeries, Evidence } from '../engine/evidence.ts';
+import { CRITERIA, type Judgement, REQUIRED_SECONDS, type TestVerdict, worst } from '../engine/judgement.ts';
 import { REPORT_SCHEMA, type ReportDocument, type ReportRun, type ReportSeries } from './document.ts';
 import { duration, enumeration, moment } from './figures.ts';
 
@@ -15,7 +14,7 @@ export interface ReportInput {
   readonly evidence: Evidence;
   /** Of the engine, for this evidence. */
   readonly judgements: readonly Judgement[];
-  readonly series: Series;
+  readonly series: ChartSeries;
   /** See memoryColumns. */
   readonly memory: Pick<ReportSeries, 'memory_medians' | 'memory_trend'>;
   readonly run: RunFacts;
@@ -34,7 +33,7 @@ export function compose({ evidence, judgements, madeBy, madeMs, memory, record, 
     origin: evidence.origin === 'collected' ? 'collected' : 'observed',
     planned_seconds: evidence.plannedSeconds,
     observed_seconds: totalSeconds(evidence.watched),
-    monitoring_gap_seconds: totalSeconds(evidence.absences),
+    monitoring_gap_seconds: totalSeconds(evidence.monitoringGaps),
     finished: evidence.ended,
   };
   return {
@@ -71,7 +70,7 @@ export function memoryColumns(evidence: Evidence): ReportInput['memory'] {
 }
 
 /** Of all six criteria: a criterion without a judgement counts as INCOMPLETE. */
-function overall(judgements: readonly Judgement[]): Verdict {
+function overall(judgements: readonly Judgement[]): TestVerdict {
   const missing = CRITERIA.filter((criterion) => !judgements.some((judgement) => judgement.criterion === criterion));
   return worst([...judgements.map(({ verdict }) => verdict), ...missing.map((): TestVerdict => 'INCOMPLETE')]);
 }
@@ -87,11 +86,11 @@ function is168HourVerdict({ origin, planned_seconds }: ReportRun): boolean {
 }
 
 /** A few sentences: what the report is and is not, what failed or is missing, and how long the monitoring gaps were. */
-function statement(run: ReportRun, judgements: readonly Judgement[], verdict: Verdict): string {
+function statement(run: ReportRun, judgements: readonly Judgement[], verdict: TestVerdict): string {
   return [scopeSentence(run, verdict), outcomeSentence(run, judgements), gapSentence(run)].filter((sentence) => sentence !== '').join(' ');
 }
 
-function scopeSentence(run: ReportRun, verdict: Verdict): string {
+function scopeSentence(run: ReportRun, verdict: TestVerdict): string {
   const observed = duration(run.observed_seconds);
   const planned = duration(run.planned_seconds);
   if (run.origin === 'collected')
@@ -107,7 +106,8 @@ function scopeSentence(run: ReportRun, verdict: Verdict): string {
 }
 
 function outcomeSentence({ finished }: ReportRun, judgements: readonly Judgement[]): string {
-  const titles = (verdict: Verdict): string[] => judgements.filter((judgement) => judgement.verdict === verdict).map(({ title }) => title);
+  const titles = (verdict: TestVerdict): string[] =>
+    judgements.filter((judgement) => judgement.verdict === verdict).map(({ title }) => title);
   const failed = titles('FAIL');
   const incomplete = titles('INCOMPLETE');
   if (judgements.length === CRITERIA.length && failed.length + incomplete.length === 0) return 'All six criteria are met.';
@@ -162,7 +162,7 @@ function columns(series: ChartSeries): Omit<ReportSeries, 'memory_medians' | 'me
     celsius: column(series.celsius, 1),
     alerts: series.alerts.map(({ alertId, from, metric, severity, to }) => ({ from, to, severity, metric, alert_id: alertId })),
     restarts: series.restarts.map(({ at, cause, detail }) => ({ at, cause, detail })),
-    monitoring_gaps: series.absences.map(({ from, kind, to }) => ({ from, to, kind })),
+    monitoring_gaps: series.monitoringGaps.map(({ from, kind, to }) => ({ from, to, kind })),
     suspends: series.suspends.map(({ at, seconds }) => ({ at, seconds })),
     clock_steps: series.clockSteps.map(({ at, seconds }) => ({ at, seconds })),
   };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Judgement, Table, Verdict } from '../engine/judgement.ts';
+import type { Judgement, Table, TestVerdict } from '../engine/judgement.ts';
 import type { ReportDocument } from './document.ts';
 import { data, Markup, markup, type Piece } from './escape.ts';
 import { figure, limit, margin, measured, moment, quantity } from './figures.ts';
@@ -56,7 +56,7 @@ ${charts(document, script !== '')}
 }
 
 function verdictBanner({ is_168_hour_verdict, statement, verdict }: ReportDocument): Markup {
-  return markup`<section class="hero ${verdict.toLowerCase()}" aria-label="Verdict">
+  return markup`<section class="hero ${verdict.toLowerCase()}" aria-label="TestVerdict">
 ${VERDICT_ICONS[verdict]}
 <p class="word">${verdict}</p>
 ${is_168_hour_verdict ? null : markup`<p class="badge">Not the 168-hour verdict</p>`}
@@ -195,7 +195,7 @@ const verdictIcon = (shape: string): Markup =>
     `<svg class="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.4" aria-hidden="true" focusable="false">${shape}</svg>`,
   );
 
-const VERDICT_ICONS: Readonly<Record<Verdict, Markup>> = {
+const VERDICT_ICONS: Readonly<Record<TestVerdict, Markup>> = {
   PASS: verdictIcon('<circle cx="12" cy="12" r="10"/><path d="M7.2 12.4l3.2 3.3 6.4-7"/>'),
   FAIL: verdictIcon('<path d="M8 2h8l6 6v8l-6 6H8l-6-6V8z" stroke-linejoin="round"/><path d="M8.4 8.4l7.2 7.2M15.6 8.4l-7.2 7.2"/>'),
   INCOMPLETE: verdictIcon(
@@ -208,7 +208,7 @@ function tabIcon(color: string, path: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-const TAB_ICONS: Readonly<Record<Verdict, string>> = {
+const TAB_ICONS: Readonly<Record<TestVerdict, string>> = {
   PASS: tabIcon('#15603a', 'M8 17l5 5 11-13'),
   FAIL: tabIcon('#b3161b', 'M9 9l14 14M23 9L9 23'),
   INCOMPLETE: tabIcon('#46505c', 'M9 16h3M15 16h3M21 16h3'),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { installation } from '../../src/installation/installation.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { writeAtomically } from '../../src/system/atomic-file.ts';
-import type { Verdict } from '../engine/judgement.ts';
+import type { TestVerdict } from '../engine/judgement.ts';
 import type { ReportDocument } from './document.ts';
 import { documentOf } from './from-record.ts';
 import type { PageAssets } from './html.ts';

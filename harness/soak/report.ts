@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Verdict, worst } from '../engine/judgement.ts';
+import { type TestVerdict, worst } from '../engine/judgement.ts';
 import { md } from '../report/escape.ts';
 import { duration, figure, limit, margin, measured, moment, quantity } from '../report/figures.ts';
 import type { Check } from './check.ts';

@@ -75,7 +75,7 @@ t.test('the counts never exceed the sampling intervals, and add up', async (t) =
     fc.property(steps, (of) => {
       const rows = placeRows(rowsOf(of), BEGIN);
       const { ratePercent, reliability } = countStatuses(rows, 1);
-      const { expected, lost, received, unheard } = reliability;
+      const { expected, lost, received, unobserved } = reliability;
       const awake = of.reduce((sum, { seconds, slept }) => sum + seconds - Math.min(slept, seconds), 0);
       if (Object.values(lost).some((count) => count < 0)) return false;
       if (expected > awake || received < 0 || unobserved < 0 || received + unobserved > expected) return false;
@@ -100,5 +100,5 @@ t.test('if every interval has its sample and nothing restarts, none is lost', as
 });
 
 t.test('without rows nothing is expected', async (t) => {
-  t.match(countStatuses([], 2).reliability, { by: null, hertz: 2, expected: 0, received: 0, unheard: 0 });
+  t.match(countStatuses([], 2).reliability, { by: null, hertz: 2, expected: 0, received: 0, unobserved: 0 });
 });

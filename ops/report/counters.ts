@@ -81,11 +81,11 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
   const notPublished = Math.min(expected - received - unknown, Math.round(total.notPublished));
   const reliability: ReliabilityEvidence = {
     by: expected > 0 ? 'collected' : null,
-    instead: 'as the service counted them',
+    reason: 'as the service counted them',
     hertz,
     expected,
     received,
-    unheard: unknown,
+    unobserved: unknown,
     duplicates: 0,
     outOfOrder: 0,
     lost: { notSampled: expected - received - unknown - notPublished, notPublished, notDelivered: 0, unknown },

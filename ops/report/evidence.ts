@@ -1,7 +1,14 @@
 /** Evidence for the six criteria from the rows and alert changes of a period. */
-import type { AlertEvidence, CpuEvidence, Evidence, MemoryEvidence, OpenEpisode, ServiceRun } from '../../harness/engine/evidence.ts';
+import type {
+  AlertEvidence,
+  ChartSeries,
+  CpuEvidence,
+  Evidence,
+  MemoryEvidence,
+  OpenEpisode,
+  ServiceRun,
+} from '../../harness/engine/evidence.ts';
 import type { Criterion } from '../../harness/engine/judgement.ts';
-import type { Series } from '../../harness/engine/series.ts';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import type { AlertRecord } from '../collect/alert-files.ts';
@@ -37,7 +44,7 @@ export interface Collected {
 
 export interface CollectedEvidence {
   readonly evidence: Evidence;
-  readonly series: Series;
+  readonly series: ChartSeries;
   /** What the rows cannot show about a criterion, beside what the engine finds missing. */
   readonly missing: Readonly<Partial<Record<Criterion, readonly string[]>>>;
 }
@@ -70,16 +77,16 @@ export function evidenceOf(collected: Collected): CollectedEvidence {
       plannedSeconds: (period.toMs - period.fromMs) / 1000,
       ended: true,
       watched: spans,
-      absences: gaps,
+      monitoringGaps: gaps,
       suspends,
       clockSteps,
       runs,
-      lastHeardAt: rows.findLast(({ answered }) => answered)?.at ?? null,
+      lastSeenAt: rows.findLast(({ answered }) => answered)?.at ?? null,
       reliability,
       memory: memoryOf(rows),
       cpu,
       alerts: { ...open.evidence, episodes: { WARNING: worst('WARNING'), ERROR: worst('ERROR'), CRITICAL: worst('CRITICAL') } },
-      integrity: { stored: stored.gaps, collected: rowGaps(rows, period, hasEarlier, events), instead: stored.problem },
+      integrity: { stored: stored.gaps, collected: rowGaps(rows, period, hasEarlier, events), reason: stored.problem },
     },
     series: {
       begunEpochSeconds: period.fromMs / 1000,
@@ -92,7 +99,7 @@ export function evidenceOf(collected: Collected): CollectedEvidence {
       celsius: column(({ readings }) => readings.temperature),
       alerts: episodes,
       restarts: runs.slice(1).map(({ cause, detail, from }) => ({ at: from, cause, detail })),
-      absences: gaps,
+      monitoringGaps: gaps,
       suspends,
       clockSteps: clockSteps.map(({ at, seconds }) => ({ at, seconds })),
     },
@@ -173,7 +180,7 @@ function cpuOf(rows: readonly PlacedRow[], runs: readonly ServiceRun[]): { cpu: 
   return { cpu: { ...total, from, hostMeanPercent: host.seconds > 0 ? host.weighted / host.seconds : null }, cpuPercent };
 }
 
-type Episode = Series['alerts'][number];
+type Episode = ChartSeries['alerts'][number];
 
 /** The episodes of this node in the period, with the worst severity of each. Changes have wall-clock times only; rows place them on the axis. */
 function episodesOf({ changes, openBefore }: CollectedAlerts, rows: readonly PlacedRow[], { fromMs }: Period): Episode[] {
@@ -207,7 +214,7 @@ function openAlerts({ alerts, hasAlerts, isAlone, rows }: Collected): {
   );
   const byFiles = {
     openByTopic: hasAlerts ? open : null,
-    instead: hasAlerts ? null : 'no alerts were collected: there is nothing in alerts/',
+    reason: hasAlerts ? null : 'no alerts were collected: there is nothing in alerts/',
   };
   const answers = rows.filter(({ answered }) => answered);
   const last = answers.at(-1);

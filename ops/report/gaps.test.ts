@@ -44,7 +44,7 @@ const gapsOf = (rows: ServiceRow[], hasEarlier = true) => {
 };
 
 t.test('gaps between rows: suspends explain them, clock steps make none, a reboot is noted', async (t) => {
-  t.match(gapsOf(rowsOf()), { count: 60, covered: 1, gaps: [], longestSeconds: 60, blindSeconds: 0 });
+  t.match(gapsOf(rowsOf()), { count: 60, covered: 1, gaps: [], longestSeconds: 60, unscannedSeconds: 0 });
   const suspended = rowsOf((row, i) => (i < 10 ? {} : i < 20 ? null : { monotonicSeconds: (row.monotonicSeconds ?? 0) - 600 }));
   t.match(gapsOf(suspended), { longestSeconds: 60, gaps: [{ seconds: 60, excused: 'suspended for 600 s', remark: '' }] });
   const forward = rowsOf((row, i) => (i < 10 ? {} : { ms: row.ms + 5 * MINUTE_MS }));
@@ -54,8 +54,8 @@ t.test('gaps between rows: suspends explain them, clock steps make none, a reboo
   const rebooted = rowsOf((row, i) => (i < 10 ? {} : i < 15 ? null : { bootId: 'other/1', bootSeconds: (row.bootSeconds ?? 0) - 1800 }));
   t.match(gapsOf(rebooted), { longestSeconds: 360, gaps: [{ seconds: 360, excused: '', remark: 'the machine was off' }] });
   const late = rowsOf((_, i) => (i < 10 ? null : {}));
-  t.match(gapsOf(late), { longestSeconds: 630, blindSeconds: 0, covered: 1 });
-  t.match(gapsOf(late, false), { longestSeconds: 60, blindSeconds: 630, covered: 1 - 630 / 3600 }, 'collecting began then');
+  t.match(gapsOf(late), { longestSeconds: 630, unscannedSeconds: 0, covered: 1 });
+  t.match(gapsOf(late, false), { longestSeconds: 60, unscannedSeconds: 630, covered: 1 - 630 / 3600 }, 'collecting began then');
 });
 
 t.test('a container that is started again has another boot id and the same clock', async (t) => {
@@ -96,7 +96,7 @@ async function read(t: Test, stamps: readonly number[], events: readonly ClockEv
 
 t.test('gaps between stored samples, over all pages', async (t) => {
   const stamps = Array.from({ length: 3600 }, (_, i) => FROM + i * 1000);
-  t.match(await read(t, stamps), { problem: null, gaps: { count: 3600, covered: 1, gaps: [], longestSeconds: 1, blindSeconds: 0 } });
+  t.match(await read(t, stamps), { problem: null, gaps: { count: 3600, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 } });
   const without = stamps.filter((_, i) => i < 1000 || i >= 1600);
   t.match(await read(t, without), { gaps: { longestSeconds: 601, gaps: [{ seconds: 601, excused: '' }] } });
   const event = { at: 1600, row: 1, earliest: FROM + 1570_000, latest: FROM + 1620_000 };
@@ -109,7 +109,7 @@ t.test('gaps between stored samples, over all pages', async (t) => {
   const back: ClockEvent = { ...event, kind: 'step', seconds: -400 };
   t.match(
     await read(t, stamps, [back]),
-    { gaps: { longestSeconds: 1, blindSeconds: 400 } },
+    { gaps: { longestSeconds: 1, unscannedSeconds: 400 } },
     'samples of the time that came twice may hide a gap',
   );
   t.match(await read(t, []), { gaps: { count: 0, longestSeconds: 3600 } });

@@ -1,5 +1,5 @@
 /** Gaps in the collected rows and in the samples that the service has stored. */
-import type { HoldingEvidence, HoldingGap } from '../../harness/engine/evidence.ts';
+import type { CoverageEvidence, CoverageGap } from '../../harness/engine/evidence.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
@@ -35,7 +35,7 @@ export function rowGaps(
   { fromMs, toMs }: Period,
   hasEarlier: boolean,
   events: readonly ClockEvent[],
-): HoldingEvidence {
+): CoverageEvidence {
   const last = rows.at(-1) as PlacedRow;
   const firstAt = rows[0]?.at ?? 0;
   const isFromBegin = hasEarlier || firstAt <= NEAR_SECONDS;
@@ -44,7 +44,7 @@ export function rowGaps(
   const begin = isFromBegin ? { at: 0, ms: fromMs } : { at: firstAt, ms: rows[0]?.ms ?? fromMs };
   points.unshift({ ...begin, row: 0 });
   points.push({ at: last.at + Math.max(0, toMs - last.ms) / 1000, ms: Math.max(toMs, last.ms), row: rows.length - 1 });
-  const gaps: HoldingGap[] = [];
+  const gaps: CoverageGap[] = [];
   let longestSeconds = 0;
   for (const [i, to] of points.entries()) {
     const from = points[i - 1];
@@ -61,13 +61,13 @@ export function rowGaps(
     ];
     gaps.push({ from: isoUtc(from.ms), to: isoUtc(to.ms), seconds, excused: excuses(between), remark: remarks.join(', ') });
   }
-  const blindSeconds = isFromBegin ? 0 : (points[1]?.at ?? firstAt);
+  const unscannedSeconds = isFromBegin ? 0 : (points[1]?.at ?? firstAt);
   const end = points.at(-1)?.at ?? 0;
-  return { count, covered: isFromBegin ? 1 : 1 - firstAt / Math.max(1, end), gaps, longestSeconds, blindSeconds };
+  return { count, covered: isFromBegin ? 1 : 1 - firstAt / Math.max(1, end), gaps, longestSeconds, unscannedSeconds };
 }
 
 export interface StoredSamples {
-  readonly gaps: HoldingEvidence | null;
+  readonly gaps: CoverageEvidence | null;
   /** Why they could not be read; null: they were. */
   readonly problem: string | null;
 }
@@ -89,12 +89,12 @@ export async function storedGaps(
     const isFromBegin = beginMs <= fromMs + SEAM_MS;
     let count = 0;
     let lastMs = fromMs;
-    let blindSeconds = 0;
+    let unscannedSeconds = 0;
     let longestSeconds = 0;
-    const gaps: HoldingGap[] = [];
+    const gaps: CoverageGap[] = [];
     const add = (ms: number): void => {
       const seconds = (ms - lastMs) / 1000;
-      if (count === 0 && !isFromBegin) blindSeconds = unexplained(lastMs, ms, events).seconds;
+      if (count === 0 && !isFromBegin) unscannedSeconds = unexplained(lastMs, ms, events).seconds;
       else if (seconds <= LISTED_SECONDS.samples) longestSeconds = Math.max(longestSeconds, seconds);
       else {
         const gap = unexplained(lastMs, ms, events);
@@ -110,9 +110,9 @@ export async function storedGaps(
     add(endMs);
     // Time that came twice, because the clock was put back, has samples of one time that may hide a gap of the other.
     const twice = events.reduce((sum, { kind, seconds }) => sum + (kind === 'step' ? Math.max(0, -seconds) : 0), 0);
-    blindSeconds = Math.max(blindSeconds, twice, (toMs - endMs) / 1000);
+    unscannedSeconds = Math.max(unscannedSeconds, twice, (toMs - endMs) / 1000);
     const unread = (isFromBegin ? 0 : beginMs - fromMs) + (toMs - endMs);
-    return { gaps: { count, covered: Math.max(0, 1 - unread / (toMs - fromMs)), gaps, longestSeconds, blindSeconds }, problem: null };
+    return { gaps: { count, covered: Math.max(0, 1 - unread / (toMs - fromMs)), gaps, longestSeconds, unscannedSeconds }, problem: null };
   } catch (error) {
     if (!(error instanceof ServiceUnreachable || error instanceof ServiceRefused)) throw error;
     return { gaps: null, problem: `no response from the service: ${error.message}` };
@@ -120,7 +120,7 @@ export async function storedGaps(
 }
 
 /** What is left of a gap between two time stamps without the suspends and forward clock steps in it. */
-function unexplained(from: number, to: number, events: readonly ClockEvent[]): HoldingGap {
+function unexplained(from: number, to: number, events: readonly ClockEvent[]): CoverageGap {
   const between = events.filter((event) => missingMs(event, from, to) > 0);
   const wasOff = events.some(({ earliest, kind, latest }) => kind === 'off' && earliest < to && latest > from);
   const missing = between.reduce((sum, event) => sum + missingMs(event, from, to), 0);

@@ -1,5 +1,5 @@
 /** Puts the rows in the order in which they were written, on one time axis, whatever the wall clock showed. */
-import type { Absence, WatchedSpan } from '../../harness/engine/evidence.ts';
+import type { MonitoringGap, WatchedSpan } from '../../harness/engine/evidence.ts';
 import type { Period, ServiceRow } from './collected.ts';
 
 /** Two rows at most this far apart cover the time between them, and likewise a row and an end of the period. One row a minute is usual, and one may fail. */
@@ -104,7 +104,7 @@ export function clockEvents(rows: readonly PlacedRow[]): ClockEvent[] {
 
 export interface Coverage {
   readonly spans: readonly WatchedSpan[];
-  readonly gaps: readonly Absence[];
+  readonly gaps: readonly MonitoringGap[];
   /** The last span reaches the end of the period. */
   readonly isToEnd: boolean;
 }
@@ -114,7 +114,7 @@ export function coverage(rows: readonly PlacedRow[], { fromMs, toMs }: Period): 
   const first = rows[0] as PlacedRow;
   const last = rows.at(-1) as PlacedRow;
   const spans: { from: number; to: number; awakeSeconds: number }[] = [];
-  const gaps: Absence[] = [];
+  const gaps: MonitoringGap[] = [];
   // Also covered: the time before, if the service and the machine ran since then by the first row.
   const hasRun = first.answered && first.started !== null && Date.parse(first.started) <= fromMs && first.boot >= first.at;
   if (hasRun || first.at <= NEAR_SECONDS) spans.push({ from: 0, to: first.at, awakeSeconds: first.at });
