@@ -57,13 +57,6 @@ export const REVIEWED: readonly Reviewed[] = [
   },
   {
     file: 'harness/record/evidence/alert-episodes.ts',
-    original: 'known.changes.clear();',
-    replacement: ';',
-    because: 'equivalent',
-    reason: 'frees memory: the changes of a resolved episode are not used any more',
-  },
-  {
-    file: 'harness/record/evidence/alert-episodes.ts',
     original: 'this.#session++',
     replacement: 'this.#session--',
     because: 'equivalent',
