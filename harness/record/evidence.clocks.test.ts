@@ -136,7 +136,7 @@ t.test('gaps are listed from a minute on where samples are stored, from two and 
 t.test('what nobody looked at is missing', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
     const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'holding' && entry.of === held));
-    t.same([integrity[held], integrity.reason], [null, 'nobody could look']);
+    t.same([integrity[held], integrity.reason], [null, 'not scanned']);
   }
   const { alerts, integrity } = boiled([...week({ hours: 0.5 })].slice(0, 1));
   t.same([integrity.stored, integrity.collected, alerts.openByTopic], [null, null, null]);

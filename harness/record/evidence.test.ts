@@ -179,7 +179,7 @@ t.test('a topic that was asked for once is asked for, though not after a resume'
 t.test('a topic on which nothing at all is heard', async (t) => {
   const deaf = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, topic: NOTHING }))).evidence();
   t.same([deaf.reliability.by, deaf.reliability.received, deaf.reliability.unobserved], ['topic', 0, 1800]);
-  t.match(deaf.reliability.reason, 'nothing was heard on the topic');
+  t.match(deaf.reliability.reason, 'nothing arrived on the topic');
   t.same([deaf.alerts.openByTopic, deaf.alerts.reason], [null, deaf.reliability.reason]);
   t.equal(deaf.reliability.lost.unknown, 1800);
   const series = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, topic: NOTHING }))).series();

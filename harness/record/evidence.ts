@@ -292,11 +292,11 @@ export class EvidenceBuilder {
   #integrity(): IntegrityEvidence {
     const stored = this.#coverage?.stored.evidence(this.#endMs, this.#axis.events, this.#offs) ?? null;
     const collected = this.#coverage?.collected.evidence(this.#endMs, this.#axis.events, this.#offs) ?? null;
-    return { stored, collected, reason: stored === null || collected === null ? 'nobody could look' : null };
+    return { stored, collected, reason: stored === null || collected === null ? 'not scanned' : null };
   }
 }
 
-const NOTHING_ON_TOPIC = 'nothing was heard on the topic, though the service published';
+const NOTHING_ON_TOPIC = 'nothing arrived on the topic, although the service published';
 
 /** For people; null: the topic is there and was to be subscribed. */
 function whyNotByTopic(target: Target, watcher: Observer): string | null {

@@ -53,7 +53,7 @@ export class Looks {
     const looks: Look[] = [];
     for (const kind of ['stored', 'collected'] as const) {
       const from = this.#from[kind];
-      // Where nobody could look, the next look begins where the last one ended.
+      // Where not scanned, the next look begins where the last one ended.
       const look = from < toMs ? await this.#sources[kind]?.(from, toMs).catch(() => null) : null;
       if (!look) continue;
       this.#from[kind] = look.to;

@@ -86,7 +86,7 @@ t.test('evidence that is missing: its criterion is INCOMPLETE, and says what is 
     collect(t, (minutes) => minutes.map((minute, i) => ({ ...minute, ...change(minute, i) })));
   const process = { resident_memory_bytes: null, cpu_seconds: 1 };
   const cases: readonly (readonly [criteria: readonly Criterion[], missing: RegExp, data: string, from?: string])[] = [
-    [['uptime'], /^24 h of 168 h are still to be watched; keep ops\.collect_metrics at every minute for 168 h/, collect(t, lastSixDays)],
+    [['uptime'], /^24 h of 168 h remain to be observed; keep ops\.collect_metrics at every minute for 168 h/, collect(t, lastSixDays)],
     [['uptime'], /^whether there were more restarts .*; journalctl --unit=edge-health/, week(restartedOnce)],
     [['reliability'], /^10080 of 10080 rows have no published_statuses: .*ros\.transport to auto/, week(() => ({ unpublished: null }))],
     [['reliability'], /^5080 of 10080 rows have no/, week((_, i) => (i < 5000 ? {} : { unpublished: null }))],
@@ -111,7 +111,7 @@ t.test('without a response, or from another service: the stored samples are miss
   t.match(await missing(NOT_THERE), /the stored samples: no response from the service: .*ECONNREFUSED/);
   t.match(await missing(await serviceWith(t, [], { node: 'unit_8' })), /the stored samples: the service at .* is unit_8, not unit_7/);
   const late = await serviceWith(t, everyMinute(START + HOUR_MS, END), { oldestMs: START + HOUR_MS });
-  t.match(await missing(late), /the stored samples: nobody could look at/, 'what was removed since is no gap');
+  t.match(await missing(late), /the stored samples: not scanned for/, 'what was removed since is no gap');
 });
 
 t.test('a gap in the stored samples', async (t) => {

@@ -41,7 +41,7 @@ t.test('restarts of the service, with another version, and with the machine: lis
       ['reboot', '', '2.0.0'],
     ],
   );
-  t.match(rowsOf(three.of.uptime, /^Nobody looked/), [[/./, /./, Number, 'the machine was off']]);
+  t.match(rowsOf(three.of.uptime, /^Monitoring gaps/), [[/./, /./, Number, 'the machine was off']]);
 });
 
 t.test('a service that was down: samples that were not taken, and a gap of the data', async (t) => {
@@ -82,7 +82,7 @@ t.test('gaps between rows', async (t) => {
       Object.assign(minute, { started: isoUtc(START + 104 * MINUTE_MS), samples: 60 + 60 * i });
     return week.filter((_, i) => i < 100 || i >= 105);
   });
-  t.match(other.of.uptime, { verdict: 'INCOMPLETE', missing: [/still to be watched/, /more restarts/] });
+  t.match(other.of.uptime, { verdict: 'INCOMPLETE', missing: [/remain to be observed/, /more restarts/] });
   t.match(other.report.run, { monitoring_gap_seconds: 360, observed_seconds: 604_800 - 360 });
   t.match(other.of.reliability.summary, /^604380 of 604380/);
 });
@@ -91,8 +91,8 @@ t.test('collecting that began within the week is no gap, and no week', async (t)
   const first = await reportOf(t, (week) =>
     week.slice(1440).map((minute) => ({ ...minute, started: isoUtc(START + 1439 * MINUTE_MS), bootedMs: START + 1438 * MINUTE_MS })),
   );
-  t.match(first.of.integrity, { verdict: 'INCOMPLETE', missing: { 1: /the rows that operations collect: nobody could look at/ } });
-  t.match(first.of.uptime, { verdict: 'INCOMPLETE', missing: [/24 h of 168 h are still to be watched/] });
+  t.match(first.of.integrity, { verdict: 'INCOMPLETE', missing: { 1: /the rows that operations collect: not scanned for/ } });
+  t.match(first.of.uptime, { verdict: 'INCOMPLETE', missing: [/24 h of 168 h remain to be observed/] });
   const data = collect(t, (week) => week.slice(1440));
   writeFileSync(join(data, 'metrics', 'metrics_2026-02-20.csv'), '');
   t.match((await make(data)).of.integrity, { verdict: 'FAIL', measured: { value: 86_400.05 } }, 'but it is, where it had begun before');

@@ -372,7 +372,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
       this.#say('the clock of a node jumps too often; some of its statuses are shown but not stored', node.name);
     } else if (!node.wasImpossible) {
       node.wasImpossible = true;
-      log('warning', 'clock of a remote node is wrong: its statuses are shown but not stored', {
+      log('warning', 'remote node clock is wrong: statuses shown but not stored', {
         node: node.name,
         timestamp: status.timestamp,
       });

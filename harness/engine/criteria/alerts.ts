@@ -20,7 +20,7 @@ export function judgeAlerts({ alerts }: Evidence): Judgement {
     verdict,
     requirement: 'zero unresolved CRITICAL alerts',
     formula:
-      'episodes of severity CRITICAL open at the end, by /alerts?resolved=false or by the changes told on the topic /alerts, = 0; both ways must have the same episodes open',
+      'episodes of severity CRITICAL open at the end, by /alerts?resolved=false or by the changes on the topic /alerts, = 0; both must list the same open episodes',
     measured: { label: 'CRITICAL open at the end', value: known ? critical.length : null, unit: '' },
     limit,
     margin: known ? marginOf(critical.length, limit) : null,
@@ -57,7 +57,7 @@ function difference(one: readonly OpenEpisode[], other: readonly OpenEpisode[]):
 function summarize({ episodes, reason }: AlertEvidence, critical: number, verdict: TestVerdict): string {
   const seen = episodes.CRITICAL === 0 ? 'none came up' : `${counted(episodes.CRITICAL, 'episode')} came to it`;
   const open = critical === 0 ? `No CRITICAL alert is open at the end (${seen})` : `${counted(critical, 'CRITICAL alert')} open at the end`;
-  const doubt = verdict === 'INCOMPLETE' ? ', as far as can be told' : '';
+  const doubt = verdict === 'INCOMPLETE' ? ', as far as known' : '';
   return `${open}${doubt}${reason === null ? '' : `; ${reason}`}.`;
 }
 

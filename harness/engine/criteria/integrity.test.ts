@@ -30,20 +30,17 @@ t.test('300 s pass, more does not, stored or collected', async (t) => {
 t.test('both have to be known, and looked at without a hole of five minutes', async (t) => {
   const one = integrity({ stored: null, reason: 'not asked' });
   t.same([one.verdict, one.missing, one.measured.value], ['INCOMPLETE', ['the stored samples: not asked'], 60]);
-  t.match(one.summary, 'as far as can be told');
+  t.match(one.summary, 'as far as known');
   const other = integrity({ collected: null });
-  t.same([other.verdict, other.missing], ['INCOMPLETE', ['the rows that operations collect: nobody could look']]);
+  t.same([other.verdict, other.missing], ['INCOMPLETE', ['the rows that operations collect: not scanned']]);
   const neither = integrity({ stored: null, collected: null });
   t.same([neither.verdict, neither.missing.length, neither.measured.value, neither.margin], ['INCOMPLETE', 2, null, null]);
-  t.match(neither.summary, 'Nobody could look');
+  t.match(neither.summary, 'Neither the stored samples nor the collected rows were scanned.');
   for (const held of ['stored', 'collected'] as const) {
     t.equal(integrity({ [held]: holding({ unscannedSeconds: 300 }) }).verdict, 'PASS');
     const blind = integrity({ [held]: holding({ unscannedSeconds: 301 }) });
     t.same([blind.verdict, blind.missing.length], ['INCOMPLETE', 1]);
-    t.match(
-      blind.missing[0],
-      held === 'stored' ? 'the stored samples: nobody could look at 301 s' : 'the rows that operations collect: nobody',
-    );
+    t.match(blind.missing[0], held === 'stored' ? 'the stored samples: not scanned for 301 s' : 'the rows that operations collect: not scanned');
   }
 });
 
@@ -63,10 +60,10 @@ t.test('what was found is told', async (t) => {
     [
       'stored samples',
       'longest gap, stored samples',
-      'looked at, stored samples',
+      'scanned, stored samples',
       'collected rows',
       'longest gap, collected rows',
-      'looked at, collected rows',
+      'scanned, collected rows',
     ],
   );
   t.same(

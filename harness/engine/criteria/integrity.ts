@@ -10,7 +10,7 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
   const held = [stored, collected].filter((holding) => holding !== null);
   const longest = held.length === 0 ? null : Math.max(...held.map(({ longestSeconds }) => longestSeconds));
   const missing: string[] = [];
-  const unseen = integrity.reason ?? 'nobody could look';
+  const unseen = integrity.reason ?? 'not scanned';
   if (stored === null) missing.push(`the stored samples: ${unseen}`);
   if (collected === null) missing.push(`the rows that operations collect: ${unseen}`);
   if (stored !== null && stored.unscannedSeconds > LIMIT_SECONDS) missing.push(blind('the stored samples', stored));
@@ -29,8 +29,8 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
     margin: longest === null ? null : marginOf(longest, limit),
     summary:
       longest === null
-        ? 'Nobody could look at what was stored and collected.'
-        : `The longest gap is ${decimalDuration(longest)}${missing.length > 0 ? ', as far as can be told' : ''}.`,
+        ? 'Neither the stored samples nor the collected rows were scanned.'
+        : `The longest gap is ${decimalDuration(longest)}${missing.length > 0 ? ', as far as known' : ''}.`,
     evidence: [...quantities('stored samples', stored), ...quantities('collected rows', collected)],
     tables: [gapTable('Gaps in the stored samples', stored), gapTable('Gaps in the collected rows', collected)],
     missing,
@@ -38,14 +38,14 @@ export function judgeIntegrity({ integrity }: Evidence): Judgement {
 }
 
 function blind(what: string, { unscannedSeconds }: CoverageEvidence): string {
-  return `${what}: nobody could look at ${decimalDuration(unscannedSeconds)} in which a gap might be`;
+  return `${what}: not scanned for ${decimalDuration(unscannedSeconds)}, where a gap may be hidden`;
 }
 
 function quantities(what: string, holding: CoverageEvidence | null): Judgement['evidence'] {
   return [
     { label: what, value: holding?.count ?? null, unit: '' },
     { label: `longest gap, ${what}`, value: holding?.longestSeconds ?? null, unit: 's' },
-    { label: `looked at, ${what}`, value: holding === null ? null : holding.covered * 100, unit: '%' },
+    { label: `scanned, ${what}`, value: holding === null ? null : holding.covered * 100, unit: '%' },
   ];
 }
 

@@ -25,7 +25,7 @@ export function judgePerformance({ cpu, watched }: Evidence): Judgement {
     verdict,
     requirement: 'average CPU usage below 10 %',
     formula:
-      'CPU time of the service ÷ CLOCK_MONOTONIC seconds × 100 < 10 % of one core, over the stretches that readings of one run of it cover (from its start, where that was watched)',
+      'CPU time of the service ÷ CLOCK_MONOTONIC seconds × 100 < 10 % of one core, over the intervals that readings of one run of it cover (from its start, if that was observed)',
     measured: { label: 'CPU of the service', value: percent, unit: '%' },
     limit,
     margin: percent === null ? null : marginOf(percent, limit),
@@ -34,7 +34,7 @@ export function judgePerformance({ cpu, watched }: Evidence): Judgement {
     evidence: [
       { label: 'CPU time', value: cpu.cpuSeconds, unit: 's' },
       { label: 'over', value: cpu.awakeSeconds, unit: 's' },
-      { label: 'watched awake', value: watchedSeconds, unit: 's' },
+      { label: 'observed awake', value: watchedSeconds, unit: 's' },
       { label: 'CPU of the machine, mean', value: cpu.hostMeanPercent, unit: '%', informative: true },
     ],
     tables: [],

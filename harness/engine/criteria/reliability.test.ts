@@ -24,11 +24,11 @@ t.test('more than 99 %, not 99 %', async (t) => {
   t.match(none.summary, '604800 not');
 });
 
-t.test('slots in which nobody listened make it INCOMPLETE where they could decide', async (t) => {
+t.test('statuses without a subscription make it INCOMPLETE if they could decide', async (t) => {
   t.equal(reliability({ expected: 1000, received: 991, unobserved: 9 }).verdict, 'PASS', 'even if they were lost');
   const open = reliability({ expected: 1000, received: 990, unobserved: 1 });
-  t.same([open.verdict, open.missing], ['INCOMPLETE', ['nobody listened in 1 of 1000 slots']]);
-  t.match(open.summary, 'nobody listened all the time');
+  t.same([open.verdict, open.missing], ['INCOMPLETE', ['no subscription for 1 of 1000 expected statuses']]);
+  t.match(open.summary, 'the subscription was interrupted');
   const lossy = reliability({ expected: 1000, received: 980, unobserved: 10 });
   t.same([lossy.verdict, lossy.missing], ['FAIL', []], 'even if they were received');
 });
@@ -40,10 +40,10 @@ t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
     nowhere.evidence.filter(({ value }) => value === null).map(({ label }) => label),
     ['expected', 'received', 'lost'],
   );
-  t.match(nowhere.summary, 'cannot be told');
+  t.match(nowhere.summary, 'not known');
   const empty = reliability({ expected: 0, received: 0 });
-  t.match(empty.summary, 'cannot be told');
-  t.same([empty.verdict, empty.missing], ['INCOMPLETE', ['no stretch was watched in which a status was expected']]);
+  t.match(empty.summary, 'not known');
+  t.same([empty.verdict, empty.missing], ['INCOMPLETE', ['no status was expected while observed']]);
 });
 
 t.test('where and how it was counted is said', async (t) => {

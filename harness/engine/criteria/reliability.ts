@@ -12,9 +12,9 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
   const limit = { comparison: '>', value: LIMIT_PERCENT, unit: '%' } as const;
   const verdict = known ? decide(reliability) : 'INCOMPLETE';
   const missing = !known
-    ? [reliability.reason ?? 'no stretch was watched in which a status was expected']
+    ? [reliability.reason ?? 'no status was expected while observed']
     : verdict === 'INCOMPLETE'
-      ? [`nobody listened in ${unobserved} of ${expected} slots`]
+      ? [`no subscription for ${unobserved} of ${expected} expected statuses`]
       : [];
   return {
     criterion: 'reliability',
@@ -22,9 +22,9 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
     verdict,
     requirement: 'health metrics published at more than 99 % of the expected rate',
     formula:
-      'received ÷ expected > 99 %; expected = ⌊Hz × CLOCK_MONOTONIC seconds⌋ of each watched stretch (without suspends, absences and what the watcher missed; with the downtime of the service); ' +
+      'received ÷ expected > 99 %; expected = ⌊Hz × CLOCK_MONOTONIC seconds⌋ of each observed span (without suspends, monitoring gaps and stalls of the observer; with the downtime of the service); ' +
       'received = statuses of the node stamped in it, of which the same stamp within five minutes counts once, unless the clock was put back in between; ' +
-      'FAIL only where slots in which nobody listened, had they all been received, would not have helped',
+      'FAIL only if counting every status without a subscription as received would not reach the limit',
     measured: { label: 'received of expected', value: percent, unit: '%' },
     limit,
     margin: percent === null ? null : marginOf(percent, limit),
@@ -34,7 +34,7 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
       { label: 'expected', value: known ? expected : null, unit: '' },
       { label: 'received', value: known ? received : null, unit: '' },
       { label: 'lost', value: known ? expected - received : null, unit: '' },
-      { label: 'nobody listened', value: unobserved, unit: '' },
+      { label: 'without a subscription', value: unobserved, unit: '' },
       { label: 'received twice', value: reliability.duplicates, unit: '', informative: true },
       { label: 'out of order', value: reliability.outOfOrder, unit: '', informative: true },
       { label: 'by the event stream', value: reliability.byEvents?.received ?? null, unit: '', informative: true },
@@ -54,18 +54,18 @@ function decide({ expected, received, unobserved }: ReliabilityEvidence): TestVe
 const ON_CHANNEL = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in what operations collected' };
 
 function summarize({ by, reason, expected, received }: ReliabilityEvidence, verdict: TestVerdict): string {
-  if (by === null || expected === 0) return 'It cannot be told how many statuses were received.';
+  if (by === null || expected === 0) return 'The number of received statuses is not known.';
   const [lost, percent] = [expected - received, (received / expected) * 100];
   const counts = `${received} of ${expected} statuses received ${ON_CHANNEL[by]} (${rounded(percent, 4)} %), ${lost === 0 ? 'none lost' : `${lost} not`}`;
-  return `${counts}${verdict === 'INCOMPLETE' ? ', but nobody listened all the time' : ''}${reason === null ? '' : `; ${reason}`}.`;
+  return `${counts}${verdict === 'INCOMPLETE' ? ', but the subscription was interrupted' : ''}${reason === null ? '' : `; ${reason}`}.`;
 }
 
 function lossTable({ lost, expected, received }: ReliabilityEvidence): Table {
   return {
     title: `Where ${counted(expected - received, 'status').replace(/statuss$/, 'statuses')} went`,
-    columns: ['place', 'statuses', 'how it is told'],
+    columns: ['where', 'statuses', 'source'],
     rows: [
-      ['not sampled', lost.notSampled, 'the service was down, or its count of missed slots'],
+      ['not sampled', lost.notSampled, 'the service was down, or its count of missed samples'],
       ['not published', lost.notPublished, 'samples − statuses handed to the graph, both as the service counts'],
       ['not delivered', lost.notDelivered, 'handed to the graph − received'],
       ['unknown', lost.unknown, 'the counters do not tell'],

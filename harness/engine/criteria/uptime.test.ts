@@ -13,15 +13,15 @@ function uptime(more: Partial<Evidence> = {}): ReturnType<typeof judgeUptime> {
 t.test('168 h without a restart pass', async (t) => {
   const judgement = uptime();
   t.same([judgement.criterion, judgement.verdict, judgement.missing], ['uptime', 'PASS', []]);
-  t.same(judgement.measured, { label: 'watched', value: 168, unit: 'h' });
+  t.same(judgement.measured, { label: 'observed', value: 168, unit: 'h' });
   t.same(judgement.limit, { comparison: '>=', value: 168, unit: 'h' });
   t.equal(judgement.margin, 0);
-  t.equal(judgement.summary, '168 h watched, 0 restarts of fewer than 3.');
+  t.equal(judgement.summary, '168 h observed, 0 restarts of fewer than 3.');
   const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
-  t.same(told, { watched: 168, planned: 168, restarts: 0, 'silence at the end': 0, suspended: 0, absent: 0 });
+  t.same(told, { observed: 168, planned: 168, restarts: 0, 'silence at the end': 0, suspended: 0, 'monitoring gaps': 0 });
   t.same(
     judgement.evidence.filter(({ informative }) => informative).map(({ label }) => label),
-    ['suspended', 'absent'],
+    ['suspended', 'monitoring gaps'],
   );
   t.same(
     judgement.tables.map(({ rows }) => rows),
@@ -66,7 +66,7 @@ t.test('the time watched is the sum of the stretches, to the millisecond', async
   t.equal(uptime(at(1)).verdict, 'INCOMPLETE');
   t.equal(watchedMilliseconds(perfectEvidence(at(1))), 604_799_000);
   t.ok((uptime(at(3600)).margin ?? 0) === -1, 'an hour is missing');
-  t.match(uptime(at(3600)).missing, [/60 min of 168 h are still to be watched/]);
+  t.match(uptime(at(3600)).missing, [/60 min of 168 h remain to be observed/]);
   t.match(uptime(at(3600)).summary, '167 h of 168 h, 0 restarts so far.');
 });
 
@@ -85,7 +85,7 @@ t.test('a service that was not heard of in the last five minutes did not run unt
   const silent = uptime({ lastSeenAt: WEEK - 300.5 });
   t.same([silent.verdict, silent.measured.value, silent.measured.unit, silent.margin], ['FAIL', 300.5, 's', -0.5]);
   t.same(silent.limit, { comparison: '<=', value: 300, unit: 's' });
-  t.match(silent.summary, 'Nothing was heard of the service');
+  t.match(silent.summary, 'No sign of the service');
   t.equal(uptime({ lastSeenAt: null }).verdict, 'FAIL');
   t.equal(uptime({ lastSeenAt: null, watched: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
 });
@@ -115,5 +115,5 @@ t.test('monitoring gaps, suspends and steps are listed', async (t) => {
     ['0 d 00:15:00', 'clock put forward', 60, 'forth'],
   ]);
   const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
-  t.same([told['suspended'], told['absent']], [1, 3661 / 3600]);
+  t.same([told['suspended'], told['monitoring gaps']], [1, 3661 / 3600]);
 });

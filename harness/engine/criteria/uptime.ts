@@ -26,7 +26,7 @@ export function judgeUptime(evidence: Evidence): Judgement {
   if (evidence.plannedSeconds < REQUIRED_SECONDS) {
     missing.push(`the run was planned for ${decimalDuration(evidence.plannedSeconds)}, the test takes 168 h`);
   } else if (watchedSeconds < REQUIRED_SECONDS)
-    missing.push(`${decimalDuration(REQUIRED_SECONDS - watchedSeconds)} of 168 h are still to be watched`);
+    missing.push(`${decimalDuration(REQUIRED_SECONDS - watchedSeconds)} of 168 h remain to be observed`);
   else if (!evidence.ended) missing.push('the run has not come to its planned end');
   if (evidence.runs.length === 0) missing.push('no run of the service was seen');
 
@@ -36,17 +36,22 @@ export function judgeUptime(evidence: Evidence): Judgement {
     title: 'Uptime',
     requirement: 'runs continuously for 168 hours with fewer than 3 restarts',
     formula:
-      'watched = Σ (to − from) over the watched stretches, by CLOCK_BOOTTIME, suspends included, ≥ 168 h; restarts = runs of the service seen − 1 + restarts known only by the count of systemd, < 3; ' +
-      'silence at the end = end of the last watched stretch − last sign of life of the service, ≤ 300 s',
+      'observed = Σ (to − from) over the observed spans, by CLOCK_BOOTTIME, suspends included, ≥ 168 h; restarts = runs of the service seen − 1 + restarts known only by the count of systemd, < 3; ' +
+      'silence at the end = end of the last observed span − last sign of the service, ≤ 300 s',
     ...decided,
     margin: marginOf(decided.measured.value ?? 0, decided.limit),
     evidence: [
-      { label: 'watched', value: watchedSeconds / 3600, unit: 'h' },
+      { label: 'observed', value: watchedSeconds / 3600, unit: 'h' },
       { label: 'planned', value: evidence.plannedSeconds / 3600, unit: 'h' },
       { label: 'restarts', value: restarts, unit: '' },
       { label: 'silence at the end', value: unseenSeconds, unit: 's' },
       { label: 'suspended', value: sum(evidence.suspends.map(({ seconds }) => seconds)) / 3600, unit: 'h', informative: true },
-      { label: 'absent', value: sum(evidence.monitoringGaps.map(({ from, to }) => to - from)) / 3600, unit: 'h', informative: true },
+      {
+        label: 'monitoring gaps',
+        value: sum(evidence.monitoringGaps.map(({ from, to }) => to - from)) / 3600,
+        unit: 'h',
+        informative: true,
+      },
     ],
     tables: [restartTable(evidence), monitoringGapTable(evidence), clockTable(evidence)],
     missing,
@@ -62,7 +67,7 @@ interface Decided {
 
 /** `measured` is the quantity that decides: the restarts or the time since the service was last seen if they fail, else the time watched. */
 function decide(restarts: number, unseenSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
-  const watched = `${decimalDuration(watchedSeconds)} watched, ${counted(restarts, 'restart')}`;
+  const watched = `${decimalDuration(watchedSeconds)} observed, ${counted(restarts, 'restart')}`;
   if (restarts >= RESTART_LIMIT) {
     return {
       verdict: 'FAIL',
@@ -76,12 +81,12 @@ function decide(restarts: number, unseenSeconds: number, watchedSeconds: number,
       verdict: 'FAIL',
       measured: { label: 'silence at the end', value: unseenSeconds, unit: 's' },
       limit: { comparison: '<=', value: UNSEEN_LIMIT_SECONDS, unit: 's' },
-      summary: `Nothing was heard of the service in the last ${decimalDuration(unseenSeconds)} (${watched}).`,
+      summary: `No sign of the service in the last ${decimalDuration(unseenSeconds)} (${watched}).`,
     };
   }
   return {
     verdict: lacking ? 'INCOMPLETE' : 'PASS',
-    measured: { label: 'watched', value: watchedSeconds / 3600, unit: 'h' },
+    measured: { label: 'observed', value: watchedSeconds / 3600, unit: 'h' },
     limit: { comparison: '>=', value: REQUIRED_SECONDS / 3600, unit: 'h' },
     summary: lacking
       ? `${decimalDuration(watchedSeconds)} of 168 h, ${counted(restarts, 'restart')} so far.`
@@ -104,7 +109,7 @@ function restartTable({ runs }: Evidence): Table {
 function monitoringGapTable({ monitoringGaps }: Evidence): Table {
   const why = { off: 'the machine was off', away: 'the watcher was not running', stalled: 'the watcher was kept from running' };
   return {
-    title: 'Nobody looked',
+    title: 'Monitoring gaps',
     columns: ['from', 'to', 'seconds', 'why'],
     rows: monitoringGaps.map(({ from, to, kind }) => [axisTime(from), axisTime(to), to - from, why[kind]]),
   };
