@@ -218,7 +218,7 @@ for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and 
     started.recordNextMinute(rows);
     await until('it is noticed', () => started.store.state().set_aside.length > 0);
     t.match(started.store.state().set_aside, ['(removed)']);
-    t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('set aside')));
+    t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('quarantined')));
     t.same(await started.rows(), [...series(START + 300_000, 30), ...rows], 'what was not written yet is kept');
     const open = [ALERT.alert_id, `${NODE}/cpu_percent/5`];
     t.same((await started.store.alerts(ALL)).alerts.map(({ alert_id }) => alert_id).sort(), open, 'and what is open stays so');

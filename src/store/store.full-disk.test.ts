@@ -57,7 +57,7 @@ t.test('the disk fills while the store runs', { skip }, async (t) => {
   disk.free();
   await until('it heals', () => started.store.state().state === 'ok');
   t.match(started.store.state(), { error: null, since: null, samples_lost: 0 });
-  t.ok(started.logged.some(({ level, message }) => level === 'notice' && message.includes('works again')));
+  t.ok(started.logged.some(({ level, message }) => level === 'notice' && message.includes('storage recovered')));
   minutes(started, 43, 1);
   await checkAll(t, started, rowsOf(44), [alert(1), alert(2), alert(3)], 'after it healed');
   await started.stop();
@@ -185,7 +185,7 @@ t.test('the tail’s file system is full: recording goes on, and a line cut off 
   disk.fill();
   started.record(series(START + MINUTE * 1000, MINUTE));
   await started.store.recordAlert(alert(1));
-  t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('tail')));
+  t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('spool')));
   sameRows(t, await started.rows(), rowsOf(2));
   disk.free();
   const rest = series(START + 2 * MINUTE * 1000, 20);

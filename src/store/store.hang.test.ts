@@ -50,7 +50,7 @@ t.test('while the disk hangs every read is answered with an error, and nothing r
   t.same((await store.alerts(ALL)).alerts, [change('a/cpu_percent/1', NOW)]);
   t.match(
     started.logged.map(({ message }) => message),
-    [/does not answer/, /answers again/],
+    [/does not respond/, /responds again/],
   );
   t.equal(started.logged.length, 2);
 });

@@ -207,7 +207,7 @@ t.test('refused by logind it fails with its words, unless the machine is going d
 t.test('that nobody can be told holds up nothing', async (t) => {
   const bus = new Bus(t, { SetWallMessage: fails('Access denied') });
   await bus.perform('MANUAL');
-  t.match(bus.logged, [/cannot be told/]);
+  t.match(bus.logged, [/not sent to logged-in users/]);
   t.equal(bus.calls().at(-1), 'PowerOff|b|false|');
 });
 

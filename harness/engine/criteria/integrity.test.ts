@@ -40,7 +40,10 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
     t.equal(integrity({ [held]: holding({ unscannedSeconds: 300 }) }).verdict, 'PASS');
     const blind = integrity({ [held]: holding({ unscannedSeconds: 301 }) });
     t.same([blind.verdict, blind.missing.length], ['INCOMPLETE', 1]);
-    t.match(blind.missing[0], held === 'stored' ? 'the stored samples: not scanned for 301 s' : 'the rows that operations collect: not scanned');
+    t.match(
+      blind.missing[0],
+      held === 'stored' ? 'the stored samples: not scanned for 301 s' : 'the rows that operations collect: not scanned',
+    );
   }
 });
 

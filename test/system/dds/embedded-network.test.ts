@@ -64,7 +64,7 @@ for (const [what, whose] of [
     interfaces[whose].up();
     await traffic.judge(t);
     t.same(
-      traffic.node.all('log').filter(({ message }) => /graph again|is gone/.test(message)),
+      traffic.node.all('log').filter(({ message }) => /graph again|address removed/.test(message)),
       [],
       'no reason to begin anew',
     );
