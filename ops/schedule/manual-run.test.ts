@@ -94,11 +94,15 @@ t.test("the scheduler's child leaves its run only if it outlives the scheduler",
   }
 });
 
-t.test('health_check of another machine is not recorded as a run of this one', async (t) => {
+t.test('a run for another machine is not recorded as one of this machine', async (t) => {
   const data = temporaryFolder(t);
   const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  1 check'], document: null };
   const elsewhere = { options: { url: 'http://robot-7:5000' }, positionals: [] };
   const check = programOf('health_check', async () => failed);
   t.equal(await runInOwnProcess(check, contextOf(data), elsewhere), failed);
   t.notOk(existsSync(join(data, 'ops')), 'neither a lock nor a run');
+  const collect = programOf('collect_metrics', async () => failed);
+  t.equal(await runInOwnProcess(collect, contextOf(data), elsewhere), failed);
+  t.ok(existsSync(join(data, 'ops')), 'it writes files here: with the lock');
+  t.equal(leftRuns(data).size, 0);
 });

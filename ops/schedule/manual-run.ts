@@ -16,30 +16,36 @@ export type ProcessResult = JobResult & { readonly exitCode?: number };
 
 /**
  * Runs a job or command in this process, which was started by hand or by the scheduler. Jobs take their lock first, and runs by hand
- * leave their result in ops/inbox for the scheduler to count. A dry run does neither.
+ * leave their result in ops/inbox for the scheduler to count. A dry run does neither. With --url a run by hand is no run of this machine's
+ * job: it leaves no result, and health_check, which then writes nothing, takes no lock.
  */
 export async function runInOwnProcess(job: Job, context: JobContext, given: JobArguments): Promise<ProcessResult> {
   const { name } = job;
-  const isElsewhere = name === 'health_check' && given.options['url'] !== undefined; // The result is not that of this machine.
-  if (!isJobName(name) || isElsewhere || given.options['dry-run'] === true) return job.run(context, given);
+  const isByHand = context.trigger === 'manual';
+  const isElsewhere = isByHand && given.options['url'] !== undefined;
+  if (!isJobName(name) || (isElsewhere && name === 'health_check') || given.options['dry-run'] === true) return job.run(context, given);
   const problem = prepareDataFolder(context.dataFolder, context.environment);
   if (problem?.isMissing) throw new UsageError(`storage.path: ${problem.text}`);
-  const isByHand = context.trigger === 'manual';
   const lock = isByHand ? lockByHand(context.dataFolder, name, context.nowMs()) : lockNamed(context.dataFolder, name);
-  if (lock) return runWithLock(lock, name, () => job.run(context, given), context);
+  if (lock) return runWithLock(lock, name, () => job.run(context, given), { ...context, isElsewhere });
   const error = `${name} runs already, started ${holderOf(context.dataFolder, name)}; wait for its end, see: edge-health ops list`;
   const result: JobResult = { status: 'UNKNOWN', lines: [`UNKNOWN   ${error}`], document: { status: 'UNKNOWN', error } };
   return isByHand ? result : { ...result, exitCode: BUSY_STATUS };
 }
 
-async function runWithLock(lock: Held, name: JobName, work: () => Promise<JobResult>, context: JobContext): Promise<JobResult> {
-  const { dataFolder, log, nowMs, signal, trigger } = context;
+async function runWithLock(
+  lock: Held,
+  name: JobName,
+  work: () => Promise<JobResult>,
+  context: JobContext & { readonly isElsewhere: boolean },
+): Promise<JobResult> {
+  const { dataFolder, isElsewhere, log, nowMs, signal, trigger } = context;
   const started = isoUtc(nowMs());
   const startedAt = performance.now();
   const parent = process.ppid;
   const leave = ({ lines, status }: Pick<JobResult, 'status' | 'lines'>): void => {
     // A child of the scheduler reports to it, unless the scheduler has exited. A run stopped by hand is no failure to report.
-    if (trigger !== 'manual' && process.ppid === parent) return;
+    if (isElsewhere || (trigger !== 'manual' && process.ppid === parent)) return;
     if (trigger === 'manual' && signal.aborted && hasFailed({ status })) return;
     const duration_seconds = Math.round(performance.now() - startedAt) / 1000;
     const run = { started, duration_seconds, status, exit_code: EXIT[status], trigger, lines: lastLines(lines) };
