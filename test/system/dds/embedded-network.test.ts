@@ -109,7 +109,7 @@ t.test('two interfaces at once, with peers on both; one vanishes, and another on
     t.same(gone, range(gone[0] ?? 0, gone.at(-1) ?? 0), `${vendor}, at the other one: one gap`);
     t.ok((gone[0] ?? 0) > 15 && (gone.at(-1) ?? last) <= last - DEPTH, `and nothing of the last ten: ${gone.length} gone`);
   }
-  for (const pattern of [/interface came/, /address is gone/, /graph again/]) {
+  for (const pattern of [/interface added/, /address removed/, /graph again/]) {
     t.equal(node.all('log').filter(({ message }) => pattern.test(message)).length, 1, `the log says ${pattern}`);
   }
 });
