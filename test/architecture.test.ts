@@ -22,11 +22,11 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'harness/engine': ['core'],
   'harness/record': ['core', 'harness/engine'],
   'harness/report': ['core', 'installation', 'harness/engine', 'harness/record'],
-  'harness/watch': ['core', 'config', 'client', 'installation', 'system', 'ros', 'rtps', 'harness/record'],
-  'harness/run': ['core', 'config', 'client', 'installation', 'system', 'harness/engine', 'harness/record', 'harness/watch'],
+  'harness/observe': ['core', 'config', 'client', 'installation', 'system', 'ros', 'rtps', 'harness/record'],
+  'harness/run': ['core', 'config', 'client', 'installation', 'system', 'harness/engine', 'harness/record', 'harness/observe'],
   'harness/commands': [
     ...['core', 'config', 'installation', 'system'],
-    ...['harness/engine', 'harness/record', 'harness/report', 'harness/run', 'harness/watch'],
+    ...['harness/engine', 'harness/record', 'harness/report', 'harness/run', 'harness/observe'],
   ],
   'harness/main': ['harness/commands', 'harness/record', 'system'],
 };
@@ -59,8 +59,8 @@ const EXCEPTIONS: readonly string[] = [
   'harness/run → src/store/lock.ts',
   'harness/report → dashboard/src/chart-math.ts',
   'harness/report → src/system/atomic-file.ts',
-  'harness/watch → src/http/api/schema.ts',
-  'harness/watch → ops/collect/metrics-names.ts',
+  'harness/observe → src/http/api/schema.ts',
+  'harness/observe → ops/collect/metrics-names.ts',
 ];
 
 const sources = globSync(['src/**/*.ts', 'ops/**/*.ts', 'harness/**/*.ts'], { cwd: ROOT }).filter(

@@ -2,12 +2,12 @@ import { join, resolve } from 'node:path';
 import { dataPath } from '../../src/installation/data-path.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { becomeOwnerOf } from '../../src/system/privileges.ts';
+import { transportEnvironment } from '../observe/transport.ts';
 import { DURATION_ALLOWED, parseDuration } from '../run/duration.ts';
 import { folderName } from '../run/place.ts';
 import { readRequest } from '../run/request.ts';
 import { runHarness } from '../run/run.ts';
 import { configFileOf, loaded } from '../run/subject.ts';
-import { graphEnvironment } from '../watch/graph/choice.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
 import { explained, harnessContext } from './context.ts';
 
@@ -84,7 +84,7 @@ export function transportOf(given: string | null): Transport {
 /** Becomes the same program again, with the library path of what was prepared for rclnodejs. */
 function restartForRos(transport: Transport, dataFolder: () => string): void {
   if (transport === 'off' || transport === 'embedded' || !process.execve) return;
-  const environment = graphEnvironment({ transport, environment: process.env, dataFolder: dataFolder() });
+  const environment = transportEnvironment({ transport, environment: process.env, dataFolder: dataFolder() });
   if (environment) process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
 }
 

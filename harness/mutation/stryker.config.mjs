@@ -21,7 +21,7 @@ export default {
     '!harness/record/entries.ts',
     '!harness/record/evidence*.ts',
     '!harness/record/evidence/**',
-    '!harness/watch/holding.ts',
+    '!harness/observe/coverage.ts',
     '!src/core/**',
     '!testkit/effort.ts',
     '!testkit/weeks/**',

@@ -1,9 +1,10 @@
 import t from 'tap';
-import { type Look, Looks } from './looks.ts';
+import type { Scan } from '../observe/coverage.ts';
+import { Looks } from './looks.ts';
 
 function looking(answers: () => boolean = () => true): { looks: Looks; asked: (readonly [number, number])[] } {
   const asked: (readonly [number, number])[] = [];
-  const source = async (from: number, to: number): Promise<Look | null> => {
+  const source = async (from: number, to: number): Promise<Scan | null> => {
     asked.push([from, to]);
     return answers() ? { of: 'stored', from, to, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } : null;
   };

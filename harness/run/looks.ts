@@ -1,11 +1,10 @@
+import type { Scan, Scanner } from '../observe/coverage.ts';
 import type { CoverageEntry } from '../record/entries.ts';
-import type { HoldingSource } from '../watch/ports.ts';
 
-export type Look = Omit<CoverageEntry, 'type' | 'boot' | 'mono' | 'wall'>;
 type Kind = CoverageEntry['of'];
 
 export interface LooksOptions {
-  readonly sources: Readonly<Record<Kind, HoldingSource | null>>;
+  readonly sources: Readonly<Record<Kind, Scanner | null>>;
   /** Where each look begins: where the last one of the record ended, or where the run began; ms since the epoch. */
   readonly from: Readonly<Record<Kind, number>>;
 }
@@ -27,7 +26,7 @@ export class Looks {
   }
 
   /** What there is up to then. One look at a time; none fails. */
-  until(toMs: number): Promise<readonly Look[]> {
+  until(toMs: number): Promise<readonly Scan[]> {
     return this.#queued(() => this.#look(toMs));
   }
 
@@ -35,7 +34,7 @@ export class Looks {
    * The clock was put back: what was stored before that is looked at up to the time it showed, and what comes now from the time it shows,
    * or the time that comes twice would be looked at once.
    */
-  putBack(beforeMs: number, nowMs: number): Promise<readonly Look[]> {
+  putBack(beforeMs: number, nowMs: number): Promise<readonly Scan[]> {
     return this.#queued(async () => {
       const looks = await this.#look(beforeMs);
       for (const kind of ['stored', 'collected'] as const) this.#from[kind] = Math.min(this.#from[kind], nowMs);
@@ -43,14 +42,14 @@ export class Looks {
     });
   }
 
-  #queued(work: () => Promise<readonly Look[]>): Promise<readonly Look[]> {
+  #queued(work: () => Promise<readonly Scan[]>): Promise<readonly Scan[]> {
     const looks = this.#busy.then(work);
     this.#busy = looks;
     return looks;
   }
 
-  async #look(toMs: number): Promise<readonly Look[]> {
-    const looks: Look[] = [];
+  async #look(toMs: number): Promise<readonly Scan[]> {
+    const looks: Scan[] = [];
     for (const kind of ['stored', 'collected'] as const) {
       const from = this.#from[kind];
       // Where not scanned, the next look begins where the last one ended.

@@ -1,12 +1,12 @@
 import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { Channel } from '../observe/sources.ts';
 import type { Clocked, MinuteEntry, ServiceReading } from '../record/entries.ts';
-import type { Way } from '../watch/ports.ts';
 import { Heard } from './heard.ts';
 
 /** What becomes the next `minute`. */
 export class Minute {
-  readonly #heard: Readonly<Record<Way, Heard>> = { topic: new Heard(), events: new Heard() };
-  readonly #ways: readonly Way[];
+  readonly #heard: Readonly<Record<Channel, Heard>> = { topic: new Heard(), events: new Heard() };
+  readonly #ways: readonly Channel[];
   #reading: ServiceReading | null = null;
   #resident: number[] = [];
 
@@ -14,7 +14,7 @@ export class Minute {
     this.#ways = hasTopic ? ['topic', 'events'] : ['events'];
   }
 
-  addStatus(by: Way, status: HealthStatus, arrivedMs: number): void {
+  addStatus(by: Channel, status: HealthStatus, arrivedMs: number): void {
     this.#heard[by].add(status, arrivedMs);
   }
 

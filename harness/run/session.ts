@@ -5,6 +5,8 @@ import { installation } from '../../src/installation/installation.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
 import { releaseProgramPages } from '../../src/system/program-pages.ts';
 import type { TestVerdict } from '../engine/judgement.ts';
+import { ObserverClocks } from '../observe/clocks.ts';
+import { discover, NoService } from '../observe/discover.ts';
 import {
   type Clocked,
   type EndEntry,
@@ -16,8 +18,6 @@ import {
 } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
 import { RecordWriter } from '../record/writer.ts';
-import { WatchClocks } from '../watch/clocks.ts';
-import { discover, NothingAnswers } from '../watch/discover.ts';
 import type { Display } from './display.ts';
 import { Looks } from './looks.ts';
 import { OwnUse } from './own-use.ts';
@@ -70,7 +70,7 @@ interface Found {
 export class Session {
   readonly #options: SessionOptions;
   readonly #display: Display;
-  readonly #clocks: WatchClocks;
+  readonly #clocks: ObserverClocks;
   readonly #recorder: Recorder;
   readonly #soFar = new SoFar();
   readonly #ownUse = new OwnUse(releaseProgramPages);
@@ -82,7 +82,7 @@ export class Session {
   constructor(options: SessionOptions, display: Display, clocks: Clocks) {
     this.#options = options;
     this.#display = display;
-    this.#clocks = new WatchClocks({ clocks, onEvent: (kind, seconds) => this.#watch?.onClock(kind, seconds) });
+    this.#clocks = new ObserverClocks({ clocks, onEvent: (kind, seconds) => this.#watch?.onClock(kind, seconds) });
     this.#recorder = new Recorder(new EvidenceBuilder(), () => clocks.monotonicSeconds());
   }
 
@@ -149,7 +149,7 @@ export class Session {
       if (isResumed && this.#soFar.target !== null)
         return { target: this.#soFar.target, machine: this.#soFar.watcher?.machine ?? null, domainId: null };
       const words = keeper === null ? '' : `\nthe service said last:\n${keeper.lastWords()}`;
-      if (error instanceof NothingAnswers) throw new Refusal(EXIT.unavailable, `${error.message}${words}`);
+      if (error instanceof NoService) throw new Refusal(EXIT.unavailable, `${error.message}${words}`);
       throw error;
     }
   }

@@ -1,26 +1,26 @@
+import { collectedScanner } from '../observe/collected-scan.ts';
+import type { Scanner } from '../observe/coverage.ts';
+import { EventsSource } from '../observe/events.ts';
+import { ServiceObserver } from '../observe/service-observer.ts';
+import type { ServiceSource, Source, SourceListener, TopicSource } from '../observe/sources.ts';
+import { storedScanner } from '../observe/stored-scan.ts';
+import { type KnownRun, ProcessSupervisor, type Supervisor } from '../observe/supervisor.ts';
+import { topicSubscription } from '../observe/topic-subscription.ts';
+import { UnitSupervisor } from '../observe/unit-supervisor.ts';
 import type { Target } from '../record/entries.ts';
-import { collectedSource } from '../watch/collected.ts';
-import { EventStream } from '../watch/events.ts';
-import { graphSource } from '../watch/graph/source.ts';
-import { KeptSupervisor } from '../watch/kept.ts';
-import type { EventsSource, GraphSource, HoldingSource, ServiceSource, WatchListener } from '../watch/ports.ts';
-import { ServiceWatch } from '../watch/service.ts';
-import { storedSource } from '../watch/stored.ts';
-import type { KnownRun, Supervisor } from '../watch/supervisor.ts';
-import { UnitSupervisor } from '../watch/unit.ts';
 import type { SoFar } from './so-far.ts';
 import type { Subject } from './subject.ts';
 
 /** Everything that tells of the service. */
 export interface Sources {
   /** Null: `withoutGraph` says why. */
-  readonly graph: GraphSource | null;
+  readonly graph: TopicSource | null;
   readonly withoutGraph: string;
-  readonly events: EventsSource;
+  readonly events: Source;
   readonly service: ServiceSource;
-  readonly stored: HoldingSource;
+  readonly stored: Scanner;
   /** Null: the data folder cannot be looked into from here. */
-  readonly collected: HoldingSource | null;
+  readonly collected: Scanner | null;
 }
 
 export interface SourcesOptions {
@@ -32,7 +32,7 @@ export interface SourcesOptions {
   /** What is known of a run that is resumed; null: it begins. */
   readonly soFar: SoFar | null;
   readonly bootId: string | null;
-  readonly listener: WatchListener;
+  readonly listener: SourceListener;
 }
 
 const monotonicSeconds = (): number => performance.now() / 1000;
@@ -46,17 +46,17 @@ export async function openSources(options: SourcesOptions): Promise<Sources> {
   return {
     graph,
     withoutGraph,
-    events: new EventStream({ rest, node, hertz: target.configured_hertz, lastEventId: null, listener, monotonicSeconds }),
-    service: new ServiceWatch({ rest, node, supervisor: supervisorOf(subject), before: knownRun(soFar), bootId, monotonicSeconds }),
-    stored: storedSource({ rest, node }),
-    collected: target.data_folder === null ? null : collectedSource({ dataFolder: target.data_folder }),
+    events: new EventsSource({ rest, node, hertz: target.configured_hertz, listener, monotonicSeconds }),
+    service: new ServiceObserver({ rest, node, supervisor: supervisorOf(subject), before: knownRun(soFar), bootId, monotonicSeconds }),
+    stored: storedScanner({ rest, node }),
+    collected: target.data_folder === null ? null : collectedScanner({ dataFolder: target.data_folder }),
   };
 }
 
 async function openGraph({ domainId, listener, subject, target, transport }: SourcesOptions) {
   if (transport === 'off') return { graph: null, withoutGraph: 'asked for with --transport off' };
   if (target.service_transport === 'off') return { graph: null, withoutGraph: 'the service is not on the ROS 2 graph' };
-  const graph = await graphSource({
+  const graph = await topicSubscription({
     transport,
     ros: subject.config.ros,
     domainId,
@@ -70,7 +70,7 @@ async function openGraph({ domainId, listener, subject, target, transport }: Sou
 }
 
 function supervisorOf({ keeper, unit }: Subject): Supervisor | null {
-  if (keeper !== null) return new KeptSupervisor({ pid: () => keeper.pid(), exits: () => keeper.exits() });
+  if (keeper !== null) return new ProcessSupervisor({ pid: () => keeper.pid(), exits: () => keeper.exits() });
   return unit === null ? null : new UnitSupervisor({ unit, environment: process.env });
 }
 

@@ -1,8 +1,9 @@
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { Scan } from '../observe/coverage.ts';
+import type { Channel, SeenRun, ServiceSource, SourceListener } from '../observe/sources.ts';
 import type { Clocked, EndEntry, MinuteEntry, OpenAlert, RecordEntry } from '../record/entries.ts';
-import type { SeenRun, ServiceSource, WatchListener, Way } from '../watch/ports.ts';
-import type { Look, Looks } from './looks.ts';
+import type { Looks } from './looks.ts';
 import { Minute } from './minute.ts';
 import { OpenAlerts } from './open-alerts.ts';
 
@@ -53,7 +54,7 @@ export interface WatchOptions {
  * Makes the entries of a record of what the sources tell. What comes between two minutes is kept and written with the next one: who is
  * killed loses that stretch as a whole, so that it counts neither for nor against the service.
  */
-export class Watch implements WatchListener {
+export class Watch implements SourceListener {
   readonly #options: WatchOptions;
   readonly #minute: Minute;
   readonly #alerts: OpenAlerts;
@@ -97,11 +98,11 @@ export class Watch implements WatchListener {
     return this.#options.recordedSeconds() + since;
   }
 
-  onStatus(by: Way, status: HealthStatus): void {
+  onStatus(by: Channel, status: HealthStatus): void {
     this.#minute.addStatus(by, status, this.#options.wallMilliseconds());
   }
 
-  onAlert(by: Way, alert: Alert): void {
+  onAlert(by: Channel, alert: Alert): void {
     const { alert_id, metric, resolved, severity, timestamp } = alert;
     const now = this.#options.clocks.now();
     this.#pending.push({ type: 'alert', ...now, by, alert_id, severity, metric, timestamp, resolved });
@@ -198,7 +199,7 @@ export class Watch implements WatchListener {
     onBeat(now);
   }
 
-  async #look(looks: Promise<readonly Look[]>): Promise<void> {
+  async #look(looks: Promise<readonly Scan[]>): Promise<void> {
     for (const look of await looks) this.#pending.push({ type: 'holding', ...this.#options.clocks.now(), ...look });
   }
 

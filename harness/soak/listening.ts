@@ -1,7 +1,7 @@
 import type { RestClient } from '../../src/client/rest.ts';
-import { EventStream } from '../watch/events.ts';
-import { graphSource } from '../watch/graph/source.ts';
-import type { Source, WatchListener } from '../watch/ports.ts';
+import { EventsSource } from '../observe/events.ts';
+import type { Source, SourceListener } from '../observe/sources.ts';
+import { topicSubscription } from '../observe/topic-subscription.ts';
 import type { SoakOptions } from './options.ts';
 import { IndependentPeer } from './peer.ts';
 import type { SoakPlace } from './place.ts';
@@ -46,16 +46,16 @@ export class Listening {
   /** Resolves once statuses are heard by every way. Throws CannotRun where they are not, or when it is ended before. */
   async start(ended: AbortSignal): Promise<void> {
     const { options, place, rest, ways } = this.#options;
-    const listener: WatchListener = {
+    const listener: SourceListener = {
       onStatus: (by, { timestamp }) => ways[by].onStatus(timestamp),
       onAlert: (by, alert) => ways[by].onAlert(alert),
       onNote: this.#options.onNote,
     };
     const expected: (readonly [title: string, way: Way])[] = [['the event stream', ways.events]];
     const monotonicSeconds = (): number => performance.now() / 1000;
-    this.#sources.push(new EventStream({ rest, node: NODE, hertz: options.hertz, lastEventId: null, listener, monotonicSeconds }));
+    this.#sources.push(new EventsSource({ rest, node: NODE, hertz: options.hertz, listener, monotonicSeconds }));
     if (options.transport !== 'off') {
-      const graph = await graphSource({
+      const graph = await topicSubscription({
         transport: 'embedded',
         environment: {},
         dataFolder: null,

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProcess } from '../watch/process.ts';
+import { readProcess } from '../observe/kernel-counters.ts';
 import { DATABASE_FILE } from './fill.ts';
 import type { Readings } from './findings.ts';
 

@@ -1,5 +1,5 @@
 import type { RestClient } from '../../src/client/rest.ts';
-import { storedSource } from '../watch/stored.ts';
+import { storedScanner } from '../observe/stored-scan.ts';
 import type { Window } from './way.ts';
 
 const EVERY_MS = 30_000;
@@ -8,7 +8,7 @@ const SETTLED_MS = 2000;
 
 /** Counts what /health/history has of the window while the run goes on: at its end the cap may have taken what was stored at its begin. */
 export class StoredCount {
-  readonly #look: ReturnType<typeof storedSource>;
+  readonly #look: ReturnType<typeof storedScanner>;
   readonly #window: Window;
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> = Promise.resolve();
@@ -16,7 +16,7 @@ export class StoredCount {
   #count = 0;
 
   constructor(rest: RestClient, node: string, window: Window) {
-    this.#look = storedSource({ rest, node });
+    this.#look = storedScanner({ rest, node });
     this.#window = window;
     this.#toMs = window.fromMs;
   }

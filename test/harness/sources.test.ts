@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import t from 'tap';
-import { discover } from '../../harness/watch/discover.ts';
-import { EventStream } from '../../harness/watch/events.ts';
-import { type Exit, KeptSupervisor } from '../../harness/watch/kept.ts';
-import type { WatchListener, Way } from '../../harness/watch/ports.ts';
-import { ServiceWatch } from '../../harness/watch/service.ts';
-import { storedSource } from '../../harness/watch/stored.ts';
+import { discover } from '../../harness/observe/discover.ts';
+import { EventsSource } from '../../harness/observe/events.ts';
+import { ServiceObserver } from '../../harness/observe/service-observer.ts';
+import type { Channel, SourceListener } from '../../harness/observe/sources.ts';
+import { storedScanner } from '../../harness/observe/stored-scan.ts';
+import { type Exit, ProcessSupervisor } from '../../harness/observe/supervisor.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
@@ -22,16 +22,16 @@ t.setTimeout(300_000);
 const HERTZ = 10;
 const monotonicSeconds = (): number => performance.now() / 1000;
 
-class Heard implements WatchListener {
+class Received implements SourceListener {
   readonly statuses: HealthStatus[] = [];
   readonly alerts: Alert[] = [];
   readonly notes: string[] = [];
 
-  onStatus(_by: Way, status: HealthStatus): void {
+  onStatus(_channel: Channel, status: HealthStatus): void {
     this.statuses.push(status);
   }
 
-  onAlert(_by: Way, alert: Alert): void {
+  onAlert(_channel: Channel, alert: Alert): void {
     this.alerts.push(alert);
   }
 
@@ -63,80 +63,78 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
   t.match(target.data_folder, /data$/, dataFolderProblem ?? '');
   t.ok((machine?.cores ?? 0) > 0);
 
-  const heard = new Heard();
-  const supervisor = new KeptSupervisor({
+  const received = new Received();
+  const supervisor = new ProcessSupervisor({
     pid: () => (service?.process.exitCode === null && !service.process.signalCode ? service.pid : null),
     exits: () => exits,
   });
-  const watch = new ServiceWatch({ rest, node: 'robot', supervisor, before: null, bootId: 'boot', monotonicSeconds });
-  const stream = new EventStream({
+  const observer = new ServiceObserver({ rest, node: 'robot', supervisor, before: null, bootId: 'boot', monotonicSeconds });
+  const stream = new EventsSource({
     rest,
     node: 'robot',
     hertz: HERTZ,
-    lastEventId: null,
-    listener: heard,
+    listener: received,
     monotonicSeconds,
     silenceSeconds: 600,
   });
   t.teardown(() => stream.stop());
   await stream.start();
-  const first = await watch.read();
+  const first = await observer.read();
   t.match(first, { run: { cause: 'first', pid: service.pid }, reading: { cpu_from: 'process', published: null, configured_hertz: HERTZ } });
   t.ok((first?.reading.resident_bytes[0] ?? 0) > 30e6 && (first?.reading.cpu_seconds ?? 0) > 0);
-  t.same(await watch.open(), []);
+  t.same(await observer.open(), []);
   await recorded(service, 20);
   const firstPid = service.pid;
 
   await service.end('SIGKILL');
-  t.equal(await watch.read(), null, 'nobody answers');
+  t.equal(await observer.read(), null, 'no response');
   service = await start(Number(new URL(service.url).port));
   await measured(service);
-  const second = await watch.read();
+  const second = await observer.read();
   t.match(second, { run: { cause: 'signal', detail: 'SIGKILL', unseen: 0, pid: service.pid } });
   t.not(second?.run?.started, first?.reading.started);
   t.not(service.pid, firstPid);
   // The stream comes back by itself, within its longest pause.
   const reborn = Date.parse(second?.run?.started ?? '');
-  const isBack = (): boolean => heard.stamps.filter((stamp) => stamp > reborn).length >= 2 * HERTZ;
-  await until('the stream is back', isBack, { describe: () => heard.notes });
+  const isBack = (): boolean => received.stamps.filter((stamp) => stamp > reborn).length >= 2 * HERTZ;
+  await until('the stream is back', isBack, { describe: () => received.notes });
   await stream.stop();
-  const { stamps } = heard;
+  const { stamps } = received;
   t.same(
     stamps,
     [...new Set(stamps)].sort((a, b) => a - b),
     'each once, in order',
   );
-  t.match(heard.notes, [/broke off/, /is back after/]);
+  t.match(received.notes, [/broke off/, /is back after/]);
 
   const [from, to] = [stamps[0] as number, stamps.at(-1) as number];
   const { data } = await service.json<{ data: HealthStatus[] }>(
     `/health/history?limit=10000&from=${new Date(from).toISOString()}&to=${new Date(to + 1).toISOString()}`,
   );
   const stored = data.map(({ timestamp }) => Date.parse(timestamp));
-  t.same(stamps, stored, 'what was stored was heard, also what was measured while nobody was connected');
-  const look = storedSource({ rest, node: 'robot' });
+  t.same(stamps, stored, 'what was stored was received, also what was measured while no stream was connected');
+  const scan = storedScanner({ rest, node: 'robot' });
   const longest = Math.max(...stored.slice(1).map((stamp, i) => stamp - (stored[i] as number))) / 1000;
   t.ok(longest > 1 / HERTZ, `${longest} s without a sample`);
-  t.match(await look(from, to + 1), { count: stored.length, first: from, last: to, longest_seconds: longest, gaps: [] });
+  t.match(await scan(from, to + 1), { count: stored.length, first: from, last: to, longest_seconds: longest, gaps: [] });
   const middle = stored[Math.floor(stored.length / 2)] as number;
-  const halves = [await look(from, middle), await look(middle, to + 1)];
-  t.equal((halves[0]?.count ?? 0) + (halves[1]?.count ?? 0), stored.length, 'looks that follow each other count everything once');
+  const halves = [await scan(from, middle), await scan(middle, to + 1)];
+  t.equal((halves[0]?.count ?? 0) + (halves[1]?.count ?? 0), stored.length, 'consecutive scans count everything once');
   t.equal(halves[1]?.first, middle);
   await service.end();
-  t.equal(await look(from, to), null, 'and then there is nobody to ask');
+  t.equal(await scan(from, to), null, 'after its end there is no response');
 });
 
-t.test('other nodes are left aside; gaps of what is stored are exact; 200 Hz in pages', async (t) => {
+t.test('other nodes are ignored; gaps of what is stored are exact; 200 Hz in pages', async (t) => {
   const clocks = new TestClocks();
   const service = await startGathering(t, temporaryFolder(t), clocks);
   const rest = new RestClient({ base: service.url, token: null });
-  const heard = new Heard();
-  const stream = new EventStream({
+  const received = new Received();
+  const stream = new EventsSource({
     rest,
     node: 'health_monitor',
     hertz: 1,
-    lastEventId: null,
-    listener: heard,
+    listener: received,
     monotonicSeconds,
     silenceSeconds: 600,
   });
@@ -157,7 +155,7 @@ t.test('other nodes are left aside; gaps of what is stored are exact; 200 Hz in 
     service.measure();
   });
   const ended = clocks.wallMs;
-  const stored = storedSource({ rest, node: 'health_monitor' });
+  const stored = storedScanner({ rest, node: 'health_monitor' });
   const seconds = (second: number): number => begun + second * 1000;
   t.same(await stored(begun, ended), {
     of: 'stored',
@@ -173,9 +171,9 @@ t.test('other nodes are left aside; gaps of what is stored are exact; 200 Hz in 
     ],
   });
   t.match(await stored(seconds(1799), ended), { count: 1 }, 'the sample of the last second is in memory only');
-  await until('all statuses are received', () => heard.statuses.length >= expected.length);
-  t.same(heard.stamps, expected);
-  t.same(heard.alerts, [], 'no alert is of the watched node');
+  await until('all statuses are received', () => received.statuses.length >= expected.length);
+  t.same(received.stamps, expected);
+  t.same(received.alerts, [], 'no alert is of the watched node');
 
   const dense = clocks.wallMs;
   for (let second = 0; second < 60; second += 1) {

@@ -1,5 +1,5 @@
+import { type Scan, StampCounter } from '../../harness/observe/coverage.ts';
 import type { CoverageEntry } from '../../harness/record/entries.ts';
-import { type Holding, HoldingCount } from '../../harness/watch/holding.ts';
 import { type Fault, type Interval, isWithin, ofKind } from './faults.ts';
 
 /** What a synthetic service stores, or its maintenance jobs collect, and the scans of it. */
@@ -32,12 +32,12 @@ export class WeekCoverage {
   }
 
   /** A scan by the observer; null: it cannot read. */
-  scan(at: number, toMs: number): Holding | null {
+  scan(at: number, toMs: number): Scan | null {
     if (this.#from >= toMs || isWithin(this.#unscanned, at)) {
       this.#from = isWithin(this.#unscanned, at) ? toMs : this.#from;
       return null;
     }
-    const count = new HoldingCount(this.#of, this.#from, toMs);
+    const count = new StampCounter(this.#of, this.#from, toMs);
     for (let index = this.#wentBack ? 0 : this.#seen; index < this.#stamps.length; index++) count.add(this.#stamps[index] as number);
     this.#seen = this.#stamps.length;
     this.#from = toMs;

@@ -2,9 +2,10 @@ import { mock } from 'node:test';
 import type { Alert, Severity } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { isoUtc } from '../../../src/core/time.ts';
+import type { Scan } from '../../observe/coverage.ts';
+import type { SeenRun } from '../../observe/sources.ts';
 import type { Clocked, EndEntry, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';
-import type { SeenRun } from '../../watch/ports.ts';
-import { type Look, Looks } from '../looks.ts';
+import { Looks } from '../looks.ts';
 import { Watch, type WatchOptions } from '../watch.ts';
 
 export const EPOCH = Date.parse('2026-03-04T05:06:07.000Z');
@@ -37,7 +38,7 @@ export class Watched {
   #second = 0;
 
   constructor(options: Partial<WatchOptions> = {}) {
-    const look = async (from: number, to: number): Promise<Look> => {
+    const look = async (from: number, to: number): Promise<Scan> => {
       this.asked.push([from, to]);
       return { of: 'stored', from, to, count: 1, first: from, last: from, longest_seconds: 0, gaps: [] };
     };

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import t from 'tap';
 import { stringify } from 'yaml';
-import type { SeenRun } from '../../../harness/watch/ports.ts';
-import { ServiceWatch } from '../../../harness/watch/service.ts';
-import type { KnownRun } from '../../../harness/watch/supervisor.ts';
-import type { Tool } from '../../../harness/watch/tool.ts';
-import { UnitSupervisor } from '../../../harness/watch/unit.ts';
+import { ServiceObserver } from '../../../harness/observe/service-observer.ts';
+import type { SeenRun } from '../../../harness/observe/sources.ts';
+import type { KnownRun } from '../../../harness/observe/supervisor.ts';
+import { type RunProgram, UnitSupervisor } from '../../../harness/observe/unit-supervisor.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { readBootId } from '../../../src/system/boot-id.ts';
 import { Appliance, CONFIG, DEBUGGER, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
@@ -26,28 +25,28 @@ t.test('why each run ended', { skip }, async (t) => {
   const appliance = await Appliance.boot(t, { suite: 'bookworm', files });
   const { machine } = appliance;
   const url = await machine.url();
-  const tool: Tool = async (file, parameters) => {
+  const runProgram: RunProgram = async (file, parameters) => {
     const { code, stdout } = await machine.run([file, ...parameters]);
     return code === 0 ? stdout : null;
   };
   const inside = (path: string): string => `/proc/${machine.pid1}/root${path}`;
-  const watching = (before: KnownRun | null): ServiceWatch =>
-    new ServiceWatch({
+  const observe = (before: KnownRun | null): ServiceObserver =>
+    new ServiceObserver({
       rest: new RestClient({ base: url, token: null }),
       node: NODE,
-      supervisor: new UnitSupervisor({ unit: UNIT, environment: process.env, tool }),
+      supervisor: new UnitSupervisor({ unit: UNIT, environment: process.env, runProgram }),
       before,
       bootId: readBootId(inside('/proc')),
       monotonicSeconds: () => performance.now() / 1000,
       procRoot: inside('/proc'),
       groupRoot: inside('/sys/fs/cgroup'),
     });
-  let watch = watching(null);
+  let observer = observe(null);
   /** The next run of the service that is seen. */
   const nextRun = async (): Promise<SeenRun> => {
     let run: SeenRun | null = null;
     await machine.until(async () => {
-      run = (await watch.read())?.run ?? null;
+      run = (await observer.read())?.run ?? null;
       return run !== null;
     }, 120);
     // REST answers before systemd is told; the watchdog waits for that.
@@ -59,7 +58,7 @@ t.test('why each run ended', { skip }, async (t) => {
 
   const first = await nextRun();
   t.match(first, { cause: 'first', detail: '', unseen: 0, pid: await appliance.mainPid(), invocation: /^[0-9a-f]{32}$/ });
-  const { reading } = (await watch.read()) ?? {};
+  const { reading } = (await observer.read()) ?? {};
   t.equal(reading?.cpu_from, 'group');
   t.ok((reading?.cpu_seconds ?? 0) > 0, `${reading?.cpu_seconds} s of CPU time`);
   const own = (await appliance.status()).process;
@@ -78,7 +77,7 @@ t.test('why each run ended', { skip }, async (t) => {
     await appliance.signal('KILL');
     await appliance.backAfter(beganMs, 120);
   }
-  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 1 }, 'one that nobody saw');
+  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 1 }, 'one that was not observed');
   done('twice');
 
   await machine.sh(`kill -SEGV ${await appliance.mainPid()}`);
@@ -91,7 +90,7 @@ t.test('why each run ended', { skip }, async (t) => {
 
   await machine.systemctl('restart', UNIT);
   t.match(await nextRun(), { cause: 'stopped', detail: '', unseen: 0 });
-  t.equal((await watch.read())?.reading.group?.restarts, 0, 'systemd counts anew');
+  t.equal((await observer.read())?.reading.group?.restarts, 0, 'systemd counts anew');
   done('restart');
 
   await machine.sh(`kill -TERM ${await appliance.mainPid()}`);
@@ -109,7 +108,7 @@ t.test('why each run ended', { skip }, async (t) => {
   const config = await machine.read(CONFIG);
   await machine.write(CONFIG, stringify({ thresholds: { cpu: { warning: 'high' } } }));
   await machine.run(['systemctl', 'restart', UNIT]);
-  t.equal(await watch.read(), null, 'nobody answers');
+  t.equal(await observer.read(), null, 'no response');
   await machine.write(CONFIG, config);
   await machine.systemctl('start', UNIT);
   t.match(await nextRun(), { cause: 'exit', detail: 'exit status 78', unseen: 1 }, 'a start that failed is a run too');
@@ -124,13 +123,13 @@ t.test('why each run ended', { skip }, async (t) => {
 
   const { started, version, pid, invocation } = upgraded;
   const known: KnownRun = { started, version, pid, invocation, restarts: 0, bootId: readBootId(inside('/proc')) };
-  watch = watching(known);
-  t.match(await watch.read(), { run: null }, 'a watcher that comes back finds the same run');
+  observer = observe(known);
+  t.match(await observer.read(), { run: null }, 'an observer that resumes finds the same run');
   await appliance.signal('KILL');
-  watch = watching(known);
-  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 0 }, 'and one that ended in its absence');
+  observer = observe(known);
+  t.match(await nextRun(), { cause: 'signal', detail: 'SIGKILL', unseen: 0 }, 'and one that ended in the monitoring gap');
   await machine.reboot();
-  watch = watching(known);
+  observer = observe(known);
   t.match(await nextRun(), { cause: 'reboot', unseen: 0 });
   done('reboot');
 });

@@ -18,7 +18,7 @@ const skip = peersUnavailable();
 const TIMEOUT_SECONDS = 120;
 /** Samples that a late joiner receives. */
 const DEPTH = 10;
-const WATCHER = 'edge_health_harness';
+const OBSERVER_NODE = 'edge_health_harness';
 
 function network(t: Test): Network {
   const made = new Network();
@@ -54,7 +54,7 @@ t.test('all that the service stores is received, each status once', { skip }, as
   await service.end();
 });
 
-t.test('a late watcher receives the last ten statuses', { skip }, async (t) => {
+t.test('a late observer receives the last ten statuses', { skip }, async (t) => {
   const host = network(t).host();
   const node = await GraphNode.start(host);
   node.stream({ hz: 50, count: 30 });
@@ -100,10 +100,10 @@ t.test('it is a node with two subscriptions, and nothing else', { skip }, async 
   for (const [vendor, seer] of seers) {
     const seen = await seer.waitFor(
       'entities',
-      ({ nodes }) => nodes.some(({ name, readers }) => name === WATCHER && readers.length === 2),
+      ({ nodes }) => nodes.some(({ name, readers }) => name === OBSERVER_NODE && readers.length === 2),
       TIMEOUT_SECONDS,
     );
-    t.match(seen.nodes, [{ namespace: '/', name: WATCHER, writers: [] }], vendor);
+    t.match(seen.nodes, [{ namespace: '/', name: OBSERVER_NODE, writers: [] }], vendor);
   }
   const { participant } = await finder.waitFor('endpoint', ({ topic }) => topic === 'rt/health_status', TIMEOUT_SECONDS);
   const its = await finder.waitForCount('endpoint', 3, (endpoint) => endpoint.participant === participant, TIMEOUT_SECONDS);
@@ -157,7 +157,7 @@ t.test('other nodes are left aside, nonsense is refused, and another one that sp
 
   node.stream({ hz: 10, count: 0 });
   await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '5', ...status('health_monitor')]);
-  await watch.waitFor('note', ({ text }) => /two publishers speak as health_monitor/.test(text), TIMEOUT_SECONDS);
+  await watch.waitFor('note', ({ text }) => /two publishers send statuses of health_monitor/.test(text), TIMEOUT_SECONDS);
   t.same(watch.all('alert'), [], 'whether the node is stale is judged by another node, and is no alert of its own');
 });
 

@@ -143,7 +143,7 @@ t.test('another service, by its address', async (t) => {
   const folder = new RunFolder(t);
   const none = await folder.run('--duration', '10s', '--url', 'http://127.0.0.1:1', '--transport', 'off').ended();
   t.equal(none.by, 69, none.output);
-  t.match(none.output, /nothing answers at http:\/\/127\.0\.0\.1:1/);
+  t.match(none.output, /no response from http:\/\/127\.0\.0\.1:1/);
   t.notOk(existsSync(join(folder.path, 'record.ndjson')));
 
   const service = await startService(t);

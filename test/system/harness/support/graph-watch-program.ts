@@ -1,9 +1,10 @@
 /**
- * The harness's own subscription in a process of its own, driven by graph-watch.ts: what it hears goes as lines of JSON to standard
+ * The harness's own subscription in a process of its own, driven by graph-watch.ts: what it receives goes as lines of JSON to standard
  * output, `weigh` and `stop` come as lines on standard input, and it ends when that does.
  */
 import { createInterface } from 'node:readline';
-import { graphEnvironment, graphSource } from '../../../../harness/watch/graph/source.ts';
+import { topicSubscription } from '../../../../harness/observe/topic-subscription.ts';
+import { transportEnvironment } from '../../../../harness/observe/transport.ts';
 import type { GraphWatchEvents, GraphWatchOptions } from './graph-watch.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as GraphWatchOptions;
@@ -13,11 +14,11 @@ function tell<Kind extends keyof GraphWatchEvents>(event: Kind, what: GraphWatch
 }
 
 const asked = { transport: options.transport ?? 'auto', environment: process.env, dataFolder: options.dataFolder ?? null } as const;
-const environment = graphEnvironment(asked);
+const environment = transportEnvironment(asked);
 if (environment) process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
 
 async function main(): Promise<void> {
-  const source = await graphSource({
+  const source = await topicSubscription({
     ...asked,
     ros: options.ros ?? null,
     domainId: options.domainId ?? null,

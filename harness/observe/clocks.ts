@@ -1,0 +1,78 @@
+import { type ClockReading, compareClocks } from '../../src/core/clock-watch.ts';
+import type { Clocks } from '../../src/core/time.ts';
+import type { Clocked } from '../record/entries.ts';
+
+/** Smaller steps are not recorded: the criteria measure in seconds. */
+const RECORDED_SECONDS = 1;
+const TICK_SECONDS = 1;
+/** A tick that comes later than this: the process was stalled. */
+const STALLED_SECONDS = 2;
+
+export interface ObserverClocksOptions {
+  readonly clocks: Clocks;
+  /** A step of the wall clock (positive: forward) or a suspend, as it is found. */
+  readonly onEvent: (kind: 'step' | 'suspend', seconds: number) => void;
+  readonly tickSeconds?: number;
+}
+
+/**
+ * The clocks of the observer's machine, compared once a second: a jump of the wall clock alone is a step, boot time beyond monotonic time
+ * is a suspend, and a comparison that is late by the monotonic clock means that this process was stalled.
+ */
+export class ObserverClocks {
+  readonly #options: ObserverClocksOptions;
+  readonly #tickSeconds: number;
+  #last: ClockReading;
+  #stalled = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: ObserverClocksOptions) {
+    this.#options = options;
+    this.#tickSeconds = options.tickSeconds ?? TICK_SECONDS;
+    this.#last = this.#read();
+  }
+
+  start(): void {
+    this.#last = this.#read();
+    this.#timer ??= setInterval(() => this.check(), this.#tickSeconds * 1000);
+  }
+
+  stop(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** Seconds of boot and of monotonic time, milliseconds of wall time. Without procfs boot time is monotonic time. */
+  now(): Clocked {
+    const { bootSeconds, monotonicSeconds, wallMilliseconds } = this.#read();
+    return { boot: bootSeconds ?? monotonicSeconds, mono: monotonicSeconds, wall: wallMilliseconds };
+  }
+
+  /** Seconds in which this process was stalled since the previous call; stalls of up to 2 s do not count. */
+  takeStalled(): number {
+    this.check();
+    const stalled = this.#stalled;
+    this.#stalled = 0;
+    return stalled;
+  }
+
+  /** Compares at once, before the next tick. */
+  check(): void {
+    const before = this.#last;
+    const after = this.#read();
+    this.#last = after;
+    for (const { delta_seconds, kind } of compareClocks(before, after))
+      if (Math.abs(delta_seconds) >= RECORDED_SECONDS) this.#options.onEvent(kind, delta_seconds);
+    const late = after.monotonicSeconds - before.monotonicSeconds - this.#tickSeconds;
+    if (late > STALLED_SECONDS) this.#stalled += late;
+  }
+
+  #read(): ClockReading {
+    const { clocks } = this.#options;
+    return {
+      monotonicSeconds: clocks.monotonicSeconds(),
+      wallMilliseconds: clocks.wallMilliseconds(),
+      bootSeconds: clocks.bootSeconds(),
+    };
+  }
+}

@@ -1,0 +1,135 @@
+import { access, constants } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { Machine, Target } from '../record/entries.ts';
+
+export interface DiscoverOptions {
+  readonly rest: RestClient;
+  readonly kind: Target['kind'];
+  /** Of systemd on this machine; null unless `kind` is `unit`. */
+  readonly unit: string | null;
+  /** How long to wait for a response. */
+  readonly seconds: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Discovered {
+  readonly target: Target;
+  /** The machine that the service runs on; null: not known yet. */
+  readonly machine: Machine | null;
+  readonly status: StatusDocument;
+  /** For people: why `target.data_folder` is null; null: it is not. */
+  readonly dataFolderProblem: string | null;
+}
+
+/** There is no service to observe; the message contains what to do. */
+export class NoService extends Error {
+  override readonly name = 'NoService';
+}
+
+const PAUSE_SECONDS = 0.25;
+const MAX_PAUSE_SECONDS = 2;
+/** The service knows its machine and ROS 2 transport some seconds after its start. It is observed without them after this long. */
+const SETTLING_SECONDS = 20;
+/** `ros.reason` of /status until the transport is chosen (src/app/ros-graph.ts). */
+const UNDECIDED = 'not decided yet';
+
+/** Waits until the service responds, and returns what /status contains of it. Rejects with NoService. */
+export async function discover(options: DiscoverOptions): Promise<Discovered> {
+  const { kind, rest, seconds, unit } = options;
+  const first = await pollStatus(options, seconds, () => true);
+  const status = isSettled(first) ? first : await pollStatus(options, SETTLING_SECONDS, isSettled).catch(() => first);
+  const node = status.nodes.find(({ local }) => local);
+  if (!node) throw new NoService(`${rest.base} reports no local node: is it edge-health?`);
+  const folder = await dataFolder(options, status);
+  return {
+    target: {
+      kind,
+      url: rest.base,
+      unit,
+      node_name: node.node_name,
+      version: status.version,
+      configured_hertz: status.publish.configured_hertz,
+      service_transport: status.ros.transport,
+      data_folder: folder.path,
+    },
+    machine: machineOf(status),
+    status,
+    dataFolderProblem: folder.problem,
+  };
+}
+
+/** Polls /status until it satisfies. A response below 500 is final: a wrong token does not become valid. */
+async function pollStatus(
+  { kind, rest, signal, unit }: DiscoverOptions,
+  seconds: number,
+  satisfied: (status: StatusDocument) => boolean,
+): Promise<StatusDocument> {
+  const deadline = performance.now() + seconds * 1000;
+  for (let pause = PAUSE_SECONDS; ; pause = Math.min(MAX_PAUSE_SECONDS, pause * 2)) {
+    let why: string;
+    try {
+      const status = await rest.json<StatusDocument>('/status');
+      if (!isStatus(status)) throw new NoService(`${rest.base}/status is not that of edge-health; give its address with --url`);
+      if (satisfied(status)) return status;
+      why = 'it is not ready';
+    } catch (error) {
+      if (error instanceof ServiceRefused && error.status < 500)
+        throw new NoService(
+          error.status === 401
+            ? `${rest.base} requires a token; give the configuration that contains it (rest.token_file) with --config`
+            : `${rest.base} refused the request: ${error.message}`,
+          { cause: error },
+        );
+      if (!(error instanceof ServiceUnreachable || error instanceof ServiceRefused)) throw error;
+      why = error.message;
+    }
+    signal?.throwIfAborted();
+    if (performance.now() + pause * 1000 > deadline) throw new NoService(remedy(kind, unit, rest.base, why));
+    await new Promise((resolve) => setTimeout(resolve, pause * 1000));
+  }
+}
+
+function remedy(kind: Target['kind'], unit: string | null, base: string, why: string): string {
+  const todo: Readonly<Record<Target['kind'], string>> = {
+    unit: `systemctl start ${unit ?? 'edge-health'}, or give another address with --url`,
+    started: 'the service that was started does not listen; see its log',
+    url: 'is the address right, and does the service run there? (systemctl status edge-health)',
+  };
+  return `no response from ${base}: ${todo[kind]} (${why})`;
+}
+
+function isSettled({ host, ros }: StatusDocument): boolean {
+  return host !== null && ros.reason !== UNDECIDED;
+}
+
+function isStatus(value: unknown): value is StatusDocument {
+  const { nodes, publish, started, storage } = (value ?? {}) as Partial<StatusDocument>;
+  return Array.isArray(nodes) && typeof publish?.samples === 'number' && typeof started === 'string' && typeof storage?.path === 'string';
+}
+
+function machineOf({ host }: StatusDocument): Machine | null {
+  if (host === null) return null;
+  const { architecture, cores, cpu, kernel, memory_bytes, model, os } = host;
+  return { hostname: host.hostname, model, os, kernel, architecture, cpu, cores, memory_bytes };
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** The service's folder, where it is on this machine and can be read by this user. */
+async function dataFolder(
+  { kind, rest }: DiscoverOptions,
+  { host, storage }: StatusDocument,
+): Promise<{ readonly path: string | null; readonly problem: string | null }> {
+  const isHere = kind !== 'url' || (LOOPBACK.test(new URL(rest.base).hostname) && host?.hostname === hostname());
+  if (!isHere) return { path: null, problem: 'the service is on another machine: its data folder cannot be read from here' };
+  const path = dirname(storage.path); // That of the database itself.
+  const problem = await new Promise<string | null>((resolve) => {
+    access(path, constants.R_OK | constants.X_OK, (error) => resolve(error ? (error.code ?? error.message) : null));
+  });
+  if (problem === null) return { path, problem: null };
+  const todo = problem === 'EACCES' ? '; run as root, or as a user of the group edge-health' : '';
+  return { path: null, problem: `${path} cannot be read (${problem})${todo}` };
+}

@@ -1,0 +1,204 @@
+import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import type { Alert } from '../../src/core/alert.ts';
+import { nodeOfAlertId } from '../../src/core/alert.ts';
+import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { OpenAlert, ServiceReading } from '../record/entries.ts';
+import { readControlGroup, readProcess } from './kernel-counters.ts';
+import type { SeenRun, ServiceSource } from './sources.ts';
+import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
+
+export interface ServiceObserverOptions {
+  readonly rest: RestClient;
+  readonly node: string;
+  /** Null: not known, as on another machine. */
+  readonly supervisor: Supervisor | null;
+  /** The last run in the record; null: the record begins. */
+  readonly before: KnownRun | null;
+  /** Of this boot of the machine; null: not known. */
+  readonly bootId: string | null;
+  readonly monotonicSeconds: () => number;
+  /** Roots of procfs and of the control groups; recorded trees in tests. */
+  readonly procRoot?: string;
+  readonly groupRoot?: string;
+}
+
+/** The supervisor is queried when the run has changed, and after this long. */
+const SUPERVISOR_SECONDS = 300;
+const ABSENT_SECONDS = 60;
+/** A run may end between two queries, and its supervisor may not know a new run yet. */
+const TRIES = 3;
+const RETRY_MS = 500;
+const TIMEOUT_SECONDS = 8;
+/** A smaller difference of the two counters is the time between their readings, not CPU time of an earlier run. */
+const COUNTED_BEFORE_SECONDS = 1;
+const ALERTS_PER_PAGE = 1000;
+
+/** Reads the service by REST, its supervisor and the kernel's counters. */
+export class ServiceObserver implements ServiceSource {
+  readonly #options: ServiceObserverOptions;
+  #known: KnownRun | null;
+  /** Null: not known, or not queried yet. */
+  #supervised: SupervisedRun | null = null;
+  /** CPU time that the control group had counted before this run. */
+  #countedBefore = 0;
+  #queriedAt: number | null = null;
+  #absentAt: number | null = null;
+
+  constructor(options: ServiceObserverOptions) {
+    this.#options = options;
+    this.#known = options.before;
+  }
+
+  async read(): Promise<{ readonly reading: ServiceReading; readonly run: SeenRun | null } | null> {
+    const found = await this.#readRun();
+    if (found === null) {
+      await this.#absent();
+      return null;
+    }
+    this.#absentAt = null;
+    return { reading: this.#reading(found.status), run: found.run };
+  }
+
+  /** /status and, when due, the supervisor; both of the same run. Null: no response, or the run changed with each try. */
+  async #readRun(): Promise<{ readonly status: StatusDocument; readonly run: SeenRun | null } | null> {
+    for (let left = TRIES; left > 0; left -= 1) {
+      const status = await this.#status();
+      if (status === null) return null;
+      const isAnother = status.started !== this.#known?.started;
+      if (!isAnother && !this.#isDue()) return { status, run: null };
+      const supervised = await this.#query();
+      const after = await this.#status();
+      if (after?.started !== status.started) continue;
+      if (isAnother && supervised === null && this.#options.supervisor !== null && left > 1) {
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        continue;
+      }
+      const run = isAnother ? await this.#another(after, supervised) : null;
+      this.#take(after, supervised);
+      return { status: after, run };
+    }
+    return null;
+  }
+
+  async open(): Promise<readonly OpenAlert[] | null> {
+    const { node, rest } = this.#options;
+    const found: OpenAlert[] = [];
+    let path: string | null = `/alerts?resolved=false&node=${encodeURIComponent(node)}&limit=${ALERTS_PER_PAGE}`;
+    try {
+      while (path !== null) {
+        const page: { body: { data: readonly Alert[] }; next: string | null } = await rest.page(path, { timeoutSeconds: TIMEOUT_SECONDS });
+        const own = page.body.data.filter(({ alert_id, resolved }) => !resolved && nodeOfAlertId(alert_id) === node);
+        found.push(...own.map(({ alert_id, metric, severity }) => ({ alert_id, severity, metric })));
+        path = page.next;
+      }
+    } catch (error) {
+      return nullIfUnavailable(error);
+    }
+    return found;
+  }
+
+  async #status(): Promise<StatusDocument | null> {
+    try {
+      return await this.#options.rest.json<StatusDocument>('/status', { timeoutSeconds: TIMEOUT_SECONDS });
+    } catch (error) {
+      return nullIfUnavailable(error);
+    }
+  }
+
+  #isDue(): boolean {
+    if (this.#options.supervisor === null) return false;
+    return this.#queriedAt === null || this.#options.monotonicSeconds() - this.#queriedAt >= SUPERVISOR_SECONDS;
+  }
+
+  async #query(): Promise<SupervisedRun | null> {
+    this.#queriedAt = this.#options.monotonicSeconds();
+    return (await this.#options.supervisor?.now()) ?? null;
+  }
+
+  async #another(status: StatusDocument, supervised: SupervisedRun | null): Promise<SeenRun> {
+    const { started, version } = status;
+    const seen = { started, version, pid: supervised?.pid ?? null, invocation: supervised?.invocation ?? null };
+    const before = this.#known;
+    return before === null
+      ? { ...seen, cause: 'first', detail: '', unseen: 0 }
+      : { ...seen, ...(await this.#between(before, version, supervised)) };
+  }
+
+  async #between(before: KnownRun, version: string, supervised: SupervisedRun | null): Promise<RunsBetween> {
+    const { bootId, supervisor } = this.#options;
+    const isUpgraded = version !== before.version;
+    const versions = isUpgraded ? `${before.version} → ${version}` : '';
+    if (supervisor === null || supervised === null) return { cause: isUpgraded ? 'upgrade' : 'unknown', detail: versions, unseen: 0 };
+    if (bootId !== null && before.bootId !== null && bootId !== before.bootId)
+      return { cause: 'reboot', detail: versions, unseen: supervised.restarts ?? 0 };
+    const between = (await supervisor.between(before, supervised)) ?? { cause: 'unknown', detail: '', unseen: 0 };
+    const isByUpgrade = isUpgraded && (between.cause === 'stopped' || between.cause === 'unknown');
+    return isByUpgrade ? { ...between, cause: 'upgrade', detail: versions } : between;
+  }
+
+  #take(status: StatusDocument, supervised: SupervisedRun | null): void {
+    const isAnother = status.started !== this.#known?.started;
+    // Without a response what is known of the same run stays.
+    if (!isAnother && supervised === null) return;
+    if (isAnother || this.#supervised === null) {
+      const counted = supervised?.controlGroup ? readControlGroup(this.#groupRoot, supervised.controlGroup).cpuSeconds : null;
+      const before = counted === null || supervised?.cpuSeconds == null ? 0 : counted - supervised.cpuSeconds;
+      this.#countedBefore = before > COUNTED_BEFORE_SECONDS ? before : 0;
+    }
+    this.#supervised = supervised;
+    this.#known = {
+      started: status.started,
+      version: status.version,
+      pid: supervised?.pid ?? null,
+      invocation: supervised?.invocation ?? null,
+      restarts: supervised?.restarts ?? null,
+      bootId: this.#options.bootId,
+    };
+  }
+
+  async #absent(): Promise<void> {
+    const { monotonicSeconds, supervisor } = this.#options;
+    const now = monotonicSeconds();
+    if (!supervisor?.absent || (this.#absentAt !== null && now - this.#absentAt < ABSENT_SECONDS)) return;
+    this.#absentAt = now;
+    await supervisor.absent(this.#known?.invocation ?? null);
+  }
+
+  #reading(status: StatusDocument): ServiceReading {
+    const { open_alerts, process, publish, ros, storage } = status;
+    const { controlGroup = null, pid = null, restarts = null } = this.#supervised ?? {};
+    const group = controlGroup === null ? null : readControlGroup(this.#groupRoot, controlGroup);
+    const own = pid === null ? null : readProcess(this.#options.procRoot ?? '/proc', pid);
+    const cpu: Pick<ServiceReading, 'cpu_seconds' | 'cpu_from'> =
+      group !== null && group.cpuSeconds !== null
+        ? { cpu_seconds: Math.max(0, group.cpuSeconds - this.#countedBefore), cpu_from: 'group' }
+        : own !== null && own.cpuSeconds !== null
+          ? { cpu_seconds: own.cpuSeconds, cpu_from: 'process' }
+          : { cpu_seconds: process.cpu_seconds, cpu_from: 'status' };
+    const { anonBytes = null, memoryBytes = null } = group ?? {};
+    return {
+      started: status.started,
+      samples: publish.samples,
+      missed: publish.missed,
+      published: ros.published?.health_status ?? null,
+      samples_lost: storage.samples_lost,
+      resident_bytes: [own?.residentBytes ?? process.resident_memory_bytes],
+      ...cpu,
+      group: memoryBytes === null || anonBytes === null ? null : { memory_bytes: memoryBytes, anon_bytes: anonBytes, restarts },
+      open_files: process.open_files,
+      open_alerts,
+      configured_hertz: publish.configured_hertz,
+      database_bytes: storage.size_bytes,
+    };
+  }
+
+  get #groupRoot(): string {
+    return this.#options.groupRoot ?? '/sys/fs/cgroup';
+  }
+}
+
+/** The service may be stopped, restarting or overloaded; any other error is a bug. */
+function nullIfUnavailable(error: unknown): null {
+  if (error instanceof ServiceUnreachable || error instanceof ServiceRefused) return null;
+  throw error;
+}

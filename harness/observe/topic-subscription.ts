@@ -1,0 +1,262 @@
+import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
+import type { Log } from '../../src/core/ports.ts';
+import { graphPlace, type PlaceConfig } from '../../src/ros/environment.ts';
+import type { GraphPlace } from '../../src/ros/graph.ts';
+import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../../src/ros/subscription.ts';
+import { rarely } from '../../src/rtps/log.ts';
+import type { SourceListener, TopicSource } from './sources.ts';
+import { chooseTransport, type TransportOptions } from './transport.ts';
+
+/** The observer's name in `ros2 node list`. */
+const HARNESS_NODE = 'edge_health_harness';
+
+export interface TopicSubscriptionOptions extends TransportOptions {
+  /** The `ros` section of the service's configuration. Members that are null, and all if it is null, follow ROS 2's environment variables. */
+  readonly ros: PlaceConfig | null;
+  /** The domain that the service reports (/status, ros.domain_id); it overrides `ros`. Null: not known. */
+  readonly domainId?: number | null;
+  /** The observed `node_name`. */
+  readonly node: string;
+  /** Where it publishes; null or undefined: the topics of its name, else the topic on which it is found. */
+  readonly topics?: SubscribedTopics | null;
+  readonly listener: SourceListener;
+  readonly log: Log;
+}
+
+const NOTE_SECONDS = 60;
+const RETRY_MS = 10_000;
+/** Other nodes raise alerts of this metric about the observed node; it raises none itself. */
+const STALE_METRIC = 'health_status';
+
+const monotonicSeconds = (): number => performance.now() / 1000;
+
+/** The observer's subscription on the ROS 2 graph. Rejects with what to do if it can never work. */
+export async function topicSubscription(options: TopicSubscriptionOptions): Promise<TopicSource> {
+  const { domainId = null, environment, listener, ros } = options;
+  const config = ros ?? { domain_id: null, discovery_range: null, static_peers: null };
+  const found = graphPlace({ ...config, domain_id: domainId ?? config.domain_id }, environment);
+  if (!found.ok) throw new Error(found.problem);
+  const { notes, place } = found;
+  if (place.discoveryRange === 'OFF')
+    throw new Error('the discovery range is OFF: no data can be received; use --transport off to use /events alone');
+  const choice = await chooseTransport(options, place);
+  for (const note of notes) listener.onNote(note);
+  // Only the chosen one is loaded.
+  if (choice.transport === 'rclnodejs') {
+    const { RclnodejsSubscription } = await import('../../src/ros/rclnodejs/subscription.ts');
+    const { prepared } = choice;
+    return new TopicSubscription(options, choice, place, (to) => new RclnodejsSubscription({ ...to, prepared, enclave: null }));
+  }
+  const { EmbeddedSubscription } = await import('../../src/ros/embedded/subscription.ts');
+  return new TopicSubscription(options, choice, place, (to) => new EmbeddedSubscription({ ...to, wallMilliseconds: () => Date.now() }));
+}
+
+class TopicSubscription implements TopicSource {
+  readonly transport: TopicSource['transport'];
+  readonly reason: string;
+  readonly #options: TopicSubscriptionOptions;
+  readonly #log: Log;
+  readonly #subscribe: (topics: SubscribedTopics) => GraphSubscription;
+  readonly #search: TopicSearch;
+  readonly #publishers = new Publishers();
+  #subscription: GraphSubscription | null = null;
+  /** Changes of the subscription run one at a time. */
+  #changing: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | null = null;
+  #retry: NodeJS.Timeout | null = null;
+  #isStopped = false;
+  #missing = 0;
+  #notedSeconds = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    options: TopicSubscriptionOptions,
+    { reason, transport }: Pick<TopicSource, 'reason' | 'transport'>,
+    place: GraphPlace,
+    create: (options: SubscriptionOptions) => GraphSubscription,
+  ) {
+    this.transport = transport;
+    this.reason = `${reason} (domain ${place.domainId}, discovery range ${place.discoveryRange})`;
+    this.#options = options;
+    this.#search = new TopicSearch(options.node, options.topics ?? null);
+    const note = rarely(
+      (_level, message, fields = {}) => options.listener.onNote(`the graph: ${sentence(message, fields)}`),
+      monotonicSeconds,
+      NOTE_SECONDS,
+    );
+    this.#log = (level, message, fields) => {
+      options.log(level, message, fields);
+      if (level !== 'info' && level !== 'debug') note(level, message, fields);
+    };
+    this.#subscribe = (topics) =>
+      create({
+        place,
+        nodeName: HARNESS_NODE,
+        topics,
+        log: this.#log,
+        monotonicSeconds,
+        listener: {
+          onHealthStatus: (status, arrived) => this.#onHealthStatus(status, arrived),
+          onAlert: (alert) => this.#onAlert(alert),
+        },
+      });
+  }
+
+  async start(): Promise<void> {
+    await this.#open();
+    if (!this.#search.isSettled) this.#searchOn();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const timer of [this.#timer, this.#retry]) if (timer) clearTimeout(timer);
+    this.#noteMissing();
+    await this.#changing;
+    await this.#subscription?.stop();
+    this.#subscription = null;
+  }
+
+  #onHealthStatus(status: HealthStatus, arrived: Arrived): void {
+    if (this.#isStopped || status.node_name !== this.#options.node) return;
+    const { isAlternating, missing } = this.#publishers.receive(arrived);
+    if (isAlternating) this.#log('warning', `two publishers send statuses of ${status.node_name}`, { topic: arrived.topic });
+    this.#missing += missing;
+    if (missing > 0 && monotonicSeconds() - this.#notedSeconds >= NOTE_SECONDS) this.#noteMissing();
+    this.#options.listener.onStatus('topic', status);
+    if (this.#search.foundOn(arrived.topic)) {
+      this.#log('notice', `${status.node_name} publishes on ${arrived.topic}`);
+      this.#change();
+    }
+  }
+
+  #onAlert(alert: Alert): void {
+    if (this.#isStopped || alert.metric === STALE_METRIC || nodeOfAlertId(alert.alert_id) !== this.#options.node) return;
+    this.#options.listener.onAlert('topic', alert);
+  }
+
+  #noteMissing(): void {
+    if (this.#missing === 0) return;
+    this.#notedSeconds = monotonicSeconds();
+    this.#options.listener.onNote(`the graph: ${this.#missing} statuses were published and never delivered, by their sequence numbers`);
+    this.#missing = 0;
+  }
+
+  #searchOn(): void {
+    this.#timer = setTimeout(() => {
+      if (!this.#search.tryOther()) return;
+      this.#change();
+      this.#searchOn();
+    }, SEARCH_SECONDS * 1000).unref();
+  }
+
+  async #open(): Promise<void> {
+    const subscription = this.#subscribe(this.#search.topics);
+    await subscription.start();
+    this.#subscription = subscription;
+  }
+
+  /** Subscribes to other topics as a new participant: publishers are not announced to the same participant twice. */
+  #change(): void {
+    this.#changing = this.#changing
+      .then(async () => {
+        const former = this.#subscription;
+        this.#subscription = null;
+        await former?.stop();
+        if (!this.#isStopped) await this.#open();
+      })
+      .catch((error: Error) => {
+        this.#log('error', 'cannot subscribe on the ROS 2 graph, retrying', { error: error.message });
+        if (!this.#isStopped) this.#retry = setTimeout(() => this.#change(), RETRY_MS).unref();
+      });
+  }
+}
+
+function sentence(message: string, fields: Readonly<Record<string, unknown>>): string {
+  const rest = Object.entries(fields).map(([name, value]) => `${name} ${String(value)}`);
+  return rest.length === 0 ? message : `${message} (${rest.join(', ')})`;
+}
+
+/** Where a service of this `node_name` publishes unless its topics are remapped: `robot1/health_monitor` in the namespace /robot1. */
+export function expectedTopics(node: string): { readonly healthStatus: string; readonly alerts: string } {
+  const namespace = node.split('/').slice(0, -1).join('/');
+  const under = namespace === '' ? '' : `/${namespace}`;
+  return { healthStatus: `${under}/health_status`, alerts: `${under}/alerts` };
+}
+
+const EVERYWHERE: SubscribedTopics = { healthStatus: null, alerts: null };
+/** How long to wait for the observed node on one set of topics before trying the other. */
+const SEARCH_SECONDS = 15;
+
+/**
+ * Chooses the topics to subscribe to: alternately those that the observed node should publish on and all with such messages, until a
+ * status of it is received. In a fleet the latter are the statuses of every robot, so that subscription is kept no longer than needed.
+ */
+export class TopicSearch {
+  readonly #expected: SubscribedTopics;
+  #topics: SubscribedTopics;
+  #isSettled: boolean;
+
+  /** `given`: the topics, if they are known; null: search. */
+  constructor(node: string, given: SubscribedTopics | null) {
+    this.#expected = expectedTopics(node);
+    this.#topics = given ?? this.#expected;
+    this.#isSettled = given !== null;
+  }
+
+  get topics(): SubscribedTopics {
+    return this.#topics;
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** A status of the observed node was received on this topic. Returns whether `topics` has changed. */
+  foundOn(topic: string): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
+    const before = this.#topics;
+    // The topic of its alerts is not known before there is one; alerts are few, so all of them are received.
+    if (before.healthStatus === null)
+      this.#topics = topic === this.#expected.healthStatus ? this.#expected : { ...EVERYWHERE, healthStatus: topic };
+    return this.#topics !== before;
+  }
+
+  /** No status was received in time. Returns whether `topics` has changed. */
+  tryOther(): boolean {
+    if (this.#isSettled) return false;
+    this.#topics = this.#topics.healthStatus === null ? this.#expected : EVERYWHERE;
+    return true;
+  }
+}
+
+interface Publisher {
+  readonly id: string;
+  last: number;
+}
+
+/**
+ * Follows the sequence numbers of the publishers of the observed node. A restart of the service is a new publisher, after which the former
+ * one sends nothing.
+ */
+export class Publishers {
+  #current: Publisher | null = null;
+  #former: Publisher | null = null;
+
+  /** `missing`: messages that were written before this one and never received. `isAlternating`: two publishers send for the same node. */
+  receive({ publisher, sequenceNumber }: Arrived): { readonly missing: number; readonly isAlternating: boolean } {
+    if (publisher === null || sequenceNumber === null) return { missing: 0, isAlternating: false };
+    if (this.#current?.id === publisher) {
+      const missing = Math.max(0, sequenceNumber - this.#current.last - 1);
+      // A rejoin delivers the last messages again.
+      this.#current.last = Math.max(this.#current.last, sequenceNumber);
+      return { missing, isAlternating: false };
+    }
+    const isAlternating = this.#former?.id === publisher;
+    const next = isAlternating && this.#former ? this.#former : { id: publisher, last: sequenceNumber };
+    next.last = Math.max(next.last, sequenceNumber);
+    this.#former = this.#current;
+    this.#current = next;
+    return { missing: 0, isAlternating };
+  }
+}
