@@ -1,24 +1,24 @@
 import { exitWhenOutputFails } from '../src/system/output.ts';
 import { permissionProblem } from '../src/system/permission.ts';
-import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './commands/command.ts';
 import { RecordError } from './record/record-error.ts';
+import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './run/command.ts';
 
-/** Loaded when called: the watcher should not pay for reports. */
+/** Loaded when called: the observer must not load the reports. */
 const COMMANDS: Readonly<Record<string, () => Promise<HarnessCommand>>> = {
-  run: async () => (await import('./commands/run.ts')).run,
-  start: async () => (await import('./commands/start.ts')).start,
-  status: async () => (await import('./commands/status.ts')).status,
-  stop: async () => (await import('./commands/stop.ts')).stop,
-  report: async () => (await import('./commands/report.ts')).report,
-  verify: async () => (await import('./commands/verify.ts')).verify,
+  run: async () => (await import('./run/run.ts')).run,
+  start: async () => (await import('./run/start-stop.ts')).start,
+  status: async () => (await import('./run/status.ts')).status,
+  stop: async () => (await import('./run/start-stop.ts')).stop,
+  report: async () => (await import('./run/report-verify.ts')).report,
+  verify: async () => (await import('./run/report-verify.ts')).verify,
 };
-/** For what is still open when a command is done. */
+/** Open connections may keep the process alive this long after its command. */
 const LINGER_MS = 1000;
 
 async function overview(): Promise<string> {
   const lines: string[] = [];
   for (const [name, load] of Object.entries(COMMANDS)) lines.push(`  ${name.padEnd(10)}${(await load()).summary}`);
-  return `The reliability harness: watches the service from outside for a week, and reports whether it met six criteria.
+  return `The reliability harness: observes the service from outside for a week, and reports whether it met six criteria.
 
 Usage: edge-health harness COMMAND [OPTIONS]
 

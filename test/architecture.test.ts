@@ -23,12 +23,11 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'harness/record': ['core', 'harness/engine'],
   'harness/report': ['core', 'installation', 'harness/engine', 'harness/record'],
   'harness/observe': ['core', 'config', 'client', 'installation', 'system', 'ros', 'rtps', 'harness/record'],
-  'harness/run': ['core', 'config', 'client', 'installation', 'system', 'harness/engine', 'harness/record', 'harness/observe'],
-  'harness/commands': [
-    ...['core', 'config', 'installation', 'system'],
-    ...['harness/engine', 'harness/record', 'harness/report', 'harness/run', 'harness/observe'],
+  'harness/run': [
+    ...['core', 'config', 'client', 'installation', 'system'],
+    ...['harness/engine', 'harness/record', 'harness/report', 'harness/observe'],
   ],
-  'harness/main': ['harness/commands', 'harness/record', 'system'],
+  'harness/main': ['harness/record', 'harness/run', 'system'],
 };
 /** Programs that try the product as its tests do: they may use whatever is there, but nobody uses them. */
 const TRIALS = ['harness/soak', 'harness/mutation'];

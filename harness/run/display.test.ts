@@ -1,8 +1,7 @@
 import { Writable } from 'node:stream';
 import t from 'tap';
 import type { Judgement } from '../engine/judgement.ts';
-import { Display } from './display.ts';
-import { block, line, type Standing, statusLine } from './progress.ts';
+import { block, Display, line, type Progress, statusLine } from './display.ts';
 
 const JUDGEMENT: Judgement = {
   criterion: 'reliability',
@@ -18,13 +17,13 @@ const JUDGEMENT: Judgement = {
   evidence: [],
   tables: [],
 };
-const STANDING: Standing = {
+const PROGRESS: Progress = {
   nodeName: 'robot',
   url: 'http://127.0.0.1:5000',
   folder: '/runs/1',
   plannedSeconds: 604_800,
-  watchedSeconds: 11_520,
-  absentSeconds: 90,
+  observedSeconds: 11_520,
+  gapSeconds: 90,
   judgements: [JUDGEMENT],
   restarts: 1,
   openAlerts: [{ severity: 'CRITICAL', metric: 'cpu_percent' }],
@@ -32,24 +31,24 @@ const STANDING: Standing = {
   head: 'ab'.repeat(32),
   problem: null,
 };
-/** As a terminal is told to go back over four lines, and to clear what follows. */
+/** The escape sequences for four lines up, and clear to the end. */
 const OVER_FOUR = '\u001b[4A\u001b[0J';
 
-t.test('how a run stands, for people', async (t) => {
-  const [first, second, third, fourth] = block(STANDING, 200, false);
-  t.equal(first, 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h (1.9 %), 164 h 48 min to go, absent 1 min 30 s');
+t.test('the progress of a run, for people', async (t) => {
+  const [first, second, third, fourth] = block(PROGRESS, 200, false);
+  t.equal(first, 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h (1.9 %), 164 h 48 min to go, monitoring gaps 1 min 30 s');
   t.match(second, /^ {2}Reliability +PASS +99\.99 % \(> 99 %\)$/);
   t.equal(third, '  1 restart; open: CRITICAL cpu_percent');
   t.equal(fourth, '  /runs/1: 200 entries, head abababababababab');
-  for (const one of block({ ...STANDING, problem: 'the disk is full' }, 40, false)) t.ok(one.length < 40, one);
-  t.match(line(STANDING), 'Reliability PASS 99.99 % (> 99 %); 1 restart; open: CRITICAL cpu_percent');
+  for (const one of block({ ...PROGRESS, problem: 'the disk is full' }, 40, false)) t.ok(one.length < 40, one);
+  t.match(line(PROGRESS), 'Reliability PASS 99.99 % (> 99 %); 1 restart; open: CRITICAL cpu_percent');
   t.match(
-    statusLine({ ...STANDING, openAlerts: [], restarts: 0, problem: 'the disk is full' }),
+    statusLine({ ...PROGRESS, openAlerts: [], restarts: 0, problem: 'the disk is full' }),
     'no restarts; no open alerts; the disk is full',
   );
-  t.match(line({ ...STANDING, watchedSeconds: 604_799.9 }), '(99.9 %)', '100 % is the end');
+  t.match(line({ ...PROGRESS, observedSeconds: 604_799.9 }), '(99.9 %)', '100 % is the end');
   const unknown = { ...JUDGEMENT, measured: { ...JUDGEMENT.measured, value: null } };
-  t.match(line({ ...STANDING, judgements: [unknown] }), 'not known yet (> 99 %)');
+  t.match(line({ ...PROGRESS, judgements: [unknown] }), 'not known yet (> 99 %)');
 });
 
 function displayed(isTTY: boolean, watchdogSeconds: number | null = null, columns = 100) {
@@ -67,9 +66,9 @@ function displayed(isTTY: boolean, watchdogSeconds: number | null = null, column
   ) as unknown as NodeJS.WriteStream;
   const manager = { via: 'test', notify: (state: string) => void notified.push(state) };
   const display = new Display({ stream, manager, watchdogSeconds, monotonicSeconds: () => now });
-  const beat = (seconds: number): void => {
+  const tick = (seconds: number): void => {
     for (let second = 0; second < seconds; second += 1) {
-      display.beat(() => STANDING);
+      display.tick(() => PROGRESS);
       now += 1;
     }
   };
@@ -78,55 +77,55 @@ function displayed(isTTY: boolean, watchdogSeconds: number | null = null, column
     written = '';
     return text;
   };
-  return { beat, display, notified, stream, taken };
+  return { tick, display, notified, stream, taken };
 }
 
-t.test('elsewhere than on a terminal: a line after a minute, then every ten, the hash every hour', async (t) => {
-  const { beat, taken } = displayed(false);
-  beat(60);
+t.test('without a terminal: a line after a minute, then every ten, the hash every hour', async (t) => {
+  const { tick, taken } = displayed(false);
+  tick(60);
   t.equal(taken(), '');
-  beat(1);
+  tick(1);
   t.match(taken(), /^3 h 12 min of 168 h.*\n$/);
-  beat(538);
+  tick(538);
   t.equal(taken(), '');
-  beat(2);
+  tick(2);
   t.equal(taken().split('\n').length, 2);
-  beat(3000);
+  tick(3000);
   t.match(taken(), `record: 200 entries, head ${'ab'.repeat(32)}\n`);
 });
 
-t.test('on a terminal: a block that is drawn again', async (t) => {
-  const { beat, display, taken } = displayed(true);
-  beat(1);
+t.test('on a terminal: a block that is redrawn', async (t) => {
+  const { tick, display, taken } = displayed(true);
+  tick(1);
   t.equal(taken().split('\n').length, 5);
-  beat(1);
+  tick(1);
   t.ok(taken().startsWith(OVER_FOUR), 'over the one before');
-  display.say('a line that stays');
-  t.equal(taken(), `${OVER_FOUR}a line that stays\n`);
-  beat(1);
+  display.print('a line above it');
+  t.equal(taken(), `${OVER_FOUR}a line above it\n`);
+  tick(1);
   t.notOk(taken().includes(OVER_FOUR));
 });
 
-t.test('a terminal that does not tell its size has the usual one', async (t) => {
-  const { beat, taken } = displayed(true, null, 0);
-  beat(1);
+t.test('a terminal without a size has the default one', async (t) => {
+  const { tick, taken } = displayed(true, null, 0);
+  tick(1);
   t.match(taken(), 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h');
 });
 
 t.test('a terminal that was closed changes nothing', async (t) => {
-  const { beat, display, stream, taken } = displayed(true);
+  const { tick, display, stream, taken } = displayed(true);
   stream.emit('error', new Error('EIO'));
   taken();
-  beat(5);
-  display.say('nobody reads it');
+  tick(5);
+  display.print('not shown');
   t.equal(taken(), '');
 });
 
-t.test('the service manager is told, and pinged by beats alone', async (t) => {
-  const { beat, notified } = displayed(false, 40);
-  beat(1);
+t.test('the service manager gets a status, and pings by ticks alone', async (t) => {
+  const { tick, notified } = displayed(false, 40);
+  tick(1);
   t.equal(notified[0], 'READY=1');
-  beat(60);
+  tick(60);
   const pings = notified.filter((state) => state === 'WATCHDOG=1').length;
   t.ok(pings >= 6 && pings <= 8, `${pings} pings in a minute`);
   t.equal(notified.filter((state) => state.startsWith('STATUS=')).length, 1, 'the line when it changes');

@@ -1,15 +1,16 @@
+import { formatDuration } from '../../src/core/duration.ts';
 import type { ServiceManager } from '../../src/core/supervision.ts';
 import { printable } from '../../src/core/text.ts';
-import { block, line, type Standing, statusLine } from './progress.ts';
+import type { Judgement, Quantity } from '../engine/judgement.ts';
 
-/** Elsewhere than on a terminal a line comes after the first minute, and then this often. */
+/** Without a terminal a line is printed after the first minute, and then this often. */
 const FIRST_LINE_SECONDS = 60;
 const LINE_SECONDS = 600;
 const HEAD_SECONDS = 3600;
 const STATUS_SECONDS = 10;
-/** Pings within one watchdog time: two may come late. */
+/** Pings per watchdog timeout: two may be late. */
 const PINGS = 4;
-const USUAL_COLUMNS = 80;
+const DEFAULT_COLUMNS = 80;
 
 export interface DisplayOptions {
   readonly stream: NodeJS.WriteStream;
@@ -18,7 +19,7 @@ export interface DisplayOptions {
   readonly monotonicSeconds: () => number;
 }
 
-/** Shows how a run gets on: a block that is drawn again each second, or a line now and then; and to the service manager. */
+/** Shows the progress of a run: on a terminal a block redrawn each second, else a line every ten minutes; and to the service manager. */
 export class Display {
   readonly #options: DisplayOptions;
   readonly #pingSeconds: number | null;
@@ -34,18 +35,18 @@ export class Display {
   constructor(options: DisplayOptions) {
     this.#options = options;
     this.#pingSeconds = options.watchdogSeconds === null ? null : options.watchdogSeconds / PINGS;
-    // A terminal that was closed: the run goes on without.
+    // The terminal was closed: the run continues.
     options.stream.on('error', () => {
       this.#isGone = true;
     });
   }
 
-  get isLive(): boolean {
+  get #isTerminal(): boolean {
     return this.#options.stream.isTTY === true && !this.#isGone;
   }
 
-  /** Called once a second by what watches, so that a watcher that hangs pings no longer. */
-  beat(standing: () => Standing): void {
+  /** Called once a second by the observation, so that an observer that hangs sends no watchdog pings. */
+  tick(progress: () => Progress): void {
     const now = this.#options.monotonicSeconds();
     if (this.#begunAt === null) {
       this.#begunAt = now;
@@ -58,48 +59,48 @@ export class Display {
     }
     if (this.#options.manager && now >= this.#statusAt) {
       this.#statusAt = now + STATUS_SECONDS;
-      this.tell(statusLine(standing()));
+      this.showStatus(statusLine(progress()));
     }
-    if (this.isLive) this.#draw(standing());
+    if (this.#isTerminal) this.#draw(progress());
     else if (elapsed >= this.#lineAt) {
       this.#lineAt = elapsed + LINE_SECONDS - (elapsed % LINE_SECONDS);
-      this.say(line(standing()));
+      this.print(line(progress()));
     }
     if (elapsed >= this.#headAt) {
       this.#headAt += HEAD_SECONDS;
-      const { entries, head } = standing();
-      if (!this.isLive) this.say(`record: ${entries} entries, head ${head}`);
+      const { entries, head } = progress();
+      if (!this.#isTerminal) this.print(`record: ${entries} entries, head ${head}`);
     }
   }
 
-  /** A line that stays. */
-  say(text: string): void {
+  /** Prints a line above the block. */
+  print(text: string): void {
     if (this.#isGone) return;
     this.#erase();
     this.#options.stream.write(`${printable(text)}\n`);
   }
 
-  /** What `systemctl status` shows. */
-  tell(status: string): void {
+  /** Sets the line of `systemctl status`. */
+  showStatus(status: string): void {
     if (status === this.#status) return;
     this.#status = status;
     this.#options.manager?.notify(`STATUS=${printable(status)}`);
   }
 
-  /** Keeps the service manager patient while the run is brought to its end. */
-  keepAlive(): void {
+  /** A watchdog ping while the run is ended. */
+  ping(): void {
     this.#options.manager?.notify('WATCHDOG=1');
   }
 
-  /** Leaves the last block as it is. */
+  /** Leaves the last block on the terminal. */
   end(): void {
     this.#lines = 0;
   }
 
-  #draw(standing: Standing): void {
+  #draw(progress: Progress): void {
     const { stream } = this.#options;
-    // A terminal whose size was never set says 0.
-    const lines = block(standing, stream.columns || USUAL_COLUMNS, true);
+    // The size of a terminal may be unset, which is 0.
+    const lines = block(progress, stream.columns || DEFAULT_COLUMNS, true);
     this.#erase();
     stream.write(`${lines.join('\n')}\n`);
     this.#lines = lines.length;
@@ -109,4 +110,97 @@ export class Display {
     if (this.#lines > 0) this.#options.stream.write(`\x1b[${this.#lines}A\x1b[0J`);
     this.#lines = 0;
   }
+}
+
+/** The progress of a run. */
+export interface Progress {
+  readonly nodeName: string;
+  readonly url: string;
+  readonly folder: string;
+  readonly plannedSeconds: number;
+  readonly observedSeconds: number;
+  readonly gapSeconds: number;
+  /** Empty: not judged yet. */
+  readonly judgements: readonly Judgement[];
+  /** Restarts of the service since the run began. */
+  readonly restarts: number;
+  /** Severities of the open alerts, by metric. */
+  readonly openAlerts: readonly { readonly severity: string; readonly metric: string }[];
+  readonly entries: number;
+  readonly head: string;
+  /** Why entries of the record are not written; null: they are. */
+  readonly problem: string | null;
+}
+
+function amount({ unit, value }: Pick<Quantity, 'unit' | 'value'>): string {
+  if (value === null) return 'not known yet';
+  const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 1 ? 3 : Math.abs(value) < 99 || Math.abs(value) > 1000 ? 1 : 2;
+  return `${value.toFixed(digits)}${unit === '' ? '' : ` ${unit}`}`;
+}
+
+const SIGNS = { '<': '<', '<=': '≤', '>': '>', '>=': '≥' } as const;
+
+/** `99.98 % (> 99 %)` */
+function measuredOf({ limit, measured }: Judgement): string {
+  return `${amount(measured)} (${SIGNS[limit.comparison]} ${amount(limit)})`;
+}
+
+const counted = (count: number, one: string): string => (count === 0 ? `no ${one}s` : count === 1 ? `1 ${one}` : `${count} ${one}s`);
+
+function alerts({ openAlerts }: Progress): string {
+  if (openAlerts.length === 0) return 'no open alerts';
+  return `open: ${openAlerts.map(({ metric, severity }) => `${severity} ${metric}`).join(', ')}`;
+}
+
+function share({ plannedSeconds, observedSeconds }: Progress): string {
+  // Rounded down: 100 % is a complete run.
+  return `${Math.min(100, Math.floor((observedSeconds / plannedSeconds) * 1000) / 10).toFixed(1)} %`;
+}
+
+function times(progress: Progress): string {
+  const { gapSeconds, plannedSeconds, observedSeconds } = progress;
+  const left = Math.max(0, Math.ceil(plannedSeconds - observedSeconds));
+  const gaps = gapSeconds >= 1 ? `, monitoring gaps ${formatDuration(gapSeconds, 'h')}` : '';
+  return `${formatDuration(observedSeconds, 'h')} of ${formatDuration(plannedSeconds, 'h')} (${share(progress)}), ${formatDuration(left, 'h')} to go${gaps}`;
+}
+
+const COLOURS: Readonly<Record<string, string>> = { PASS: '32', FAIL: '31', INCOMPLETE: '33' };
+
+/** The lines shown on a terminal. */
+export function block(progress: Progress, columns: number, colours: boolean): string[] {
+  const { entries, folder, head, judgements, nodeName, problem, restarts, url } = progress;
+  const verdict = (word: string): string => (colours ? `\x1b[1;${COLOURS[word]}m${word.padEnd(11)}\x1b[0m` : word.padEnd(11));
+  // Only plain text is cut, so that each colour is reset.
+  const fit = (text: string, used = 0): string => printable(text, Math.max(1, columns - used - 1));
+  const rows = judgements.map((judgement) => {
+    const title = judgement.title.padEnd(15);
+    return `  ${title} ${verdict(judgement.verdict)} ${fit(measuredOf(judgement), 31)}`;
+  });
+  return [
+    fit(`${nodeName} at ${url}: ${times(progress)}`),
+    ...(rows.length > 0 ? rows : [fit('  the criteria are judged after the first minute')]),
+    fit(`  ${counted(restarts, 'restart')}; ${alerts(progress)}`),
+    fit(`  ${folder}: ${entries} entries, head ${head.slice(0, 16)}`),
+    ...(problem === null ? [] : [fit(`  ${problem}`)]),
+  ];
+}
+
+/** The same in one line, for logs. */
+export function line(progress: Progress): string {
+  return inOneLine(progress, (judgement) => `${judgement.title} ${judgement.verdict} ${measuredOf(judgement)}`);
+}
+
+/** The same for `systemctl status`, shorter. */
+export function statusLine(progress: Progress): string {
+  return inOneLine(progress, ({ title, verdict }) => `${title} ${verdict}`);
+}
+
+function inOneLine(progress: Progress, criterion: (judgement: Judgement) => string): string {
+  return [
+    times(progress),
+    ...progress.judgements.map(criterion),
+    counted(progress.restarts, 'restart'),
+    alerts(progress),
+    ...(progress.problem ? [progress.problem] : []),
+  ].join('; ');
 }

@@ -1,43 +1,42 @@
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Channel } from '../observe/sources.ts';
-import type { Clocked, MinuteEntry, ServiceReading } from '../record/entries.ts';
-import { Heard } from './heard.ts';
+import type { Clocked, MinuteEntry, Received, ServiceReading } from '../record/entries.ts';
 
-/** What becomes the next `minute`. */
+/** Collects the content of the next `minute` entry. */
 export class Minute {
-  readonly #heard: Readonly<Record<Channel, Heard>> = { topic: new Heard(), events: new Heard() };
-  readonly #ways: readonly Channel[];
+  readonly #received: Readonly<Record<Channel, ReceivedStatuses>> = { topic: new ReceivedStatuses(), events: new ReceivedStatuses() };
+  readonly #channels: readonly Channel[];
   #reading: ServiceReading | null = null;
   #resident: number[] = [];
 
   constructor(hasTopic: boolean) {
-    this.#ways = hasTopic ? ['topic', 'events'] : ['events'];
+    this.#channels = hasTopic ? ['topic', 'events'] : ['events'];
   }
 
-  addStatus(by: Channel, status: HealthStatus, arrivedMs: number): void {
-    this.#heard[by].add(status, arrivedMs);
+  addStatus(channel: Channel, status: HealthStatus, arrivedMs: number): void {
+    this.#received[channel].add(status, arrivedMs);
   }
 
-  /** The last one stands; memory is that of every reading of the same run. */
+  /** The last reading counts; its memory is that of all readings of the same run. */
   addReading(reading: ServiceReading): void {
     if (this.#reading !== null && this.#reading.started !== reading.started) this.#resident = [];
     this.#resident.push(...reading.resident_bytes);
     this.#reading = reading;
   }
 
-  /** Whether each way that is listened to has told a status that is stamped no earlier. */
-  isHeardSince(stampMs: number): boolean {
-    return this.#ways.every((way) => this.#heard[way].newest >= stampMs);
+  /** Whether each channel has delivered a status with this time stamp or a later one. */
+  hasReceivedSince(stampMs: number): boolean {
+    return this.#channels.every((channel) => this.#received[channel].newest >= stampMs);
   }
 
-  forgetBefore(stampMs: number): void {
-    for (const way of this.#ways) this.#heard[way].forgetBefore(stampMs);
+  dropBefore(stampMs: number): void {
+    for (const channel of this.#channels) this.#received[channel].dropBefore(stampMs);
   }
 
-  /** The entry, without statuses that are stamped later than `untilMs`; the next one begins empty. */
+  /** Returns the entry without statuses stamped later than `untilMs`, and begins the next one empty. */
   take(now: Clocked, stalledSeconds: number, watcher: MinuteEntry['watcher'], untilMs: number): MinuteEntry {
-    const topic = this.#ways.includes('topic') ? this.#heard.topic.take(untilMs) : null;
-    const events = this.#heard.events.take(untilMs);
+    const topic = this.#channels.includes('topic') ? this.#received.topic.take(untilMs) : null;
+    const events = this.#received.events.take(untilMs);
     const service = this.#reading && { ...this.#reading, resident_bytes: this.#resident };
     this.#reading = null;
     this.#resident = [];
@@ -51,5 +50,100 @@ export class Minute {
       host: topic !== null && topic.received.first !== null ? topic.host : events.host,
       watcher,
     };
+  }
+}
+
+/** The statuses received by one channel since they were taken last. */
+class ReceivedStatuses {
+  #stamps: number[] = [];
+  #slowestMs: number | null = null;
+  #fastestMs: number | null = null;
+  #newest = Number.NEGATIVE_INFINITY;
+  readonly #cpu = new Mean();
+  readonly #memory = new Mean();
+  readonly #disk = new Mean();
+  readonly #celsius = new Mean();
+
+  /** Time stamp of the newest status so far, in ms since the epoch. */
+  get newest(): number {
+    return this.#newest;
+  }
+
+  add(status: HealthStatus, arrivedMs: number): void {
+    const stamp = Date.parse(status.timestamp);
+    if (!Number.isFinite(stamp)) return;
+    this.#stamps.push(stamp);
+    const latencyMs = arrivedMs - stamp;
+    this.#slowestMs = Math.max(this.#slowestMs ?? latencyMs, latencyMs);
+    this.#fastestMs = Math.min(this.#fastestMs ?? latencyMs, latencyMs);
+    this.#newest = Math.max(this.#newest, stamp);
+    this.#cpu.add(status.cpu_percent);
+    this.#memory.add(status.memory_percent);
+    this.#disk.add(status.disk_percent);
+    this.#celsius.add(status.temperature);
+  }
+
+  dropBefore(stampMs: number): void {
+    this.#stamps = this.#stamps.filter((stamp) => stamp >= stampMs);
+    this.#slowestMs = null;
+    this.#fastestMs = null;
+  }
+
+  take(untilMs: number): { readonly received: Received; readonly host: MinuteEntry['host'] } {
+    const stamps = this.#stamps.filter((stamp) => stamp <= untilMs);
+    const isEmpty = stamps.length === 0;
+    const received = {
+      first: stamps[0] ?? null,
+      steps: stamps.slice(1).map((stamp, index) => stamp - (stamps[index] as number)),
+      slowest_ms: isEmpty ? null : this.#slowestMs,
+      fastest_ms: isEmpty ? null : this.#fastestMs,
+    };
+    this.dropBefore(Number.POSITIVE_INFINITY);
+    const host = { cpu: this.#cpu.take(), memory: this.#memory.take(), disk: this.#disk.take(), celsius: this.#celsius.take() };
+    return { received, host };
+  }
+}
+
+class Mean {
+  #sum = 0;
+  #count = 0;
+
+  add(value: number | null): void {
+    if (value === null) return;
+    this.#sum += value;
+    this.#count += 1;
+  }
+
+  take(): number | null {
+    const mean = this.#count === 0 ? null : Math.round((this.#sum / this.#count) * 100) / 100;
+    this.#sum = 0;
+    this.#count = 0;
+    return mean;
+  }
+}
+
+/** Readings, a minute apart, between two releases of memory: scans are as far apart. */
+const RELEASE_READINGS = 60;
+
+/** CPU time and memory of the observer. It must stay small: it runs for a week beside the service. */
+export class OwnUse {
+  readonly #release: () => unknown;
+  #readings = 0;
+
+  /** `release` returns unneeded memory to the system. It is called at once: before the sources' libraries are loaded. */
+  constructor(release: () => unknown) {
+    this.#release = release;
+    release();
+  }
+
+  read(): MinuteEntry['watcher'] {
+    // Right after the start most of the memory is that of starting.
+    if (this.#readings === 0) this.#release();
+    const { system, user } = process.cpuUsage();
+    const use = { cpu_seconds: (user + system) / 1e6, resident_bytes: process.memoryUsage.rss() };
+    this.#readings += 1;
+    // After the reading, which is of the memory used until then.
+    if (this.#readings % RELEASE_READINGS === 0) this.#release();
+    return use;
   }
 }

@@ -1,12 +1,12 @@
 import type { Alert } from '../../src/core/alert.ts';
 import type { OpenAlert, ServiceReading } from '../record/entries.ts';
 
-/** What is open by what the topic told, and by what REST listed last. */
+/** The open alerts by the changes received on the topic, and by the last list of REST. */
 export class OpenAlerts {
   readonly #byTopic: Map<string, OpenAlert>;
   #byRest: readonly OpenAlert[] | null = null;
 
-  /** `byTopic`: as the record knows them. */
+  /** `byTopic`: as in the record. */
   constructor(byTopic: ReadonlyMap<string, OpenAlert>) {
     this.#byTopic = new Map(byTopic);
   }
@@ -15,26 +15,26 @@ export class OpenAlerts {
     return this.#byRest ?? [];
   }
 
-  told({ alert_id, metric, resolved, severity }: Alert): void {
+  addChange({ alert_id, metric, resolved, severity }: Alert): void {
     if (resolved) this.#byTopic.delete(alert_id);
     else this.#byTopic.set(alert_id, { alert_id, severity, metric });
   }
 
-  /** Takes in a list; whether it differs from the one before, or is the first. */
-  take(listed: readonly OpenAlert[]): boolean {
+  /** Returns whether the list differs from the previous one, or is the first. */
+  setListed(listed: readonly OpenAlert[]): boolean {
     const isNew = this.#byRest === null || keys(listed) !== keys(this.#byRest);
     this.#byRest = listed;
     return isNew;
   }
 
-  /** Whether there must be another list than the last, by how many the service counts. */
+  /** Whether the last list differs from the counts of the service. */
   isOutdated(counts: ServiceReading['open_alerts']): boolean {
     const listed = this.#byRest;
     if (listed === null) return true;
     return Object.entries(counts).some(([severity, count]) => listed.filter((alert) => alert.severity === severity).length !== count);
   }
 
-  /** Whether both know the same CRITICAL ones. */
+  /** Whether both have the same CRITICAL alerts. */
   get agree(): boolean {
     return this.#byRest !== null && keys(critical(this.#byRest)) === keys(critical(this.#byTopic.values()));
   }

@@ -3,10 +3,10 @@ import { week } from '../../testkit/weeks/weeks.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
 import { Recorder } from './recorder.ts';
 
-t.test('how a run stands is judged rarely where that takes long, and soon after other alerts are open', async (t) => {
+t.test('a run is judged rarely where that takes long, and soon after a change of the open alerts', async (t) => {
   const entries = [...week({ hours: 3, faults: [{ kind: 'alert', at: 7000, seconds: 600, severity: 'CRITICAL' }] })];
   const began = entries[0]?.mono ?? 0;
-  // Every look at this clock takes a second, and so does judging.
+  // Each reading of this clock takes a second, and so does judging.
   let seconds = 0;
   const recorder = new Recorder(new EvidenceBuilder(), () => {
     seconds += 1;

@@ -4,19 +4,19 @@ import type { RecordEntry } from '../record/entries.ts';
 import type { EvidenceBuilder } from '../record/evidence.ts';
 import type { RecordWriter } from '../record/writer.ts';
 
-/** Judging takes at most this share of the time: it is for the watcher's own display alone. */
+/** Judging takes at most this share of the time: its result is only displayed. */
 const JUDGING_SHARE = 1 / 4000;
-/** After a restart, or where other alerts are open: what is displayed should not contradict itself for long. */
-const NEWS_SHARE = 1 / 200;
+/** After a restart or a change of the open alerts: the display should not contradict itself for long. */
+const UPDATE_SHARE = 1 / 200;
 
-/** Entries on their way to the record, and what they come to so far. */
+/** Writes entries to the record, and judges them as they come. */
 export class Recorder {
   readonly #builder: EvidenceBuilder;
   readonly #monotonicSeconds: () => number;
   #writer: RecordWriter | null = null;
   #judgements: readonly Judgement[] = [];
   #judged = { atSeconds: Number.NEGATIVE_INFINITY, tookSeconds: 0 };
-  #hasNews = false;
+  #hasUpdates = false;
 
   constructor(builder: EvidenceBuilder, monotonicSeconds: () => number) {
     this.#builder = builder;
@@ -37,41 +37,41 @@ export class Recorder {
 
   get problem(): string | null {
     const { problem = null, pending = 0 } = this.#writer ?? {};
-    return problem === null ? null : `${problem} (${pending} entries wait)`;
+    return problem === null ? null : `${problem} (${pending} entries pending)`;
   }
 
-  /** Seconds in which the run was watched, as of the last minute. */
-  get watchedSeconds(): number {
+  /** Seconds in which the run was observed, as of the last minute. */
+  get observedSeconds(): number {
     return this.#builder.watchedSeconds;
   }
 
-  /** As of the last time that it was worth the while. */
+  /** As of the last judging. */
   get judgements(): readonly Judgement[] {
     return this.#judgements;
   }
 
-  /** Throws RecordError when the record is not there any more. */
+  /** Throws RecordError if the record was removed. */
   readonly write = (entries: readonly RecordEntry[]): void => {
     this.#writer?.append(...entries);
     this.take(entries);
-    this.#hasNews ||= entries.some(({ type }) => type === 'open' || type === 'service');
+    this.#hasUpdates ||= entries.some(({ type }) => type === 'open' || type === 'service');
     const now = this.#monotonicSeconds();
     const { atSeconds, tookSeconds } = this.#judged;
-    const isDue = now - atSeconds >= tookSeconds / (this.#hasNews ? NEWS_SHARE : JUDGING_SHARE);
-    // The first minute is of no length: it only has the counters at the begin.
-    if (!isDue || this.watchedSeconds === 0 || !entries.some(({ type }) => type === 'minute')) return;
+    const isDue = now - atSeconds >= tookSeconds / (this.#hasUpdates ? UPDATE_SHARE : JUDGING_SHARE);
+    // The first minute has no length, only the counters at the begin.
+    if (!isDue || this.observedSeconds === 0 || !entries.some(({ type }) => type === 'minute')) return;
     this.#judgements = judge(this.#builder.evidence());
     const after = this.#monotonicSeconds();
     this.#judged = { atSeconds: after, tookSeconds: after - now };
-    this.#hasNews = false;
+    this.#hasUpdates = false;
   };
 
-  /** Throws RecordError when there is no record any more; writes what waits. */
+  /** Throws RecordError if the record was removed; writes pending entries. */
   check(): void {
     this.#writer?.flush();
   }
 
-  /** What is in the record already. */
+  /** Judges entries that are in the record already. */
   take(entries: readonly RecordEntry[]): void {
     for (const entry of entries) this.#builder.add(entry);
   }

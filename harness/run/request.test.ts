@@ -2,8 +2,8 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { folderName, newestRun, reportsFolder } from './place.ts';
 import { Requests, readRequest, settleRequest } from './request.ts';
+import { folderName, newestRun, reportsFolder } from './run-folder.ts';
 
 const REQUEST = { out: '/var/lib/edge-health/reports/x', duration: '168h', transport: 'auto', unit: 'edge-health.service', requested: '' };
 

@@ -2,21 +2,21 @@ import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../../src/system/data-folder.ts';
 
-/** What `start` asks the unit to do: options of `run`. */
+/** The options of `run` that `start` passes to the unit. */
 export interface RunRequest {
   readonly out: string;
   readonly duration: string;
   readonly transport: string;
-  /** The unit that is watched. */
+  /** The observed unit. */
   readonly unit: string;
-  /** When it was asked for, ISO 8601. */
+  /** Time of the request, ISO 8601. */
   readonly requested: string;
 }
 
 const CURRENT = 'current.json';
 const LAST = 'last.json';
 
-/** Below the state folder: a request that is to be carried out, over reboots, and the one before. */
+/** The files of the current request, which outlives reboots, and of the previous one, below the state folder. */
 export class Requests {
   readonly #folder: string;
 
@@ -28,7 +28,7 @@ export class Requests {
     return this.#folder;
   }
 
-  /** The unit runs only while this is there. */
+  /** The unit runs only while this file exists. */
   get currentFile(): string {
     return join(this.#folder, CURRENT);
   }
@@ -55,7 +55,7 @@ export class Requests {
   }
 }
 
-/** The request has been carried out: nothing is to be done at the next boot. */
+/** The request is done: the unit does not run at the next boot. */
 export function settleRequest(currentFile: string): void {
   try {
     fs.renameSync(currentFile, join(dirname(currentFile), LAST));
@@ -64,7 +64,7 @@ export function settleRequest(currentFile: string): void {
   }
 }
 
-/** Null: there is none. Throws where it cannot be read, and with what to do where it holds something else. */
+/** Null: there is none. Throws if it cannot be read, and with what to do if it is no request. */
 export function readRequest(file: string): RunRequest | null {
   let content: string;
   try {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDuration } from '../../src/core/duration.ts';
 import type { Clocks } from '../../src/core/time.ts';
 import { installation } from '../../src/installation/installation.ts';
@@ -18,21 +19,19 @@ import {
 } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
 import { RecordWriter } from '../record/writer.ts';
-import type { Display } from './display.ts';
-import { Looks } from './looks.ts';
-import { OwnUse } from './own-use.ts';
-import type { Standing } from './progress.ts';
+import { EXIT, Refusal } from './command.ts';
+import type { Display, Progress } from './display.ts';
+import { OwnUse } from './minute.ts';
+import { Observation } from './observation.ts';
+import { openSources, type Sources, type SourcesOptions } from './open-sources.ts';
 import { Recorder } from './recorder.ts';
-import { EXIT, Refusal } from './refusal.ts';
-import { openUnfinished } from './resume.ts';
-import { SoFar } from './so-far.ts';
-import { openSources, type Sources, type SourcesOptions } from './sources.ts';
+import { openUnfinished, ResumeState } from './resume-state.ts';
+import { Scans } from './scans.ts';
 import { type Subject, subjectOf } from './subject.ts';
-import { Watch } from './watch.ts';
 
 export interface SessionOptions {
   readonly folder: string;
-  /** Null: as the record that is there says, else a week. */
+  /** Null: as in an existing record, else a week. */
   readonly durationSeconds: number | null;
   readonly url: string | null;
   readonly unit: string | null;
@@ -46,178 +45,178 @@ export interface SessionOptions {
 type EndReason = EndEntry['reason'];
 
 const WEEK_SECONDS = 604_800;
-/** For a service that is just being started. */
-const ANSWER_SECONDS = 60;
-/** A run that is resumed goes on whether the service answers or not. */
-const ANSWER_AGAIN_SECONDS = 5;
-/** For the subscription to be matched, and the first status to come. */
-const HEAR_SECONDS = 15;
-const HEAR_AGAIN_SECONDS = 5;
+/** For a service that is starting. */
+const RESPONSE_SECONDS = 60;
+/** A run is resumed even if the service does not respond. */
+const RESUME_RESPONSE_SECONDS = 5;
+/** For the subscription to match, and the first status to arrive. */
+const FIRST_STATUS_SECONDS = 15;
+const RESUME_FIRST_STATUS_SECONDS = 5;
 const SETTLE_SECONDS = 15;
 const SETTLE_STOPPED_SECONDS = 4;
 const POLL_MS = 50;
 const PING_MS = 5000;
-const WRITE_AGAIN_MS = 10_000;
+const WRITE_RETRY_MS = 10_000;
 
-/** What there is to watch. */
+/** The observed service. */
 interface Found {
   readonly target: Target;
   readonly machine: Machine | null;
   readonly domainId: number | null;
 }
 
-/** One process's part of a run: what is there already is gone on with. */
+/** The part of a run that one process observes; it resumes an unfinished run. */
 export class Session {
   readonly #options: SessionOptions;
   readonly #display: Display;
   readonly #clocks: ObserverClocks;
   readonly #recorder: Recorder;
-  readonly #soFar = new SoFar();
+  readonly #resume = new ResumeState();
   readonly #ownUse = new OwnUse(releaseProgramPages);
-  /** Without procfs every boot is the same. */
+  /** Without procfs all boots count as one. */
   readonly #bootId = readBootId('/proc') ?? 'unknown';
   #writer: RecordWriter | null = null;
-  #watch: Watch | null = null;
+  #observation: Observation | null = null;
 
   constructor(options: SessionOptions, display: Display, clocks: Clocks) {
     this.#options = options;
     this.#display = display;
-    this.#clocks = new ObserverClocks({ clocks, onEvent: (kind, seconds) => this.#watch?.onClock(kind, seconds) });
+    this.#clocks = new ObserverClocks({ clocks, onEvent: (kind, seconds) => this.#observation?.onClock(kind, seconds) });
     this.#recorder = new Recorder(new EvidenceBuilder(), () => clocks.monotonicSeconds());
   }
 
-  /** As the entries tell so far. */
+  /** The verdict on the entries so far. */
   verdict(): TestVerdict {
     return this.#recorder.verdict();
   }
 
-  /** Throws Refusal where there is a run that cannot be gone on with, and says so where one is. */
+  /** Opens an unfinished run of the folder. Throws Refusal if there is a run that cannot be resumed. */
   resumeIfThere(): void {
     const onEntry = (entry: RecordEntry): void => {
-      this.#soFar.add(entry);
+      this.#resume.add(entry);
       this.#recorder.take([entry]);
     };
-    const opened = openUnfinished({ ...this.#options, soFar: this.#soFar, clocks: () => this.#clocks.now(), onEntry });
+    const opened = openUnfinished({ ...this.#options, resume: this.#resume, clocks: () => this.#clocks.now(), onEntry });
     if (!opened) return;
     const { reading, torn, writer } = opened;
     this.#writer = writer;
-    const watched = `${formatDuration(this.#recorder.watchedSeconds, 'h')} of ${formatDuration(this.#soFar.plannedSeconds, 'h')} watched`;
-    const was = torn ? '; its last line was cut off, which is noted in it' : '';
-    this.#display.say(
-      `going on with the run in ${this.#options.folder}: ${watched}, ${reading.entries} entries, head ${reading.head}${was}`,
+    const observed = `${formatDuration(this.#recorder.observedSeconds, 'h')} of ${formatDuration(this.#resume.plannedSeconds, 'h')} observed`;
+    const tornLine = torn ? '; its last line was torn, which is recorded' : '';
+    this.#display.print(
+      `resuming the run in ${this.#options.folder}: ${observed}, ${reading.entries} entries, head ${reading.head}${tornLine}`,
     );
   }
 
-  /** Watches to the end; how it ended. Null: it was stopped before it began. */
-  async watch(): Promise<EndReason | null> {
+  /** Observes to the end, and returns how the run ended. Null: it was stopped before it began. */
+  async observe(): Promise<EndReason | null> {
     const { folder, isCheckout, signal } = this.#options;
     const isResumed = this.#writer !== null;
-    const subject = await subjectOf({ ...this.#options, isCheckout, folder, say: (text) => this.#display.say(text) });
+    const subject = await subjectOf({ ...this.#options, isCheckout, folder, print: (text) => this.#display.print(text) });
     let isOver = false;
     try {
       const found = await this.#discover(subject, isResumed);
       if (found === null) return null;
       this.#clocks.start();
-      const watch = await this.#prepare(subject, found, isResumed);
-      const reason = watch && (await watch());
+      const observe = await this.#prepare(subject, found, isResumed);
+      const reason = observe && (await observe());
       isOver = true;
       return reason;
     } finally {
       this.#clocks.stop();
       if (this.#writer) this.#recorder.close();
-      // A run that failed for what nobody foresaw is tried again, and finds the service that it watched.
-      if (isOver || !isResumed || signal.aborted) await subject.keeper?.stop();
+      // After an unexpected error the run is resumed by the next start, with the same service.
+      if (isOver || !isResumed || signal.aborted) await subject.supervisor?.stop();
     }
   }
 
   async #discover(subject: Subject, isResumed: boolean): Promise<Found | null> {
     const { signal } = this.#options;
-    const { keeper, kind, rest, unit } = subject;
-    this.#display.tell(`waiting for ${rest.base} to answer`);
+    const { kind, rest, supervisor, unit } = subject;
+    this.#display.showStatus(`waiting for a response from ${rest.base}`);
     try {
       const { dataFolderProblem, machine, status, target } = await discover({
         rest,
         kind,
         unit,
-        seconds: isResumed ? ANSWER_AGAIN_SECONDS : ANSWER_SECONDS,
+        seconds: isResumed ? RESUME_RESPONSE_SECONDS : RESPONSE_SECONDS,
         signal,
       });
-      if (dataFolderProblem !== null) this.#display.say(`warning: ${dataFolderProblem}`);
-      return { target, machine: machine ?? this.#soFar.watcher?.machine ?? null, domainId: status.ros.domain_id };
+      if (dataFolderProblem !== null) this.#display.print(`warning: ${dataFolderProblem}`);
+      return { target, machine: machine ?? this.#resume.observer?.machine ?? null, domainId: status.ros.domain_id };
     } catch (error) {
       if (signal.aborted) return null;
-      if (isResumed && this.#soFar.target !== null)
-        return { target: this.#soFar.target, machine: this.#soFar.watcher?.machine ?? null, domainId: null };
-      const words = keeper === null ? '' : `\nthe service said last:\n${keeper.lastWords()}`;
-      if (error instanceof NoService) throw new Refusal(EXIT.unavailable, `${error.message}${words}`);
+      if (isResumed && this.#resume.target !== null)
+        return { target: this.#resume.target, machine: this.#resume.observer?.machine ?? null, domainId: null };
+      const log = supervisor === null ? '' : `\nlast lines of its log:\n${supervisor.lastLogLines()}`;
+      if (error instanceof NoService) throw new Refusal(EXIT.unavailable, `${error.message}${log}`);
       throw error;
     }
   }
 
-  /** Opens the sources, and returns what watches to the end; null: stopped before. */
+  /** Starts the sources, and returns a function that observes to the end; null: stopped before. */
   async #prepare(subject: Subject, { domainId, machine, target }: Found, isResumed: boolean): Promise<(() => Promise<EndReason>) | null> {
     const { folder, signal, transport } = this.#options;
     const clocks = this.#clocks;
-    const soFar = this.#soFar;
-    const plannedSeconds = isResumed ? soFar.plannedSeconds : (this.#options.durationSeconds ?? WEEK_SECONDS);
-    // The sources speak to the watch, which is made of what they are.
+    const resume = this.#resume;
+    const plannedSeconds = isResumed ? resume.plannedSeconds : (this.#options.durationSeconds ?? WEEK_SECONDS);
+    // The observation is created from the sources, which deliver to it.
     const sources = await this.#open({
       subject,
       target,
       domainId,
       transport,
-      soFar: isResumed ? soFar : null,
+      resume: isResumed ? resume : null,
       bootId: this.#bootId,
       listener: {
-        onStatus: (by, status) => this.#watch?.onStatus(by, status),
-        onAlert: (by, alert) => this.#watch?.onAlert(by, alert),
-        onNote: (text) => this.#watch?.onNote(text),
+        onStatus: (channel, status) => this.#observation?.onStatus(channel, status),
+        onAlert: (channel, alert) => this.#observation?.onAlert(channel, alert),
+        onNote: (text) => this.#observation?.onNote(text),
       },
     });
-    const { events, graph, service } = sources;
-    const begunMs = isResumed ? soFar.beganMs : clocks.now().wall;
-    const from = { stored: soFar.lookedUntil.stored ?? begunMs, collected: soFar.lookedUntil.collected ?? begunMs };
-    const looks = new Looks({ sources: { stored: sources.stored, collected: sources.collected }, from });
-    const watch = new Watch({
+    const { events, service, topic } = sources;
+    const begunMs = isResumed ? resume.beganMs : clocks.now().wall;
+    const from = { stored: resume.scannedUntil.stored ?? begunMs, collected: resume.scannedUntil.collected ?? begunMs };
+    const scans = new Scans({ scanners: { stored: sources.stored, collected: sources.collected }, from });
+    const observation = new Observation({
       plannedSeconds,
-      recordedSeconds: () => this.#recorder.watchedSeconds,
-      hasTopic: graph !== null,
+      recordedSeconds: () => this.#recorder.observedSeconds,
+      hasTopic: topic !== null,
       clocks,
       wallMilliseconds: Date.now,
       service,
-      looks,
-      openByTopic: soFar.openByTopic,
+      scans,
+      openByTopic: resume.openByTopic,
       write: this.#recorder.write,
       check: () => this.#recorder.check(),
       ownUse: () => this.#ownUse.read(),
-      onBeat: (now) => this.#display.beat(() => this.#standing(watch, target, plannedSeconds, now)),
-      onNote: (text) => this.#display.say(text),
+      onTick: (now) => this.#display.tick(() => this.#progress(observation, target, plannedSeconds, now)),
+      onNote: (text) => this.#display.print(text),
     });
-    this.#watch = watch;
-    await graph?.start();
+    this.#observation = observation;
+    await topic?.start();
     await events.start();
-    await this.#hear(watch, isResumed ? HEAR_AGAIN_SECONDS : HEAR_SECONDS);
+    await this.#waitForStatuses(observation, isResumed ? RESUME_FIRST_STATUS_SECONDS : FIRST_STATUS_SECONDS);
     if (signal.aborted) {
-      await Promise.all([graph?.stop(), events.stop()]);
+      await Promise.all([topic?.stop(), events.stop()]);
       return null;
     }
-    const watcher: Observer = {
+    const observer: Observer = {
       version: installation().version,
-      transport: graph?.transport ?? 'off',
-      reason: graph?.reason ?? sources.withoutGraph,
+      transport: topic?.transport ?? 'off',
+      reason: topic?.reason ?? sources.withoutTopic,
       machine,
     };
     return async () => {
-      const entry = (now: Clocked) => ({ ...now, boot_id: this.#bootId, target, watcher });
-      await watch.begin((now) => {
+      const entry = (now: Clocked) => ({ ...now, boot_id: this.#bootId, target, watcher: observer });
+      await observation.begin((now) => {
         if (this.#writer) {
-          const resume = { type: 'resume' as const, ...entry(now) };
-          soFar.add(resume);
+          const resumeEntry = { type: 'resume' as const, ...entry(now) };
+          resume.add(resumeEntry);
           this.#recorder.begin(this.#writer);
-          this.#recorder.write([resume]);
+          this.#recorder.write([resumeEntry]);
           return;
         }
-        looks.beginAt(now.wall);
+        scans.beginAt(now.wall);
         const begin = {
           type: 'begin' as const,
           ...entry(now),
@@ -228,14 +227,14 @@ export class Session {
         this.#writer = RecordWriter.create(folder, begin);
         this.#recorder.begin(this.#writer);
         this.#recorder.take([begin]);
-        this.#display.say(`watching ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
+        this.#display.print(`observing ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
       }, signal);
       const reason = signal.aborted ? 'stopped' : 'complete';
-      const pinging = setInterval(() => this.#display.keepAlive(), PING_MS);
-      await watch.end(reason, reason === 'stopped' ? SETTLE_STOPPED_SECONDS : SETTLE_SECONDS);
-      await this.#written();
+      const pinging = setInterval(() => this.#display.ping(), PING_MS);
+      await observation.end(reason, reason === 'stopped' ? SETTLE_STOPPED_SECONDS : SETTLE_SECONDS);
+      await this.#waitUntilWritten();
       clearInterval(pinging);
-      await Promise.all([graph?.stop(), events.stop()]);
+      await Promise.all([topic?.stop(), events.stop()]);
       return reason;
     };
   }
@@ -244,46 +243,40 @@ export class Session {
     try {
       return await openSources(options);
     } catch (error) {
-      throw new Refusal(EXIT.unavailable, `the ROS 2 graph cannot be listened to: ${(error as Error).message}`);
+      throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${(error as Error).message}`);
     }
   }
 
-  /** A full disk is waited for: without its last entries the run would not be complete. */
-  async #written(): Promise<void> {
+  /** Waits while the disk is full: without its last entries the run is not complete. */
+  async #waitUntilWritten(): Promise<void> {
     while (this.#recorder.problem !== null && !this.#options.signal.aborted) {
-      this.#display.say(this.#recorder.problem);
-      await pause(WRITE_AGAIN_MS);
+      this.#display.print(this.#recorder.problem);
+      await sleep(WRITE_RETRY_MS);
       this.#recorder.check();
     }
   }
 
-  /** Waits for the first statuses: a stretch begins with what listens. */
-  async #hear(watch: Watch, seconds: number): Promise<void> {
-    const deadline = performance.now() + seconds * 1000;
-    while (!watch.isHeard && !this.#options.signal.aborted && performance.now() < deadline) await pause(POLL_MS);
+  /** A stretch begins once each channel delivers, or after the timeout. */
+  async #waitForStatuses(observation: Observation, timeoutSeconds: number): Promise<void> {
+    const timeoutAt = performance.now() + timeoutSeconds * 1000;
+    while (!observation.hasReceived && !this.#options.signal.aborted && performance.now() < timeoutAt) await sleep(POLL_MS);
   }
 
-  #standing(watch: Watch, target: Target, plannedSeconds: number, now: Clocked): Standing {
+  #progress(observation: Observation, target: Target, plannedSeconds: number, now: Clocked): Progress {
     const { entries, head, judgements, problem } = this.#recorder;
     return {
       nodeName: target.node_name,
       url: target.url,
       folder: this.#options.folder,
       plannedSeconds,
-      watchedSeconds: watch.watchedSeconds(now),
-      absentSeconds: this.#soFar.absentSeconds,
+      observedSeconds: observation.observedSeconds(now),
+      gapSeconds: this.#resume.gapSeconds,
       judgements,
-      restarts: this.#soFar.restartsBefore + watch.restarts,
-      openAlerts: watch.openAlerts,
+      restarts: this.#resume.serviceRestarts + observation.restarts,
+      openAlerts: observation.openAlerts,
       entries,
       head,
       problem,
     };
   }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-  });
 }

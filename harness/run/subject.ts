@@ -9,19 +9,19 @@ import type { Config } from '../../src/config/schema.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { findService } from '../../src/system/running-service.ts';
-import { Keeper } from './keeper.ts';
-import { EXIT, Refusal } from './refusal.ts';
+import { EXIT, Refusal } from './command.ts';
+import { ServiceSupervisor } from './service-supervisor.ts';
 
 export const MAIN_UNIT = 'edge-health.service';
 
-/** What is to be watched. */
+/** The service to observe. */
 export interface Subject {
   readonly kind: 'unit' | 'started' | 'url';
   readonly unit: string | null;
   readonly config: Config;
   readonly rest: RestClient;
-  /** Of a service that the harness starts itself. */
-  readonly keeper: Keeper | null;
+  /** Of a service that the harness starts itself; null: of another. */
+  readonly supervisor: ServiceSupervisor | null;
 }
 
 export interface SubjectOptions {
@@ -30,41 +30,41 @@ export interface SubjectOptions {
   readonly unit: string | null;
   readonly config: string | null;
   readonly isCheckout: boolean;
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
 }
 
-/** Throws Refusal for what is wrong with the options or the configuration. A service of the harness's own is started, or found running. */
+/** Throws Refusal for wrong options and configurations. In a checkout it starts a service of its own, or finds it running. */
 export async function subjectOf(options: SubjectOptions): Promise<Subject> {
-  const { folder, isCheckout, say, url } = options;
+  const { folder, isCheckout, print, url } = options;
   const config = loaded(configFileOf(options));
-  if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), keeper: null };
+  if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), supervisor: null };
   if (options.unit !== null || !isCheckout) {
     const running = (): string | null => findService(configFileOf(options), process.env)?.url ?? null;
-    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null, running), keeper: null };
+    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null, running), supervisor: null };
   }
-  const keeper = new Keeper(folder);
+  const supervisor = new ServiceSupervisor(folder);
   const file = join(folder, 'service.yaml');
-  if (keeper.running !== null) {
+  if (supervisor.running !== null) {
     const running = loaded(file);
-    say(`the service that this run started is running still (keeper: process ${keeper.running})`);
-    return { kind: 'started', unit: null, config: running, rest: restOf(running, null), keeper };
+    print(`the service that this run started is still running (supervisor: process ${supervisor.running})`);
+    return { kind: 'started', unit: null, config: running, rest: restOf(running, null), supervisor };
   }
-  const own = await ownConfig(fs.existsSync(file) ? loaded(file) : config, folder, say);
+  const own = await ownConfig(fs.existsSync(file) ? loaded(file) : config, folder, print);
   makeFolder(folder);
   // JSON is YAML.
   fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
-  keeper.start(file);
-  return { kind: 'started', unit: null, config: own, rest: restOf(own, null), keeper };
+  supervisor.start(file);
+  return { kind: 'started', unit: null, config: own, rest: restOf(own, null), supervisor };
 }
 
-/** The file that is named, else that of the unit's role, else the one that the service finds. */
+/** The given file, else that of the unit's role, else the one that the service uses. */
 export function configFileOf({ config, unit }: Pick<SubjectOptions, 'config' | 'unit'>): string {
   const role = /^edge-health@(.+?)(?:\.service)?$/.exec(unit ?? '')?.[1];
   const ofRole = role === undefined ? null : `/etc/edge-health/${role}_config.yaml`;
   return configPath(config ?? ofRole, process.env, fileURLToPath(PROGRAMS.config));
 }
 
-/** Throws Refusal where the file has errors. */
+/** Throws Refusal if the file has errors. */
 export function loaded(file: string): Config {
   const result = loadConfig(file);
   if (result.ok) return result.config;
@@ -81,13 +81,13 @@ function restOf(config: Config, url: string | null, running?: () => string | nul
   }
 }
 
-/** The checkout's configuration with a data folder of the run's own, a port that is free, nobody notified, and a machine that stays up. */
-async function ownConfig(config: Config, folder: string, say: (text: string) => void): Promise<Config> {
+/** The checkout's configuration with a separate data folder, a free port, no notifications and no shutdown of the machine. */
+async function ownConfig(config: Config, folder: string, print: (text: string) => void): Promise<Config> {
   const { host, port: wanted } = config.rest;
   const port = (await freePort(host, wanted)) ?? (await freePort(host, 0));
   if (port === null)
-    throw new Refusal(EXIT.config, `no port of ${host ?? 'this machine'} can be listened on; set rest.host in the configuration`);
-  if (port !== wanted && wanted !== 0) say(`port ${wanted} is in use: the service of this run gets port ${port}`);
+    throw new Refusal(EXIT.config, `cannot listen on any port of ${host ?? 'this machine'}; set rest.host in the configuration`);
+  if (port !== wanted && wanted !== 0) print(`port ${wanted} is in use: the service of this run uses port ${port}`);
   const { notify } = config.ops;
   return {
     ...config,
@@ -106,7 +106,7 @@ async function ownConfig(config: Config, folder: string, say: (text: string) => 
   };
 }
 
-/** The port, or with 0 any that is free; null: it is in use. */
+/** The port, or any free one for 0; null: it is in use. */
 function freePort(host: string | null, port: number): Promise<number | null> {
   return new Promise((found) => {
     const server = createServer();

@@ -13,8 +13,8 @@ export const PROGRAMS = {
   rosProbe: place('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
   ops: place('../../ops/main.ts', './ops.cjs'),
   harness: place('../../harness/main.ts', './harness.cjs'),
-  /** Keeps the service that a run in a checkout starts; the package has none. */
-  harnessKeeper: place('../../harness/run/keeper.sh', '../harness/run/keeper.sh'),
+  /** Runs the service of a harness run in a checkout; not in the package. */
+  serviceSupervisor: place('../../harness/run/service-supervisor.sh', '../harness/run/service-supervisor.sh'),
   /** The product as it is called. */
   command: place('../../bin/edge-health', '../bin/edge-health'),
   dashboard: place('../../dist/dashboard', './dashboard'),

@@ -36,11 +36,11 @@ function tampered(t: Test, folder: string, change: (lines: string[]) => string[]
 t.test('from the start to the report', async (t) => {
   const folder = new RunFolder(t);
   const run = folder.run('--duration', `${SECONDS}s`);
-  await run.printed(/watching health_monitor at http:\/\/127\.0\.0\.1:\d+ for 10 s/);
+  await run.printed(/observing health_monitor at http:\/\/127\.0\.0\.1:\d+ for 10 s/);
   const pids = [run.pid, ...(await folder.pids())];
   const second = await folder.command('run', '--out', folder.path, '--duration', '10s');
   t.equal(second.by, 75, 'a second run into the folder is refused');
-  t.match(second.output, `(process ${run.pid}) watches into it`);
+  t.match(second.output, `in use by another edge-health harness (process ${run.pid})`);
 
   const { by, output } = await run.ended();
   const report = folder.report();

@@ -11,7 +11,7 @@ import type { Test } from 'tap';
 import { stringify } from 'yaml';
 import type { SealedEntry } from '../../harness/record/chain.ts';
 import type { ReportDocument } from '../../harness/report/document.ts';
-import { Keeper } from '../../harness/run/keeper.ts';
+import { ServiceSupervisor } from '../../harness/run/service-supervisor.ts';
 import { temporaryFolder } from '../folder.ts';
 import type { Host } from '../network/network.ts';
 import { until } from '../wait.ts';
@@ -40,7 +40,7 @@ export class RunFolder {
     this.path = join(folder, 'run');
     this.config = join(folder, 'config.yaml');
     writeFileSync(this.config, stringify(host === null ? { ...CONFIG, ...LOOPBACK } : CONFIG));
-    t.teardown(() => new Keeper(this.path).stop());
+    t.teardown(() => new ServiceSupervisor(this.path).stop());
   }
 
   /** Starts `edge-health harness run` into the folder. */
@@ -67,14 +67,14 @@ export class RunFolder {
   /** The service's process id, once it is another than `former`. */
   servicePid(former = 0): Promise<number> {
     return until('another process of the service', () => {
-      const pid = this.pid('keeper/service.pid');
+      const pid = this.pid('supervisor/service.pid');
       return pid !== former && pid > 0 && isRunning(pid) && pid;
     });
   }
 
   /** Process ids of the supervisor, the service and its scheduler. */
   async pids(): Promise<number[]> {
-    return [this.pid('keeper/keeper.pid'), await this.servicePid(), this.pid('keeper/ops.pid')];
+    return [this.pid('supervisor/supervisor.pid'), await this.servicePid(), this.pid('supervisor/ops.pid')];
   }
 
   /** Waits until the service that the run started answers over REST; on the loopback. */

@@ -49,18 +49,18 @@ async function ownedByTheService(t: Test, machine: Container): Promise<void> {
   );
 }
 
-t.test('a run that goes on over a reboot, with causes that systemd knows', { skip }, async (t) => {
+t.test('a run that is resumed after a reboot, with causes that systemd knows', { skip }, async (t) => {
   const appliance = await Appliance.boot(t, { suite: 'bookworm', config: CONFIG });
   const { machine } = appliance;
 
-  await t.test('nothing is watched unless somebody asks for it', async (t) => {
+  await t.test('nothing is observed unless requested', async (t) => {
     t.equal((await machine.run(['systemctl', 'is-enabled', HARNESS])).stdout.trim(), 'disabled');
     t.equal((await machine.run(['systemctl', 'start', HARNESS])).code, 0, 'a start without a request is none');
     t.equal(await machine.show(HARNESS, 'ActiveState'), 'inactive');
     const status = await harness(machine, 'status');
     t.match(status, { code: 69, stderr: /edge-health harness start/ });
     const stop = await harness(machine, 'stop');
-    t.match(stop, { code: 69, stderr: /no run is under way/ });
+    t.match(stop, { code: 69, stderr: /no run is in progress/ });
     const nobody = await machine.run(['edge-health', 'harness', 'start'], { user: 'nobody' });
     t.match(nobody, { code: 69, stderr: /sudo edge-health harness start/ });
     const elsewhere = await harness(machine, 'start', '--out', '/root/report');
@@ -73,11 +73,11 @@ t.test('a run that goes on over a reboot, with causes that systemd knows', { ski
     t.equal(await machine.show(HARNESS, 'ActiveState'), 'active');
     t.equal(await machine.show(HARNESS, 'User'), 'edge-health');
     t.match(await machine.sh(`systemctl status ${HARNESS}`), /Status: ".* of .*\(\d+\.\d %\).*restart/);
-    t.match(await harness(machine, 'start'), { code: 75, stderr: /a run is under way in \/var\/lib\/edge-health\/reports\/test/ });
-    t.match(await harness(machine, 'status'), { code: 0, stdout: /process \d+ watches/ });
+    t.match(await harness(machine, 'start'), { code: 75, stderr: /a run is in progress in \/var\/lib\/edge-health\/reports\/test/ });
+    t.match(await harness(machine, 'status'), { code: 0, stdout: /process \d+ observes/ });
   });
 
-  await t.test('after a reboot it goes on, and knows why the service was another', async (t) => {
+  await t.test('after a reboot it is resumed, and the cause of the other run of the service is known', async (t) => {
     await machine.reboot();
     await appliance.measures();
     await recorded(machine, (found) => found.some(({ type }) => type === 'resume'));
@@ -148,7 +148,7 @@ t.test('a run that goes on over a reboot, with causes that systemd knows', { ski
     await ownedByTheService(t, machine);
   });
 
-  await t.test('an upgrade is an absence of seconds, and removing the package ends it', async (t) => {
+  await t.test('an upgrade is a monitoring gap of seconds, and removing the package ends it', async (t) => {
     await machine.sh(`rm -r ${OUT}`);
     t.equal((await harness(machine, 'start', '--out', OUT)).code, 0);
     await machine.copyIn((await builtPackage()).file, '/root/edge-health.deb');

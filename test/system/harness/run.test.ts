@@ -38,7 +38,7 @@ t.test('with the topic, on a network of its own', { skip: networkUnavailable() }
   t.equal(evidence(reliability, 'received'), evidence(reliability, 'by the event stream'), 'as many as by the event stream');
 });
 
-t.test('a harness that is killed resumes the run with the service that it watched', async (t) => {
+t.test('a harness that is killed resumes the run with the service that it observed', async (t) => {
   const folder = new RunFolder(t);
   const first = folder.run('--duration', `${SECONDS}s`);
   await folder.recorded('minute');
@@ -46,19 +46,19 @@ t.test('a harness that is killed resumes the run with the service that it watche
   first.kill('SIGKILL');
   t.equal((await first.ended()).by, 'SIGKILL');
   const between = await folder.command('status', folder.path);
-  t.equal(between.by, 3, 'unfinished, and no process watches');
-  t.match(between.output, 'go on with: edge-health harness run --out');
+  t.equal(between.by, 3, 'unfinished, and no process observes it');
+  t.match(between.output, 'resume with: edge-health harness run --out');
   const other = await folder.command('run', '--out', folder.path, '--config', folder.config, '--duration', '1h');
   t.equal(other.by, 64);
   t.match(other.output, `holds an unfinished run of ${SECONDS} s, not of 1 h`);
   t.ok(isRunning(service), 'the service runs on');
 
   const { by, output } = await folder.run().ended();
-  t.match(output, 'going on with the run in');
-  t.match(output, 'is running still');
+  t.match(output, 'resuming the run in');
+  t.match(output, 'is still running');
   const report = folder.report();
   t.equal(by, VERDICT_EXIT[report.verdict], output);
-  t.equal(evidence(judgement(report, 'uptime'), 'restarts'), 0, 'the absence does not count against the service');
+  t.equal(evidence(judgement(report, 'uptime'), 'restarts'), 0, 'the monitoring gap does not count against the service');
   t.ok(report.run.monitoring_gap_seconds > 0, 'it is reported');
   t.ok(report.run.observed_seconds >= SECONDS, 'the run is that much longer');
   t.same(
@@ -72,7 +72,7 @@ t.test('a harness that is killed resumes the run with the service that it watche
   t.equal((await folder.command('report', folder.path)).by, by, 'the report can be written again');
   const over = await folder.command('run', '--out', folder.path);
   t.equal(over.by, 64, 'the run cannot be overwritten');
-  t.match(over.output, /complete\. Choose another folder with --out, or write its report anew/);
+  t.match(over.output, /complete\. Choose another folder with --out, or write its report again/);
   t.equal((await folder.command('status', folder.path)).by, 0);
   await areOver([service]);
 });
@@ -152,7 +152,7 @@ t.test('another service, by its address', async (t) => {
   const report = folder.report();
   t.equal(by, VERDICT_EXIT[report.verdict], output);
   t.ok((evidence(judgement(report, 'reliability'), 'received') ?? 0) > 0);
-  t.notOk(existsSync(join(folder.path, 'keeper')), 'no service was started');
+  t.notOk(existsSync(join(folder.path, 'supervisor')), 'no service was started');
   t.ok(isRunning(service.pid), 'nor ended');
 });
 

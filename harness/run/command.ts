@@ -1,7 +1,30 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { EXIT, Refusal } from '../run/refusal.ts';
 
-export { EXIT, Refusal };
+/** Exit codes of `edge-health harness` other than those of a verdict (engine/judgement.ts): 0 PASS, 1 FAIL, 2 INCOMPLETE. */
+export const EXIT = {
+  ok: 0,
+  /** `status`: a run is unfinished, and no process observes it. */
+  unobserved: 3,
+  usage: 64,
+  /** The service does not respond, or there is no such run. */
+  unavailable: 69,
+  /** An unexpected error, after which systemd tries again. Not 1, which is a verdict. */
+  internal: 70,
+  /** Another process uses this folder. */
+  inUse: 75,
+  config: 78,
+} as const;
+
+/** A command cannot be executed; the message contains what to do. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
 
 export interface Given {
   readonly options: Readonly<Record<string, string | boolean | undefined>>;
@@ -14,10 +37,10 @@ export interface HarnessCommand {
   readonly summary: string;
   /** After `edge-health harness `. */
   readonly usage: string;
-  /** What --help prints below the usage, exit codes included. */
+  /** Printed by --help below the usage, with the exit codes. */
   readonly help: string;
   readonly options: ParseArgsOptionsConfig;
-  /** How many positional arguments it takes at most. */
+  /** The greatest number of positional arguments. */
   readonly positionals: number;
   /** Resolves with the exit code; rejects with Refusal. */
   run(given: Given): Promise<number>;
@@ -36,7 +59,7 @@ export function argumentsOf(command: HarnessCommand, argv: readonly string[]): G
   }
 }
 
-/** An option that is text; null: it was not given. */
+/** The text of an option; null: not given. */
 export function text({ options }: Given, name: string): string | null {
   return (options[name] as string | undefined) ?? null;
 }

@@ -1,13 +1,13 @@
 import t from 'tap';
-import { alert, EPOCH, reading, status, Watched } from './testing/watched.ts';
+import { alert, EPOCH, Observed, reading, status } from './testing/observed.ts';
 
 const RESTART = { version: '1', pid: 2, invocation: null, cause: 'signal', detail: 'SIGKILL', unseen: 1 } as const;
 
 t.test('a minute is an entry: what was received, delta-coded, with the readings of the minute', async (t) => {
-  const it = new Watched();
+  const it = new Observed();
   it.onSecond = () => {
-    it.watch.onStatus('topic', status(it.now.wall));
-    it.watch.onStatus('events', status(it.now.wall));
+    it.observation.onStatus('topic', status(it.now.wall));
+    it.observation.onStatus('events', status(it.now.wall));
   };
   await it.runs();
   const [begin, first, ...more] = it.of('minute');
@@ -16,25 +16,25 @@ t.test('a minute is an entry: what was received, delta-coded, with the readings 
   t.match(first, { host: { cpu: 10, memory: 20, disk: 30, celsius: null }, watcher: { cpu_seconds: 1, resident_bytes: 2 } });
   t.equal(first?.service?.resident_bytes.length, 4, 'four readings');
   t.equal(more.length, 0, 'the end makes the last one');
-  t.ok(it.watch.watchedSeconds(it.now) >= 119.9, 'it ends by itself');
+  t.ok(it.observation.observedSeconds(it.now) >= 119.9, 'it ends by itself');
   t.ok(it.checks >= 10);
 });
 
-t.test('what was heard before the begin is not of the run', async (t) => {
-  const it = new Watched({ plannedSeconds: 60.9 });
-  it.watch.onStatus('topic', status(EPOCH - 1000));
-  it.watch.onAlert('topic', alert('a', 'WARNING'));
-  t.notOk(it.watch.isHeard, 'the event stream is still to come');
-  it.watch.onStatus('events', status(EPOCH - 1000));
-  t.ok(it.watch.isHeard);
+t.test('statuses received before the begin are not of the run', async (t) => {
+  const it = new Observed({ plannedSeconds: 60.9 });
+  it.observation.onStatus('topic', status(EPOCH - 1000));
+  it.observation.onAlert('topic', alert('a', 'WARNING'));
+  t.notOk(it.observation.hasReceived, 'the event stream is still to come');
+  it.observation.onStatus('events', status(EPOCH - 1000));
+  t.ok(it.observation.hasReceived);
   it.pass(5);
   await it.runs();
   t.equal(it.of('minute')[1]?.topic?.first, null);
   t.match(it.of('alert'), [{ boot: 1005, alert_id: 'a' }], 'but what is open is, as of its begin');
 });
 
-t.test('a service that does not answer', async (t) => {
-  const it = new Watched({ plannedSeconds: 60.9 });
+t.test('a service that does not respond', async (t) => {
+  const it = new Observed({ plannedSeconds: 60.9 });
   it.reading = null;
   await it.runs();
   t.same(
@@ -44,7 +44,7 @@ t.test('a service that does not answer', async (t) => {
 });
 
 t.test('another run of the service is an entry at once', async (t) => {
-  const it = new Watched();
+  const it = new Observed();
   it.run = { ...RESTART, started: reading().started, cause: 'first', unseen: 0 };
   it.onSecond = (second) => {
     if (second !== 20) return;
@@ -57,18 +57,18 @@ t.test('another run of the service is an entry at once', async (t) => {
   t.match(first, { cause: 'first', boot: 1000 });
   t.match(second, { cause: 'signal', unseen: 1, boot: 1030 });
   t.match(it.of('minute')[1], { boot: 1030, service: { resident_bytes: [60e6] } }, 'with the memory of the new run alone');
-  t.equal(it.watch.restarts, 2);
+  t.equal(it.observation.restarts, 2);
 });
 
 t.test('alerts', async (t) => {
-  const it = new Watched({ plannedSeconds: 200 });
+  const it = new Observed({ plannedSeconds: 200 });
   it.onSecond = (second) => {
     if (second === 5) {
       it.open = [{ alert_id: 'a', severity: 'CRITICAL', metric: 'cpu_percent' }];
-      it.watch.onAlert('topic', alert('a', 'CRITICAL'));
-      it.watch.onAlert('events', alert('a', 'CRITICAL'));
+      it.observation.onAlert('topic', alert('a', 'CRITICAL'));
+      it.observation.onAlert('events', alert('a', 'CRITICAL'));
     }
-    // Nothing tells of it but the count.
+    // Only the count of the service changes.
     if (second === 70) {
       it.open = [];
       it.reading = reading();
@@ -86,12 +86,12 @@ t.test('alerts', async (t) => {
   t.ok(it.of('open')[2]?.boot ?? 0 <= 1090);
 });
 
-t.test('a clock that was put back is looked behind', async (t) => {
-  const it = new Watched({ plannedSeconds: 69.9 });
+t.test('a clock that was set back: scans up to the former time, then from the present one', async (t) => {
+  const it = new Observed({ plannedSeconds: 69.9 });
   it.onSecond = (second) => {
     if (second === 30) {
       it.pass(0, -3600);
-      it.watch.onClock('step', -3600);
+      it.observation.onClock('step', -3600);
     }
   };
   await it.runs();
@@ -102,8 +102,8 @@ t.test('a clock that was put back is looked behind', async (t) => {
   t.same(after, [EPOCH - 3_570_000, it.of('end')[0]?.wall], 'and from what it shows');
 });
 
-t.test('every hour it looks at what is stored', async (t) => {
-  const it = new Watched({ plannedSeconds: 3699.9 });
+t.test('a scan of the stored samples every hour', async (t) => {
+  const it = new Observed({ plannedSeconds: 3699.9 });
   await it.runs();
   await it.ends('complete', 0);
   const ends = it.of('holding').map(({ to }) => Math.round((to - EPOCH) / 1000));
@@ -112,17 +112,17 @@ t.test('every hour it looks at what is stored', async (t) => {
 });
 
 t.test('the end is fixed before everything has settled', async (t) => {
-  const it = new Watched({ plannedSeconds: 29.9 });
+  const it = new Observed({ plannedSeconds: 29.9 });
   it.open = [{ alert_id: 'a', severity: 'CRITICAL', metric: 'cpu_percent' }];
-  it.onSecond = () => it.watch.onStatus('topic', status(it.now.wall));
+  it.onSecond = () => it.observation.onStatus('topic', status(it.now.wall));
   await it.runs();
   const end = it.now;
   const ended = it.ends('complete', 10);
   // What is stamped before may arrive later; what is stamped later is of no run.
-  it.watch.onStatus('topic', status(end.wall - 1));
-  for (const way of ['topic', 'events'] as const) it.watch.onStatus(way, status(end.wall + 500));
+  it.observation.onStatus('topic', status(end.wall - 1));
+  for (const channel of ['topic', 'events'] as const) it.observation.onStatus(channel, status(end.wall + 500));
   it.pass(2);
-  it.watch.onAlert('topic', alert('a', 'CRITICAL'));
+  it.observation.onAlert('topic', alert('a', 'CRITICAL'));
   await ended;
   const last = it.of('minute').at(-1);
   t.match(last, { ...end, topic: { steps: { length: 30 } } }, 'thirty, and the late one');
@@ -130,25 +130,25 @@ t.test('the end is fixed before everything has settled', async (t) => {
   t.match(it.entries.at(-1), { type: 'end', reason: 'complete', ...end });
   t.match(it.entries.at(-2), { type: 'holding' });
   t.match(it.of('open').at(-1)?.open, [{ alert_id: 'a' }]);
-  t.equal(it.of('alert').length, 1, 'the topic told it, too');
+  t.equal(it.of('alert').length, 1, 'received on the topic, too');
 });
 
-t.test('ways that do not agree are waited for, but not for ever', async (t) => {
-  const it = new Watched({
+t.test('channels that do not agree are waited for until the timeout', async (t) => {
+  const it = new Observed({
     plannedSeconds: 29.9,
     hasTopic: true,
     openByTopic: new Map([['b', { alert_id: 'b', severity: 'CRITICAL', metric: 'm' }]]),
   });
   await it.runs();
-  for (const way of ['topic', 'events'] as const) it.watch.onStatus(way, status(it.now.wall));
+  for (const channel of ['topic', 'events'] as const) it.observation.onStatus(channel, status(it.now.wall));
   const before = it.openRequests;
   await it.ends('complete', 1);
   t.ok(it.openRequests - before > 2, 'REST is asked again in the meantime');
   t.equal(it.of('open').length, 2, 'one at the begin, one at the end');
 });
 
-t.test('what cannot be written any more ends it', async (t) => {
-  const it = new Watched({
+t.test('a removed record ends it', async (t) => {
+  const it = new Observed({
     check: () => {
       throw new Error('the record is gone');
     },
@@ -157,21 +157,21 @@ t.test('what cannot be written any more ends it', async (t) => {
 });
 
 t.test('it can be stopped', async (t) => {
-  const it = new Watched({ plannedSeconds: 1e9 });
+  const it = new Observed({ plannedSeconds: 1e9 });
   it.onSecond = (second) => {
     if (second === 3) it.ending.abort();
   };
   await it.runs();
-  t.ok(it.watch.watchedSeconds(it.now) < 100);
-  const already = new Watched();
+  t.ok(it.observation.observedSeconds(it.now) < 100);
+  const already = new Observed();
   already.ending.abort();
   await already.runs();
   t.equal(already.of('minute').length, 1);
 });
 
-t.test('what the watcher itself was kept from is watched for longer', async (t) => {
+t.test('a stall of the observer extends the run', async (t) => {
   const stalls = [0, 0, 7];
-  const it: Watched = new Watched({ plannedSeconds: 29.9, clocks: { now: () => it.now, takeStalled: () => stalls.shift() ?? 0 } });
+  const it: Observed = new Observed({ plannedSeconds: 29.9, clocks: { now: () => it.now, takeStalled: () => stalls.shift() ?? 0 } });
   it.onSecond = (second) => {
     if (second === 2) it.pass(7);
   };

@@ -8,18 +8,18 @@ import { type KnownRun, ProcessSupervisor, type Supervisor } from '../observe/su
 import { topicSubscription } from '../observe/topic-subscription.ts';
 import { UnitSupervisor } from '../observe/unit-supervisor.ts';
 import type { Target } from '../record/entries.ts';
-import type { SoFar } from './so-far.ts';
+import type { ResumeState } from './resume-state.ts';
 import type { Subject } from './subject.ts';
 
-/** Everything that tells of the service. */
+/** All sources of a run. */
 export interface Sources {
-  /** Null: `withoutGraph` says why. */
-  readonly graph: TopicSource | null;
-  readonly withoutGraph: string;
+  /** Null: for the reason `withoutTopic`. */
+  readonly topic: TopicSource | null;
+  readonly withoutTopic: string;
   readonly events: Source;
   readonly service: ServiceSource;
   readonly stored: Scanner;
-  /** Null: the data folder cannot be looked into from here. */
+  /** Null: the data folder cannot be read from here. */
   readonly collected: Scanner | null;
 }
 
@@ -29,53 +29,51 @@ export interface SourcesOptions {
   /** ROS 2 domain of the service; null: not known, or it is not on the graph. */
   readonly domainId: number | null;
   readonly transport: 'auto' | 'embedded' | 'rclnodejs' | 'off';
-  /** What is known of a run that is resumed; null: it begins. */
-  readonly soFar: SoFar | null;
+  /** Null: the run begins. */
+  readonly resume: ResumeState | null;
   readonly bootId: string | null;
   readonly listener: SourceListener;
 }
 
 const monotonicSeconds = (): number => performance.now() / 1000;
 
-/** None of them is started. Rejects with what to do where the graph cannot be listened to as asked. */
+/** Opens the sources without starting them. Rejects with what to do if the requested transport cannot be used. */
 export async function openSources(options: SourcesOptions): Promise<Sources> {
-  const { bootId, listener, soFar, subject, target } = options;
+  const { bootId, listener, resume, subject, target } = options;
   const { rest } = subject;
   const node = target.node_name;
-  const { graph, withoutGraph } = await openGraph(options);
   return {
-    graph,
-    withoutGraph,
+    ...(await openTopic(options)),
     events: new EventsSource({ rest, node, hertz: target.configured_hertz, listener, monotonicSeconds }),
-    service: new ServiceObserver({ rest, node, supervisor: supervisorOf(subject), before: knownRun(soFar), bootId, monotonicSeconds }),
+    service: new ServiceObserver({ rest, node, supervisor: supervisorOf(subject), before: knownRun(resume), bootId, monotonicSeconds }),
     stored: storedScanner({ rest, node }),
     collected: target.data_folder === null ? null : collectedScanner({ dataFolder: target.data_folder }),
   };
 }
 
-async function openGraph({ domainId, listener, subject, target, transport }: SourcesOptions) {
-  if (transport === 'off') return { graph: null, withoutGraph: 'asked for with --transport off' };
-  if (target.service_transport === 'off') return { graph: null, withoutGraph: 'the service is not on the ROS 2 graph' };
-  const graph = await topicSubscription({
+async function openTopic({ domainId, listener, subject, target, transport }: SourcesOptions) {
+  if (transport === 'off') return { topic: null, withoutTopic: 'requested with --transport off' };
+  if (target.service_transport === 'off') return { topic: null, withoutTopic: 'the service is not on the ROS 2 graph' };
+  const topic = await topicSubscription({
     transport,
     ros: subject.config.ros,
     domainId,
     node: target.node_name,
     listener,
-    log: () => undefined, // What matters of it comes as a note.
+    log: () => undefined, // Warnings are delivered as notes.
     environment: process.env,
     dataFolder: target.data_folder,
   });
-  return { graph, withoutGraph: '' };
+  return { topic, withoutTopic: '' };
 }
 
-function supervisorOf({ keeper, unit }: Subject): Supervisor | null {
-  if (keeper !== null) return new ProcessSupervisor({ pid: () => keeper.pid(), exits: () => keeper.exits() });
+function supervisorOf({ supervisor, unit }: Subject): Supervisor | null {
+  if (supervisor !== null) return new ProcessSupervisor({ pid: () => supervisor.pid(), exits: () => supervisor.exits() });
   return unit === null ? null : new UnitSupervisor({ unit, environment: process.env });
 }
 
-function knownRun(soFar: SoFar | null): KnownRun | null {
-  if (!soFar?.service) return null;
-  const { invocation, pid, started, version } = soFar.service;
-  return { started, version, pid, invocation, restarts: soFar.restarts, bootId: soFar.serviceBootId };
+function knownRun(resume: ResumeState | null): KnownRun | null {
+  if (!resume?.service) return null;
+  const { invocation, pid, started, version } = resume.service;
+  return { started, version, pid, invocation, restarts: resume.unitRestarts, bootId: resume.serviceBootId };
 }

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Keeps the service of a checkout, and its scheduler of operations, running while they are watched: started again as their units would
-# have it, whatever becomes of the harness, so that one that is resumed finds the very service that it watched.
+# Runs the service of a checkout and its scheduler, and restarts them as their units would. It outlives the harness, so that a resumed run
+# finds the same service.
 #
-#   keeper.sh FOLDER EDGE_HEALTH CONFIG
+#   service-supervisor.sh FOLDER EDGE_HEALTH CONFIG
 #
-# In FOLDER: keeper.pid (process id and start time), service.pid and ops.pid, their logs, and exits.ndjson, a line for each end of the
-# service. SIGTERM ends all of it, and so does the folder's going away.
+# In FOLDER: supervisor.pid (process id and start time), service.pid and ops.pid, their logs, and exits.ndjson, a line for each exit of the
+# service. SIGTERM ends all processes, and so does the removal of the folder.
 set -u
 folder=$1 edge_health=$2 config=$3
 ended=
 
-# start_time PID: field 22 of proc(5), which tells a process from a later one of the same number.
+# start_time PID: field 22 of proc(5), which distinguishes a process from a later one of the same id.
 start_time() {
   read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
   # shellcheck disable=SC2086 # a list of words
@@ -18,9 +18,9 @@ start_time() {
   echo "${20}"
 }
 
-# keep NAME SECONDS BURST CODES COMMAND…: as Restart=on-failure with RestartSec, StartLimitBurst in a minute (0: no limit) and
+# supervise NAME SECONDS BURST CODES COMMAND…: as Restart=on-failure with RestartSec, StartLimitBurst in a minute (0: no limit) and
 # RestartPreventExitStatus.
-keep() {
+supervise() {
   name=$1 pause=$2 burst=$3 codes=$4 child='' failures=''
   shift 4
   trap 'ended=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
@@ -56,7 +56,7 @@ keep() {
   done
 }
 
-# Sleeping in the background, so that a signal is obeyed at once.
+# Sleeps in the background, so that a signal takes effect at once.
 pause_for() {
   sleep "$1" &
   sleeper=$!
@@ -66,20 +66,20 @@ pause_for() {
 
 trap 'ended=1' TERM
 trap '' HUP INT
-echo "$$ $(start_time $$)" >"$folder/keeper.pid"
-keep service 1 5 '64 69 78' "$edge_health" run --config "$config" &
+echo "$$ $(start_time $$)" >"$folder/supervisor.pid"
+supervise service 1 5 '64 69 78' "$edge_health" run --config "$config" &
 service=$!
-keep ops 10 0 '3 64 69 78' "$edge_health" ops run --config "$config" &
+supervise ops 10 0 '3 64 69 78' "$edge_health" ops run --config "$config" &
 ops=$!
-while [ -z "$ended" ] && [ -f "$folder/keeper.pid" ]; do
+while [ -z "$ended" ] && [ -f "$folder/supervisor.pid" ]; do
   kill -0 "$service" 2>/dev/null || kill -0 "$ops" 2>/dev/null || break
   pause_for 5
 done
-# Told until they have ended: a shell loses a signal that comes while it starts a command.
+# Signalled until they have exited: a shell loses a signal that arrives while it starts a command.
 remain=1
 while [ -n "$remain" ]; do
   remain=
-  for keeping in $ops $service; do kill -TERM "$keeping" 2>/dev/null && remain=1; done
+  for pid in $ops $service; do kill -TERM "$pid" 2>/dev/null && remain=1; done
   [ -z "$remain" ] || pause_for 0.3
 done
-rm -f "$folder/keeper.pid" 2>/dev/null
+rm -f "$folder/supervisor.pid" 2>/dev/null

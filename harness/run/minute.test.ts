@@ -1,5 +1,5 @@
 import t from 'tap';
-import { OwnUse } from './own-use.ts';
+import { OwnUse } from './minute.ts';
 
 t.test('memory is given back at once, before the first reading, and once an hour after a reading', async (t) => {
   const told: number[] = [];

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseDuration } from './duration.ts';
+import { parseDuration } from './run.ts';
 
 t.test('lengths of time', async (t) => {
   t.equal(parseDuration('168h'), 604_800);

@@ -5,8 +5,8 @@ import { isoUtc } from '../../../src/core/time.ts';
 import type { Scan } from '../../observe/coverage.ts';
 import type { SeenRun } from '../../observe/sources.ts';
 import type { Clocked, EndEntry, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';
-import { Looks } from '../looks.ts';
-import { Watch, type WatchOptions } from '../watch.ts';
+import { Observation, type ObservationOptions } from '../observation.ts';
+import { Scans } from '../scans.ts';
 
 export const EPOCH = Date.parse('2026-03-04T05:06:07.000Z');
 
@@ -19,13 +19,13 @@ export function alert(id: string, severity: Severity, resolved = false): Alert {
   return { alert_id: id, severity, metric: 'cpu_percent', value: 1, threshold: 1, timestamp: isoUtc(EPOCH), resolved };
 }
 
-/** A watch by virtual time, of a service that answers as the test sets it. */
-export class Watched {
+/** An observation in virtual time, of a service that responds as the test defines. */
+export class Observed {
   readonly entries: RecordEntry[] = [];
   readonly asked: (readonly [from: number, to: number])[] = [];
   readonly ending = new AbortController();
-  readonly watch: Watch;
-  /** Null: the service does not answer. */
+  readonly observation: Observation;
+  /** Null: the service does not respond. */
   reading: ServiceReading | null = reading();
   run: SeenRun | null = null;
   open: OpenAlert[] = [];
@@ -37,12 +37,12 @@ export class Watched {
   #now: Clocked = { boot: 1000, mono: 500, wall: EPOCH };
   #second = 0;
 
-  constructor(options: Partial<WatchOptions> = {}) {
-    const look = async (from: number, to: number): Promise<Scan> => {
+  constructor(options: Partial<ObservationOptions> = {}) {
+    const scan = async (from: number, to: number): Promise<Scan> => {
       this.asked.push([from, to]);
       return { of: 'stored', from, to, count: 1, first: from, last: from, longest_seconds: 0, gaps: [] };
     };
-    this.watch = new Watch({
+    this.observation = new Observation({
       plannedSeconds: 119.9,
       recordedSeconds: () => (this.of('minute').at(-1)?.boot ?? 0) - (this.of('minute')[0]?.boot ?? 0),
       hasTopic: true,
@@ -59,14 +59,14 @@ export class Watched {
           return this.open;
         },
       },
-      looks: new Looks({ sources: { stored: look, collected: null }, from: { stored: EPOCH, collected: EPOCH } }),
+      scans: new Scans({ scanners: { stored: scan, collected: null }, from: { stored: EPOCH, collected: EPOCH } }),
       openByTopic: new Map(),
       write: (entries) => this.entries.push(...entries),
       check: () => {
         this.checks += 1;
       },
       ownUse: () => ({ cpu_seconds: 1, resident_bytes: 2 }),
-      onBeat: () => this.#beaten(),
+      onTick: () => this.#ticked(),
       onNote: () => undefined,
       ...options,
     });
@@ -76,25 +76,25 @@ export class Watched {
     return this.#now;
   }
 
-  /** `wall` by default goes with the others. */
+  /** The wall clock advances with the others by default. */
   pass(seconds: number, wallSeconds = seconds): void {
     const { boot, mono, wall } = this.#now;
     this.#now = { boot: boot + seconds, mono: mono + seconds, wall: wall + wallSeconds * 1000 };
   }
 
   runs(): Promise<void> {
-    return inVirtualTime(() => this.watch.begin(() => undefined, this.ending.signal), 1000);
+    return inVirtualTime(() => this.observation.begin(() => undefined, this.ending.signal), 1000);
   }
 
   ends(reason: EndEntry['reason'], settleSeconds: number): Promise<void> {
-    return inVirtualTime(() => this.watch.end(reason, settleSeconds), 500);
+    return inVirtualTime(() => this.observation.end(reason, settleSeconds), 500);
   }
 
   of<T extends RecordEntry['type']>(type: T): (RecordEntry & { readonly type: T })[] {
     return this.entries.filter((entry): entry is RecordEntry & { readonly type: T } => entry.type === type);
   }
 
-  #beaten(): void {
+  #ticked(): void {
     this.#second += 1;
     this.pass(1);
     this.onSecond(this.#second);

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { week } from '../../testkit/weeks/weeks.ts';
 import type { Clocked, Observer, RecordEntry, Target } from '../record/entries.ts';
-import { SoFar } from './so-far.ts';
-import { reading } from './testing/watched.ts';
+import { ResumeState } from './resume-state.ts';
+import { reading } from './testing/observed.ts';
 
 const target: Target = {
   kind: 'unit',
@@ -46,51 +46,51 @@ const alert = (id: string, by: 'topic' | 'events', resolved: boolean): RecordEnt
   return { type: 'alert', ...at(1), by, ...change };
 };
 
-function soFar(...entries: RecordEntry[]): SoFar {
-  const found = new SoFar();
+function resumed(...entries: RecordEntry[]): ResumeState {
+  const found = new ResumeState();
   for (const entry of entries) found.add(entry);
   return found;
 }
 
-t.test('absences are told by the boot-time clock, over a boot by the wall clock', async (t) => {
-  const one = soFar(begin(at(100)), minute(at(160)), resume(at(190), 'a'), minute(at(250)), resume(at(20, 400), 'b'));
-  t.equal(one.absentSeconds, 30 + 150);
+t.test('monitoring gaps are measured by the boot-time clock, across a boot by the wall clock', async (t) => {
+  const one = resumed(begin(at(100)), minute(at(160)), resume(at(190), 'a'), minute(at(250)), resume(at(20, 400), 'b'));
+  t.equal(one.gapSeconds, 30 + 150);
   t.equal(one.bootId, 'b');
   t.equal(one.beganMs, 100_000);
   t.equal(one.plannedSeconds, 600);
-  const container = soFar({ ...begin(at(100)), boot_id: 'k/1' } as RecordEntry, minute(at(160)), resume(at(170, 4000), 'k/2'));
-  t.equal(container.absentSeconds, 10, 'a container has the clock of its kernel');
+  const container = resumed({ ...begin(at(100)), boot_id: 'k/1' } as RecordEntry, minute(at(160)), resume(at(170, 4000), 'k/2'));
+  t.equal(container.gapSeconds, 10, 'a container has the clock of its kernel');
 });
 
-t.test('the run of the service that was seen last, in its boot, with its restarts', async (t) => {
-  const one = soFar(begin(at(100)), service(at(100), 'first'), minute(at(160), 2), service(at(170), 'signal', 1), minute(at(180), 4));
+t.test('the run of the service that was observed last, in its boot, with its restarts', async (t) => {
+  const one = resumed(begin(at(100)), service(at(100), 'first'), minute(at(160), 2), service(at(170), 'signal', 1), minute(at(180), 4));
   t.match(one.service, { started: 's170' });
   t.equal(one.serviceBootId, 'a');
-  t.equal(one.restarts, 4);
-  t.equal(one.restartsBefore, 2);
-  t.equal(soFar(begin(at(100)), service(at(100), 'first'), resume(at(5), 'b')).serviceBootId, 'a', 'which may be an earlier one');
-  t.equal(soFar(begin(at(100)), minute(at(160), 3), service(at(170), 'signal')).restarts, null, 'not those of the run before');
+  t.equal(one.unitRestarts, 4);
+  t.equal(one.serviceRestarts, 2);
+  t.equal(resumed(begin(at(100)), service(at(100), 'first'), resume(at(5), 'b')).serviceBootId, 'a', 'which may be an earlier one');
+  t.equal(resumed(begin(at(100)), minute(at(160), 3), service(at(170), 'signal')).unitRestarts, null, 'not those of the run before');
 });
 
-t.test('what is open, and up to where was looked', async (t) => {
-  const look = { type: 'holding', ...at(5), from: 0, to: 7, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } as const;
-  const one = soFar(
+t.test('open alerts, and the ends of scans', async (t) => {
+  const scan = { type: 'holding', ...at(5), from: 0, to: 7, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } as const;
+  const one = resumed(
     ...[begin(at(0)), alert('a', 'topic', false), alert('b', 'topic', false), alert('c', 'events', false), alert('a', 'topic', true)],
     ...[
-      { ...look, of: 'stored' } as const,
+      { ...scan, of: 'stored' } as const,
       { type: 'open', ...at(6), open: [{ alert_id: 'b', severity: 'CRITICAL', metric: 'm' }] } as const,
     ],
   );
   t.same([...one.openByTopic.keys()], ['b']);
-  t.same(one.lookedUntil, { stored: 7, collected: null });
+  t.same(one.scannedUntil, { stored: 7, collected: null });
   t.equal(one.open.length, 1);
 });
 
 t.test('complete, or only stopped', async (t) => {
   const end = (reason: 'complete' | 'stopped'): RecordEntry => ({ type: 'end', ...at(9), reason });
-  t.equal(soFar(begin(at(0)), end('complete')).isComplete, true);
-  t.equal(soFar(begin(at(0)), end('stopped')).isComplete, false);
-  const whole = soFar(...week({ hours: 1 }));
+  t.equal(resumed(begin(at(0)), end('complete')).isComplete, true);
+  t.equal(resumed(begin(at(0)), end('stopped')).isComplete, false);
+  const whole = resumed(...week({ hours: 1 }));
   t.equal(whole.isComplete, true);
-  t.equal(whole.absentSeconds, 0);
+  t.equal(whole.gapSeconds, 0);
 });

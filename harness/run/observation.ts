@@ -3,112 +3,111 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Scan } from '../observe/coverage.ts';
 import type { Channel, SeenRun, ServiceSource, SourceListener } from '../observe/sources.ts';
 import type { Clocked, EndEntry, MinuteEntry, OpenAlert, RecordEntry } from '../record/entries.ts';
-import type { Looks } from './looks.ts';
 import { Minute } from './minute.ts';
 import { OpenAlerts } from './open-alerts.ts';
+import type { Scans } from './scans.ts';
 
-/** The watcher looks this often at what is due. */
-const BEAT_MS = 1000;
+const TICK_MS = 1000;
 const MILLISECOND = 0.001;
 const MINUTE_SECONDS = 60;
 const READ_SECONDS = 15;
 /** The last reading of a minute comes just before its entry. */
 const READ_AHEAD_SECONDS = 1;
 const CHECK_SECONDS = 10;
-const LOOK_SECONDS = 3600;
-/** What is stored of this last stretch may still be on its way to where it is looked for. */
-const LOOK_BEHIND_MS = 5000;
-/** After a restart or a CRITICAL alert an entry comes at once, but not oftener than this. */
+const SCAN_SECONDS = 3600;
+/** The newest samples may not be stored yet. */
+const SCAN_DELAY_MS = 5000;
+/** After a restart or a CRITICAL alert an entry is written at once, but not more often than this. */
 const URGENT_SECONDS = 10;
-/** A change of an alert is on its way by three ways: the list is asked for when all have had time. */
-const ASK_SECONDS = 2;
+/** A change of an alert is received by up to three channels; the list of open alerts is requested after all had time. */
+const LIST_SECONDS = 2;
 /** For the last statuses before the end to arrive. */
 const ARRIVE_MS = 3000;
 const SETTLE_POLL_MS = 500;
-const STEP_LOOK_SECONDS = 5;
+const SCANNED_STEP_SECONDS = 5;
 
-export interface WatchOptions {
+export interface ObservationOptions {
   readonly plannedSeconds: number;
-  /** Seconds in which the run was watched, as of the last entry of its record. */
+  /** Seconds in which the run was observed, as of the last entry of its record. */
   readonly recordedSeconds: () => number;
   /** Whether there is a subscription on the graph. */
   readonly hasTopic: boolean;
   readonly clocks: { now(): Clocked; takeStalled(): number };
-  /** The same as that of `now`, for every status; the other clocks take a system call. */
+  /** Equal to that of `now`. It is read for each status; the other clocks cost a system call. */
   readonly wallMilliseconds: () => number;
   readonly service: ServiceSource;
-  readonly looks: Looks;
-  /** As the record knows them. */
+  readonly scans: Scans;
+  /** As in the record. */
   readonly openByTopic: ReadonlyMap<string, OpenAlert>;
-  /** Writes entries to the record; throws when there is no record any more. */
+  /** Writes entries to the record; throws if the record was removed. */
   readonly write: (entries: readonly RecordEntry[]) => void;
-  /** Looks whether there still is one, and writes what waits. */
+  /** Throws if the record was removed; writes pending entries. */
   readonly check: () => void;
   readonly ownUse: () => MinuteEntry['watcher'];
-  /** Once a second while it watches, after everything that was due. */
-  readonly onBeat: (now: Clocked) => void;
+  /** Called once a second while it observes, after everything that was due. */
+  readonly onTick: (now: Clocked) => void;
   readonly onNote: (text: string) => void;
 }
 
 /**
- * Makes the entries of a record of what the sources tell. What comes between two minutes is kept and written with the next one: who is
- * killed loses that stretch as a whole, so that it counts neither for nor against the service.
+ * Converts what the sources deliver to entries of a record. Entries between two minutes are written with the second one: after SIGKILL
+ * that stretch is lost as a whole, and counts neither for nor against the service.
  */
-export class Watch implements SourceListener {
-  readonly #options: WatchOptions;
+export class Observation implements SourceListener {
+  readonly #options: ObservationOptions;
   readonly #minute: Minute;
   readonly #alerts: OpenAlerts;
   #pending: RecordEntry[] = [];
   #isReading = false;
   #isUrgent = false;
-  /** When the list of open alerts is to be asked for; null: it is known. */
-  #askAt: number | null = null;
-  /** Of the last `minute`; null: it has not begun. */
+  /** When the list of open alerts is to be requested; null: it is current. */
+  #listAt: number | null = null;
+  /** Clocks of the last `minute`; null: there is none. */
   #written: Clocked | null = null;
-  /** In which this process did not get to run, since then. */
+  /** Seconds in which this process was stalled since then. */
   #stalledSeconds = 0;
-  /** When the planned time was over. */
+  /** When the planned time was complete. */
   #end: Clocked | null = null;
   #readAt = 0;
   #checkedAt = 0;
-  #lookedAt = 0;
+  #scannedAt = 0;
   #timer: NodeJS.Timeout | null = null;
   #restarts = 0;
   #onEnd: (error: Error | null) => void = () => undefined;
 
-  constructor(options: WatchOptions) {
+  constructor(options: ObservationOptions) {
     this.#options = options;
     this.#minute = new Minute(options.hasTopic);
     this.#alerts = new OpenAlerts(options.openByTopic);
   }
 
-  /** Open episodes, as REST listed them last. */
+  /** Open episodes in the last list of REST. */
   get openAlerts(): readonly OpenAlert[] {
     return this.#alerts.listed;
   }
 
-  /** Runs of the service seen by this watcher that were not the first. */
+  /** Restarts of the service that this observer has noticed. */
   get restarts(): number {
     return this.#restarts;
   }
 
-  /** Boot-time seconds watched: without absences, nor what this process was kept from. */
-  watchedSeconds(now: Clocked): number {
+  /** Observed boot-time seconds: without monitoring gaps and stalls of this process. */
+  observedSeconds(now: Clocked): number {
     const since = this.#written === null ? 0 : now.boot - this.#written.boot - this.#stalledSeconds;
     return this.#options.recordedSeconds() + since;
   }
 
-  onStatus(by: Channel, status: HealthStatus): void {
-    this.#minute.addStatus(by, status, this.#options.wallMilliseconds());
+  onStatus(channel: Channel, status: HealthStatus): void {
+    this.#minute.addStatus(channel, status, this.#options.wallMilliseconds());
   }
 
-  onAlert(by: Channel, alert: Alert): void {
+  onAlert(channel: Channel, alert: Alert): void {
     const { alert_id, metric, resolved, severity, timestamp } = alert;
     const now = this.#options.clocks.now();
-    this.#pending.push({ type: 'alert', ...now, by, alert_id, severity, metric, timestamp, resolved });
-    if (by === 'topic') this.#alerts.told(alert);
+    this.#pending.push({ type: 'alert', ...now, by: channel, alert_id, severity, metric, timestamp, resolved });
+    if (channel === 'topic') this.#alerts.addChange(alert);
     if (severity === 'CRITICAL') this.#isUrgent = true;
-    this.#askAt ??= now.mono + ASK_SECONDS;
+    this.#listAt ??= now.mono + LIST_SECONDS;
   }
 
   onNote(text: string): void {
@@ -120,32 +119,33 @@ export class Watch implements SourceListener {
   onClock(kind: 'step' | 'suspend', seconds: number): void {
     const now = this.#options.clocks.now();
     this.#pending.push({ type: 'clock', ...now, kind, seconds });
-    if (kind === 'step' && seconds < -STEP_LOOK_SECONDS) void this.#look(this.#options.looks.putBack(now.wall - seconds * 1000, now.wall));
+    if (kind === 'step' && seconds < -SCANNED_STEP_SECONDS)
+      void this.#scan(this.#options.scans.clockSetBack(now.wall - seconds * 1000, now.wall));
   }
 
-  /** Whether each way that is listened to has been heard. */
-  get isHeard(): boolean {
-    return this.#minute.isHeardSince(0);
+  /** Whether each channel has delivered a status. */
+  get hasReceived(): boolean {
+    return this.#minute.hasReceivedSince(0);
   }
 
   /**
-   * Begins a stretch, with the entry that is made of the time at which it begins, and written by `make` itself; resolves when the planned
-   * time has been watched, or `signal` is aborted. Rejects when there is nothing to write to any more.
+   * Begins a stretch; `writeFirst` writes its first entry, with these clocks. Resolves when the planned time was observed or `signal` is
+   * aborted. Rejects if the record was removed.
    */
-  async begin(make: (now: Clocked) => void, signal: AbortSignal): Promise<void> {
+  async begin(writeFirst: (now: Clocked) => void, signal: AbortSignal): Promise<void> {
     await this.#read();
-    await this.#ask();
+    await this.#list();
     const now = this.#options.clocks.now();
     const { mono, wall } = now;
-    make(now);
-    // What was heard before belongs to no stretch; what was found out is as of its begin.
+    writeFirst(now);
+    // Statuses received before belong to no stretch; other entries are dated to its begin.
     const found = this.#pending.map((one) => ({ ...one, ...now }));
-    this.#minute.forgetBefore(wall);
-    this.#lookedAt = mono;
+    this.#minute.dropBefore(wall);
+    this.#scannedAt = mono;
     this.#readAt = mono - READ_AHEAD_SECONDS;
     this.#options.clocks.takeStalled();
     this.#pending = found;
-    // A minute of no length: the counters of the service as they are at the begin.
+    // A minute of no length, for the service's counters at the begin.
     this.#writeMinute(now);
     const ended = new Promise<void>((resolve, reject) => {
       this.#onEnd = (error) => (error ? reject(error) : resolve());
@@ -154,11 +154,11 @@ export class Watch implements SourceListener {
     if (signal.aborted) return;
     this.#timer = setInterval(() => {
       try {
-        this.#beat();
+        this.#tick();
       } catch (error) {
         this.#halt(error as Error);
       }
-    }, BEAT_MS);
+    }, TICK_MS);
     await ended;
   }
 
@@ -168,12 +168,12 @@ export class Watch implements SourceListener {
     this.#onEnd(error);
   }
 
-  #beat(): void {
-    const { check, clocks, looks, onBeat, plannedSeconds } = this.#options;
+  #tick(): void {
+    const { check, clocks, onTick, plannedSeconds, scans } = this.#options;
     this.#stalledSeconds += clocks.takeStalled();
     const now = clocks.now();
-    // The record counts whole milliseconds.
-    if (this.watchedSeconds(now) >= plannedSeconds + MILLISECOND) {
+    // The clocks in the record are rounded to milliseconds.
+    if (this.observedSeconds(now) >= plannedSeconds + MILLISECOND) {
       this.#end = now;
       this.#halt(null);
       return;
@@ -186,21 +186,21 @@ export class Watch implements SourceListener {
       this.#checkedAt = now.mono;
       check();
     }
-    if (now.mono - this.#lookedAt >= LOOK_SECONDS) {
-      this.#lookedAt = now.mono;
-      void this.#look(looks.until(now.wall - LOOK_BEHIND_MS));
+    if (now.mono - this.#scannedAt >= SCAN_SECONDS) {
+      this.#scannedAt = now.mono;
+      void this.#scan(scans.scanUntil(now.wall - SCAN_DELAY_MS));
     }
-    if (this.#askAt !== null && now.mono >= this.#askAt) {
-      this.#askAt = null;
-      void this.#ask();
+    if (this.#listAt !== null && now.mono >= this.#listAt) {
+      this.#listAt = null;
+      void this.#list();
     }
     const age = now.mono - (this.#written?.mono ?? 0);
     if (age >= MINUTE_SECONDS || (this.#isUrgent && age >= URGENT_SECONDS)) this.#writeMinute(now);
-    onBeat(now);
+    onTick(now);
   }
 
-  async #look(looks: Promise<readonly Scan[]>): Promise<void> {
-    for (const look of await looks) this.#pending.push({ type: 'holding', ...this.#options.clocks.now(), ...look });
+  async #scan(scans: Promise<readonly Scan[]>): Promise<void> {
+    for (const scan of await scans) this.#pending.push({ type: 'holding', ...this.#options.clocks.now(), ...scan });
   }
 
   async #read(): Promise<void> {
@@ -211,26 +211,26 @@ export class Watch implements SourceListener {
       const found = await service.read();
       if (!found) return;
       const { reading, run } = found;
-      if (run) this.#runSeen(run, clocks.now());
+      if (run) this.#addRun(run, clocks.now());
       this.#minute.addReading(reading);
-      if (this.#alerts.isOutdated(reading.open_alerts)) this.#askAt ??= clocks.now().mono;
+      if (this.#alerts.isOutdated(reading.open_alerts)) this.#listAt ??= clocks.now().mono;
     } finally {
       this.#isReading = false;
     }
   }
 
-  #runSeen({ cause, detail, invocation, pid, started, unseen, version }: SeenRun, now: Clocked): void {
+  #addRun({ cause, detail, invocation, pid, started, unseen, version }: SeenRun, now: Clocked): void {
     this.#pending.push({ type: 'service', ...now, started, version, pid, invocation, cause, detail, unseen });
     if (cause === 'first') return;
     this.#restarts += 1 + unseen;
     this.#isUrgent = true;
   }
 
-  /** Asks for the open alerts; an entry where they differ from the last time, or `always`. */
-  async #ask(always = false): Promise<void> {
+  /** Requests the open alerts; writes an entry if they differ from the last list, or `always`. */
+  async #list(always = false): Promise<void> {
     const { clocks, service } = this.#options;
     const open = await service.open();
-    if (open && (this.#alerts.take(open) || always)) this.#pending.push({ type: 'open', ...clocks.now(), open });
+    if (open && (this.#alerts.setListed(open) || always)) this.#pending.push({ type: 'open', ...clocks.now(), open });
   }
 
   #writeMinute(now: Clocked, untilMs = Number.POSITIVE_INFINITY): void {
@@ -240,7 +240,7 @@ export class Watch implements SourceListener {
     this.#written = now;
     this.#stalledSeconds = 0;
     const entries = this.#take();
-    // What came after the end of a run follows its last minute.
+    // Entries after the end of a run follow its last minute.
     this.#pending = entries.filter(({ boot }) => boot > now.boot);
     write([...entries.filter(({ boot }) => boot <= now.boot), entry]);
   }
@@ -252,35 +252,34 @@ export class Watch implements SourceListener {
   }
 
   /**
-   * Ends the run: from here on nothing counts any more, but what happened before may still be on its way. Waits at most `settleSeconds`
-   * for the topic and REST to tell the same alerts.
+   * Ends the run: what happens from here on does not count, but earlier statuses may still arrive. Waits at most `settleSeconds` until the
+   * topic and REST have the same alerts.
    */
   async end(reason: EndEntry['reason'], settleSeconds: number): Promise<void> {
-    const { clocks, looks, write } = this.#options;
+    const { clocks, scans, write } = this.#options;
     if (this.#end === null) this.#stalledSeconds += clocks.takeStalled();
     const end = this.#end ?? clocks.now();
     await this.#read();
-    await until(() => this.#minute.isHeardSince(end.wall), ARRIVE_MS);
+    await waitUntil(() => this.#minute.hasReceivedSince(end.wall), ARRIVE_MS);
     this.#writeMinute(end, end.wall);
-    const deadline = performance.now() + settleSeconds * 1000;
-    do await this.#ask(true);
-    while (this.#options.hasTopic && !this.#alerts.agree && performance.now() < deadline && (await pause()));
-    await this.#look(looks.until(end.wall));
-    // Only the last list of those that were asked for in the meantime tells how the run ended.
+    await this.#list(true);
+    const haveSettled = (): boolean => !this.#options.hasTopic || this.#alerts.agree;
+    await waitUntil(haveSettled, settleSeconds * 1000, () => this.#list(true));
+    await this.#scan(scans.scanUntil(end.wall));
+    // Only the last list of the wait is the state at the end of the run.
     const entries = this.#take();
     const last = entries.findLast(({ type }) => type === 'open');
     write([...entries.filter((entry) => entry.type !== 'open' || entry === last), { type: 'end', ...end, reason }]);
   }
 }
 
-async function pause(): Promise<true> {
-  await new Promise((resolve) => {
-    setTimeout(resolve, SETTLE_POLL_MS);
-  });
-  return true;
-}
-
-async function until(holds: () => boolean, milliseconds: number): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!holds() && performance.now() < deadline) await pause();
+/** Polls until `holds` or the timeout. */
+async function waitUntil(holds: () => boolean, timeoutMs: number, refresh = async (): Promise<void> => undefined): Promise<void> {
+  const timeoutAt = performance.now() + timeoutMs;
+  while (!holds() && performance.now() < timeoutAt) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, SETTLE_POLL_MS);
+    });
+    await refresh();
+  }
 }

@@ -1,0 +1,119 @@
+import * as fs from 'node:fs';
+import { join, resolve } from 'node:path';
+import { installation } from '../../src/installation/installation.ts';
+import { takeLock } from '../../src/store/lock.ts';
+import { makeFolder } from '../../src/system/data-folder.ts';
+import { wayToPermission } from '../../src/system/permission.ts';
+import { startTime } from '../../src/system/running-service.ts';
+import { RECORD_FILE } from '../record/entries.ts';
+import { EXIT, Refusal } from './command.ts';
+import { Requests } from './request.ts';
+
+/** Where the commands find and create runs. */
+export interface HarnessContext {
+  readonly isCheckout: boolean;
+  /** Of the package: its units can write only here, whatever `storage.path` is. */
+  readonly stateFolder: string;
+  /** The folder for runs without --out. */
+  readonly reports: string;
+  readonly requests: Requests;
+}
+
+export function harnessContext(): HarnessContext {
+  const { dataFolder: stateFolder, isPackage } = installation();
+  const isCheckout = !isPackage;
+  return { isCheckout, stateFolder, reports: reportsFolder(stateFolder, isCheckout), requests: new Requests(stateFolder) };
+}
+
+export function reportsFolder(stateFolder: string, isCheckout: boolean): string {
+  return isCheckout ? resolve('reports') : join(stateFolder, 'reports');
+}
+
+/** The named folder, else that of the unit's run, else the newest. Throws Refusal if there is none. */
+export function folderOf(named: string | undefined, { reports, requests }: HarnessContext): string {
+  if (named !== undefined) return named;
+  const folder = explained(requests.folder, () => requests.current()?.out ?? requests.last()?.out ?? newestRun(reports));
+  if (folder !== null) return folder;
+  throw new Refusal(EXIT.unavailable, `there is no run in ${reports}; start one with: edge-health harness start, or name its folder`);
+}
+
+/** Converts an error of the system to a Refusal; a missing permission to one with the way to obtain it. */
+export function explained<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const { code, message, path: refused = path } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM') throw new Refusal(EXIT.unavailable, message);
+    throw new Refusal(
+      EXIT.unavailable,
+      `no permission for ${refused}; ${wayToPermission('run it with sudo, or as a member of its group (edge-health on an appliance)')}`,
+    );
+  }
+}
+
+/** The name of a new run's folder: `harness-20260304T050607Z`. */
+export function folderName(nowMs: number): string {
+  return `harness-${new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+}
+
+/** Null: there is none. */
+export function newestRun(reports: string): string | null {
+  let names: string[];
+  try {
+    names = fs.readdirSync(reports);
+  } catch {
+    return null;
+  }
+  const runs = names.filter((name) => name.startsWith('harness-') && fs.existsSync(join(reports, name, RECORD_FILE))).sort();
+  const newest = runs.at(-1);
+  return newest === undefined ? null : join(reports, newest);
+}
+
+const LOCK_FILE = 'observer.lock';
+const PID_FILE = 'observer.pid';
+
+/** A run's folder, locked from before its record begins until the report is written. A process that ends loses the lock. */
+export interface LockedFolder {
+  release(): void;
+}
+
+/** Throws Refusal if another process observes into the folder, or it cannot be written to. */
+export function lockFolder(folder: string): LockedFolder {
+  try {
+    makeFolder(folder);
+    // SQLite, whose lock it is, does not report why a file cannot be opened.
+    fs.closeSync(fs.openSync(join(folder, LOCK_FILE), 'a'));
+    const lock = takeLock(join(folder, LOCK_FILE));
+    if (lock) {
+      fs.writeFileSync(join(folder, PID_FILE), `${process.pid} ${startTime(process.pid)}\n`);
+      return {
+        release: () => {
+          for (const name of [PID_FILE, LOCK_FILE]) fs.rmSync(join(folder, name), { force: true });
+          lock.close();
+        },
+      };
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const advice =
+      code === 'EACCES' || code === 'EPERM'
+        ? 'run it as the owner of the folder, or choose another with --out'
+        : 'choose another with --out';
+    throw new Refusal(EXIT.unavailable, `${folder} cannot be written to: ${message}; ${advice}`);
+  }
+  const pid = observerOf(folder);
+  throw new Refusal(
+    EXIT.inUse,
+    `${folder} is in use by another edge-health harness${pid === null ? '' : ` (process ${pid})`}; see its progress with: edge-health harness status ${folder}`,
+  );
+}
+
+/** Id of the process that observes into the folder; null: there is none. */
+export function observerOf(folder: string): number | null {
+  try {
+    const [pid, started] = fs.readFileSync(join(folder, PID_FILE), 'utf8').trim().split(' ').map(Number);
+    return pid && startTime(pid) === started ? pid : null;
+  } catch {
+    return null;
+  }
+}
