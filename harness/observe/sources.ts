@@ -20,12 +20,6 @@ export interface Source {
   stop(): Promise<void>;
 }
 
-export interface TopicSource extends Source {
-  readonly transport: 'rclnodejs' | 'embedded';
-  /** Why this transport. */
-  readonly reason: string;
-}
-
 /** A run of the service, as it was first seen. */
 export type SeenRun = Omit<ServiceEntry, 'type' | keyof Clocked>;
 

@@ -59,29 +59,30 @@ export interface Exit {
   readonly asked?: boolean;
 }
 
-export interface ProcessSupervisorOptions {
+/** The processes of the service that the harness started. */
+export interface ServiceProcesses {
   /** Of the present process; null: there is none. */
-  readonly pid: () => number | null;
+  pid(): number | null;
   /** All recorded exits, oldest first. */
-  readonly exits: () => readonly Exit[];
+  exits(): readonly Exit[];
 }
 
 /** The harness itself runs the service and records how each of its processes ends. */
 export class ProcessSupervisor implements Supervisor {
-  readonly #options: ProcessSupervisorOptions;
+  readonly #processes: ServiceProcesses;
 
-  constructor(options: ProcessSupervisorOptions) {
-    this.#options = options;
+  constructor(processes: ServiceProcesses) {
+    this.#processes = processes;
   }
 
   async now(): Promise<SupervisedRun | null> {
-    const pid = this.#options.pid();
+    const pid = this.#processes.pid();
     if (pid === null) return null;
-    return { pid, invocation: null, restarts: this.#options.exits().length, controlGroup: null, cpuSeconds: null };
+    return { pid, invocation: null, restarts: this.#processes.exits().length, controlGroup: null, cpuSeconds: null };
   }
 
   async between(before: KnownRun): Promise<RunsBetween | null> {
-    const exits = this.#options.exits();
+    const exits = this.#processes.exits();
     const at = exits.findLastIndex(({ pid }) => pid === before.pid);
     const last = exits.at(-1);
     // After the supervisor itself was killed, the exit is not recorded.

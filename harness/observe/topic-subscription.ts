@@ -5,8 +5,8 @@ import { graphPlace, type PlaceConfig } from '../../src/ros/environment.ts';
 import type { GraphPlace } from '../../src/ros/graph.ts';
 import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../../src/ros/subscription.ts';
 import { rarely } from '../../src/rtps/log.ts';
-import type { SourceListener, TopicSource } from './sources.ts';
-import { chooseTransport, type TransportOptions } from './transport.ts';
+import type { Source, SourceListener } from './sources.ts';
+import { chooseTransport, type TransportChoice, type TransportOptions } from './transport.ts';
 
 /** The observer's name in `ros2 node list`. */
 const HARNESS_NODE = 'edge_health_harness';
@@ -32,7 +32,7 @@ const STALE_METRIC = 'health_status';
 const monotonicSeconds = (): number => performance.now() / 1000;
 
 /** The observer's subscription on the ROS 2 graph. Rejects with what to do if it can never work. */
-export async function topicSubscription(options: TopicSubscriptionOptions): Promise<TopicSource> {
+export async function topicSubscription(options: TopicSubscriptionOptions): Promise<TopicSubscription> {
   const { domainId = null, environment, listener, ros } = options;
   const config = ros ?? { domain_id: null, discovery_range: null, static_peers: null };
   const found = graphPlace({ ...config, domain_id: domainId ?? config.domain_id }, environment);
@@ -52,8 +52,9 @@ export async function topicSubscription(options: TopicSubscriptionOptions): Prom
   return new TopicSubscription(options, choice, place, (to) => new EmbeddedSubscription({ ...to, wallMilliseconds: () => Date.now() }));
 }
 
-class TopicSubscription implements TopicSource {
-  readonly transport: TopicSource['transport'];
+export class TopicSubscription implements Source {
+  readonly transport: TransportChoice['transport'];
+  /** Why this transport. */
   readonly reason: string;
   readonly #options: TopicSubscriptionOptions;
   readonly #log: Log;
@@ -71,7 +72,7 @@ class TopicSubscription implements TopicSource {
 
   constructor(
     options: TopicSubscriptionOptions,
-    { reason, transport }: Pick<TopicSource, 'reason' | 'transport'>,
+    { reason, transport }: TransportChoice,
     place: GraphPlace,
     create: (options: SubscriptionOptions) => GraphSubscription,
   ) {

@@ -1,11 +1,10 @@
-import { collectedScanner } from '../observe/collected-scan.ts';
 import type { Scanner } from '../observe/coverage.ts';
 import { EventsSource } from '../observe/events.ts';
+import { collectedScanner, storedScanner } from '../observe/scanners.ts';
 import { ServiceObserver } from '../observe/service-observer.ts';
-import type { ServiceSource, Source, SourceListener, TopicSource } from '../observe/sources.ts';
-import { storedScanner } from '../observe/stored-scan.ts';
+import type { ServiceSource, Source, SourceListener } from '../observe/sources.ts';
 import { type KnownRun, ProcessSupervisor, type Supervisor } from '../observe/supervisor.ts';
-import { topicSubscription } from '../observe/topic-subscription.ts';
+import { type TopicSubscription, topicSubscription } from '../observe/topic-subscription.ts';
 import { UnitSupervisor } from '../observe/unit-supervisor.ts';
 import type { Target } from '../record/entries.ts';
 import type { ResumeState } from './resume-state.ts';
@@ -14,7 +13,7 @@ import type { Subject } from './subject.ts';
 /** All sources of a run. */
 export interface Sources {
   /** Null: for the reason `withoutTopic`. */
-  readonly topic: TopicSource | null;
+  readonly topic: TopicSubscription | null;
   readonly withoutTopic: string;
   readonly events: Source;
   readonly service: ServiceSource;
@@ -68,7 +67,7 @@ async function openTopic({ domainId, listener, subject, target, transport }: Sou
 }
 
 function supervisorOf({ supervisor, unit }: Subject): Supervisor | null {
-  if (supervisor !== null) return new ProcessSupervisor({ pid: () => supervisor.pid(), exits: () => supervisor.exits() });
+  if (supervisor !== null) return new ProcessSupervisor(supervisor);
   return unit === null ? null : new UnitSupervisor({ unit, environment: process.env });
 }
 

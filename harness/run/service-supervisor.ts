@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { startTime } from '../../src/system/running-service.ts';
-import type { Exit } from '../observe/supervisor.ts';
+import type { Exit, ServiceProcesses } from '../observe/supervisor.ts';
 
 /** The service may take 30 s to stop, and so may a backup of the scheduler. */
 const STOP_SECONDS = 40;
@@ -15,7 +15,7 @@ const POLL_MS = 100;
 const NOT_INHERITED = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'STATE_DIRECTORY', 'RUNTIME_DIRECTORY', 'INVOCATION_ID'];
 
 /** Controls service-supervisor.sh, the process that runs the service of a checkout. It outlives the harness. */
-export class ServiceSupervisor {
+export class ServiceSupervisor implements ServiceProcesses {
   readonly folder: string;
 
   /** `runFolder`: the folder of the run. */
@@ -29,13 +29,11 @@ export class ServiceSupervisor {
     return pid && started && startTime(pid) === started ? pid : null;
   }
 
-  /** The service's process id; null: it does not run. */
   pid(): number | null {
     const pid = Number(this.#read('service.pid'));
     return this.running !== null && pid > 0 && startTime(pid) !== null ? pid : null;
   }
 
-  /** Every exit of the service so far, oldest first. */
   exits(): readonly Exit[] {
     return this.#read('exits.ndjson')
       .split('\n')

@@ -1,5 +1,5 @@
 import type { RestClient } from '../../src/client/rest.ts';
-import { storedScanner } from '../observe/stored-scan.ts';
+import { storedScanner } from '../observe/scanners.ts';
 import type { Window } from './way.ts';
 
 const EVERY_MS = 30_000;

@@ -1,8 +1,9 @@
+import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
 import { SEED } from '../../testkit/effort.ts';
-import { StampRows, storedScanner } from './stored-scan.ts';
+import { readStamps, storedScanner } from './scanners.ts';
 import { refuse, serve } from './testing/server.ts';
 
 fc.configureGlobal({ seed: SEED });
@@ -15,13 +16,11 @@ t.test('time stamps out of rows that come in pieces', async (t) => {
   const stamps = Array.from({ length: 30 }, (_, at) => FROM + at * 1000);
   for (const name of ['robot', '"a ""b"", c"', 'größe']) {
     const bytes = Buffer.from(HEAD + stamps.map((ms) => row(ms, name)).join(''));
-    fc.assert(
-      fc.property(fc.array(fc.nat(bytes.length), { maxLength: 30 }), (cuts) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 30 }), async (cuts) => {
         const found: number[] = [];
-        const rows = new StampRows((ms) => found.push(ms));
         const at = [0, ...cuts, bytes.length].sort((a, b) => a - b);
-        for (const [i, to] of at.slice(1).entries()) rows.take(bytes.subarray(at[i], to));
-        rows.end();
+        await readStamps(Readable.from(at.slice(1).map((to, i) => bytes.subarray(at[i], to))), (ms) => found.push(ms));
         t.same(found, stamps);
       }),
       { numRuns: 20 },
@@ -30,17 +29,13 @@ t.test('time stamps out of rows that come in pieces', async (t) => {
 });
 
 t.test('another file, or half of one, is rejected', async (t) => {
-  const read = (text: string) => (): void => {
-    const rows = new StampRows(() => undefined);
-    rows.take(Buffer.from(text));
-    rows.end();
-  };
-  t.throws(read('{"data":[]}\n'), /no CSV of health statuses/);
-  t.throws(read(`${HEAD}1,2,3\r\n`), /no time stamp ends the row "1,2,3"/);
-  t.throws(read(`${HEAD}${row(FROM).slice(0, -5)}`), /cut off/);
-  t.throws(read(''), /cut off/);
-  t.throws(read('x'.repeat(10_000)), /a row without an end/);
-  t.doesNotThrow(read(HEAD));
+  const read = (text: string): Promise<void> => readStamps(Readable.from([Buffer.from(text)]), () => undefined);
+  await t.rejects(read('{"data":[]}\n'), /no CSV of health statuses/);
+  await t.rejects(read(`${HEAD}1,2,3\r\n`), /no time stamp ends the row "1,2,3"/);
+  await t.rejects(read(`${HEAD}${row(FROM).slice(0, -5)}`), /cut off/);
+  await t.rejects(read(''), /cut off/);
+  await t.rejects(read('x'.repeat(10_000)), /a row without an end/);
+  await t.resolves(read(HEAD));
 });
 
 t.test('page after page of a range', async (t) => {

@@ -5,7 +5,7 @@ import { HEADER } from '../../ops/collect/metrics-rows.ts';
 import { csvRecord } from '../../src/core/csv.ts';
 import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { collectedScanner } from './collected-scan.ts';
+import { collectedScanner } from './scanners.ts';
 
 const MIDNIGHT = Date.parse('2026-03-05T00:00:00.000Z');
 const at = (minute: number): number => MIDNIGHT + minute * MINUTE_MS;

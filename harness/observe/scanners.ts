@@ -1,0 +1,187 @@
+import { createReadStream, readdir } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { METRICS_FILE, numberOf } from '../../ops/collect/metrics-names.ts';
+import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { parseCsvRecord } from '../../src/core/csv.ts';
+import { isoUtc } from '../../src/core/time.ts';
+import { type Scanner, StampCounter } from './coverage.ts';
+
+/** The greatest page of the service: at 1 Hz an hour fits into one. */
+const PAGE_ROWS = 10_000;
+const TIMEOUT_SECONDS = 30;
+/** `2026-03-04T05:06:07.089Z` */
+const STAMP_LENGTH = 24;
+const HISTORY_HEAD = 'cpu_percent,';
+/** A longer row is damage, or another kind of file: of a sample, whose only long cell is the node's name, and of metrics/. */
+const MAX_SAMPLE_BYTES = 4096;
+const MAX_METRICS_BYTES = 1_000_000;
+const LINE_FEED = 0x0a;
+
+/**
+ * Scans the samples of /health/history, including those of the last minute that are still in memory. As CSV: half the size of JSON, and
+ * only the end of each row is parsed. Null: the service or its store does not respond now.
+ */
+export function storedScanner({ node, rest }: { readonly rest: RestClient; readonly node: string }): Scanner {
+  return async (fromMs, toMs) => {
+    const counter = new StampCounter('stored', fromMs, toMs);
+    if (fromMs >= toMs) return counter.result();
+    const query = { node, from: isoUtc(fromMs), to: isoUtc(toMs), order: 'asc', limit: String(PAGE_ROWS) };
+    let path: string | null = `/health/history?${new URLSearchParams(query)}`;
+    try {
+      while (path !== null) path = await readPage(rest, path, (ms) => counter.add(ms));
+    } catch (error) {
+      if (error instanceof ServiceUnreachable || error instanceof ServiceRefused) return null;
+      throw error;
+    }
+    return counter.result();
+  };
+}
+
+/** Returns the path of the next page; null: it was the last. Throws ServiceUnreachable if the response is incomplete. */
+async function readPage(rest: RestClient, path: string, onStamp: (ms: number) => void): Promise<string | null> {
+  const response = await rest.stream(path, { headers: { Accept: 'text/csv' }, timeoutSeconds: TIMEOUT_SECONDS });
+  try {
+    await readStamps(response as AsyncIterable<Buffer>, onStamp);
+  } catch (error) {
+    throw new ServiceUnreachable(`${rest.base}/health/history: ${(error as Error).message}`, { cause: error });
+  }
+  return /<([^>]+)>;\s*rel="next"/.exec(String(response.headers['link'] ?? ''))?.[1] ?? null;
+}
+
+/** Reads the time stamp, the last cell, of each row. Rejects if it is another kind of file, or not all of one. */
+export async function readStamps(stream: AsyncIterable<Buffer>, onStamp: (ms: number) => void): Promise<void> {
+  let hasHead = false;
+  for await (const { isWhole, text } of readLines(stream, MAX_SAMPLE_BYTES)) {
+    if (!isWhole) throw new Error('the response was cut off');
+    if (!hasHead && !text.startsWith(HISTORY_HEAD)) throw new Error('the response is no CSV of health statuses');
+    if (hasHead) {
+      const row = text.endsWith('\r') ? text.slice(0, -1) : text;
+      const ms = msOf(row.slice(-STAMP_LENGTH));
+      if (ms === null) throw new Error(`no time stamp ends the row "${row.slice(0, 200)}"`);
+      onStamp(ms);
+    }
+    hasHead = true;
+  }
+  if (!hasHead) throw new Error('the response was cut off');
+}
+
+/** Where a scan ended in a file, and the file's columns. */
+interface Cursor {
+  /** Byte offset of a row. */
+  readonly at: number;
+  readonly columns: Columns | null;
+}
+
+interface Columns {
+  readonly time: number;
+  readonly local: number;
+  readonly answered: number;
+}
+
+/**
+ * Scans the rows of metrics/ below `storage.path` of the service that collect_metrics wrote about this machine's node, without those in
+ * which the service did not respond. A scan that follows the previous one continues in the files where it ended. Null: the folder does
+ * not exist or cannot be read.
+ */
+export function collectedScanner({ dataFolder }: { readonly dataFolder: string }): Scanner {
+  const folder = join(dataFolder, 'metrics');
+  let ended: { readonly to: number; readonly cursors: ReadonlyMap<string, Cursor> } | null = null;
+  return async (fromMs, toMs) => {
+    const counter = new StampCounter('collected', fromMs, toMs);
+    if (fromMs >= toMs) return counter.result();
+    const known = ended?.to === fromMs ? ended.cursors : null;
+    const cursors = new Map<string, Cursor>();
+    try {
+      for (const name of await filesOf(folder, fromMs, toMs)) {
+        const cursor = known?.get(name) ?? { at: 0, columns: null };
+        cursors.set(name, await readRows(join(folder, name), cursor, toMs, (ms) => counter.add(ms)));
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      return null;
+    }
+    ended = { to: toMs, cursors };
+    return counter.result();
+  };
+}
+
+/** The files of the UTC days of a range, in the order of writing. */
+async function filesOf(folder: string, fromMs: number, toMs: number): Promise<string[]> {
+  const [first, last] = [isoUtc(fromMs).slice(0, 10), isoUtc(toMs - 1).slice(0, 10)];
+  return (await promisify(readdir)(folder))
+    .flatMap((name) => {
+      const day = METRICS_FILE.exec(name)?.[1];
+      return day !== undefined && day >= first && day <= last ? [{ name, day, number: numberOf(name) }] : [];
+    })
+    .sort((a, b) => (a.day === b.day ? a.number - b.number : a.day < b.day ? -1 : 1))
+    .map(({ name }) => name);
+}
+
+/** Reads the rows from a cursor on. Returns that of the first row at or after `toMs`, else the end of the last complete row. */
+async function readRows(file: string, { at, columns }: Cursor, toMs: number, onRow: (ms: number) => void): Promise<Cursor> {
+  let header = columns;
+  let end = at;
+  let next: number | null = null;
+  for await (const line of readLines(createReadStream(file, { start: at }), MAX_METRICS_BYTES)) {
+    // A row that is being written is read by the next scan.
+    if (!line.isWhole) break;
+    end = at + line.end;
+    if (header === null) {
+      header = columnsOf(line.text);
+      continue;
+    }
+    const ms = timeOf(line.text, header);
+    if (ms === null) continue;
+    onRow(ms);
+    if (ms >= toMs) next ??= at + line.start;
+  }
+  return { at: next ?? end, columns: header };
+}
+
+/** Null: it is no header; a later line may be. */
+function columnsOf(line: string): Columns | null {
+  const names = parseCsvRecord(line) ?? [];
+  const [time, local, answered] = ['time', 'local', 'answered'].map((name) => names.indexOf(name)) as [number, number, number];
+  return time < 0 || local < 0 || answered < 0 ? null : { time, local, answered };
+}
+
+/** The time of a row about this machine's node with data; null: it is another row. */
+function timeOf(line: string, { answered, local, time }: Columns): number | null {
+  const cells = parseCsvRecord(line);
+  return cells?.[local] === 'true' && cells[answered] === 'true' ? msOf(cells[time] ?? '') : null;
+}
+
+/** Of an ISO 8601 time in UTC; Date.parse alone accepts too many formats. */
+function msOf(text: string): number | null {
+  const ms = text[10] === 'T' && text.endsWith('Z') ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+interface Line {
+  readonly text: string;
+  /** Byte offsets in the stream, of the line and of the next one. */
+  readonly start: number;
+  readonly end: number;
+  /** False: the stream ended without a line feed. */
+  readonly isWhole: boolean;
+}
+
+/** Splits a stream into lines. Rejects if a line exceeds the limit. */
+async function* readLines(stream: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line> {
+  let rest: Buffer = Buffer.alloc(0);
+  let start = 0;
+  for await (const chunk of stream) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let from = 0;
+    for (let to = bytes.indexOf(LINE_FEED); to >= 0; to = bytes.indexOf(LINE_FEED, from)) {
+      const end = start + to + 1 - from;
+      yield { text: bytes.toString('utf8', from, to), start, end, isWhole: true };
+      from = to + 1;
+      start = end;
+    }
+    rest = bytes.subarray(from);
+    if (rest.length > maxBytes) throw Object.assign(new Error('a row without an end'), { code: 'EFTYPE' });
+  }
+  if (rest.length > 0) yield { text: rest.toString('utf8'), start, end: start + rest.length, isWhole: false };
+}
