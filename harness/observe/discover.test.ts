@@ -72,7 +72,7 @@ t.test('an unusable service is rejected with what to do', async (t) => {
 
   const refusing = await serve(t, (_request, response) => refuse(response, 401, 'a token is needed'));
   await t.rejects(discover({ rest: refusing.rest, kind: 'url', unit: null, seconds: 60 }), /requires a token; .*--config/);
-  t.equal(refusing.asked.length, 1, 'a wrong token does not become valid');
+  t.equal(refusing.requests.length, 1, 'a wrong token does not become valid');
 
   const foreign = await serve(t, (_request, response) => response.end('{"status":"ok"}'));
   await t.rejects(discover({ rest: foreign.rest, kind: 'url', unit: null, seconds: 60 }), /is not that of edge-health/);

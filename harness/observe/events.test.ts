@@ -48,16 +48,16 @@ const open = (response: ServerResponse): void => {
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
 };
 
-/** A stream from a server that answers each visit as told. */
+/** A stream from a server that responds to each visit as given. */
 async function follow(t: Test, answer: Answer, options: { monotonicSeconds?: () => number; silenceSeconds?: number; token?: string } = {}) {
-  const asked: { path: string; last: string | undefined; token: string | undefined }[] = [];
+  const requests: { path: string; last: string | undefined; token: string | undefined }[] = [];
   const server = createServer((request, response) => {
-    asked.push({
+    requests.push({
       path: request.url ?? '',
       last: request.headers['last-event-id'] as string | undefined,
       token: request.headers.authorization,
     });
-    answer(request, response, asked.length);
+    answer(request, response, requests.length);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const sink = new Received();
@@ -75,12 +75,12 @@ async function follow(t: Test, answer: Answer, options: { monotonicSeconds?: () 
     server.close();
   });
   await stream.start();
-  const received = (what: string, holds: () => boolean): Promise<true> => until(what, holds, { describe: () => ({ asked, sink }) });
-  return { asked, sink, stream, received };
+  const received = (what: string, holds: () => boolean): Promise<true> => until(what, holds, { describe: () => ({ requests, sink }) });
+  return { requests, sink, stream, received };
 }
 
 t.test('delivers the observed node alone, and notes what is neither status nor alert', async (t) => {
-  const { asked, sink, received } = await follow(
+  const { requests, sink, received } = await follow(
     t,
     (_request, response) => {
       open(response);
@@ -100,11 +100,11 @@ t.test('delivers the observed node alone, and notes what is neither status nor a
   t.same(sink.alerts, ['events robot/cpu_percent/1 false', 'events robot/cpu_percent/1 true']);
   t.match(sink.notes, [/no health status: \{\}/, /no alert: x/]);
   t.equal(sink.notes.length, 2);
-  t.same(asked, [{ path: '/events?events=health,alert&node=robot', last: undefined, token: 'Bearer secret' }]);
+  t.same(requests, [{ path: '/events?events=health,alert&node=robot', last: undefined, token: 'Bearer secret' }]);
 });
 
 t.test('resumes after an end, a cut connection and a refusal', async (t) => {
-  const { asked, sink, received } = await follow(t, (_request, response, visit) => {
+  const { requests, sink, received } = await follow(t, (_request, response, visit) => {
     if (visit === 2) {
       response.writeHead(503, { 'Content-Type': 'application/problem+json' });
       response.end('{"code":"too_many_event_streams","detail":"close another stream"}');
@@ -119,7 +119,7 @@ t.test('resumes after an end, a cut connection and a refusal', async (t) => {
   await received('sink.statuses.length === 3', () => sink.statuses.length === 3);
   t.same(sink.statuses, ['events 01', 'events 03', 'events 04']);
   t.same(
-    asked.map(({ last }) => last),
+    requests.map(({ last }) => last),
     [undefined, 'id1', 'id1', 'id3'],
   );
   t.match(sink.notes, [/broke off: the service ended it/, /is back after \d+\.\d s/, /broke off: /, /is back after/]);
@@ -127,7 +127,7 @@ t.test('resumes after an end, a cut connection and a refusal', async (t) => {
 
 t.test('a stream that the service ends when it is old is no interruption: it resumes after the last event', async (t) => {
   let seconds = 0;
-  const { asked, sink, received } = await follow(
+  const { requests, sink, received } = await follow(
     t,
     (_request, response, visit) => {
       open(response);
@@ -140,7 +140,7 @@ t.test('a stream that the service ends when it is old is no interruption: it res
   );
   await received('sink.statuses.length === 3', () => sink.statuses.length === 3);
   t.same(
-    asked.map(({ last }) => last),
+    requests.map(({ last }) => last),
     [undefined, 'id1', 'id2'],
   );
   t.same(sink.notes, []);
@@ -175,7 +175,7 @@ t.test('a service that does not respond is no failure', async (t) => {
 });
 
 t.test('a lost cursor is dropped, with a note', async (t) => {
-  const { asked, sink, received } = await follow(t, (request, response, visit) => {
+  const { requests, sink, received } = await follow(t, (request, response, visit) => {
     if (request.headers['last-event-id'] !== undefined) {
       response.writeHead(visit === 2 ? 410 : 400, { 'Content-Type': 'application/problem+json' });
       response.end('{"code":"gone","detail":"the place is gone"}');
@@ -186,14 +186,14 @@ t.test('a lost cursor is dropped, with a note', async (t) => {
   });
   await received('three statuses', () => sink.statuses.length === 3);
   t.same(
-    asked.map(({ last }) => last),
+    requests.map(({ last }) => last),
     [undefined, 'id1', undefined, 'id3', undefined],
   );
   t.match(sink.notes[1], /cannot resume after id1, continuing with new events: .*the place is gone/);
 });
 
 t.test('a connection without data is closed, before an answer and after', async (t) => {
-  const { asked, sink, received } = await follow(
+  const { requests, sink, received } = await follow(
     t,
     (_request, response, visit) => {
       if (visit === 1) return;
@@ -203,7 +203,7 @@ t.test('a connection without data is closed, before an answer and after', async 
     { silenceSeconds: 0.3 },
   );
   await received('sink.statuses.length >= 3', () => sink.statuses.length >= 3);
-  const lasts = asked.map(({ last }) => last);
+  const lasts = requests.map(({ last }) => last);
   t.same(lasts.slice(0, 2), [undefined, undefined]);
   const ids = lasts.flatMap((last) => (last === undefined ? [] : [Number(last.slice(2))]));
   t.ok(ids.length > 0 && ids.every((id, index) => id >= (ids[index - 1] ?? 2)), `each resumes after the last event received: ${lasts}`);

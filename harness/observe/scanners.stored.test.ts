@@ -40,7 +40,7 @@ t.test('another file, or half of one, is rejected', async (t) => {
 
 t.test('page after page of a range', async (t) => {
   const stamps = [0, 1, 2, 65, 66].map((second) => FROM + second * 1000);
-  const { asked, rest } = await serve(t, ({ headers, url }, response) => {
+  const { requests, rest } = await serve(t, ({ headers, url }, response) => {
     t.equal(headers.accept, 'text/csv');
     const page = Number(/cursor=(\d)/.exec(url ?? '')?.[1] ?? 0);
     response.writeHead(200, page < 2 ? { Link: `</health/history?cursor=${page + 1}>; rel="next"` } : {});
@@ -62,9 +62,9 @@ t.test('page after page of a range', async (t) => {
     gaps: [{ from: FROM + 2000, seconds: 63 }],
   });
   const query = 'node=lab%2Frobot+1&from=2026-03-04T05%3A00%3A00.000Z&to=2026-03-04T06%3A00%3A00.000Z&order=asc&limit=10000';
-  t.same(asked, [`/health/history?${query}`, '/health/history?cursor=1', '/health/history?cursor=2']);
+  t.same(requests, [`/health/history?${query}`, '/health/history?cursor=1', '/health/history?cursor=2']);
   t.match(await storedScanner({ rest, node: 'robot' })(FROM, FROM), { count: 0 }, 'an empty range needs no request');
-  t.equal(asked.length, 3);
+  t.equal(requests.length, 3);
 });
 
 t.test('a store that cannot respond, or an incomplete response, gives no scan', async (t) => {

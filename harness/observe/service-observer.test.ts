@@ -14,22 +14,22 @@ const GROUP = '/system.slice/edge-health.service';
 class Manager implements Supervisor {
   run: SupervisedRun | null = { pid: 7, invocation: 'one', restarts: 0, controlGroup: null, cpuSeconds: null };
   found: RunsBetween | null = { cause: 'signal', detail: 'SIGKILL', unseen: 2 };
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   onNow: () => void = () => undefined;
 
   async now(): Promise<SupervisedRun | null> {
-    this.asked.push('now');
+    this.requests.push('now');
     this.onNow();
     return this.run;
   }
 
   async between(before: KnownRun, now: SupervisedRun): Promise<RunsBetween | null> {
-    this.asked.push(`between ${before.invocation} and ${now.invocation}`);
+    this.requests.push(`between ${before.invocation} and ${now.invocation}`);
     return this.found;
   }
 
   async absent(invocation: string | null): Promise<void> {
-    this.asked.push(`absent ${invocation}`);
+    this.requests.push(`absent ${invocation}`);
   }
 }
 
@@ -41,7 +41,7 @@ async function rig(t: Test, options: { supervisor?: Supervisor | null; before?: 
     alerts: { data: [], count: 0 },
     seconds: 0,
   };
-  const { asked, rest } = await serve(t, ({ url = '' }, response) => {
+  const { requests, rest } = await serve(t, ({ url = '' }, response) => {
     if (state.status === null) return refuse(response, 503, 'starting');
     response.end(JSON.stringify(url.startsWith('/alerts') ? state.alerts : state.status));
   });
@@ -59,7 +59,7 @@ async function rig(t: Test, options: { supervisor?: Supervisor | null; before?: 
     mkdirSync(join(root, name, '..'), { recursive: true });
     writeFileSync(join(root, name), text);
   };
-  return { observer, state, manager, asked, write };
+  return { observer, state, manager, requests, write };
 }
 
 const BEFORE: KnownRun = { started: FIRST, version: '1.2.3', pid: 5, invocation: 'zero', restarts: 0, bootId: 'boot' };
@@ -103,7 +103,7 @@ t.test('a reading, by the kernel: the process, and the control group less what i
   second.write(`${GROUP}/cpu.stat`, 'usage_usec 15500000\n');
   const group = { memory_bytes: 9000, anon_bytes: 8000, restarts: 3 };
   t.match(await second.observer.read(), { reading: { cpu_seconds: 5.5, group, resident_bytes: [70e6] } });
-  t.same(manager.asked, ['now']);
+  t.same(manager.requests, ['now']);
 });
 
 t.test('an older service does not report what it published', async (t) => {
@@ -121,15 +121,15 @@ t.test('another run, with its cause; the supervisor is queried then, and every f
   t.match(await observer.read(), { run: { started: SECOND, pid: 9, invocation: 'two', cause: 'signal', detail: 'SIGKILL', unseen: 2 } });
   state.seconds = 299;
   t.match(await observer.read(), { run: null });
-  t.same(manager.asked, ['now', 'now', 'between one and two']);
+  t.same(manager.requests, ['now', 'now', 'between one and two']);
   state.seconds = 300;
   manager.run = null;
   await observer.read();
-  t.equal(manager.asked.length, 4);
+  t.equal(manager.requests.length, 4);
   state.status = statusPart({ started: FIRST });
   manager.run = { pid: 10, invocation: 'three', restarts: 4, controlGroup: null, cpuSeconds: null };
   t.match(await observer.read(), { run: { invocation: 'three' } });
-  t.equal(manager.asked.at(-1), 'between two and three', 'a query without a response changes nothing');
+  t.equal(manager.requests.at(-1), 'between two and three', 'a query without a response changes nothing');
 });
 
 t.test('why a run ended, as far as it is known', async (t) => {
@@ -170,13 +170,13 @@ t.test('why a run ended, as far as it is known', async (t) => {
 t.test('an observer that resumes with the same run reports none', async (t) => {
   const { manager, observer } = await rig(t, { before: { ...BEFORE, invocation: 'one' } });
   t.match(await observer.read(), { run: null });
-  t.same(manager.asked, ['now'], 'but queries it');
+  t.same(manager.requests, ['now'], 'but queries it');
 });
 
 t.test('a run that ends while it is queried is not mistaken for the next one', async (t) => {
   const { manager, state, observer } = await rig(t);
   manager.onNow = () => {
-    if (manager.asked.length === 1) state.status = statusPart({ started: SECOND });
+    if (manager.requests.length === 1) state.status = statusPart({ started: SECOND });
     else manager.run = { pid: 9, invocation: 'two', restarts: 1, controlGroup: null, cpuSeconds: null };
   };
   t.match(await observer.read(), { run: { started: SECOND, invocation: 'two', cause: 'first' }, reading: { started: SECOND } });
@@ -187,13 +187,13 @@ t.test('the supervisor may know the run a little later', async (t) => {
   const { run } = manager;
   manager.run = null;
   manager.onNow = () => {
-    if (manager.asked.length === 2) manager.run = run;
+    if (manager.requests.length === 2) manager.run = run;
   };
   t.match(await observer.read(), { run: { pid: 7, invocation: 'one' } });
   const silent = await rig(t);
   silent.manager.run = null;
   t.match(await silent.observer.read(), { run: { pid: null, invocation: null }, reading: { cpu_from: 'status' } }, 'or not at all');
-  t.equal(silent.manager.asked.length, 3);
+  t.equal(silent.manager.requests.length, 3);
 });
 
 t.test('while the service does not respond the supervisor is queried at once, and then once a minute', async (t) => {
@@ -204,11 +204,11 @@ t.test('while the service does not respond the supervisor is queried at once, an
     t.equal(await observer.read(), null);
     t.equal(await observer.open(), null);
   }
-  t.same(manager.asked, ['now', 'absent one', 'absent one']);
+  t.same(manager.requests, ['now', 'absent one', 'absent one']);
 });
 
 t.test('open alerts of the observed node', async (t) => {
-  const { asked, state, observer } = await rig(t);
+  const { requests, state, observer } = await rig(t);
   const alert = (alert_id: string, severity: string, resolved = false) => ({
     alert_id,
     severity,
@@ -223,5 +223,5 @@ t.test('open alerts of the observed node', async (t) => {
   ];
   state.alerts = { data, count: 3 };
   t.same(await observer.open(), [{ alert_id: 'robot/cpu_percent/1', severity: 'CRITICAL', metric: 'cpu_percent' }]);
-  t.same(asked, ['/alerts?resolved=false&node=robot&limit=1000']);
+  t.same(requests, ['/alerts?resolved=false&node=robot&limit=1000']);
 });

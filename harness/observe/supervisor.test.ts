@@ -14,7 +14,7 @@ t.test('the exits that the harness recorded', async (t) => {
   exits.push({ at: 2, pid: 11, code: null, signal: 'SIGSEGV' }, { at: 3, pid: 12, code: 70, signal: null });
   t.same(await supervisor.between(before(10)), { cause: 'exit', detail: 'exit status 70', unseen: 2 });
   t.same(await supervisor.between(before(12)), { cause: 'exit', detail: 'exit status 70', unseen: 0 });
-  exits.push({ at: 4, pid: 10, code: 0, signal: null, asked: true });
+  exits.push({ at: 4, pid: 10, code: 0, signal: null, stopped: true });
   t.same(
     await supervisor.between(before(10)),
     { cause: 'stopped', detail: 'with the harness', unseen: 0 },

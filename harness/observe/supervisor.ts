@@ -56,7 +56,7 @@ export interface Exit {
   /** `KILL` or `SIGKILL`; null: it exited. */
   readonly signal: string | null;
   /** The harness stopped it. */
-  readonly asked?: boolean;
+  readonly stopped?: boolean;
 }
 
 /** The processes of the service that the harness started. */
@@ -87,7 +87,7 @@ export class ProcessSupervisor implements Supervisor {
     const last = exits.at(-1);
     // After the supervisor itself was killed, the exit is not recorded.
     if (at < 0 || !last) return null;
-    const end: RunEnd = last.asked === true ? { cause: 'stopped', detail: 'with the harness' } : endOfProcess(last.code, last.signal);
+    const end: RunEnd = last.stopped === true ? { cause: 'stopped', detail: 'with the harness' } : endOfProcess(last.code, last.signal);
     return { ...end, unseen: exits.length - 1 - at };
   }
 }

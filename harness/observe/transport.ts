@@ -29,17 +29,17 @@ export async function chooseTransport(options: TransportOptions, place: GraphPla
   const isEnforced = isSecurityEnforced(environment);
   if (transport === 'embedded' && isEnforced)
     throw new Error(`${ENFORCED}: use --transport rclnodejs, or --transport off to go by /events`);
-  if (transport === 'embedded') return { transport: 'embedded', reason: 'asked for' };
+  if (transport === 'embedded') return { transport: 'embedded', reason: 'requested' };
   if (transport === 'auto' && !isEnforced) {
     return { transport: 'embedded', reason: 'light, and independent of the ROS 2 that the service may use' };
   }
-  const asked = transport === 'auto' ? ENFORCED : 'asked for';
+  const why = transport === 'auto' ? ENFORCED : 'requested';
   const found = findRos(environment, rosPaths(options.dataFolder));
   const instead = isEnforced ? 'or --transport off to go by /events' : 'or use --transport embedded';
   if (found.state !== 'prepared') throw new Error(`rclnodejs cannot be used: ${found.reason}; ${instead}`);
   const problem = await problemOf(found.prepared, environment, place);
   if (problem !== null) throw new Error(`rclnodejs does not work with the sourced ROS 2 ${found.ros.distro}: ${problem}; ${instead}`);
-  return { transport: 'rclnodejs', reason: `${asked}; ROS 2 ${found.ros.distro} is sourced and prepared`, prepared: found.prepared };
+  return { transport: 'rclnodejs', reason: `${why}; ROS 2 ${found.ros.distro} is sourced and prepared`, prepared: found.prepared };
 }
 
 /** Probes rclnodejs in a separate process, since native code may crash; null: it works. With SROS2 only the real node has permissions, so there is no probe. */

@@ -17,17 +17,17 @@ interface Answers {
 }
 
 function supervisor({ journal = JOURNAL, kernel = '', show = null }: Answers) {
-  const asked: string[] = [];
+  const calls: string[] = [];
   const unit = new UnitSupervisor({
     unit: UNIT,
     environment: {},
     runProgram: async (file, parameters) => {
-      asked.push([file, ...parameters].join(' '));
+      calls.push([file, ...parameters].join(' '));
       if (file === 'systemctl') return show;
       return parameters.includes('_TRANSPORT=kernel') ? kernel : journal;
     },
   });
-  return { unit, asked };
+  return { unit, calls };
 }
 
 const known = (at: number, restarts: number | null = 0): KnownRun => ({
@@ -89,9 +89,9 @@ t.test('killed because memory ran out: by systemd, and with control groups of ve
     detail: 'SIGKILL',
   });
   const kernel = 'Memory cgroup out of memory: Killed process 777 (node) total-vm:1kB\n';
-  const { asked, unit } = supervisor({ kernel });
+  const { calls, unit } = supervisor({ kernel });
   t.match(await unit.between(known(0), present(1, 1)), { cause: 'oom-kill', detail: 'SIGKILL' });
-  t.equal(asked.at(-1), 'journalctl --quiet --no-pager --output=cat --since=@1795304956 --until=@1795304976 _TRANSPORT=kernel');
+  t.equal(calls.at(-1), 'journalctl --quiet --no-pager --output=cat --since=@1795304956 --until=@1795304976 _TRANSPORT=kernel');
   t.match(await supervisor({ kernel: kernel.replace('777', '7770') }).unit.between(known(0), present(1, 1)), { cause: 'signal' });
   t.match(await unit.between(known(3), present(4, 1)), { cause: 'signal', detail: 'SIGSEGV' }, 'which the kernel does not do');
 });
@@ -135,10 +135,10 @@ t.test('without permission for the journal, the state read meanwhile and the cou
 
 t.test('the run of now', async (t) => {
   const show = recorded('show-systemd-257.txt');
-  const { asked, unit } = supervisor({ show });
+  const { calls, unit } = supervisor({ show });
   const invocation = '444609f7a3474ebf8d7e1d0d785fa12f';
   t.same(await unit.now(), { pid: 69, invocation, restarts: 0, controlGroup: '/system.slice/edge-health.service', cpuSeconds: null });
-  t.match(asked, [/^systemctl show --property=\S+ -- edge-health.service$/]);
+  t.match(calls, [/^systemctl show --property=\S+ -- edge-health.service$/]);
   t.match(await supervisor({ show: show.replace('[not set]', '1500000000') }).unit.now(), { cpuSeconds: 1.5 });
   t.match(await supervisor({ show: show.replace('[not set]', '18446744073709551615') }).unit.now(), { cpuSeconds: null });
   t.equal(await supervisor({ show: show.replace('MainPID=69', 'MainPID=0') }).unit.now(), null, 'between two of them');
@@ -150,7 +150,7 @@ t.test('without the programs nothing is known', async (t) => {
   t.equal(await new UnitSupervisor({ unit: UNIT, environment: { PATH: '/nowhere' } }).now(), null);
 });
 
-const NOTHING: UnitEnd = { result: null, code: null, status: null, asked: false, outOfMemory: false };
+const NOTHING: UnitEnd = { result: null, code: null, status: null, isRequested: false, outOfMemory: false };
 
 t.test('why a run of a unit ended', async (t) => {
   const cases: readonly (readonly [Partial<UnitEnd>, string, string])[] = [
@@ -163,10 +163,10 @@ t.test('why a run of a unit ended', async (t) => {
     [{ result: 'signal', code: 'killed', status: '9', outOfMemory: true }, 'oom-kill', 'SIGKILL'],
     [{ result: 'exit-code', code: 'exited', status: '1', outOfMemory: true }, 'exit', 'exit status 1'],
     [{ result: 'signal', code: 'killed', status: '11', outOfMemory: true }, 'signal', 'SIGSEGV'],
-    [{ result: 'timeout', code: 'killed', status: '9', asked: true }, 'timeout', 'SIGKILL'],
-    [{ result: 'exit-code', code: 'exited', status: '3', asked: true }, 'exit', 'exit status 3'],
-    [{ result: 'success', asked: true }, 'stopped', ''],
-    [{ asked: true }, 'stopped', ''],
+    [{ result: 'timeout', code: 'killed', status: '9', isRequested: true }, 'timeout', 'SIGKILL'],
+    [{ result: 'exit-code', code: 'exited', status: '3', isRequested: true }, 'exit', 'exit status 3'],
+    [{ result: 'success', isRequested: true }, 'stopped', ''],
+    [{ isRequested: true }, 'stopped', ''],
     [{ result: 'success' }, 'exit', 'it ended by itself, without an error'],
     [{ code: 'exited', status: '0' }, 'exit', 'exit status 0'],
     [{ code: 'killed', status: '15' }, 'signal', 'SIGTERM'],

@@ -72,7 +72,7 @@ export class UnitSupervisor implements Supervisor {
       code: MAIN_CODES[found.ExecMainCode] ?? null,
       status: found.ExecMainStatus,
       // The service does not exit with success by itself, so a unit that did and was not restarted was stopped on request.
-      asked: found.ActiveState === 'inactive' && found.Result === 'success',
+      isRequested: found.ActiveState === 'inactive' && found.Result === 'success',
       outOfMemory: false,
     });
     this.#seenEnd = { invocation, end };
@@ -126,7 +126,7 @@ interface RunMessages {
   result: string | null;
   code: string | null;
   status: string | null;
-  asked: boolean;
+  isRequested: boolean;
   outOfMemory: boolean;
   endedMs: number | null;
 }
@@ -142,7 +142,7 @@ export function parseJournal(text: string): JournalRun[] {
     if (!entry || typeof invocation !== 'string') continue;
     let run = runs.get(invocation);
     if (!run) {
-      run = { result: null, code: null, status: null, asked: false, outOfMemory: false, endedMs: null };
+      run = { result: null, code: null, status: null, isRequested: false, outOfMemory: false, endedMs: null };
       runs.set(invocation, run);
     }
     add(run, entry);
@@ -153,7 +153,7 @@ export function parseJournal(text: string): JournalRun[] {
 function add(run: RunMessages, { COMMAND, EXIT_CODE, EXIT_STATUS, MESSAGE_ID, UNIT_RESULT, ...entry }: Entry): void {
   if (MESSAGE_ID === STOPPING) {
     // After the end of the main process the message is part of an automatic restart.
-    if (run.endedMs === null && run.result === null) run.asked = true;
+    if (run.endedMs === null && run.result === null) run.isRequested = true;
   } else if (MESSAGE_ID === OUT_OF_MEMORY) {
     run.outOfMemory = true;
   } else if (MESSAGE_ID === SUCCEEDED) {
@@ -194,22 +194,22 @@ export interface UnitEnd {
   readonly code: string | null;
   readonly status: string | null;
   /** systemd was requested to stop it. */
-  readonly asked: boolean;
+  readonly isRequested: boolean;
   /** The kernel killed one of its processes because memory ran out. */
   readonly outOfMemory: boolean;
 }
 
 /** Why a run of a unit ended. */
-export function endOfUnit({ asked, code, outOfMemory, result, status }: UnitEnd): RunEnd {
+export function endOfUnit({ isRequested, code, outOfMemory, result, status }: UnitEnd): RunEnd {
   const detail = detailOf(code, status);
   const failure = result === null || result === 'success' ? null : result;
   // With OOMPolicy=continue the result is `signal`.
-  if (outOfMemory && detail === 'SIGKILL' && !asked) return { cause: 'oom-kill', detail };
+  if (outOfMemory && detail === 'SIGKILL' && !isRequested) return { cause: 'oom-kill', detail };
   if (failure !== null) {
     const cause = RESULTS[failure];
     return cause === undefined ? { cause: 'unknown', detail: joined(`result "${failure}"`, detail) } : { cause, detail };
   }
-  if (asked) return { cause: 'stopped', detail: '' };
+  if (isRequested) return { cause: 'stopped', detail: '' };
   if (code === 'exited') return { cause: 'exit', detail };
   if (code === 'killed' || code === 'dumped') return { cause: code === 'dumped' ? 'core-dump' : 'signal', detail };
   return result === 'success' ? { cause: 'exit', detail: 'it ended by itself, without an error' } : { cause: 'unknown', detail };

@@ -97,7 +97,7 @@ t.test('a clock that was set back: scans up to the former time, then from the pr
   await it.runs();
   await it.ends('complete', 0);
   t.match(it.of('clock'), [{ kind: 'step', seconds: -3600 }]);
-  const [before, after] = it.asked;
+  const [before, after] = it.requests;
   t.same(before, [EPOCH, EPOCH + 30_000], 'up to what it showed');
   t.same(after, [EPOCH - 3_570_000, it.of('end')[0]?.wall], 'and from what it shows');
 });
@@ -143,7 +143,7 @@ t.test('channels that do not agree are waited for until the timeout', async (t) 
   for (const channel of ['topic', 'events'] as const) it.observation.onStatus(channel, status(it.now.wall));
   const before = it.openRequests;
   await it.ends('complete', 1);
-  t.ok(it.openRequests - before > 2, 'REST is asked again in the meantime');
+  t.ok(it.openRequests - before > 2, 'REST is requested again in the meantime');
   t.equal(it.of('open').length, 2, 'one at the begin, one at the end');
 });
 

@@ -18,10 +18,10 @@ t.test('a folder is created, locked by one process at a time, and free afterward
   t.notOk(existsSync(join(folder, 'observer.pid')));
 });
 
-t.test('where nothing can be written the system says why, and the advice what to do', async (t) => {
+t.test('a folder that cannot be written to: the error of the system, and what to do', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, '');
   t.throws(() => lockFolder(file), { exitCode: 69, message: /file cannot be written to: EEXIST: .*; choose another with --out$/ });
-  // A file system in which nobody can make a file.
+  // A file system in which no file can be created.
   t.throws(() => lockFolder('/proc/self'), { exitCode: 69, message: /^\/proc\/self cannot be written to: E[A-Z]+: .*; .*--out$/ });
 });

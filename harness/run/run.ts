@@ -94,7 +94,6 @@ async function observe(options: SessionOptions, requestFile: string | null): Pro
       monotonicSeconds: () => clocks.monotonicSeconds(),
     });
     const session = new Session(options, display, clocks);
-    session.resumeIfThere();
     const reason = await session.observe();
     if (reason === null) return EXIT.ok;
     display.end();

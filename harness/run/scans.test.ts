@@ -2,20 +2,20 @@ import t from 'tap';
 import type { Scan } from '../observe/coverage.ts';
 import { Scans } from './scans.ts';
 
-function scanning(answers: () => boolean = () => true): { scans: Scans; asked: (readonly [number, number])[] } {
-  const asked: (readonly [number, number])[] = [];
+function scanning(answers: () => boolean = () => true): { scans: Scans; requests: (readonly [number, number])[] } {
+  const requests: (readonly [number, number])[] = [];
   const source = async (from: number, to: number): Promise<Scan | null> => {
-    asked.push([from, to]);
+    requests.push([from, to]);
     return answers() ? { of: 'stored', from, to, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } : null;
   };
-  return { scans: new Scans({ scanners: { stored: source, collected: null }, from: { stored: 100, collected: 100 } }), asked };
+  return { scans: new Scans({ scanners: { stored: source, collected: null }, from: { stored: 100, collected: 100 } }), requests };
 }
 
 t.test('scans are consecutive', async (t) => {
-  const { asked, scans } = scanning();
+  const { requests, scans } = scanning();
   t.equal((await scans.scanUntil(200)).length, 1);
   t.equal((await scans.scanUntil(300)).length, 1);
-  t.same(asked, [
+  t.same(requests, [
     [100, 200],
     [200, 300],
   ]);
@@ -24,11 +24,11 @@ t.test('scans are consecutive', async (t) => {
 
 t.test('what cannot be scanned is left to the next scan', async (t) => {
   let isThere = false;
-  const { asked, scans } = scanning(() => isThere);
+  const { requests, scans } = scanning(() => isThere);
   t.equal((await scans.scanUntil(200)).length, 0);
   isThere = true;
   await scans.scanUntil(300);
-  t.same(asked.at(-1), [100, 300]);
+  t.same(requests.at(-1), [100, 300]);
 });
 
 t.test('a failed scan is left to the next one', async (t) => {
@@ -40,20 +40,20 @@ t.test('a failed scan is left to the next one', async (t) => {
 });
 
 t.test('a clock that was set back', async (t) => {
-  const { asked, scans } = scanning();
+  const { requests, scans } = scanning();
   const before = scans.clockSetBack(500, 150);
   const after = scans.scanUntil(600);
   t.equal((await before).length, 1);
   await after;
-  t.same(asked, [
+  t.same(requests, [
     [100, 500],
     [150, 600],
   ]);
 });
 
 t.test('a run that begins later', async (t) => {
-  const { asked, scans } = scanning();
+  const { requests, scans } = scanning();
   scans.beginAt(180);
   await scans.scanUntil(200);
-  t.same(asked, [[180, 200]]);
+  t.same(requests, [[180, 200]]);
 });

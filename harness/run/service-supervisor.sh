@@ -40,7 +40,7 @@ supervise() {
     if [ "$code" -gt 128 ]; then signal=$(kill -l $((code - 128)) 2>/dev/null); fi
     if [ "$name" = service ] && [ -d "$folder" ]; then
       if [ -n "$signal" ]; then how="\"code\":null,\"signal\":\"$signal\""; else how="\"code\":$code,\"signal\":null"; fi
-      if [ -n "$ended" ]; then how="$how,\"asked\":true"; fi
+      if [ -n "$ended" ]; then how="$how,\"stopped\":true"; fi
       echo "{\"at\":$(date +%s%3N),\"pid\":$child,$how}" >>"$folder/exits.ndjson"
     fi
     child=

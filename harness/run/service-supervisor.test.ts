@@ -47,12 +47,12 @@ t.test('a service that is killed is started again, and each exit is recorded', a
     return pid !== first && pid;
   });
   t.match(supervisor.exits(), [{ pid: first, code: null, signal: 'KILL', at: Number }]);
-  t.equal(supervisor.exits()[0]?.asked, undefined);
+  t.equal(supervisor.exits()[0]?.stopped, undefined);
 
   await supervisor.stop();
   t.equal(supervisor.running, null);
   t.equal(startTime(second), null, 'it ends with the supervisor');
-  t.match(supervisor.exits()[1], { pid: second, asked: true });
+  t.match(supervisor.exits()[1], { pid: second, stopped: true });
   t.equal(supervisor.pid(), null);
   await supervisor.stop();
 });
@@ -63,7 +63,7 @@ t.test('a service that exits with 0 is not started again, as under systemd', asy
   t.equal(supervisor.lastLogLines(), 'I am done');
 });
 
-t.test('neither is one whose exit code says that a restart does not help', async (t) => {
+t.test('neither is one with an exit code of RestartPreventExitStatus', async (t) => {
   t.same(signals(await exitsToTheEnd(t, 'exit 78')), [78]);
 });
 

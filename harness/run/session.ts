@@ -23,7 +23,7 @@ import { EXIT, Refusal } from './command.ts';
 import type { Display, Progress } from './display.ts';
 import { OwnUse } from './minute.ts';
 import { Observation } from './observation.ts';
-import { openSources, type Sources, type SourcesOptions } from './open-sources.ts';
+import { openSources } from './open-sources.ts';
 import { Recorder } from './recorder.ts';
 import { openUnfinished, ResumeState } from './resume-state.ts';
 import { Scans } from './scans.ts';
@@ -90,8 +90,29 @@ export class Session {
     return this.#recorder.verdict();
   }
 
-  /** Opens an unfinished run of the folder. Throws Refusal if there is a run that cannot be resumed. */
-  resumeIfThere(): void {
+  /** Begins or resumes the run of the folder, and observes to its end. Null: it was stopped before it began. */
+  async observe(): Promise<EndReason | null> {
+    this.#openUnfinished();
+    const isResumed = this.#writer !== null;
+    const subject = await subjectOf({ ...this.#options, print: (text) => this.#display.print(text) });
+    let isOver = false;
+    try {
+      const found = await this.#discover(subject, isResumed);
+      if (found === null) return null;
+      this.#clocks.start();
+      const reason = await this.#observe(subject, found, isResumed);
+      isOver = true;
+      return reason;
+    } finally {
+      this.#clocks.stop();
+      if (this.#writer) this.#recorder.close();
+      // After an unexpected error the run is resumed by the next start, with the same service.
+      if (isOver || !isResumed || this.#options.signal.aborted) await subject.supervisor?.stop();
+    }
+  }
+
+  /** Opens the unfinished run of the folder, if there is one. Throws Refusal if there is a run that cannot be resumed. */
+  #openUnfinished(): void {
     const onEntry = (entry: RecordEntry): void => {
       this.#resume.add(entry);
       this.#recorder.take([entry]);
@@ -105,28 +126,6 @@ export class Session {
     this.#display.print(
       `resuming the run in ${this.#options.folder}: ${observed}, ${reading.entries} entries, head ${reading.head}${tornLine}`,
     );
-  }
-
-  /** Observes to the end, and returns how the run ended. Null: it was stopped before it began. */
-  async observe(): Promise<EndReason | null> {
-    const { folder, isCheckout, signal } = this.#options;
-    const isResumed = this.#writer !== null;
-    const subject = await subjectOf({ ...this.#options, isCheckout, folder, print: (text) => this.#display.print(text) });
-    let isOver = false;
-    try {
-      const found = await this.#discover(subject, isResumed);
-      if (found === null) return null;
-      this.#clocks.start();
-      const observe = await this.#prepare(subject, found, isResumed);
-      const reason = observe && (await observe());
-      isOver = true;
-      return reason;
-    } finally {
-      this.#clocks.stop();
-      if (this.#writer) this.#recorder.close();
-      // After an unexpected error the run is resumed by the next start, with the same service.
-      if (isOver || !isResumed || signal.aborted) await subject.supervisor?.stop();
-    }
   }
 
   async #discover(subject: Subject, isResumed: boolean): Promise<Found | null> {
@@ -153,14 +152,14 @@ export class Session {
     }
   }
 
-  /** Starts the sources, and returns a function that observes to the end; null: stopped before. */
-  async #prepare(subject: Subject, { domainId, machine, target }: Found, isResumed: boolean): Promise<(() => Promise<EndReason>) | null> {
+  /** Observes with all sources. Null: stopped before the first entry. */
+  async #observe(subject: Subject, { domainId, machine, target }: Found, isResumed: boolean): Promise<EndReason | null> {
     const { folder, signal, transport } = this.#options;
     const clocks = this.#clocks;
     const resume = this.#resume;
     const plannedSeconds = isResumed ? resume.plannedSeconds : (this.#options.durationSeconds ?? WEEK_SECONDS);
     // The observation is created from the sources, which deliver to it.
-    const sources = await this.#open({
+    const { collected, events, service, stored, topic, withoutTopic } = await openSources({
       subject,
       target,
       domainId,
@@ -172,11 +171,12 @@ export class Session {
         onAlert: (channel, alert) => this.#observation?.onAlert(channel, alert),
         onNote: (text) => this.#observation?.onNote(text),
       },
+    }).catch((error: Error) => {
+      throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${error.message}`);
     });
-    const { events, service, topic } = sources;
     const begunMs = isResumed ? resume.beganMs : clocks.now().wall;
     const from = { stored: resume.scannedUntil.stored ?? begunMs, collected: resume.scannedUntil.collected ?? begunMs };
-    const scans = new Scans({ scanners: { stored: sources.stored, collected: sources.collected }, from });
+    const scans = new Scans({ scanners: { stored, collected }, from });
     const observation = new Observation({
       plannedSeconds,
       recordedSeconds: () => this.#recorder.observedSeconds,
@@ -193,58 +193,43 @@ export class Session {
       onNote: (text) => this.#display.print(text),
     });
     this.#observation = observation;
+    const stopSources = () => Promise.all([topic?.stop(), events.stop()]);
     await topic?.start();
     await events.start();
     await this.#waitForStatuses(observation, isResumed ? RESUME_FIRST_STATUS_SECONDS : FIRST_STATUS_SECONDS);
     if (signal.aborted) {
-      await Promise.all([topic?.stop(), events.stop()]);
+      await stopSources();
       return null;
     }
-    const observer: Observer = {
+    const watcher: Observer = {
       version: installation().version,
       transport: topic?.transport ?? 'off',
-      reason: topic?.reason ?? sources.withoutTopic,
+      reason: topic?.reason ?? withoutTopic,
       machine,
     };
-    return async () => {
-      const entry = (now: Clocked) => ({ ...now, boot_id: this.#bootId, target, watcher: observer });
-      await observation.begin((now) => {
-        if (this.#writer) {
-          const resumeEntry = { type: 'resume' as const, ...entry(now) };
-          resume.add(resumeEntry);
-          this.#recorder.begin(this.#writer);
-          this.#recorder.write([resumeEntry]);
-          return;
-        }
-        scans.beginAt(now.wall);
-        const begin = {
-          type: 'begin' as const,
-          ...entry(now),
-          format: RECORD_VERSION,
-          run: randomUUID(),
-          planned_seconds: plannedSeconds,
-        } as const;
-        this.#writer = RecordWriter.create(folder, begin);
+    await observation.begin((now) => {
+      const entry = { ...now, boot_id: this.#bootId, target, watcher };
+      if (this.#writer) {
+        const resumeEntry = { type: 'resume' as const, ...entry };
+        resume.add(resumeEntry);
         this.#recorder.begin(this.#writer);
-        this.#recorder.take([begin]);
-        this.#display.print(`observing ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
-      }, signal);
-      const reason = signal.aborted ? 'stopped' : 'complete';
-      const pinging = setInterval(() => this.#display.ping(), PING_MS);
-      await observation.end(reason, reason === 'stopped' ? SETTLE_STOPPED_SECONDS : SETTLE_SECONDS);
-      await this.#waitUntilWritten();
-      clearInterval(pinging);
-      await Promise.all([topic?.stop(), events.stop()]);
-      return reason;
-    };
-  }
-
-  async #open(options: SourcesOptions): Promise<Sources> {
-    try {
-      return await openSources(options);
-    } catch (error) {
-      throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${(error as Error).message}`);
-    }
+        this.#recorder.write([resumeEntry]);
+        return;
+      }
+      scans.beginAt(now.wall);
+      const begin = { type: 'begin', ...entry, format: RECORD_VERSION, run: randomUUID(), planned_seconds: plannedSeconds } as const;
+      this.#writer = RecordWriter.create(folder, begin);
+      this.#recorder.begin(this.#writer);
+      this.#recorder.take([begin]);
+      this.#display.print(`observing ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
+    }, signal);
+    const reason = signal.aborted ? 'stopped' : 'complete';
+    const pinging = setInterval(() => this.#display.ping(), PING_MS);
+    await observation.end(reason, reason === 'stopped' ? SETTLE_STOPPED_SECONDS : SETTLE_SECONDS);
+    await this.#waitUntilWritten();
+    clearInterval(pinging);
+    await stopSources();
+    return reason;
   }
 
   /** Waits while the disk is full: without its last entries the run is not complete. */

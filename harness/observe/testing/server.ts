@@ -7,14 +7,14 @@ import { RestClient } from '../../../src/client/rest.ts';
 export interface Served {
   readonly rest: RestClient;
   /** Path and query of each request, in order. */
-  readonly asked: string[];
+  readonly requests: string[];
 }
 
 /** A server on this machine's loopback that responds as the test defines; closed at its end. */
 export async function serve(t: Test, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<Served> {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.url ?? '');
+    requests.push(request.url ?? '');
     answer(request, response);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -22,7 +22,7 @@ export async function serve(t: Test, answer: (request: IncomingMessage, response
     server.closeAllConnections();
     server.close();
   });
-  return { rest: new RestClient({ base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: null }), asked };
+  return { rest: new RestClient({ base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: null }), requests };
 }
 
 /** The response of a service that cannot serve the request now. */

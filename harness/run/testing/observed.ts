@@ -22,7 +22,7 @@ export function alert(id: string, severity: Severity, resolved = false): Alert {
 /** An observation in virtual time, of a service that responds as the test defines. */
 export class Observed {
   readonly entries: RecordEntry[] = [];
-  readonly asked: (readonly [from: number, to: number])[] = [];
+  readonly requests: (readonly [from: number, to: number])[] = [];
   readonly ending = new AbortController();
   readonly observation: Observation;
   /** Null: the service does not respond. */
@@ -39,7 +39,7 @@ export class Observed {
 
   constructor(options: Partial<ObservationOptions> = {}) {
     const scan = async (from: number, to: number): Promise<Scan> => {
-      this.asked.push([from, to]);
+      this.requests.push([from, to]);
       return { of: 'stored', from, to, count: 1, first: from, last: from, longest_seconds: 0, gaps: [] };
     };
     this.observation = new Observation({
