@@ -21,7 +21,6 @@ export interface TopicSubscriptionOptions extends TransportOptions {
   /** Where it publishes; null or undefined: the topics of its name, else the topic on which it is found. */
   readonly topics?: SubscribedTopics | null;
   readonly listener: SourceListener;
-  readonly log: Log;
 }
 
 const NOTE_SECONDS = 60;
@@ -86,7 +85,6 @@ export class TopicSubscription implements Source {
       NOTE_SECONDS,
     );
     this.#log = (level, message, fields) => {
-      options.log(level, message, fields);
       if (level !== 'info' && level !== 'debug') note(level, message, fields);
     };
     this.#subscribe = (topics) =>

@@ -59,7 +59,6 @@ async function openTopic({ domainId, listener, subject, target, transport }: Sou
     domainId,
     node: target.node_name,
     listener,
-    log: () => undefined, // Warnings are delivered as notes.
     environment: process.env,
     dataFolder: target.data_folder,
   });

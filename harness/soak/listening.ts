@@ -62,7 +62,6 @@ export class Listening {
         ros: { domain_id: place.domainId, discovery_range: place.discoveryRange, static_peers: [] },
         node: NODE,
         listener,
-        log: () => undefined,
       });
       this.#watcher = `${graph.transport}: ${graph.reason}`;
       this.#sources.push(graph);

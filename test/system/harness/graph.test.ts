@@ -120,7 +120,7 @@ t.test('it is a node with two subscriptions, and nothing else', { skip }, async 
 
 const status = (node: string): string[] => ['--set', `node_name=${node}`, '--set', 'status=OK', '--set', 'timestamp=2026-01-01T00:00:00Z'];
 
-t.test('other nodes are left aside, nonsense is refused, and another one that speaks in its name is told', { skip }, async (t) => {
+t.test('other nodes are ignored, invalid statuses are refused, and a second publisher of the same node is noted', { skip }, async (t) => {
   const host = network(t).host();
   const node = await GraphNode.start(host);
   const watch = await GraphWatch.start(host);
@@ -161,7 +161,7 @@ t.test('other nodes are left aside, nonsense is refused, and another one that sp
   t.same(watch.all('alert'), [], 'whether the node is stale is judged by another node, and is no alert of its own');
 });
 
-t.test('samples that the graph never delivered are told, by their numbers', { skip }, async (t) => {
+t.test('samples that the graph never delivered are noted, by their numbers', { skip }, async (t) => {
   const host = network(t).host();
   const watch = await GraphWatch.start(host);
   const node = await GraphNode.start(host);

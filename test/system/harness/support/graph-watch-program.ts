@@ -29,7 +29,6 @@ async function main(): Promise<void> {
       onAlert: (_by, alert) => tell('alert', { alert }),
       onNote: (text) => tell('note', { text }),
     },
-    log: () => undefined,
   });
   await source.start();
   tell('ready', { transport: source.transport, reason: source.reason });
