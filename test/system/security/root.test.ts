@@ -91,7 +91,7 @@ t.test('links to a folder of root', { skip }, async (t) => {
 
 t.test('a data folder without an attacker works as it should', { skip }, async (t) => {
   const site = await Site.make(t);
-  t.match(site.edgeHealth('harness', 'start', '--duration', '1h'), { code: 0, stdout: /edge-health-harness\.service watches/ });
+  t.match(site.edgeHealth('harness', 'start', '--duration', '1h'), { code: 0, stdout: /edge-health-harness\.service observes/ });
   t.same(site.calls(), ['0 enable --now edge-health-harness.service']);
   t.match(site.attack('cat harness/current.json'), /"duration": "1h"/);
   t.match(site.edgeHealth('harness', 'stop'), { code: 0, stdout: /stopped/ });
