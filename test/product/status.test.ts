@@ -86,7 +86,11 @@ t.test('status --ports lists every port and socket to which others can send, and
   const service = await startIn(t, temporaryFolder(t), {
     config: { ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' } },
   });
-  const { ports } = await service.until<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');
+  // Before the first sample the status is UNKNOWN, and with it the exit code.
+  const { ports } = await service.until<StatusDocument>(
+    '/status',
+    ({ ros, status }) => ros.transport === 'embedded' && status !== 'UNKNOWN',
+  );
   const { code, stdout } = await program(service, ['status', '--ports']);
   t.ok(code <= 2, `as without it: ${code}`);
   const rest = new URL(service.url);
