@@ -418,9 +418,8 @@ t.test('a clock that is set forward by years: the heartbeat comes first, and nod
   await machine.run(5);
   machine.took();
   machine.clocks.set('2029-06-10T12:00:57Z');
-  const started = performance.now();
+  // If node-cron listed them, at 0.1 ms each, the test would exceed its timeout.
   await machine.run(65);
-  t.ok(performance.now() - started < 20_000, 'at 0.1 ms each they would take minutes');
   t.match(machine.took('collect_metrics'), [/2029-06-10T12:01:0\d$/, 'collect_metrics schedule 2029-06-10T12:02:00']);
   t.equal(machine.took('backup_logs').length, 1);
   t.equal(machine.job('backup_logs').missed, 1096);

@@ -142,7 +142,7 @@ for (const socket of [false, true]) {
         if (visit === 2) return response.writeHead(503).end('{"detail":"close another stream"}');
         const stream = open(response, HEAD + event(visit));
         if (visit === 1) stream.end();
-        if (visit === 3) setTimeout(() => stream.destroy(), 20);
+        if (visit === 3) stream.write(':\n', () => stream.destroy()); // Cut once all of it was sent.
         return undefined;
       },
       { cursor: 'id0', socket },
