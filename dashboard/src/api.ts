@@ -61,7 +61,7 @@ export class Api {
     const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
     const response = await fetch(new URL(path, this.#base), { headers: { ...headers, ...authorization }, cache: 'no-store', signal });
     if (response.ok) return response;
-    // Not our own problem document (a proxy's page, say): the status alone tells then.
+    // A body that is no problem document, such as a proxy's page, leaves the status code as the only information.
     const problem = (await response.json().catch(() => null)) as { code?: unknown } | null;
     throw new ApiError(response.status, typeof problem?.code === 'string' ? problem.code : null);
   }

@@ -53,6 +53,7 @@ export class Scans {
     const scans: Scan[] = [];
     for (const kind of KINDS) {
       const from = this.#from[kind];
+      // What cannot be read now is scanned next time; until then it counts as not scanned.
       const scan = from < toMs ? await this.#scanners[kind]?.(from, toMs).catch(() => null) : null;
       if (!scan) continue;
       this.#from[kind] = scan.to;

@@ -80,6 +80,7 @@ export async function samplesSince(rest: RestClient, made: string, { dataFolder,
     return samples;
   } catch {
     signal.throwIfAborted();
+    // Without a readable file there is no sample to lose; with one the number is unknown.
     const hasDatabase = await stat(join(dataFolder, DATABASE_FILE)).catch(() => null);
     return hasDatabase === null ? 0 : null;
   }

@@ -11,7 +11,7 @@ export interface Snapshot {
   close(): void;
 }
 
-/** `busy`: another one is under way; `no_room`: the disk has not the room; `unavailable`: the store cannot, for now. */
+/** `busy`: another snapshot is in progress; `no_room`: not enough disk space; `unavailable`: the store cannot, for now. */
 export type SnapshotRefusal = 'busy' | 'no_room' | 'unavailable';
 
 /** Why there is no snapshot; the message says what to do where something can be done. */
