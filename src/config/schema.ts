@@ -137,7 +137,7 @@ export const configSchema = v.strictObject({
         v.pipe(
           text,
           about('File with the bearer token that clients must send, at least 16 characters; read again on every reload.', {
-            defaultIs: 'none: everybody may read',
+            defaultIs: 'none: no authentication',
             reload: true,
           }),
         ),
