@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm run soak: a week's samples in an hour, on the service of this checkout; --help tells the options.
+# npm run soak: a week's samples in an hour, on the service of this checkout; --help lists the options.
 set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh
@@ -9,7 +9,7 @@ case " $* " in
 esac
 sh scripts/build.sh
 
-# The independent subscriber, and a network of its own (root). Without them it runs on loopback, and nobody but the harness listens.
+# For the independent subscriber, and for a network namespace (root). Without them it runs on loopback, with the harness alone.
 missing=
 for package in cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make; do
   dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"

@@ -14,17 +14,7 @@ export function markdown(document: ReportDocument, reportDigest: string): string
   return [
     `# edge-health reliability report: ${verdict}`,
     `**${md(statement)}**`,
-    table(
-      ['Criterion', 'Verdict', 'Measured', 'Limit', 'Margin', 'Summary'],
-      judgements.map((judgement) => [
-        judgement.title,
-        `**${judgement.verdict}**`,
-        md(measured(judgement)),
-        md(limit(judgement)),
-        md(margin(judgement)),
-        md(judgement.summary),
-      ]),
-    ),
+    judgementTable(judgements),
     '## The run',
     table(
       ['', ''],
@@ -46,7 +36,23 @@ export function markdown(document: ReportDocument, reportDigest: string): string
     .concat('\n');
 }
 
-function section(judgement: Judgement): string {
+/** One row per judgement. */
+export function judgementTable(judgements: readonly Omit<Judgement, 'criterion'>[]): string {
+  return table(
+    ['Criterion', 'Verdict', 'Measured', 'Limit', 'Margin', 'Summary'],
+    judgements.map((judgement) => [
+      md(judgement.title),
+      `**${judgement.verdict}**`,
+      md(measured(judgement)),
+      md(limit(judgement)),
+      md(margin(judgement)),
+      md(judgement.summary),
+    ]),
+  );
+}
+
+/** Heading, formula and evidence of one judgement. */
+export function section(judgement: Omit<Judgement, 'criterion'>): string {
   const { evidence, formula, missing, requirement, summary, tables, title, verdict } = judgement;
   return [
     `## ${md(title)}: ${verdict}`,
@@ -80,7 +86,8 @@ function list(pairs: readonly (readonly [string, string])[]): string {
   return pairs.map(([name, value]) => `- ${md(name)}: ${md(value)}`).join('\n');
 }
 
-function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Cells are Markdown. */
+export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }

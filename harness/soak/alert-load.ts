@@ -1,29 +1,27 @@
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Way } from './way.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RestClient } from '../../src/client/rest.ts';
+import type { Alert } from '../../src/core/alert.ts';
 
-/** Degrees that are below both thresholds, above the one for WARNING, and above the one for CRITICAL. */
+/** Degrees Celsius below both thresholds, above WARNING, and above CRITICAL. */
 const CELSIUS = { cool: 45, warm: 75, hot: 90 } as const;
 export const THRESHOLD = { warning: 70, critical: 85 };
-/** An answer of the service takes a second or two (alerts.raise_after_seconds, alerts.clear_after_seconds). */
-const ANSWER_SECONDS = 30;
-const REST_SECONDS = 3;
-const LOOK_MS = 50;
-const METRIC = '/temperature/';
+/** The service takes a second or two (alerts.raise_after_seconds, alerts.clear_after_seconds). */
+const TIMEOUT_SECONDS = 30;
+const PAUSE_MS = 3000;
+const POLL_MS = 200;
 
-/** A thermal zone whose temperature rises and falls: a steady cause of real alerts. A sysfs tree of its own, for `edge-health run --sys`. */
+/** A thermal zone whose temperature rises and falls, in a sysfs tree for `edge-health run --sys`. */
 export class AlertLoad {
   readonly sysRoot: string;
+  /** Alerts that were not raised or resolved in time, for display. */
+  readonly late: string[] = [];
   readonly #file: number;
-  readonly #way: Way;
-  readonly #seen = new Set<string>();
-  readonly #unanswered: string[] = [];
-  #turns = 0;
+  #cycles = 0;
 
-  /** `way` is by which it hears how the service answers. */
-  constructor(folder: string, way: Way) {
+  constructor(folder: string) {
     this.sysRoot = join(folder, 'sys');
-    this.#way = way;
     const zone = join(this.sysRoot, 'class/thermal/thermal_zone0');
     mkdirSync(zone, { recursive: true });
     writeFileSync(join(zone, 'type'), 'cpu-thermal\n');
@@ -31,19 +29,16 @@ export class AlertLoad {
     this.#set('cool');
   }
 
-  get turns(): number {
-    return this.#turns;
+  /** How often the temperature rose above both thresholds and fell again. */
+  get cycles(): number {
+    return this.#cycles;
   }
 
-  get unanswered(): readonly string[] {
-    return this.#unanswered;
-  }
-
-  /** Rises and falls until it is told to end; the last turn is brought to its end. */
-  async run(ended: AbortSignal): Promise<void> {
-    while (!ended.aborted) {
-      await this.#turn();
-      await pause(REST_SECONDS * 1000);
+  /** Until it is stopped; the last cycle is completed. */
+  async run(rest: RestClient, stopped: AbortSignal): Promise<void> {
+    while (!stopped.aborted) {
+      await this.#cycle(rest);
+      await sleep(PAUSE_MS);
     }
   }
 
@@ -51,39 +46,33 @@ export class AlertLoad {
     closeSync(this.#file);
   }
 
-  async #turn(): Promise<void> {
-    this.#turns += 1;
-    const open = (): string | undefined => this.#way.episodeIds.find((id) => id.includes(METRIC) && !this.#seen.has(id));
+  /** Each step waits for the alert that it causes, so that each cycle makes one episode. */
+  async #cycle(rest: RestClient): Promise<void> {
+    this.#cycles += 1;
     this.#set('warm');
-    if (await this.#until('raised', () => open() !== undefined)) {
-      const id = open() as string;
-      this.#seen.add(id);
+    const isRaised = await this.#until(rest, 'raised', (alert) => alert !== undefined);
+    if (isRaised) {
       this.#set('hot');
-      await this.#until('CRITICAL', () => this.#way.last(id) === 'CRITICAL');
-      this.#set('cool');
-      await this.#until('resolved', () => this.#way.last(id)?.endsWith('resolved') === true);
+      await this.#until(rest, 'CRITICAL', (alert) => alert?.severity === 'CRITICAL');
     }
     this.#set('cool');
+    await this.#until(rest, 'resolved', (alert) => alert === undefined);
   }
 
-  async #until(what: string, holds: () => boolean): Promise<boolean> {
-    const deadline = performance.now() + ANSWER_SECONDS * 1000;
-    while (!holds()) {
-      if (performance.now() > deadline) {
-        this.#unanswered.push(`turn ${this.#turns}: not ${what} within ${ANSWER_SECONDS} s`);
-        return false;
-      }
-      await pause(LOOK_MS);
+  async #until(rest: RestClient, what: string, holds: (open: Alert | undefined) => boolean): Promise<boolean> {
+    const deadline = performance.now() + TIMEOUT_SECONDS * 1000;
+    while (performance.now() < deadline) {
+      // A request that failed is repeated.
+      const open = await rest.json<{ data: Alert[] }>('/alerts?resolved=false').catch(() => null);
+      if (open !== null && holds(open.data.find(({ metric }) => metric === 'temperature'))) return true;
+      await sleep(POLL_MS);
     }
-    return true;
+    this.late.push(`alert ${this.#cycles}: not ${what} within ${TIMEOUT_SECONDS} s`);
+    return false;
   }
 
   /** In place and with as many digits as before: a reader sees the one or the other. */
   #set(level: keyof typeof CELSIUS): void {
     writeSync(this.#file, `${CELSIUS[level] * 1000}\n`, 0);
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

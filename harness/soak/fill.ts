@@ -12,13 +12,13 @@ export const DATABASE_FILE = 'edge-health.db';
 
 const LIMIT = { warning: 90, critical: 95 };
 const THRESHOLDS: Thresholds = { cpu_percent: LIMIT, memory_percent: LIMIT, disk_percent: LIMIT, temperature: LIMIT };
-/** Within what is kept raw (8 days), and before the run. */
+/** Raw samples are kept for 8 days; these end before the run. */
 const [FROM_DAYS, TO_DAYS] = [7, 0.5];
-const SAMPLES_A_SEGMENT = 500;
-/** So much of the cap is filled: just below where the service begins to remove the oldest samples (src/store/retention.ts, HEADROOM). */
+const SAMPLES_PER_SEGMENT = 500;
+/** Share of the size limit: just below where the service begins to remove the oldest samples (src/store/retention.ts, HEADROOM). */
 const FILLED = 0.969;
-/** More would mean that nothing is kept at all. */
-const MOST_SEGMENTS = 20_000;
+/** More would mean that nothing is stored at all. */
+const MAX_SEGMENTS = 20_000;
 
 /** From a fixed seed (mulberry32). */
 function noise(): () => number {
@@ -32,10 +32,10 @@ function noise(): () => number {
 }
 
 /**
- * Begins a database with samples of the days before, by the code of the service, until it almost reaches its cap: a run of minutes would not
- * get there by itself. Returns how many samples that took.
+ * Creates a database with samples of the days before, almost up to its size limit, which a run of an hour would not reach by itself.
+ * Returns their number.
  */
-export function fillAlmost(dataFolder: string, node: string, maxBytes: number): number {
+export function fillDatabase(dataFolder: string, node: string, maxBytes: number): number {
   mkdirSync(dataFolder, { recursive: true });
   const path = join(dataFolder, DATABASE_FILE);
   let nowMs = Date.now() - FROM_DAYS * DAY_MS;
@@ -49,21 +49,21 @@ export function fillAlmost(dataFolder: string, node: string, maxBytes: number): 
     },
   });
   archive.open();
-  archive.setRate(node, SAMPLES_A_SEGMENT / 60);
+  archive.setRate(node, SAMPLES_PER_SEGMENT / 60);
   const random = noise();
-  // As calm as a machine is, but with all their digits, which take eight bytes each instead of one or two.
+  // Steady values, but with all their digits, which take eight bytes each instead of one or two.
   const around = (value: number): number => value + 2 * random();
   let count = 0;
-  // One dense minute in each stretch, so that the oldest quarter of an hour, which goes first, is a small part of all.
+  // One dense minute in each quarter of an hour, so that the oldest one, which is removed first, is a small part of all.
   const stretchMs = HOUR_MS / 4;
   const stretches = Math.floor(((FROM_DAYS - TO_DAYS) * DAY_MS) / stretchMs);
   const fromMs = nowMs;
-  for (let segment = 0; segment < MOST_SEGMENTS; segment += 1) {
+  for (let segment = 0; segment < MAX_SEGMENTS; segment += 1) {
     const beginMs = fromMs + (segment % stretches) * stretchMs + Math.floor(segment / stretches) * 60_000;
     const batch = new Batch();
-    for (let i = 0; i < SAMPLES_A_SEGMENT; i += 1) {
+    for (let i = 0; i < SAMPLES_PER_SEGMENT; i += 1) {
       const readings: Readings = { cpu_percent: around(12), memory_percent: around(40), disk_percent: around(30), temperature: around(45) };
-      const timestampMs = beginMs + Math.floor((i * 60_000) / SAMPLES_A_SEGMENT);
+      const timestampMs = beginMs + Math.floor((i * 60_000) / SAMPLES_PER_SEGMENT);
       batch.add(
         toHealthStatus({ slot: count, monotonicSeconds: 0, timestampMs, readings, disks: [] }, node, THRESHOLDS, []),
         timestampMs,
@@ -80,7 +80,7 @@ export function fillAlmost(dataFolder: string, node: string, maxBytes: number): 
   return count;
 }
 
-/** In use: free pages are no part of what is kept. */
+/** Without free pages. */
 function bytesOf(db: DatabaseSync): number {
   const sql = 'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size';
   return (db.prepare(sql).get() as { bytes: number }).bytes;

@@ -1,29 +1,27 @@
-/** A week's samples in an hour on the service of this checkout; see options.ts for its usage. */
+/** A week's samples in an hour, observed by the harness; see USAGE. */
 import { VERDICT_EXIT } from '../engine/judgement.ts';
+import { INSIDE, OWN_NETWORK, onLoopback, runInOwnNetwork } from './network.ts';
 import { readOptions, type SoakOptions, USAGE } from './options.ts';
-import { INSIDE, OWN_NETWORK, onLoopback, runInside } from './place.ts';
-import { Progress } from './progress.ts';
-import { SOAK_FILES, writeSoak } from './report.ts';
-import { CannotRun, soak } from './soak.ts';
+import { writeSoakReport } from './report.ts';
+import { CannotRun } from './service.ts';
+import { soak } from './soak.ts';
 
 const EXIT = { usage: 64, unavailable: 69 } as const;
 
 async function run(options: SoakOptions, isInside: boolean): Promise<number> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
-  if (isInside) endWithParent(interrupted);
-  const progress = new Progress(process.stderr, options.hertz);
-  const findings = await soak(options, isInside ? OWN_NETWORK : onLoopback(), interrupted.signal, progress);
-  progress.end();
-  const { checks, statement, verdict } = writeSoak(options.folder, findings);
+  if (isInside) stopWithParent(interrupted);
+  const findings = await soak(options, isInside ? OWN_NETWORK : onLoopback(), interrupted.signal);
+  const { checks, statement, verdict } = writeSoakReport(options.folder, findings);
   for (const check of checks) process.stdout.write(`${check.verdict.padEnd(10)} ${check.title}: ${check.summary}\n`);
   process.stdout.write(`${verdict}: ${statement}\n`);
-  process.stderr.write(`soak: written to ${options.folder}/${SOAK_FILES.markdown}\n`);
+  process.stderr.write(`soak: report written to ${options.folder}/soak.md\n`);
   return VERDICT_EXIT[verdict];
 }
 
-/** Whoever made the network for it is gone: nobody would take it away. */
-function endWithParent(interrupted: AbortController): void {
+/** After SIGKILL of the process that made the network, this one would stay in it. */
+function stopWithParent(interrupted: AbortController): void {
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && interrupted.abort(), 1000).unref();
 }
@@ -41,7 +39,7 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
-  const code = isInside ? null : await runInside(argv);
+  const code = isInside ? null : await runInOwnNetwork(argv);
   if (code !== null) return code;
   try {
     return await run(options, isInside);

@@ -2,39 +2,36 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 export interface SoakOptions {
-  /** How many slots of the sampling grid the run lasts. */
+  /** Length of the run in samples. */
   readonly samples: number;
   readonly hertz: number;
-  /** Of the service. */
+  /** Of the service, and of the harness. */
   readonly transport: 'embedded' | 'rclnodejs' | 'off';
   readonly folder: string;
-  readonly maxMegabytes: number;
 }
 
-/** As many as a week has at 1 Hz. */
+/** A week at 1 Hz. */
 const WEEK_SAMPLES = 604_800;
 const TRANSPORTS = ['embedded', 'rclnodejs', 'off'] as const;
-/** The least that the service can be told. */
-const MAX_MEGABYTES = 8;
-/** Memory needs about 180 s, to have medians after its warm-up; a shorter run leaves it INCOMPLETE. */
-const LEAST_SECONDS = 60;
+/** Memory needs about 180 s, to have medians after its warm-up; in a shorter run it is INCOMPLETE. */
+const MIN_SECONDS = 60;
 
 export const USAGE = `Usage: npm run soak -- [--samples N] [--hertz N] [--transport embedded|rclnodejs|off] [--out DIR]
 
-A week's samples in an hour: runs the built service of this checkout at a high rate while REST is polled, an event stream is open,
-alerts are raised and resolved, and the database is at its cap, and writes what was lost, what memory and handles did, and the verdict.
-As root it runs in a network of its own; else on loopback, in a ROS 2 domain of its own.
+A week's samples in an hour: starts the built service of this checkout at a high sampling rate, and observes it with the harness
+(edge-health harness run) while REST requests are made, alerts are raised and resolved, and the database is at its size limit.
+As root it runs in a network namespace of its own; otherwise on loopback, in a ROS 2 domain of its own.
 
-  --samples N        slots of the sampling grid (default ${WEEK_SAMPLES}, a week at 1 Hz)
-  --hertz N          slots a second (default 200: 50.4 minutes; at most 1000)
-  --transport NAME   the service's way onto the ROS 2 graph (default embedded). rclnodejs needs a sourced ROS 2 and npm run ros:setup
-  --out DIR          where soak.md, soak.json and service.log go (default build/soak)
+  --samples N        length of the run in samples (default ${WEEK_SAMPLES}, a week at 1 Hz)
+  --hertz N          samples a second (default 200: 50.4 minutes; at most 1000)
+  --transport NAME   ROS 2 transport (default embedded). rclnodejs needs a sourced ROS 2 and npm run ros:setup
+  --out DIR          folder of soak.md, soak.json, service.log and run/, the run of the harness (default build/soak)
 
-Ctrl-C ends it early and writes what there is.
-Exit status: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 it cannot run here.
+Ctrl-C ends it early, with a report.
+Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 it cannot run here.
 `;
 
-/** Null: the usage was asked for. Throws an Error that says what is allowed. */
+/** Null: --help. Throws an Error that states what is allowed. */
 export function readOptions(argv: readonly string[]): SoakOptions | null {
   const { values } = parseArgs({
     args: [...argv],
@@ -47,14 +44,14 @@ export function readOptions(argv: readonly string[]): SoakOptions | null {
     },
   });
   if (values.help) return null;
-  const number = (name: string, text: string, least: number, most: number): number => {
+  const number = (name: string, text: string, min: number, max: number): number => {
     const value = text.trim() === '' ? Number.NaN : Number(text);
-    if (!(value >= least && value <= most)) throw new Error(`--${name} is "${text}"; allowed: ${least} to ${most}`);
+    if (!(value >= min && value <= max)) throw new Error(`--${name} is "${text}"; allowed: ${min} to ${max}`);
     return value;
   };
   const hertz = number('hertz', values.hertz, 1, 1000);
-  const samples = Math.round(number('samples', values.samples, Math.ceil(LEAST_SECONDS * hertz), 1e9));
+  const samples = Math.round(number('samples', values.samples, Math.ceil(MIN_SECONDS * hertz), 1e9));
   const transport = TRANSPORTS.find((name) => name === values.transport);
   if (!transport) throw new Error(`--transport is "${values.transport}"; allowed: ${TRANSPORTS.join(', ')}`);
-  return { samples, hertz, transport, folder: resolve(values.out), maxMegabytes: MAX_MEGABYTES };
+  return { samples, hertz, transport, folder: resolve(values.out) };
 }

@@ -1,251 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { Cleanup } from '../../testkit/cleanup.ts';
+import { buildUnavailable } from '../../testkit/dds/native.ts';
 import { thisKernel, thisMachine } from '../../testkit/machine/machine-info.ts';
+import { ROOT } from '../../testkit/service/service.ts';
+import { until } from '../../testkit/wait.ts';
 import { AlertLoad } from './alert-load.ts';
-import { fillAlmost } from './fill.ts';
-import { type Counted, type Findings, memoryRule } from './findings.ts';
-import { Listening } from './listening.ts';
-import { Meter } from './meter.ts';
+import type { Findings } from './checks.ts';
+import { fillDatabase } from './fill.ts';
+import type { SoakNetwork } from './network.ts';
+import { episodesOf, readRun } from './observed-run.ts';
 import type { SoakOptions } from './options.ts';
-import type { SoakPlace } from './place.ts';
-import { Poller } from './poller.ts';
-import type { Progress } from './progress.ts';
-import { Sampling } from './sampling.ts';
-import { CannotRun, NODE, type SoakedService, startService } from './service.ts';
-import { StoredCount } from './stored.ts';
-import { Way, type Window } from './way.ts';
+import { IndependentPeer } from './peer.ts';
+import { RequestLoad } from './requests.ts';
+import { CannotRun, NODE, startService } from './service.ts';
 
-/** What is on its way when the window ends has this long to arrive. */
-const DRAIN_SECONDS = 5;
-/** Beyond it time stamps do not tell the window any more. */
-const CLOCK_MS = 100;
-const LOOK_MS = 100;
+export const runFolderOf = (folder: string): string => join(folder, 'run');
 
-/** Runs it; `interrupted` ends it early. Rejects with CannotRun where it cannot be. Whatever was started is ended. */
-export async function soak(options: SoakOptions, place: SoakPlace, interrupted: AbortSignal, progress: Progress): Promise<Findings> {
+/** Of a stored sample, rounded up: all samples of the run fit below the size limit, so that the harness can scan them at its end. */
+const BYTES_PER_SAMPLE = 40;
+const MIN_MEGABYTES = 8;
+/** Before the planned end: longer than a cycle of the alert load. */
+const LAST_ALERT_SECONDS = 20;
+
+/**
+ * Starts the service and the harness (`edge-health harness run`, with its record and report in DIR/run), and loads the service until
+ * the harness is done. `interrupted` ends the run early. Throws CannotRun. Everything that it started is stopped.
+ */
+export async function soak(options: SoakOptions, network: SoakNetwork, interrupted: AbortSignal): Promise<Findings> {
+  const { folder, hertz, samples, transport } = options;
   const cleanup = new Cleanup();
+  mkdirSync(folder, { recursive: true });
+  rmSync(runFolderOf(folder), { recursive: true, force: true }); // Else the harness resumes the run in it.
+  const print = (text: string): void => void process.stderr.write(`soak: ${text}\n`);
   try {
-    return await new Soak(options, place, cleanup, progress).run(interrupted);
+    const dataFolder = join(cleanup.folderOnDisk(), 'data');
+    const maxMegabytes = Math.max(MIN_MEGABYTES, Math.ceil((samples * BYTES_PER_SAMPLE) / 1e6));
+    print('filling the database up to its size limit');
+    fillDatabase(dataFolder, NODE, maxMegabytes * 1e6);
+    const alertLoad = new AlertLoad(cleanup.folderInMemory());
+    const service = await startService({ options, network, cleanup, dataFolder, maxMegabytes, sysRoot: alertLoad.sysRoot });
+    const { rest } = service;
+    const peer = await startPeer(options, network, cleanup);
+    const requestLoad = new RequestLoad(rest);
+    print('requesting a million samples, so that the memory of the service settles');
+    await requestLoad.warmUp();
+    const oldestBefore = await oldestSample(rest);
+
+    const harness = cleanup.own(startHarness(rest.base, service.configFile, options));
+    let died: string | null = null;
+    const stop = (): void => void harness.kill('SIGTERM');
+    interrupted.addEventListener('abort', stop);
+    service.child.once('exit', (code, signal) => {
+      died = String(signal ?? `exit status ${code}`);
+      stop();
+    });
+    if (interrupted.aborted) stop();
+
+    const stopped = new AbortController();
+    // No alert is open at the end of the run, which would be a failure.
+    const stopping = setTimeout(() => stopped.abort(), (samples / hertz - LAST_ALERT_SECONDS) * 1000);
+    const alerting = alertLoad.run(rest, stopped.signal);
+    requestLoad.start();
+    const [code] = (await once(harness, 'exit')) as [number | null];
+    clearTimeout(stopping);
+    stopped.abort();
+    await Promise.all([alerting, requestLoad.stop()]);
+    const run = readRun(runFolderOf(folder));
+    if (run === null) throw new CannotRun(`the harness has observed nothing (exit status ${code})`);
+    const endedBy = died;
+    const changes = await alertChanges(rest).catch(() => null);
+    const oldest = [oldestBefore, await oldestSample(rest)] as const;
+    service.child.removeAllListeners('exit');
+    alertLoad.close();
+    const received = typeof peer === 'string' ? null : peer;
+    return {
+      ...run,
+      facts: {
+        began: isoUtc(run.fromMs),
+        machine: thisMachine(),
+        kernel: thisKernel(),
+        version: service.status.version,
+        samples,
+        hertz,
+        transport,
+        transport_reason: service.status.ros.reason,
+        network: network.title,
+        max_megabytes: maxMegabytes,
+      },
+      ended: endedBy,
+      interrupted: interrupted.aborted,
+      oldest,
+      peer: received === null ? (peer as string) : received.timestamps.filter((ms) => ms >= run.fromMs && ms < run.toMs).length,
+      alerts: {
+        cycles: alertLoad.cycles,
+        late: alertLoad.late,
+        channels: {
+          topic: transport === 'off' ? null : run.episodes.topic,
+          events: run.episodes.events,
+          peer: received && episodesOf(received.alerts),
+          rest: changes && episodesOf(changes),
+        },
+        observedIds: observedIds(changes ?? [], run.fromMs, run.toMs),
+      },
+      requests: requestLoad.results(),
+      failures: requestLoad.failures,
+    };
   } finally {
     await cleanup.end();
   }
 }
 
-class Soak {
-  readonly #options: SoakOptions;
-  readonly #place: SoakPlace;
-  readonly #cleanup: Cleanup;
-  readonly #progress: Progress;
-  readonly #notes: string[] = [];
-  readonly #window: Window = { fromMs: Number.POSITIVE_INFINITY, toMs: Number.POSITIVE_INFINITY };
-  readonly #ways = { topic: new Way(this.#window), events: new Way(this.#window), peer: new Way(this.#window) };
-  #isAsked = false;
-
-  constructor(options: SoakOptions, place: SoakPlace, cleanup: Cleanup, progress: Progress) {
-    this.#options = options;
-    this.#place = place;
-    this.#cleanup = cleanup;
-    this.#progress = progress;
-  }
-
-  async run(interrupted: AbortSignal): Promise<Findings> {
-    const { hertz, maxMegabytes, samples } = this.#options;
-    const maxBytes = maxMegabytes * 1e6;
-    const dataFolder = join(this.#cleanup.folderOnDisk(), 'data');
-    this.#progress.say('filling a database to its cap');
-    const filled = fillAlmost(dataFolder, NODE, maxBytes);
-    const load = new AlertLoad(this.#cleanup.folderInMemory(), this.#ways.events);
-    const { options, place } = { options: this.#options, place: this.#place };
-    const service = await startService({ options, place, cleanup: this.#cleanup, dataFolder, sysRoot: load.sysRoot });
-    const died = this.#watchEnd(service);
-    const listening = new Listening({ options, place, rest: service.rest, ways: this.#ways, onNote: (text) => this.#note(text) });
-    try {
-      await listening.start(interrupted);
-      const begin = await service.rest.json<StatusDocument>('/status');
-      const poller = new Poller(service.rest);
-      this.#progress.say('asking it much, so that its memory settles');
-      await poller.settle();
-      const oldest = await this.#oldest(service);
-      const meter = new Meter(service.pid, dataFolder, service.bornSeconds);
-      const planned = samples / hertz;
-      const begun = this.#begin(planned);
-      const cpuBefore = meter.cpuSeconds;
-      const ownBefore = process.cpuUsage();
-      const stored = new StoredCount(service.rest, NODE, this.#window);
-      const loadEnd = new AbortController();
-      const turning = load.run(loadEnd.signal);
-      meter.start();
-      poller.start();
-      stored.start();
-      const sampling = new Sampling(service, hertz);
-      await sampling.begin();
-
-      await this.#wait(planned, begun, AbortSignal.any([interrupted, died.signal]), () => ({
-        meter,
-        stored,
-        poller,
-        ways: this.#ways,
-        window: this.#window,
-        turns: load.turns,
-        maxBytes,
-      }));
-      const seconds = this.#end(begun, planned);
-      await sampling.end();
-      const cpuAfter = meter.cpuSeconds;
-      const own = process.cpuUsage(ownBefore);
-      loadEnd.abort();
-      await Promise.all([turning, poller.stop(), pause(DRAIN_SECONDS * 1000)]);
-      await stored.stop();
-      await stored.look();
-      meter.stop();
-      // What could not be asked is missing evidence, and makes its checks INCOMPLETE.
-      const end = await service.rest.json<StatusDocument>('/status').catch(() => null);
-      const rest = await this.#changes(service).catch(() => null);
-      for (const failure of poller.failures) this.#note(`not answered: ${failure}`);
-      this.#isAsked = true;
-      const isPeerThere = listening.peer === null;
-      return {
-        began: isoUtc(this.#window.fromMs),
-        machine: thisMachine(),
-        kernel: thisKernel(),
-        version: begin.version,
-        samples,
-        hertz,
-        transport: this.#options.transport,
-        transportReason: begin.ros.reason,
-        watcher: listening.watcher,
-        place: this.#place.title,
-        seconds,
-        cutShort: seconds < planned && died.reason === null ? `interrupted after ${seconds.toFixed(0)} of ${planned.toFixed(0)} s` : null,
-        died: died.reason,
-        expected: Math.round(seconds * hertz),
-        counted: [
-          ...(this.#options.transport === 'off' ? [] : [counted('topic', 'Topic', this.#ways.topic, null)]),
-          counted('events', 'Event stream', this.#ways.events, null),
-          this.#countedStored(stored),
-          counted('peer', 'Topic, independent subscriber', this.#ways.peer, listening.peer),
-        ],
-        sampling: sampling.result,
-        samplesGivenUp: end === null ? null : end.storage.samples_lost - begin.storage.samples_lost,
-        readings: meter.readings,
-        ...memoryRule(planned),
-        database: { maxBytes, filled, oldest: [oldest, await this.#oldest(service)] },
-        alerts: {
-          turns: load.turns,
-          unanswered: load.unanswered,
-          byWay: {
-            topic: this.#options.transport === 'off' ? null : this.#ways.topic.episodes,
-            events: this.#ways.events.episodes,
-            rest,
-            peer: isPeerThere ? this.#ways.peer.episodes : null,
-          },
-        },
-        rest: poller.results(),
-        cpuSeconds: cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore,
-        watcherCpuSeconds: (own.user + own.system) / 1e6,
-        notes: this.#notes,
-      };
-    } finally {
-      this.#isAsked = true;
-      load.close();
-      await listening.stop();
-    }
-  }
-
-  #note(text: string): void {
-    this.#notes.push(text);
-    this.#progress.say(text);
-  }
-
-  /** Opens the window a moment from now; when that is, in seconds of performance.now. */
-  #begin(plannedSeconds: number): number {
-    this.#window.fromMs = Date.now();
-    this.#window.toMs = this.#window.fromMs + plannedSeconds * 1000;
-    return performance.now() / 1000;
-  }
-
-  /** How long the window was; one that ended early is closed now. */
-  #end(begunSeconds: number, plannedSeconds: number): number {
-    const seconds = Math.min(plannedSeconds, performance.now() / 1000 - begunSeconds);
-    if (seconds < plannedSeconds) this.#window.toMs = this.#window.fromMs + seconds * 1000;
-    return seconds;
-  }
-
-  /** Until the planned time is over, or it is ended; a clock that is set ends it too, since time stamps tell the window. */
-  async #wait(planned: number, begun: number, ended: AbortSignal, look: () => Parameters<Progress['show']>[2]): Promise<void> {
-    const elapsed = (): number => performance.now() / 1000 - begun;
-    let noted = false;
-    while (elapsed() < planned && !ended.aborted) {
-      await pause(LOOK_MS);
-      this.#progress.show(elapsed(), planned, look());
-      const off = Date.now() - this.#window.fromMs - elapsed() * 1000;
-      if (Math.abs(off) > CLOCK_MS && !noted)
-        this.#note(`the clock of this machine was set by ${off.toFixed(0)} ms: what was counted by time stamps is wrong by as much`);
-      noted ||= Math.abs(off) > CLOCK_MS;
-    }
-  }
-
-  #watchEnd({ child }: SoakedService): { signal: AbortSignal; reason: string | null } {
-    const controller = new AbortController();
-    const found: { signal: AbortSignal; reason: string | null } = { signal: controller.signal, reason: null };
-    void once(child, 'exit').then(([code, signal]) => {
-      if (this.#isAsked) return;
-      found.reason = signal === null ? `exit code ${String(code)}` : String(signal);
-      controller.abort();
-    });
-    return found;
-  }
-
-  #countedStored({ count, countedToMs }: StoredCount): Counted {
-    const isWhole = countedToMs >= this.#window.toMs;
-    return {
-      way: 'stored',
-      title: 'Stored history',
-      count: isWhole ? count : null,
-      sameStamp: null,
-      instead: isWhole ? '' : `/health/history did not answer for what came after ${isoUtc(countedToMs)}`,
-    };
-  }
-
-  /** The time stamp of the oldest sample that is still there as such; null: there is none, or no answer. */
-  async #oldest({ rest }: SoakedService): Promise<string | null> {
-    const query = new URLSearchParams({ order: 'asc', limit: '1', from: isoUtc(Date.now() - 30 * DAY_MS) });
-    const { data } = await rest.json<{ data: readonly HealthStatus[] }>(`/health/history?${query}`).catch(() => ({ data: [] }));
-    return data[0]?.timestamp ?? null;
-  }
-
-  /** What /alerts tells of the run's episodes, in the order of their changes. */
-  async #changes({ rest }: SoakedService): Promise<Readonly<Record<string, readonly string[]>>> {
-    const way = new Way(this.#window);
-    const told: Alert[] = [];
-    const query = new URLSearchParams({ node: NODE, changes: 'true', limit: '10000' });
-    for (let path: string | null = `/alerts?${query}`; path !== null; ) {
-      const { body, next }: { body: { data: readonly Alert[] }; next: string | null } = await rest.page(path);
-      told.push(...body.data);
-      path = next;
-    }
-    for (const alert of told.reverse()) way.onAlert(alert);
-    return way.episodes;
-  }
+/** The independent subscriber once it receives statuses, or why there is none. */
+async function startPeer({ transport }: SoakOptions, network: SoakNetwork, cleanup: Cleanup): Promise<IndependentPeer | string> {
+  if (transport === 'off') return 'the service is not on the ROS 2 graph';
+  const missing = buildUnavailable('peers');
+  if (missing !== false) return missing;
+  const peer = await IndependentPeer.start(network.peer, cleanup);
+  await until('a status at the independent subscriber', () => peer.timestamps.length > 0).catch((error: Error) => {
+    throw new CannotRun(error.message);
+  });
+  return peer;
 }
 
-function counted(way: Counted['way'], title: string, heard: Way, instead: string | null): Counted {
-  return {
-    way,
-    title,
-    count: instead === null ? heard.count : null,
-    sameStamp: instead === null ? heard.sameStamp : null,
-    instead: instead ?? '',
+function startHarness(url: string, configFile: string, { folder, hertz, samples, transport }: SoakOptions): ChildProcess {
+  const options = {
+    url,
+    config: configFile,
+    duration: `${samples / hertz}s`,
+    // Whatever the service uses: an embedded subscription measures both.
+    transport: transport === 'off' ? 'off' : 'embedded',
+    out: runFolderOf(folder),
   };
+  const argv = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  return spawn(join(ROOT, 'bin/edge-health'), ['harness', 'run', ...argv], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', NOTIFY_SOCKET: '' },
+    // Ctrl-C is for the soak, which stops the harness.
+    detached: true,
+  });
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** Alerts that were raised and resolved within the time: every channel has all their changes. */
+function observedIds(changes: readonly Alert[], fromMs: number, toMs: number): readonly string[] {
+  const ms = (alert: Alert | undefined): number => Date.parse(alert?.timestamp ?? '');
+  return [...Map.groupBy(changes, ({ alert_id }) => alert_id)]
+    .filter(([, alerts]) => ms(alerts[0]) >= fromMs && ms(alerts.at(-1)) < toMs && alerts.at(-1)?.resolved)
+    .map(([id]) => id);
 }
 
-export { CannotRun };
+/** The time stamp of the oldest raw sample; null: no response. */
+async function oldestSample(rest: RestClient): Promise<string | null> {
+  const query = new URLSearchParams({ order: 'asc', limit: '1', from: isoUtc(Date.now() - 30 * DAY_MS) });
+  const { data } = await rest.json<{ data: readonly HealthStatus[] }>(`/health/history?${query}`).catch(() => ({ data: [] }));
+  return data[0]?.timestamp ?? null;
+}
+
+/** Every change of every alert of the node, oldest first. */
+async function alertChanges(rest: RestClient): Promise<Alert[]> {
+  const found: Alert[] = [];
+  const query = new URLSearchParams({ node: NODE, changes: 'true', limit: '10000' });
+  for (let path: string | null = `/alerts?${query}`; path !== null; ) {
+    const { body, next }: { body: { data: readonly Alert[] }; next: string | null } = await rest.page(path);
+    found.push(...body.data);
+    path = next;
+  }
+  return found.reverse();
+}

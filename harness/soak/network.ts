@@ -2,31 +2,30 @@ import { once } from 'node:events';
 import type { DiscoveryRange } from '../../src/ros/graph.ts';
 import { Network, networkUnavailable } from '../../testkit/network/network.ts';
 
-/** Where on the network a soak runs. */
-export interface SoakPlace {
+/** The network that a soak runs in. */
+export interface SoakNetwork {
   readonly title: string;
   readonly domainId: number;
   readonly discoveryRange: DiscoveryRange;
-  /** Options of the independent peer (testkit/dds/peers). */
+  /** Options of the independent subscriber (testkit/dds/peers). */
   readonly peer: readonly string[];
 }
 
 export const INSIDE = '--inside';
 
-/** A network of its own, which nobody else is in. */
-export const OWN_NETWORK: SoakPlace = {
+export const OWN_NETWORK: SoakNetwork = {
   title: 'a network namespace of its own',
   domainId: 0,
   discoveryRange: 'SUBNET',
   peer: ['--address', '127.0.0.1'],
 };
 
-/** Beyond it the ports of a domain would be among those that the kernel gives to anybody. */
-const MOST_DOMAIN = 100;
+/** The ports of higher domains are among those that the kernel assigns to any program. */
+const MAX_DOMAIN = 100;
 
-/** Loopback of the machine, where a domain of its own keeps it apart from others. */
-export function onLoopback(): SoakPlace {
-  const domainId = 1 + Math.floor(Math.random() * MOST_DOMAIN);
+/** Loopback, where a domain of its own separates it from other ROS 2 programs of the machine. */
+export function onLoopback(): SoakNetwork {
+  const domainId = 1 + Math.floor(Math.random() * MAX_DOMAIN);
   return {
     title: `loopback, ROS 2 domain ${domainId}`,
     domainId,
@@ -35,16 +34,16 @@ export function onLoopback(): SoakPlace {
   };
 }
 
-/** Runs this program again inside a network of its own; its exit code, or null where there can be none. */
-export async function runInside(argv: readonly string[]): Promise<number | null> {
+/** Runs this program again in a network namespace; its exit code, or null where none can be made. */
+export async function runInOwnNetwork(argv: readonly string[]): Promise<number | null> {
   if (networkUnavailable() !== false) return null;
   const network = new Network();
   const host = network.host();
-  // Making a namespace also takes care of being ended by a signal: at once, with all that is inside. Here that one writes its report first.
+  // A Network ends at once with a signal; the soak inside writes its report first.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.removeAllListeners(signal);
   const child = host.spawn(process.execPath, [...process.execArgv, process.argv[1] as string, INSIDE, ...argv], {
     stdio: 'inherit',
-    // Ctrl-C comes by way of this one, once.
+    // Ctrl-C is forwarded below, once.
     detached: true,
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
