@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Evidence } from '../harness/engine/evidence.ts';
 import { judge } from '../harness/engine/judge.ts';
-import type { Criterion, Judgement, TestVerdict } from '../harness/engine/judgement.ts';
+import type { TestVerdict } from '../harness/engine/judgement.ts';
 import { compose, memoryColumns } from '../harness/report/compose.ts';
 import { writeDocument } from '../harness/report/write.ts';
 import { DAY_MS, isoUtc } from '../src/core/time.ts';
@@ -13,33 +12,12 @@ import { type Job, type JobArguments, type JobResult, type JobStatus, UsageError
 import { nodeNotes, type Period, readAlerts, readRows } from './report/collected.ts';
 import { evidenceOf } from './report/evidence.ts';
 import { storedGaps } from './report/gaps.ts';
-import { clockEvents, type PlacedRow, placeRows } from './report/timeline.ts';
+import { judgementOfCollected, notesOf } from './report/judgements.ts';
+import { clockEvents, placeRows } from './report/timeline.ts';
 
 const STATUS: Readonly<Record<TestVerdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
 const DEFAULT_DAYS = 7;
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
-
-/** How a criterion is computed, if not as in an observed run. */
-const FORMULAS: Readonly<Partial<Record<Criterion, string>>> = {
-  uptime:
-    'observed = time between rows of one boot, by CLOCK_BOOTTIME, that are at most 150 s apart or show the same run of the service, and up to 150 s at both ends of the period, ≥ 168 h; ' +
-    'restarts = other service_started in the rows, < 3; silence at the end = end − last row with a response, ≤ 300 s',
-  reliability:
-    'received ÷ expected > 99 %; expected = Hz × CLOCK_MONOTONIC seconds between the rows; received = growth of the statuses that the service handed to the ROS 2 graph, where a row does not show them of the samples it took, from 0 in each run of it; ' +
-    'what a run that ended may have sampled after its last row is unknown',
-  alerts:
-    'episodes of severity CRITICAL open at the end, by the changes in alerts/ and by what /status counted in the last rows, = 0; both must have the same number open',
-};
-
-/** How to get evidence that is missing, next time or now. */
-const REMEDIES: Readonly<Record<Criterion, string>> = {
-  uptime: 'keep ops.collect_metrics at every minute for 168 h, and report 7 days',
-  reliability: 'keep ops.collect_metrics at every minute, or run: edge-health harness run',
-  stability: 'keep ops.collect_metrics at every minute: service_memory_bytes of its rows',
-  alerts: 'keep ops.collect_alerts at every 5 minutes, and see why it fails: edge-health ops list',
-  performance: 'keep ops.collect_metrics at every minute: service_cpu_seconds of its rows',
-  integrity: 'report while the service runs and has the samples of the whole period, and keep ops.collect_metrics at every minute',
-};
 
 export const generateReport: Job = {
   name: 'generate_7day_report',
@@ -87,7 +65,7 @@ criterion failed; UNKNOWN: there is no data.
       hasAlerts: alerts.files > 0 || existsSync(join(dataFolder, 'alerts', 'cursor.json')),
       configuredHertz: config.publish_frequency,
     });
-    const judgements = judge(evidence).map((judgement) => ofCollected(judgement, evidence, missing[judgement.criterion] ?? []));
+    const judgements = judge(evidence).map((judgement) => judgementOfCollected(judgement, evidence, missing[judgement.criterion] ?? []));
 
     const report = compose({
       evidence,
@@ -107,7 +85,7 @@ criterion failed; UNKNOWN: there is no data.
         ],
         machine: null,
         harness: null,
-        notes: [...unreadable(collected.unreadable + alerts.unreadable), ...unanswered(rows), ...nodeNotes(collected.nodes)],
+        notes: [...notesOf(collected.unreadable + alerts.unreadable, rows), ...nodeNotes(collected.nodes)],
       },
       record: null,
       madeMs: now,
@@ -146,40 +124,6 @@ function periodOf(options: JobArguments['options'], nowMs: number): Period {
   if (period.fromMs < period.toMs) return period;
   const [begin, end] = [isoUtc(period.fromMs), isoUtc(period.toMs)];
   throw new UsageError(`the period would begin at ${begin} and end at ${end}; it must begin before it ends, and before now`);
-}
-
-/** A judgement of collected files: nothing passes without all its evidence, and what is missing comes with how to get it. */
-function ofCollected(judgement: Judgement, { reliability }: Evidence, missing: readonly string[]): Judgement {
-  const { criterion, formula, summary, verdict } = judgement;
-  const isIncomplete = verdict === 'PASS' && missing.length > 0;
-  const { by, expected, received, unobserved } = reliability;
-  const percent = (Math.floor((1e5 * received) / expected) / 1e3).toFixed(3);
-  const statuses = missing.length > 0 ? 'samples taken' : 'statuses published';
-  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unobserved} not${unobserved > 0 ? `, ${unobserved} not known` : ''}, as the service counted them.`;
-  // What the engine takes from the topic and from REST comes from the files and from /status here.
-  const words = (text: string): string =>
-    criterion === 'alerts' ? text.replace('by the topic', 'by alerts/').replace('by /alerts', 'by /status') : text;
-  return {
-    ...judgement,
-    evidence: judgement.evidence.map((quantity) => ({ ...quantity, label: words(quantity.label) })),
-    tables: judgement.tables.map((table) => ({ ...table, columns: table.columns.map(words) })),
-    verdict: isIncomplete ? 'INCOMPLETE' : verdict,
-    formula: FORMULAS[criterion] ?? formula,
-    summary: criterion === 'reliability' && by !== null ? counted : summary,
-    missing: [...judgement.missing.map((text) => `${text}; ${REMEDIES[criterion]}`), ...missing],
-  };
-}
-
-function unreadable(count: number): string[] {
-  return count === 0 ? [] : [`${count === 1 ? '1 line' : `${count} lines`} of the files cannot be read, and were skipped.`];
-}
-
-function unanswered(rows: readonly PlacedRow[]): string[] {
-  const byReason = Map.groupBy(
-    rows.filter(({ answered }) => !answered),
-    ({ reason }) => reason,
-  );
-  return [...byReason].map(([reason, of]) => `In ${of.length} of ${rows.length} rows the service did not respond: ${reason}.`);
 }
 
 function resultOf(report: ReturnType<typeof compose>, folder: string | null): JobResult {

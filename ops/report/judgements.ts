@@ -1,0 +1,61 @@
+/** The wording of judgements that come from collected files instead of an observed run. */
+import type { Evidence } from '../../harness/engine/evidence.ts';
+import type { Criterion, Judgement } from '../../harness/engine/judgement.ts';
+import type { PlacedRow } from './timeline.ts';
+
+/** How a criterion is computed, if not as in an observed run. */
+const FORMULAS: Readonly<Partial<Record<Criterion, string>>> = {
+  uptime:
+    'observed = time between rows of one boot, by CLOCK_BOOTTIME, that are at most 150 s apart or show the same run of the service, and up to 150 s at both ends of the period, ≥ 168 h; ' +
+    'restarts = other service_started in the rows, < 3; silence at the end = end − last row with a response, ≤ 300 s',
+  reliability:
+    'received ÷ expected > 99 %; expected = Hz × CLOCK_MONOTONIC seconds between the rows; received = growth of the statuses that the service handed to the ROS 2 graph, where a row does not show them of the samples it took, from 0 in each run of it; ' +
+    'what a run that ended may have sampled after its last row is unknown',
+  alerts:
+    'episodes of severity CRITICAL open at the end, by the changes in alerts/ and by what /status counted in the last rows, = 0; both must have the same number open',
+};
+
+/** How to get evidence that is missing, next time or now. */
+const REMEDIES: Readonly<Record<Criterion, string>> = {
+  uptime: 'keep ops.collect_metrics at every minute for 168 h, and report 7 days',
+  reliability: 'keep ops.collect_metrics at every minute, or run: edge-health harness run',
+  stability: 'keep ops.collect_metrics at every minute: service_memory_bytes of its rows',
+  alerts: 'keep ops.collect_alerts at every 5 minutes, and see why it fails: edge-health ops list',
+  performance: 'keep ops.collect_metrics at every minute: service_cpu_seconds of its rows',
+  integrity: 'report while the service runs and has the samples of the whole period, and keep ops.collect_metrics at every minute',
+};
+
+/** A judgement of collected files: nothing passes without all its evidence, and what is missing comes with how to get it. */
+export function judgementOfCollected(judgement: Judgement, { reliability }: Evidence, missing: readonly string[]): Judgement {
+  const { criterion, formula, summary, verdict } = judgement;
+  const isIncomplete = verdict === 'PASS' && missing.length > 0;
+  const { by, expected, received, unobserved } = reliability;
+  const percent = (Math.floor((1e5 * received) / expected) / 1e3).toFixed(3);
+  const statuses = missing.length > 0 ? 'samples taken' : 'statuses published';
+  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unobserved} not${unobserved > 0 ? `, ${unobserved} not known` : ''}, as the service counted them.`;
+  // What the engine takes from the topic and from REST comes from the files and from /status here.
+  const words = (text: string): string =>
+    criterion === 'alerts' ? text.replace('by the topic', 'by alerts/').replace('by /alerts', 'by /status') : text;
+  return {
+    ...judgement,
+    evidence: judgement.evidence.map((quantity) => ({ ...quantity, label: words(quantity.label) })),
+    tables: judgement.tables.map((table) => ({ ...table, columns: table.columns.map(words) })),
+    verdict: isIncomplete ? 'INCOMPLETE' : verdict,
+    formula: FORMULAS[criterion] ?? formula,
+    summary: criterion === 'reliability' && by !== null ? counted : summary,
+    missing: [...judgement.missing.map((text) => `${text}; ${REMEDIES[criterion]}`), ...missing],
+  };
+}
+
+/** Notes of the report: lines that cannot be read, and rows without a response. */
+export function notesOf(unreadable: number, rows: readonly PlacedRow[]): string[] {
+  const lines = unreadable === 1 ? '1 line' : `${unreadable} lines`;
+  const byReason = Map.groupBy(
+    rows.filter(({ answered }) => !answered),
+    ({ reason }) => reason,
+  );
+  return [
+    ...(unreadable === 0 ? [] : [`${lines} of the files cannot be read, and were skipped.`]),
+    ...[...byReason].map(([reason, of]) => `In ${of.length} of ${rows.length} rows the service did not respond: ${reason}.`),
+  ];
+}
