@@ -3,8 +3,8 @@ import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
 import { redactSecrets } from '../../src/config/secrets.ts';
+import { NOT_INSTALLED, shell } from '../lib/run-program.ts';
 import { isMemberName, type LeftOut } from './manifest.ts';
-import { NOT_INSTALLED, shell } from './program-runner.ts';
 import type { Member } from './write-archive.ts';
 
 /** No configuration file is as large; a file that lies there by mistake may be. */

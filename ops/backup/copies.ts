@@ -6,9 +6,9 @@ import { syncFolder } from '../../src/system/atomic-file.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
 import type { JobStatus } from '../lib/job.ts';
 import { parseMounts } from '../lib/mounts.ts';
+import { NOT_INSTALLED, shell } from '../lib/run-program.ts';
 import { freeBytes, megabytes } from './disk-space.ts';
 import { isPartial, newestFirst, surplus, timeOfBackup } from './names.ts';
-import { NOT_INSTALLED, shell } from './program-runner.ts';
 
 export interface CopyOutcome {
   readonly target: string;
@@ -156,6 +156,8 @@ export function lacksItsMount(path: string, mountinfo: string): boolean {
 
 /** Longest time without a byte. */
 const STALLED_SECONDS = 120;
+/** For a program that is stopped to remove what it has written in part. */
+const GRACE_SECONDS = 3;
 /** Without questions, which a job cannot answer. */
 const SSH = 'ssh -o BatchMode=yes -o ConnectTimeout=20';
 const NO_FOLDER_ON_SERVER = /No such file or directory/;
@@ -164,7 +166,7 @@ const NO_FOLDER_ON_SERVER = /No such file or directory/;
 function rsync(target: string, { environment, signal }: CopyOptions): CopyTarget {
   const folder = `${target.replace(/\/$/, '')}/${hostFolder()}/`;
   const timeout = `--timeout=${STALLED_SECONDS}`;
-  const $ = shell({ environment: { RSYNC_RSH: SSH, ...environment }, signal });
+  const $ = shell({ environment: { RSYNC_RSH: SSH, ...environment }, signal, graceSeconds: GRACE_SECONDS });
   return {
     list: async () => {
       const text = await output('rsync', $`rsync ${timeout} --list-only --no-h -- ${folder}`).catch(emptyIf(NO_FOLDER_ON_SERVER, ''));
@@ -213,7 +215,7 @@ function s3(target: string, { config, environment, signal }: CopyOptions): CopyT
     AWS_SHARED_CREDENTIALS_FILE: s3_credentials_file,
   };
   const variables = Object.fromEntries(Object.entries(remote).flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
-  const $ = shell({ environment: { ...environment, ...variables }, signal });
+  const $ = shell({ environment: { ...environment, ...variables }, signal, graceSeconds: GRACE_SECONDS });
   const limits = [...FRUGAL, ...RETRIES];
   return {
     list: async () => {

@@ -1,6 +1,71 @@
-import { which } from 'zx/core';
-import { startProgram } from './start-program.ts';
+import { $, which } from 'zx/core';
 import { TimeoutError, withTimeout } from './timeout.ts';
+
+export interface RunOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+  /** Without one, the timeout of the job is the only one. */
+  readonly timeoutSeconds?: number;
+  /** From SIGTERM to SIGKILL, for a program that has something to clean up. */
+  readonly graceSeconds?: number;
+}
+
+export interface Finished {
+  /** Null: ended by a signal. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The exit code of a shell for a program that is not installed. */
+export const NOT_INSTALLED = 127;
+/** The longest timeout of a job. */
+const DAY_SECONDS = 86_400;
+
+/** The path of a program; null: it is not on the PATH. */
+export async function findProgram(program: string, environment: NodeJS.ProcessEnv): Promise<string | null> {
+  return which(program, { nothrow: true, path: environment['PATH'] ?? '' });
+}
+
+/**
+ * zx's $: runs a command until it exits, with whatever code. After a timeout (TimeoutError), or when the signal is aborted (its reason is
+ * thrown), it is killed with its children, and not waited for: it may hang in the kernel. zx's own timeout would wait, and needs `ps` to
+ * find the children.
+ */
+export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = DAY_SECONDS }: RunOptions) {
+  const start = $({
+    quiet: true,
+    nothrow: true,
+    detached: true, // In its own process group, which reaches its children.
+    prefix: 'exec ', // Saves the process of the shell.
+    cwd: '/',
+    // With a socket as input the shell would assume a remote login and read ~/.bashrc.
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Output that can be parsed.
+    env: { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
+  });
+  return async (pieces: TemplateStringsArray, ...args: readonly unknown[]): Promise<Finished> => {
+    signal.throwIfAborted();
+    const running = start(pieces, ...args);
+    const kill = (name: NodeJS.Signals): void => {
+      try {
+        if (running.pid !== undefined) process.kill(-running.pid, name);
+      } catch {
+        // It has just ended by itself.
+      }
+    };
+    try {
+      return await withTimeout(timeoutSeconds, running, signal);
+    } catch (error) {
+      if (graceSeconds > 0) {
+        kill('SIGTERM');
+        await withTimeout(graceSeconds, running, new AbortController().signal).catch(() => undefined); // Then it is killed.
+      }
+      kill('SIGKILL');
+      throw error;
+    }
+  };
+}
 
 export interface ProgramResult {
   /** Null: ended by a signal. */
@@ -10,28 +75,12 @@ export interface ProgramResult {
   readonly complaint: string;
 }
 
-export interface RunOptions {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly timeoutSeconds: number;
-  readonly signal: AbortSignal;
-}
-
-/** The path of a program; null: it is not on the PATH. */
-export async function findProgram(program: string, environment: NodeJS.ProcessEnv): Promise<string | null> {
-  return which(program, { nothrow: true, path: environment['PATH'] ?? '' });
-}
-
-/**
- * Runs a program to its end. On a timeout it is killed with its children and TimeoutError is thrown, even if it hangs in the kernel
- * and cannot be killed: zx's own timeout would wait for its end, and needs `ps` to find its children.
- */
-export async function runProgram(argv: readonly string[], { environment, signal, timeoutSeconds }: RunOptions): Promise<ProgramResult> {
-  const running = startProgram(argv, environment);
+/** Runs a program without a shell's syntax; see `shell`. */
+export async function runProgram(argv: readonly string[], options: RunOptions): Promise<ProgramResult> {
   try {
-    const { exitCode, stderr, stdout } = await withTimeout(timeoutSeconds, running.finished, signal);
+    const { exitCode, stderr, stdout } = await shell(options)`${argv}`;
     return { exitCode, stdout, complaint: stderr.trim().split('\n').at(-1)?.trim() ?? '' };
   } catch (error) {
-    running.signal('SIGKILL');
     if (error instanceof TimeoutError) throw new TimeoutError(`${argv.slice(0, 2).join(' ')}: ${error.message}`);
     throw error;
   }
