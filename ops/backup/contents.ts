@@ -1,9 +1,9 @@
-import type { Stats } from 'node:fs';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import type { Config } from '../../src/config/schema.ts';
+import { basename, dirname, join } from 'node:path';
 import { redactSecrets } from '../../src/config/secrets.ts';
+import type { JobContext } from '../lib/job.ts';
 import { NOT_INSTALLED, shell } from '../lib/run-program.ts';
+import { TimeoutError } from '../lib/timeout.ts';
 import { isMemberName, type LeftOut } from './manifest.ts';
 import type { Member } from './write-archive.ts';
 
@@ -22,51 +22,47 @@ export interface Contents {
   readonly bytes: number;
 }
 
-/** Files whose content is a secret, and the keys that name them. */
-function secretFiles(config: Config): readonly { readonly key: string; readonly file: string }[] {
-  const { backup, notify } = config.ops;
-  const named: readonly (readonly [string, string | null])[] = [
-    ['rest.token_file', config.rest.token_file],
+/** Files whose content is a secret, by the keys that name them. */
+function secretFiles({ ops, rest }: JobContext['config']): (readonly [key: string, file: string])[] {
+  const { backup, notify } = ops;
+  const named = [
+    ['rest.token_file', rest.token_file],
     ['ops.notify.webhook.url_file', notify.webhook.url_file],
     ['ops.notify.webhook.token_file', notify.webhook.token_file],
     ['ops.notify.email.password_file', notify.email.password_file],
     ['ops.backup.s3_credentials_file', backup.s3_credentials_file],
-  ];
-  return named.flatMap(([key, file]) => (file === null ? [] : [{ key, file }]));
+  ] as const;
+  return named.flatMap(([key, file]) => (file === null ? [] : [[key, file] as const]));
 }
 
 /** The files of a backup: collected rows, alerts, logs, the state of the jobs, and the configuration without its secrets. */
-export async function collectFiles(config: Config, configFile: string, dataFolder: string): Promise<Contents> {
+export async function collectFiles({ config, configFile, dataFolder }: JobContext): Promise<Contents> {
   const members: Member[] = [];
   const leftOut: LeftOut[] = [];
   let bytes = 0;
   const secrets = new Set<string>();
-  for (const { file, key } of secretFiles(config)) {
+  for (const [key, file] of secretFiles(config)) {
     leftOut.push({ what: file, reason: `${SECRET} (${key})` });
     secrets.add(await realpath(file).catch(() => file));
   }
-  const unreadable = (what: string, { code }: NodeJS.ErrnoException): void => {
+  const unreadable = (what: string, { code }: NodeJS.ErrnoException): null => {
     if (code !== 'ENOENT') leftOut.push({ what, reason: `it cannot be read (${code})` });
+    return null;
   };
 
   /** Adds a file unless it is a secret or cannot be in an archive. Links are followed. */
-  async function addFile(name: string, path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<void> {
-    let stats: Stats;
-    try {
-      if (secrets.has(await realpath(path))) return; // Listed already.
-      stats = await stat(path);
-    } catch (error) {
-      unreadable(path, error as NodeJS.ErrnoException);
-      return;
-    }
-    if (!stats.isFile()) return;
+  async function addFile(name: string, path: string): Promise<void> {
+    const found = await Promise.all([realpath(path), stat(path)]).catch((error) => unreadable(path, error));
+    if (!found || secrets.has(found[0]) || !found[1].isFile()) return; // A secret is listed already.
+    const { size } = found[1];
     if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is not a plain one' });
-    else if (stats.size > maxBytes) leftOut.push({ what: path, reason: 'it is too large for a file of the configuration' });
+    else if (name.startsWith('config/') && size > LARGEST_CONFIG_BYTES)
+      leftOut.push({ what: path, reason: 'it is too large for a file of the configuration' });
     else {
       const content = YAML.test(name) ? await withoutSecrets(name, path) : path;
       if (content === null) return;
       members.push({ name, content });
-      bytes += stats.size;
+      bytes += size;
     }
   }
 
@@ -78,22 +74,18 @@ export async function collectFiles(config: Config, configFile: string, dataFolde
     return redacted && Buffer.from(redacted.text);
   }
 
-  async function addFolder(name: string, path: string, { only = /./, maxBytes }: { only?: RegExp; maxBytes?: number } = {}): Promise<void> {
-    const files = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-      unreadable(path, error);
-      return [];
-    });
-    for (const file of files.sort())
-      if (only.test(file) && !TEMPORARY.test(file)) await addFile(`${name}/${file}`, join(path, file), maxBytes);
+  async function addFolder(name: string, path: string, only = /./): Promise<void> {
+    const files = (await readdir(path).catch((error) => unreadable(path, error))) ?? [];
+    for (const file of files.sort()) if (only.test(file) && !TEMPORARY.test(file)) await addFile(`${name}/${file}`, join(path, file));
   }
 
   for (const name of ['metrics', 'alerts', 'logs']) await addFolder(name, join(dataFolder, name));
   await addFile('ops/jobs.json', join(dataFolder, 'ops', 'jobs.json'));
   const folder = dirname(configFile);
-  await addFolder('config', folder, { only: /\.ya?ml$/, maxBytes: LARGEST_CONFIG_BYTES });
-  const inForce = `config/${configFile.slice(folder.length + 1)}`;
-  if (!members.some(({ name }) => name === inForce)) await addFile(inForce, configFile, LARGEST_CONFIG_BYTES);
-  await addFolder('config/shutdown.d', join(folder, 'shutdown.d'), { maxBytes: LARGEST_CONFIG_BYTES });
+  await addFolder('config', folder, /\.ya?ml$/);
+  const inForce = `config/${basename(configFile)}`;
+  if (!members.some(({ name }) => name === inForce)) await addFile(inForce, configFile);
+  await addFolder('config/shutdown.d', join(folder, 'shutdown.d'));
   return { members, leftOut, bytes };
 }
 
@@ -104,19 +96,27 @@ const JOURNAL_BYTES = 8e6;
 const JOURNAL_SECONDS = 60;
 const UNITS = ['edge-health', 'edge-health@*', 'edge-health-ops', 'edge-health-ops@*', 'edge-health-stop@*'];
 
-/** The journal of the product's units over the last `hours`, or why it is left out. */
-export async function readJournal(hours: number, environment: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Member | LeftOut> {
-  const leftOut = (reason: string): LeftOut => ({ what: 'the journal', reason });
-  if (hours === 0) return leftOut('ops.backup.journal_hours is 0');
-  const units = UNITS.flatMap((unit) => ['--unit', unit]);
+/** The journal of the product's units over the last `journal_hours`, or why it is left out. */
+export async function readJournal({ config, environment, signal }: JobContext): Promise<Pick<Contents, 'members' | 'leftOut'>> {
+  const leftOut = (reason: string) => ({ members: [], leftOut: [{ what: 'the journal', reason }] });
+  const { journal_hours } = config.ops.backup;
+  if (journal_hours === 0) return leftOut('ops.backup.journal_hours is 0');
   const $ = shell({ environment, timeoutSeconds: JOURNAL_SECONDS, signal });
-  const { exitCode, stderr, stdout } =
-    await $`journalctl --no-pager --quiet --output=short-iso ${units} --since ${`-${hours}h`} --lines ${JOURNAL_LINES}`;
-  const [complaint = ''] = stderr.trim().split('\n');
-  if (exitCode === NOT_INSTALLED) return leftOut('there is no journalctl on this machine');
-  if (exitCode !== 0) return leftOut(`journalctl failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
-  if (stdout === '' && complaint !== '') return leftOut(`${complaint}; put the user into the group systemd-journal`);
-  const text = Buffer.from(stdout);
-  const newest = text.subarray(Math.max(0, text.length - JOURNAL_BYTES));
-  return { name: JOURNAL, content: newest.length < text.length ? newest.subarray(newest.indexOf('\n') + 1) : text };
+  const units = UNITS.flatMap((unit) => ['--unit', unit]);
+  const since = `-${journal_hours}h`;
+  try {
+    const { exitCode, stderr, stdout } =
+      await $`journalctl --no-pager --quiet --output=short-iso ${units} --since ${since} --lines ${JOURNAL_LINES}`;
+    const [complaint = ''] = stderr.trim().split('\n');
+    if (exitCode === NOT_INSTALLED) return leftOut('there is no journalctl on this machine');
+    if (exitCode !== 0) return leftOut(`journalctl failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
+    if (stdout === '' && complaint !== '') return leftOut(`${complaint}; put the user into the group systemd-journal`);
+    const text = Buffer.from(stdout);
+    const newest = text.subarray(Math.max(0, text.length - JOURNAL_BYTES));
+    const content = newest.length < text.length ? newest.subarray(newest.indexOf('\n') + 1) : text;
+    return { members: [{ name: JOURNAL, content }], leftOut: [] };
+  } catch (error) {
+    if (error instanceof TimeoutError) return leftOut(`journalctl failed: ${error.message}`);
+    throw error;
+  }
 }

@@ -1,14 +1,13 @@
-import { access, constants, copyFile, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, copyFile, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Config } from '../../src/config/schema.ts';
-import { syncFolder } from '../../src/system/atomic-file.ts';
+import { syncFolder as sync } from '../../src/system/atomic-file.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
-import type { JobStatus } from '../lib/job.ts';
+import type { JobContext, JobStatus } from '../lib/job.ts';
 import { parseMounts } from '../lib/mounts.ts';
 import { NOT_INSTALLED, shell } from '../lib/run-program.ts';
 import { freeBytes, megabytes } from './disk-space.ts';
-import { isPartial, newestFirst, surplus, timeOfBackup } from './names.ts';
+import { backupFolder, isPartial, newestFirst, surplus, timeOfBackup } from './names.ts';
 
 export interface CopyOutcome {
   readonly target: string;
@@ -19,50 +18,35 @@ export interface CopyOutcome {
   readonly problem: string | null;
 }
 
-export interface CopyOptions {
-  readonly config: Config;
-  readonly environment: NodeJS.ProcessEnv;
-  /** The folder of the backups. */
-  readonly folder: string;
-  /** The backups that were verified and kept. */
+/** The backups that were verified and kept, newest first, and how many a target keeps. */
+export interface Kept {
   readonly names: readonly string[];
-  /** The one that counts as newest. */
-  readonly newest: string;
-  /** How many a target keeps. */
   readonly keep: number;
-  readonly signal: AbortSignal;
-  readonly progress: (line: string) => void;
 }
 
 /** A folder named after this machine, outside of its data folder. Its functions throw errors with a remedy. */
 interface CopyTarget {
-  /** Sizes of the copies there, by name. */
-  list(): Promise<ReadonlyMap<string, number>>;
+  /** Names and sizes of the files there. */
+  list(): Promise<readonly (readonly [name: string, bytes: number])[]>;
   /** Copies a file, which gets its name once it is complete. */
   put(path: string, name: string): Promise<void>;
   remove(names: readonly string[]): Promise<void>;
 }
 
-/** Brings every target up to date. Targets are independent; what one could not take now it gets the next time. */
-export async function copyBackups(options: CopyOptions): Promise<CopyOutcome[]> {
-  const outcomes: CopyOutcome[] = [];
-  for (const target of options.config.ops.backup.copy_to) outcomes.push(await copyTo(target, options));
-  return outcomes;
-}
-
-async function copyTo(target: string, options: CopyOptions): Promise<CopyOutcome> {
-  const { folder, keep, names, newest, progress, signal } = options;
+/** Brings a target up to date. What it could not take now it gets the next time. */
+export async function copyTo(target: string, { keep, names }: Kept, context: JobContext): Promise<CopyOutcome> {
+  const newest = names[0] as string;
   const copied: string[] = [];
   const pruned: string[] = [];
   try {
-    const { list, put, remove } = targetOf(target, options);
-    const present = await list();
+    const { list, put, remove } = targetOf(target, context);
+    const present = new Map((await list()).filter(([name]) => timeOfBackup(name) !== null));
     // Not those that would be removed again at once: the target may hold newer ones that this machine has lost.
     const wanted = newestFirst([...new Set([...names, ...present.keys()])], newest).slice(0, keep);
     for (const name of wanted.filter((one) => names.includes(one))) {
-      const path = join(folder, name);
+      const path = join(backupFolder(context.dataFolder), name);
       if (present.get(name) === (await stat(path)).size) continue;
-      progress(`copying ${name} to ${target}`);
+      context.progress(`copying ${name} to ${target}`);
       await put(path, name);
       copied.push(name);
     }
@@ -71,7 +55,8 @@ async function copyTo(target: string, options: CopyOptions): Promise<CopyOutcome
     pruned.push(...old);
     return { target, status: 'OK', copied, pruned, problem: null };
   } catch (error) {
-    const problem = signal.aborted ? 'stopped before it was complete' : (error as Error).message;
+    const onDisk = target.startsWith('/') ? diskProblem(error, target) : null;
+    const problem = context.signal.aborted ? 'stopped before it was complete' : (onDisk ?? (error as Error).message);
     return { target, status: 'WARNING', copied, pruned, problem };
   }
 }
@@ -81,10 +66,10 @@ export function hostFolder(): string {
   return hostname().replaceAll(/[^A-Za-z0-9.-]/g, '_') || 'unnamed';
 }
 
-function targetOf(target: string, options: CopyOptions): CopyTarget {
-  if (target.startsWith('s3://')) return s3(target, options);
-  if (target.startsWith('rsync://') || /^[^/:]+::?[^:]*/.test(target)) return rsync(target, options);
-  if (target.startsWith('/')) return localFolder(target, options);
+function targetOf(target: string, context: JobContext): CopyTarget {
+  if (target.startsWith('s3://')) return s3(target, context);
+  if (target.startsWith('rsync://') || /^[^/:]+::?[^:]*/.test(target)) return rsync(target, context);
+  if (target.startsWith('/')) return localFolder(target, context);
   throw new Error('it is no target: write an absolute folder, user@host:path, rsync://host/module/path or s3://bucket/prefix');
 }
 
@@ -92,56 +77,45 @@ function targetOf(target: string, options: CopyOptions): CopyTarget {
 const MARGIN_BYTES = 1e6;
 
 /** A folder of this machine: a USB disk, a network share. */
-function localFolder(target: string, { environment, signal }: CopyOptions): CopyTarget {
+function localFolder(target: string, { environment, signal }: JobContext): CopyTarget {
   const folder = join(target, hostFolder());
-  const explained = async <T>(work: Promise<T>): Promise<T> => {
-    return work.catch((error: Error) => {
-      throw new Error(diskProblem(error, target) ?? error.message);
-    });
+  return {
+    list: async () => {
+      const real = await realpath(target).catch(() => null);
+      if (real === null || !(await stat(real)).isDirectory()) throw new Error(`there is no folder ${target}; make it, or mount its disk`);
+      if (lacksItsMount(real, await readFile('/proc/self/mountinfo', 'utf8')))
+        throw new Error(`no disk is mounted at ${target}; mount it, or remove it from ops.backup.copy_to`);
+      await mkdir(folder, { mode: 0o750 }).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      const names = await readdir(folder);
+      for (const name of names.filter(isPartial)) await rm(join(folder, name), { force: true });
+      const backups = names.filter((name) => timeOfBackup(name) !== null);
+      return Promise.all(backups.map(async (name) => [name, (await stat(join(folder, name))).size] as const));
+    },
+    put: async (path, name) => {
+      const partial = join(folder, `${name}.partial`);
+      try {
+        const needed = (await stat(path)).size + MARGIN_BYTES;
+        const free = await freeBytes(folder);
+        if (free < needed)
+          throw new Error(`${megabytes(free)} are free in ${target}, ${megabytes(needed)} are needed; remove what is not needed there`);
+        await copyFile(path, partial);
+        await sync(partial);
+        const { exitCode, stderr } = await shell({ environment, signal })`cmp --silent -- ${path} ${partial}`;
+        if (exitCode === 1) throw new Error(`${name} differs when read back from ${target}; check that disk (dmesg)`);
+        if (exitCode !== 0) throw new Error(`${name} cannot be compared in ${target}: ${stderr.trim() || 'cmp failed'}`);
+        await rename(partial, join(folder, name));
+        await sync(folder);
+      } catch (error) {
+        await rm(partial, { force: true }).catch(() => undefined); // The first error is the one to report.
+        throw error;
+      }
+    },
+    remove: async (names) => {
+      for (const name of names) await rm(join(folder, name), { force: true });
+    },
   };
-
-  async function list(): Promise<ReadonlyMap<string, number>> {
-    const real = await realpath(target).catch(() => null);
-    if (real === null || !(await stat(real)).isDirectory()) throw new Error(`there is no folder ${target}; make it, or mount its disk`);
-    if (lacksItsMount(real, await readFile('/proc/self/mountinfo', 'utf8')))
-      throw new Error(`no disk is mounted at ${target}; mount it, or remove it from ops.backup.copy_to`);
-    await mkdir(folder, { mode: 0o750 }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-    const present = new Map<string, number>();
-    for (const name of await readdir(folder)) {
-      if (isPartial(name)) await rm(join(folder, name), { force: true });
-      else if (timeOfBackup(name) !== null) present.set(name, (await stat(join(folder, name))).size);
-    }
-    return present;
-  }
-
-  async function put(path: string, name: string): Promise<void> {
-    const partial = join(folder, `${name}.partial`);
-    try {
-      const needed = (await stat(path)).size + MARGIN_BYTES;
-      const free = await freeBytes(folder);
-      if (free < needed)
-        throw new Error(`${megabytes(free)} are free in ${target}, ${megabytes(needed)} are needed; remove what is not needed there`);
-      await copyFile(path, partial);
-      const handle = await open(partial, 'r+');
-      await handle.sync().finally(() => handle.close());
-      const { exitCode, stderr } = await shell({ environment, signal })`cmp --silent -- ${path} ${partial}`;
-      if (exitCode === 1) throw new Error(`${name} differs when read back from ${target}; check that disk (dmesg)`);
-      if (exitCode !== 0) throw new Error(`${name} cannot be compared in ${target}: ${stderr.trim() || 'cmp failed'}`);
-      await rename(partial, join(folder, name));
-      await syncFolder(folder);
-    } catch (error) {
-      await rm(partial, { force: true }).catch(() => undefined); // The first error is the one to report.
-      throw error;
-    }
-  }
-
-  async function remove(names: readonly string[]): Promise<void> {
-    for (const name of names) await rm(join(folder, name), { force: true });
-  }
-
-  return { list: () => explained(list()), put: (path, name) => explained(put(path, name)), remove: (names) => explained(remove(names)) };
 }
 
 /** Where removable and network disks are mounted. */
@@ -163,27 +137,27 @@ const SSH = 'ssh -o BatchMode=yes -o ConnectTimeout=20';
 const NO_FOLDER_ON_SERVER = /No such file or directory/;
 
 /** rsync://host/module/path, host::module/path, or host:path by ssh. rsync writes under another name first and renames. */
-function rsync(target: string, { environment, signal }: CopyOptions): CopyTarget {
+function rsync(target: string, { environment, signal }: JobContext): CopyTarget {
   const folder = `${target.replace(/\/$/, '')}/${hostFolder()}/`;
   const timeout = `--timeout=${STALLED_SECONDS}`;
-  const $ = shell({ environment: { RSYNC_RSH: SSH, ...environment }, signal, graceSeconds: GRACE_SECONDS });
+  const $ = copying('rsync', { RSYNC_RSH: SSH, ...environment }, signal);
   return {
     list: async () => {
-      const text = await output('rsync', $`rsync ${timeout} --list-only --no-h -- ${folder}`).catch(emptyIf(NO_FOLDER_ON_SERVER, ''));
-      const lines = text.split('\n').map((line) => line.split(/\s+/, 5));
-      const backups = lines.filter(([, , , , name = '']) => timeOfBackup(name) !== null);
-      return new Map(backups.map(([, size = '', , , name = '']) => [name, Number(size.replaceAll(',', ''))]));
+      const text = await $`rsync ${timeout} --list-only --no-h -- ${folder}`.catch((error: Error) => {
+        if (NO_FOLDER_ON_SERVER.test(error.message)) return '';
+        throw error;
+      });
+      const files = text.split('\n').map((line) => line.split(/\s+/, 5));
+      return files.map(([, size = '', , , name = '']) => [name, Number(size.replaceAll(',', ''))]);
     },
     put: async (path) => {
-      await output('rsync', $`rsync ${timeout} --times --chmod=F0640 --mkpath -- ${path} ${folder}`);
+      await $`rsync ${timeout} --times --chmod=F0640 --mkpath -- ${path} ${folder}`;
     },
     // rsync removes what is missing in the source, which is empty, among the names that its filters include.
     remove: async (names) => {
       const empty = await mkdtemp(join(tmpdir(), 'edge-health-empty-'));
       const filters = names.map((name) => `--include=/${name}`);
-      await output('rsync', $`rsync ${timeout} --recursive --delete ${filters} '--exclude=*' -- ${empty}/ ${folder}`).finally(() =>
-        rm(empty, { recursive: true, force: true }),
-      );
+      await $`rsync ${timeout} --recursive --delete ${filters} '--exclude=*' -- ${empty}/ ${folder}`.finally(() => rmdir(empty));
     },
   };
 }
@@ -195,7 +169,7 @@ const RETRIES = ['--contimeout=20s', `--timeout=${STALLED_SECONDS}s`, '--retries
 const NO_FOLDER_IN_BUCKET = /failed \(3\)|directory not found/;
 
 /** A bucket of Amazon S3 or a compatible server, by rclone, which compares the hash of what arrived. */
-function s3(target: string, { config, environment, signal }: CopyOptions): CopyTarget {
+function s3(target: string, { config, environment, signal }: JobContext): CopyTarget {
   const { s3_credentials_file, s3_endpoint, s3_region } = config.ops.backup;
   const [bucket, ...prefix] = target
     .slice('s3://'.length)
@@ -204,18 +178,17 @@ function s3(target: string, { config, environment, signal }: CopyOptions): CopyT
   if (!bucket) throw new Error('the bucket is missing: s3://bucket/prefix');
   const folder = [`EDGEHEALTH:${bucket}`, ...prefix, hostFolder()].join('/');
   // rclone reads the remote EDGEHEALTH from these. Secrets are never on a command line, where every user could see them.
-  const remote: Record<string, string | null> = {
+  const remote = {
     RCLONE_CONFIG: '/dev/null',
     RCLONE_CONFIG_EDGEHEALTH_TYPE: 's3',
     RCLONE_CONFIG_EDGEHEALTH_PROVIDER: s3_endpoint === null ? 'AWS' : 'Other',
     // From AWS_* variables, the file that AWS_SHARED_CREDENTIALS_FILE names, or the machine's role.
     RCLONE_CONFIG_EDGEHEALTH_ENV_AUTH: 'true',
-    RCLONE_CONFIG_EDGEHEALTH_ENDPOINT: s3_endpoint,
-    RCLONE_CONFIG_EDGEHEALTH_REGION: s3_region,
-    AWS_SHARED_CREDENTIALS_FILE: s3_credentials_file,
+    ...(s3_endpoint === null ? {} : { RCLONE_CONFIG_EDGEHEALTH_ENDPOINT: s3_endpoint }),
+    ...(s3_region === null ? {} : { RCLONE_CONFIG_EDGEHEALTH_REGION: s3_region }),
+    ...(s3_credentials_file === null ? {} : { AWS_SHARED_CREDENTIALS_FILE: s3_credentials_file }),
   };
-  const variables = Object.fromEntries(Object.entries(remote).flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
-  const $ = shell({ environment: { ...environment, ...variables }, signal, graceSeconds: GRACE_SECONDS });
+  const $ = copying('rclone', { ...environment, ...remote }, signal);
   const limits = [...FRUGAL, ...RETRIES];
   return {
     list: async () => {
@@ -223,36 +196,31 @@ function s3(target: string, { config, environment, signal }: CopyOptions): CopyT
         await access(s3_credentials_file, constants.R_OK).catch((error: NodeJS.ErrnoException) => {
           throw new Error(`${s3_credentials_file} (ops.backup.s3_credentials_file) cannot be read: ${error.code}`);
         });
-      const listing = $`rclone lsjson ${limits} --files-only --no-modtime --no-mimetype ${folder}`;
-      const files = JSON.parse(await output('rclone', listing).catch(emptyIf(NO_FOLDER_IN_BUCKET, '[]'))) as {
-        Name: string;
-        Size: number;
-      }[];
-      return new Map(files.filter(({ Name }) => timeOfBackup(Name) !== null).map(({ Name, Size }) => [Name, Size]));
+      const text = await $`rclone lsjson ${limits} --files-only --no-modtime --no-mimetype ${folder}`.catch((error: Error) => {
+        if (NO_FOLDER_IN_BUCKET.test(error.message)) return '[]';
+        throw error;
+      });
+      return (JSON.parse(text) as { Name: string; Size: number }[]).map(({ Name, Size }) => [Name, Size]);
     },
     put: async (path, name) => {
-      await output('rclone', $`rclone copyto ${limits} --s3-no-check-bucket ${path} ${folder}/${name}`);
+      await $`rclone copyto ${limits} --s3-no-check-bucket ${path} ${folder}/${name}`;
     },
     remove: async (names) => {
-      for (const name of names) await output('rclone', $`rclone deletefile ${limits} ${folder}/${name}`);
+      for (const name of names) await $`rclone deletefile ${limits} ${folder}/${name}`;
     },
   };
 }
 
 const LONGEST_COMPLAINT = 300;
 
-/** The output of a program that copies; throws with the last lines of its complaint when it fails. */
-async function output(program: 'rsync' | 'rclone', finished: ReturnType<ReturnType<typeof shell>>): Promise<string> {
-  const { exitCode, stderr, stdout } = await finished;
-  if (exitCode === NOT_INSTALLED) throw new Error(`${program} is not installed: apt install ${program}`);
-  if (exitCode === 0) return stdout;
-  const complaint = stderr.trim().split('\n').slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
-  throw new Error(`${program} failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
-}
-
-function emptyIf(missing: RegExp, empty: string): (error: Error) => string {
-  return (error) => {
-    if (missing.test(error.message)) return empty;
-    throw error;
+/** As `shell`, for a program that copies: resolves with its output, and throws with the last lines of its complaint when it fails. */
+function copying(program: 'rsync' | 'rclone', environment: NodeJS.ProcessEnv, signal: AbortSignal) {
+  const $ = shell({ environment, signal, graceSeconds: GRACE_SECONDS });
+  return async (pieces: TemplateStringsArray, ...args: readonly unknown[]): Promise<string> => {
+    const { exitCode, stderr, stdout } = await $(pieces, ...args);
+    if (exitCode === 0) return stdout;
+    if (exitCode === NOT_INSTALLED) throw new Error(`${program} is not installed: apt install ${program}`);
+    const complaint = stderr.trim().split('\n').slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
+    throw new Error(`${program} failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
   };
 }

@@ -1,4 +1,6 @@
-import { statfs } from 'node:fs/promises';
+import { type FileHandle, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { backupsIn, newestFirst, prune } from './names.ts';
 
 /** A backup would leave less free space on its disk than is reserved. */
 export class NotEnoughSpace extends Error {
@@ -17,13 +19,18 @@ export function megabytes(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} MB`;
 }
 
+/** An upper estimate of an archive's size: a quarter more than the last one, or half of what goes in. */
+export async function expectedBytes(folder: string, name: string, contentBytes: number): Promise<number> {
+  const [newest] = newestFirst(await backupsIn(folder), name);
+  return Math.ceil(newest === undefined ? contentBytes / 2 : 1.25 * (await stat(join(folder, newest))).size);
+}
+
 const CHECK_EVERY_BYTES = 4 * 1024 * 1024;
 
 /** The disk of a folder, on which `reserveBytes` stay free. */
 export class DiskSpace {
   readonly #folder: string;
   readonly #reserveBytes: number;
-  #unchecked = 0;
 
   constructor(folder: string, reserveBytes: number) {
     this.#folder = folder;
@@ -40,15 +47,38 @@ export class DiskSpace {
     );
   }
 
-  /** Passes chunks on and checks the disk every few megabytes. */
-  async *guard(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of chunks) {
-      this.#unchecked += chunk.length;
-      if (this.#unchecked >= CHECK_EVERY_BYTES) {
-        this.#unchecked = 0;
-        await this.require(chunk.length);
+  /** The end of a pipeline: writes to a file, and checks the disk every few megabytes. */
+  writerTo(file: FileHandle): (chunks: AsyncIterable<Buffer>) => Promise<void> {
+    return async (chunks) => {
+      let unchecked = 0;
+      for await (const chunk of chunks) {
+        unchecked += chunk.length;
+        if (unchecked >= CHECK_EVERY_BYTES) {
+          unchecked = 0;
+          await this.require(chunk.length);
+        }
+        await file.writeFile(chunk);
       }
-      yield chunk;
-    }
+    };
+  }
+}
+
+interface Needed {
+  /** Of the backups. */
+  readonly folder: string;
+  /** Of the backup that is being made. */
+  readonly name: string;
+  readonly keep: number;
+  readonly contentBytes: number;
+}
+
+/** Throws NotEnoughSpace where a backup does not fit even after those beyond the number to keep are removed; the others stay until there is a newer one. */
+export async function makeSpace(space: DiskSpace, { contentBytes, folder, keep, name }: Needed): Promise<void> {
+  const expected = await expectedBytes(folder, name, contentBytes);
+  try {
+    await space.require(expected);
+  } catch (error) {
+    if (!(error instanceof NotEnoughSpace) || (await prune(folder, name, keep)).length === 0) throw error;
+    await space.require(expected);
   }
 }

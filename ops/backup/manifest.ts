@@ -1,4 +1,7 @@
+import { hostname } from 'node:os';
 import * as v from 'valibot';
+import { isoUtc } from '../../src/core/time.ts';
+import type { JobContext } from '../lib/job.ts';
 
 export const MANIFEST = 'manifest.json';
 export const DATABASE = 'database/edge-health.db';
@@ -58,6 +61,31 @@ export type Manifest = v.InferOutput<typeof manifestSchema>;
 export type ManifestFile = Manifest['files'][number];
 export type DatabaseCounts = NonNullable<Manifest['database']>;
 export type LeftOut = Manifest['left_out'][number];
+
+/** What a copy of the database holds; without one, the reason. */
+export interface DatabaseCopy {
+  readonly counts: DatabaseCounts | null;
+  readonly missing: string | null;
+}
+
+/** All of a manifest but its files, whose hashes are known once they are archived. */
+export function manifestOf(
+  { version }: JobContext,
+  madeMs: number,
+  { counts, missing }: DatabaseCopy,
+  leftOut: LeftOut[],
+): Omit<Manifest, 'files'> {
+  return {
+    format: 'edge-health backup',
+    format_version: 1,
+    product_version: version,
+    host: hostname(),
+    made: isoUtc(madeMs),
+    database: counts,
+    database_missing: missing,
+    left_out: leftOut,
+  };
+}
 
 /** Throws with what is wrong. */
 export function parseManifest(text: string): Manifest {

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MINUTE_MS } from '../../src/core/time.ts';
 
@@ -70,4 +70,16 @@ export function newestFirst(names: readonly string[], newest: string): string[] 
 /** The backups beyond the number to keep; never `newest`. */
 export function surplus(names: readonly string[], newest: string, keep: number): string[] {
   return newestFirst(names, newest).slice(Math.max(1, keep));
+}
+
+/** Removes the backups beyond the number to keep, and returns their names. */
+export async function prune(folder: string, newest: string, keep: number): Promise<string[]> {
+  const old = surplus(await backupsIn(folder), newest, keep);
+  for (const name of old) await rm(join(folder, name), { force: true });
+  return old;
+}
+
+/** Removes what interrupted runs left. No other backup may be running. */
+export async function removePartials(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (isPartial(name)) await rm(join(folder, name), { force: true });
 }
