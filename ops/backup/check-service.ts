@@ -2,40 +2,39 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { RestClient } from '../../src/client/rest.ts';
+import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import type { AggregateDocument, StatusDocument } from '../../src/http/api/schema.ts';
+import type { JobContext } from '../lib/job.ts';
 import { DATABASE_FILE } from './database.ts';
-import type { DatabaseCounts } from './manifest.ts';
+import type { DatabaseCounts, Manifest } from './manifest.ts';
 
+/** How long a service may take from its start until it answers and its storage is ok. */
+const START_SECONDS = 90;
 const POLL_MS = 250;
 /** Once it runs, the service keeps averages of minutes instead of older samples; they count the samples, but not at either end. */
-const EXACT_MS = 8 * 86_400_000;
+const EXACT_MS = 8 * DAY_MS;
 const NEARLY = 0.99;
 /** Older averages may have been removed. */
-const COUNTED_MS = 80 * 86_400_000;
+const COUNTED_MS = 80 * DAY_MS;
 
 /** Samples that a running service has of a node in a range, which excludes its end. */
-async function samplesOf(rest: RestClient, node: string, from: string, to: string, signal?: AbortSignal): Promise<number> {
-  const query = new URLSearchParams({ node, from, to });
-  const { samples_received } = await rest.json<AggregateDocument>(`/health/aggregate?${query}`, {
-    timeoutSeconds: 60,
-    ...(signal ? { signal } : {}),
-  });
-  return samples_received;
+async function samplesOf(rest: RestClient, range: { node: string; from: string; to: string }, signal?: AbortSignal): Promise<number> {
+  const options = { timeoutSeconds: 60, ...(signal && { signal }) };
+  return (await rest.json<AggregateDocument>(`/health/aggregate?${new URLSearchParams(range)}`, options)).samples_received;
 }
 
 /** Waits until the service answers with a sample of its own and its storage is ok; throws with what is wrong after `seconds`. */
-async function waitForService(rest: RestClient, seconds: number, signal: AbortSignal): Promise<StatusDocument> {
+async function waitForService(rest: RestClient, seconds: number): Promise<StatusDocument> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {
     try {
-      await rest.json('/health', { signal });
-      const status = await rest.json<StatusDocument>('/status', { signal });
+      await rest.json('/health');
+      const status = await rest.json<StatusDocument>('/status');
       if (status.storage.state === 'ok') return status;
       throw new Error(`its storage is ${status.storage.state}: ${status.storage.error}`);
     } catch (error) {
-      signal.throwIfAborted();
       if (performance.now() > deadline) throw new Error(`the service is not ready after ${seconds} s: ${(error as Error).message}`);
-      await later(POLL_MS, undefined, { signal });
+      await later(POLL_MS);
     }
   }
 }
@@ -44,9 +43,9 @@ async function waitForService(rest: RestClient, seconds: number, signal: AbortSi
 export async function checkService(
   rest: RestClient,
   database: DatabaseCounts,
-  { nowMs, seconds, signal }: { readonly nowMs: number; readonly seconds: number; readonly signal: AbortSignal },
+  { nowMs, seconds = START_SECONDS }: { readonly nowMs: number; readonly seconds?: number },
 ): Promise<{ readonly samples: number }> {
-  const { storage } = await waitForService(rest, seconds, signal);
+  const { storage } = await waitForService(rest, seconds);
   if (storage.set_aside.length > 0)
     throw new Error(`the service did not accept the restored database, and quarantined it: ${storage.set_aside.join(', ')}`);
   let found = 0;
@@ -57,26 +56,21 @@ export async function checkService(
     if (first === null || last === null || Date.parse(last) < nowMs - COUNTED_MS || Date.parse(last) > nowMs) continue;
     expected += samples;
     isExact &&= Date.parse(first) > nowMs - EXACT_MS;
-    found += await samplesOf(rest, node, first, new Date(Date.parse(last) + 1).toISOString(), signal);
+    found += await samplesOf(rest, { node, from: first, to: isoUtc(Date.parse(last) + 1) });
   }
   if (found < expected * (isExact ? 1 : NEARLY)) throw new Error(`of ${expected} samples the service finds ${found}`);
   return { samples: found };
 }
 
-interface SinceOptions {
-  readonly dataFolder: string;
-  readonly nowMs: number;
-  readonly signal: AbortSignal;
-}
-
 /** Samples recorded since a backup was made, which would be kept with the current database; null: not known, as the service does not answer. */
-export async function samplesSince(rest: RestClient, made: string, { dataFolder, nowMs, signal }: SinceOptions): Promise<number | null> {
-  const to = new Date(nowMs + 60_000).toISOString();
-  if (Date.parse(made) >= nowMs) return null;
+export async function samplesSince({ database, made }: Manifest, { dataFolder, nowMs, rest, signal }: JobContext): Promise<number | null> {
+  if (!database) return 0;
+  if (Date.parse(made) >= nowMs()) return null;
+  const to = isoUtc(nowMs() + MINUTE_MS);
   try {
     const { nodes } = await rest.json<{ nodes: { node_name: string }[] }>('/status', { signal });
     let samples = 0;
-    for (const { node_name } of nodes) samples += await samplesOf(rest, node_name, made, to, signal);
+    for (const { node_name } of nodes) samples += await samplesOf(rest, { node: node_name, from: made, to }, signal);
     return samples;
   } catch {
     signal.throwIfAborted();

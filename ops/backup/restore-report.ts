@@ -1,21 +1,10 @@
 import { basename } from 'node:path';
-import type { JobResult, JobStatus } from '../lib/job.ts';
-import type { CheckedArchive } from './read-archive.ts';
-import type { Action, CollectedFiles, ConfigPlan, FileAction } from './restore-files.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
+import type { JobContext, JobResult, JobStatus } from '../lib/job.ts';
+import { Damaged } from './read-archive.ts';
+import { type Action, type FileAction, Refused, RolledBack } from './restore-files.ts';
+import type { Plan } from './restore-plan.ts';
 import type { Previous } from './swap-database.ts';
-
-/** A backup that was checked and extracted beside the data, and what restoring it does. */
-export interface Plan {
-  readonly archive: string;
-  readonly checked: CheckedArchive;
-  readonly staging: string;
-  readonly collected: CollectedFiles;
-  /** Null: the configuration stays. */
-  readonly config: ConfigPlan | null;
-  readonly files: readonly FileAction[];
-  /** What the operator should know before. */
-  readonly warnings: readonly string[];
-}
 
 export interface Restored {
   /** Null: the backup has no database. */
@@ -115,4 +104,13 @@ function describeConfig({ checked, config }: Plan, isDone: boolean): string[] {
   if (config === null) return ['the configuration stays as it is (--config-too restores that of the backup)'];
   if (config.diff === '') return ['the configuration is unchanged'];
   return isDone ? [] : ['the configuration would change:', ...config.diff.trimEnd().split('\n')];
+}
+
+/** A refusal changed nothing. Nor did a run that was ended by a signal, which is obeyed only until something is changed. */
+export function failureOf(error: Error, { dataFolder, signal }: JobContext): JobResult {
+  let problem = diskProblem(error, dataFolder);
+  if (error instanceof Refused || error instanceof Damaged || error instanceof RolledBack) problem = error.message;
+  else if (signal.aborted) problem = `${(signal.reason as Error).message} before anything was changed`;
+  if (problem === null) throw error;
+  return resultOf('CRITICAL', [`restore: not done: ${problem}`], { done: false, error: problem });
 }

@@ -1,33 +1,29 @@
-import { basename, dirname } from 'node:path';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { takeLock } from '../../src/store/lock.ts';
 import { changeUnits } from '../../src/system/root-helper.ts';
 import { showUnits } from '../../src/system/systemctl-show.ts';
+import { Refused } from './restore-files.ts';
 
 /** What runs on a data folder, and can be stopped for a while. */
 export interface Services {
   /** What is to be stopped, the service last. */
   readonly running: readonly string[];
-  /** Where the service's tail is while it does not run; null: not in a runtime folder of systemd's. */
+  /** Runtime folders of systemd in which the service may have its spool. */
   readonly runtimeFolders: readonly string[];
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
-const PACKAGE_FOLDER = '/etc/edge-health';
-const STANDARD = 'edge_health_config.yaml';
 const PROPERTIES = ['Id', 'LoadState', 'ActiveState', 'RuntimeDirectory'] as const;
 const RUNNING = ['active', 'activating', 'reloading'];
 
 /** Units that use a configuration, the service last; none where it is not one of the package's. */
 export function unitsOf(configFile: string): string[] {
-  if (dirname(configFile) !== PACKAGE_FOLDER) return [];
-  const role = /^(.+)_config\.yaml$/.exec(basename(configFile))?.[1];
-  if (basename(configFile) === STANDARD) return ['edge-health-ops.service', 'edge-health.service'];
-  return role === undefined ? [] : [`edge-health-ops@${role}.service`, `edge-health@${role}.service`];
-}
-
-async function change(environment: NodeJS.ProcessEnv, ...given: readonly string[]): Promise<void> {
-  const { code, output } = await changeUnits(given, environment);
-  if (code !== 0) throw new Error(`systemctl ${given.join(' ')} failed: ${output}`);
+  const role = /^\/etc\/edge-health\/([^/]+)_config\.yaml$/.exec(configFile)?.[1];
+  if (role === undefined) return [];
+  return ['edge-health-ops', 'edge-health'].map((unit) => (role === 'edge_health' ? `${unit}.service` : `${unit}@${role}.service`));
 }
 
 /** The units of an installed package as systemd has them. */
@@ -40,14 +36,32 @@ export async function systemdServices(configFile: string, environment: NodeJS.Pr
   const runtimeFolders = known.flatMap(({ RuntimeDirectory }) =>
     RuntimeDirectory === '' ? [] : [`/run/${RuntimeDirectory.split(' ')[0]}`],
   );
-  return {
-    running,
-    runtimeFolders,
-    stop: async () => {
-      if (running.length > 0) await change(environment, 'stop', ...running);
-    },
-    start: async () => {
-      if (running.length > 0) await change(environment, 'start', ...running.toReversed());
-    },
+  const change = async (verb: string, changed: readonly string[]): Promise<void> => {
+    if (changed.length === 0) return;
+    const { code, output } = await changeUnits([verb, ...changed], environment);
+    if (code !== 0) throw new Error(`systemctl ${verb} ${changed.join(' ')} failed: ${output}`);
   };
+  return { running, runtimeFolders, stop: () => change('stop', running), start: () => change('start', running.toReversed()) };
+}
+
+/** Takes the data folder from every service until the lock is closed. */
+export async function lockDataFolder(dataFolder: string): Promise<DatabaseSync> {
+  const file = join(dataFolder, 'lock');
+  const lock = takeLock(file);
+  if (lock) return lock;
+  const pids = await lockHolders(file);
+  const holder = pids.length === 0 ? 'a service' : `process ${pids.join(', ')}`;
+  const kill = pids.length === 0 ? '' : `, or: kill ${pids.join(' ')}`;
+  throw new Refused(`${holder} is using ${dataFolder}; stop it (Ctrl-C where it was started${kill}), then restore`);
+}
+
+/** Processes that hold a lock on a file, as far as the kernel shows them. */
+async function lockHolders(file: string): Promise<number[]> {
+  try {
+    const { ino } = await stat(file);
+    const locks = (await readFile('/proc/locks', 'utf8')).matchAll(/\s(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/g);
+    return [...new Set([...locks].filter(([, , inode]) => inode === String(ino)).map(([, pid]) => Number(pid)))];
+  } catch {
+    return [];
+  }
 }

@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Services } from '../../ops/backup/units.ts';
-import { planRestore, restore } from '../../ops/restore_backup.ts';
+import { planRestore } from '../../ops/backup/restore-plan.ts';
+import { restore } from '../../ops/restore_backup.ts';
 import { foldInLog, inspectDatabase } from '../../src/store/inspect.ts';
 import { tailInMemory } from '../../src/store/tail-folder.ts';
 import { TestStore } from '../../src/store/testing/store.ts';

@@ -1,6 +1,7 @@
+import { planRestore } from '../../../ops/backup/restore-plan.ts';
 import { NOT_THERE } from '../../../ops/collect/testing/context.ts';
 import type { JobContext } from '../../../ops/lib/job.ts';
-import { planRestore, restore } from '../../../ops/restore_backup.ts';
+import { restore } from '../../../ops/restore_backup.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 
