@@ -5,7 +5,7 @@ import { failureOf, previewOf, reportOf } from './backup/backup-report.ts';
 import { collectFiles, readJournal } from './backup/contents.ts';
 import { type CopyOutcome, copyTo } from './backup/copies.ts';
 import { copyDatabase } from './backup/database.ts';
-import { DiskSpace, makeSpace } from './backup/disk-space.ts';
+import { DiskSpace, expectedBytes } from './backup/disk-space.ts';
 import { DATABASE, manifestOf } from './backup/manifest.ts';
 import { backupFolder, backupsIn, freeName, newestFirst, prune, removePartials } from './backup/names.ts';
 import { readArchive } from './backup/read-archive.ts';
@@ -44,7 +44,9 @@ async function backUp(context: JobContext): Promise<JobResult> {
   const space = new DiskSpace(folder, reserve_megabytes * 1e6);
   try {
     const files = await collectFiles(context);
-    await makeSpace(space, { folder, name, keep, contentBytes: files.bytes });
+    const expected = await expectedBytes(folder, name, files.bytes);
+    if (!(await space.has(expected))) await prune(folder, name, keep); // The others stay until there is a newer one.
+    await space.require(expected);
 
     progress('backup: database');
     const database = await copyDatabase({ ...context, space, target: snapshot });

@@ -1,6 +1,6 @@
 import { type FileHandle, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { backupsIn, newestFirst, prune } from './names.ts';
+import { backupsIn, newestFirst } from './names.ts';
 
 /** A backup would leave less free space on its disk than is reserved. */
 export class NotEnoughSpace extends Error {
@@ -37,10 +37,15 @@ export class DiskSpace {
     this.#reserveBytes = reserveBytes;
   }
 
+  /** Whether so much can be written without using the reserve. */
+  async has(bytes: number): Promise<boolean> {
+    return (await freeBytes(this.#folder)) - bytes >= this.#reserveBytes;
+  }
+
   /** Throws NotEnoughSpace when writing so much would use the reserve. */
   async require(bytes: number): Promise<void> {
+    if (await this.has(bytes)) return;
     const free = await freeBytes(this.#folder);
-    if (free - bytes >= this.#reserveBytes) return;
     throw new NotEnoughSpace(
       `${megabytes(free)} are free in ${this.#folder}, ${megabytes(bytes + this.#reserveBytes)} are needed ` +
         `(${megabytes(this.#reserveBytes)} of them stay free, ops.backup.reserve_megabytes); remove what is not needed there, or lower ops.backup.keep or storage.max_megabytes`,
@@ -60,25 +65,5 @@ export class DiskSpace {
         await file.writeFile(chunk);
       }
     };
-  }
-}
-
-interface Needed {
-  /** Of the backups. */
-  readonly folder: string;
-  /** Of the backup that is being made. */
-  readonly name: string;
-  readonly keep: number;
-  readonly contentBytes: number;
-}
-
-/** Throws NotEnoughSpace where a backup does not fit even after those beyond the number to keep are removed; the others stay until there is a newer one. */
-export async function makeSpace(space: DiskSpace, { contentBytes, folder, keep, name }: Needed): Promise<void> {
-  const expected = await expectedBytes(folder, name, contentBytes);
-  try {
-    await space.require(expected);
-  } catch (error) {
-    if (!(error instanceof NotEnoughSpace) || (await prune(folder, name, keep)).length === 0) throw error;
-    await space.require(expected);
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fchmodSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, fchmodSync, fsyncSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -48,28 +48,26 @@ export interface ReadOptions {
  * errors of the disk unchanged. Extracted files must not be used before this resolves.
  */
 export async function readArchive(path: string, { extract, signal }: ReadOptions = {}): Promise<CheckedArchive> {
-  const handle = await open(path, 'r');
-  try {
-    const { size } = await handle.stat();
-    const hash = createHash('sha256');
-    async function* hashed(): AsyncGenerator<Buffer> {
-      for await (const chunk of handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 256 * 1024 })) {
-        hash.update(chunk);
-        yield chunk;
-      }
+  await using file = await open(path, 'r');
+  const { size } = await file.stat();
+  const hash = createHash('sha256');
+  async function* hashed(): AsyncGenerator<Buffer> {
+    for await (const chunk of file.createReadStream({ start: 0, autoClose: false, highWaterMark: 256 * 1024 })) {
+      hash.update(chunk);
+      yield chunk;
     }
-    const decompress = createZstdDecompress();
-    const members = new MemberReader(extract);
-    const parse = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-      for await (const chunk of chunks) members.write(chunk);
-    };
+  }
+  const decompress = createZstdDecompress();
+  const members = new MemberReader(extract);
+  const parse = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of chunks) members.write(chunk);
+  };
+  try {
     await pipeline(hashed(), decompress, parse, signal ? { signal } : {}).finally(() => members.close());
     if (decompress.bytesWritten !== size) throw new Damaged('data follows its end');
     return { manifest: members.verify(), sha256: hash.digest('hex'), bytes: size };
   } catch (error) {
-    throw asDamage(error, path);
-  } finally {
-    await handle.close();
+    throw asDamage(error as Error, path);
   }
 }
 
@@ -101,6 +99,7 @@ class MemberReader {
 
   close(): void {
     if (this.#descriptor !== null) closeSync(this.#descriptor);
+    this.#descriptor = null;
   }
 
   #onMember(member: ReadEntry): void {
@@ -115,18 +114,22 @@ class MemberReader {
       member.on('data', (chunk) => this.#manifest.push(chunk));
       return;
     }
-    if (this.#extract?.includes(name)) this.#descriptor = create(join(this.#extract.folder, name));
+    if (this.#extract?.includes(name)) {
+      const place = join(this.#extract.folder, name);
+      mkdirSync(dirname(place), { recursive: true, mode: FOLDER_MODE });
+      this.#descriptor = openSync(place, 'wx', 0o600); // A link in its place is not followed.
+    }
     const hash = createHash('sha256');
+    member.on('data', (chunk) => {
+      hash.update(chunk);
+      if (this.#descriptor !== null) writeFileSync(this.#descriptor, chunk);
+    });
     member.on('end', () => {
       this.#found.set(name, { size, mode: modeText(mode), sha256: hash.digest('hex') });
       if (this.#descriptor === null) return;
       fchmodSync(this.#descriptor, mode & 0o777);
-      closeSync(this.#descriptor);
-      this.#descriptor = null;
-    });
-    member.on('data', (chunk) => {
-      hash.update(chunk);
-      if (this.#descriptor !== null) writeFileSync(this.#descriptor, chunk);
+      fsyncSync(this.#descriptor);
+      this.close();
     });
   }
 
@@ -148,37 +151,25 @@ class MemberReader {
   }
 }
 
-/** Makes a file of this user's, and its folder. A link in its place is not followed. */
-function create(path: string): number {
-  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
-  return openSync(path, 'wx', 0o600);
-}
-
 export interface ExtractOptions {
   readonly folder: string;
   readonly includes?: (path: string) => boolean;
   readonly signal: AbortSignal;
 }
 
-/** Extracts an archive that was checked before into a new folder, verifies it once more on the way, and makes the files durable. */
+/** Extracts an archive that was checked before into a new folder, durably, and verifies it once more on the way. */
 export async function extractArchive(path: string, checked: CheckedArchive, options: ExtractOptions): Promise<void> {
   const { folder, signal, includes = () => true } = options;
   const again = await readArchive(path, { extract: { folder, includes }, signal });
   if (again.sha256 !== checked.sha256) throw new Damaged(`${path} changed while it was read`);
   await writeFile(join(folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
-  for (const file of checked.manifest.files) {
-    signal.throwIfAborted();
-    if (!includes(file.path)) continue;
-    const handle = await open(join(folder, file.path), 'r');
-    await handle.sync().finally(() => handle.close());
-  }
 }
 
 /** Errors of the decompressor and the parsers are damage as well; errors of the disk and an abort stay what they are. */
-function asDamage(error: unknown, path: string): unknown {
-  const { code, message, name, syscall } = error as NodeJS.ErrnoException;
+function asDamage(error: NodeJS.ErrnoException, path: string): Error {
+  const { code = '', message, name, syscall } = error;
   if (syscall !== undefined || name === 'AbortError') return error;
-  const isParsing = [Damaged, RangeError, SyntaxError].some((kind) => error instanceof kind) || 'tarCode' in (error as Error);
-  if (!isParsing && !/^(ZSTD_|Z_|ERR_)/.test(code ?? '')) return error;
+  const isParsing = [Damaged, RangeError, SyntaxError].some((kind) => error instanceof kind) || 'tarCode' in error;
+  if (!isParsing && !/^(ZSTD_|Z_|ERR_)/.test(code)) return error;
   return new Damaged(`${path} is damaged, or no backup of edge-health: ${message}`);
 }

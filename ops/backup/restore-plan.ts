@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inspectDatabase } from '../../src/store/inspect.ts';
 import { makeFolder } from '../lib/folder.ts';
 import type { JobContext } from '../lib/job.ts';
-import { DiskSpace, megabytes, NotEnoughSpace } from './disk-space.ts';
+import { DiskSpace, megabytes } from './disk-space.ts';
 import { DATABASE, type Manifest } from './manifest.ts';
 import { type CheckedArchive, Damaged, extractArchive, readArchive } from './read-archive.ts';
 import { type ConfigPlan, planConfig } from './restore-config.ts';
@@ -48,10 +48,8 @@ export async function planRestore(context: JobContext, archive: string, { config
   await makeFolder(dataFolder);
   await rm(staging, { recursive: true, force: true });
   const bytes = files.reduce((sum, { path, size }) => (includes(path) ? sum + size : sum), 0);
-  await new DiskSpace(dataFolder, MARGIN_BYTES).require(bytes).catch((error: Error) => {
-    if (!(error instanceof NotEnoughSpace)) throw error;
+  if (!(await new DiskSpace(dataFolder, MARGIN_BYTES).has(bytes)))
     throw new Refused(`not enough disk space to extract ${megabytes(bytes)} in ${dataFolder}; remove what is not needed there`);
-  });
   await makeFolder(staging);
   progress('restore: extracting');
   await extractArchive(archive, checked, { folder: staging, includes, signal });
