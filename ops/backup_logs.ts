@@ -67,7 +67,7 @@ async function backUp(context: JobContext): Promise<JobResult> {
     const pruned = await prune(folder, name, keepNow);
     const kept = newestFirst(await backupsIn(folder), name);
     const copies: CopyOutcome[] = [];
-    for (const target of copy_to) copies.push(await copyTo(target, { names: kept, keep: keepNow }, context));
+    for (const target of copy_to) copies.push(await copyTo(target, kept, keepNow, context));
     return reportOf({ name, archive, pruned, kept, copies }, nowMs());
   } finally {
     await removePartials(folder);

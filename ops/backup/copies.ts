@@ -18,12 +18,6 @@ export interface CopyOutcome {
   readonly problem: string | null;
 }
 
-/** The backups that were verified and kept, newest first, and how many a target keeps. */
-export interface Kept {
-  readonly names: readonly string[];
-  readonly keep: number;
-}
-
 /** A folder named after this machine, outside of its data folder. Its functions throw errors with a remedy. */
 interface CopyTarget {
   /** Names and sizes of the files there. */
@@ -33,8 +27,8 @@ interface CopyTarget {
   remove(names: readonly string[]): Promise<void>;
 }
 
-/** Brings a target up to date. What it could not take now it gets the next time. */
-export async function copyTo(target: string, { keep, names }: Kept, context: JobContext): Promise<CopyOutcome> {
+/** Brings a target up to date with the backups of these names, newest first. What it could not take now it gets the next time. */
+export async function copyTo(target: string, names: readonly string[], keep: number, context: JobContext): Promise<CopyOutcome> {
   const newest = names[0] as string;
   const copied: string[] = [];
   const pruned: string[] = [];

@@ -1,4 +1,4 @@
-import { $, which } from 'zx/core';
+import { $, type ProcessOutput, which } from 'zx/core';
 import { TimeoutError, withTimeout } from './timeout.ts';
 
 export interface RunOptions {
@@ -8,13 +8,6 @@ export interface RunOptions {
   readonly timeoutSeconds?: number;
   /** From SIGTERM to SIGKILL, for a program that has something to clean up. */
   readonly graceSeconds?: number;
-}
-
-export interface Finished {
-  /** Null: ended by a signal. */
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 /** The exit code of a shell for a program that is not installed. */
@@ -28,7 +21,7 @@ export async function findProgram(program: string, environment: NodeJS.ProcessEn
 }
 
 /**
- * zx's $: runs a command until it exits, with whatever code. After a timeout (TimeoutError), or when the signal is aborted (its reason is
+ * zx's $: runs a command until it exits, with whatever code (null: a signal ended it). After a timeout (TimeoutError), or when the signal is aborted (its reason is
  * thrown), it is killed with its children, and not waited for: it may hang in the kernel. zx's own timeout would wait, and needs `ps` to
  * find the children.
  */
@@ -44,7 +37,7 @@ export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = 
     // Output that can be parsed.
     env: { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
   });
-  return async (pieces: TemplateStringsArray, ...args: readonly unknown[]): Promise<Finished> => {
+  return async (pieces: TemplateStringsArray, ...args: readonly unknown[]): Promise<ProcessOutput> => {
     signal.throwIfAborted();
     const running = start(pieces, ...args);
     const kill = (name: NodeJS.Signals): void => {
@@ -67,16 +60,8 @@ export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = 
   };
 }
 
-export interface ProgramResult {
-  /** Null: ended by a signal. */
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  /** The last line on standard error; '' if none. */
-  readonly complaint: string;
-}
-
-/** Runs a program without a shell's syntax; see `shell`. */
-export async function runProgram(argv: readonly string[], options: RunOptions): Promise<ProgramResult> {
+/** Runs a program without a shell's syntax; see `shell`. `exitCode` is null where a signal ended it, `complaint` its last line on standard error. */
+export async function runProgram(argv: readonly string[], options: RunOptions) {
   try {
     const { exitCode, stderr, stdout } = await shell(options)`${argv}`;
     return { exitCode, stdout, complaint: stderr.trim().split('\n').at(-1)?.trim() ?? '' };
