@@ -49,11 +49,11 @@ async function backUp(context: JobContext): Promise<JobResult> {
     await space.require(expected);
 
     progress('backup: database');
-    const database = await copyDatabase({ ...context, space, target: snapshot });
+    const copy = await copyDatabase({ ...context, space, target: snapshot });
     const journal = await readJournal(context);
 
-    const members = [...(database.counts ? [{ name: DATABASE, content: snapshot }] : []), ...files.members, ...journal.members];
-    const about = manifestOf(context, madeMs, database, [...files.leftOut, ...journal.leftOut]);
+    const members = [...(copy.database ? [{ name: DATABASE, content: snapshot }] : []), ...files.members, ...journal.members];
+    const about = manifestOf(context, madeMs, copy, [...files.leftOut, ...journal.leftOut]);
     await writeArchive(partial, { members, about, space, signal, progress: (file) => progress(`backup: ${file}`) });
     await rm(snapshot, { force: true });
 
@@ -63,7 +63,7 @@ async function backUp(context: JobContext): Promise<JobResult> {
     await syncFolder(folder);
 
     // A backup without the database removes no older one, here or in the copies: that may be the last that has it.
-    const keepNow = database.counts ? keep : Number.POSITIVE_INFINITY;
+    const keepNow = copy.database ? keep : Number.POSITIVE_INFINITY;
     const pruned = await prune(folder, name, keepNow);
     const kept = newestFirst(await backupsIn(folder), name);
     const copies: CopyOutcome[] = [];

@@ -116,7 +116,7 @@ export async function readJournal({ config, environment, signal }: JobContext): 
     const content = newest.length < text.length ? newest.subarray(newest.indexOf('\n') + 1) : text;
     return { members: [{ name: JOURNAL, content }], leftOut: [] };
   } catch (error) {
-    if (error instanceof TimeoutError) return leftOut(`journalctl failed: ${error.message}`);
+    if (error instanceof TimeoutError) return leftOut(`journalctl failed (ended by a signal): ${error.message}`);
     throw error;
   }
 }

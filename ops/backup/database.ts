@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as later } from 'node:timers/promises';
-import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { inspectDatabase } from '../../src/store/inspect.ts';
 import { FILE_MODE } from '../lib/folder.ts';
+import type { JobContext } from '../lib/job.ts';
 import { type DiskSpace, NotEnoughSpace } from './disk-space.ts';
-import type { DatabaseCopy, DatabaseCounts } from './manifest.ts';
+import type { DatabaseFacts } from './manifest.ts';
 
 export const DATABASE_FILE = 'edge-health.db';
 /** Copies of the database on the disk at one time: the service makes one, which it removes once it is sent, and the backup another. */
@@ -27,13 +28,10 @@ const PAGES_PER_STEP = 2000;
 /** Where the copy of a database came from, or why there is none and what to do. */
 export type Fetched = { readonly source: 'service' | 'file' } | { readonly source: null; readonly reason: string };
 
-export interface FetchOptions {
-  readonly rest: RestClient;
-  readonly dataFolder: string;
+export interface FetchOptions extends Pick<JobContext, 'dataFolder' | 'rest' | 'signal'> {
   /** The file for the copy. */
   readonly target: string;
   readonly space: DiskSpace;
-  readonly signal: AbortSignal;
   /** Between two attempts; shorter in tests. */
   readonly pauseMs?: number;
 }
@@ -134,15 +132,15 @@ function damaged(problem: string, path: string): string {
 }
 
 /** Makes a copy of the database, checks it and counts what it holds. A damaged copy is no backup. */
-export async function copyDatabase(options: FetchOptions): Promise<DatabaseCopy> {
+export async function copyDatabase(options: FetchOptions): Promise<DatabaseFacts> {
   const fetched = await fetchDatabase(options);
   options.signal.throwIfAborted();
-  if (fetched.source === null) return { counts: null, missing: fetched.reason };
+  if (fetched.source === null) return { database: null, database_missing: fetched.reason };
   await chmod(options.target, FILE_MODE);
   const instant = (ms: number | null): string | null => (ms === null ? null : isoUtc(ms));
   try {
     const { alertChanges, episodes, nodes, openEpisodes, schemaVersion } = inspectDatabase(options.target, { thorough: false });
-    const counts: DatabaseCounts = {
+    const database = {
       source: fetched.source,
       schema_version: schemaVersion,
       nodes: nodes.map(({ firstMs, lastMs, node, samples }) => ({ node, samples, first: instant(firstMs), last: instant(lastMs) })),
@@ -151,8 +149,8 @@ export async function copyDatabase(options: FetchOptions): Promise<DatabaseCopy>
       open_episodes: openEpisodes,
       alert_changes: alertChanges,
     };
-    return { counts, missing: null };
+    return { database, database_missing: null };
   } catch (error) {
-    return { counts: null, missing: damaged((error as Error).message, 'the copy of the database cannot be used') };
+    return { database: null, database_missing: damaged((error as Error).message, 'the copy of the database cannot be used') };
   }
 }

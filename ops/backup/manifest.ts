@@ -63,26 +63,17 @@ export type DatabaseCounts = NonNullable<Manifest['database']>;
 export type LeftOut = Manifest['left_out'][number];
 
 /** What a copy of the database holds; without one, the reason. */
-export interface DatabaseCopy {
-  readonly counts: DatabaseCounts | null;
-  readonly missing: string | null;
-}
+export type DatabaseFacts = Pick<Manifest, 'database' | 'database_missing'>;
 
 /** All of a manifest but its files, whose hashes are known once they are archived. */
-export function manifestOf(
-  { version }: JobContext,
-  madeMs: number,
-  { counts, missing }: DatabaseCopy,
-  leftOut: LeftOut[],
-): Omit<Manifest, 'files'> {
+export function manifestOf({ version }: JobContext, madeMs: number, facts: DatabaseFacts, leftOut: LeftOut[]): Omit<Manifest, 'files'> {
   return {
     format: 'edge-health backup',
     format_version: 1,
     product_version: version,
     host: hostname(),
     made: isoUtc(madeMs),
-    database: counts,
-    database_missing: missing,
+    ...facts,
     left_out: leftOut,
   };
 }
