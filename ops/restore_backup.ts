@@ -5,7 +5,7 @@ import { chooseArchive, extractBackup, listBackups } from './backup/archives.ts'
 import { checkService, samplesSince } from './backup/check-service.ts';
 import { DATABASE } from './backup/manifest.ts';
 import { restClientNow, restoreConfig } from './backup/restore-config.ts';
-import { freeStamp, Refused, type Rollback, RolledBack, restoreFiles } from './backup/restore-files.ts';
+import { freeStamp, Refused, type Rollback, restoreFiles, rollBack } from './backup/restore-files.ts';
 import { type Plan, planRestore, stagingFolder } from './backup/restore-plan.ts';
 import { failureOf, previewOf, type Restored, reportOf } from './backup/restore-report.ts';
 import { swapDatabase } from './backup/swap-database.ts';
@@ -79,8 +79,8 @@ async function withLock<T>(dataFolder: string, job: string, refusal: string, wor
 }
 
 /**
- * Stops the services, swaps the files, starts what ran before, and checks it. When anything fails, everything is undone and started again,
- * and RolledBack gives the reason. From the stop on no signal ends it: half a restore is worse than a late one.
+ * Stops the services, swaps the files, starts what ran before, and checks it. When anything fails, everything is undone and started again.
+ * From the stop on no signal ends it: half a restore is worse than a late one.
  */
 export async function restore(context: JobContext, plan: Plan, services: Services, onStep?: (step: string) => void): Promise<Restored> {
   const { dataFolder, nowMs, progress } = context;
@@ -111,14 +111,7 @@ export async function restore(context: JobContext, plan: Plan, services: Service
     const samplesFound = database && (await checkService(rest, database, { nowMs: nowMs() })).samples;
     return { previous, previousConfig, files, samplesFound };
   } catch (error) {
-    const { message } = error as Error;
-    try {
-      for (const undo of rollback) await undo();
-    } catch (worse) {
-      throw new RolledBack(
-        `${message}; and the rollback failed: ${(worse as Error).message}. The previous database is ${dataFolder}/edge-health.db, or beside it with .previous-${time} in its name`,
-      );
-    }
-    throw error instanceof Refused ? error : new RolledBack(`${message}; everything is as it was before`);
+    const previous = `${dataFolder}/edge-health.db, or beside it with .previous-${time} in its name`;
+    throw await rollBack(rollback, error as Error, previous);
   }
 }

@@ -19,6 +19,17 @@ export class RolledBack extends Error {
 /** How to undo what was done, the last step first. */
 export type Rollback = (() => Promise<unknown>)[];
 
+/** Undoes what was done before an error, and returns the error that says so. */
+export async function rollBack(rollback: Rollback, error: Error, previousDatabase: string): Promise<Error> {
+  try {
+    for (const undo of rollback) await undo();
+  } catch (worse) {
+    const problem = `${error.message}; and the rollback failed: ${(worse as Error).message}`;
+    return new RolledBack(`${problem}. The previous database is ${previousDatabase}`);
+  }
+  return error instanceof Refused ? error : new RolledBack(`${error.message}; everything is as it was before`);
+}
+
 /** A file of a backup is added; is the same already; or differs from the present one, which is kept or replaced. */
 export type Action = 'added' | 'same' | 'kept' | 'replaced';
 
