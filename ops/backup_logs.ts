@@ -58,7 +58,7 @@ async function backUp(context: JobContext): Promise<JobResult> {
     await rm(snapshot, { force: true });
 
     progress('backup: reading back');
-    const archive = await readArchive(partial, { signal });
+    const archive = await readArchive(partial, signal);
     await rename(partial, join(folder, name));
     await syncFolder(folder);
 

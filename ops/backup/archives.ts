@@ -49,9 +49,9 @@ export async function extractBackup(context: JobContext, name: string | undefine
   const archive = await chooseArchive(context, name);
   const made = await makeFolder(folder);
   if ((await readdir(folder)).length > 0) throw new Refused(`${folder} is not empty; name an empty or a new folder`);
-  const checked = await readArchive(archive, { signal });
+  const checked = await readArchive(archive, signal);
   try {
-    await extractArchive(archive, checked, { folder, signal });
+    await extractArchive(archive, checked, signal, { folder });
   } catch (error) {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
     if (made !== null) await rm(made, { recursive: true, force: true });

@@ -37,17 +37,17 @@ export interface CheckedArchive {
   readonly bytes: number;
 }
 
-export interface ReadOptions {
-  /** Where the selected files are written; without it the archive is only checked. */
-  readonly extract?: { readonly folder: string; readonly includes: (path: string) => boolean };
-  readonly signal?: AbortSignal;
+/** Where the files of an archive are written, and which of them; all when left out. */
+interface Extraction {
+  readonly folder: string;
+  readonly includes?: (path: string) => boolean;
 }
 
 /**
  * Reads an archive from end to end and compares every file with the manifest. Throws Damaged for anything that is not exactly a backup, and
  * errors of the disk unchanged. Extracted files must not be used before this resolves.
  */
-export async function readArchive(path: string, { extract, signal }: ReadOptions = {}): Promise<CheckedArchive> {
+export async function readArchive(path: string, signal?: AbortSignal, extraction?: Extraction): Promise<CheckedArchive> {
   await using file = await open(path, 'r');
   const { size } = await file.stat();
   const hash = createHash('sha256');
@@ -58,7 +58,7 @@ export async function readArchive(path: string, { extract, signal }: ReadOptions
     }
   }
   const decompress = createZstdDecompress();
-  const members = new MemberReader(extract);
+  const members = new MemberReader(extraction);
   const parse = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of chunks) members.write(chunk);
   };
@@ -73,7 +73,7 @@ export async function readArchive(path: string, { extract, signal }: ReadOptions
 
 /** The members of a tar stream, which are hashed, and written where that is wanted, as they arrive. */
 class MemberReader {
-  readonly #extract: ReadOptions['extract'];
+  readonly #extraction: Extraction | undefined;
   readonly #parser = new Parser({ strict: true, zstd: false, onReadEntry: (entry) => this.#onMember(entry) });
   readonly #found = new Map<string, Pick<ManifestFile, 'size' | 'mode' | 'sha256'>>();
   readonly #manifest: Buffer[] = [];
@@ -84,8 +84,8 @@ class MemberReader {
   #expectedBytes = END_BYTES;
   #isEnded = false;
 
-  constructor(extract: ReadOptions['extract']) {
-    this.#extract = extract;
+  constructor(extraction: Extraction | undefined) {
+    this.#extraction = extraction;
     this.#parser.on('eof', () => {
       this.#isEnded = true;
     });
@@ -114,8 +114,9 @@ class MemberReader {
       member.on('data', (chunk) => this.#manifest.push(chunk));
       return;
     }
-    if (this.#extract?.includes(name)) {
-      const place = join(this.#extract.folder, name);
+    const { folder, includes = () => true } = this.#extraction ?? {};
+    if (folder !== undefined && includes(name)) {
+      const place = join(folder, name);
       mkdirSync(dirname(place), { recursive: true, mode: FOLDER_MODE });
       this.#descriptor = openSync(place, 'wx', 0o600); // A link in its place is not followed.
     }
@@ -151,18 +152,11 @@ class MemberReader {
   }
 }
 
-export interface ExtractOptions {
-  readonly folder: string;
-  readonly includes?: (path: string) => boolean;
-  readonly signal: AbortSignal;
-}
-
 /** Extracts an archive that was checked before into a new folder, durably, and verifies it once more on the way. */
-export async function extractArchive(path: string, checked: CheckedArchive, options: ExtractOptions): Promise<void> {
-  const { folder, signal, includes = () => true } = options;
-  const again = await readArchive(path, { extract: { folder, includes }, signal });
+export async function extractArchive(path: string, checked: CheckedArchive, signal: AbortSignal, extraction: Extraction): Promise<void> {
+  const again = await readArchive(path, signal, extraction);
   if (again.sha256 !== checked.sha256) throw new Damaged(`${path} changed while it was read`);
-  await writeFile(join(folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
+  await writeFile(join(extraction.folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
 }
 
 /** Errors of the decompressor and the parsers are damage as well; errors of the disk and an abort stay what they are. */

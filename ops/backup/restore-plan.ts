@@ -40,7 +40,7 @@ export const stagingFolder = (dataFolder: string): string => join(dataFolder, 'r
 export async function planRestore(context: JobContext, archive: string, { configToo, overwrite }: RestoreChoice): Promise<Plan> {
   const { dataFolder, progress, signal } = context;
   progress('restore: checking the archive');
-  const checked = await readArchive(archive, { signal });
+  const checked = await readArchive(archive, signal);
   const { database, files } = checked.manifest;
   const includes = (path: string): boolean => path === DATABASE || isCollected(path) || (configToo && isConfig(path));
 
@@ -52,7 +52,7 @@ export async function planRestore(context: JobContext, archive: string, { config
     throw new Refused(`not enough disk space to extract ${megabytes(bytes)} in ${dataFolder}; remove what is not needed there`);
   await makeFolder(staging);
   progress('restore: extracting');
-  await extractArchive(archive, checked, { folder: staging, includes, signal });
+  await extractArchive(archive, checked, signal, { folder: staging, includes });
   if (database) checkDatabase(join(staging, DATABASE), database);
 
   const collected = { files: files.filter(({ path }) => isCollected(path)), from: staging, dataFolder, overwrite };
