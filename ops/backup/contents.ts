@@ -15,7 +15,7 @@ export const SECRET = 'a secret';
 /** Temporary files of a writer that is at work, or was killed. */
 const TEMPORARY = /^\.|\.(new|tmp|partial)$/;
 
-export interface Contents {
+interface Contents {
   readonly members: readonly Member[];
   readonly leftOut: readonly LeftOut[];
   /** Of all members, as they are now. */

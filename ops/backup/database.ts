@@ -26,9 +26,9 @@ const FULL = 13;
 const PAGES_PER_STEP = 2000;
 
 /** Where the copy of a database came from, or why there is none and what to do. */
-export type Fetched = { readonly source: 'service' | 'file' } | { readonly source: null; readonly reason: string };
+type Fetched = { readonly source: 'service' | 'file' } | { readonly source: null; readonly reason: string };
 
-export interface FetchOptions extends Pick<JobContext, 'dataFolder' | 'rest' | 'signal'> {
+interface FetchOptions extends Pick<JobContext, 'dataFolder' | 'rest' | 'signal'> {
   /** The file for the copy. */
   readonly target: string;
   readonly space: DiskSpace;

@@ -23,12 +23,6 @@ export interface Plan {
   readonly warnings: readonly string[];
 }
 
-export interface RestoreChoice {
-  readonly configToo: boolean;
-  /** Whether collected files of the backup replace those that differ. */
-  readonly overwrite: boolean;
-}
-
 /** Left free on the disk when everything is extracted. */
 const MARGIN_BYTES = 16e6;
 
@@ -37,7 +31,11 @@ const isConfig = (path: string): boolean => path.startsWith('config/');
 export const stagingFolder = (dataFolder: string): string => join(dataFolder, 'restore.partial');
 
 /** Verifies a backup, extracts it beside the data, and finds out what it would change. Nothing that is in use is touched. */
-export async function planRestore(context: JobContext, archive: string, { configToo, overwrite }: RestoreChoice): Promise<Plan> {
+export async function planRestore(
+  context: JobContext,
+  archive: string,
+  { configToo, overwrite }: Pick<CollectedFiles, 'overwrite'> & { readonly configToo: boolean },
+): Promise<Plan> {
   const { dataFolder, progress, signal } = context;
   progress('restore: checking the archive');
   const checked = await readArchive(archive, signal);

@@ -15,7 +15,7 @@ const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS'];
 const SEGMENT_MODE = 0o600;
 const SEGMENT = /^\d{1,15}\.ndjson$/;
 
-export interface SwapOptions {
+interface SwapOptions {
   readonly dataFolder: string;
   /** The database that takes the place, on the same file system. */
   readonly restored: string;

@@ -25,7 +25,7 @@ export interface Member {
   readonly content: string | Buffer;
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly members: readonly Member[];
   readonly about: Omit<Manifest, 'files'>;
   readonly space: DiskSpace;
