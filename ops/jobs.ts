@@ -1,11 +1,19 @@
 import type { Job } from './lib/job.ts';
-import type { JobName } from './schedule/job-record.ts';
 
-/** The scheduled jobs. Each is loaded when it is run: a row of metrics should not cost the memory of a backup. */
-export const JOBS: Readonly<Record<JobName, () => Promise<Job>>> = {
+/** The scheduled jobs, in the order in which they are shown. Each is loaded when it is run: a row of metrics should not cost the memory of a backup. */
+export const JOBS = {
   health_check: async () => (await import('./health_check.ts')).healthCheck,
   collect_metrics: async () => (await import('./collect_metrics.ts')).collectMetrics,
   collect_alerts: async () => (await import('./collect_alerts.ts')).collectAlerts,
   backup_logs: async () => (await import('./backup_logs.ts')).backupLogs,
   generate_7day_report: async () => (await import('./generate_7day_report.ts')).generateReport,
-};
+} satisfies Readonly<Record<string, () => Promise<Job>>>;
+
+export type JobName = keyof typeof JOBS;
+export const JOB_NAMES = Object.keys(JOBS) as JobName[];
+
+/** Run as child processes: they take long and need much memory, which the scheduler should not keep. */
+export const HEAVY: readonly JobName[] = ['backup_logs', 'generate_7day_report'];
+
+/** Their successful runs are not worth a write to the disk each. */
+export const FREQUENT: readonly JobName[] = ['collect_metrics'];

@@ -1,9 +1,11 @@
 import { accessSync, constants } from 'node:fs';
+import type { Config } from '../src/config/schema.ts';
 import { isoUtc } from '../src/core/time.ts';
 import type { OpsDocument } from '../src/http/api/ops-schema.ts';
-import type { Job, JobResult } from './lib/job.ts';
-import { hasFailed, JOB_NAMES, type JobRecord, newRecord, withRun } from './schedule/job-record.ts';
-import { LocalClock } from './schedule/local-clock.ts';
+import { JOB_NAMES, type JobName } from './jobs.ts';
+import type { Job } from './lib/job.ts';
+import { hasFailed, type JobRecord, newRecord, withRun } from './schedule/job-records.ts';
+import { LocalClock } from './schedule/local-time.ts';
 import { leftRuns } from './schedule/manual-run.ts';
 import { isRunning, readState } from './schedule/state.ts';
 
@@ -16,28 +18,23 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or
 `,
   options: {},
   positionals: 0,
-  run: async ({ config, dataFolder, nowMs }): Promise<JobResult> => {
+  run: async ({ config, dataFolder, nowMs }) => {
     const hidden = hiddenFrom(dataFolder);
     if (hidden !== null) return { status: 'UNKNOWN', lines: [`UNKNOWN   ${hidden}`], document: { error: hidden } };
-    const now = nowMs();
     const state = readState(dataFolder);
-    const runs = isRunning(state, now);
-    const document = shown(state.document, runs, config.ops);
-    const jobs = withLeftRuns(document.jobs, dataFolder);
-    const time = timeFormat(config.ops.timezone, now);
-    const { notifications } = document;
-    const hasFailures =
-      notifications?.alerts === 'unreachable' || jobs.some(({ last, schedule }) => schedule !== 'off' && last !== null && hasFailed(last));
+    const runs = isRunning(state, nowMs());
+    const document = withLeftRuns(runs ? state.document : withoutScheduler(state.document, config.ops), dataFolder);
+    const { jobs, notifications } = document;
+    const failed = jobs.filter(({ last }) => last !== null && hasFailed(last));
+    const isWarning = notifications?.alerts === 'unreachable' || failed.some(({ schedule }) => schedule !== 'off');
+
+    const clock = new LocalClock(config.ops.timezone);
+    const today = clock.text(isoUtc(nowMs())).slice(0, 11);
+    const time = (iso: string | null): string => (iso === null ? '-' : clock.text(iso).replace(today, ''));
     return {
-      status: !runs ? 'UNKNOWN' : hasFailures ? 'WARNING' : 'OK',
-      lines: [
-        ...headLines(document, runs, time),
-        ...notificationLines(notifications, time),
-        '',
-        ...table(jobs, time),
-        ...failureLines(jobs),
-      ],
-      document: { ...document, jobs },
+      status: !runs ? 'UNKNOWN' : isWarning ? 'WARNING' : 'OK',
+      lines: [...headLines(document, time), '', ...table(jobs, time), ...failed.flatMap(failureLines)],
+      document,
     };
   },
 };
@@ -55,48 +52,38 @@ function hiddenFrom(dataFolder: string): string | null {
 }
 
 /** Without a running scheduler the schedules come from the configuration, and no run is next. */
-function shown(document: OpsDocument, runs: boolean, ops: Readonly<Record<(typeof JOB_NAMES)[number], string>>): OpsDocument {
-  if (runs) return document;
-  const { scheduler } = document;
+function withoutScheduler({ jobs, scheduler }: OpsDocument, ops: Config['ops']): OpsDocument {
+  const recordOf = (name: JobName): JobRecord => jobs.find((job) => job.name === name) ?? newRecord(name, ops[name]);
   return {
     scheduler: { ...scheduler, state: scheduler.state === 'never' ? 'never' : 'stopped' },
-    jobs: JOB_NAMES.map((name) => {
-      const record = document.jobs.find((job) => job.name === name) ?? newRecord(name, ops[name]);
-      return { ...record, schedule: ops[name], next: null, running_since: null };
-    }),
+    jobs: JOB_NAMES.map((name) => ({ ...recordOf(name), schedule: ops[name], next: null, running_since: null })),
   };
 }
 
-function withLeftRuns(jobs: readonly JobRecord[], dataFolder: string): JobRecord[] {
+/** With the runs by hand that no scheduler has loaded yet. */
+function withLeftRuns(document: OpsDocument, dataFolder: string): OpsDocument {
   const left = [...leftRuns(dataFolder).values()];
-  return jobs.map((job) => left.reduce((record, one) => (one?.name === job.name ? withRun(record, one.run) : record), job));
+  const jobs = document.jobs.map((job) => left.reduce((record, one) => (one?.name === job.name ? withRun(record, one.run) : record), job));
+  return { ...document, jobs };
 }
 
-function headLines({ scheduler }: OpsDocument, runs: boolean, time: TimeFormat): string[] {
-  if (runs) return [`OK        the scheduler runs since ${time(scheduler.started)}`];
-  const seen = scheduler.state === 'never' ? 'none has run on this data folder' : `the last beat was ${time(scheduler.beat)}`;
-  return [
-    `UNKNOWN   no scheduler runs: ${seen}`,
-    '          start it: sudo systemctl enable --now edge-health-ops (in a checkout: npm run ops); its log: journalctl -u edge-health-ops',
-  ];
-}
-
-/** Nothing while alerts come by the event stream, or notifications are off. */
-function notificationLines(state: OpsDocument['notifications'], time: TimeFormat): string[] {
-  if (!state || state.alerts === 'stream') return [];
-  const since = time(state.since);
-  return state.alerts === 'polling'
-    ? [`OK        notifications poll the alerts since ${since}, the event stream is not available: ${state.problem}`]
-    : [`WARNING   no alerts reach notifications since ${since}: ${state.problem}`];
-}
-
+/** Shows a time of today without the date. */
 type TimeFormat = (iso: string | null) => string;
 
-/** `12:05` in local time, with the date where it is not today's. */
-function timeFormat(timezone: string | null, nowMs: number): TimeFormat {
-  const clock = new LocalClock(timezone);
-  const today = clock.text(isoUtc(nowMs)).slice(0, 10);
-  return (iso) => (iso === null ? '-' : clock.text(iso).replace(`${today} `, ''));
+function headLines({ notifications, scheduler }: OpsDocument, time: TimeFormat): string[] {
+  if (scheduler.state !== 'running') {
+    const seen = scheduler.state === 'never' ? 'none has run on this data folder' : `the last beat was ${time(scheduler.beat)}`;
+    return [
+      `UNKNOWN   no scheduler runs: ${seen}`,
+      '          start it: sudo systemctl enable --now edge-health-ops (in a checkout: npm run ops); its log: journalctl -u edge-health-ops',
+    ];
+  }
+  const running = `OK        the scheduler runs since ${time(scheduler.started)}`;
+  if (!notifications || notifications.alerts === 'stream') return [running];
+  const { alerts, problem, since } = notifications;
+  return alerts === 'polling'
+    ? [running, `OK        notifications poll the alerts since ${time(since)}, the event stream is not available: ${problem}`]
+    : [running, `WARNING   no alerts reach notifications since ${time(since)}: ${problem}`];
 }
 
 function duration(seconds: number): string {
@@ -117,20 +104,17 @@ function table(jobs: readonly JobRecord[], time: TimeFormat): string[] {
     running_since === null ? time(next) : `runs since ${time(running_since)}`,
     ...[runs, failures, missed, overlaps].map(String),
   ]);
-  const widths = HEADINGS.map((heading, column) =>
-    Math.max(...[heading, ...rows.map((row) => row[column] as string)].map(({ length }) => length)),
-  );
-  return [HEADINGS, ...rows].map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] as number))
+  const lines = [HEADINGS, ...rows];
+  const widths = HEADINGS.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines.map((line) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd(),
   );
 }
 
-function failureLines(jobs: readonly JobRecord[]): string[] {
-  return jobs.flatMap(({ last, name }) => {
-    if (!last || !hasFailed(last)) return [];
-    return ['', `${last.status.padEnd(10)}${name} failed last (exit code ${last.exit_code}):`, ...last.lines.map((line) => `  ${line}`)];
-  });
+function failureLines({ last, name }: JobRecord): string[] {
+  if (last === null) return [];
+  return ['', `${last.status.padEnd(10)}${name} failed last (exit code ${last.exit_code}):`, ...last.lines.map((line) => `  ${line}`)];
 }

@@ -10,7 +10,7 @@ import { ROOT } from '../testkit/service/service.ts';
 import type { JobContext } from './lib/job.ts';
 import { list } from './list.ts';
 import { lockByHand, lockNamed } from './schedule/job-lock.ts';
-import { newRecord } from './schedule/job-record.ts';
+import { newRecord } from './schedule/job-records.ts';
 import { leftRuns } from './schedule/manual-run.ts';
 
 const EDGE_HEALTH = join(ROOT, 'bin/edge-health');

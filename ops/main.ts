@@ -31,6 +31,8 @@ const COMMON = {
   trigger: { type: 'string' },
 } as const;
 
+const TRIGGERS: readonly Trigger[] = ['schedule', 'catch_up', 'manual'];
+
 const COMMANDS: Readonly<Record<string, () => Promise<Job>>> = {
   ...JOBS,
   restore_backup: async () => (await import('./restore_backup.ts')).restoreBackup,
@@ -100,8 +102,8 @@ function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal)
   const dataFolder = dataPath(config, file, process.env, installed);
   process.umask(0o027); // As in the units: files in the data folder are not readable for others.
   becomeOwnerOf(dataFolder, process.env);
-  const trigger = text('trigger') ?? 'manual';
-  if (!isTrigger(trigger)) throw new UsageError(`--trigger is "${trigger}"; allowed: ${TRIGGERS.join(', ')}`);
+  const trigger = TRIGGERS.find((known) => known === (text('trigger') ?? 'manual'));
+  if (!trigger) throw new UsageError(`--trigger is "${text('trigger')}"; allowed: ${TRIGGERS.join(', ')}`);
   return {
     config,
     configFile: file,
@@ -117,12 +119,6 @@ function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal)
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${printable(line)}`);
     },
   };
-}
-
-const TRIGGERS: readonly Trigger[] = ['schedule', 'catch_up', 'manual'];
-
-function isTrigger(text: string): text is Trigger {
-  return (TRIGGERS as readonly string[]).includes(text);
 }
 
 async function main([name, ...rest]: readonly string[]): Promise<number> {

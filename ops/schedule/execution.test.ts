@@ -15,9 +15,7 @@ const log: string[] = [];
 function child(text: string, graceSeconds = 5) {
   const file = join(folder, `${Math.random().toString(36).slice(2)}.sh`);
   writeFileSync(file, text);
-  return asChild({
-    command: ['/bin/sh', file],
-    arguments: ['--config', 'robot.yaml'],
+  return asChild((name, trigger) => ['/bin/sh', file, name, '--trigger', trigger, '--config', 'robot.yaml'], {
     environment: { ...process.env, NOTIFY_SOCKET: '/run/x', WATCHDOG_USEC: '1' },
     graceSeconds,
     onLogLine: (line) => log.push(line),
@@ -47,7 +45,7 @@ t.test('output and exit status of a child process decide', async (t) => {
     lines: ['half', 'UNKNOWN   backup_logs ended with exit status 9'],
   });
   t.match(await child('kill -SEGV $$')('backup_logs', 'schedule', never), { status: 'UNKNOWN', lines: [/ended by SIGSEGV/] });
-  const missing = asChild({ command: ['/nowhere/node'], arguments: [], environment: {}, graceSeconds: 1, onLogLine: () => undefined });
+  const missing = asChild(() => ['/nowhere/node'], { environment: {}, onLogLine: () => undefined });
   t.match(await missing('backup_logs', 'schedule', never), { status: 'UNKNOWN', lines: [/cannot be started: .*ENOENT/] });
   const many = (await child('seq 1 100000')('backup_logs', 'schedule', never)) as RunResult;
   t.equal(many.lines.at(-1), '100000');

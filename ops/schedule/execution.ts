@@ -1,9 +1,14 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { isoUtc } from '../../src/core/time.ts';
+import { fileURLToPath } from 'node:url';
+import { printable } from '../../src/core/text.ts';
+import { PROGRAMS } from '../../src/installation/programs.ts';
+import { HEAVY, JOBS, type JobName } from '../jobs.ts';
 import { EXIT, type Job, type JobContext, type JobResult, type JobStatus, type Trigger } from '../lib/job.ts';
 import { lockNamed } from './job-lock.ts';
-import type { JobName, Run } from './job-record.ts';
+import { hasFailed, type Run, startRun } from './job-records.ts';
+import type { Settings } from './settings.ts';
 
 export type RunResult = Pick<JobResult, 'status' | 'lines'>;
 
@@ -12,6 +17,21 @@ export type Runner = (name: JobName, trigger: Trigger, signal: AbortSignal) => P
 
 /** Exit status of a scheduled run that finds the job running. */
 export const BUSY_STATUS = 75;
+
+/** Light jobs run in this process: a process each minute would cost five times the CPU of everything else. */
+export function jobRunner(context: JobContext, url: string | null, settings: () => Settings): Runner {
+  const light = inProcess(
+    (name) => JOBS[name](),
+    () => ({ ...context, ...settings(), progress: () => undefined }),
+  );
+  const node = [process.execPath, ...process.execArgv.filter((option) => option !== '--lite-mode')] as const;
+  const options = ['--config', context.configFile, ...(url === null ? [] : ['--url', url])];
+  const heavy = asChild((name, trigger) => [...node, fileURLToPath(PROGRAMS.ops), name, '--trigger', trigger, ...options], {
+    environment: context.environment,
+    onLogLine: (line) => process.stderr.write(`${printable(line)}\n`),
+  });
+  return (name, trigger, signal) => (HEAVY.includes(name) ? heavy : light)(name, trigger, signal);
+}
 
 const unknown = (line: string): RunResult => ({ status: 'UNKNOWN', lines: [`UNKNOWN   ${line}`] });
 
@@ -35,55 +55,48 @@ export function inProcess(load: (name: JobName) => Promise<Job>, context: () => 
   };
 }
 
-export interface ChildOptions {
-  /** Node's executable and options, and the program that takes a job's name as its first argument. */
-  readonly command: readonly [string, ...string[]];
-  /** After the name and the trigger. */
-  readonly arguments: readonly string[];
-  readonly environment: NodeJS.ProcessEnv;
-  /** From SIGTERM to SIGKILL. */
-  readonly graceSeconds: number;
-  /** Called for each line that a child writes to its standard error: its log. */
-  readonly onLogLine: (line: string) => void;
-}
-
+const CHILD_GRACE_SECONDS = 6;
 const LINES = 50;
 /** For output that was written before the exit and is still in the pipe. */
 const DRAIN_MS = 100;
 /** The priority that sd-daemon(3) puts before a line. */
 const PRIORITY = /^<[0-7]>/;
 
+export interface ChildOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  /** Called for each line that a child writes to its standard error: its log. */
+  readonly onLogLine: (line: string) => void;
+  /** From SIGTERM to SIGKILL. */
+  readonly graceSeconds?: number;
+}
+
 /** Runs jobs as child processes, each in its own process group, which is ended with it. */
-export function asChild({ arguments: more, command, environment, graceSeconds, onLogLine }: ChildOptions): Runner {
-  const [executable, ...first] = command;
+export function asChild(
+  argv: (name: JobName, trigger: Trigger) => readonly [string, ...string[]],
+  { environment, graceSeconds = CHILD_GRACE_SECONDS, onLogLine }: ChildOptions,
+): Runner {
   // These are meant for this process alone.
   const { NOTIFY_SOCKET: _, WATCHDOG_PID: __, WATCHDOG_USEC: ___, ...env } = environment;
   return async (name, trigger, signal) => {
-    const child = spawn(executable, [...first, name, '--trigger', trigger, ...more], {
-      detached: true,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const collect = (lines: string[]) => (line: string) => {
+    const [executable, ...parameters] = argv(name, trigger);
+    const child = spawn(executable, parameters, { detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [output, errors]: [string[], string[]] = [[], []];
+    const keepIn = (lines: string[]) => (line: string) => {
       lines.push(line.replace(PRIORITY, ''));
       if (lines.length > LINES) lines.shift();
     };
-    const output: string[] = [];
-    const errors: string[] = [];
-    createInterface({ input: child.stdout }).on('line', collect(output));
-    createInterface({ input: child.stderr }).on('line', collect(errors)).on('line', onLogLine);
+    createInterface({ input: child.stdout }).on('line', keepIn(output));
+    createInterface({ input: child.stderr }).on('line', keepIn(errors)).on('line', onLogLine);
     let killer: NodeJS.Timeout | undefined;
     const stop = (): void => {
       signalGroup(child.pid, 'SIGTERM');
-      killer ??= setTimeout(() => signalGroup(child.pid, 'SIGKILL'), graceSeconds * 1000);
+      killer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), graceSeconds * 1000);
     };
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
     try {
       // Not 'close': a process that the child left behind may hold its output open for ever.
-      const [code, by] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
-        child.once('exit', (...exit) => resolve(exit)).once('error', reject);
-      });
+      const [code, by] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
       signalGroup(child.pid, 'SIGKILL');
       await new Promise((resolve) => setTimeout(resolve, DRAIN_MS));
       if (code === BUSY_STATUS) return 'busy';
@@ -110,77 +123,56 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
+/** From the request to stop a run until it is considered hung; systemd waits a little longer for the scheduler. */
+const GRACE_SECONDS = 10;
+const HUNG = 'CRITICAL  it does not stop; restart the scheduler to end it: systemctl restart edge-health-ops';
+
 /** How a run ended: by itself; not at all within the grace period after its timeout; by a stop of the scheduler; or it did not start. */
-export type Ending =
-  | { readonly kind: 'ended'; readonly run: Run }
-  | { readonly kind: 'hung'; readonly run: Run }
-  | { readonly kind: 'interrupted' }
-  | { readonly kind: 'busy' };
+export type Ending = { readonly kind: 'ended' | 'hung'; readonly run: Run } | { readonly kind: 'interrupted' | 'busy' };
 
 /** A run that is under way. */
 export interface Execution {
   /** Resolves when the run has ended, or is considered hung. */
   readonly ended: Promise<Ending>;
   /** Resolves when the run has truly ended. */
-  readonly returned: Promise<void>;
+  readonly returned: Promise<unknown>;
   /** Stops it, since the scheduler stops. */
   stop(): void;
 }
 
-export interface ExecutionOptions {
-  readonly name: JobName;
-  readonly trigger: Exclude<Trigger, 'manual'>;
-  readonly runner: Runner;
-  readonly timeoutSeconds: number;
-  /** From the request to stop until the run is considered hung. */
-  readonly graceSeconds: number;
-}
-
 /** Starts a run. One that exceeds its timeout has failed, whatever status it returns. */
-export function execute({ graceSeconds, name, runner, timeoutSeconds, trigger }: ExecutionOptions): Execution {
-  const started = isoUtc(Date.now());
-  const startedAt = performance.now();
-  const runOf = (status: JobStatus, lines: readonly string[]): Run => ({
-    started,
-    duration_seconds: Math.round(performance.now() - startedAt) / 1000,
-    status,
-    exit_code: EXIT[status],
-    trigger,
-    lines: [...lines],
-  });
-  const late = `CRITICAL  ${name} did not end within ${timeoutSeconds} s (ops.timeouts.${name})`;
+export function execute(name: JobName, trigger: Trigger, runner: Runner, timeoutSeconds: number): Execution {
+  const runOf = startRun(trigger);
   const stopping = new AbortController();
-  const hung = Promise.withResolvers<Ending>();
+  const hung = Promise.withResolvers<'hung'>();
   let isInterrupted = false;
   let grace: NodeJS.Timeout | undefined;
   const stop = (reason: string): void => {
     if (stopping.signal.aborted) return;
     stopping.abort(new Error(reason));
-    grace = setTimeout(() => {
-      hung.resolve(isInterrupted ? { kind: 'interrupted' } : { kind: 'hung', run: runOf('CRITICAL', [late, HUNG]) });
-    }, graceSeconds * 1000);
+    grace = setTimeout(() => hung.resolve('hung'), GRACE_SECONDS * 1000);
   };
   const timeout = setTimeout(() => stop(`not done within ${timeoutSeconds} s`), timeoutSeconds * 1000);
-  const result = runner(name, trigger, stopping.signal).finally(() => {
+  const returned = runner(name, trigger, stopping.signal).finally(() => {
     clearTimeout(timeout);
     clearTimeout(grace);
   });
-  const ended = result.then((outcome): Ending => {
+  const endingOf = (outcome: RunResult | 'busy' | 'hung'): Ending => {
     if (outcome === 'busy') return { kind: 'busy' };
-    const { lines, status } = outcome;
-    if (!stopping.signal.aborted) return { kind: 'ended', run: runOf(status, lines) };
-    if (!isInterrupted) return { kind: 'ended', run: runOf('CRITICAL', [...lines, late]) };
     // A run may succeed although it was asked to stop.
-    return status === 'OK' || status === 'WARNING' ? { kind: 'ended', run: runOf(status, lines) } : { kind: 'interrupted' };
-  });
+    if (isInterrupted && (outcome === 'hung' || hasFailed(outcome))) return { kind: 'interrupted' };
+    const late = `CRITICAL  ${name} did not end within ${timeoutSeconds} s (ops.timeouts.${name})`;
+    if (outcome === 'hung') return { kind: 'hung', run: runOf('CRITICAL', [late, HUNG]) };
+    const { lines, status } = outcome;
+    const isLate = stopping.signal.aborted && !isInterrupted;
+    return { kind: 'ended', run: isLate ? runOf('CRITICAL', [...lines, late]) : runOf(status, lines) };
+  };
   return {
-    ended: Promise.race([ended, hung.promise]),
-    returned: result.then(() => undefined),
+    ended: Promise.race([returned, hung.promise]).then(endingOf),
+    returned,
     stop: () => {
       isInterrupted = true;
       stop('the scheduler stops');
     },
   };
 }
-
-const HUNG = 'CRITICAL  it does not stop; restart the scheduler to end it: systemctl restart edge-health-ops';

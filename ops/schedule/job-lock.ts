@@ -2,6 +2,9 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isoUtc } from '../../src/core/time.ts';
 import { takeLock } from '../../src/store/lock.ts';
+import { prepareDataFolder } from '../../src/system/data-folder.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
+import type { JobContext } from '../lib/job.ts';
 import { opsFolder, readState, replaceFile } from './state.ts';
 
 /** A lock that is held until it is released, or its process exits. */
@@ -19,6 +22,25 @@ export function lockNamed(dataFolder: string, name: string): Held | null {
     // SQLite does not report why a file cannot be opened: opening it does.
     fs.closeSync(fs.openSync(file, 'a'));
     throw error;
+  }
+}
+
+/** The lock of the only scheduler on a data folder, or the status to exit with: UNKNOWN where trying again would change nothing. */
+export function lockScheduler({ dataFolder, environment }: JobContext, log: JobContext['log']): Held | 'CRITICAL' | 'UNKNOWN' {
+  const problem = prepareDataFolder(dataFolder, environment);
+  if (problem !== null) {
+    const byHand = environment['INVOCATION_ID'] === undefined ? '; or run: sudo edge-health ops run' : ''; // systemd sets it for units.
+    log('error', `storage.path: ${problem.text}${byHand}`);
+    return 'UNKNOWN';
+  }
+  try {
+    const lock = lockNamed(dataFolder, 'scheduler');
+    if (lock) return lock;
+    log('error', `another scheduler uses the data folder ${dataFolder}; stop that one, or set another storage.path`);
+    return 'UNKNOWN';
+  } catch (error) {
+    log('error', diskProblem(error, dataFolder) ?? (error as Error).message);
+    return 'CRITICAL';
   }
 }
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import type { Run } from './job-record.ts';
+import type { Run } from './job-records.ts';
 import { SimulatedMachine, settle } from './testing/simulated.ts';
 
 /** One job alone: the others are off. */
@@ -71,7 +71,7 @@ t.test('a job beyond its timeout is ended; one that hangs is not started again',
   const timeouts = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
   const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', timeouts });
   machine.result = null;
-  machine.start('kill', 10);
+  machine.start('kill');
   await machine.run(1);
   const [first] = machine.begun;
   await machine.run(59);
@@ -278,7 +278,7 @@ t.test('a schedule that was changed meanwhile has missed nothing', async (t) => 
 t.test('jobs that do not end in time do not hold up the end', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', ONLY_BACKUP);
   machine.result = null;
-  machine.start('kill', 10);
+  machine.start('kill');
   await machine.run(1);
   const stopped = machine.scheduler.stop();
   await machine.run(10);

@@ -3,14 +3,16 @@ import type { Config } from '../../src/config/schema.ts';
 import { type ClockReading, compareClocks } from '../../src/core/clock-watch.ts';
 import { type Clocks, HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
-import { CronTimes } from './cron-times.ts';
+import { HEAVY, JOB_NAMES, type JobName } from '../jobs.ts';
+import type { NotifierState } from '../notify/notifier.ts';
 import { type Execution, execute, type Runner } from './execution.ts';
-import { HEAVY, JOB_NAMES, type JobName, type JobRecord, newRecord } from './job-record.ts';
-import { JobStates, type JobStatesOptions } from './job-states.ts';
-import { LocalClock } from './local-clock.ts';
+import { type JobRecord, JobRecords, type JobRecordsOptions } from './job-records.ts';
+import { CronTimes, LocalClock } from './local-time.ts';
 
 /** A run that would begin later than this after its scheduled time is missed. */
 const ON_TIME_MS = 30_000;
+/** Delay of catch-up runs: just after the start, or resuming, the service and the network come up. */
+const CATCH_UP_AFTER_MS = 10_000;
 /** Before this the clock has not been set yet: it is older than the program. */
 const EARLIEST_MS = Date.UTC(2026, 0, 1);
 /** A clock set back by up to this does not repeat runs at fixed times, and others not within a minute: as in cron(8). */
@@ -18,17 +20,13 @@ const NO_REPEAT_MS = 3 * HOUR_MS;
 /** Heartbeats come just before a scheduled time, so that they, and not node-cron, are the first to see a clock that was set. */
 const EARLY_MS = 100;
 
-export interface JobSchedulerOptions extends JobStatesOptions {
+export interface JobSchedulerOptions extends JobRecordsOptions {
   readonly config: Config['ops'];
   readonly clocks: Clocks;
-  readonly runners: Readonly<Record<JobName, Runner>>;
+  readonly runner: Runner;
   /** Called when every job that is due has been started. */
-  readonly onBeat: () => void;
+  readonly onBeat: (document: OpsDocument) => void;
   readonly beatSeconds: number;
-  /** From the request to stop a run until it is considered hung. */
-  readonly graceSeconds: number;
-  /** Delay of catch-up runs: just after the start, or resuming, the service and the network come up. */
-  readonly catchUpAfterSeconds: number;
 }
 
 interface ScheduledJob {
@@ -40,7 +38,9 @@ interface ScheduledJob {
   accountedTo: number;
   /** The scheduled time of the last run, on the wall clock. */
   dueMs: number | null;
-  catchUp: NodeJS.Timeout | null;
+  /** That run is still to catch up, in this process or the next. */
+  isOverdue: boolean;
+  catchUp: NodeJS.Timeout | undefined;
   execution: Execution | null;
 }
 
@@ -57,8 +57,8 @@ interface Now extends ClockReading {
  */
 export class JobScheduler {
   readonly #options: JobSchedulerOptions;
-  readonly #states: JobStates;
-  #jobs: readonly ScheduledJob[] = [];
+  readonly #records: JobRecords;
+  readonly #jobs: readonly ScheduledJob[];
   #config: Config['ops'];
   #localClock: LocalClock;
   #now: Now;
@@ -67,12 +67,14 @@ export class JobScheduler {
    * set yet: runs are missed only from here on.
    */
   #coveredMs: number | null = null;
-  #heartbeat: NodeJS.Timeout | null = null;
+  #heartbeat: NodeJS.Timeout | undefined;
   #isStopping = false;
 
   constructor(options: JobSchedulerOptions) {
     this.#options = options;
-    this.#states = new JobStates(options);
+    this.#records = new JobRecords(options, (name) => this.#nextRun(name));
+    const initial = { times: null, task: null, accountedTo: 0, dueMs: null, isOverdue: false, catchUp: undefined, execution: null };
+    this.#jobs = JOB_NAMES.map((name) => ({ name, ...initial }));
     this.#config = options.config;
     this.#localClock = new LocalClock(options.config.timezone);
     this.#now = this.#readClocks();
@@ -80,29 +82,22 @@ export class JobScheduler {
 
   /** Continues from the state that the last scheduler left. */
   start(): void {
-    const past = this.#options.state.load();
+    const past = this.#records.load();
     const beatMs = past.scheduler.beat === null ? null : Date.parse(past.scheduler.beat);
     this.#coveredMs = beatMs !== null && beatMs >= EARLIEST_MS ? beatMs : null;
-    const known = new Map(past.jobs.map((job) => [job.name, job]));
-    this.#jobs = JOB_NAMES.map((name) => {
-      const record = known.get(name) ?? newRecord(name, 'off');
-      this.#states.set(name, { ...record, next: null, running_since: null });
-      // A run by hand takes no scheduled time's place.
-      const dueMs = record.last && record.last.trigger !== 'manual' ? Date.parse(record.last.started) : null;
-      return { name, times: null, task: null, accountedTo: 0, dueMs, catchUp: null, execution: null };
-    });
     for (const job of this.#jobs) {
+      const { last } = this.#records.get(job.name);
+      // A run by hand takes no scheduled time's place.
+      if (last && last.trigger !== 'manual') job.dueMs = Date.parse(last.started);
       this.#setSchedule(job);
       this.#startAfresh(job);
-      const before = known.get(job.name);
-      if (before?.schedule === this.#config[job.name] && beatMs !== null) this.#continue(job, before, beatMs);
-      this.#planNext(job);
+      const known = past.jobs.find(({ name }) => name === job.name);
+      if (known?.schedule === this.#config[job.name] && beatMs !== null) this.#continue(job, known, beatMs);
     }
     this.#restartTasks();
     this.#beat();
     this.#scheduleHeartbeat();
-    this.saveLive();
-    void this.#states.saveDurably();
+    void this.#records.save();
   }
 
   /** Takes another configuration; only the schedules that differ are affected. */
@@ -112,65 +107,34 @@ export class JobScheduler {
     this.#localClock = new LocalClock(config.timezone);
     this.#now = this.#readClocks();
     for (const job of this.#jobs) {
-      if (!hasMoved && config[job.name] === this.#states.get(job.name).schedule) continue;
+      if (!hasMoved && config[job.name] === this.#records.get(job.name).schedule) continue;
       this.#setSchedule(job);
       job.accountedTo = this.#now.local;
-      this.#planNext(job);
     }
     this.#restartTasks();
-    this.saveLive();
-    void this.#states.saveDurably();
+    void this.#records.save();
   }
 
   /** Stops running jobs; resolves when they have ended or are considered hung, and the state is on the disk. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    clearTimeout(this.#heartbeat ?? undefined);
+    clearTimeout(this.#heartbeat);
     for (const { catchUp, task } of this.#jobs) {
-      clearTimeout(catchUp ?? undefined);
+      clearTimeout(catchUp);
       void task?.destroy();
     }
-    this.#states.stop();
-    const running = this.#jobs.map(({ execution }) => execution).filter((execution) => execution !== null);
+    this.#records.stop();
+    const running = this.#jobs.flatMap(({ execution }) => execution ?? []);
     for (const execution of running) execution.stop();
     await Promise.all(running.map(({ ended }) => ended));
-    this.#reportBeat();
-    this.saveLive();
-    await this.#states.saveDurably();
+    await this.#records.save();
   }
 
-  document(): OpsDocument {
-    return this.#states.document();
+  setNotifications(state: NotifierState | null): void {
+    this.#records.setNotifications(state);
   }
 
-  saveLive(): void {
-    this.#states.saveLive();
-  }
-
-  /** Starts every run that is due: called by node-cron at scheduled times, and by the heartbeat. */
-  #beat(): void {
-    if (this.#isStopping) return;
-    const before = this.#now;
-    this.#now = this.#readClocks();
-    this.#followClock(before, this.#now);
-    this.#reportBeat();
-    for (const job of this.#jobs) this.#runDue(job, this.#now.wallMilliseconds - before.wallMilliseconds);
-    this.#options.onBeat();
-  }
-
-  #scheduleHeartbeat(): void {
-    const periodMs = this.#options.beatSeconds * 1000;
-    // While the clock is not set node-cron does not run: then the heartbeat comes at the full minute.
-    const phaseMs = Date.now() + (Date.now() < EARLIEST_MS ? 0 : EARLY_MS);
-    const beat = (): void => {
-      this.#beat();
-      this.saveLive();
-      this.#scheduleHeartbeat();
-    };
-    this.#heartbeat = setTimeout(beat, periodMs - (phaseMs % periodMs));
-  }
-
-  /** In the present offset from UTC: node-cron does not have to deal with daylight saving. */
+  /** node-cron starts the jobs. In the present offset from UTC it does not have to deal with daylight saving. */
   #restartTasks(): void {
     const { offsetMs, wallMilliseconds } = this.#now;
     const timezone = `${offsetMs < 0 ? '-' : '+'}${isoUtc(Math.abs(offsetMs)).slice(11, 16)}`;
@@ -180,6 +144,30 @@ export class JobScheduler {
       const options = { name, timezone, noOverlap: true, suppressMissedWarning: true };
       job.task = times && wallMilliseconds >= EARLIEST_MS ? cron.schedule(this.#config[name], () => this.#beat(), options) : null;
     }
+  }
+
+  #scheduleHeartbeat(): void {
+    const periodMs = this.#options.beatSeconds * 1000;
+    // While the clock is not set node-cron does not run: then the heartbeat comes at the full minute.
+    const phaseMs = Date.now() + (Date.now() < EARLIEST_MS ? 0 : EARLY_MS);
+    const beat = (): void => {
+      this.#beat();
+      this.#records.saveLive();
+      this.#scheduleHeartbeat();
+    };
+    this.#heartbeat = setTimeout(beat, periodMs - (phaseMs % periodMs));
+  }
+
+  /** Starts every run that is due: called by node-cron at scheduled times, and by the heartbeat. */
+  #beat(): void {
+    if (this.#isStopping) return;
+    const before = this.#now;
+    this.#now = this.#readClocks();
+    this.#followClock(before, this.#now);
+    const { wallMilliseconds } = this.#now;
+    this.#records.beat(wallMilliseconds, wallMilliseconds < EARLIEST_MS ? this.#coveredMs : null);
+    for (const job of this.#jobs) this.#runDue(job, wallMilliseconds - before.wallMilliseconds);
+    this.#options.onBeat(this.#records.document());
   }
 
   /** Moves the times accounted for as the clock moved: set, daylight saving begun or ended, suspended. */
@@ -200,21 +188,15 @@ export class JobScheduler {
       if (job.times?.followsClock) job.accountedTo += shiftMs;
       if (isBack) this.#startAfresh(job);
       else if (isForward) job.accountedTo = Math.max(job.accountedTo, Math.min(nowMs, offSinceMs) + now.offsetMs);
-      this.#planNext(job);
     }
     this.#restartTasks();
-  }
-
-  #reportBeat(): void {
-    const { wallMilliseconds } = this.#now;
-    this.#states.beat(wallMilliseconds, wallMilliseconds < EARLIEST_MS ? this.#coveredMs : null);
   }
 
   #setSchedule(job: ScheduledJob): void {
     const schedule = this.#config[job.name];
     job.times = schedule === 'off' ? null : new CronTimes(schedule);
     if (!job.times) this.#cancelCatchUp(job);
-    this.#states.set(job.name, { schedule });
+    this.#records.set(job.name, { schedule });
   }
 
   /** Scheduled times count from now, or from the last run where the local clock was set back to before it. */
@@ -233,9 +215,9 @@ export class JobScheduler {
       if (job.accountedTo === local) job.accountedTo = beatMs + this.#localClock.offsetMs(beatMs);
       this.#runDue(job, nowMs - beatMs);
     }
-    const nextMs = known.next === null ? null : Date.parse(known.next);
-    const isOverdue = known.running_since !== null || (nextMs !== null && nextMs <= beatMs);
-    if (isOverdue && job.times && !job.execution && !job.catchUp && this.#catchesUp(job)) this.#scheduleCatchUp(job, nextMs ?? nowMs);
+    const overdue = known.next !== null && Date.parse(known.next) <= beatMs ? known.next : known.running_since;
+    if (overdue !== null && job.times && !job.execution && !job.isOverdue && this.#catchesUp(job))
+      this.#scheduleCatchUp(job, Date.parse(overdue));
   }
 
   /** Starts the run that is due; counts those that were missed. */
@@ -251,13 +233,12 @@ export class JobScheduler {
     const missed = elapsedMs <= ON_TIME_MS ? 0 : count - (isOnTime ? 1 : 0);
     const isCaughtUp = !isOnTime && this.#catchesUp(job);
     if (missed > 0) {
-      this.#states.set(name, { missed: this.#states.get(name).missed + missed });
+      this.#records.set(name, { missed: this.#records.get(name).missed + missed });
       const fields = { job: name, times: missed, last: isoUtc(dueMs) };
       this.#options.log('warning', isCaughtUp ? 'run missed, catch-up pending' : 'run missed', fields);
     }
-    if (isOnTime) this.#run(job, 'schedule', dueMs);
+    if (isOnTime) void this.#run(job, 'schedule', dueMs);
     else if (isCaughtUp) this.#scheduleCatchUp(job, dueMs);
-    this.#planNext(job);
   }
 
   #catchesUp({ name }: ScheduledJob): boolean {
@@ -268,62 +249,52 @@ export class JobScheduler {
   #scheduleCatchUp(job: ScheduledJob, dueMs: number): void {
     this.#cancelCatchUp(job);
     job.dueMs = dueMs;
-    job.catchUp = setTimeout(() => {
-      this.#run(job, 'catch_up', dueMs);
-      this.#planNext(job);
-    }, this.#options.catchUpAfterSeconds * 1000);
+    job.isOverdue = true;
+    job.catchUp = setTimeout(() => void this.#run(job, 'catch_up', dueMs), CATCH_UP_AFTER_MS);
   }
 
   #cancelCatchUp(job: ScheduledJob): void {
-    clearTimeout(job.catchUp ?? undefined);
-    job.catchUp = null;
+    clearTimeout(job.catchUp);
+    job.isOverdue = false;
   }
 
-  /** A catch-up that is pending is overdue: if this process ends before it, the next one finds it. */
-  #planNext({ accountedTo, catchUp, dueMs, name, times }: ScheduledJob): void {
+  /** When a job runs next. A run that is overdue is shown: if this process ends before it has caught up, the next one finds it. */
+  #nextRun(name: JobName): string | null {
+    const { accountedTo, dueMs, isOverdue, times } = this.#jobs.find((job) => job.name === name) as ScheduledJob;
+    if (isOverdue && dueMs !== null) return isoUtc(dueMs);
     const { local, wallMilliseconds } = this.#now;
     const next = times?.next(Math.max(accountedTo, local)) ?? null;
-    const nextMs = next === null ? null : this.#localClock.momentOf(next, wallMilliseconds);
-    const shownMs = catchUp ? dueMs : nextMs;
-    this.#states.set(name, { next: shownMs === null ? null : isoUtc(shownMs) });
+    return next === null ? null : isoUtc(this.#localClock.momentOf(next, wallMilliseconds));
   }
 
-  #run(job: ScheduledJob, trigger: 'schedule' | 'catch_up', dueMs: number): void {
+  async #run(job: ScheduledJob, trigger: 'schedule' | 'catch_up', dueMs: number): Promise<void> {
     const { name } = job;
+    const records = this.#records;
+    const { log, runner } = this.#options;
     this.#cancelCatchUp(job);
     job.dueMs = dueMs;
-    if (job.execution) {
-      this.#states.countOverlap(name);
-      return;
-    }
-    this.#states.set(name, { running_since: isoUtc(Date.now()) });
-    const { graceSeconds, runners } = this.#options;
-    const timeoutSeconds = this.#config.timeouts[name];
-    job.execution = execute({ name, trigger, runner: runners[name], timeoutSeconds, graceSeconds });
-    void this.#follow(job, job.execution, dueMs);
-    this.saveLive();
-    if (HEAVY.includes(name)) this.#states.saveDurablySoon();
-  }
+    if (job.execution) return records.countOverlap(name);
+    records.set(name, { running_since: isoUtc(Date.now()) });
+    job.execution = execute(name, trigger, runner, this.#config.timeouts[name]);
+    records.saveLive();
+    if (HEAVY.includes(name)) records.saveDurablySoon();
 
-  async #follow(job: ScheduledJob, execution: Execution, dueMs: number): Promise<void> {
-    const { name } = job;
-    const ended = await execution.ended;
-    if (ended.kind === 'hung') {
-      this.#options.log('error', 'job hung; no further run until it exits', { job: name });
-      this.#states.count(name, ended.run);
-      await execution.returned;
-      this.#options.log('notice', 'hung job exited', { job: name });
+    const ending = await job.execution.ended;
+    if (ending.kind === 'hung') {
+      log('error', 'job hung; no further run until it exits', { job: name });
+      records.count(name, ending.run);
+      await job.execution.returned;
+      log('notice', 'hung job exited', { job: name });
     }
     job.execution = null;
-    this.#states.set(name, { running_since: null });
-    if (ended.kind === 'busy') this.#states.countOverlap(name);
-    else if (ended.kind === 'ended') this.#states.count(name, ended.run);
-    else if (ended.kind === 'interrupted') {
-      // Overdue for the next scheduler, which catches up.
-      this.#states.set(name, { next: isoUtc(dueMs) });
-      this.#options.log('notice', 'run interrupted', { job: name });
+    records.set(name, { running_since: null });
+    if (ending.kind === 'busy') records.countOverlap(name);
+    else if (ending.kind === 'ended') records.count(name, ending.run);
+    else if (ending.kind === 'interrupted') {
+      job.isOverdue = true;
+      log('notice', 'run interrupted', { job: name });
     }
-    this.saveLive();
+    records.saveLive();
   }
 
   #readClocks(): Now {

@@ -2,13 +2,13 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
-import { isoUtc } from '../../src/core/time.ts';
 import { runSchema } from '../../src/http/api/ops-schema.ts';
 import { makeFolder, prepareDataFolder } from '../../src/system/data-folder.ts';
-import { EXIT, type Job, type JobArguments, type JobContext, type JobResult, UsageError } from '../lib/job.ts';
+import { JOB_NAMES } from '../jobs.ts';
+import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, UsageError } from '../lib/job.ts';
 import { BUSY_STATUS } from './execution.ts';
-import { type Held, holderOf, lockByHand, lockNamed } from './job-lock.ts';
-import { hasFailed, isJobName, JOB_NAMES, type JobName, lastLines } from './job-record.ts';
+import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
+import { hasFailed, startRun } from './job-records.ts';
 import { replaceFile } from './state.ts';
 
 /** A result whose exit status is none of the usual ones. */
@@ -20,47 +20,38 @@ export type ProcessResult = JobResult & { readonly exitCode?: number };
  * job: it leaves no result, and health_check, which then writes nothing, takes no lock.
  */
 export async function runInOwnProcess(job: Job, context: JobContext, given: JobArguments): Promise<ProcessResult> {
-  const { name } = job;
-  const isByHand = context.trigger === 'manual';
+  const { dataFolder, environment, log, nowMs, signal, trigger } = context;
+  const name = JOB_NAMES.find((name) => name === job.name);
+  const isByHand = trigger === 'manual';
   const isElsewhere = isByHand && given.options['url'] !== undefined;
-  if (!isJobName(name) || (isElsewhere && name === 'health_check') || given.options['dry-run'] === true) return job.run(context, given);
-  const problem = prepareDataFolder(context.dataFolder, context.environment);
+  if (!name || (isElsewhere && name === 'health_check') || given.options['dry-run'] === true) return job.run(context, given);
+  const problem = prepareDataFolder(dataFolder, environment);
   if (problem?.isMissing) throw new UsageError(`storage.path: ${problem.text}`);
-  const lock = isByHand ? lockByHand(context.dataFolder, name, context.nowMs()) : lockNamed(context.dataFolder, name);
-  if (lock) return runWithLock(lock, name, () => job.run(context, given), { ...context, isElsewhere });
-  const error = `${name} runs already, started ${holderOf(context.dataFolder, name)}; wait for its end, see: edge-health ops list`;
-  const result: JobResult = { status: 'UNKNOWN', lines: [`UNKNOWN   ${error}`], document: { status: 'UNKNOWN', error } };
-  return isByHand ? result : { ...result, exitCode: BUSY_STATUS };
-}
+  const lock = isByHand ? lockByHand(dataFolder, name, nowMs()) : lockNamed(dataFolder, name);
+  if (!lock) {
+    const error = `${name} runs already, started ${holderOf(dataFolder, name)}; wait for its end, see: edge-health ops list`;
+    const result: JobResult = { status: 'UNKNOWN', lines: [`UNKNOWN   ${error}`], document: { status: 'UNKNOWN', error } };
+    return isByHand ? result : { ...result, exitCode: BUSY_STATUS };
+  }
 
-async function runWithLock(
-  lock: Held,
-  name: JobName,
-  work: () => Promise<JobResult>,
-  context: JobContext & { readonly isElsewhere: boolean },
-): Promise<JobResult> {
-  const { dataFolder, isElsewhere, log, nowMs, signal, trigger } = context;
-  const started = isoUtc(nowMs());
-  const startedAt = performance.now();
-  const parent = process.ppid;
-  const leave = ({ lines, status }: Pick<JobResult, 'status' | 'lines'>): void => {
+  const runOf = startRun(trigger);
+  const scheduler = process.ppid;
+  const leave = (status: JobStatus, lines: readonly string[]): void => {
     // A child of the scheduler reports to it, unless the scheduler has exited. A run stopped by hand is no failure to report.
-    if (isElsewhere || (trigger !== 'manual' && process.ppid === parent)) return;
-    if (trigger === 'manual' && signal.aborted && hasFailed({ status })) return;
-    const duration_seconds = Math.round(performance.now() - startedAt) / 1000;
-    const run = { started, duration_seconds, status, exit_code: EXIT[status], trigger, lines: lastLines(lines) };
+    const isReported = isByHand ? !(signal.aborted && hasFailed({ status })) : process.ppid !== scheduler;
+    if (isElsewhere || !isReported) return;
     try {
-      leaveRun(dataFolder, { name, run });
+      leaveRun(dataFolder, { name, run: runOf(status, lines) });
     } catch (error) {
       log('warning', 'run not recorded for the scheduler', { job: name, error: (error as Error).message });
     }
   };
   try {
-    const result = await work();
-    leave(result);
+    const result = await job.run(context, given);
+    leave(result.status, result.lines);
     return result;
   } catch (error) {
-    if (!(error instanceof UsageError)) leave({ status: 'UNKNOWN', lines: [`UNKNOWN   ${name}: ${(error as Error).message}`] });
+    if (!(error instanceof UsageError)) leave('UNKNOWN', [`UNKNOWN   ${name}: ${(error as Error).message}`]);
     throw error;
   } finally {
     lock.release();
@@ -79,7 +70,7 @@ const inbox = (dataFolder: string): string => join(dataFolder, 'ops', 'inbox');
 /** Leaves the result of a run for the scheduler to load. */
 export function leaveRun(dataFolder: string, left: LeftRun): void {
   const folder = inbox(dataFolder);
-  if (!fs.existsSync(folder)) makeFolder(folder, 0o750);
+  makeFolder(folder, 0o750);
   replaceFile(join(folder, `${left.run.started.replaceAll(':', '')}-${process.pid}-${left.name}${ENDING}`), JSON.stringify(left));
 }
 
@@ -90,7 +81,7 @@ export function leftRuns(dataFolder: string): ReadonlyMap<string, LeftRun | null
   try {
     names = fs.readdirSync(folder);
   } catch {
-    return new Map();
+    return new Map(); // There is none yet, or this user may not read it.
   }
   const files = names.filter((name) => name.endsWith(ENDING)).sort();
   return new Map(files.slice(0, AT_MOST).map((name) => [join(folder, name), readRun(join(folder, name))]));
@@ -106,16 +97,14 @@ function readRun(file: string): LeftRun | null {
 
 /** Empties the inbox; each run is returned once. */
 export function takeRuns(dataFolder: string, log: Log): LeftRun[] {
-  const taken: LeftRun[] = [];
-  for (const [file, left] of leftRuns(dataFolder)) {
+  return [...leftRuns(dataFolder)].flatMap(([file, left]) => {
     try {
       fs.rmSync(file);
     } catch (error) {
       log('warning', 'run by hand cannot be removed from the inbox', { file, error: (error as Error).message });
-      continue;
+      return [];
     }
-    if (left) taken.push(left);
-    else log('warning', 'unreadable file removed from the inbox', { file });
-  }
-  return taken;
+    if (!left) log('warning', 'unreadable file removed from the inbox', { file });
+    return left ?? [];
+  });
 }

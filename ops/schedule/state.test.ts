@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
-import { lastLines, newRecord } from './job-record.ts';
+import { lastLines, newRecord } from './job-records.ts';
 import { leaveRun, leftRuns, takeRuns } from './manual-run.ts';
 import { isRunning, liveFolder, NEVER, readState, StateFiles } from './state.ts';
 

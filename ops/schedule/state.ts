@@ -58,14 +58,12 @@ export function replaceFile(file: string, text: string): void {
 
 /** Null: there is no such file. Throws for one that is damaged. */
 function readDocument(file: string): OpsDocument | null {
-  let text: string;
   try {
-    text = fs.readFileSync(file, 'utf8');
+    return v.parse(opsDocumentSchema, JSON.parse(fs.readFileSync(file, 'utf8')));
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
     throw error;
   }
-  return v.parse(opsDocumentSchema, JSON.parse(text));
 }
 
 /** With the same heartbeat the live copy counts: it is written at every change, the durable one later. */
@@ -75,14 +73,15 @@ function newer(live: OpsDocument | null, durable: OpsDocument | null): OpsDocume
 
 /** The scheduler's state, for readers; `isLive`: from the copy in memory. A file that cannot be read counts as missing. */
 export function readState(dataFolder: string): { readonly document: OpsDocument; readonly isLive: boolean } {
-  const [live = null, durable = null] = [LINK, '.'].map((folder) => {
+  const read = (...path: readonly string[]): OpsDocument | null => {
     try {
-      return readDocument(join(dataFolder, 'ops', folder, FILE));
+      return readDocument(join(dataFolder, 'ops', ...path));
     } catch {
       return null;
     }
-  });
-  const document = newer(live, durable);
+  };
+  const live = read(LINK, FILE);
+  const document = newer(live, read(FILE));
   return { document: document ?? NEVER, isLive: document !== null && document === live };
 }
 
@@ -97,7 +96,8 @@ export class StateFiles {
   readonly #live: string;
   readonly #durable: string;
   readonly #log: Log;
-  #writing: Promise<void> | null = null;
+  /** The last write to the disk, and the document that it is to write; null: it has begun. */
+  #writing: Promise<void> = Promise.resolve();
   #pending: OpsDocument | null = null;
   /** Each kind of failure is logged once until it is over. */
   readonly #failing = new Set<string>();
@@ -111,9 +111,7 @@ export class StateFiles {
 
   /** The newer of both copies; a damaged one is quarantined. */
   load(): OpsDocument {
-    const live = this.#read(this.#live);
-    const durable = this.#read(this.#durable);
-    return newer(live, durable) ?? NEVER;
+    return newer(this.#read(this.#live), this.#read(this.#durable)) ?? NEVER;
   }
 
   saveLive(document: OpsDocument): void {
@@ -121,25 +119,21 @@ export class StateFiles {
   }
 
   /** Resolves when this document, or a later one, is on the disk, or could not be written. */
-  async saveDurable(document: OpsDocument): Promise<void> {
+  saveDurable(document: OpsDocument): Promise<void> {
+    // On a disk that hangs only the last document waits.
+    if (this.#pending === null) this.#writing = this.#writing.then(() => this.#writePending());
     this.#pending = document;
-    while (this.#pending !== null || this.#writing !== null) {
-      this.#writing ??= this.#writePending();
-      await this.#writing;
-    }
+    return this.#writing;
   }
 
-  async #writePending(): Promise<void> {
-    const failure = 'job state cannot be written to the disk';
-    const document = this.#pending;
+  #writePending(): Promise<void> {
+    const text = `${JSON.stringify(this.#pending, null, 2)}\n`;
     this.#pending = null;
-    try {
-      if (document) await writeAtomically(this.#durable, `${JSON.stringify(document, null, 2)}\n`);
-      this.#recovered(failure);
-    } catch (error) {
-      this.#failed(failure, error as Error);
-    }
-    this.#writing = null;
+    const failure = 'job state cannot be written to the disk';
+    return writeAtomically(this.#durable, text).then(
+      () => this.#succeeded(failure),
+      (error: Error) => this.#failed(failure, error),
+    );
   }
 
   #read(file: string): OpsDocument | null {
@@ -157,7 +151,7 @@ export class StateFiles {
   #attempt(failure: string, work: () => void): void {
     try {
       work();
-      this.#recovered(failure);
+      this.#succeeded(failure);
     } catch (error) {
       this.#failed(failure, error as Error);
     }
@@ -168,19 +162,14 @@ export class StateFiles {
     this.#failing.add(failure);
   }
 
-  #recovered(failure: string): void {
+  #succeeded(failure: string): void {
     if (this.#failing.delete(failure)) this.#log('notice', 'job state can be written again');
   }
 }
 
 function linkTo(target: string, link: string): void {
-  try {
-    if (fs.readlinkSync(link) === target) return;
-  } catch {
-    // There is none yet.
-  }
-  const temporary = `${link}.new`;
-  fs.rmSync(temporary, { force: true });
-  fs.symlinkSync(target, temporary);
-  fs.renameSync(temporary, link);
+  if (fs.lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() && fs.readlinkSync(link) === target) return;
+  fs.rmSync(`${link}.new`, { force: true });
+  fs.symlinkSync(target, `${link}.new`);
+  fs.renameSync(`${link}.new`, link);
 }

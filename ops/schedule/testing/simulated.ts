@@ -4,9 +4,10 @@ import type { Config } from '../../../src/config/schema.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/schema.ts';
 import type { Clocks } from '../../../src/core/time.ts';
 import type { OpsDocument } from '../../../src/http/api/ops-schema.ts';
+import type { JobName } from '../../jobs.ts';
 import type { Trigger } from '../../lib/job.ts';
 import type { Runner, RunResult } from '../execution.ts';
-import { JOB_NAMES, type JobName, type JobRecord, type Run } from '../job-record.ts';
+import type { JobRecord, Run } from '../job-records.ts';
 import { JobScheduler } from '../job-scheduler.ts';
 import type { LeftRun } from '../manual-run.ts';
 import { NEVER } from '../state.ts';
@@ -94,7 +95,7 @@ export class SimulatedMachine {
   }
 
   /** A new scheduler, as after a reboot (then only what was on the disk is there) or a kill. */
-  start(after: 'reboot' | 'kill' = 'kill', graceSeconds = 10): JobScheduler {
+  start(after: 'reboot' | 'kill' = 'kill'): JobScheduler {
     mock.timers.reset();
     mock.timers.enable({ apis: ['setTimeout'] });
     const left = after === 'kill' && this.live.scheduler.state !== 'never' ? this.live : (this.durable.at(-1) ?? NEVER);
@@ -117,7 +118,7 @@ export class SimulatedMachine {
       config: this.config,
       clocks: this.clocks,
       log: (level, message, fields = {}) => void this.log.push(`${level} ${message} ${fields['job'] ?? ''}`.trim()),
-      runners: Object.fromEntries(JOB_NAMES.map((name) => [name, runner])) as Record<JobName, Runner>,
+      runner,
       state: {
         load: () => structuredClone(left),
         saveLive: (document) => {
@@ -126,12 +127,9 @@ export class SimulatedMachine {
         saveDurable: async (document) => void this.durable.push(structuredClone(document)),
       },
       takeRuns: () => this.inbox.splice(0),
-      notifications: () => null,
       onRun: (name, run) => void this.runs.push({ name, run }),
       onBeat: () => undefined,
       beatSeconds: 15,
-      graceSeconds,
-      catchUpAfterSeconds: 10,
     });
     this.#scheduler.start();
     return this.#scheduler;

@@ -3,8 +3,7 @@ import { createTask } from 'node-cron';
 import t from 'tap';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { CronTimes } from './cron-times.ts';
-import { LocalClock } from './local-clock.ts';
+import { CronTimes, LocalClock } from './local-time.ts';
 
 const EXPRESSIONS = [
   '* * * * *',

@@ -1,5 +1,35 @@
 import { parse } from 'node-cron';
-import { DAY_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+
+/** What local clocks of a time zone show; null: the machine's zone. */
+export class LocalClock {
+  readonly #format: Intl.DateTimeFormat;
+
+  constructor(timezone: string | null) {
+    this.#format = new Intl.DateTimeFormat('en-US', { ...(timezone === null ? {} : { timeZone: timezone }), timeZoneName: 'longOffset' });
+  }
+
+  /** Local time minus UTC at a moment, in milliseconds. */
+  offsetMs(atMs: number): number {
+    const [, sign, ...parts] = /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?/.exec(this.#format.format(atMs)) ?? [];
+    const [hours = 0, minutes = 0, seconds = 0] = parts.map((part) => Number(part ?? 0));
+    return (sign === '-' ? -1000 : 1000) * (hours * 3600 + minutes * 60 + seconds);
+  }
+
+  /** The first moment after `afterMs` at which local clocks show a time; where daylight saving skips that time, one nearby. */
+  momentOf(local: number, afterMs: number): number {
+    const moments = [local - DAY_MS, local + DAY_MS].map((day) => local - this.offsetMs(day)).sort((a, b) => a - b);
+    return moments.find((ms) => ms > afterMs && ms + this.offsetMs(ms) === local) ?? (moments[1] as number);
+  }
+
+  /** `2026-06-10 12:05` */
+  text(iso: string): string {
+    const ms = Date.parse(iso);
+    return isoUtc(ms + this.offsetMs(ms))
+      .slice(0, 16)
+      .replace('T', ' ');
+  }
+}
 
 /** Even the 29th of February comes again within eight years. */
 const HORIZON_DAYS = 3660;
@@ -18,12 +48,9 @@ export class CronTimes {
   /** `expression` has passed cronProblem. */
   constructor(expression: string) {
     const { dayOfMonth, dayOfWeek, hour, minute, month } = parse(expression);
-    this.followsClock = expression
-      .trim()
-      .split(/ +/, 2)
-      .some((field) => field.startsWith('*'));
-    const sorted = hour.flatMap((h) => minute.map((m) => (h * 60 + m) * MINUTE_MS)).sort((a, b) => a - b);
-    this.#minutesOfDay = [...new Set(sorted)];
+    this.followsClock = /^ *(?:\*|[^ ]+ +\*)/.test(expression);
+    const minutes = hour.flatMap((h) => minute.map((m) => (h * 60 + m) * MINUTE_MS));
+    this.#minutesOfDay = [...new Set(minutes)].sort((a, b) => a - b);
     this.#matchesDay = (day) => {
       const date = new Date(day);
       return month.includes(date.getUTCMonth() + 1) && dayOfMonth.includes(date.getUTCDate()) && dayOfWeek.includes(date.getUTCDay());

@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { OpsDocument } from '../src/http/api/ops-schema.ts';
-import { newRecord } from './schedule/job-record.ts';
-import { statusLine, watchdogPing } from './scheduler.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import { newRecord } from './job-records.ts';
+import { statusLine, watchdogPing } from './service-status.ts';
 
 const last = (started: string, status: 'OK' | 'CRITICAL') => ({
   started,

@@ -1,0 +1,180 @@
+import type { Log } from '../../src/core/ports.ts';
+import { isoUtc } from '../../src/core/time.ts';
+import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import { FREQUENT, JOB_NAMES, type JobName } from '../jobs.ts';
+import { EXIT, type JobStatus, type Trigger } from '../lib/job.ts';
+import type { NotifierState } from '../notify/notifier.ts';
+import type { StateFiles } from './state.ts';
+
+/** A job in the state file, and one of its runs. */
+export type JobRecord = OpsDocument['jobs'][number];
+export type Run = NonNullable<JobRecord['last']>;
+
+export function newRecord(name: string, schedule: string): JobRecord {
+  const counters = { runs: 0, failures: 0, missed: 0, overlaps: 0 };
+  return { name, schedule, next: null, running_since: null, last: null, last_success: null, ...counters };
+}
+
+export function hasFailed({ status }: Pick<Run, 'status'>): boolean {
+  return status === 'CRITICAL' || status === 'UNKNOWN';
+}
+
+/** A run begins now; the function returned records how it ended. */
+export function startRun(trigger: Trigger): (status: JobStatus, lines: readonly string[]) => Run {
+  const started = isoUtc(Date.now());
+  const startedAt = performance.now();
+  return (status, lines) => {
+    const duration_seconds = Math.round(performance.now() - startedAt) / 1000;
+    return { started, duration_seconds, status, exit_code: EXIT[status], trigger, lines: lastLines(lines) };
+  };
+}
+
+/** The record with one more run that ended. A run by hand that began before the last one, and is loaded after it, is only counted. */
+export function withRun(record: JobRecord, run: Run): JobRecord {
+  const isLater = record.last === null || run.started >= record.last.started;
+  const succeeded = hasFailed(run) ? [] : [run.started];
+  return {
+    ...record,
+    last: isLater ? run : record.last,
+    last_success: [record.last_success ?? '', ...succeeded].sort().at(-1) || null,
+    runs: record.runs + 1,
+    failures: record.failures + (hasFailed(run) ? 1 : 0),
+  };
+}
+
+const LINES = 30;
+const LINE_LENGTH = 400;
+
+/** The last lines of a run's output; of many, lines that report OK are dropped first. */
+export function lastLines(lines: readonly string[]): string[] {
+  const all = lines.flatMap((line) => line.split('\n')).filter((line) => line.trim() !== '');
+  let surplus = all.length - LINES;
+  const kept = all.filter((line) => {
+    const isDropped = surplus > 0 && /^\s*OK\b/.test(line);
+    if (isDropped) surplus -= 1;
+    return !isDropped;
+  });
+  return kept.slice(-LINES).map((line) => (line.length > LINE_LENGTH ? `${line.slice(0, LINE_LENGTH - 1)}…` : line));
+}
+
+/** The disk is written this often where no job ended, and this long after one has: jobs that end together are written together. */
+const DURABLE_SECONDS = 300;
+const DURABLE_SOON_SECONDS = 2;
+
+export interface JobRecordsOptions {
+  readonly log: Log;
+  readonly state: Pick<StateFiles, 'load' | 'saveLive' | 'saveDurable'>;
+  /** Runs by hand since the last call. */
+  readonly takeRuns: () => readonly { readonly name: JobName; readonly run: Run }[];
+  readonly onRun: (name: JobName, run: Run) => void;
+}
+
+/** The records of the jobs, and when they are written: each write of the durable copy wears out flash, the live one costs nothing. */
+export class JobRecords {
+  readonly #options: JobRecordsOptions;
+  readonly #nextRun: (name: JobName) => string | null;
+  readonly #records = new Map<JobName, JobRecord>();
+  readonly #started = isoUtc(Date.now());
+  /** The last heartbeat, and what the durable copy has instead while the clock is not set; null: the same. */
+  #beatMs = Date.now();
+  #coveredMs: number | null = null;
+  /** Null: they are off. */
+  #notifications: NotifierState | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #hasStopped = false;
+
+  constructor(options: JobRecordsOptions, nextRun: (name: JobName) => string | null) {
+    this.#options = options;
+    this.#nextRun = nextRun;
+  }
+
+  /** Continues from the state that the last scheduler left, which it returns. */
+  load(): OpsDocument {
+    const past = this.#options.state.load();
+    for (const name of JOB_NAMES) {
+      const record = past.jobs.find((job) => job.name === name) ?? newRecord(name, 'off');
+      this.#records.set(name, { ...record, running_since: null });
+    }
+    return past;
+  }
+
+  get(name: JobName): JobRecord {
+    return this.#records.get(name) as JobRecord;
+  }
+
+  set(name: JobName, changes: Partial<JobRecord>): void {
+    this.#records.set(name, { ...this.get(name), ...changes });
+  }
+
+  beat(beatMs: number, coveredMs: number | null): void {
+    this.#beatMs = beatMs;
+    this.#coveredMs = coveredMs;
+    for (const { name, run } of this.#options.takeRuns()) this.count(name, run);
+  }
+
+  count(name: JobName, run: Run): void {
+    const { log, onRun } = this.#options;
+    const { last } = this.get(name);
+    const hadFailed = last !== null && hasFailed(last);
+    this.set(name, withRun(this.get(name), run));
+    const fields = { job: name, status: run.status, seconds: run.duration_seconds, trigger: run.trigger };
+    const line = run.lines.find((line) => line.startsWith(run.status)) ?? run.lines.at(-1);
+    if (hasFailed(run)) log('error', 'job failed', { ...fields, line });
+    else if (hadFailed) log('notice', 'job recovered', fields);
+    onRun(name, run);
+    this.saveLive();
+    if (!FREQUENT.includes(name) || hasFailed(run) !== hadFailed) this.saveDurablySoon();
+  }
+
+  countOverlap(name: JobName): void {
+    const { overlaps, running_since } = this.get(name);
+    this.set(name, { overlaps: overlaps + 1 });
+    this.#options.log('warning', 'run skipped: the previous run is still in progress', { job: name, since: running_since });
+    this.saveLive();
+  }
+
+  setNotifications(state: NotifierState | null): void {
+    this.#notifications = state;
+    this.saveLive();
+  }
+
+  document(): OpsDocument {
+    return {
+      scheduler: { state: this.#hasStopped ? 'stopped' : 'running', started: this.#started, beat: isoUtc(this.#beatMs) },
+      jobs: JOB_NAMES.map((name) => ({ ...this.get(name), next: this.#nextRun(name) })),
+      ...(this.#notifications === null || this.#hasStopped ? {} : { notifications: this.#notifications }),
+    };
+  }
+
+  saveLive(): void {
+    this.#options.state.saveLive(this.document());
+  }
+
+  saveDurablySoon(): void {
+    this.#saveIn(DURABLE_SOON_SECONDS);
+  }
+
+  /** Writes both copies. */
+  save(): Promise<void> {
+    this.saveLive();
+    this.#saveIn(DURABLE_SECONDS);
+    const document = this.document();
+    if (this.#coveredMs !== null) {
+      // An unset clock must not stand for when the scheduler ran last: runs missed meanwhile would not be noticed.
+      document.scheduler.beat = isoUtc(this.#coveredMs);
+      for (const job of document.jobs) job.next = null;
+    }
+    return this.#options.state.saveDurable(document);
+  }
+
+  /** From now on the scheduler is shown as stopped. */
+  stop(): void {
+    this.#hasStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #saveIn(seconds: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#hasStopped) this.#timer = setTimeout(() => void this.save(), seconds * 1000).unref();
+  }
+}

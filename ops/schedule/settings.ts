@@ -1,0 +1,29 @@
+import { serviceOf } from '../../src/client/rest.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { formatConfigError } from '../../src/config/parse.ts';
+import { findService } from '../../src/system/running-service.ts';
+import type { JobContext } from '../lib/job.ts';
+
+/** What SIGHUP replaces: the configuration in force, and the client of the service that it names. */
+export type Settings = Pick<JobContext, 'config' | 'rest'>;
+
+/** Reads the configuration again; null, which is logged: it has errors, and the one in force stays. */
+export function reloadSettings(
+  { config: former, rest: formerRest }: Settings,
+  { configFile, environment, log, url }: Pick<JobContext, 'configFile' | 'environment' | 'log'> & { readonly url: string | null },
+): Settings | null {
+  const loaded = loadConfig(configFile);
+  if (!loaded.ok) {
+    for (const error of loaded.errors) log('error', formatConfigError(error));
+    log('error', 'not reloaded: the running configuration stays in force', { errors: loaded.errors.length });
+    return null;
+  }
+  const { config } = loaded;
+  if (config.storage.path !== former.storage.path) log('warning', 'storage.path changes with a restart: systemctl restart edge-health-ops');
+  try {
+    return { config, rest: serviceOf(config.rest, url, () => findService(configFile, environment)?.url ?? null) };
+  } catch (error) {
+    log('error', 'rest.token_file cannot be read; the former token is used', { error: (error as Error).message });
+    return { config, rest: formerRest };
+  }
+}
