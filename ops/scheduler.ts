@@ -12,7 +12,7 @@ import { JobScheduler } from './schedule/job-scheduler.ts';
 import { takeRuns } from './schedule/manual-run.ts';
 import { beatSeconds, statusLine, watchdogPing } from './schedule/service-status.ts';
 import { reloadSettings, type Settings } from './schedule/settings.ts';
-import { liveFolder, StateFiles } from './schedule/state.ts';
+import { StateFiles } from './schedule/state.ts';
 
 export const scheduler: Job = {
   name: 'run',
@@ -40,7 +40,7 @@ a data folder: a second one exits with 3. SIGHUP reloads the configuration; SIGT
       clocks: systemClocks(),
       log,
       runner: jobRunner({ ...context, log }, url, () => settings),
-      state: new StateFiles(dataFolder, liveFolder(dataFolder, environment), log),
+      state: new StateFiles(dataFolder, environment, log),
       takeRuns: () => takeRuns(dataFolder, log),
       onRun: (name, run) => notifier.jobEnded(name, run),
       onBeat: (document) => ping(statusLine(document, settings.config.ops.timezone)),

@@ -13,7 +13,12 @@ function folders(t: Test) {
   const live = join(data, 'run');
   mkdirSync(live);
   const log: string[] = [];
-  return { data, live, log, open: () => new StateFiles(data, live, (level, message) => void log.push(`${level} ${message}`)) };
+  return {
+    data,
+    live,
+    log,
+    open: () => new StateFiles(data, { RUNTIME_DIRECTORY: live }, (level, message) => void log.push(`${level} ${message}`)),
+  };
 }
 const documentAt = (beat: string, since: string | null = null): OpsDocument => ({
   scheduler: { state: 'running', started: beat, beat },

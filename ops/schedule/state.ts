@@ -102,11 +102,12 @@ export class StateFiles {
   /** Each kind of failure is logged once until it is over. */
   readonly #failing = new Set<string>();
 
-  constructor(dataFolder: string, live: string, log: Log) {
+  constructor(dataFolder: string, environment: NodeJS.ProcessEnv, log: Log) {
+    const live = liveFolder(dataFolder, environment);
     this.#live = join(live, FILE);
     this.#durable = join(opsFolder(dataFolder), FILE);
     this.#log = log;
-    this.#attempt('live job state cannot be linked', () => linkTo(live, join(opsFolder(dataFolder), LINK)));
+    void this.#attempt('live job state cannot be linked', () => linkTo(live, join(opsFolder(dataFolder), LINK)));
   }
 
   /** The newer of both copies; a damaged one is quarantined. */
@@ -115,7 +116,7 @@ export class StateFiles {
   }
 
   saveLive(document: OpsDocument): void {
-    this.#attempt('live job state cannot be written', () => replaceFile(this.#live, JSON.stringify(document)));
+    void this.#attempt('live job state cannot be written', () => replaceFile(this.#live, JSON.stringify(document)));
   }
 
   /** Resolves when this document, or a later one, is on the disk, or could not be written. */
@@ -129,11 +130,7 @@ export class StateFiles {
   #writePending(): Promise<void> {
     const text = `${JSON.stringify(this.#pending, null, 2)}\n`;
     this.#pending = null;
-    const failure = 'job state cannot be written to the disk';
-    return writeAtomically(this.#durable, text).then(
-      () => this.#succeeded(failure),
-      (error: Error) => this.#failed(failure, error),
-    );
+    return this.#attempt('job state cannot be written to the disk', () => writeAtomically(this.#durable, text));
   }
 
   #read(file: string): OpsDocument | null {
@@ -143,27 +140,19 @@ export class StateFiles {
       const moved = `${file}.damaged`;
       const fields = { file, moved, error: (error as Error).message.split('\n')[0] };
       this.#log('warning', 'job state unreadable, quarantined; the counters start again', fields);
-      this.#attempt('damaged job state cannot be quarantined', () => fs.renameSync(file, moved));
+      void this.#attempt('damaged job state cannot be quarantined', () => fs.renameSync(file, moved));
       return null;
     }
   }
 
-  #attempt(failure: string, work: () => void): void {
+  async #attempt(failure: string, work: () => void | Promise<void>): Promise<void> {
     try {
-      work();
-      this.#succeeded(failure);
+      await work();
+      if (this.#failing.delete(failure)) this.#log('notice', 'job state can be written again');
     } catch (error) {
-      this.#failed(failure, error as Error);
+      if (!this.#failing.has(failure)) this.#log('error', `${failure}; jobs continue`, { error: (error as Error).message });
+      this.#failing.add(failure);
     }
-  }
-
-  #failed(failure: string, { message }: Error): void {
-    if (!this.#failing.has(failure)) this.#log('error', `${failure}; jobs continue`, { error: message });
-    this.#failing.add(failure);
-  }
-
-  #succeeded(failure: string): void {
-    if (this.#failing.delete(failure)) this.#log('notice', 'job state can be written again');
   }
 }
 
