@@ -156,10 +156,13 @@ t.test('a backup that was interrupted, or not caught up yet, is not lost', async
   machine.start(); // Killed before it was caught up.
   await machine.run(15);
   t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:00:47']);
-  machine.start('reboot'); // The power goes in the middle of it.
+  machine.start('reboot'); // The power goes in the middle of it,
+  t.match(machine.job('backup_logs'), { next: '2026-06-11T00:00:47.000Z' }, 'overdue');
+  await machine.run(3);
+  machine.start('reboot'); // and again before it was caught up.
   await machine.run(15);
   await machine.begun.at(-1)?.end();
-  t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:01:02']);
+  t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:01:05']);
   t.match(machine.job('backup_logs'), { runs: 1, last: { status: 'OK' } });
   await machine.scheduler.stop();
 });

@@ -33,7 +33,6 @@ interface ScheduledJob {
   readonly name: JobName;
   /** Null: the schedule is off. */
   times: CronTimes | null;
-  task: cron.ScheduledTask | null;
   /** Local time up to which each scheduled time had its run, or was counted as missed. */
   accountedTo: number;
   /** The scheduled time of the last run, on the wall clock. */
@@ -67,13 +66,14 @@ export class JobScheduler {
    * set yet: runs are missed only from here on.
    */
   #coveredMs: number | null = null;
+  #tasks: readonly cron.ScheduledTask[] = [];
   #heartbeat: NodeJS.Timeout | undefined;
   #isStopping = false;
 
   constructor(options: JobSchedulerOptions) {
     this.#options = options;
     this.#records = new JobRecords(options, (name) => this.#nextRun(name));
-    const initial = { times: null, task: null, accountedTo: 0, dueMs: null, isOverdue: false, catchUp: undefined, execution: null };
+    const initial = { times: null, accountedTo: 0, dueMs: null, isOverdue: false, catchUp: undefined, execution: null };
     this.#jobs = JOB_NAMES.map((name) => ({ name, ...initial }));
     this.#config = options.config;
     this.#localClock = new LocalClock(options.config.timezone);
@@ -119,10 +119,8 @@ export class JobScheduler {
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#heartbeat);
-    for (const { catchUp, task } of this.#jobs) {
-      clearTimeout(catchUp);
-      void task?.destroy();
-    }
+    for (const task of this.#tasks) void task.destroy();
+    for (const { catchUp } of this.#jobs) clearTimeout(catchUp);
     this.#records.stop();
     const running = this.#jobs.flatMap(({ execution }) => execution ?? []);
     for (const execution of running) execution.stop();
@@ -136,14 +134,13 @@ export class JobScheduler {
 
   /** node-cron starts the jobs. In the present offset from UTC it does not have to deal with daylight saving. */
   #restartTasks(): void {
+    for (const task of this.#tasks) void task.destroy();
     const { offsetMs, wallMilliseconds } = this.#now;
     const timezone = `${offsetMs < 0 ? '-' : '+'}${isoUtc(Math.abs(offsetMs)).slice(11, 16)}`;
-    for (const job of this.#jobs) {
-      const { name, times } = job;
-      void job.task?.destroy();
-      const options = { name, timezone, noOverlap: true, suppressMissedWarning: true };
-      job.task = times && wallMilliseconds >= EARLIEST_MS ? cron.schedule(this.#config[name], () => this.#beat(), options) : null;
-    }
+    const scheduled = wallMilliseconds < EARLIEST_MS ? [] : this.#jobs.filter(({ times }) => times !== null);
+    this.#tasks = scheduled.map(({ name }) =>
+      cron.schedule(this.#config[name], () => this.#beat(), { name, timezone, noOverlap: true, suppressMissedWarning: true }),
+    );
   }
 
   #scheduleHeartbeat(): void {
