@@ -44,6 +44,8 @@ export class CronTimes {
   readonly followsClock: boolean;
   readonly #minutesOfDay: readonly number[];
   readonly #matchesDay: (day: number) => boolean;
+  /** The next time found last: it stays the answer until it has come, for every heartbeat and every write of the state. */
+  #found = { after: 0, next: 0 };
 
   /** `expression` has passed cronProblem. */
   constructor(expression: string) {
@@ -61,6 +63,7 @@ export class CronTimes {
   between(after: number, to: number): { readonly count: number; readonly last: number | null } {
     let count = 0;
     let last: number | null = null;
+    if ((this.next(after) ?? Number.POSITIVE_INFINITY) > to) return { count, last };
     for (let day = startOfDay(after); day <= to; day += DAY_MS) {
       if (!this.#matchesDay(day)) continue;
       const isWhole = day > after && day + DAY_MS <= to;
@@ -73,10 +76,13 @@ export class CronTimes {
 
   /** The first time after a local time; null: there is none within ten years. */
   next(after: number): number | null {
+    if (this.#found.after <= after && after < this.#found.next) return this.#found.next;
     const first = startOfDay(after);
     for (let day = first; day < first + HORIZON_DAYS * DAY_MS; day += DAY_MS) {
       const minute = this.#matchesDay(day) ? this.#minutesOfDay.find((minute) => day + minute > after) : undefined;
-      if (minute !== undefined) return day + minute;
+      if (minute === undefined) continue;
+      this.#found = { after, next: day + minute };
+      return day + minute;
     }
     return null;
   }
