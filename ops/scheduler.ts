@@ -1,16 +1,13 @@
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { PROGRAMS } from '../src/installation/programs.ts';
 import { systemClocks } from '../src/system/clocks.ts';
 import { createLogger } from '../src/system/log.ts';
-import { serviceManager } from '../src/system/notify.ts';
 import type { Job } from './lib/job.ts';
 import { createNotifier } from './notify/notifier.ts';
 import { jobRunner } from './schedule/execution.ts';
 import { lockScheduler } from './schedule/job-lock.ts';
 import { JobScheduler } from './schedule/job-scheduler.ts';
 import { takeRuns } from './schedule/manual-run.ts';
-import { beatSeconds, statusLine, watchdogPing } from './schedule/service-status.ts';
+import { beatSeconds, connectServiceManager, statusLine, watchdogPing } from './schedule/service-status.ts';
 import { reloadSettings, type Settings } from './schedule/settings.ts';
 import { StateFiles } from './schedule/state.ts';
 
@@ -33,8 +30,9 @@ a data folder: a second one exits with 3. SIGHUP reloads the configuration; SIGT
     const url = (options['url'] as string | undefined) ?? null;
     let settings: Settings = { config, rest };
     const notifier = createNotifier({ ...context, log, onState: (state) => jobs.setNotifications(state) });
-    const systemd = serviceManager(environment, fileURLToPath(PROGRAMS.sdNotify), log);
+    const systemd = connectServiceManager(environment, log);
     const ping = watchdogPing(systemd);
+    // Calls cron.schedule for each job, without overlap and in the configured time zone, and catches up what was missed.
     const jobs = new JobScheduler({
       config: config.ops,
       clocks: systemClocks(),

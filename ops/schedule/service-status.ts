@@ -1,7 +1,10 @@
+import { fileURLToPath } from 'node:url';
+import type { Log } from '../../src/core/ports.ts';
 import type { ServiceManager } from '../../src/core/supervision.ts';
 import { printable } from '../../src/core/text.ts';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
-import { watchdogSeconds } from '../../src/system/notify.ts';
+import { PROGRAMS } from '../../src/installation/programs.ts';
+import { serviceManager, watchdogSeconds } from '../../src/system/notify.ts';
 import { LocalClock } from './local-time.ts';
 
 /** Without a watchdog. */
@@ -10,6 +13,11 @@ const BEAT_SECONDS = 15;
 /** How often the watchdog is pinged: in a quarter of its time, so that two pings may come late. */
 export function beatSeconds(environment: NodeJS.ProcessEnv): number {
   return Math.min(BEAT_SECONDS, Math.max(0.05, (watchdogSeconds(environment, process.pid) ?? 60) / 4));
+}
+
+/** Null: no service manager has started this process. */
+export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Log): ServiceManager | null {
+  return serviceManager(environment, fileURLToPath(PROGRAMS.sdNotify), log);
 }
 
 /** Each call must follow a heartbeat in which every job that was due was started: it pings the watchdog. */
