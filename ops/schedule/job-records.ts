@@ -98,12 +98,9 @@ export class JobRecords {
     return past;
   }
 
+  /** The record itself, for changes. */
   get(name: JobName): JobRecord {
     return this.#records.get(name) as JobRecord;
-  }
-
-  set(name: JobName, changes: Partial<JobRecord>): void {
-    this.#records.set(name, { ...this.get(name), ...changes });
   }
 
   beat(beatMs: number, coveredMs: number | null): void {
@@ -114,9 +111,9 @@ export class JobRecords {
 
   count(name: JobName, run: Run): void {
     const { log, onRun } = this.#options;
-    const { last } = this.get(name);
-    const hadFailed = last !== null && hasFailed(last);
-    this.set(name, withRun(this.get(name), run));
+    const record = this.get(name);
+    const hadFailed = record.last !== null && hasFailed(record.last);
+    Object.assign(record, withRun(record, run));
     const fields = { job: name, status: run.status, seconds: run.duration_seconds, trigger: run.trigger };
     const line = run.lines.find((line) => line.startsWith(run.status)) ?? run.lines.at(-1);
     if (hasFailed(run)) log('error', 'job failed', { ...fields, line });
@@ -127,9 +124,9 @@ export class JobRecords {
   }
 
   countOverlap(name: JobName): void {
-    const { overlaps, running_since } = this.get(name);
-    this.set(name, { overlaps: overlaps + 1 });
-    this.#options.log('warning', 'run skipped: the previous run is still in progress', { job: name, since: running_since });
+    const record = this.get(name);
+    record.overlaps += 1;
+    this.#options.log('warning', 'run skipped: the previous run is still in progress', { job: name, since: record.running_since });
     this.saveLive();
   }
 

@@ -193,7 +193,7 @@ export class JobScheduler {
     const schedule = this.#config[job.name];
     job.times = schedule === 'off' ? null : new CronTimes(schedule);
     if (!job.times) this.#cancelCatchUp(job);
-    this.#records.set(job.name, { schedule });
+    this.#records.get(job.name).schedule = schedule;
   }
 
   /** Scheduled times count from now, or from the last run where the local clock was set back to before it. */
@@ -230,7 +230,7 @@ export class JobScheduler {
     const missed = elapsedMs <= ON_TIME_MS ? 0 : count - (isOnTime ? 1 : 0);
     const isCaughtUp = !isOnTime && this.#catchesUp(job);
     if (missed > 0) {
-      this.#records.set(name, { missed: this.#records.get(name).missed + missed });
+      this.#records.get(name).missed += missed;
       const fields = { job: name, times: missed, last: isoUtc(dueMs) };
       this.#options.log('warning', isCaughtUp ? 'run missed, catch-up pending' : 'run missed', fields);
     }
@@ -271,7 +271,7 @@ export class JobScheduler {
     this.#cancelCatchUp(job);
     job.dueMs = dueMs;
     if (job.execution) return records.countOverlap(name);
-    records.set(name, { running_since: isoUtc(Date.now()) });
+    records.get(name).running_since = isoUtc(Date.now());
     job.execution = execute(name, trigger, runner, this.#config.timeouts[name]);
     records.saveLive();
     if (HEAVY.includes(name)) records.saveDurablySoon();
@@ -284,7 +284,7 @@ export class JobScheduler {
       log('notice', 'hung job exited', { job: name });
     }
     job.execution = null;
-    records.set(name, { running_since: null });
+    records.get(name).running_since = null;
     if (ending.kind === 'busy') records.countOverlap(name);
     else if (ending.kind === 'ended') records.count(name, ending.run);
     else if (ending.kind === 'interrupted') {
