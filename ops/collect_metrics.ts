@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { ServiceUnreachable } from '../src/client/rest.ts';
 import type { Config } from '../src/config/schema.ts';
+import { METRICS_FILE } from '../src/core/metrics-files.ts';
 import { readBootId } from '../src/system/boot-id.ts';
 import { systemClocks } from '../src/system/clocks.ts';
 import { appendMetrics } from './collect/metrics-file.ts';
-import { METRICS_FILE } from './collect/metrics-names.ts';
 import { COLUMNS, type CollectedStatus, HEADER, metricsRows, type Observation } from './collect/metrics-rows.ts';
 import { nodeValues } from './collect/node-values.ts';
 import { diskProblem } from './lib/disk-problem.ts';

@@ -1,9 +1,9 @@
 import { createReadStream, readdir } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { METRICS_FILE, numberOf } from '../../ops/collect/metrics-names.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
+import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import { type Scanner, StampCounter } from './coverage.ts';
 

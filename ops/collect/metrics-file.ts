@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { type Appended, appendLines, datedFiles, utcDay } from '../lib/files.ts';
 import { makeFolder } from '../lib/folder.ts';
-import { METRICS_FILE, numberOf } from './metrics-names.ts';
 
 export interface Written extends Appended {
   readonly file: string;

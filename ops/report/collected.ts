@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS, type Metric, type Readings, toHundredths } from '../../src/core/metrics.ts';
+import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { ALERTS_FILE, type AlertRecord, recordsIn } from '../collect/alert-files.ts';
-import { METRICS_FILE, numberOf } from '../collect/metrics-names.ts';
 import { datedFiles, linesOf, type ReadOptions, utcDay } from '../lib/files.ts';
 
 export interface Period {
