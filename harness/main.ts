@@ -7,10 +7,10 @@ import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './run/command.t
 const COMMANDS: Readonly<Record<string, () => Promise<HarnessCommand>>> = {
   run: async () => (await import('./run/run.ts')).run,
   start: async () => (await import('./run/start-stop.ts')).start,
-  status: async () => (await import('./run/status.ts')).status,
+  status: async () => (await import('./run/record-commands.ts')).status,
   stop: async () => (await import('./run/start-stop.ts')).stop,
-  report: async () => (await import('./run/report-verify.ts')).report,
-  verify: async () => (await import('./run/report-verify.ts')).verify,
+  report: async () => (await import('./run/record-commands.ts')).report,
+  verify: async () => (await import('./run/record-commands.ts')).verify,
 };
 /** Open connections may keep the process alive this long after its command. */
 const LINGER_MS = 1000;

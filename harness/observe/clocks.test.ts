@@ -54,7 +54,7 @@ t.test('the clocks of now; without procfs boot time is monotonic time', async (t
 t.test('ticks by itself, between start and stop', async (t) => {
   let reads = 0;
   const clocks = { monotonicSeconds: () => ++reads, bootSeconds: () => reads, wallMilliseconds: () => reads * 1000 };
-  const observer = new ObserverClocks({ clocks, onEvent: () => undefined, tickSeconds: 1 });
+  const observer = new ObserverClocks({ clocks, onEvent: () => undefined });
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   observer.start();

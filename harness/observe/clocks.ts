@@ -12,7 +12,6 @@ export interface ObserverClocksOptions {
   readonly clocks: Clocks;
   /** A step of the wall clock (positive: forward) or a suspend, as it is found. */
   readonly onEvent: (kind: 'step' | 'suspend', seconds: number) => void;
-  readonly tickSeconds?: number;
 }
 
 /**
@@ -21,20 +20,18 @@ export interface ObserverClocksOptions {
  */
 export class ObserverClocks {
   readonly #options: ObserverClocksOptions;
-  readonly #tickSeconds: number;
   #last: ClockReading;
   #stalled = 0;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: ObserverClocksOptions) {
     this.#options = options;
-    this.#tickSeconds = options.tickSeconds ?? TICK_SECONDS;
     this.#last = this.#read();
   }
 
   start(): void {
     this.#last = this.#read();
-    this.#timer ??= setInterval(() => this.check(), this.#tickSeconds * 1000);
+    this.#timer ??= setInterval(() => this.check(), TICK_SECONDS * 1000);
   }
 
   stop(): void {
@@ -63,7 +60,7 @@ export class ObserverClocks {
     this.#last = after;
     for (const { delta_seconds, kind } of compareClocks(before, after))
       if (Math.abs(delta_seconds) >= RECORDED_SECONDS) this.#options.onEvent(kind, delta_seconds);
-    const late = after.monotonicSeconds - before.monotonicSeconds - this.#tickSeconds;
+    const late = after.monotonicSeconds - before.monotonicSeconds - TICK_SECONDS;
     if (late > STALLED_SECONDS) this.#stalled += late;
   }
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
 import { until } from '../../testkit/wait.ts';
+import type { SourceListener } from './events.ts';
 import { EventsSource, onceAMinute } from './events.ts';
-import type { SourceListener } from './sources.ts';
 
 // Nearly all of the time they wait for the pause before another attempt.
 t.jobs = 6;

@@ -2,7 +2,22 @@ import { followEvents, type ServerEvent } from '../../src/client/event-stream.ts
 import type { RestClient } from '../../src/client/rest.ts';
 import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Source, SourceListener } from './sources.ts';
+import type { Channel } from '../record/entries.ts';
+
+/** Receives what the topic and the event stream deliver of the observed node; statuses and alerts of other nodes are ignored. */
+export interface SourceListener {
+  onStatus(channel: Channel, status: HealthStatus): void;
+  onAlert(channel: Channel, alert: Alert): void;
+  /** Information for readers of the report, such as an interrupted stream; the same text at most once a minute. */
+  onNote(text: string): void;
+}
+
+/** A source that delivers to a SourceListener: the subscription on the ROS 2 graph, or the event stream. */
+export interface Source {
+  /** A service that does not respond yet is no failure. Rejects when the source can never work. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
 
 export interface EventsSourceOptions {
   readonly rest: RestClient;
@@ -32,7 +47,6 @@ export class EventsSource implements Source {
   readonly #options: EventsSourceOptions;
   readonly #silenceSeconds: number;
   readonly #note: (text: string) => void;
-  readonly #path: string;
   /** Null: begin with the next event. */
   #lastEventId: string | null = null;
   #abort: AbortController | null = null;
@@ -45,7 +59,6 @@ export class EventsSource implements Source {
     const due = PERIODS / options.hertz;
     this.#silenceSeconds = options.silenceSeconds ?? Math.min(MAX_SILENCE_SECONDS, Math.max(MIN_SILENCE_SECONDS, due));
     this.#note = onceAMinute((text) => options.listener.onNote(text), options.monotonicSeconds);
-    this.#path = `/events?events=health,alert&node=${encodeURIComponent(options.node)}`;
   }
 
   async start(): Promise<void> {
@@ -61,11 +74,11 @@ export class EventsSource implements Source {
   }
 
   #follow(signal: AbortSignal): Promise<void> {
-    const { monotonicSeconds, rest } = this.#options;
+    const { monotonicSeconds, node, rest } = this.#options;
     let startedSeconds = 0;
     return followEvents({
       rest,
-      path: this.#path,
+      path: `/events?events=health,alert&node=${encodeURIComponent(node)}`,
       signal,
       silenceSeconds: this.#silenceSeconds,
       minPauseMs: MIN_PAUSE_MS,

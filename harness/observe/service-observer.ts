@@ -2,10 +2,12 @@ import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/c
 import type { Alert } from '../../src/core/alert.ts';
 import { nodeOfAlertId } from '../../src/core/alert.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import type { OpenAlert, ServiceReading } from '../record/entries.ts';
+import type { Clocked, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
 import { readControlGroup, readProcess } from './kernel-counters.ts';
-import type { SeenRun, ServiceSource } from './sources.ts';
 import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
+
+/** A run of the service, as it was first seen. */
+export type SeenRun = Omit<ServiceEntry, 'type' | keyof Clocked>;
 
 export interface ServiceObserverOptions {
   readonly rest: RestClient;
@@ -34,7 +36,7 @@ const COUNTED_BEFORE_SECONDS = 1;
 const ALERTS_PER_PAGE = 1000;
 
 /** Reads the service by REST, its supervisor and the kernel's counters. */
-export class ServiceObserver implements ServiceSource {
+export class ServiceObserver {
   readonly #options: ServiceObserverOptions;
   #known: KnownRun | null;
   /** Null: not known, or not queried yet. */
@@ -49,6 +51,10 @@ export class ServiceObserver implements ServiceSource {
     this.#known = options.before;
   }
 
+  /**
+   * The present reading, and the run of the service if it is another than the last time. Null: the service does not respond.
+   * `resident_bytes` has one element.
+   */
   async read(): Promise<{ readonly reading: ServiceReading; readonly run: SeenRun | null } | null> {
     const found = await this.#readRun();
     if (found === null) {
@@ -80,6 +86,7 @@ export class ServiceObserver implements ServiceSource {
     return null;
   }
 
+  /** What `/alerts?resolved=false` lists of the observed node; null: no response. */
   async open(): Promise<readonly OpenAlert[] | null> {
     const { node, rest } = this.#options;
     const found: OpenAlert[] = [];

@@ -6,7 +6,10 @@ const before = (pid: number | null): KnownRun => ({ started: 'a', version: '1', 
 t.test('the exits that the harness recorded', async (t) => {
   const exits: Exit[] = [];
   let pid: number | null = 10;
-  const supervisor = new ProcessSupervisor({ pid: () => pid, exits: () => exits });
+  const supervisor = new (class extends ProcessSupervisor {
+    pid = () => pid;
+    exits = () => exits;
+  })();
   t.same(await supervisor.now(), { pid: 10, invocation: null, restarts: 0, controlGroup: null, cpuSeconds: null });
   t.equal(await supervisor.between(before(10)), null, 'it was not recorded');
   exits.push({ at: 1, pid: 10, code: null, signal: 'KILL' });

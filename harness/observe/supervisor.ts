@@ -59,30 +59,21 @@ export interface Exit {
   readonly stopped?: boolean;
 }
 
-/** The processes of the service that the harness started. */
-export interface ServiceProcesses {
-  /** Of the present process; null: there is none. */
-  pid(): number | null;
-  /** All recorded exits, oldest first. */
-  exits(): readonly Exit[];
-}
-
 /** The harness itself runs the service and records how each of its processes ends. */
-export class ProcessSupervisor implements Supervisor {
-  readonly #processes: ServiceProcesses;
-
-  constructor(processes: ServiceProcesses) {
-    this.#processes = processes;
-  }
+export abstract class ProcessSupervisor implements Supervisor {
+  /** Of the present process; null: there is none. */
+  abstract pid(): number | null;
+  /** All recorded exits, oldest first. */
+  abstract exits(): readonly Exit[];
 
   async now(): Promise<SupervisedRun | null> {
-    const pid = this.#processes.pid();
+    const pid = this.pid();
     if (pid === null) return null;
-    return { pid, invocation: null, restarts: this.#processes.exits().length, controlGroup: null, cpuSeconds: null };
+    return { pid, invocation: null, restarts: this.exits().length, controlGroup: null, cpuSeconds: null };
   }
 
   async between(before: KnownRun): Promise<RunsBetween | null> {
-    const exits = this.#processes.exits();
+    const exits = this.exits();
     const at = exits.findLastIndex(({ pid }) => pid === before.pid);
     const last = exits.at(-1);
     // After the supervisor itself was killed, the exit is not recorded.

@@ -10,16 +10,15 @@ t.test('the topics of a node name', async (t) => {
 });
 
 t.test('found where expected: nothing changes', async (t) => {
-  const search = new TopicSearch('health_monitor', null);
-  t.same([search.topics, search.isSettled], [ROOT, false]);
+  const search = new TopicSearch('health_monitor');
+  t.same(search.topics, ROOT);
   t.equal(search.foundOn('/health_status'), false);
-  t.equal(search.isSettled, true);
   t.equal(search.tryOther(), false);
   t.same(search.topics, ROOT);
 });
 
 t.test('not found: everywhere and the expected topics alternately', async (t) => {
-  const search = new TopicSearch('health_monitor', null);
+  const search = new TopicSearch('health_monitor');
   const turns = [1, 2, 3].map(() => [search.tryOther(), search.topics]);
   t.same(turns, [
     [true, ALL],
@@ -32,17 +31,10 @@ t.test('not found: everywhere and the expected topics alternately', async (t) =>
 });
 
 t.test('found on the expected topic while subscribed to all', async (t) => {
-  const search = new TopicSearch('health_monitor', null);
+  const search = new TopicSearch('health_monitor');
   search.tryOther();
   t.equal(search.foundOn('/health_status'), true);
   t.same(search.topics, ROOT);
-});
-
-t.test('given topics are kept', async (t) => {
-  const search = new TopicSearch('health_monitor', { healthStatus: '/a', alerts: '/b' });
-  t.equal(search.isSettled, true);
-  t.equal(search.tryOther(), false);
-  t.equal(search.foundOn('/health_status'), false);
 });
 
 const by = (publisher: string | null, sequenceNumber: number | null) => ({ topic: '/health_status', publisher, sequenceNumber });

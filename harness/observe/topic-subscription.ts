@@ -1,12 +1,29 @@
 import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Log } from '../../src/core/ports.ts';
+import { PROGRAMS } from '../../src/installation/programs.ts';
+import { rosPaths } from '../../src/installation/ros-paths.ts';
 import { graphPlace, type PlaceConfig } from '../../src/ros/environment.ts';
 import type { GraphPlace } from '../../src/ros/graph.ts';
+import { graphNames } from '../../src/ros/names.ts';
+import { findRos } from '../../src/ros/rclnodejs/finding.ts';
+import { isSecured, isSecurityEnforced } from '../../src/ros/rclnodejs/place.ts';
+import { environmentFor, type Prepared } from '../../src/ros/rclnodejs/prepared.ts';
+import { probe } from '../../src/ros/rclnodejs/probe.ts';
 import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../../src/ros/subscription.ts';
 import { rarely } from '../../src/rtps/log.ts';
-import type { Source, SourceListener } from './sources.ts';
-import { chooseTransport, type TransportChoice, type TransportOptions } from './transport.ts';
+import type { Source, SourceListener } from './events.ts';
+
+export interface TransportOptions {
+  readonly transport: 'auto' | 'embedded' | 'rclnodejs';
+  readonly environment: NodeJS.ProcessEnv;
+  /** Searched for rclnodejs as prepared by `edge-health ros-setup`, besides the usual folders; null: only those. */
+  readonly dataFolder: string | null;
+}
+
+type TransportChoice =
+  | { readonly transport: 'embedded'; readonly reason: string }
+  | { readonly transport: 'rclnodejs'; readonly reason: string; readonly prepared: Prepared };
 
 /** The observer's name in `ros2 node list`. */
 const HARNESS_NODE = 'edge_health_harness';
@@ -18,8 +35,6 @@ export interface TopicSubscriptionOptions extends TransportOptions {
   readonly domainId?: number | null;
   /** The observed `node_name`. */
   readonly node: string;
-  /** Where it publishes; null or undefined: the topics of its name, else the topic on which it is found. */
-  readonly topics?: SubscribedTopics | null;
   readonly listener: SourceListener;
 }
 
@@ -78,9 +93,12 @@ export class TopicSubscription implements Source {
     this.transport = transport;
     this.reason = `${reason} (domain ${place.domainId}, discovery range ${place.discoveryRange})`;
     this.#options = options;
-    this.#search = new TopicSearch(options.node, options.topics ?? null);
+    this.#search = new TopicSearch(options.node);
     const note = rarely(
-      (_level, message, fields = {}) => options.listener.onNote(`the graph: ${sentence(message, fields)}`),
+      (_level, message, fields = {}) => {
+        const details = Object.entries(fields).map(([name, value]) => `${name} ${String(value)}`);
+        options.listener.onNote(`the graph: ${message}${details.length > 0 ? ` (${details.join(', ')})` : ''}`);
+      },
       monotonicSeconds,
       NOTE_SECONDS,
     );
@@ -103,7 +121,7 @@ export class TopicSubscription implements Source {
 
   async start(): Promise<void> {
     await this.#open();
-    if (!this.#search.isSettled) this.#searchOn();
+    this.#searchOn();
   }
 
   async stop(): Promise<void> {
@@ -170,11 +188,6 @@ export class TopicSubscription implements Source {
   }
 }
 
-function sentence(message: string, fields: Readonly<Record<string, unknown>>): string {
-  const rest = Object.entries(fields).map(([name, value]) => `${name} ${String(value)}`);
-  return rest.length === 0 ? message : `${message} (${rest.join(', ')})`;
-}
-
 /** Where a service of this `node_name` publishes unless its topics are remapped: `robot1/health_monitor` in the namespace /robot1. */
 export function expectedTopics(node: string): { readonly healthStatus: string; readonly alerts: string } {
   const namespace = node.split('/').slice(0, -1).join('/');
@@ -193,21 +206,15 @@ const SEARCH_SECONDS = 15;
 export class TopicSearch {
   readonly #expected: SubscribedTopics;
   #topics: SubscribedTopics;
-  #isSettled: boolean;
+  #isSettled = false;
 
-  /** `given`: the topics, if they are known; null: search. */
-  constructor(node: string, given: SubscribedTopics | null) {
+  constructor(node: string) {
     this.#expected = expectedTopics(node);
-    this.#topics = given ?? this.#expected;
-    this.#isSettled = given !== null;
+    this.#topics = this.#expected;
   }
 
   get topics(): SubscribedTopics {
     return this.#topics;
-  }
-
-  get isSettled(): boolean {
-    return this.#isSettled;
   }
 
   /** A status of the observed node was received on this topic. Returns whether `topics` has changed. */
@@ -258,4 +265,45 @@ export class Publishers {
     this.#current = next;
     return { missing: 0, isAlternating };
   }
+}
+
+const ENFORCED = 'ROS_SECURITY_STRATEGY is Enforce, and the embedded participant has no security';
+
+/**
+ * Chooses how to subscribe: `auto` is the embedded participant, which is light and independent of the installation that the service may
+ * use, except where SROS2 is enforced. Rejects with what to do when the requested transport cannot be used.
+ */
+async function chooseTransport(options: TransportOptions, place: GraphPlace): Promise<TransportChoice> {
+  const { environment, transport } = options;
+  const isEnforced = isSecurityEnforced(environment);
+  if (transport === 'embedded' && isEnforced)
+    throw new Error(`${ENFORCED}: use --transport rclnodejs, or --transport off to go by /events`);
+  if (transport === 'embedded') return { transport: 'embedded', reason: 'requested' };
+  if (transport === 'auto' && !isEnforced) {
+    return { transport: 'embedded', reason: 'light, and independent of the ROS 2 that the service may use' };
+  }
+  const why = transport === 'auto' ? ENFORCED : 'requested';
+  const found = findRos(environment, rosPaths(options.dataFolder));
+  const instead = isEnforced ? 'or --transport off to go by /events' : 'or use --transport embedded';
+  if (found.state !== 'prepared') throw new Error(`rclnodejs cannot be used: ${found.reason}; ${instead}`);
+  const problem = await problemOf(found.prepared, environment, place);
+  if (problem !== null) throw new Error(`rclnodejs does not work with the sourced ROS 2 ${found.ros.distro}: ${problem}; ${instead}`);
+  return { transport: 'rclnodejs', reason: `${why}; ROS 2 ${found.ros.distro} is sourced and prepared`, prepared: found.prepared };
+}
+
+/** Probes rclnodejs in a separate process, since native code may crash; null: it works. With SROS2 only the real node has permissions, so there is no probe. */
+async function problemOf(prepared: Prepared, environment: NodeJS.ProcessEnv, place: GraphPlace): Promise<string | null> {
+  if (isSecured(environment)) return null;
+  const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
+  return probe(prepared, { program: PROGRAMS.rosProbe, environment, place, names, enclave: null });
+}
+
+/**
+ * The environment with which this process must be replaced (process.execve) before it can use rclnodejs, since the dynamic linker reads
+ * the library path only at the start; null: the present one suffices.
+ */
+export function transportEnvironment({ dataFolder, environment, transport }: TransportOptions): NodeJS.ProcessEnv | null {
+  if (transport === 'embedded' || (transport === 'auto' && !isSecurityEnforced(environment))) return null;
+  const found = findRos(environment, rosPaths(dataFolder));
+  return found.state === 'prepared' ? environmentFor(found.prepared, environment) : null;
 }

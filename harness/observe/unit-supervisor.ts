@@ -65,8 +65,7 @@ export class UnitSupervisor implements Supervisor {
   async absent(invocation: string | null): Promise<void> {
     const found = await this.#show();
     if (found === null || invocation === null || found.InvocationID !== invocation) return;
-    const isOver = found.ActiveState === 'failed' || found.ActiveState === 'inactive' || found.SubState === 'auto-restart';
-    if (!isOver) return;
+    if (found.ActiveState !== 'failed' && found.ActiveState !== 'inactive' && found.SubState !== 'auto-restart') return;
     const end = endOfUnit({
       result: found.Result,
       code: MAIN_CODES[found.ExecMainCode] ?? null,
@@ -114,79 +113,7 @@ const SUCCEEDED = '7ad2d189f7e94e70a38c781354912448';
 const FAILED = 'd9b373ed55a64feb8242e02dbe79a49c';
 const OUT_OF_MEMORY = 'fe6faa94e7774663a0da52717891d8ef';
 
-/** One run of a unit, as the journal has it. */
-export interface JournalRun {
-  readonly invocation: string;
-  readonly end: RunEnd;
-  /** When systemd noticed the end of the main process, ms since the epoch; null: not in the journal, as after a stop on request. */
-  readonly endedMs: number | null;
-}
-
-interface RunMessages {
-  result: string | null;
-  code: string | null;
-  status: string | null;
-  isRequested: boolean;
-  outOfMemory: boolean;
-  endedMs: number | null;
-}
-
-type Entry = Readonly<Partial<Record<(typeof JOURNAL_FIELDS)[number] | '__REALTIME_TIMESTAMP', unknown>>>;
-
-/** The runs in the output of `journalctl --output=json`, oldest first. Lines that are no entries are skipped. */
-export function parseJournal(text: string): JournalRun[] {
-  const runs = new Map<string, RunMessages>();
-  for (const line of text.split('\n')) {
-    const entry = parsed(line);
-    const invocation = entry?.INVOCATION_ID;
-    if (!entry || typeof invocation !== 'string') continue;
-    let run = runs.get(invocation);
-    if (!run) {
-      run = { result: null, code: null, status: null, isRequested: false, outOfMemory: false, endedMs: null };
-      runs.set(invocation, run);
-    }
-    add(run, entry);
-  }
-  return [...runs].map(([invocation, { endedMs, ...found }]) => ({ invocation, end: endOfUnit(found), endedMs }));
-}
-
-function add(run: RunMessages, { COMMAND, EXIT_CODE, EXIT_STATUS, MESSAGE_ID, UNIT_RESULT, ...entry }: Entry): void {
-  if (MESSAGE_ID === STOPPING) {
-    // After the end of the main process the message is part of an automatic restart.
-    if (run.endedMs === null && run.result === null) run.isRequested = true;
-  } else if (MESSAGE_ID === OUT_OF_MEMORY) {
-    run.outOfMemory = true;
-  } else if (MESSAGE_ID === SUCCEEDED) {
-    run.result ??= 'success';
-  } else if (MESSAGE_ID === FAILED) {
-    if (typeof UNIT_RESULT === 'string') run.result ??= UNIT_RESULT;
-  } else if (MESSAGE_ID === PROCESS_EXIT) {
-    // Other commands are processes beside the main one, such as that of a reload.
-    if (COMMAND !== undefined && COMMAND !== 'ExecStart') return;
-    run.code = typeof EXIT_CODE === 'string' ? EXIT_CODE : null;
-    run.status = typeof EXIT_STATUS === 'string' ? EXIT_STATUS : null;
-    run.endedMs = Number(entry.__REALTIME_TIMESTAMP) / 1000;
-  }
-}
-
-function parsed(line: string): Entry | null {
-  try {
-    return line === '' ? null : (JSON.parse(line) as Entry);
-  } catch {
-    return null;
-  }
-}
-
-/** Results of a unit (systemd.exec(5), $SERVICE_RESULT). Other results are named in the detail. */
-const RESULTS: Readonly<Record<string, Cause>> = {
-  watchdog: 'watchdog',
-  signal: 'signal',
-  'core-dump': 'core-dump',
-  'oom-kill': 'oom-kill',
-  'exit-code': 'exit',
-  timeout: 'timeout',
-};
-
+/** What is known about the end of a run of a unit. */
 export interface UnitEnd {
   /** `Result` or `UNIT_RESULT`; null: not known. */
   readonly result: string | null;
@@ -199,29 +126,88 @@ export interface UnitEnd {
   readonly outOfMemory: boolean;
 }
 
+/** One run of a unit, as the journal has it. */
+export interface JournalRun {
+  readonly invocation: string;
+  readonly end: RunEnd;
+  /** When systemd noticed the end of the main process, ms since the epoch; null: not in the journal, as after a stop on request. */
+  readonly endedMs: number | null;
+}
+
+type RunMessages = { -readonly [Name in keyof UnitEnd]: UnitEnd[Name] } & { endedMs: number | null };
+type Entry = Readonly<Partial<Record<(typeof JOURNAL_FIELDS)[number] | '__REALTIME_TIMESTAMP', unknown>>>;
+
+/** The runs in the output of `journalctl --output=json`, oldest first. Lines that are no entries are skipped. */
+export function parseJournal(text: string): JournalRun[] {
+  const runs = new Map<string, RunMessages>();
+  for (const line of text.split('\n')) {
+    const entry = parsed(line);
+    const invocation = entry?.INVOCATION_ID;
+    if (!entry || typeof invocation !== 'string') continue;
+    const run = runs.get(invocation) ?? { result: null, code: null, status: null, isRequested: false, outOfMemory: false, endedMs: null };
+    runs.set(invocation, run);
+    addMessage(run, entry);
+  }
+  return [...runs].map(([invocation, { endedMs, ...found }]) => ({ invocation, end: endOfUnit(found), endedMs }));
+}
+
+function parsed(line: string): Entry | null {
+  try {
+    return line === '' ? null : (JSON.parse(line) as Entry);
+  } catch {
+    return null;
+  }
+}
+
+function addMessage(run: RunMessages, entry: Entry): void {
+  const { COMMAND = 'ExecStart', EXIT_CODE, EXIT_STATUS, UNIT_RESULT } = entry;
+  switch (entry.MESSAGE_ID) {
+    case STOPPING:
+      // After the end of the main process the message is part of an automatic restart.
+      if (run.endedMs === null && run.result === null) run.isRequested = true;
+      break;
+    case OUT_OF_MEMORY:
+      run.outOfMemory = true;
+      break;
+    case SUCCEEDED:
+      run.result ??= 'success';
+      break;
+    case FAILED:
+      if (typeof UNIT_RESULT === 'string') run.result ??= UNIT_RESULT;
+      break;
+    case PROCESS_EXIT:
+      // Other commands are processes beside the main one, such as that of a reload.
+      if (COMMAND !== 'ExecStart') break;
+      run.code = typeof EXIT_CODE === 'string' ? EXIT_CODE : null;
+      run.status = typeof EXIT_STATUS === 'string' ? EXIT_STATUS : null;
+      run.endedMs = Number(entry.__REALTIME_TIMESTAMP) / 1000;
+  }
+}
+
+/** Results of a unit (systemd.exec(5), $SERVICE_RESULT). Other results are named in the detail. */
+const CAUSE_OF_RESULT: Readonly<Record<string, Cause>> = {
+  watchdog: 'watchdog',
+  signal: 'signal',
+  'core-dump': 'core-dump',
+  'oom-kill': 'oom-kill',
+  'exit-code': 'exit',
+  timeout: 'timeout',
+};
+
 /** Why a run of a unit ended. */
 export function endOfUnit({ isRequested, code, outOfMemory, result, status }: UnitEnd): RunEnd {
-  const detail = detailOf(code, status);
-  const failure = result === null || result === 'success' ? null : result;
+  const detail = code === null || status === null ? '' : code === 'exited' ? `exit status ${status}` : signalName(status);
   // With OOMPolicy=continue the result is `signal`.
   if (outOfMemory && detail === 'SIGKILL' && !isRequested) return { cause: 'oom-kill', detail };
-  if (failure !== null) {
-    const cause = RESULTS[failure];
-    return cause === undefined ? { cause: 'unknown', detail: joined(`result "${failure}"`, detail) } : { cause, detail };
+  if (result !== null && result !== 'success') {
+    const cause = CAUSE_OF_RESULT[result];
+    return cause ? { cause, detail } : { cause: 'unknown', detail: [`result "${result}"`, detail].filter(Boolean).join(', ') };
   }
   if (isRequested) return { cause: 'stopped', detail: '' };
   if (code === 'exited') return { cause: 'exit', detail };
-  if (code === 'killed' || code === 'dumped') return { cause: code === 'dumped' ? 'core-dump' : 'signal', detail };
+  if (code === 'killed') return { cause: 'signal', detail };
+  if (code === 'dumped') return { cause: 'core-dump', detail };
   return result === 'success' ? { cause: 'exit', detail: 'it ended by itself, without an error' } : { cause: 'unknown', detail };
-}
-
-function detailOf(code: string | null, status: string | null): string {
-  if (code === null || status === null) return '';
-  return code === 'exited' ? `exit status ${status}` : signalName(status);
-}
-
-function joined(...texts: readonly string[]): string {
-  return texts.filter((text) => text !== '').join(', ');
 }
 
 /**
@@ -229,21 +215,20 @@ function joined(...texts: readonly string[]): string {
  * then the result is a lower bound.
  */
 export function unseenRuns(before: number | null, now: number | null): number {
-  if (now === null || now === 0) return 0;
-  if (before === null) return 0;
+  if (now === null || now === 0 || before === null) return 0;
   return now > before ? now - before - 1 : now;
 }
 
 /** Runs a program and returns its standard output; null: it is not installed, failed or timed out. */
 export type RunProgram = (file: string, parameters: readonly string[]) => Promise<string | null>;
 
-const TIMEOUT_SECONDS = 10;
+const TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 4_000_000;
 
 function programRunner(environment: NodeJS.ProcessEnv): RunProgram {
   const options = {
     env: { ...environment, LC_ALL: 'C' },
-    timeout: TIMEOUT_SECONDS * 1000,
+    timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
     maxBuffer: MAX_OUTPUT_BYTES,
   } as const;

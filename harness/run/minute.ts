@@ -1,6 +1,5 @@
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Channel } from '../observe/sources.ts';
-import type { Clocked, MinuteEntry, Received, ServiceReading } from '../record/entries.ts';
+import type { Channel, Clocked, MinuteEntry, Received, ServiceReading } from '../record/entries.ts';
 
 /** Collects the content of the next `minute` entry. */
 export class Minute {

@@ -148,11 +148,10 @@ t.test('channels that do not agree are waited for until the timeout', async (t) 
 });
 
 t.test('a removed record ends it', async (t) => {
-  const it = new Observed({
-    check: () => {
-      throw new Error('the record is gone');
-    },
-  });
+  const it = new Observed();
+  it.check = () => {
+    throw new Error('the record is gone');
+  };
   await t.rejects(it.runs(), { message: 'the record is gone' });
 });
 

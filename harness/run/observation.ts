@@ -1,11 +1,12 @@
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Scan } from '../observe/coverage.ts';
-import type { Channel, SeenRun, ServiceSource, SourceListener } from '../observe/sources.ts';
-import type { Clocked, EndEntry, MinuteEntry, OpenAlert, RecordEntry } from '../record/entries.ts';
+import type { ObserverClocks } from '../observe/clocks.ts';
+import type { Scan, Scans } from '../observe/coverage.ts';
+import type { SourceListener } from '../observe/events.ts';
+import type { SeenRun, ServiceObserver } from '../observe/service-observer.ts';
+import type { Channel, Clocked, EndEntry, MinuteEntry, OpenAlert, RecordEntry, ServiceReading } from '../record/entries.ts';
 import { Minute } from './minute.ts';
-import { OpenAlerts } from './open-alerts.ts';
-import type { Scans } from './scans.ts';
+import type { Recorder } from './recorder.ts';
 
 const TICK_MS = 1000;
 const MILLISECOND = 0.001;
@@ -28,21 +29,16 @@ const SCANNED_STEP_SECONDS = 5;
 
 export interface ObservationOptions {
   readonly plannedSeconds: number;
-  /** Seconds in which the run was observed, as of the last entry of its record. */
-  readonly recordedSeconds: () => number;
+  readonly recorder: Pick<Recorder, 'observedSeconds' | 'write' | 'check'>;
   /** Whether there is a subscription on the graph. */
   readonly hasTopic: boolean;
-  readonly clocks: { now(): Clocked; takeStalled(): number };
+  readonly clocks: Pick<ObserverClocks, 'now' | 'takeStalled'>;
   /** Equal to that of `now`. It is read for each status; the other clocks cost a system call. */
   readonly wallMilliseconds: () => number;
-  readonly service: ServiceSource;
+  readonly service: Pick<ServiceObserver, 'read' | 'open'>;
   readonly scans: Scans;
   /** As in the record. */
   readonly openByTopic: ReadonlyMap<string, OpenAlert>;
-  /** Writes entries to the record; throws if the record was removed. */
-  readonly write: (entries: readonly RecordEntry[]) => void;
-  /** Throws if the record was removed; writes pending entries. */
-  readonly check: () => void;
   readonly ownUse: () => MinuteEntry['watcher'];
   /** Called once a second while it observes, after everything that was due. */
   readonly onTick: (now: Clocked) => void;
@@ -94,7 +90,7 @@ export class Observation implements SourceListener {
   /** Observed boot-time seconds: without monitoring gaps and stalls of this process. */
   observedSeconds(now: Clocked): number {
     const since = this.#written === null ? 0 : now.boot - this.#written.boot - this.#stalledSeconds;
-    return this.#options.recordedSeconds() + since;
+    return this.#options.recorder.observedSeconds + since;
   }
 
   onStatus(channel: Channel, status: HealthStatus): void {
@@ -136,15 +132,13 @@ export class Observation implements SourceListener {
     await this.#read();
     await this.#list();
     const now = this.#options.clocks.now();
-    const { mono, wall } = now;
     writeFirst(now);
     // Statuses received before belong to no stretch; other entries are dated to its begin.
-    const found = this.#pending.map((one) => ({ ...one, ...now }));
-    this.#minute.dropBefore(wall);
-    this.#scannedAt = mono;
-    this.#readAt = mono - READ_AHEAD_SECONDS;
+    this.#minute.dropBefore(now.wall);
+    this.#pending = this.#pending.map((entry) => ({ ...entry, ...now }));
+    this.#scannedAt = now.mono;
+    this.#readAt = now.mono - READ_AHEAD_SECONDS;
     this.#options.clocks.takeStalled();
-    this.#pending = found;
     // A minute of no length, for the service's counters at the begin.
     this.#writeMinute(now);
     const ended = new Promise<void>((resolve, reject) => {
@@ -169,7 +163,7 @@ export class Observation implements SourceListener {
   }
 
   #tick(): void {
-    const { check, clocks, onTick, plannedSeconds, scans } = this.#options;
+    const { clocks, onTick, plannedSeconds, recorder, scans } = this.#options;
     this.#stalledSeconds += clocks.takeStalled();
     const now = clocks.now();
     // The clocks in the record are rounded to milliseconds.
@@ -184,7 +178,7 @@ export class Observation implements SourceListener {
     }
     if (now.mono - this.#checkedAt >= CHECK_SECONDS) {
       this.#checkedAt = now.mono;
-      check();
+      recorder.check();
     }
     if (now.mono - this.#scannedAt >= SCAN_SECONDS) {
       this.#scannedAt = now.mono;
@@ -234,7 +228,7 @@ export class Observation implements SourceListener {
   }
 
   #writeMinute(now: Clocked, untilMs = Number.POSITIVE_INFINITY): void {
-    const { ownUse, write } = this.#options;
+    const { ownUse, recorder } = this.#options;
     const entry = this.#minute.take(now, this.#stalledSeconds, ownUse(), untilMs);
     this.#isUrgent = false;
     this.#written = now;
@@ -242,7 +236,7 @@ export class Observation implements SourceListener {
     const entries = this.#take();
     // Entries after the end of a run follow its last minute.
     this.#pending = entries.filter(({ boot }) => boot > now.boot);
-    write([...entries.filter(({ boot }) => boot <= now.boot), entry]);
+    recorder.write([...entries.filter(({ boot }) => boot <= now.boot), entry]);
   }
 
   #take(): RecordEntry[] {
@@ -256,7 +250,7 @@ export class Observation implements SourceListener {
    * topic and REST have the same alerts.
    */
   async end(reason: EndEntry['reason'], settleSeconds: number): Promise<void> {
-    const { clocks, scans, write } = this.#options;
+    const { clocks, recorder, scans } = this.#options;
     if (this.#end === null) this.#stalledSeconds += clocks.takeStalled();
     const end = this.#end ?? clocks.now();
     await this.#read();
@@ -269,7 +263,7 @@ export class Observation implements SourceListener {
     // Only the last list of the wait is the state at the end of the run.
     const entries = this.#take();
     const last = entries.findLast(({ type }) => type === 'open');
-    write([...entries.filter((entry) => entry.type !== 'open' || entry === last), { type: 'end', ...end, reason }]);
+    recorder.write([...entries.filter((entry) => entry.type !== 'open' || entry === last), { type: 'end', ...end, reason }]);
   }
 }
 
@@ -282,4 +276,54 @@ async function waitUntil(holds: () => boolean, timeoutMs: number, refresh = asyn
     });
     await refresh();
   }
+}
+
+/** The open alerts by the changes received on the topic, and by the last list of REST. */
+class OpenAlerts {
+  readonly #byTopic: Map<string, OpenAlert>;
+  #byRest: readonly OpenAlert[] | null = null;
+
+  /** `byTopic`: as in the record. */
+  constructor(byTopic: ReadonlyMap<string, OpenAlert>) {
+    this.#byTopic = new Map(byTopic);
+  }
+
+  get listed(): readonly OpenAlert[] {
+    return this.#byRest ?? [];
+  }
+
+  addChange({ alert_id, metric, resolved, severity }: Alert): void {
+    if (resolved) this.#byTopic.delete(alert_id);
+    else this.#byTopic.set(alert_id, { alert_id, severity, metric });
+  }
+
+  /** Returns whether the list differs from the previous one, or is the first. */
+  setListed(listed: readonly OpenAlert[]): boolean {
+    const isNew = this.#byRest === null || keys(listed) !== keys(this.#byRest);
+    this.#byRest = listed;
+    return isNew;
+  }
+
+  /** Whether the last list differs from the counts of the service. */
+  isOutdated(counts: ServiceReading['open_alerts']): boolean {
+    const listed = this.#byRest;
+    if (listed === null) return true;
+    return Object.entries(counts).some(([severity, count]) => listed.filter((alert) => alert.severity === severity).length !== count);
+  }
+
+  /** Whether both have the same CRITICAL alerts. */
+  get agree(): boolean {
+    return this.#byRest !== null && keys(critical(this.#byRest)) === keys(critical(this.#byTopic.values()));
+  }
+}
+
+function critical(alerts: Iterable<OpenAlert>): OpenAlert[] {
+  return [...alerts].filter(({ severity }) => severity === 'CRITICAL');
+}
+
+function keys(alerts: readonly OpenAlert[]): string {
+  return alerts
+    .map(({ alert_id, severity }) => `${alert_id} ${severity}`)
+    .sort()
+    .join();
 }

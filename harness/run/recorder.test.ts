@@ -1,6 +1,5 @@
 import t from 'tap';
 import { week } from '../../testkit/weeks/weeks.ts';
-import { EvidenceBuilder } from '../record/evidence.ts';
 import { Recorder } from './recorder.ts';
 
 t.test('a run is judged rarely where that takes long, and soon after a change of the open alerts', async (t) => {
@@ -8,7 +7,7 @@ t.test('a run is judged rarely where that takes long, and soon after a change of
   const began = entries[0]?.mono ?? 0;
   // Each reading of this clock takes a second, and so does judging.
   let seconds = 0;
-  const recorder = new Recorder(new EvidenceBuilder(), () => {
+  const recorder = new Recorder(() => {
     seconds += 1;
     return seconds;
   });

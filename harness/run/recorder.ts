@@ -1,30 +1,62 @@
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { formatDuration } from '../../src/core/duration.ts';
 import { judge } from '../engine/judge.ts';
 import { type Judgement, type TestVerdict, worst } from '../engine/judgement.ts';
-import type { RecordEntry } from '../record/entries.ts';
-import type { EvidenceBuilder } from '../record/evidence.ts';
-import type { RecordWriter } from '../record/writer.ts';
+import { type BeginEntry, type Clocked, RECORD_FILE, type RecordEntry } from '../record/entries.ts';
+import { EvidenceBuilder } from '../record/evidence.ts';
+import { type Opened, RecordWriter } from '../record/writer.ts';
+import { EXIT, Refusal } from './command.ts';
+import { ResumeState } from './resume-state.ts';
 
 /** Judging takes at most this share of the time: its result is only displayed. */
 const JUDGING_SHARE = 1 / 4000;
 /** After a restart or a change of the open alerts: the display should not contradict itself for long. */
 const UPDATE_SHARE = 1 / 200;
 
-/** Writes entries to the record, and judges them as they come. */
+/** Opens or creates the record of a run, writes its entries, and judges them as they come. */
 export class Recorder {
-  readonly #builder: EvidenceBuilder;
   readonly #monotonicSeconds: () => number;
+  readonly #evidence = new EvidenceBuilder();
   #writer: RecordWriter | null = null;
   #judgements: readonly Judgement[] = [];
   #judged = { atSeconds: Number.NEGATIVE_INFINITY, tookSeconds: 0 };
   #hasUpdates = false;
 
-  constructor(builder: EvidenceBuilder, monotonicSeconds: () => number) {
-    this.#builder = builder;
+  constructor(monotonicSeconds: () => number) {
     this.#monotonicSeconds = monotonicSeconds;
   }
 
-  begin(writer: RecordWriter): void {
-    this.#writer = writer;
+  /**
+   * Opens the unfinished run of a folder; null: there is none. `durationSeconds` null: as in the record. Throws Refusal if there is a run
+   * that cannot be resumed, and RecordError.
+   */
+  open(folder: string, durationSeconds: number | null, clocks: () => Clocked): (Opened & { readonly state: ResumeState }) | null {
+    const file = join(folder, RECORD_FILE);
+    if (!fs.existsSync(file) || fs.statSync(file).size === 0) return null;
+    const state = new ResumeState();
+    const opened = RecordWriter.open(folder, clocks, (entry) => {
+      state.add(entry);
+      this.#evidence.add(entry);
+    });
+    const planned = formatDuration(state.plannedSeconds, 'h');
+    let problem: string | null = null;
+    if (state.isComplete)
+      problem = `a run of ${planned} that is complete. Choose another folder with --out, or write its report again with: edge-health harness report ${folder}`;
+    else if (durationSeconds !== null && durationSeconds !== state.plannedSeconds)
+      problem = `an unfinished run of ${planned}, not of ${formatDuration(durationSeconds, 'h')}. Resume it without --duration, or choose another folder with --out`;
+    if (problem !== null) {
+      opened.writer.close();
+      throw new Refusal(EXIT.usage, `${folder} holds ${problem}`);
+    }
+    this.#writer = opened.writer;
+    return { ...opened, state };
+  }
+
+  /** Begins a record in the folder. Throws RecordError. */
+  create(folder: string, begin: BeginEntry): void {
+    this.#writer = RecordWriter.create(folder, begin);
+    this.#evidence.add(begin);
   }
 
   get entries(): number {
@@ -35,6 +67,7 @@ export class Recorder {
     return this.#writer?.head ?? '';
   }
 
+  /** Why entries are not written; null: they are. */
   get problem(): string | null {
     const { problem = null, pending = 0 } = this.#writer ?? {};
     return problem === null ? null : `${problem} (${pending} entries pending)`;
@@ -42,7 +75,7 @@ export class Recorder {
 
   /** Seconds in which the run was observed, as of the last minute. */
   get observedSeconds(): number {
-    return this.#builder.watchedSeconds;
+    return this.#evidence.watchedSeconds;
   }
 
   /** As of the last judging. */
@@ -51,33 +84,29 @@ export class Recorder {
   }
 
   /** Throws RecordError if the record was removed. */
-  readonly write = (entries: readonly RecordEntry[]): void => {
+  write(entries: readonly RecordEntry[]): void {
     this.#writer?.append(...entries);
-    this.take(entries);
+    for (const entry of entries) this.#evidence.add(entry);
     this.#hasUpdates ||= entries.some(({ type }) => type === 'open' || type === 'service');
     const now = this.#monotonicSeconds();
     const { atSeconds, tookSeconds } = this.#judged;
     const isDue = now - atSeconds >= tookSeconds / (this.#hasUpdates ? UPDATE_SHARE : JUDGING_SHARE);
     // The first minute has no length, only the counters at the begin.
     if (!isDue || this.observedSeconds === 0 || !entries.some(({ type }) => type === 'minute')) return;
-    this.#judgements = judge(this.#builder.evidence());
+    this.#judgements = judge(this.#evidence.evidence());
     const after = this.#monotonicSeconds();
     this.#judged = { atSeconds: after, tookSeconds: after - now };
     this.#hasUpdates = false;
-  };
+  }
 
-  /** Throws RecordError if the record was removed; writes pending entries. */
+  /** Writes pending entries. Throws RecordError if the record was removed. */
   check(): void {
     this.#writer?.flush();
   }
 
-  /** Judges entries that are in the record already. */
-  take(entries: readonly RecordEntry[]): void {
-    for (const entry of entries) this.#builder.add(entry);
-  }
-
+  /** The verdict on the entries so far. */
   verdict(): TestVerdict {
-    return worst(judge(this.#builder.evidence()).map(({ verdict }) => verdict));
+    return worst(judge(this.#evidence.evidence()).map(({ verdict }) => verdict));
   }
 
   close(): void {

@@ -1,18 +1,6 @@
-import * as fs from 'node:fs';
-import { join } from 'node:path';
-import { formatDuration } from '../../src/core/duration.ts';
-import {
-  type Clocked,
-  type Observer,
-  type OpenAlert,
-  RECORD_FILE,
-  type RecordEntry,
-  type ServiceEntry,
-  type Target,
-} from '../record/entries.ts';
+import type { KnownRun } from '../observe/supervisor.ts';
+import type { BeginEntry, Clocked, Observer, OpenAlert, RecordEntry, ResumeEntry, ServiceEntry, Target } from '../record/entries.ts';
 import { sharesClock } from '../record/evidence/time-axis.ts';
-import { type Opened, RecordWriter } from '../record/writer.ts';
-import { EXIT, Refusal } from './command.ts';
 
 /** What the observer needs from the record of a run that it resumes. */
 export class ResumeState {
@@ -41,15 +29,22 @@ export class ResumeState {
   /** The end of the last observed stretch. */
   #last: Clocked | null = null;
 
+  /** The last observed run of the service; null: there is none. */
+  get knownRun(): KnownRun | null {
+    if (this.service === null) return null;
+    const { invocation, pid, started, version } = this.service;
+    return { started, version, pid, invocation, restarts: this.unitRestarts, bootId: this.serviceBootId };
+  }
+
   add(entry: RecordEntry): void {
     switch (entry.type) {
       case 'begin':
         this.plannedSeconds = entry.planned_seconds;
         this.beganMs = entry.wall;
-        this.#startStretch(entry, entry.boot_id, entry.target, entry.watcher);
+        this.#startStretch(entry);
         break;
       case 'resume':
-        this.#startStretch(entry, entry.boot_id, entry.target, entry.watcher);
+        this.#startStretch(entry);
         break;
       case 'minute':
         this.#last = entry;
@@ -80,41 +75,15 @@ export class ResumeState {
     }
   }
 
-  #startStretch(now: Clocked, bootId: string, target: Target, observer: Observer): void {
+  #startStretch(entry: BeginEntry | ResumeEntry): void {
     if (this.#last !== null) {
       const { boot, wall } = this.#last;
-      this.gapSeconds += Math.max(0, sharesClock(this.bootId, bootId) ? now.boot - boot : (now.wall - wall) / 1000);
+      this.gapSeconds += Math.max(0, sharesClock(this.bootId, entry.boot_id) ? entry.boot - boot : (entry.wall - wall) / 1000);
     }
-    this.#last = now;
-    this.bootId = bootId;
-    this.target = target;
-    this.observer = observer;
+    this.#last = entry;
+    this.bootId = entry.boot_id;
+    this.target = entry.target;
+    this.observer = entry.watcher;
     this.isComplete = false;
   }
-}
-
-export interface UnfinishedOptions {
-  readonly folder: string;
-  /** Null: as in the record. */
-  readonly durationSeconds: number | null;
-  /** Must receive each entry from `onEntry`. */
-  readonly resume: ResumeState;
-  readonly clocks: () => Clocked;
-  readonly onEntry: (entry: RecordEntry) => void;
-}
-
-/** Opens the unfinished run of a folder; null: there is none. Throws Refusal if the run cannot be resumed, and RecordError. */
-export function openUnfinished({ clocks, durationSeconds, folder, onEntry, resume }: UnfinishedOptions): Opened | null {
-  const file = join(folder, RECORD_FILE);
-  if (!fs.existsSync(file) || fs.statSync(file).size === 0) return null;
-  const opened = RecordWriter.open(folder, clocks, onEntry);
-  const planned = formatDuration(resume.plannedSeconds, 'h');
-  let problem: string;
-  if (resume.isComplete)
-    problem = `a run of ${planned} that is complete. Choose another folder with --out, or write its report again with: edge-health harness report ${folder}`;
-  else if (durationSeconds !== null && durationSeconds !== resume.plannedSeconds)
-    problem = `an unfinished run of ${planned}, not of ${formatDuration(durationSeconds, 'h')}. Resume it without --duration, or choose another folder with --out`;
-  else return opened;
-  opened.writer.close();
-  throw new Refusal(EXIT.usage, `${folder} holds ${problem}`);
 }

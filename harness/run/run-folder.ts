@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { installation } from '../../src/installation/installation.ts';
 import { takeLock } from '../../src/store/lock.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
@@ -7,7 +7,6 @@ import { wayToPermission } from '../../src/system/permission.ts';
 import { startTime } from '../../src/system/running-service.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
-import { Requests } from './request.ts';
 
 /** Where the commands find and create runs. */
 export interface HarnessContext {
@@ -16,24 +15,73 @@ export interface HarnessContext {
   readonly stateFolder: string;
   /** The folder for runs without --out. */
   readonly reports: string;
-  readonly requests: Requests;
+  /** Written by `start`. The unit runs only while this file exists. */
+  readonly requestFile: string;
 }
 
 export function harnessContext(): HarnessContext {
   const { dataFolder: stateFolder, isPackage } = installation();
-  const isCheckout = !isPackage;
-  return { isCheckout, stateFolder, reports: reportsFolder(stateFolder, isCheckout), requests: new Requests(stateFolder) };
+  return {
+    isCheckout: !isPackage,
+    stateFolder,
+    reports: isPackage ? join(stateFolder, 'reports') : resolve('reports'),
+    requestFile: join(stateFolder, 'harness/current.json'),
+  };
 }
 
-export function reportsFolder(stateFolder: string, isCheckout: boolean): string {
-  return isCheckout ? resolve('reports') : join(stateFolder, 'reports');
+/** The options of `run` that `start` passes to the unit. */
+export interface RunRequest {
+  readonly out: string;
+  readonly duration: string;
+  readonly transport: string;
+  /** The observed unit. */
+  readonly unit: string;
+  /** Time of the request, ISO 8601. */
+  readonly requested: string;
+}
+
+/** Null: there is none. Throws Refusal if it cannot be read or is no request. */
+export function readRequest(file: string): RunRequest | null {
+  return explained(file, () => {
+    let content: string;
+    try {
+      content = fs.readFileSync(file, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+    try {
+      const request = JSON.parse(content) as RunRequest;
+      if (typeof request.out === 'string' && typeof request.duration === 'string') return request;
+    } catch {
+      // As below.
+    }
+    throw new Error(`${file} is no request of \`edge-health harness start\`; remove it, and start again`);
+  });
+}
+
+export function writeRequest(file: string, request: RunRequest): void {
+  explained(file, () => {
+    makeFolder(dirname(file), 0o750);
+    // Flushed and renamed: it outlives reboots, whole.
+    fs.writeFileSync(`${file}.new`, `${JSON.stringify(request, null, 2)}\n`, { mode: 0o640, flush: true });
+    fs.renameSync(`${file}.new`, file);
+  });
+}
+
+/** The request is done: the unit does not run at the next boot. */
+export function settleRequest(file: string): void {
+  if (fs.existsSync(file)) fs.renameSync(file, settledFile(file));
+}
+
+export function settledFile(requestFile: string): string {
+  return join(dirname(requestFile), 'last.json');
 }
 
 /** The named folder, else that of the unit's run, else the newest. Throws Refusal if there is none. */
-export function folderOf(named: string | undefined, { reports, requests }: HarnessContext): string {
-  if (named !== undefined) return named;
-  const folder = explained(requests.folder, () => requests.current()?.out ?? requests.last()?.out ?? newestRun(reports));
-  if (folder !== null) return folder;
+export function folderOf(named: string | undefined, { reports, requestFile }: HarnessContext): string {
+  const folder = named ?? readRequest(requestFile)?.out ?? readRequest(settledFile(requestFile))?.out ?? newestRun(reports);
+  if (folder !== null) return resolve(folder);
   throw new Refusal(EXIT.unavailable, `there is no run in ${reports}; start one with: edge-health harness start, or name its folder`);
 }
 
@@ -64,21 +112,21 @@ export function newestRun(reports: string): string | null {
   } catch {
     return null;
   }
-  const runs = names.filter((name) => name.startsWith('harness-') && fs.existsSync(join(reports, name, RECORD_FILE))).sort();
-  const newest = runs.at(-1);
+  const newest = names
+    .filter((name) => name.startsWith('harness-') && fs.existsSync(join(reports, name, RECORD_FILE)))
+    .sort()
+    .at(-1);
   return newest === undefined ? null : join(reports, newest);
 }
 
 const LOCK_FILE = 'observer.lock';
 const PID_FILE = 'observer.pid';
 
-/** A run's folder, locked from before its record begins until the report is written. A process that ends loses the lock. */
-export interface LockedFolder {
-  release(): void;
-}
-
-/** Throws Refusal if another process observes into the folder, or it cannot be written to. */
-export function lockFolder(folder: string): LockedFolder {
+/**
+ * Locks a run's folder, from before its record begins until the report is written. A process that ends loses the lock. Throws Refusal if
+ * another process observes into the folder, or it cannot be written to.
+ */
+export function lockFolder(folder: string): { release(): void } {
   try {
     makeFolder(folder);
     // SQLite, whose lock it is, does not report why a file cannot be opened.
@@ -110,8 +158,13 @@ export function lockFolder(folder: string): LockedFolder {
 
 /** Id of the process that observes into the folder; null: there is none. */
 export function observerOf(folder: string): number | null {
+  return runningProcess(join(folder, PID_FILE));
+}
+
+/** The process whose id and start time are in a file; null: there is no such file, or the process has ended. */
+export function runningProcess(file: string): number | null {
   try {
-    const [pid, started] = fs.readFileSync(join(folder, PID_FILE), 'utf8').trim().split(' ').map(Number);
+    const [pid, started] = fs.readFileSync(file, 'utf8').trim().split(' ').map(Number);
     return pid && startTime(pid) === started ? pid : null;
   } catch {
     return null;

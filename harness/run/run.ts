@@ -10,11 +10,10 @@ import { systemClocks } from '../../src/system/clocks.ts';
 import { serviceManager, watchdogSeconds } from '../../src/system/notify.ts';
 import { becomeOwnerOf } from '../../src/system/privileges.ts';
 import { VERDICT_EXIT } from '../engine/judgement.ts';
-import { transportEnvironment } from '../observe/transport.ts';
+import { transportEnvironment } from '../observe/topic-subscription.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
 import { Display } from './display.ts';
-import { readRequest, settleRequest } from './request.ts';
-import { explained, folderName, harnessContext, lockFolder } from './run-folder.ts';
+import { folderName, harnessContext, lockFolder, readRequest, settleRequest } from './run-folder.ts';
 import { Session, type SessionOptions } from './session.ts';
 import { configFileOf, loaded } from './subject.ts';
 
@@ -57,7 +56,7 @@ the folder cannot be used, 70 an internal error, 75 another process observes int
   positionals: 0,
   run: async (given) => {
     const requestFile = text(given, 'request');
-    const request = requestFile === null ? null : explained(requestFile, () => readRequest(requestFile));
+    const request = requestFile === null ? null : readRequest(requestFile);
     if (requestFile !== null && request === null)
       throw new Refusal(EXIT.unavailable, `${requestFile} does not exist: no run was requested with \`edge-health harness start\``);
     const config = text(given, 'config');

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { startTime } from '../../src/system/running-service.ts';
-import type { Exit, ServiceProcesses } from '../observe/supervisor.ts';
+import { type Exit, ProcessSupervisor } from '../observe/supervisor.ts';
+import { runningProcess } from './run-folder.ts';
 
 /** The service may take 30 s to stop, and so may a backup of the scheduler. */
 const STOP_SECONDS = 40;
@@ -15,18 +16,18 @@ const POLL_MS = 100;
 const NOT_INHERITED = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'STATE_DIRECTORY', 'RUNTIME_DIRECTORY', 'INVOCATION_ID'];
 
 /** Controls service-supervisor.sh, the process that runs the service of a checkout. It outlives the harness. */
-export class ServiceSupervisor implements ServiceProcesses {
+export class ServiceSupervisor extends ProcessSupervisor {
   readonly folder: string;
 
   /** `runFolder`: the folder of the run. */
   constructor(runFolder: string) {
+    super();
     this.folder = join(runFolder, 'supervisor');
   }
 
   /** The supervisor's process id; null: it does not run. */
   get running(): number | null {
-    const [pid, started] = this.#read('supervisor.pid').trim().split(' ').map(Number);
-    return pid && started && startTime(pid) === started ? pid : null;
+    return runningProcess(join(this.folder, 'supervisor.pid'));
   }
 
   pid(): number | null {
@@ -55,27 +56,21 @@ export class ServiceSupervisor implements ServiceProcesses {
   start(configFile: string): void {
     makeFolder(this.folder);
     for (const name of ['service.pid', 'ops.pid']) fs.rmSync(join(this.folder, name), { force: true });
-    const environment = { ...process.env };
-    for (const name of NOT_INHERITED) delete environment[name];
-    const child = spawn('/bin/sh', [fileURLToPath(PROGRAMS.serviceSupervisor), this.folder, fileURLToPath(PROGRAMS.command), configFile], {
-      detached: true,
-      stdio: 'ignore',
-      env: environment,
-    });
-    child.unref();
+    const env = { ...process.env };
+    for (const name of NOT_INHERITED) delete env[name];
+    const parameters = [fileURLToPath(PROGRAMS.serviceSupervisor), this.folder, fileURLToPath(PROGRAMS.command), configFile];
+    spawn('/bin/sh', parameters, { detached: true, stdio: 'ignore', env }).unref();
   }
 
   /** Stops the service, the scheduler and the supervisor. */
   async stop(): Promise<void> {
     const { running } = this;
     if (running === null) return;
-    const pids = ['service.pid', 'ops.pid'].map((name) => Number(this.#read(name))).filter((pid) => pid > 0);
     signal(running, 'SIGTERM');
     const timeoutAt = performance.now() + STOP_SECONDS * 1000;
     while (this.running !== null && performance.now() < timeoutAt) await sleep(POLL_MS);
-    if (this.running === null) return;
-    // All of them are in its process group.
-    for (const pid of [-running, ...pids]) signal(pid, 'SIGKILL');
+    // The service and the scheduler are in its process group.
+    if (this.running !== null) signal(-running, 'SIGKILL');
   }
 
   #read(name: string): string {

@@ -5,28 +5,22 @@ import type { Clocks } from '../../src/core/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
 import { releaseProgramPages } from '../../src/system/program-pages.ts';
-import type { TestVerdict } from '../engine/judgement.ts';
+import { REQUIRED_SECONDS, type TestVerdict } from '../engine/judgement.ts';
 import { ObserverClocks } from '../observe/clocks.ts';
+import { Scans } from '../observe/coverage.ts';
 import { discover, NoService } from '../observe/discover.ts';
-import {
-  type Clocked,
-  type EndEntry,
-  type Machine,
-  type Observer,
-  RECORD_VERSION,
-  type RecordEntry,
-  type Target,
-} from '../record/entries.ts';
-import { EvidenceBuilder } from '../record/evidence.ts';
-import { RecordWriter } from '../record/writer.ts';
+import { EventsSource, type SourceListener } from '../observe/events.ts';
+import { collectedScanner, storedScanner } from '../observe/scanners.ts';
+import { ServiceObserver } from '../observe/service-observer.ts';
+import { type TopicSubscription, topicSubscription } from '../observe/topic-subscription.ts';
+import { UnitSupervisor } from '../observe/unit-supervisor.ts';
+import { type Clocked, type EndEntry, type Machine, RECORD_VERSION, type Target } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
 import type { Display, Progress } from './display.ts';
 import { OwnUse } from './minute.ts';
 import { Observation } from './observation.ts';
-import { openSources } from './open-sources.ts';
 import { Recorder } from './recorder.ts';
-import { openUnfinished, ResumeState } from './resume-state.ts';
-import { Scans } from './scans.ts';
+import type { ResumeState } from './resume-state.ts';
 import { type Subject, subjectOf } from './subject.ts';
 
 export interface SessionOptions {
@@ -44,16 +38,14 @@ export interface SessionOptions {
 
 type EndReason = EndEntry['reason'];
 
-const WEEK_SECONDS = 604_800;
-/** For a service that is starting. */
-const RESPONSE_SECONDS = 60;
-/** A run is resumed even if the service does not respond. */
-const RESUME_RESPONSE_SECONDS = 5;
-/** For the subscription to match, and the first status to arrive. */
-const FIRST_STATUS_SECONDS = 15;
-const RESUME_FIRST_STATUS_SECONDS = 5;
-const SETTLE_SECONDS = 15;
-const SETTLE_STOPPED_SECONDS = 4;
+/** Timeouts, in seconds. A run is resumed even if the service does not respond. */
+const WAIT = {
+  /** For a response of a service that is starting; for the subscription to match, and the first status to arrive. */
+  begin: { response: 60, firstStatus: 15 },
+  resume: { response: 5, firstStatus: 5 },
+} as const;
+/** How long the end of a run waits for the channels to agree. */
+const SETTLE_SECONDS: Readonly<Record<EndReason, number>> = { complete: 15, stopped: 4 };
 const POLL_MS = 50;
 const PING_MS = 5000;
 const WRITE_RETRY_MS = 10_000;
@@ -62,8 +54,11 @@ const WRITE_RETRY_MS = 10_000;
 interface Found {
   readonly target: Target;
   readonly machine: Machine | null;
+  /** ROS 2 domain of the service; null: not known, or it is not on the graph. */
   readonly domainId: number | null;
 }
+
+const monotonicSeconds = (): number => performance.now() / 1000;
 
 /** The part of a run that one process observes; it resumes an unfinished run. */
 export class Session {
@@ -71,18 +66,16 @@ export class Session {
   readonly #display: Display;
   readonly #clocks: ObserverClocks;
   readonly #recorder: Recorder;
-  readonly #resume = new ResumeState();
   readonly #ownUse = new OwnUse(releaseProgramPages);
   /** Without procfs all boots count as one. */
   readonly #bootId = readBootId('/proc') ?? 'unknown';
-  #writer: RecordWriter | null = null;
   #observation: Observation | null = null;
 
   constructor(options: SessionOptions, display: Display, clocks: Clocks) {
     this.#options = options;
     this.#display = display;
     this.#clocks = new ObserverClocks({ clocks, onEvent: (kind, seconds) => this.#observation?.onClock(kind, seconds) });
-    this.#recorder = new Recorder(new EvidenceBuilder(), () => clocks.monotonicSeconds());
+    this.#recorder = new Recorder(() => clocks.monotonicSeconds());
   }
 
   /** The verdict on the entries so far. */
@@ -92,144 +85,165 @@ export class Session {
 
   /** Begins or resumes the run of the folder, and observes to its end. Null: it was stopped before it began. */
   async observe(): Promise<EndReason | null> {
-    this.#openUnfinished();
-    const isResumed = this.#writer !== null;
+    const resumed = this.#openUnfinished();
     const subject = await subjectOf({ ...this.#options, print: (text) => this.#display.print(text) });
     let isOver = false;
     try {
-      const found = await this.#discover(subject, isResumed);
+      const found = await this.#discover(subject, resumed);
       if (found === null) return null;
       this.#clocks.start();
-      const reason = await this.#observe(subject, found, isResumed);
+      const reason = await this.#observe(subject, found, resumed);
       isOver = true;
       return reason;
     } finally {
       this.#clocks.stop();
-      if (this.#writer) this.#recorder.close();
+      this.#recorder.close();
       // After an unexpected error the run is resumed by the next start, with the same service.
-      if (isOver || !isResumed || this.#options.signal.aborted) await subject.supervisor?.stop();
+      if (isOver || resumed === null || this.#options.signal.aborted) await subject.supervisor?.stop();
     }
   }
 
-  /** Opens the unfinished run of the folder, if there is one. Throws Refusal if there is a run that cannot be resumed. */
-  #openUnfinished(): void {
-    const onEntry = (entry: RecordEntry): void => {
-      this.#resume.add(entry);
-      this.#recorder.take([entry]);
-    };
-    const opened = openUnfinished({ ...this.#options, resume: this.#resume, clocks: () => this.#clocks.now(), onEntry });
-    if (!opened) return;
-    const { reading, torn, writer } = opened;
-    this.#writer = writer;
-    const observed = `${formatDuration(this.#recorder.observedSeconds, 'h')} of ${formatDuration(this.#resume.plannedSeconds, 'h')} observed`;
+  /** Opens the unfinished run of the folder; null: there is none. */
+  #openUnfinished(): ResumeState | null {
+    const { durationSeconds, folder } = this.#options;
+    const opened = this.#recorder.open(folder, durationSeconds, () => this.#clocks.now());
+    if (opened === null) return null;
+    const { reading, state, torn } = opened;
+    const observed = `${formatDuration(this.#recorder.observedSeconds, 'h')} of ${formatDuration(state.plannedSeconds, 'h')} observed`;
     const tornLine = torn ? '; its last line was torn, which is recorded' : '';
-    this.#display.print(
-      `resuming the run in ${this.#options.folder}: ${observed}, ${reading.entries} entries, head ${reading.head}${tornLine}`,
-    );
+    this.#display.print(`resuming the run in ${folder}: ${observed}, ${reading.entries} entries, head ${reading.head}${tornLine}`);
+    return state;
   }
 
-  async #discover(subject: Subject, isResumed: boolean): Promise<Found | null> {
+  /** Waits for the service. Null: stopped before it responded. */
+  async #discover({ kind, rest, supervisor, unit }: Subject, resumed: ResumeState | null): Promise<Found | null> {
     const { signal } = this.#options;
-    const { kind, rest, supervisor, unit } = subject;
+    const formerMachine = resumed?.observer?.machine ?? null;
     this.#display.showStatus(`waiting for a response from ${rest.base}`);
     try {
-      const { dataFolderProblem, machine, status, target } = await discover({
-        rest,
-        kind,
-        unit,
-        seconds: isResumed ? RESUME_RESPONSE_SECONDS : RESPONSE_SECONDS,
-        signal,
-      });
+      const seconds = WAIT[resumed ? 'resume' : 'begin'].response;
+      const { dataFolderProblem, machine, status, target } = await discover({ rest, kind, unit, seconds, signal });
       if (dataFolderProblem !== null) this.#display.print(`warning: ${dataFolderProblem}`);
-      return { target, machine: machine ?? this.#resume.observer?.machine ?? null, domainId: status.ros.domain_id };
+      return { target, machine: machine ?? formerMachine, domainId: status.ros.domain_id };
     } catch (error) {
       if (signal.aborted) return null;
-      if (isResumed && this.#resume.target !== null)
-        return { target: this.#resume.target, machine: this.#resume.observer?.machine ?? null, domainId: null };
+      if (resumed?.target) return { target: resumed.target, machine: formerMachine, domainId: null };
+      if (!(error instanceof NoService)) throw error;
       const log = supervisor === null ? '' : `\nlast lines of its log:\n${supervisor.lastLogLines()}`;
-      if (error instanceof NoService) throw new Refusal(EXIT.unavailable, `${error.message}${log}`);
-      throw error;
+      throw new Refusal(EXIT.unavailable, `${error.message}${log}`);
     }
   }
 
-  /** Observes with all sources. Null: stopped before the first entry. */
-  async #observe(subject: Subject, { domainId, machine, target }: Found, isResumed: boolean): Promise<EndReason | null> {
-    const { folder, signal, transport } = this.#options;
-    const clocks = this.#clocks;
-    const resume = this.#resume;
-    const plannedSeconds = isResumed ? resume.plannedSeconds : (this.#options.durationSeconds ?? WEEK_SECONDS);
-    // The observation is created from the sources, which deliver to it.
-    const { collected, events, service, stored, topic, withoutTopic } = await openSources({
-      subject,
-      target,
-      domainId,
-      transport,
-      resume: isResumed ? resume : null,
-      bootId: this.#bootId,
-      listener: {
-        onStatus: (channel, status) => this.#observation?.onStatus(channel, status),
-        onAlert: (channel, alert) => this.#observation?.onAlert(channel, alert),
-        onNote: (text) => this.#observation?.onNote(text),
-      },
-    }).catch((error: Error) => {
-      throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${error.message}`);
-    });
-    const begunMs = isResumed ? resume.beganMs : clocks.now().wall;
-    const from = { stored: resume.scannedUntil.stored ?? begunMs, collected: resume.scannedUntil.collected ?? begunMs };
-    const scans = new Scans({ scanners: { stored, collected }, from });
-    const observation = new Observation({
-      plannedSeconds,
-      recordedSeconds: () => this.#recorder.observedSeconds,
-      hasTopic: topic !== null,
-      clocks,
-      wallMilliseconds: Date.now,
-      service,
-      scans,
-      openByTopic: resume.openByTopic,
-      write: this.#recorder.write,
-      check: () => this.#recorder.check(),
-      ownUse: () => this.#ownUse.read(),
-      onTick: (now) => this.#display.tick(() => this.#progress(observation, target, plannedSeconds, now)),
-      onNote: (text) => this.#display.print(text),
-    });
+  /** Observes by all channels. Null: stopped before the first entry. */
+  async #observe(subject: Subject, found: Found, resumed: ResumeState | null): Promise<EndReason | null> {
+    const { durationSeconds, folder, signal, transport } = this.#options;
+    const { machine, target } = found;
+    const plannedSeconds = resumed?.plannedSeconds ?? durationSeconds ?? REQUIRED_SECONDS;
+    const withoutTopic = reasonWithoutTopic(transport, target);
+    const scans = scansOf(subject, target, resumed, this.#clocks.now().wall);
+    const observation = this.#createObservation(subject, target, plannedSeconds, resumed, scans);
     this.#observation = observation;
+    const topic = withoutTopic === null ? await this.#subscribe(subject, found, observation) : null;
+    const { configured_hertz: hertz, node_name: node } = target;
+    const events = new EventsSource({ rest: subject.rest, node, hertz, listener: observation, monotonicSeconds });
     const stopSources = () => Promise.all([topic?.stop(), events.stop()]);
     await topic?.start();
     await events.start();
-    await this.#waitForStatuses(observation, isResumed ? RESUME_FIRST_STATUS_SECONDS : FIRST_STATUS_SECONDS);
+    await this.#waitForStatuses(observation, WAIT[resumed ? 'resume' : 'begin'].firstStatus);
     if (signal.aborted) {
       await stopSources();
       return null;
     }
-    const watcher: Observer = {
+    const watcher = {
       version: installation().version,
-      transport: topic?.transport ?? 'off',
-      reason: topic?.reason ?? withoutTopic,
+      transport: topic?.transport ?? ('off' as const),
+      reason: topic?.reason ?? withoutTopic ?? '',
       machine,
     };
     await observation.begin((now) => {
-      const entry = { ...now, boot_id: this.#bootId, target, watcher };
-      if (this.#writer) {
-        const resumeEntry = { type: 'resume' as const, ...entry };
-        resume.add(resumeEntry);
-        this.#recorder.begin(this.#writer);
-        this.#recorder.write([resumeEntry]);
+      const stretch = { ...now, boot_id: this.#bootId, target, watcher };
+      if (resumed) {
+        const entry = { type: 'resume', ...stretch } as const;
+        resumed.add(entry);
+        this.#recorder.write([entry]);
         return;
       }
       scans.beginAt(now.wall);
-      const begin = { type: 'begin', ...entry, format: RECORD_VERSION, run: randomUUID(), planned_seconds: plannedSeconds } as const;
-      this.#writer = RecordWriter.create(folder, begin);
-      this.#recorder.begin(this.#writer);
-      this.#recorder.take([begin]);
-      this.#display.print(`observing ${target.node_name} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
+      const run = randomUUID();
+      this.#recorder.create(folder, { type: 'begin', ...stretch, format: RECORD_VERSION, run, planned_seconds: plannedSeconds });
+      this.#display.print(`observing ${node} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
     }, signal);
     const reason = signal.aborted ? 'stopped' : 'complete';
     const pinging = setInterval(() => this.#display.ping(), PING_MS);
-    await observation.end(reason, reason === 'stopped' ? SETTLE_STOPPED_SECONDS : SETTLE_SECONDS);
+    await observation.end(reason, SETTLE_SECONDS[reason]);
     await this.#waitUntilWritten();
     clearInterval(pinging);
     await stopSources();
     return reason;
+  }
+
+  #createObservation(
+    { rest, supervisor, unit }: Subject,
+    target: Target,
+    plannedSeconds: number,
+    resumed: ResumeState | null,
+    scans: Scans,
+  ): Observation {
+    const { folder, transport } = this.#options;
+    const recorder = this.#recorder;
+    const progress = (now: Clocked): Progress => ({
+      nodeName: target.node_name,
+      url: target.url,
+      folder,
+      plannedSeconds,
+      observedSeconds: observation.observedSeconds(now),
+      gapSeconds: resumed?.gapSeconds ?? 0,
+      judgements: recorder.judgements,
+      restarts: (resumed?.serviceRestarts ?? 0) + observation.restarts,
+      openAlerts: observation.openAlerts,
+      entries: recorder.entries,
+      head: recorder.head,
+      problem: recorder.problem,
+    });
+    const observation = new Observation({
+      plannedSeconds,
+      recorder,
+      hasTopic: reasonWithoutTopic(transport, target) === null,
+      clocks: this.#clocks,
+      wallMilliseconds: Date.now,
+      service: new ServiceObserver({
+        rest,
+        node: target.node_name,
+        supervisor: supervisor ?? (unit === null ? null : new UnitSupervisor({ unit, environment: process.env })),
+        before: resumed?.knownRun ?? null,
+        bootId: this.#bootId,
+        monotonicSeconds,
+      }),
+      scans,
+      openByTopic: resumed?.openByTopic ?? new Map(),
+      ownUse: () => this.#ownUse.read(),
+      onTick: (now) => this.#display.tick(() => progress(now)),
+      onNote: (text) => this.#display.print(text),
+    });
+    return observation;
+  }
+
+  /** Throws Refusal with what to do if the requested transport cannot be used. */
+  async #subscribe({ config }: Subject, { domainId, target }: Found, listener: SourceListener): Promise<TopicSubscription | null> {
+    const { transport } = this.#options;
+    if (transport === 'off') return null;
+    const { data_folder: dataFolder, node_name: node } = target;
+    try {
+      return await topicSubscription({ transport, ros: config.ros, domainId, node, listener, environment: process.env, dataFolder });
+    } catch (error) {
+      throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${(error as Error).message}`);
+    }
+  }
+
+  /** A stretch begins once each channel delivers, or after the timeout. */
+  async #waitForStatuses(observation: Observation, timeoutSeconds: number): Promise<void> {
+    const timeoutAt = performance.now() + timeoutSeconds * 1000;
+    while (!observation.hasReceived && !this.#options.signal.aborted && performance.now() < timeoutAt) await sleep(POLL_MS);
   }
 
   /** Waits while the disk is full: without its last entries the run is not complete. */
@@ -240,28 +254,22 @@ export class Session {
       this.#recorder.check();
     }
   }
+}
 
-  /** A stretch begins once each channel delivers, or after the timeout. */
-  async #waitForStatuses(observation: Observation, timeoutSeconds: number): Promise<void> {
-    const timeoutAt = performance.now() + timeoutSeconds * 1000;
-    while (!observation.hasReceived && !this.#options.signal.aborted && performance.now() < timeoutAt) await sleep(POLL_MS);
-  }
+/** Why no topic is observed; null: it is. */
+function reasonWithoutTopic(transport: SessionOptions['transport'], target: Target): string | null {
+  if (transport === 'off') return 'requested with --transport off';
+  return target.service_transport === 'off' ? 'the service is not on the ROS 2 graph' : null;
+}
 
-  #progress(observation: Observation, target: Target, plannedSeconds: number, now: Clocked): Progress {
-    const { entries, head, judgements, problem } = this.#recorder;
-    return {
-      nodeName: target.node_name,
-      url: target.url,
-      folder: this.#options.folder,
-      plannedSeconds,
-      observedSeconds: observation.observedSeconds(now),
-      gapSeconds: this.#resume.gapSeconds,
-      judgements,
-      restarts: this.#resume.serviceRestarts + observation.restarts,
-      openAlerts: observation.openAlerts,
-      entries,
-      head,
-      problem,
-    };
-  }
+function scansOf(
+  { rest }: Subject,
+  { data_folder: dataFolder, node_name: node }: Target,
+  resumed: ResumeState | null,
+  nowMs: number,
+): Scans {
+  const scanners = { stored: storedScanner({ rest, node }), collected: dataFolder === null ? null : collectedScanner({ dataFolder }) };
+  const beganMs = resumed?.beganMs ?? nowMs;
+  const { collected = null, stored = null } = resumed?.scannedUntil ?? {};
+  return new Scans(scanners, { stored: stored ?? beganMs, collected: collected ?? beganMs });
 }

@@ -5,9 +5,8 @@ import { changeUnits, hasRootRights } from '../../src/system/root-helper.ts';
 import { showUnits } from '../../src/system/systemctl-show.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
-import { settleRequest } from './request.ts';
 import { durationOf, renderReport, transportOf } from './run.ts';
-import { explained, folderName, harnessContext, observerOf } from './run-folder.ts';
+import { explained, folderName, harnessContext, observerOf, readRequest, settleRequest, writeRequest } from './run-folder.ts';
 import { ServiceSupervisor } from './service-supervisor.ts';
 import { MAIN_UNIT } from './subject.ts';
 
@@ -35,7 +34,7 @@ Exit codes: 0 started, 64 wrong usage, 69 it cannot be started, 75 a run is in p
   options: { duration: { type: 'string' }, out: { type: 'string' }, transport: { type: 'string' }, unit: { type: 'string' } },
   positionals: 0,
   run: async (given) => {
-    const { stateFolder, isCheckout, reports, requests } = harnessContext();
+    const { stateFolder, isCheckout, reports, requestFile } = harnessContext();
     if (isCheckout) throw new Refusal(EXIT.unavailable, 'this is a checkout, which has no unit; use: npm run harness -- --duration 168h');
     refuseUnlessRoot('start');
     const duration = text(given, 'duration') ?? '168h';
@@ -46,19 +45,19 @@ Exit codes: 0 started, 64 wrong usage, 69 it cannot be started, 75 a run is in p
     const out = resolve(text(given, 'out') ?? join(reports, folderName(Date.now())));
     if (!out.startsWith(`${resolve(stateFolder)}/`))
       throw new Refusal(EXIT.usage, `--out is "${out}"; allowed: a folder below ${stateFolder}, where the unit can write`);
-    const before = explained(requests.folder, () => requests.current());
+    const before = readRequest(requestFile);
     if (before !== null) {
-      const state = (await isActive(HARNESS_UNIT))
+      const state = (await isHarnessUnitActive())
         ? `a run is in progress in ${before.out}: see it with: edge-health harness status;`
         : `a run in ${before.out} is not finished: resume it with: systemctl start ${HARNESS_UNIT};`;
       throw new Refusal(EXIT.inUse, `${state} end it with: edge-health harness stop`);
     }
-    explained(requests.folder, () => requests.write({ out, duration, transport, unit, requested: new Date().toISOString() }));
+    writeRequest(requestFile, { out, duration, transport, unit, requested: new Date().toISOString() });
     const { code, output } = await changeUnits(['enable', '--now', HARNESS_UNIT], process.env);
     if (code !== 0) {
       process.stderr.write(`${output}\n`);
       await changeUnits(['disable', '--now', HARNESS_UNIT], process.env);
-      settleRequest(requests.currentFile);
+      settleRequest(requestFile);
       throw new Refusal(
         EXIT.unavailable,
         `${HARNESS_UNIT} did not start, and no run is in progress; for the reason: journalctl -u ${HARNESS_UNIT}`,
@@ -83,14 +82,14 @@ Exit codes: 0 ended, 64 wrong usage, 69 there is no such run, or it cannot be en
 };
 
 async function stopUnit(): Promise<number> {
-  const { isCheckout, requests } = harnessContext();
+  const { isCheckout, requestFile } = harnessContext();
   if (isCheckout) throw new Refusal(EXIT.usage, 'name the folder of the run: edge-health harness stop DIR');
   refuseUnlessRoot('stop');
-  const request = explained(requests.folder, () => requests.current());
+  const request = readRequest(requestFile);
   const { code, output } = await changeUnits(['disable', '--now', HARNESS_UNIT], process.env);
   if (code !== 0) throw new Refusal(EXIT.unavailable, `${HARNESS_UNIT} could not be stopped: ${output}`);
   if (request === null) throw new Refusal(EXIT.unavailable, 'no run is in progress; start one with: edge-health harness start');
-  settleRequest(requests.currentFile);
+  settleRequest(requestFile);
   const hasRecord = fs.existsSync(join(request.out, RECORD_FILE));
   process.stdout.write(hasRecord ? `stopped; record and report: ${request.out}\n` : 'stopped; there is no record yet\n');
   return EXIT.ok;
@@ -118,11 +117,10 @@ async function stopFolder(folder: string): Promise<number> {
   return (await renderReport(folder)) === null ? EXIT.unavailable : EXIT.ok;
 }
 
-/** Also while it starts, stops or waits for its restart. */
-export async function isActive(unit: string): Promise<boolean> {
-  const shown = await showUnits([unit], ['ActiveState'], { environment: process.env });
-  const state = shown.kind === 'units' ? shown.units[0]?.ActiveState : undefined;
-  return state !== undefined && ['active', 'activating', 'reloading', 'deactivating'].includes(state);
+/** Also while the unit of the harness starts, stops or waits for its restart. */
+export async function isHarnessUnitActive(): Promise<boolean> {
+  const shown = await showUnits([HARNESS_UNIT], ['ActiveState'], { environment: process.env });
+  return shown.kind === 'units' && shown.units.some(({ ActiveState }) => /^(active|activating|reloading|deactivating)$/.test(ActiveState));
 }
 
 function refuseUnlessRoot(command: string): void {

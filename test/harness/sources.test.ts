@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import t from 'tap';
 import { discover } from '../../harness/observe/discover.ts';
-import { EventsSource } from '../../harness/observe/events.ts';
+import { EventsSource, type SourceListener } from '../../harness/observe/events.ts';
 import { storedScanner } from '../../harness/observe/scanners.ts';
 import { ServiceObserver } from '../../harness/observe/service-observer.ts';
-import type { Channel, SourceListener } from '../../harness/observe/sources.ts';
 import { type Exit, ProcessSupervisor } from '../../harness/observe/supervisor.ts';
+import type { Channel } from '../../harness/record/entries.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
@@ -64,10 +64,10 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
   t.ok((machine?.cores ?? 0) > 0);
 
   const received = new Received();
-  const supervisor = new ProcessSupervisor({
-    pid: () => (service?.process.exitCode === null && !service.process.signalCode ? service.pid : null),
-    exits: () => exits,
-  });
+  const supervisor = new (class extends ProcessSupervisor {
+    pid = () => (service?.process.exitCode === null && !service.process.signalCode ? service.pid : null);
+    exits = () => exits;
+  })();
   const observer = new ServiceObserver({ rest, node: 'robot', supervisor, before: null, bootId: 'boot', monotonicSeconds });
   const stream = new EventsSource({
     rest,

@@ -2,11 +2,10 @@ import { mock } from 'node:test';
 import type { Alert, Severity } from '../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { isoUtc } from '../../../src/core/time.ts';
-import type { Scan } from '../../observe/coverage.ts';
-import type { SeenRun } from '../../observe/sources.ts';
+import { type Scan, Scans } from '../../observe/coverage.ts';
+import type { SeenRun } from '../../observe/service-observer.ts';
 import type { Clocked, EndEntry, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';
 import { Observation, type ObservationOptions } from '../observation.ts';
-import { Scans } from '../scans.ts';
 
 export const EPOCH = Date.parse('2026-03-04T05:06:07.000Z');
 
@@ -44,7 +43,7 @@ export class Observed {
     };
     this.observation = new Observation({
       plannedSeconds: 119.9,
-      recordedSeconds: () => (this.of('minute').at(-1)?.boot ?? 0) - (this.of('minute')[0]?.boot ?? 0),
+      recorder: this,
       hasTopic: true,
       clocks: { now: () => this.#now, takeStalled: () => 0 },
       wallMilliseconds: () => this.#now.wall,
@@ -59,12 +58,8 @@ export class Observed {
           return this.open;
         },
       },
-      scans: new Scans({ scanners: { stored: scan, collected: null }, from: { stored: EPOCH, collected: EPOCH } }),
+      scans: new Scans({ stored: scan, collected: null }, { stored: EPOCH, collected: EPOCH }),
       openByTopic: new Map(),
-      write: (entries) => this.entries.push(...entries),
-      check: () => {
-        this.checks += 1;
-      },
       ownUse: () => ({ cpu_seconds: 1, resident_bytes: 2 }),
       onTick: () => this.#ticked(),
       onNote: () => undefined,
@@ -74,6 +69,19 @@ export class Observed {
 
   get now(): Clocked {
     return this.#now;
+  }
+
+  /** As a Recorder. */
+  get observedSeconds(): number {
+    return (this.of('minute').at(-1)?.boot ?? 0) - (this.of('minute')[0]?.boot ?? 0);
+  }
+
+  write(entries: readonly RecordEntry[]): void {
+    this.entries.push(...entries);
+  }
+
+  check(): void {
+    this.checks += 1;
   }
 
   /** The wall clock advances with the others by default. */

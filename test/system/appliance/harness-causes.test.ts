@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import t from 'tap';
 import { stringify } from 'yaml';
-import { ServiceObserver } from '../../../harness/observe/service-observer.ts';
-import type { SeenRun } from '../../../harness/observe/sources.ts';
+import { type SeenRun, ServiceObserver } from '../../../harness/observe/service-observer.ts';
 import type { KnownRun } from '../../../harness/observe/supervisor.ts';
 import { type RunProgram, UnitSupervisor } from '../../../harness/observe/unit-supervisor.ts';
 import { RestClient } from '../../../src/client/rest.ts';

@@ -3,8 +3,7 @@
  * output, `weigh` and `stop` come as lines on standard input, and it ends when that does.
  */
 import { createInterface } from 'node:readline';
-import { topicSubscription } from '../../../../harness/observe/topic-subscription.ts';
-import { transportEnvironment } from '../../../../harness/observe/transport.ts';
+import { topicSubscription, transportEnvironment } from '../../../../harness/observe/topic-subscription.ts';
 import type { GraphWatchEvents, GraphWatchOptions } from './graph-watch.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as GraphWatchOptions;
@@ -23,7 +22,6 @@ async function main(): Promise<void> {
     ros: options.ros ?? null,
     domainId: options.domainId ?? null,
     node: options.node ?? 'health_monitor',
-    topics: options.topics ?? null,
     listener: {
       onStatus: (_by, status) => tell('status', { status }),
       onAlert: (_by, alert) => tell('alert', { alert }),

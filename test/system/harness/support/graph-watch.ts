@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { Alert } from '../../../../src/core/alert.ts';
 import type { HealthStatus } from '../../../../src/core/health-status.ts';
 import type { PlaceConfig } from '../../../../src/ros/environment.ts';
-import type { SubscribedTopics } from '../../../../src/ros/subscription.ts';
 import type { Host } from '../../../../testkit/network/network.ts';
 import { EventProcess, type ProcessEnd, type ToldEvent } from '../../../../testkit/service/event-process.ts';
 import { ROOT } from '../../../../testkit/service/service.ts';
@@ -12,7 +11,6 @@ export interface GraphWatchOptions {
   readonly ros?: PlaceConfig;
   readonly domainId?: number;
   readonly node?: string;
-  readonly topics?: SubscribedTopics;
   readonly dataFolder?: string;
 }
 
