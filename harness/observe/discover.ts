@@ -15,11 +15,13 @@ export interface DiscoverOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The observed service. */
 export interface Discovered {
   readonly target: Target;
   /** The machine that the service runs on; null: not known yet. */
   readonly machine: Machine | null;
-  readonly status: StatusDocument;
+  /** ROS 2 domain of the service; null: not known, or it is not on the graph. */
+  readonly domainId: number | null;
   /** For people: why `target.data_folder` is null; null: it is not. */
   readonly dataFolderProblem: string | null;
 }
@@ -38,9 +40,9 @@ const UNDECIDED = 'not decided yet';
 
 /** Waits until the service responds, and returns what /status contains of it. Rejects with NoService. */
 export async function discover(options: DiscoverOptions): Promise<Discovered> {
-  const { kind, rest, seconds, unit } = options;
-  const first = await pollStatus(options, seconds, () => true);
-  const status = isSettled(first) ? first : await pollStatus(options, SETTLING_SECONDS, isSettled).catch(() => first);
+  const { kind, rest, unit } = options;
+  const status = await waitForStatus(options);
+  const { host, ros } = status;
   const node = status.nodes.find(({ local }) => local);
   if (!node) throw new NoService(`${rest.base} reports no local node: is it edge-health?`);
   const folder = await dataFolder(options, status);
@@ -52,30 +54,29 @@ export async function discover(options: DiscoverOptions): Promise<Discovered> {
       node_name: node.node_name,
       version: status.version,
       configured_hertz: status.publish.configured_hertz,
-      service_transport: status.ros.transport,
+      service_transport: ros.transport,
       data_folder: folder.path,
     },
-    machine: machineOf(status),
-    status,
+    machine: host && machineOf(host),
+    domainId: ros.domain_id,
     dataFolderProblem: folder.problem,
   };
 }
 
-/** Polls /status until it satisfies. A response below 500 is final: a wrong token does not become valid. */
-async function pollStatus(
-  { kind, rest, signal, unit }: DiscoverOptions,
-  seconds: number,
-  satisfied: (status: StatusDocument) => boolean,
-): Promise<StatusDocument> {
-  const deadline = performance.now() + seconds * 1000;
+/** Polls /status until the service knows what it reports of itself. */
+async function waitForStatus({ kind, rest, seconds, signal, unit }: DiscoverOptions): Promise<StatusDocument> {
+  let found: StatusDocument | null = null;
+  let timeoutAt = performance.now() + seconds * 1000;
   for (let pause = PAUSE_SECONDS; ; pause = Math.min(MAX_PAUSE_SECONDS, pause * 2)) {
-    let why: string;
+    let why = '';
     try {
       const status = await rest.json<StatusDocument>('/status');
       if (!isStatus(status)) throw new NoService(`${rest.base}/status is not that of edge-health; give its address with --url`);
-      if (satisfied(status)) return status;
-      why = 'it is not ready';
+      if (status.host !== null && status.ros.reason !== UNDECIDED) return status;
+      if (found === null) timeoutAt = performance.now() + SETTLING_SECONDS * 1000;
+      found = status;
     } catch (error) {
+      // A response below 500 is final: a wrong token does not become valid.
       if (error instanceof ServiceRefused && error.status < 500)
         throw new NoService(
           error.status === 401
@@ -87,22 +88,18 @@ async function pollStatus(
       why = error.message;
     }
     signal?.throwIfAborted();
-    if (performance.now() + pause * 1000 > deadline) throw new NoService(remedy(kind, unit, rest.base, why));
+    if (performance.now() + pause * 1000 > timeoutAt) {
+      if (found !== null) return found;
+      throw new NoService(`no response from ${rest.base}: ${remedy(kind, unit)} (${why})`);
+    }
     await new Promise((resolve) => setTimeout(resolve, pause * 1000));
   }
 }
 
-function remedy(kind: Target['kind'], unit: string | null, base: string, why: string): string {
-  const todo: Readonly<Record<Target['kind'], string>> = {
-    unit: `systemctl start ${unit ?? 'edge-health'}, or give another address with --url`,
-    started: 'the service that was started does not listen; see its log',
-    url: 'is the address right, and does the service run there? (systemctl status edge-health)',
-  };
-  return `no response from ${base}: ${todo[kind]} (${why})`;
-}
-
-function isSettled({ host, ros }: StatusDocument): boolean {
-  return host !== null && ros.reason !== UNDECIDED;
+function remedy(kind: Target['kind'], unit: string | null): string {
+  if (kind === 'unit') return `systemctl start ${unit ?? 'edge-health'}, or give another address with --url`;
+  if (kind === 'started') return 'the service that was started does not listen; see its log';
+  return 'is the address right, and does the service run there? (systemctl status edge-health)';
 }
 
 function isStatus(value: unknown): value is StatusDocument {
@@ -110,10 +107,8 @@ function isStatus(value: unknown): value is StatusDocument {
   return Array.isArray(nodes) && typeof publish?.samples === 'number' && typeof started === 'string' && typeof storage?.path === 'string';
 }
 
-function machineOf({ host }: StatusDocument): Machine | null {
-  if (host === null) return null;
-  const { architecture, cores, cpu, kernel, memory_bytes, model, os } = host;
-  return { hostname: host.hostname, model, os, kernel, architecture, cpu, cores, memory_bytes };
+function machineOf({ architecture, cores, cpu, hostname: name, kernel, memory_bytes, model, os }: Machine): Machine {
+  return { hostname: name, model, os, kernel, architecture, cpu, cores, memory_bytes };
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;

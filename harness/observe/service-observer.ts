@@ -1,6 +1,5 @@
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import type { Alert } from '../../src/core/alert.ts';
-import { nodeOfAlertId } from '../../src/core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import type { Clocked, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
 import { readControlGroup, readProcess } from './kernel-counters.ts';
@@ -43,8 +42,8 @@ export class ServiceObserver {
   #supervised: SupervisedRun | null = null;
   /** CPU time that the control group had counted before this run. */
   #countedBefore = 0;
-  #queriedAt: number | null = null;
-  #absentAt: number | null = null;
+  #queriedAt = Number.NEGATIVE_INFINITY;
+  #absentAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ServiceObserverOptions) {
     this.#options = options;
@@ -61,26 +60,29 @@ export class ServiceObserver {
       await this.#absent();
       return null;
     }
-    this.#absentAt = null;
+    this.#absentAt = Number.NEGATIVE_INFINITY;
     return { reading: this.#reading(found.status), run: found.run };
   }
 
   /** /status and, when due, the supervisor; both of the same run. Null: no response, or the run changed with each try. */
   async #readRun(): Promise<{ readonly status: StatusDocument; readonly run: SeenRun | null } | null> {
+    const { monotonicSeconds, supervisor } = this.#options;
     for (let left = TRIES; left > 0; left -= 1) {
       const status = await this.#status();
       if (status === null) return null;
       const isAnother = status.started !== this.#known?.started;
-      if (!isAnother && !this.#isDue()) return { status, run: null };
-      const supervised = await this.#query();
+      const isDue = supervisor !== null && monotonicSeconds() - this.#queriedAt >= SUPERVISOR_SECONDS;
+      if (!isAnother && !isDue) return { status, run: null };
+      this.#queriedAt = monotonicSeconds();
+      const supervised = (await supervisor?.now()) ?? null;
       const after = await this.#status();
       if (after?.started !== status.started) continue;
-      if (isAnother && supervised === null && this.#options.supervisor !== null && left > 1) {
+      if (isAnother && supervised === null && supervisor !== null && left > 1) {
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
         continue;
       }
-      const run = isAnother ? await this.#another(after, supervised) : null;
-      this.#take(after, supervised);
+      const run = isAnother ? await this.#seenRun(after, supervised) : null;
+      this.#remember(after, supervised, isAnother);
       return { status: after, run };
     }
     return null;
@@ -112,23 +114,10 @@ export class ServiceObserver {
     }
   }
 
-  #isDue(): boolean {
-    if (this.#options.supervisor === null) return false;
-    return this.#queriedAt === null || this.#options.monotonicSeconds() - this.#queriedAt >= SUPERVISOR_SECONDS;
-  }
-
-  async #query(): Promise<SupervisedRun | null> {
-    this.#queriedAt = this.#options.monotonicSeconds();
-    return (await this.#options.supervisor?.now()) ?? null;
-  }
-
-  async #another(status: StatusDocument, supervised: SupervisedRun | null): Promise<SeenRun> {
-    const { started, version } = status;
-    const seen = { started, version, pid: supervised?.pid ?? null, invocation: supervised?.invocation ?? null };
-    const before = this.#known;
-    return before === null
-      ? { ...seen, cause: 'first', detail: '', unseen: 0 }
-      : { ...seen, ...(await this.#between(before, version, supervised)) };
+  async #seenRun({ started, version }: StatusDocument, supervised: SupervisedRun | null): Promise<SeenRun> {
+    const { invocation = null, pid = null } = supervised ?? {};
+    const end = this.#known && (await this.#between(this.#known, version, supervised));
+    return { started, version, pid, invocation, ...(end ?? { cause: 'first', detail: '', unseen: 0 }) };
   }
 
   async #between(before: KnownRun, version: string, supervised: SupervisedRun | null): Promise<RunsBetween> {
@@ -143,30 +132,23 @@ export class ServiceObserver {
     return isByUpgrade ? { ...between, cause: 'upgrade', detail: versions } : between;
   }
 
-  #take(status: StatusDocument, supervised: SupervisedRun | null): void {
-    const isAnother = status.started !== this.#known?.started;
+  #remember({ started, version }: StatusDocument, supervised: SupervisedRun | null, isAnother: boolean): void {
     // Without a response what is known of the same run stays.
     if (!isAnother && supervised === null) return;
+    const { controlGroup = null, cpuSeconds = null, invocation = null, pid = null, restarts = null } = supervised ?? {};
     if (isAnother || this.#supervised === null) {
-      const counted = supervised?.controlGroup ? readControlGroup(this.#groupRoot, supervised.controlGroup).cpuSeconds : null;
-      const before = counted === null || supervised?.cpuSeconds == null ? 0 : counted - supervised.cpuSeconds;
+      const counted = controlGroup === null ? null : readControlGroup(this.#groupRoot, controlGroup).cpuSeconds;
+      const before = counted === null || cpuSeconds === null ? 0 : counted - cpuSeconds;
       this.#countedBefore = before > COUNTED_BEFORE_SECONDS ? before : 0;
     }
     this.#supervised = supervised;
-    this.#known = {
-      started: status.started,
-      version: status.version,
-      pid: supervised?.pid ?? null,
-      invocation: supervised?.invocation ?? null,
-      restarts: supervised?.restarts ?? null,
-      bootId: this.#options.bootId,
-    };
+    this.#known = { started, version, pid, invocation, restarts, bootId: this.#options.bootId };
   }
 
   async #absent(): Promise<void> {
     const { monotonicSeconds, supervisor } = this.#options;
     const now = monotonicSeconds();
-    if (!supervisor?.absent || (this.#absentAt !== null && now - this.#absentAt < ABSENT_SECONDS)) return;
+    if (!supervisor?.absent || now - this.#absentAt < ABSENT_SECONDS) return;
     this.#absentAt = now;
     await supervisor.absent(this.#known?.invocation ?? null);
   }

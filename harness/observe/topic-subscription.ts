@@ -286,16 +286,12 @@ async function chooseTransport(options: TransportOptions, place: GraphPlace): Pr
   const found = findRos(environment, rosPaths(options.dataFolder));
   const instead = isEnforced ? 'or --transport off to go by /events' : 'or use --transport embedded';
   if (found.state !== 'prepared') throw new Error(`rclnodejs cannot be used: ${found.reason}; ${instead}`);
-  const problem = await problemOf(found.prepared, environment, place);
+  // In a separate process, since native code may crash. With SROS2 only the real node has permissions, so there is no probe.
+  const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
+  const attempt = { program: PROGRAMS.rosProbe, environment, place, names, enclave: null };
+  const problem = isSecured(environment) ? null : await probe(found.prepared, attempt);
   if (problem !== null) throw new Error(`rclnodejs does not work with the sourced ROS 2 ${found.ros.distro}: ${problem}; ${instead}`);
   return { transport: 'rclnodejs', reason: `${why}; ROS 2 ${found.ros.distro} is sourced and prepared`, prepared: found.prepared };
-}
-
-/** Probes rclnodejs in a separate process, since native code may crash; null: it works. With SROS2 only the real node has permissions, so there is no probe. */
-async function problemOf(prepared: Prepared, environment: NodeJS.ProcessEnv, place: GraphPlace): Promise<string | null> {
-  if (isSecured(environment)) return null;
-  const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
-  return probe(prepared, { program: PROGRAMS.rosProbe, environment, place, names, enclave: null });
 }
 
 /**

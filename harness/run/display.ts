@@ -1,6 +1,7 @@
 import { formatDuration } from '../../src/core/duration.ts';
 import type { ServiceManager } from '../../src/core/supervision.ts';
 import { printable } from '../../src/core/text.ts';
+import { counted } from '../engine/format.ts';
 import type { Judgement, Quantity } from '../engine/judgement.ts';
 
 /** Without a terminal a line is printed after the first minute, and then this often. */
@@ -55,7 +56,7 @@ export class Display {
     const elapsed = now - this.#begunAt;
     if (this.#pingSeconds !== null && now >= this.#pingAt) {
       this.#pingAt = now + this.#pingSeconds;
-      this.#options.manager?.notify('WATCHDOG=1');
+      this.ping();
     }
     if (this.#options.manager && now >= this.#statusAt) {
       this.#statusAt = now + STATUS_SECONDS;
@@ -87,7 +88,7 @@ export class Display {
     this.#options.manager?.notify(`STATUS=${printable(status)}`);
   }
 
-  /** A watchdog ping while the run is ended. */
+  /** A watchdog ping; also sent while the run is ended, without ticks. */
   ping(): void {
     this.#options.manager?.notify('WATCHDOG=1');
   }
@@ -145,30 +146,28 @@ function measuredOf({ limit, measured }: Judgement): string {
   return `${amount(measured)} (${SIGNS[limit.comparison]} ${amount(limit)})`;
 }
 
-const counted = (count: number, one: string): string => (count === 0 ? `no ${one}s` : count === 1 ? `1 ${one}` : `${count} ${one}s`);
+function timesOf({ gapSeconds, plannedSeconds, observedSeconds }: Progress): string {
+  const [observed, planned, gaps] = [observedSeconds, plannedSeconds, gapSeconds].map((seconds) => formatDuration(seconds, 'h'));
+  const left = formatDuration(Math.max(0, Math.ceil(plannedSeconds - observedSeconds)), 'h');
+  // Rounded down: 100 % is a complete run.
+  const percent = Math.min(100, Math.floor((observedSeconds / plannedSeconds) * 1000) / 10).toFixed(1);
+  return `${observed} of ${planned} (${percent} %), ${left} to go${gapSeconds >= 1 ? `, monitoring gaps ${gaps}` : ''}`;
+}
 
-function alerts({ openAlerts }: Progress): string {
+function restartsOf({ restarts }: Progress): string {
+  return restarts === 0 ? 'no restarts' : counted(restarts, 'restart');
+}
+
+function alertsOf({ openAlerts }: Progress): string {
   if (openAlerts.length === 0) return 'no open alerts';
   return `open: ${openAlerts.map(({ metric, severity }) => `${severity} ${metric}`).join(', ')}`;
-}
-
-function share({ plannedSeconds, observedSeconds }: Progress): string {
-  // Rounded down: 100 % is a complete run.
-  return `${Math.min(100, Math.floor((observedSeconds / plannedSeconds) * 1000) / 10).toFixed(1)} %`;
-}
-
-function times(progress: Progress): string {
-  const { gapSeconds, plannedSeconds, observedSeconds } = progress;
-  const left = Math.max(0, Math.ceil(plannedSeconds - observedSeconds));
-  const gaps = gapSeconds >= 1 ? `, monitoring gaps ${formatDuration(gapSeconds, 'h')}` : '';
-  return `${formatDuration(observedSeconds, 'h')} of ${formatDuration(plannedSeconds, 'h')} (${share(progress)}), ${formatDuration(left, 'h')} to go${gaps}`;
 }
 
 const COLOURS: Readonly<Record<string, string>> = { PASS: '32', FAIL: '31', INCOMPLETE: '33' };
 
 /** The lines shown on a terminal. */
 export function block(progress: Progress, columns: number, colours: boolean): string[] {
-  const { entries, folder, head, judgements, nodeName, problem, restarts, url } = progress;
+  const { entries, folder, head, judgements, nodeName, problem, url } = progress;
   const verdict = (word: string): string => (colours ? `\x1b[1;${COLOURS[word]}m${word.padEnd(11)}\x1b[0m` : word.padEnd(11));
   // Only plain text is cut, so that each colour is reset.
   const fit = (text: string, used = 0): string => printable(text, Math.max(1, columns - used - 1));
@@ -177,9 +176,9 @@ export function block(progress: Progress, columns: number, colours: boolean): st
     return `  ${title} ${verdict(judgement.verdict)} ${fit(measuredOf(judgement), 31)}`;
   });
   return [
-    fit(`${nodeName} at ${url}: ${times(progress)}`),
+    fit(`${nodeName} at ${url}: ${timesOf(progress)}`),
     ...(rows.length > 0 ? rows : [fit('  the criteria are judged after the first minute')]),
-    fit(`  ${counted(restarts, 'restart')}; ${alerts(progress)}`),
+    fit(`  ${restartsOf(progress)}; ${alertsOf(progress)}`),
     fit(`  ${folder}: ${entries} entries, head ${head.slice(0, 16)}`),
     ...(problem === null ? [] : [fit(`  ${problem}`)]),
   ];
@@ -196,11 +195,7 @@ export function statusLine(progress: Progress): string {
 }
 
 function inOneLine(progress: Progress, criterion: (judgement: Judgement) => string): string {
-  return [
-    times(progress),
-    ...progress.judgements.map(criterion),
-    counted(progress.restarts, 'restart'),
-    alerts(progress),
-    ...(progress.problem ? [progress.problem] : []),
-  ].join('; ');
+  const { judgements, problem } = progress;
+  const parts = [timesOf(progress), ...judgements.map(criterion), restartsOf(progress), alertsOf(progress)];
+  return [...parts, ...(problem === null ? [] : [problem])].join('; ');
 }

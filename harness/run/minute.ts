@@ -3,17 +3,18 @@ import type { Channel, Clocked, MinuteEntry, Received, ServiceReading } from '..
 
 /** Collects the content of the next `minute` entry. */
 export class Minute {
-  readonly #received: Readonly<Record<Channel, ReceivedStatuses>> = { topic: new ReceivedStatuses(), events: new ReceivedStatuses() };
-  readonly #channels: readonly Channel[];
+  /** Null: there is no subscription. */
+  readonly #topic: ReceivedStatuses | null;
+  readonly #events = new ReceivedStatuses();
   #reading: ServiceReading | null = null;
   #resident: number[] = [];
 
   constructor(hasTopic: boolean) {
-    this.#channels = hasTopic ? ['topic', 'events'] : ['events'];
+    this.#topic = hasTopic ? new ReceivedStatuses() : null;
   }
 
   addStatus(channel: Channel, status: HealthStatus, arrivedMs: number): void {
-    this.#received[channel].add(status, arrivedMs);
+    (channel === 'topic' ? this.#topic : this.#events)?.add(status, arrivedMs);
   }
 
   /** The last reading counts; its memory is that of all readings of the same run. */
@@ -25,17 +26,18 @@ export class Minute {
 
   /** Whether each channel has delivered a status with this time stamp or a later one. */
   hasReceivedSince(stampMs: number): boolean {
-    return this.#channels.every((channel) => this.#received[channel].newest >= stampMs);
+    return this.#events.newest >= stampMs && (this.#topic === null || this.#topic.newest >= stampMs);
   }
 
   dropBefore(stampMs: number): void {
-    for (const channel of this.#channels) this.#received[channel].dropBefore(stampMs);
+    this.#topic?.dropBefore(stampMs);
+    this.#events.dropBefore(stampMs);
   }
 
   /** Returns the entry without statuses stamped later than `untilMs`, and begins the next one empty. */
   take(now: Clocked, stalledSeconds: number, watcher: MinuteEntry['watcher'], untilMs: number): MinuteEntry {
-    const topic = this.#channels.includes('topic') ? this.#received.topic.take(untilMs) : null;
-    const events = this.#received.events.take(untilMs);
+    const topic = this.#topic?.take(untilMs) ?? null;
+    const events = this.#events.take(untilMs);
     const service = this.#reading && { ...this.#reading, resident_bytes: this.#resident };
     this.#reading = null;
     this.#resident = [];
@@ -46,7 +48,7 @@ export class Minute {
       events: events.received,
       stalled_seconds: stalledSeconds,
       service,
-      host: topic !== null && topic.received.first !== null ? topic.host : events.host,
+      host: topic?.received.first == null ? events.host : topic.host,
       watcher,
     };
   }
@@ -57,16 +59,12 @@ class ReceivedStatuses {
   #stamps: number[] = [];
   #slowestMs: number | null = null;
   #fastestMs: number | null = null;
-  #newest = Number.NEGATIVE_INFINITY;
+  /** Time stamp of the newest status so far, in ms since the epoch. */
+  newest = Number.NEGATIVE_INFINITY;
   readonly #cpu = new Mean();
   readonly #memory = new Mean();
   readonly #disk = new Mean();
   readonly #celsius = new Mean();
-
-  /** Time stamp of the newest status so far, in ms since the epoch. */
-  get newest(): number {
-    return this.#newest;
-  }
 
   add(status: HealthStatus, arrivedMs: number): void {
     const stamp = Date.parse(status.timestamp);
@@ -75,7 +73,7 @@ class ReceivedStatuses {
     const latencyMs = arrivedMs - stamp;
     this.#slowestMs = Math.max(this.#slowestMs ?? latencyMs, latencyMs);
     this.#fastestMs = Math.min(this.#fastestMs ?? latencyMs, latencyMs);
-    this.#newest = Math.max(this.#newest, stamp);
+    this.newest = Math.max(this.newest, stamp);
     this.#cpu.add(status.cpu_percent);
     this.#memory.add(status.memory_percent);
     this.#disk.add(status.disk_percent);
@@ -90,12 +88,12 @@ class ReceivedStatuses {
 
   take(untilMs: number): { readonly received: Received; readonly host: MinuteEntry['host'] } {
     const stamps = this.#stamps.filter((stamp) => stamp <= untilMs);
-    const isEmpty = stamps.length === 0;
+    const [first = null] = stamps;
     const received = {
-      first: stamps[0] ?? null,
+      first,
       steps: stamps.slice(1).map((stamp, index) => stamp - (stamps[index] as number)),
-      slowest_ms: isEmpty ? null : this.#slowestMs,
-      fastest_ms: isEmpty ? null : this.#fastestMs,
+      slowest_ms: first === null ? null : this.#slowestMs,
+      fastest_ms: first === null ? null : this.#fastestMs,
     };
     this.dropBefore(Number.POSITIVE_INFINITY);
     const host = { cpu: this.#cpu.take(), memory: this.#memory.take(), disk: this.#disk.take(), celsius: this.#celsius.take() };

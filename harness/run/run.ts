@@ -20,6 +20,12 @@ import { configFileOf, loaded } from './subject.ts';
 const TRANSPORTS = ['auto', 'embedded', 'rclnodejs', 'off'] as const;
 type Transport = (typeof TRANSPORTS)[number];
 
+const UNIT_SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, min: 60, s: 1 };
+const DURATION = /^(?:\d+(?:\.\d+)?\s*(?:d|h|min|m|s))+$/;
+const DURATION_PART = /(\d+(?:\.\d+)?)\s*(d|h|min|m|s)/g;
+const SHORTEST_SECONDS = 10;
+const LONGEST_SECONDS = 366 * 86_400;
+
 const PING_MS = 5000;
 /** Exit codes of verdicts are 0 to 2; any other means that there is no report. */
 const HIGHEST_VERDICT = 2;
@@ -128,26 +134,14 @@ export function renderReport(folder: string): Promise<number | null> {
   });
 }
 
-/** Null: not given. */
+/** Seconds of `168h`, `10m`, `90s`, `7d`, `1h30m`; null: not given. Throws Refusal if it is no duration, or out of range. */
 export function durationOf(given: string | null): number | null {
-  const seconds = given === null ? null : parseDuration(given);
-  if (given !== null && seconds === null)
-    throw new Refusal(EXIT.usage, `--duration is "${given}"; allowed: a length of time such as 168h, 10m, 90s or 1h30m, from 10s to 366d`);
-  return seconds;
-}
-
-const UNIT_SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, min: 60, s: 1 };
-const DURATION = /^(?:\d+(?:\.\d+)?\s*(?:d|h|min|m|s))+$/;
-const DURATION_PART = /(\d+(?:\.\d+)?)\s*(d|h|min|m|s)/g;
-const SHORTEST_SECONDS = 10;
-const LONGEST_SECONDS = 366 * 86_400;
-
-/** Seconds of `168h`, `10m`, `90s`, `7d`, `1h30m`; null: no duration, or out of range. */
-export function parseDuration(given: string): number | null {
-  if (!DURATION.test(given)) return null;
+  if (given === null) return null;
   let seconds = 0;
-  for (const [, number, unit] of given.matchAll(DURATION_PART)) seconds += Number(number) * (UNIT_SECONDS[unit as string] as number);
-  return seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS ? seconds : null;
+  if (DURATION.test(given))
+    for (const [, number, unit = ''] of given.matchAll(DURATION_PART)) seconds += Number(number) * (UNIT_SECONDS[unit] ?? 0);
+  if (seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS) return seconds;
+  throw new Refusal(EXIT.usage, `--duration is "${given}"; allowed: a length of time such as 168h, 10m, 90s or 1h30m, from 10s to 366d`);
 }
 
 export function transportOf(given: string | null): Transport {

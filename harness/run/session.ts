@@ -8,13 +8,13 @@ import { releaseProgramPages } from '../../src/system/program-pages.ts';
 import { REQUIRED_SECONDS, type TestVerdict } from '../engine/judgement.ts';
 import { ObserverClocks } from '../observe/clocks.ts';
 import { Scans } from '../observe/coverage.ts';
-import { discover, NoService } from '../observe/discover.ts';
+import { type Discovered, discover, NoService } from '../observe/discover.ts';
 import { EventsSource, type SourceListener } from '../observe/events.ts';
 import { collectedScanner, storedScanner } from '../observe/scanners.ts';
 import { ServiceObserver } from '../observe/service-observer.ts';
 import { type TopicSubscription, topicSubscription } from '../observe/topic-subscription.ts';
 import { UnitSupervisor } from '../observe/unit-supervisor.ts';
-import { type Clocked, type EndEntry, type Machine, RECORD_VERSION, type Target } from '../record/entries.ts';
+import { type Clocked, type EndEntry, RECORD_VERSION, type Target } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
 import type { Display, Progress } from './display.ts';
 import { OwnUse } from './minute.ts';
@@ -50,13 +50,7 @@ const POLL_MS = 50;
 const PING_MS = 5000;
 const WRITE_RETRY_MS = 10_000;
 
-/** The observed service. */
-interface Found {
-  readonly target: Target;
-  readonly machine: Machine | null;
-  /** ROS 2 domain of the service; null: not known, or it is not on the graph. */
-  readonly domainId: number | null;
-}
+type Found = Pick<Discovered, 'target' | 'machine' | 'domainId'>;
 
 const monotonicSeconds = (): number => performance.now() / 1000;
 
@@ -122,9 +116,9 @@ export class Session {
     this.#display.showStatus(`waiting for a response from ${rest.base}`);
     try {
       const seconds = WAIT[resumed ? 'resume' : 'begin'].response;
-      const { dataFolderProblem, machine, status, target } = await discover({ rest, kind, unit, seconds, signal });
+      const { dataFolderProblem, domainId, machine, target } = await discover({ rest, kind, unit, seconds, signal });
       if (dataFolderProblem !== null) this.#display.print(`warning: ${dataFolderProblem}`);
-      return { target, machine: machine ?? formerMachine, domainId: status.ros.domain_id };
+      return { target, machine: machine ?? formerMachine, domainId };
     } catch (error) {
       if (signal.aborted) return null;
       if (resumed?.target) return { target: resumed.target, machine: formerMachine, domainId: null };
