@@ -10,5 +10,6 @@ t.test('lengths of time', async (t) => {
   t.equal(durationOf('1h30m'), 5400);
   t.equal(durationOf('1.5 h'), 5400);
   t.equal(durationOf('10s'), 10);
-  for (const wrong of ['', '10', '9s', '-1h', '1h 30', 'h', '1w', '367d', '1hh', 'x10m']) t.throws(() => durationOf(wrong), { exitCode: 64, message: `--duration is "${wrong}"` }, wrong);
+  for (const wrong of ['', '10', '9s', '-1h', '1h 30', 'h', '1w', '367d', '1hh', 'x10m'])
+    t.throws(() => durationOf(wrong), { exitCode: 64, message: `--duration is "${wrong}"` }, wrong);
 });

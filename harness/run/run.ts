@@ -65,7 +65,6 @@ the folder cannot be used, 70 an internal error, 75 another process observes int
     const request = requestFile === null ? null : readRequest(requestFile);
     if (requestFile !== null && request === null)
       throw new Refusal(EXIT.unavailable, `${requestFile} does not exist: no run was requested with \`edge-health harness start\``);
-    const config = text(given, 'config');
     const { isCheckout, reports } = harnessContext();
     const transport = transportOf(request?.transport ?? text(given, 'transport'));
     const durationSeconds = durationOf(request?.duration ?? text(given, 'duration'));
@@ -73,13 +72,14 @@ the folder cannot be used, 70 an internal error, 75 another process observes int
     const unit = request?.unit ?? text(given, 'unit');
     if (url !== null && unit !== null)
       throw new Refusal(EXIT.usage, 'give either --url or --unit: the address of a unit is in its configuration');
-    const configFile = configFileOf({ config, unit });
-    restartForRos(transport, () => dataPath(loaded(configFile), configFile, process.env, installation()));
+    const configFile = configFileOf(text(given, 'config'), unit);
+    const config = loaded(configFile);
+    restartForRos(transport, dataPath(config, configFile, process.env, installation()));
     const folder = resolve(request?.out ?? text(given, 'out') ?? join(reports, folderName(Date.now())));
     process.umask(0o027); // As in the units: other users cannot read the record.
     becomeOwnerOf(folder, process.env);
     process.title = 'edge-health-harness'; // For systemctl status and top.
-    const options = { folder, durationSeconds, url, unit, config, transport, isCheckout, signal: endingSignal() };
+    const options = { folder, durationSeconds, url, unit, config, configFile, transport, isCheckout, signal: endingSignal() };
     return observe(options, requestFile);
   },
 };
@@ -151,9 +151,9 @@ export function transportOf(given: string | null): Transport {
 }
 
 /** Replaces this process by the same program with the library path of the prepared rclnodejs, where the transport needs it. */
-function restartForRos(transport: Transport, dataFolder: () => string): void {
-  if (transport === 'off' || transport === 'embedded' || !process.execve) return;
-  const environment = transportEnvironment({ transport, environment: process.env, dataFolder: dataFolder() });
+function restartForRos(transport: Transport, dataFolder: string): void {
+  if (transport === 'off' || !process.execve) return;
+  const environment = transportEnvironment({ transport, environment: process.env, dataFolder });
   if (environment) process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
 }
 

@@ -21,17 +21,12 @@ import { OwnUse } from './minute.ts';
 import { Observation } from './observation.ts';
 import { Recorder } from './recorder.ts';
 import type { ResumeState } from './resume-state.ts';
-import { type Subject, subjectOf } from './subject.ts';
+import { type Subject, type SubjectOptions, subjectOf } from './subject.ts';
 
-export interface SessionOptions {
-  readonly folder: string;
+export interface SessionOptions extends SubjectOptions {
   /** Null: as in an existing record, else a week. */
   readonly durationSeconds: number | null;
-  readonly url: string | null;
-  readonly unit: string | null;
-  readonly config: string | null;
   readonly transport: 'auto' | 'embedded' | 'rclnodejs' | 'off';
-  readonly isCheckout: boolean;
   /** Aborted when the run is to be stopped. */
   readonly signal: AbortSignal;
 }
@@ -80,7 +75,7 @@ export class Session {
   /** Begins or resumes the run of the folder, and observes to its end. Null: it was stopped before it began. */
   async observe(): Promise<EndReason | null> {
     const resumed = this.#openUnfinished();
-    const subject = await subjectOf({ ...this.#options, print: (text) => this.#display.print(text) });
+    const subject = await subjectOf(this.#options, (text) => this.#display.print(text));
     let isOver = false;
     try {
       const found = await this.#discover(subject, resumed);

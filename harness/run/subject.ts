@@ -25,43 +25,44 @@ export interface Subject {
 }
 
 export interface SubjectOptions {
+  /** Of the run. */
   readonly folder: string;
   readonly url: string | null;
   readonly unit: string | null;
-  readonly config: string | null;
+  /** Of the service. */
+  readonly config: Config;
+  readonly configFile: string;
   readonly isCheckout: boolean;
-  readonly print: (text: string) => void;
 }
 
-/** Throws Refusal for wrong options and configurations. In a checkout it starts a service of its own, or finds it running. */
-export async function subjectOf(options: SubjectOptions): Promise<Subject> {
-  const { folder, isCheckout, print, url } = options;
-  const config = loaded(configFileOf(options));
+/** Throws Refusal for wrong options. In a checkout it starts a service of its own, or finds it running. */
+export async function subjectOf(options: SubjectOptions, print: (text: string) => void): Promise<Subject> {
+  const { config, configFile, folder, isCheckout, url } = options;
   if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), supervisor: null };
   if (options.unit !== null || !isCheckout) {
-    const running = (): string | null => findService(configFileOf(options), process.env)?.url ?? null;
+    const running = (): string | null => findService(configFile, process.env)?.url ?? null;
     return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null, running), supervisor: null };
   }
   const supervisor = new ServiceSupervisor(folder);
   const file = join(folder, 'service.yaml');
+  let own = fs.existsSync(file) ? loaded(file) : config;
   if (supervisor.running !== null) {
-    const running = loaded(file);
     print(`the service that this run started is still running (supervisor: process ${supervisor.running})`);
-    return { kind: 'started', unit: null, config: running, rest: restOf(running, null), supervisor };
+  } else {
+    own = await ownConfig(own, folder, print);
+    makeFolder(folder);
+    // JSON is YAML.
+    fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
+    supervisor.start(file);
   }
-  const own = await ownConfig(fs.existsSync(file) ? loaded(file) : config, folder, print);
-  makeFolder(folder);
-  // JSON is YAML.
-  fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
-  supervisor.start(file);
   return { kind: 'started', unit: null, config: own, rest: restOf(own, null), supervisor };
 }
 
 /** The given file, else that of the unit's role, else the one that the service uses. */
-export function configFileOf({ config, unit }: Pick<SubjectOptions, 'config' | 'unit'>): string {
+export function configFileOf(given: string | null, unit: string | null): string {
   const role = /^edge-health@(.+?)(?:\.service)?$/.exec(unit ?? '')?.[1];
   const ofRole = role === undefined ? null : `/etc/edge-health/${role}_config.yaml`;
-  return configPath(config ?? ofRole, process.env, fileURLToPath(PROGRAMS.config));
+  return configPath(given ?? ofRole, process.env, fileURLToPath(PROGRAMS.config));
 }
 
 /** Throws Refusal if the file has errors. */
