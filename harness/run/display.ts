@@ -11,6 +11,7 @@ const HEAD_SECONDS = 3600;
 const STATUS_SECONDS = 10;
 /** Pings per watchdog timeout: two may be late. */
 const PINGS = 4;
+const PING_MS = 5000;
 const DEFAULT_COLUMNS = 80;
 
 export interface DisplayOptions {
@@ -56,7 +57,7 @@ export class Display {
     const elapsed = now - this.#begunAt;
     if (this.#pingSeconds !== null && now >= this.#pingAt) {
       this.#pingAt = now + this.#pingSeconds;
-      this.ping();
+      this.#ping();
     }
     if (this.#options.manager && now >= this.#statusAt) {
       this.#statusAt = now + STATUS_SECONDS;
@@ -88,8 +89,13 @@ export class Display {
     this.#options.manager?.notify(`STATUS=${printable(status)}`);
   }
 
-  /** A watchdog ping; also sent while the run is ended, without ticks. */
-  ping(): void {
+  /** Sends watchdog pings until the work is done, without ticks: it ends the run. */
+  async pingDuring<T>(work: Promise<T>): Promise<T> {
+    const pinging = setInterval(() => this.#ping(), PING_MS);
+    return work.finally(() => clearInterval(pinging));
+  }
+
+  #ping(): void {
     this.#options.manager?.notify('WATCHDOG=1');
   }
 

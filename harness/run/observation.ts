@@ -6,6 +6,7 @@ import type { SourceListener } from '../observe/events.ts';
 import type { SeenRun, ServiceObserver } from '../observe/service-observer.ts';
 import type { Channel, Clocked, EndEntry, MinuteEntry, OpenAlert, RecordEntry, ServiceReading } from '../record/entries.ts';
 import { Minute } from './minute.ts';
+import { pollUntil } from './poll.ts';
 import type { Recorder } from './recorder.ts';
 
 const TICK_MS = 1000;
@@ -23,7 +24,7 @@ const URGENT_SECONDS = 10;
 /** A change of an alert is received by up to three channels; the list of open alerts is requested after all had time. */
 const LIST_SECONDS = 2;
 /** For the last statuses before the end to arrive. */
-const ARRIVE_MS = 3000;
+const ARRIVE_SECONDS = 3;
 const SETTLE_POLL_MS = 500;
 const SCANNED_STEP_SECONDS = 5;
 
@@ -254,27 +255,16 @@ export class Observation implements SourceListener {
     if (this.#end === null) this.#stalledSeconds += clocks.takeStalled();
     const end = this.#end ?? clocks.now();
     await this.#read();
-    await waitUntil(() => this.#minute.hasReceivedSince(end.wall), ARRIVE_MS);
+    await pollUntil(() => this.#minute.hasReceivedSince(end.wall), ARRIVE_SECONDS, SETTLE_POLL_MS);
     this.#writeMinute(end, end.wall);
     await this.#list(true);
     const haveSettled = (): boolean => !this.#options.hasTopic || this.#alerts.agree;
-    await waitUntil(haveSettled, settleSeconds * 1000, () => this.#list(true));
+    await pollUntil(haveSettled, settleSeconds, SETTLE_POLL_MS, () => this.#list(true));
     await this.#scan(scans.scanUntil(end.wall));
     // Only the last list of the wait is the state at the end of the run.
     const entries = this.#take();
     const last = entries.findLast(({ type }) => type === 'open');
     recorder.write([...entries.filter((entry) => entry.type !== 'open' || entry === last), { type: 'end', ...end, reason }]);
-  }
-}
-
-/** Polls until `holds` or the timeout. */
-async function waitUntil(holds: () => boolean, timeoutMs: number, refresh = async (): Promise<void> => undefined): Promise<void> {
-  const timeoutAt = performance.now() + timeoutMs;
-  while (!holds() && performance.now() < timeoutAt) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, SETTLE_POLL_MS);
-    });
-    await refresh();
   }
 }
 

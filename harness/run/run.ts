@@ -26,7 +26,6 @@ const DURATION_PART = /(\d+(?:\.\d+)?)\s*(d|h|min|m|s)/g;
 const SHORTEST_SECONDS = 10;
 const LONGEST_SECONDS = 366 * 86_400;
 
-const PING_MS = 5000;
 /** Exit codes of verdicts are 0 to 2; any other means that there is no report. */
 const HIGHEST_VERDICT = 2;
 
@@ -103,9 +102,7 @@ async function observe(options: SessionOptions, requestFile: string | null): Pro
     if (reason === null) return EXIT.ok;
     display.end();
     display.print(reason === 'complete' ? 'the run is complete; writing the report' : 'stopped; writing the report');
-    const pinging = setInterval(() => display.ping(), PING_MS);
-    const code = await renderReport(folder);
-    clearInterval(pinging);
+    const code = await display.pingDuring(renderReport(folder));
     if (code === null) display.print(`the record is intact; write the report with: edge-health harness report ${folder}`);
     // The unit has nothing left to do once the run is complete.
     if (reason === 'complete' && requestFile !== null) settleRequest(requestFile);

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { startTime } from '../../src/system/running-service.ts';
 import { type Exit, ProcessSupervisor } from '../observe/supervisor.ts';
+import { pollUntil } from './poll.ts';
 import { runningProcess } from './run-folder.ts';
 
 /** The service may take 30 s to stop, and so may a backup of the scheduler. */
@@ -67,10 +67,9 @@ export class ServiceSupervisor extends ProcessSupervisor {
     const { running } = this;
     if (running === null) return;
     signal(running, 'SIGTERM');
-    const timeoutAt = performance.now() + STOP_SECONDS * 1000;
-    while (this.running !== null && performance.now() < timeoutAt) await sleep(POLL_MS);
+    const hasEnded = await pollUntil(() => this.running === null, STOP_SECONDS, POLL_MS);
     // The service and the scheduler are in its process group.
-    if (this.running !== null) signal(-running, 'SIGKILL');
+    if (!hasEnded) signal(-running, 'SIGKILL');
   }
 
   #read(name: string): string {

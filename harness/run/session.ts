@@ -19,6 +19,7 @@ import { EXIT, Refusal } from './command.ts';
 import type { Display, Progress } from './display.ts';
 import { OwnUse } from './minute.ts';
 import { Observation } from './observation.ts';
+import { pollUntil } from './poll.ts';
 import { Recorder } from './recorder.ts';
 import type { ResumeState } from './resume-state.ts';
 import { type Subject, type SubjectOptions, subjectOf } from './subject.ts';
@@ -42,7 +43,6 @@ const WAIT = {
 /** How long the end of a run waits for the channels to agree. */
 const SETTLE_SECONDS: Readonly<Record<EndReason, number>> = { complete: 15, stopped: 4 };
 const POLL_MS = 50;
-const PING_MS = 5000;
 const WRITE_RETRY_MS = 10_000;
 
 type Found = Pick<Discovered, 'target' | 'machine' | 'domainId'>;
@@ -138,7 +138,9 @@ export class Session {
     const stopSources = () => Promise.all([topic?.stop(), events.stop()]);
     await topic?.start();
     await events.start();
-    await this.#waitForStatuses(observation, WAIT[resumed ? 'resume' : 'begin'].firstStatus);
+    // A stretch begins once each channel delivers, or after the timeout.
+    const { firstStatus } = WAIT[resumed ? 'resume' : 'begin'];
+    await pollUntil(() => observation.hasReceived || signal.aborted, firstStatus, POLL_MS);
     if (signal.aborted) {
       await stopSources();
       return null;
@@ -163,10 +165,7 @@ export class Session {
       this.#display.print(`observing ${node} at ${target.url} for ${formatDuration(plannedSeconds, 'h')}; record: ${folder}`);
     }, signal);
     const reason = signal.aborted ? 'stopped' : 'complete';
-    const pinging = setInterval(() => this.#display.ping(), PING_MS);
-    await observation.end(reason, SETTLE_SECONDS[reason]);
-    await this.#waitUntilWritten();
-    clearInterval(pinging);
+    await this.#display.pingDuring(observation.end(reason, SETTLE_SECONDS[reason]).then(() => this.#waitUntilWritten()));
     await stopSources();
     return reason;
   }
@@ -227,12 +226,6 @@ export class Session {
     } catch (error) {
       throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${(error as Error).message}`);
     }
-  }
-
-  /** A stretch begins once each channel delivers, or after the timeout. */
-  async #waitForStatuses(observation: Observation, timeoutSeconds: number): Promise<void> {
-    const timeoutAt = performance.now() + timeoutSeconds * 1000;
-    while (!observation.hasReceived && !this.#options.signal.aborted && performance.now() < timeoutAt) await sleep(POLL_MS);
   }
 
   /** Waits while the disk is full: without its last entries the run is not complete. */

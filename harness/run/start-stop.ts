@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { changeUnits, hasRootRights } from '../../src/system/root-helper.ts';
 import { showUnits } from '../../src/system/systemctl-show.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
+import { pollUntil } from './poll.ts';
 import { durationOf, renderReport, transportOf } from './run.ts';
 import { explained, folderName, harnessContext, observerOf, readRequest, settleRequest, writeRequest } from './run-folder.ts';
 import { ServiceSupervisor } from './service-supervisor.ts';
@@ -101,9 +101,7 @@ async function stopFolder(folder: string): Promise<number> {
   const observer = observerOf(folder);
   if (observer !== null) {
     process.kill(observer, 'SIGTERM');
-    const timeoutAt = performance.now() + STOP_SECONDS * 1000;
-    while (observerOf(folder) === observer && performance.now() < timeoutAt) await sleep(POLL_MS);
-    if (observerOf(folder) === observer)
+    if (!(await pollUntil(() => observerOf(folder) !== observer, STOP_SECONDS, POLL_MS)))
       throw new Refusal(
         EXIT.unavailable,
         `process ${observer} did not exit within ${STOP_SECONDS} s; kill -9 ${observer} loses at most a minute`,
