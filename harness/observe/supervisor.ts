@@ -95,3 +95,14 @@ export function signalName(signal: string): string {
   if (Number.isInteger(number)) return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `signal ${signal}`;
   return signal.startsWith('SIG') ? signal : `SIG${signal}`;
 }
+
+/** The documents in lines of JSON. Lines that are none are skipped: empty ones, and one that is being written. */
+export function parseJsonLines<T>(text: string): T[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      return [JSON.parse(line) as T];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -78,8 +78,8 @@ export class TopicSubscription implements Source {
   #subscription: GraphSubscription | null = null;
   /** Changes of the subscription run one at a time. */
   #changing: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | null = null;
-  #retry: NodeJS.Timeout | null = null;
+  #searchTimer: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #missing = 0;
   #notedSeconds = Number.NEGATIVE_INFINITY;
@@ -121,12 +121,16 @@ export class TopicSubscription implements Source {
 
   async start(): Promise<void> {
     await this.#open();
-    this.#searchOn();
+    this.#searchTimer = setInterval(() => {
+      if (this.#search.tryOther()) this.#change();
+      else clearInterval(this.#searchTimer);
+    }, SEARCH_SECONDS * 1000).unref();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const timer of [this.#timer, this.#retry]) if (timer) clearTimeout(timer);
+    clearInterval(this.#searchTimer);
+    clearTimeout(this.#retryTimer);
     this.#noteMissing();
     await this.#changing;
     await this.#subscription?.stop();
@@ -158,14 +162,6 @@ export class TopicSubscription implements Source {
     this.#missing = 0;
   }
 
-  #searchOn(): void {
-    this.#timer = setTimeout(() => {
-      if (!this.#search.tryOther()) return;
-      this.#change();
-      this.#searchOn();
-    }, SEARCH_SECONDS * 1000).unref();
-  }
-
   async #open(): Promise<void> {
     const subscription = this.#subscribe(this.#search.topics);
     await subscription.start();
@@ -183,7 +179,7 @@ export class TopicSubscription implements Source {
       })
       .catch((error: Error) => {
         this.#log('error', 'cannot subscribe on the ROS 2 graph, retrying', { error: error.message });
-        if (!this.#isStopped) this.#retry = setTimeout(() => this.#change(), RETRY_MS).unref();
+        if (!this.#isStopped) this.#retryTimer = setTimeout(() => this.#change(), RETRY_MS).unref();
       });
   }
 }

@@ -1,7 +1,15 @@
 import { execFile } from 'node:child_process';
 import { numberOf, parseShownUnits, type UnitProperties } from '../../src/system/systemctl-show.ts';
 import type { Cause } from '../record/entries.ts';
-import { type KnownRun, type RunEnd, type RunsBetween, type SupervisedRun, type Supervisor, signalName } from './supervisor.ts';
+import {
+  type KnownRun,
+  parseJsonLines,
+  type RunEnd,
+  type RunsBetween,
+  type SupervisedRun,
+  type Supervisor,
+  signalName,
+} from './supervisor.ts';
 
 const PROPERTIES = [
   ...['InvocationID', 'MainPID', 'NRestarts', 'ControlGroup', 'CPUUsageNSec', 'LoadState'],
@@ -140,8 +148,7 @@ type Entry = Readonly<Partial<Record<(typeof JOURNAL_FIELDS)[number] | '__REALTI
 /** The runs in the output of `journalctl --output=json`, oldest first. Lines that are no entries are skipped. */
 export function parseJournal(text: string): JournalRun[] {
   const runs = new Map<string, RunMessages>();
-  for (const line of text.split('\n')) {
-    const entry = parsed(line);
+  for (const entry of parseJsonLines<Entry | null>(text)) {
     const invocation = entry?.INVOCATION_ID;
     if (!entry || typeof invocation !== 'string') continue;
     const run = runs.get(invocation) ?? { result: null, code: null, status: null, isRequested: false, outOfMemory: false, endedMs: null };
@@ -149,14 +156,6 @@ export function parseJournal(text: string): JournalRun[] {
     addMessage(run, entry);
   }
   return [...runs].map(([invocation, { endedMs, ...found }]) => ({ invocation, end: endOfUnit(found), endedMs }));
-}
-
-function parsed(line: string): Entry | null {
-  try {
-    return line === '' ? null : (JSON.parse(line) as Entry);
-  } catch {
-    return null;
-  }
 }
 
 function addMessage(run: RunMessages, entry: Entry): void {

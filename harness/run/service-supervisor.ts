@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { startTime } from '../../src/system/running-service.ts';
-import { type Exit, ProcessSupervisor } from '../observe/supervisor.ts';
+import { type Exit, ProcessSupervisor, parseJsonLines } from '../observe/supervisor.ts';
 import { pollUntil } from './poll.ts';
 import { runningProcess } from './run-folder.ts';
 
@@ -36,15 +36,7 @@ export class ServiceSupervisor extends ProcessSupervisor {
   }
 
   exits(): readonly Exit[] {
-    return this.#read('exits.ndjson')
-      .split('\n')
-      .flatMap((line) => {
-        try {
-          return [JSON.parse(line) as Exit];
-        } catch {
-          return []; // An empty line, or one that is being written.
-        }
-      });
+    return parseJsonLines(this.#read('exits.ndjson'));
   }
 
   /** For people. */
