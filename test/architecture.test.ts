@@ -97,6 +97,18 @@ t.test('imports go one way', async (t) => {
   t.pass('no import against the plan');
 });
 
+t.test('of ops only generate_7day_report uses the harness, and the harness uses nothing of ops', async (t) => {
+  const crossing = imports.filter((entry) => {
+    const ends = [entry.file, entry.target.startsWith('.') ? resolved(entry) : ''];
+    return ends.some((path) => path.startsWith('ops/')) && ends.some((path) => path.startsWith('harness/'));
+  });
+  t.ok(crossing.length > 0, 'the check found its imports');
+  t.same(
+    crossing.filter(({ file }) => !/^ops\/(generate_7day_report\.ts|report\/)/.test(file)),
+    [],
+  );
+});
+
 t.test('only tests import the test kit', async (t) => {
   const pages = globSync('dashboard/src/**/*.{ts,tsx}', { cwd: ROOT }).filter((file) => !/\.test\.ts$/.test(file));
   t.ok(pages.length > 10, `${pages.length} files of the dashboard`);

@@ -68,9 +68,9 @@ export class Observation implements SourceListener {
   #readAt = 0;
   #checkedAt = 0;
   #scannedAt = 0;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #restarts = 0;
-  #onEnd: (error: Error | null) => void = () => undefined;
+  readonly #halted = Promise.withResolvers<void>();
 
   constructor(options: ObservationOptions) {
     this.#options = options;
@@ -135,18 +135,16 @@ export class Observation implements SourceListener {
     const now = this.#options.clocks.now();
     writeFirst(now);
     // Statuses received before belong to no stretch; other entries are dated to its begin.
+    const found = this.#pending.map((entry) => ({ ...entry, ...now }));
     this.#minute.dropBefore(now.wall);
-    this.#pending = this.#pending.map((entry) => ({ ...entry, ...now }));
     this.#scannedAt = now.mono;
     this.#readAt = now.mono - READ_AHEAD_SECONDS;
     this.#options.clocks.takeStalled();
+    this.#pending = found;
     // A minute of no length, for the service's counters at the begin.
     this.#writeMinute(now);
-    const ended = new Promise<void>((resolve, reject) => {
-      this.#onEnd = (error) => (error ? reject(error) : resolve());
-      signal.addEventListener('abort', () => this.#halt(null), { once: true });
-    });
     if (signal.aborted) return;
+    signal.addEventListener('abort', () => this.#halt(), { once: true });
     this.#timer = setInterval(() => {
       try {
         this.#tick();
@@ -154,13 +152,13 @@ export class Observation implements SourceListener {
         this.#halt(error as Error);
       }
     }, TICK_MS);
-    await ended;
+    await this.#halted.promise;
   }
 
-  #halt(error: Error | null): void {
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
-    this.#onEnd(error);
+  #halt(error?: Error): void {
+    clearInterval(this.#timer);
+    if (error) this.#halted.reject(error);
+    else this.#halted.resolve();
   }
 
   #tick(): void {
@@ -170,7 +168,7 @@ export class Observation implements SourceListener {
     // The clocks in the record are rounded to milliseconds.
     if (this.observedSeconds(now) >= plannedSeconds + MILLISECOND) {
       this.#end = now;
-      this.#halt(null);
+      this.#halt();
       return;
     }
     if (now.mono - this.#readAt >= READ_SECONDS) {
