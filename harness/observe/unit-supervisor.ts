@@ -12,7 +12,7 @@ import {
 } from './supervisor.ts';
 
 const PROPERTIES = [
-  ...['InvocationID', 'MainPID', 'NRestarts', 'ControlGroup', 'CPUUsageNSec', 'LoadState'],
+  ...['InvocationID', 'MainPID', 'NRestarts', 'ControlGroup', 'CPUUsageNSec'],
   ...['ActiveState', 'SubState', 'Result', 'ExecMainCode', 'ExecMainStatus'],
 ] as const;
 type Properties = UnitProperties<(typeof PROPERTIES)[number]>;

@@ -9,6 +9,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 import { findService } from '../../src/system/running-service.ts';
+import type { Target } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
 import { ServiceSupervisor } from './service-supervisor.ts';
 
@@ -16,7 +17,7 @@ export const MAIN_UNIT = 'edge-health.service';
 
 /** The service to observe. */
 export interface Subject {
-  readonly kind: 'unit' | 'started' | 'url';
+  readonly kind: Target['kind'];
   readonly unit: string | null;
   readonly config: Config;
   readonly rest: RestClient;
