@@ -10,21 +10,12 @@ set -u
 folder=$1 edge_health=$2 config=$3
 ended=
 
-# start_time PID: field 22 of proc(5), which distinguishes a process from a later one of the same id.
-start_time() {
-  read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
-  # shellcheck disable=SC2086 # a list of words
-  set -- ${stat##*) }
-  echo "${20}"
-}
-
 # supervise NAME SECONDS BURST CODES COMMAND…: as Restart=on-failure with RestartSec, StartLimitBurst in a minute (0: no limit) and
 # RestartPreventExitStatus.
 supervise() {
   name=$1 pause=$2 burst=$3 codes=$4 child='' failures=''
   shift 4
   trap 'ended=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
-  trap '' HUP INT
   while [ -z "$ended" ]; do
     "$@" </dev/null >>"$folder/$name.log" 2>&1 &
     child=$!
@@ -36,16 +27,10 @@ supervise() {
       wait "$child"
       code=$?
     done
-    signal=
-    if [ "$code" -gt 128 ]; then signal=$(kill -l $((code - 128)) 2>/dev/null); fi
-    if [ "$name" = service ] && [ -d "$folder" ]; then
-      if [ -n "$signal" ]; then how="\"code\":null,\"signal\":\"$signal\""; else how="\"code\":$code,\"signal\":null"; fi
-      if [ -n "$ended" ]; then how="$how,\"stopped\":true"; fi
-      echo "{\"at\":$(date +%s%3N),\"pid\":$child,$how}" >>"$folder/exits.ndjson"
-    fi
+    [ "$name" != service ] || record_exit "$child" "$code"
     child=
-    case $code,$signal in 0,* | *,HUP | *,INT | *,TERM | *,PIPE) return ;; esac
-    for final in $codes; do if [ "$code" = "$final" ]; then return; fi; done
+    # Without an error, or by SIGHUP, SIGINT, SIGPIPE or SIGTERM.
+    case " 0 129 130 141 143 $codes " in *" $code "*) return ;; esac
     now=$(date +%s) recent='' count=0
     for time in $failures $now; do
       if [ "$time" -gt $((now - 60)) ]; then recent="$recent $time" count=$((count + 1)); fi
@@ -54,6 +39,16 @@ supervise() {
     if [ "$burst" -gt 0 ] && [ "$count" -ge "$burst" ]; then return; fi
     [ -n "$ended" ] || pause_for "$pause"
   done
+}
+
+# record_exit PID STATUS
+record_exit() {
+  [ -d "$folder" ] || return
+  signal='' how="\"code\":$2,\"signal\":null"
+  [ "$2" -le 128 ] || signal=$(kill -l "$2" 2>/dev/null)
+  [ -z "$signal" ] || how="\"code\":null,\"signal\":\"$signal\""
+  [ -z "$ended" ] || how="$how,\"stopped\":true"
+  echo "{\"at\":$(date +%s%3N),\"pid\":$1,$how}" >>"$folder/exits.ndjson"
 }
 
 # Sleeps in the background, so that a signal takes effect at once.
@@ -66,7 +61,8 @@ pause_for() {
 
 trap 'ended=1' TERM
 trap '' HUP INT
-echo "$$ $(start_time $$)" >"$folder/supervisor.pid"
+# The start time, field 22 of proc(5), distinguishes this process from a later one of the same id.
+echo "$$ $(cut -d ' ' -f 22 /proc/$$/stat)" >"$folder/supervisor.pid"
 supervise service 1 5 '64 69 78' "$edge_health" run --config "$config" &
 service=$!
 supervise ops 10 0 '3 64 69 78' "$edge_health" ops run --config "$config" &
@@ -76,10 +72,8 @@ while [ -z "$ended" ] && [ -f "$folder/supervisor.pid" ]; do
   pause_for 5
 done
 # Signalled until they have exited: a shell loses a signal that arrives while it starts a command.
-remain=1
-while [ -n "$remain" ]; do
-  remain=
-  for pid in $ops $service; do kill -TERM "$pid" 2>/dev/null && remain=1; done
-  [ -z "$remain" ] || pause_for 0.3
+while kill -0 "$ops" 2>/dev/null || kill -0 "$service" 2>/dev/null; do
+  kill -TERM "$ops" "$service" 2>/dev/null
+  pause_for 0.3
 done
 rm -f "$folder/supervisor.pid" 2>/dev/null
