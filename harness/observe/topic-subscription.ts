@@ -29,10 +29,8 @@ type TransportChoice =
 const HARNESS_NODE = 'edge_health_harness';
 
 export interface TopicSubscriptionOptions extends TransportOptions {
-  /** The `ros` section of the service's configuration. Members that are null, and all if it is null, follow ROS 2's environment variables. */
-  readonly ros: PlaceConfig | null;
-  /** The domain that the service reports (/status, ros.domain_id); it overrides `ros`. Null: not known. */
-  readonly domainId?: number | null;
+  /** Members that are null follow ROS 2's environment variables. */
+  readonly ros: PlaceConfig;
   /** The observed `node_name`. */
   readonly node: string;
   readonly listener: SourceListener;
@@ -47,9 +45,8 @@ const monotonicSeconds = (): number => performance.now() / 1000;
 
 /** The observer's subscription on the ROS 2 graph. Rejects with what to do if it can never work. */
 export async function topicSubscription(options: TopicSubscriptionOptions): Promise<TopicSubscription> {
-  const { domainId = null, environment, listener, ros } = options;
-  const config = ros ?? { domain_id: null, discovery_range: null, static_peers: null };
-  const found = graphPlace({ ...config, domain_id: domainId ?? config.domain_id }, environment);
+  const { environment, listener, ros } = options;
+  const found = graphPlace(ros, environment);
   if (!found.ok) throw new Error(found.problem);
   const { notes, place } = found;
   if (place.discoveryRange === 'OFF')

@@ -221,8 +221,10 @@ export class Session {
     const { transport } = this.#options;
     if (transport === 'off') return null;
     const { data_folder: dataFolder, node_name: node } = target;
+    // The domain that the service reports is the one that it uses, whatever its file has now.
+    const ros = { ...config.ros, domain_id: domainId ?? config.ros.domain_id };
     try {
-      return await topicSubscription({ transport, ros: config.ros, domainId, node, listener, environment: process.env, dataFolder });
+      return await topicSubscription({ transport, ros, node, listener, environment: process.env, dataFolder });
     } catch (error) {
       throw new Refusal(EXIT.unavailable, `cannot subscribe on the ROS 2 graph: ${(error as Error).message}`);
     }

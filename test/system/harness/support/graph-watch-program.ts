@@ -19,8 +19,7 @@ if (environment) process.execve?.(process.execPath, [process.execPath, ...proces
 async function main(): Promise<void> {
   const source = await topicSubscription({
     ...asked,
-    ros: options.ros ?? null,
-    domainId: options.domainId ?? null,
+    ros: { discovery_range: null, static_peers: null, ...options.ros, domain_id: options.domainId ?? options.ros?.domain_id ?? null },
     node: options.node ?? 'health_monitor',
     listener: {
       onStatus: (_by, status) => tell('status', { status }),
