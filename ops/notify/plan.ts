@@ -27,6 +27,10 @@ export type Plan = Readonly<v.InferOutput<typeof planSchema>>;
 /** `passed`: began and ended since the last notification. */
 export type LineState = 'raised' | 'changed' | 'resolved' | 'passed';
 
+export function isOver(state: LineState | 'open'): boolean {
+  return state === 'resolved' || state === 'passed';
+}
+
 export interface Line {
   readonly state: LineState;
   /** Of what is resolved: the worst. */
@@ -78,83 +82,64 @@ export function openAsNotified({ subjects }: Plan): Subject[] {
 
 /** After the rules changed: open subjects without a notification are judged again. */
 export function reconsidered(plan: Plan, nowMs: number): Plan {
-  const subjects = Object.fromEntries(
-    Object.entries(plan.subjects).map(([key, subject]) => {
-      if (subject.level === null || subject.notified !== null || subject.pending) return [key, subject];
-      const pending = { firstMs: nowMs, episodes: 1, worst: subject.level, isNewFinding: false };
-      return [key, { ...subject, pending }];
-    }),
-  );
-  return { ...plan, subjects };
+  return withSubjects(plan, (subject) => {
+    if (subject.level === null || subject.notified !== null || subject.pending) return subject;
+    return { ...subject, pending: { firstMs: nowMs, episodes: 1, worst: subject.level, isNewFinding: false } };
+  });
+}
+
+function withSubjects(plan: Plan, change: (subject: Subject) => Subject): Plan {
+  return { ...plan, subjects: Object.fromEntries(Object.entries(plan.subjects).map(([key, subject]) => [key, change(subject)])) };
 }
 
 export function decide(given: Plan, rules: Rules, nowMs: number): Decision {
   const plan = withoutFutureTimes(given, nowMs);
   const quietUntilMs = rules.quietUntil(nowMs);
   const isHeld = (level: Level): boolean => quietUntilMs !== null && weight(level) < weight(rules.quietMinSeverity);
-  const earliestMs = earliest(plan, nowMs);
-  let nextMs: number | null = null;
-  const next = (ms: number): void => {
-    nextMs = Math.min(nextMs ?? Number.POSITIVE_INFINITY, Math.max(ms, earliestMs));
-  };
 
-  const subjects: Record<string, Subject> = { ...plan.subjects };
-  const lines: Line[] = [];
-  let isDue = false;
-  let isChanged = false;
-  for (const subject of Object.values(plan.subjects)) {
-    if (!subject.pending) continue;
-    const line = lineOf(subject, rules);
-    if (!line) {
-      settle(subjects, subject);
-      isChanged = true;
-    } else if (isHeld(line.severity)) {
-      next(quietUntilMs as number);
-    } else {
-      // Lines whose group time is not over yet go along with one that is due.
-      lines.push(line);
-      const dueMs = subject.pending.firstMs + rules.groupMs;
-      if (dueMs <= nowMs) isDue = true;
-      else next(dueMs);
-    }
-  }
-
-  const current = isChanged ? { ...plan, subjects } : plan;
-  const open = openAsNotified(current)
-    .map(({ level }) => level)
-    .reduce(worse, null);
+  const pending = Object.values(plan.subjects).filter((subject) => subject.pending !== null);
+  const current = withoutPending(
+    plan,
+    pending.filter((subject) => lineOf(subject, rules) === null),
+  );
+  const all = pending.flatMap((subject) => lineOf(subject, rules) ?? []);
+  // Lines whose group time is not over yet go along with one that is due.
+  const lines = all.filter(({ severity }) => !isHeld(severity));
+  const times = lines.map(({ subject }) => (subject.pending?.firstMs ?? nowMs) + rules.groupMs);
+  if (quietUntilMs !== null && lines.length < all.length) times.push(quietUntilMs);
+  const worstOpen = openAsNotified(current)[0]?.level ?? null;
   const lastMs = plan.sentMs.at(-1);
-  const repeatsMs = rules.repeatMs > 0 && open !== null && lastMs !== undefined ? lastMs + rules.repeatMs : null;
-  const isRepeat = repeatsMs !== null && repeatsMs <= nowMs && !isHeld(open);
-  if (nowMs >= earliestMs && (isDue || isRepeat)) return notify(current, rules, lines, nowMs);
-  if (isDue) next(earliestMs);
-  if (repeatsMs !== null) next(isHeld(open) ? Math.max(repeatsMs, quietUntilMs as number) : repeatsMs);
-  return { plan: current, lines: null, nextMs };
-}
+  if (rules.repeatMs > 0 && worstOpen !== null && lastMs !== undefined)
+    times.push(Math.max(lastMs + rules.repeatMs, isHeld(worstOpen) ? (quietUntilMs ?? 0) : 0));
 
-function notify(plan: Plan, rules: Rules, lines: readonly Line[], nowMs: number): Decision {
-  const subjects: Record<string, Subject> = { ...plan.subjects };
-  for (const { subject } of lines) settle(subjects, { ...subject, notified: visible(subject, subject.level, rules) });
-  const after = { subjects, sentMs: [...plan.sentMs.filter((ms) => ms > nowMs - HOUR_MS), nowMs] };
+  const nextMs = times.length === 0 ? null : Math.max(earliest(plan, nowMs), Math.min(...times));
+  if (nextMs === null || nextMs > nowMs) return { plan: current, lines: null, nextMs };
+  const notified = lines.map(({ subject }) => ({ ...subject, notified: visible(subject, subject.level, rules) }));
+  const sentMs = [...plan.sentMs.filter((ms) => ms > nowMs - HOUR_MS), nowMs];
+  const after = { ...withoutPending(current, notified), sentMs };
   // What is held by quiet hours, and the next reminder, still have their times.
   return { plan: after, lines: lines.toSorted(byWeight), nextMs: decide(after, rules, nowMs).nextMs };
 }
 
-/** A subject without a pending update; a resolved one is removed. */
-function settle(subjects: Record<string, Subject>, subject: Subject): void {
-  if (subject.level === null) delete subjects[subject.key];
-  else subjects[subject.key] = { ...subject, pending: null };
+/** The plan with these subjects, whose pending updates are settled; resolved ones are removed. */
+function withoutPending(plan: Plan, settled: readonly Subject[]): Plan {
+  if (settled.length === 0) return plan;
+  const subjects: Record<string, Subject> = { ...plan.subjects };
+  for (const subject of settled) {
+    if (subject.level === null) delete subjects[subject.key];
+    else subjects[subject.key] = { ...subject, pending: null };
+  }
+  return { ...plan, subjects };
 }
 
 function byWeight(a: Line, b: Line): number {
-  const isOver = ({ state }: Line): number => (state === 'resolved' || state === 'passed' ? 1 : 0);
-  return isOver(a) - isOver(b) || weight(b.severity) - weight(a.severity);
+  return Number(isOver(a.state)) - Number(isOver(b.state)) || weight(b.severity) - weight(a.severity);
 }
 
 /** The level as the rules show it. */
 function visible({ metric, source }: Subject, level: Level, { failedJobs, minSeverity }: Rules): Level {
-  if (source === 'job' && metric !== CHECK) return failedJobs ? level : null;
   if (source === 'job' && !failedJobs) return null;
+  if (source === 'job' && metric !== CHECK) return level;
   return weight(level) >= weight(minSeverity) ? level : null;
 }
 
@@ -182,12 +167,10 @@ function earliest({ sentMs }: Plan, nowMs: number): number {
 
 /** After a clock was set back, times that lie ahead would delay notifications until the clock reaches them again. */
 function withoutFutureTimes(plan: Plan, nowMs: number): Plan {
-  const { sentMs, subjects } = plan;
   const isAhead = ({ pending }: Subject): boolean => pending !== null && pending.firstMs > nowMs;
-  if (!sentMs.some((ms) => ms > nowMs) && !Object.values(subjects).some(isAhead)) return plan;
-  const entries = Object.entries(subjects).map(([key, subject]) => [
-    key,
-    isAhead(subject) ? { ...subject, pending: { ...subject.pending, firstMs: nowMs } } : subject,
-  ]);
-  return { subjects: Object.fromEntries(entries), sentMs: sentMs.map((ms) => Math.min(ms, nowMs)) };
+  if (!plan.sentMs.some((ms) => ms > nowMs) && !Object.values(plan.subjects).some(isAhead)) return plan;
+  const { subjects } = withSubjects(plan, (subject) =>
+    subject.pending && isAhead(subject) ? { ...subject, pending: { ...subject.pending, firstMs: nowMs } } : subject,
+  );
+  return { subjects, sentMs: plan.sentMs.map((ms) => Math.min(ms, nowMs)) };
 }
