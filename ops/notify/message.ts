@@ -1,8 +1,8 @@
 import type { Severity } from '../../src/core/alert.ts';
 import { printable } from '../../src/core/text.ts';
 import { isoUtc } from '../../src/core/time.ts';
-import type { Line, LineState } from './plan.ts';
-import { CHECK, type Subject, weight } from './subject.ts';
+import { isOver, type Line, type LineState } from './plan.ts';
+import { CHECK, type Level, type Subject, worse } from './subject.ts';
 
 /** One line of a notification. docs/notification.schema.json describes it. */
 export interface MessageAlert {
@@ -52,25 +52,33 @@ export const MAX_LINES = 40;
 const MAX_DETAILS = 10;
 const MAX_CHARACTERS = 300;
 
-const UNITS: Readonly<Record<string, string>> = { cpu_percent: '%', memory_percent: '%', disk_percent: '%', temperature: '°C' };
-const NAMES: Readonly<Record<string, string>> = {
-  cpu_percent: 'CPU usage',
-  memory_percent: 'memory usage',
-  disk_percent: 'disk usage',
-  temperature: 'temperature',
-  health_status: 'health status',
-  remote_nodes: 'number of remote nodes',
-};
-const ADVICE: Readonly<Record<string, string>> = {
-  cpu_percent: 'Find the processes that use the CPU: systemd-cgtop, or top.',
-  memory_percent: 'Find the processes that use the memory: systemd-cgtop -m, or ps aux --sort=-rss.',
-  disk_percent: 'Free space: see du -xh --max-depth=2 / and journalctl --disk-usage.',
-  temperature: 'Check fan, airflow and load; see edge-health sensors.',
-  health_status: 'Check that the node runs and reaches the network: ros2 node list.',
-  remote_nodes: 'See edge-health nodes; edge-health nodes forget --stale removes those that are gone.',
+interface Metric {
+  readonly name: string;
+  readonly unit?: string;
+  readonly advice: string;
+}
+
+const METRICS: Readonly<Record<string, Metric>> = {
+  cpu_percent: { name: 'CPU usage', unit: '%', advice: 'Find the processes that use the CPU: systemd-cgtop, or top.' },
+  memory_percent: {
+    name: 'memory usage',
+    unit: '%',
+    advice: 'Find the processes that use the memory: systemd-cgtop -m, or ps aux --sort=-rss.',
+  },
+  disk_percent: { name: 'disk usage', unit: '%', advice: 'Free space: see du -xh --max-depth=2 / and journalctl --disk-usage.' },
+  temperature: { name: 'temperature', unit: '°C', advice: 'Check fan, airflow and load; see edge-health sensors.' },
+  health_status: { name: 'health status', advice: 'Check that the node runs and reaches the network: ros2 node list.' },
+  remote_nodes: {
+    name: 'number of remote nodes',
+    advice: 'See edge-health nodes; edge-health nodes forget --stale removes those that are gone.',
+  },
 };
 
-const number = (value: number): string => String(Math.round(value * 10) / 10);
+function metricOf(metric: string): Metric {
+  return (Object.hasOwn(METRICS, metric) ? METRICS[metric] : undefined) ?? { name: metric, advice: 'See the dashboard.' };
+}
+
+const number = (value: number | null): string => String(Math.round((value ?? 0) * 10) / 10);
 
 /** `temperature of robot_1 is 91.2 °C (threshold 85 °C)`, `backup_logs failed: disk: full; free some` */
 function factOf(subject: Subject, severity: Severity): string {
@@ -81,41 +89,37 @@ function factOf(subject: Subject, severity: Severity): string {
     if (first === undefined) return metric === CHECK ? `${metric} is ${severity}` : what;
     return `${what}: ${first}${metric === CHECK && lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''}`;
   }
-  const name = NAMES[metric] ?? metric;
-  if (severity === 'ERROR' && metric === 'health_status')
-    return `no data from ${node} for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
-  if (severity === 'ERROR') return `${name} of ${node} unavailable for ${number(value ?? 0)} s (allowed ${number(threshold ?? 0)} s)`;
-  const unit = UNITS[metric] === undefined ? '' : ` ${UNITS[metric]}`;
-  return `${name} of ${node} is ${number(value ?? 0)}${unit} (threshold ${number(threshold ?? 0)}${unit})`;
+  const { name, unit } = metricOf(metric);
+  if (severity === 'ERROR') {
+    const what = metric === 'health_status' ? `no data from ${node}` : `${name} of ${node} unavailable`;
+    return `${what} for ${number(value)} s (allowed ${number(threshold)} s)`;
+  }
+  const withUnit = (quantity: number | null): string => `${number(quantity)}${unit === undefined ? '' : ` ${unit}`}`;
+  return `${name} of ${node} is ${withUnit(value)} (threshold ${withUnit(threshold)})`;
 }
 
 function topicOf({ metric, node, source }: Subject, severity: Severity): string {
   if (source === 'job') return metric;
   if (severity === 'ERROR' && metric === 'health_status') return `no data from ${node}`;
-  return `${NAMES[metric] ?? metric} of ${node}${severity === 'ERROR' ? ' (unavailable)' : ''}`;
+  return `${metricOf(metric).name} of ${node}${severity === 'ERROR' ? ' (unavailable)' : ''}`;
 }
 
 function textOf({ episodes, severity, state, subject }: Line): string {
   const times = episodes > 1 ? `; raised ${episodes} times` : '';
+  if (state === 'resolved') return `${topicOf(subject, severity)}: resolved, was ${severity}${times}`;
+  if (state === 'passed') return `${topicOf(subject, severity)}: raised and resolved, was ${severity}${times}`;
   const from = state === 'changed' && subject.notified !== null && subject.notified !== severity ? `, was ${subject.notified}` : '';
-  const texts: Readonly<Record<LineState, string>> = {
-    raised: factOf(subject, severity),
-    changed: `${factOf(subject, severity)}${from}`,
-    resolved: `${topicOf(subject, severity)}: resolved, was ${severity}`,
-    passed: `${topicOf(subject, severity)}: raised and resolved, was ${severity}`,
-  };
-  return `${texts[state]}${times}`;
+  return `${factOf(subject, severity)}${from}${times}`;
 }
 
 function adviceOf({ metric, source }: Subject, severity: Severity): string {
   if (source === 'job') return `See edge-health ops ${metric}, and journalctl -u edge-health-ops.`;
   if (severity === 'ERROR' && metric !== 'health_status') return 'See edge-health sensors, and the service with edge-health status.';
-  return ADVICE[metric] ?? 'See the dashboard.';
+  return metricOf(metric).advice;
 }
 
 function alertOf(line: Line, state: MessageAlert['state'], details: number): MessageAlert {
   const { episodes, severity, subject } = line;
-  const isOver = state === 'resolved' || state === 'passed';
   return {
     state,
     source: subject.source,
@@ -125,13 +129,13 @@ function alertOf(line: Line, state: MessageAlert['state'], details: number): Mes
     metric: printable(subject.metric, MAX_CHARACTERS),
     value: subject.value,
     threshold: subject.threshold,
-    unit: subject.source === 'job' ? '' : severity === 'ERROR' ? 's' : (UNITS[subject.metric] ?? ''),
+    unit: subject.source === 'job' ? '' : severity === 'ERROR' ? 's' : (metricOf(subject.metric).unit ?? ''),
     since: subject.since,
     changed: subject.at,
     episodes,
     text: printable(state === 'open' ? factOf(subject, severity) : textOf(line), MAX_CHARACTERS),
-    advice: isOver ? '' : printable(adviceOf(subject, severity), MAX_CHARACTERS),
-    details: isOver ? [] : subject.lines.slice(0, details).map((text) => printable(text, MAX_CHARACTERS)),
+    advice: isOver(state) ? '' : printable(adviceOf(subject, severity), MAX_CHARACTERS),
+    details: isOver(state) ? [] : subject.lines.slice(0, details).map((text) => printable(text, MAX_CHARACTERS)),
   };
 }
 
@@ -147,9 +151,8 @@ export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: r
     const line: Line = { state: 'raised', severity: subject.level as Severity, subject, episodes: 1 };
     return alertOf(line, 'open', lines.length === 0 ? MAX_DETAILS : 0);
   });
-  const updates = lines.filter(({ state }) => state === 'raised' || state === 'changed');
-  const judged = lines.length === 0 ? open.map(({ level }) => level as Severity) : updates.map(({ severity }) => severity);
-  const status = judged.reduce<Severity | 'RESOLVED'>((a, b) => (a === 'RESOLVED' || weight(b) > weight(a) ? b : a), 'RESOLVED');
+  const updates = lines.filter(({ state }) => !isOver(state)).map(({ severity }) => severity);
+  const worst = (lines.length === 0 ? open.map(({ level }) => level) : updates).reduce<Level>(worse, null);
   const more = (count: number): string => (count > 1 ? `, and ${count - 1} more` : '');
   const first = alerts[0] ?? stillOpen[0];
   const summary = lines.length > 0 ? `${first?.text}${more(lines.length)}` : `still open: ${first?.text}${more(open.length)}`;
@@ -159,7 +162,7 @@ export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: r
     created: isoUtc(nowMs),
     kind: lines.length > 0 ? 'update' : 'reminder',
     host: printable(host, MAX_CHARACTERS),
-    status,
+    status: worst ?? 'RESOLVED',
     summary: printable(summary, MAX_CHARACTERS),
     dashboard: printable(dashboard, 2000),
     alerts,
@@ -181,11 +184,9 @@ export function subjectLine({ host, status, summary }: Message): string {
 }
 
 function block(alert: MessageAlert): string[] {
-  const word = alert.state === 'resolved' || alert.state === 'passed' ? 'RESOLVED' : alert.severity;
-  const isOver = word === 'RESOLVED';
   return [
-    `${word}  ${alert.text}`,
-    `    since ${alert.since}${isOver ? `, until ${alert.changed}` : ''}`,
+    `${isOver(alert.state) ? 'RESOLVED' : alert.severity}  ${alert.text}`,
+    `    since ${alert.since}${isOver(alert.state) ? `, until ${alert.changed}` : ''}`,
     ...alert.details.map((detail) => `    ${detail}`),
     ...(alert.advice === '' ? [] : [`    ${alert.advice}`]),
   ];
@@ -194,18 +195,17 @@ function block(alert: MessageAlert): string[] {
 /** The whole message as plain text. */
 export function plainText(message: Message): string {
   const { alerts, dashboard, id, notes, omitted, open, open_count: count, summary } = message;
+  const isReminder = message.kind === 'reminder';
   const listed = new Set(alerts.map((alert) => alert.id));
-  const others = message.kind === 'reminder' ? open : open.filter((alert) => !listed.has(alert.id));
-  const parts: string[][] = [];
-  if (alerts.length === 0) parts.push([summary]);
-  if (alerts.length > 0) parts.push(alerts.flatMap(block));
-  if (omitted > 0) parts.push([`${omitted} more: see the dashboard.`]);
-  if (others.length > 0)
-    parts.push([
-      `Still open (${count} in all):`,
-      ...others.flatMap(message.kind === 'reminder' ? block : (alert) => [`${alert.severity}  ${alert.text}, since ${alert.since}`]),
-    ]);
-  if (notes.length > 0) parts.push([...notes]);
-  parts.push([`Dashboard: ${dashboard}`, `Notification ${id} of ${message.host}, ${message.created}`]);
-  return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+  const others = isReminder ? open : open.filter((alert) => !listed.has(alert.id));
+  const brief = ({ severity, since, text }: MessageAlert): string[] => [`${severity}  ${text}, since ${since}`];
+  const paragraphs = [
+    alerts.length === 0 ? [summary] : alerts.flatMap(block),
+    omitted === 0 ? [] : [`${omitted} more: see the dashboard.`],
+    others.length === 0 ? [] : [`Still open (${count} in all):`, ...others.flatMap(isReminder ? block : brief)],
+    notes,
+    [`Dashboard: ${dashboard}`, `Notification ${id} of ${message.host}, ${message.created}`],
+  ];
+  const written = paragraphs.filter(({ length }) => length > 0).map((lines) => lines.join('\n'));
+  return `${written.join('\n\n')}\n`;
 }
