@@ -1,13 +1,12 @@
 import { isoUtc } from '../src/core/time.ts';
-import { readIfThere } from '../src/system/atomic-file.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
+import { CHANNEL_NAMES, type Channel } from './notify/channel.ts';
 import { type Message, messageId, testMessage } from './notify/message.ts';
 import { openAsNotified } from './notify/plan.ts';
-import { CHANNELS, type ChannelName, type Queue } from './notify/queue.ts';
-import type { Sender } from './notify/sender.ts';
+import type { Queue } from './notify/queue.ts';
 import { type Settings, settingsOf } from './notify/settings.ts';
-import { parseState, type State, stateFile } from './notify/state.ts';
-import { bodyOf } from './notify/template.ts';
+import { readState, type State, stateFile } from './notify/state.ts';
+import { bodyOf } from './notify/webhook.ts';
 
 const HELP = `Shows the notification channels, what is pending in each, and the last deliveries. With --test, sends a test through every
 channel, or the one named, at once, without queue and quiet hours. Nothing is written.
@@ -19,37 +18,37 @@ channel, or the one named, at once, without queue and quiet hours. Nothing is wr
 const NOT_CONFIGURED =
   'no notifications are configured: set ops.notify.webhook.url or url_file, ops.notify.command or ops.notify.email.host in the configuration file';
 
-async function run(context: JobContext, { options, positionals: [channel] }: JobArguments): Promise<JobResult> {
+async function run(context: JobContext, { options, positionals: [only] }: JobArguments): Promise<JobResult> {
   const settings = await settingsOf(context.config, context);
-  if (!options['test']) {
-    if (channel === undefined && !options['dry-run']) return overview(context, settings);
-    return unknown('usage: a channel and --dry-run go with --test; see: edge-health ops notify --help');
-  }
-  if (channel !== undefined && !CHANNELS.some((name) => name === channel))
-    return unknown(`${channel}: there is no such channel; channels: ${CHANNELS.join(', ')}`);
-  return test(context, settings, (channel as ChannelName | undefined) ?? null, options['dry-run'] === true);
+  if (options['test']) return test(context, settings, only ?? null, options['dry-run'] === true);
+  if (only === undefined && !options['dry-run']) return overview(context, settings);
+  return unknown('usage: a channel and --dry-run go with --test; see: edge-health ops notify --help');
 }
 
 function unknown(error: string): JobResult {
   return { status: 'UNKNOWN', lines: [`UNKNOWN  ${error}`], document: { status: 'UNKNOWN', error } };
 }
 
-async function test(context: JobContext, settings: Settings, only: ChannelName | null, isDry: boolean): Promise<JobResult> {
+async function test(context: JobContext, settings: Settings, only: string | null, isDry: boolean): Promise<JobResult> {
+  if (only !== null && !CHANNEL_NAMES.some((name) => name === only))
+    return unknown(`${only}: there is no such channel; channels: ${CHANNEL_NAMES.join(', ')}`);
   const { dashboard, host, problems } = settings;
-  const senders = settings.senders.filter(({ name }) => only === null || name === only);
+  const channels = settings.channels.filter(({ name }) => only === null || name === only);
   const nowMs = context.nowMs();
   const message = testMessage({ id: messageId(host, nowMs, 'test'), nowMs, host, dashboard });
-  const results = await Promise.all(senders.map((sender) => (isDry ? shown(context, sender, message) : sent(context, sender, message))));
+  const results = await Promise.all(
+    channels.map((channel) => (isDry ? shown(context, channel, message) : sent(context, channel, message))),
+  );
   const missing = only === null ? NOT_CONFIGURED : `${only}: this channel is not configured; see docs/configuration.md, ops.notify`;
   const lines = [
     ...configurationLines(settings),
     ...results.flatMap((result) => result.lines),
-    ...(senders.length === 0 ? [`UNKNOWN  ${missing}`] : []),
+    ...(channels.length === 0 ? [`UNKNOWN  ${missing}`] : []),
   ];
   const status = worst([
     ...results.map((result) => result.status),
-    ...(problems.length > 0 ? (['CRITICAL'] as const) : []),
-    ...(senders.length === 0 ? (['UNKNOWN'] as const) : []),
+    problems.length > 0 ? 'CRITICAL' : 'OK',
+    channels.length === 0 ? 'UNKNOWN' : 'OK',
   ]);
   const document = { status, dry_run: isDry, message, problems, channels: results.map(({ lines: _, ...rest }) => rest) };
   return { status, lines, document };
@@ -62,48 +61,40 @@ function configurationLines({ problems, warnings }: Settings): string[] {
   ];
 }
 
-interface TestResult {
-  readonly channel: ChannelName;
-  readonly target: string;
-  readonly status: JobStatus;
-  readonly detail: string;
-  readonly body: string | null;
-  readonly lines: readonly string[];
-}
-
-async function sent({ signal }: JobContext, { name, send, target }: Sender, message: Message): Promise<TestResult> {
+async function sent({ signal }: JobContext, { name, send, target }: Channel, message: Message) {
   const { detail, kind } = await send(message, signal);
-  const [status, outcome] = kind === 'delivered' ? (['OK', 'delivered'] as const) : (['CRITICAL', 'not delivered'] as const);
-  return { channel: name, target, status, detail, body: null, lines: [`${status}  ${name}: ${outcome} to ${target}: ${detail}`] };
+  const status: JobStatus = kind === 'delivered' ? 'OK' : 'CRITICAL';
+  const lines = [`${status}  ${name}: ${kind === 'delivered' ? 'delivered' : 'not delivered'} to ${target}: ${detail}`];
+  return { channel: name, target, status, detail, body: null, lines };
 }
 
-async function shown({ config }: JobContext, { name, target }: Sender, message: Message): Promise<TestResult> {
+async function shown({ config }: JobContext, { name, target }: Channel, message: Message) {
   try {
     const body = name === 'webhook' ? await bodyOf(config.ops.notify.webhook, message) : JSON.stringify(message);
     const lines = [`OK  ${name}: ${target} would be sent`, ...body.split('\n')];
-    return { channel: name, target, status: 'OK', detail: 'not sent', body, lines };
+    return { channel: name, target, status: 'OK' as const, detail: 'not sent', body, lines };
   } catch (error) {
     const detail = (error as Error).message;
-    return { channel: name, target, status: 'CRITICAL', detail, body: null, lines: [`CRITICAL  ${name}: ${detail}`] };
+    return { channel: name, target, status: 'CRITICAL' as const, detail, body: null, lines: [`CRITICAL  ${name}: ${detail}`] };
   }
 }
 
 async function overview({ config, dataFolder }: JobContext, settings: Settings): Promise<JobResult> {
-  const { problems, senders, warnings } = settings;
+  const { problems, warnings } = settings;
   let state: State;
   try {
-    state = parseState((await readIfThere(stateFile(dataFolder))) ?? '');
+    state = await readState(dataFolder);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return unknown(
-      `${stateFile(dataFolder)} cannot be read (${code ?? message})${code === 'EACCES' ? "; run it as root or as the service's user" : ''}`,
-    );
+    const remedy = code === 'EACCES' ? "; run it as root or as the service's user" : '';
+    return unknown(`${stateFile(dataFolder)} cannot be read (${code ?? message})${remedy}`);
   }
-  const channels = senders.map((sender) => channelDocument(sender, state.queues[sender.name]));
+  const channels = settings.channels.map((channel) => channelDocument(channel, state.queues[channel.name]));
+  const isConfigured = channels.length > 0;
   const status = worst([
     ...channels.map((channel) => channel.status),
-    ...(warnings.length > 0 ? (['WARNING'] as const) : []),
-    ...(problems.length > 0 ? (['CRITICAL'] as const) : []),
+    warnings.length > 0 ? 'WARNING' : 'OK',
+    problems.length > 0 ? 'CRITICAL' : 'OK',
   ]);
   const { failed_jobs, group_seconds, min_severity, quiet_hours, quiet_min_severity, repeat_hours } = config.ops.notify;
   const rules = [
@@ -114,13 +105,13 @@ async function overview({ config, dataFolder }: JobContext, settings: Settings):
   const open = openAsNotified(state.plan);
   const lines = [
     ...configurationLines(settings),
-    ...(senders.length === 0 && problems.length === 0 ? [`OK  ${NOT_CONFIGURED}`] : []),
+    ...(!isConfigured && problems.length === 0 ? [`OK  ${NOT_CONFIGURED}`] : []),
     ...channels.flatMap(linesOf),
-    ...(senders.length === 0 ? [] : [`Rules: ${rules}.`, `Open: ${open.map(({ key, level }) => `${key} ${level}`).join(', ') || 'none'}.`]),
+    ...(isConfigured ? [`Rules: ${rules}.`, `Open: ${open.map(({ key, level }) => `${key} ${level}`).join(', ') || 'none'}.`] : []),
   ];
   const document = {
     status,
-    configured: senders.length > 0,
+    configured: isConfigured,
     problems,
     warnings,
     channels,
@@ -131,14 +122,15 @@ async function overview({ config, dataFolder }: JobContext, settings: Settings):
 }
 
 /** A channel in the document of `--json`. */
-function channelDocument({ name, target }: Sender, { delivered, droppedInAll, failures, last, lastSuccessMs, waiting }: Queue) {
+function channelDocument({ name, target }: Channel, { delivered, droppedInAll, failures, last, lastSuccessMs, waiting }: Queue) {
+  const earliest = (times: readonly number[]): string | null => (times.length === 0 ? null : isoUtc(Math.min(...times)));
   return {
     channel: name,
     target,
     status: (failures > 0 ? 'WARNING' : 'OK') as JobStatus,
     pending: waiting.length,
-    oldest_pending: waiting[0] ? isoUtc(Math.min(...waiting.map(({ createdMs }) => createdMs))) : null,
-    next_attempt: waiting[0] ? isoUtc(Math.min(...waiting.map(({ nextMs }) => nextMs))) : null,
+    oldest_pending: earliest(waiting.map(({ createdMs }) => createdMs)),
+    next_attempt: earliest(waiting.map(({ nextMs }) => nextMs)),
     delivered,
     dropped: droppedInAll,
     failed_attempts: failures,
@@ -148,19 +140,10 @@ function channelDocument({ name, target }: Sender, { delivered, droppedInAll, fa
 }
 
 function linesOf(document: ReturnType<typeof channelDocument>): string[] {
-  const {
-    channel,
-    delivered,
-    dropped,
-    failed_attempts: failed,
-    last_attempt: last,
-    next_attempt: next,
-    pending,
-    status,
-    target,
-  } = document;
+  const { channel, delivered, dropped, failed_attempts, last_attempt: last, next_attempt, pending, status, target } = document;
   const counts = [`${delivered} delivered`, `${pending} pending`, ...(dropped > 0 ? [`${dropped} dropped`] : [])].join(', ');
-  const failures = failed > 0 ? `; ${failed} attempts failed${next === null ? '' : `, next at ${next}`}` : '';
+  const failures =
+    failed_attempts > 0 ? `; ${failed_attempts} attempts failed${next_attempt === null ? '' : `, next at ${next_attempt}`}` : '';
   return [
     `${status}  ${channel}: to ${target}: ${counts}${failures}`,
     last === null ? '    nothing sent yet' : `    last at ${last.time}: ${last.delivered ? 'delivered' : 'not delivered'}, ${last.detail}`,

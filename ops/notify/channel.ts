@@ -1,101 +1,82 @@
-import type { Log } from '../../src/core/ports.ts';
-import { added, type ChannelName, picked, type Queue, type Result, type Settled, settled } from './queue.ts';
-import type { Sender } from './sender.ts';
-import type { StateFile } from './state.ts';
+import { readFile } from 'node:fs/promises';
+import type { Message } from './message.ts';
 
-export interface ChannelOptions {
-  readonly sender: Sender;
-  readonly file: StateFile;
-  /** Notifications that are not on the disk yet: if sent before, they could be sent again with another id. */
-  readonly unsaved: ReadonlySet<string>;
-  readonly log: Log;
-  readonly nowMs: () => number;
+export const CHANNEL_NAMES = ['webhook', 'command', 'email'] as const;
+export type ChannelName = (typeof CHANNEL_NAMES)[number];
+
+/** The outcome of an attempt; `afterMs` is the wait that the receiver asked for. */
+export type Result =
+  | { readonly kind: 'delivered'; readonly detail: string }
+  | { readonly kind: 'retry'; readonly detail: string; readonly afterMs?: number }
+  | { readonly kind: 'final'; readonly detail: string };
+
+/** Sends to one receiver, one attempt at a time, each limited by a timeout of its own. */
+export interface Channel {
+  readonly name: ChannelName;
+  /** The receiver as it is shown, without secrets. */
+  readonly target: string;
+  /** Never rejects. */
+  send(message: Message, signal: AbortSignal): Promise<Result>;
 }
 
-/** At the end, a delivery in progress may take this long. */
-const LAST_MS = 3000;
-/** Timers do not advance while a machine is suspended. */
-const MAX_SLEEP_MS = 60_000;
+/** A mistake in the configuration or its files. The notification is tried again, since the mistake may be corrected. */
+export class Unusable extends Error {}
 
-/** Delivers the notifications of one queue one at a time, independently of other channels. */
-export class Channel {
-  readonly name: ChannelName;
-  readonly #options: ChannelOptions;
-  readonly #ending = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #sending: Promise<void> | null = null;
-  #isStopped = false;
-
-  constructor(options: ChannelOptions) {
-    this.name = options.sender.name;
-    this.#options = options;
+/** Reads a file that the configuration names, for each notification, so that a new token is used at once. Null: it names none. */
+export async function configured(key: string, file: string | null): Promise<string | null> {
+  if (file === null) return null;
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const remedy =
+      code === 'EACCES'
+        ? `make it readable for the user of the scheduler: chgrp edge-health ${file}; chmod 640 ${file}`
+        : 'correct the key or make the file';
+    throw new Unusable(`${key}: ${file} cannot be read (${code}); ${remedy}`);
   }
+}
 
-  /** The queue with one more notification. */
-  queueWith(id: string, bytes: number): Queue {
-    return this.#withDropsLogged(added(this.#queue, id, bytes, this.#options.nowMs()));
+/** Matched by message: nodemailer replaces the error codes of its sockets. */
+const UNTRUSTED = /self.signed certificate|unable to (verify|get (local )?issuer)/i;
+const NETWORK: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused: is the server running, and the port right?',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  ENOTFOUND: 'the name is not known: check it, and the name server',
+  EAI_AGAIN: 'the name cannot be looked up: is the network up?',
+  ENETUNREACH: 'the network cannot be reached',
+  EHOSTUNREACH: 'the machine cannot be reached',
+  ETIMEDOUT: 'no answer in time',
+  CERT_HAS_EXPIRED: "its certificate has expired; or is this machine's clock wrong?",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet; or is this machine's clock wrong?",
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+};
+
+/** A failed connection, with what to do. `caKey` is the configuration key that names an authority. */
+export function networkProblem(error: unknown, caKey: string): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  if (UNTRUSTED.test(message)) {
+    return `its certificate is not trusted (${message.split(';', 1)[0]}); for a certificate of your own, name it or its authority's in ${caKey}`;
   }
+  return NETWORK[code] ?? message;
+}
 
-  /** Sends the next notification if one is due. */
-  wake(): void {
-    clearTimeout(this.#timer);
-    if (this.#isStopped || this.#sending) return;
-    const { nowMs, unsaved } = this.#options;
-    const waiting = this.#queue.waiting.filter(({ id }) => !unsaved.has(id));
-    const next = picked({ ...this.#queue, waiting }, nowMs());
-    if (!next) return;
-    if ('atMs' in next) {
-      this.#timer = setTimeout(() => this.wake(), Math.min(MAX_SLEEP_MS, Math.max(0, next.atMs - nowMs())));
-      return;
-    }
-    this.#sending = this.#send(next.entry.id).finally(() => {
-      this.#sending = null;
-      setImmediate(() => this.wake());
-    });
-  }
-
-  /** A delivery that is cut off is sent again after the next start, with the same id. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    if (!this.#sending) return;
-    const cut = setTimeout(() => this.#ending.abort(new Error('ended with the scheduler')), LAST_MS);
-    await this.#sending;
-    clearTimeout(cut);
-  }
-
-  get #queue(): Queue {
-    return this.#options.file.state.queues[this.name];
-  }
-
-  async #send(id: string): Promise<void> {
-    const { file, log, nowMs, sender } = this.#options;
-    const { dropped, failures } = this.#queue;
-    const result = await this.#attempt(id, dropped);
-    if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // Not a failure of the receiver.
-    const after = this.#withDropsLogged(settled(this.#queue, id, result, nowMs(), Math.random()));
-    void file.save({ queues: { [this.name]: after } });
-    const fields = { channel: this.name, target: sender.target, id };
-    if (result.kind === 'delivered') log(failures > 0 ? 'notice' : 'info', 'notification delivered', fields);
-    else if (failures === 0) log('warning', `notification not delivered: ${result.detail}`, fields);
-    else log('debug', `notification still not delivered: ${result.detail}`, { ...fields, failures: failures + 1 });
-  }
-
-  async #attempt(id: string, dropped: number): Promise<Result> {
-    const { file, sender } = this.#options;
-    const message = file.state.messages[id];
-    if (!message) return { kind: 'final', detail: 'its message is missing' };
-    const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see edge-health ops notify.`;
-    const notes = dropped > 0 ? [...message.notes, note] : message.notes;
-    try {
-      return await sender.send({ ...message, notes }, this.#ending.signal);
-    } catch (error) {
-      return { kind: 'retry', detail: (error as Error).stack ?? (error as Error).message };
-    }
-  }
-
-  #withDropsLogged({ dropped, queue }: Settled): Queue {
-    for (const { id, reason } of dropped) this.#options.log('error', `notification dropped: ${reason}`, { channel: this.name, id });
-    return queue;
+/** Makes an attempt with a signal that also aborts after a time. Once the attempt has ended, its signal does not abort any more. */
+export async function withTimeout(
+  signal: AbortSignal,
+  seconds: number,
+  attempt: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  if (signal.aborted) return { kind: 'retry', detail: (signal.reason as Error).message };
+  const limited = new AbortController();
+  const abort = (): void => limited.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(() => limited.abort(new Error(`no answer within ${seconds} s`)), seconds * 1000);
+  try {
+    return await attempt(limited.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
   }
 }

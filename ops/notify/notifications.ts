@@ -6,13 +6,14 @@ import { isoUtc } from '../../src/core/time.ts';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { followAlerts } from './alert-feed.ts';
-import { Channel } from './channel.ts';
+import { CHANNEL_NAMES } from './channel.ts';
 import { messageId, messageOf } from './message.ts';
 import { decide, type Line, openAlerts, openAsNotified, type Plan, reconsidered, taken } from './plan.ts';
-import { CHANNELS, EMPTY_QUEUE, type Queue } from './queue.ts';
+import { EMPTY_QUEUE, type Queue } from './queue.ts';
+import { QueueWorker } from './queue-worker.ts';
 import { type Settings, settingsOf } from './settings.ts';
 import { StateFile } from './state.ts';
-import { alertChange, type Change, jobChange, type Subject } from './subject.ts';
+import { alertChange, type Change, jobChange } from './subject.ts';
 
 export type NotifierState = NonNullable<OpsDocument['notifications']>;
 export type JobRun = NonNullable<OpsDocument['jobs'][number]['last']>;
@@ -41,7 +42,7 @@ export class Notifications {
   readonly #log: Log;
   readonly #file: StateFile;
   #settings: Settings;
-  #channels: readonly Channel[] = [];
+  #workers: readonly QueueWorker[] = [];
   /** Ids of notifications that are not on the disk yet. */
   readonly #unsaved = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
@@ -63,7 +64,7 @@ export class Notifications {
 
   async reload(config: Config, rest: RestClient): Promise<void> {
     const settings = await settingsFor(this.#options, config);
-    await this.#stopChannels();
+    await this.#stopWorkers();
     this.#settings = settings;
     if (this.#feed && this.#feed.rest !== rest) await this.#endFeed();
     await this.#file.save({ plan: reconsidered(this.#file.state.plan, this.#options.nowMs()) });
@@ -73,7 +74,7 @@ export class Notifications {
   async stop(): Promise<void> {
     await this.#endFeed();
     clearTimeout(this.#timer);
-    await this.#stopChannels();
+    await this.#stopWorkers();
     await this.#file.close();
   }
 
@@ -88,11 +89,9 @@ export class Notifications {
     for (const problem of this.#settings.problems) this.#log('error', `notifications: ${problem}`);
     for (const warning of this.#settings.warnings) this.#log('warning', `notifications: ${warning}`);
     await this.#dropRemovedChannels();
-    const { nowMs } = this.#options;
-    this.#channels = this.#settings.senders.map(
-      (sender) => new Channel({ sender, file: this.#file, unsaved: this.#unsaved, log: this.#log, nowMs }),
-    );
-    for (const channel of this.#channels) channel.wake();
+    const shared = { file: this.#file, unsaved: this.#unsaved, log: this.#log, nowMs: this.#options.nowMs };
+    this.#workers = this.#settings.channels.map((channel) => new QueueWorker({ ...shared, channel }));
+    for (const worker of this.#workers) worker.wake();
     if (!this.#feed) {
       const ending = new AbortController();
       this.#feed = { ending, rest, done: this.#follow(rest, ending.signal) };
@@ -100,15 +99,15 @@ export class Notifications {
     this.#scheduleDecision();
   }
 
-  async #stopChannels(): Promise<void> {
-    await Promise.all(this.#channels.map((channel) => channel.stop()));
+  async #stopWorkers(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.stop()));
   }
 
   async #dropRemovedChannels(): Promise<void> {
     const { queues } = this.#file.state;
-    const names = this.#settings.senders.map(({ name }) => name);
+    const names = this.#settings.channels.map(({ name }) => name);
     const isUsed = ({ last, waiting }: Queue): boolean => last !== null || waiting.length > 0;
-    const removed = CHANNELS.filter((name) => !names.includes(name) && isUsed(queues[name]));
+    const removed = CHANNEL_NAMES.filter((name) => !names.includes(name) && isUsed(queues[name]));
     for (const name of removed) {
       const { length } = queues[name].waiting;
       if (length > 0)
@@ -143,7 +142,7 @@ export class Notifications {
     const ids = new Set(alerts.map(({ alert_id: id }) => id));
     const gone = openAlerts(this.#file.state.plan).filter(({ id }) => !ids.has(id));
     const at = isoUtc(this.#options.nowMs());
-    this.#takeAlerts([...alerts.map(alertChange), ...gone.map((subject) => ({ ...changeOf(subject), level: null, at }))]);
+    this.#takeAlerts([...alerts.map(alertChange), ...gone.map((subject) => ({ ...subject, level: null, at }))]);
   }
 
   /** After a kill the service sends alerts again from the saved cursor, so that they need no write of their own. */
@@ -186,20 +185,15 @@ export class Notifications {
     const id = messageId(host, nowMs, number);
     const message = messageOf({ id, nowMs, host, dashboard }, lines, openAsNotified(plan));
     const bytes = Buffer.byteLength(JSON.stringify(message));
-    const queues = Object.fromEntries(this.#channels.map((channel) => [channel.name, channel.queueWith(id, bytes)]));
+    const queues = Object.fromEntries(this.#workers.map((worker) => [worker.channel.name, worker.queueWith(id, bytes)]));
     this.#unsaved.add(id);
     void this.#file.save({ plan, number, queues, messages: { [id]: message } }).then(() => {
       this.#unsaved.delete(id);
-      for (const channel of this.#channels) channel.wake();
+      for (const worker of this.#workers) worker.wake();
     });
   }
 }
 
 function settingsFor({ environment, nowMs }: NotifierOptions, config: Config): Promise<Settings> {
   return settingsOf(config, { environment, nowMs, version: installation().version });
-}
-
-/** Without the members that only a subject has. */
-function changeOf({ since: _since, notified: _notified, pending: _pending, ...change }: Subject): Change {
-  return change;
 }

@@ -1,30 +1,20 @@
 import * as v from 'valibot';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import type { Result } from './channel.ts';
 
 /** The pending notifications of one channel and the outcome of its deliveries: plain data, saved across restarts. */
 
-export const CHANNELS = ['webhook', 'command', 'email'] as const;
-export type ChannelName = (typeof CHANNELS)[number];
-
-const waitingSchema = v.object({
-  id: v.string(),
-  createdMs: v.number(),
-  bytes: v.number(),
-  attempts: v.number(),
-  /** The next attempt is not before. */
-  nextMs: v.number(),
-});
-
-const attemptSchema = v.object({
-  id: v.string(),
-  ms: v.number(),
-  ok: v.boolean(),
-  /** The receiver's answer, or what failed and what to do. */
-  detail: v.string(),
-});
-
 export const queueSchema = v.object({
-  waiting: v.array(waitingSchema),
+  waiting: v.array(
+    v.object({
+      id: v.string(),
+      createdMs: v.number(),
+      bytes: v.number(),
+      attempts: v.number(),
+      /** The next attempt is not before. */
+      nextMs: v.number(),
+    }),
+  ),
   delivered: v.number(),
   /** Since the last delivery: the next notification reports them. */
   dropped: v.number(),
@@ -32,17 +22,12 @@ export const queueSchema = v.object({
   /** Attempts that failed since one succeeded. */
   failures: v.number(),
   lastSuccessMs: v.nullable(v.number()),
-  last: v.nullable(attemptSchema),
+  /** The last attempt; `detail` is the receiver's answer, or what failed and what to do. */
+  last: v.nullable(v.object({ id: v.string(), ms: v.number(), ok: v.boolean(), detail: v.string() })),
 });
 
-type Waiting = Readonly<v.InferOutput<typeof waitingSchema>>;
 export type Queue = Readonly<v.InferOutput<typeof queueSchema>>;
-
-/** The outcome of an attempt; `afterMs` is the wait that the receiver asked for. */
-export type Result =
-  | { readonly kind: 'delivered'; readonly detail: string }
-  | { readonly kind: 'retry'; readonly detail: string; readonly afterMs?: number }
-  | { readonly kind: 'final'; readonly detail: string };
+type Waiting = Readonly<Queue['waiting'][number]>;
 
 export interface Settled {
   readonly queue: Queue;
@@ -76,15 +61,11 @@ export function backoffMs(attempts: number, random: number): number {
 /** The queue with one more notification; beyond the limits the oldest are dropped. */
 export function added(queue: Queue, id: string, bytes: number, nowMs: number): Settled {
   if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, dropped: [] };
-  let waiting: Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
-  const gone: string[] = [];
+  const waiting: Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
+  const dropped: Waiting[] = [];
   const isTooMuch = (): boolean => waiting.length > MAX_WAITING || waiting.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_WAITING_BYTES;
-  while (waiting.length > 1 && isTooMuch()) {
-    gone.push((waiting[0] as Waiting).id);
-    waiting = waiting.slice(1);
-  }
-  const reason = `more than ${MAX_WAITING} notifications or ${MAX_WAITING_BYTES / 1024} kB wait`;
-  return { queue: withDropped({ ...queue, waiting }, gone.length), dropped: gone.map((entry) => ({ id: entry, reason })) };
+  while (waiting.length > 1 && isTooMuch()) dropped.push(...waiting.splice(0, 1));
+  return withDropped({ ...queue, waiting }, dropped, `more than ${MAX_WAITING} notifications or ${MAX_WAITING_BYTES / 1024} kB wait`);
 }
 
 /** The notification to try now, else the time of the next attempt; null: none is pending. Those that failed less often go first, so that one that always fails blocks no other. */
@@ -103,28 +84,26 @@ export function settled(queue: Queue, id: string, result: Result, nowMs: number,
   const others = queue.waiting.filter((waiting) => waiting !== entry);
   if (result.kind === 'delivered') {
     const waiting = others.map((other) => ({ ...other, nextMs: other.attempts === 0 ? 0 : other.nextMs }));
-    return {
-      queue: { ...queue, waiting, delivered: queue.delivered + 1, dropped: 0, failures: 0, lastSuccessMs: nowMs, last },
-      dropped: [],
-    };
-  }
-  if (result.kind === 'final') {
-    return {
-      queue: withDropped({ ...queue, waiting: others, last, failures: queue.failures + 1 }, 1),
-      dropped: [{ id, reason: result.detail }],
-    };
+    const delivered = queue.delivered + 1;
+    return { queue: { ...queue, waiting, delivered, dropped: 0, failures: 0, lastSuccessMs: nowMs, last }, dropped: [] };
   }
   const failures = queue.failures + 1;
-  const own = { ...entry, attempts: entry.attempts + 1, nextMs: nowMs + (result.afterMs ?? backoffMs(entry.attempts + 1, random)) };
+  if (result.kind === 'final') {
+    return withDropped({ ...queue, waiting: others, failures, last }, [entry], result.detail);
+  }
+  const attempts = entry.attempts + 1;
+  const own = { ...entry, attempts, nextMs: nowMs + (result.afterMs ?? backoffMs(attempts, random)) };
   const pauseMs = nowMs + (result.afterMs ?? backoffMs(Math.min(failures, 6), random));
-  const waiting = queue.waiting.map((other) => (other === entry ? own : { ...other, nextMs: Math.max(other.nextMs, pauseMs) }));
-  const tooOld = waiting.filter(({ createdMs }) => nowMs - createdMs >= MAX_AGE_MS);
-  return {
-    queue: withDropped({ ...queue, waiting: waiting.filter((other) => !tooOld.includes(other)), failures, last }, tooOld.length),
-    dropped: tooOld.map((old) => ({ id: old.id, reason: `not delivered within a day; last: ${result.detail}` })),
-  };
+  const all = queue.waiting.map((other) => (other === entry ? own : { ...other, nextMs: Math.max(other.nextMs, pauseMs) }));
+  const isTooOld = ({ createdMs }: Waiting): boolean => nowMs - createdMs >= MAX_AGE_MS;
+  const waiting = all.filter((other) => !isTooOld(other));
+  return withDropped({ ...queue, waiting, failures, last }, all.filter(isTooOld), `not delivered within a day; last: ${result.detail}`);
 }
 
-function withDropped(queue: Queue, count: number): Queue {
-  return { ...queue, dropped: queue.dropped + count, droppedInAll: queue.droppedInAll + count };
+function withDropped(queue: Queue, waiting: readonly Waiting[], reason: string): Settled {
+  const { length } = waiting;
+  return {
+    queue: { ...queue, dropped: queue.dropped + length, droppedInAll: queue.droppedInAll + length },
+    dropped: waiting.map(({ id }) => ({ id, reason })),
+  };
 }

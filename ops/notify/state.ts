@@ -4,9 +4,10 @@ import type { Log } from '../../src/core/ports.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
 import { makeFolder } from '../lib/folder.ts';
+import { CHANNEL_NAMES } from './channel.ts';
 import type { Message } from './message.ts';
 import { EMPTY_PLAN, planSchema } from './plan.ts';
-import { CHANNELS, EMPTY_QUEUE, queueSchema } from './queue.ts';
+import { EMPTY_QUEUE, queueSchema } from './queue.ts';
 
 const stateSchema = v.object({
   version: v.literal(1),
@@ -28,8 +29,14 @@ export type State = Readonly<v.InferOutput<typeof stateSchema>>;
 
 export type StateChange = Partial<Omit<State, 'queues' | 'version'>> & { readonly queues?: Partial<State['queues']> };
 
-const NO_QUEUES = { webhook: EMPTY_QUEUE, command: EMPTY_QUEUE, email: EMPTY_QUEUE };
-export const EMPTY_STATE: State = { version: 1, number: 0, cursor: null, plan: EMPTY_PLAN, queues: NO_QUEUES, messages: {} };
+export const EMPTY_STATE: State = {
+  version: 1,
+  number: 0,
+  cursor: null,
+  plan: EMPTY_PLAN,
+  queues: { webhook: EMPTY_QUEUE, command: EMPTY_QUEUE, email: EMPTY_QUEUE },
+  messages: {},
+};
 
 /** Changes that may wait are written after this long, and refused writes are tried again. */
 const LATER_MS = 60_000;
@@ -41,12 +48,16 @@ export function stateFile(dataFolder: string): string {
 /** The state after a change; messages that are in no queue are removed. */
 export function withChange(state: State, change: StateChange): State {
   const queues = { ...state.queues, ...change.queues };
-  const pending = new Set(CHANNELS.flatMap((name) => queues[name].waiting.map(({ id }) => id)));
+  const pending = new Set(CHANNEL_NAMES.flatMap((name) => queues[name].waiting.map(({ id }) => id)));
   const messages = Object.entries({ ...state.messages, ...change.messages }).filter(([id]) => pending.has(id));
   return { ...state, ...change, queues, messages: Object.fromEntries(messages) };
 }
 
-/** Throws for a file that this version did not write. */
+/** The state on the disk, for readers. Rejects for a file that this version did not write. */
+export async function readState(dataFolder: string): Promise<State> {
+  return parseState((await readIfThere(stateFile(dataFolder))) ?? '');
+}
+
 export function parseState(text: string): State {
   return text === '' ? EMPTY_STATE : v.parse(stateSchema, JSON.parse(text));
 }
@@ -64,7 +75,7 @@ export class StateFile {
   /** The write that has not begun yet; it includes every change made until then. */
   #queued: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
-  #later: NodeJS.Timeout | null = null;
+  #later: NodeJS.Timeout | undefined;
   #isFailing = false;
 
   private constructor(file: string, log: Log, state: State) {
@@ -78,7 +89,7 @@ export class StateFile {
     const file = stateFile(dataFolder);
     let state = EMPTY_STATE;
     try {
-      state = parseState((await readIfThere(file)) ?? '');
+      state = await readState(dataFolder);
     } catch (error) {
       log('error', 'notifications: saved state unreadable; open alerts are notified again', {
         file,
@@ -107,15 +118,15 @@ export class StateFile {
   async close(): Promise<void> {
     if (this.#state !== this.#written) await this.#write();
     await this.#last;
-    if (this.#later) clearTimeout(this.#later);
+    clearTimeout(this.#later);
   }
 
   #write(): Promise<void> {
     this.#queued ??= this.#last = this.#last.then(async () => {
       await new Promise(setImmediate); // Changes of one turn are one write.
       this.#queued = null;
-      if (this.#later) clearTimeout(this.#later);
-      this.#later = null;
+      clearTimeout(this.#later);
+      this.#later = undefined;
       await this.#writeNow();
     });
     return this.#queued;
@@ -127,18 +138,17 @@ export class StateFile {
 
   async #writeNow(): Promise<void> {
     const state = this.#state;
+    const folder = dirname(this.#file);
     try {
-      await makeFolder(dirname(this.#file));
+      await makeFolder(folder);
       await writeAtomically(this.#file, `${JSON.stringify(state)}\n`, { durable: true });
       this.#written = state;
       if (this.#isFailing) this.#log('notice', 'notifications: state saved to disk again');
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) {
-        this.#log('error', 'notifications: state cannot be saved to disk; a restart would lose pending notifications', {
-          error: diskProblem(error, dirname(this.#file)) ?? (error as Error).message,
-        });
-      }
+      const problem = diskProblem(error, folder) ?? (error as Error).message;
+      if (!this.#isFailing)
+        this.#log('error', 'notifications: state cannot be saved to disk; a restart would lose pending notifications', { error: problem });
       this.#isFailing = true;
       this.#writeLater();
     }

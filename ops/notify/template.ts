@@ -1,7 +1,6 @@
 import Mustache from 'mustache';
-import type { Config } from '../../src/config/schema.ts';
 import { type Message, type MessageAlert, plainText, subjectLine } from './message.ts';
-import { configured, Unusable } from './sender.ts';
+import { isOver } from './plan.ts';
 
 /** What a template can use: the members of the message, and values made from them. */
 export function valuesOf(message: Message): Readonly<Record<string, unknown>> {
@@ -9,7 +8,7 @@ export function valuesOf(message: Message): Readonly<Record<string, unknown>> {
   const listed = (list: readonly MessageAlert[]) =>
     list.map((alert, index) => ({
       ...alert,
-      is_over: alert.state === 'resolved' || alert.state === 'passed',
+      is_over: isOver(alert.state),
       first: index === 0,
       last: index === list.length - 1,
     }));
@@ -56,21 +55,4 @@ export function render(template: string, values: Readonly<Record<string, unknown
   return new Mustache.Writer().render(template, new StrictContext(values), undefined, {
     escape: (value: unknown) => (typeof value === 'object' ? '' : escaped(String(value))),
   });
-}
-
-/** The body for a message: the rendered template, or the message itself. Throws Unusable for a template that cannot be used. */
-export async function bodyOf(
-  { content_type: type, template_file: file }: Config['ops']['notify']['webhook'],
-  message: Message,
-): Promise<string> {
-  if (file === null) return JSON.stringify(message);
-  const template = await configured('ops.notify.webhook.template_file', file);
-  try {
-    const body = render(template, valuesOf(message), type);
-    if (/\bjson\b/i.test(type)) JSON.parse(body);
-    return body;
-  } catch (error) {
-    const reason = error instanceof SyntaxError ? `the result is not JSON (${error.message})` : (error as Error).message;
-    throw new Unusable(`the template ${file} cannot be used: ${reason}; correct it, see: edge-health ops notify --test webhook --dry-run`);
-  }
 }

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { commandSender } from '../../ops/notify/command.ts';
+import { commandChannel } from '../../ops/notify/command.ts';
 import { messageOf } from '../../ops/notify/message.ts';
 import { facts, line } from '../../ops/notify/testing/lines.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -31,7 +31,7 @@ function program(t: Test, script: string, name = 'notify it'): string {
 
 t.test('the document on its input, the main things in its environment, and no shell in between', async (t) => {
   const file = program(t, 'cat >input; env >environment; printf "%s" "$*" >arguments', "it's $HOME; notify");
-  t.same(await commandSender(file, process.env).send(message, never), { kind: 'delivered', detail: 'exit status 0' });
+  t.same(await commandChannel(file, process.env).send(message, never), { kind: 'delivered', detail: 'exit status 0' });
   const beside = (name: string): string => readFileSync(join(file, '..', name), 'utf8');
   t.same(JSON.parse(beside('input')), JSON.parse(JSON.stringify(message)));
   t.equal(beside('arguments'), '');
@@ -47,24 +47,24 @@ t.test('the document on its input, the main things in its environment, and no sh
 
 t.test('any other exit is tried again, with its last words', async (t) => {
   const words = program(t, 'echo first; echo "no modem" >&2; exit 7');
-  t.same(await commandSender(words, process.env).send(message, never), {
+  t.same(await commandChannel(words, process.env).send(message, never), {
     kind: 'retry',
     detail: 'exit status 7; last line of output: no modem',
   });
-  const missing = await commandSender('/nowhere/notify', process.env).send(message, never);
+  const missing = await commandChannel('/nowhere/notify', process.env).send(message, never);
   t.match(missing, { kind: 'retry', detail: /no such program: correct ops\.notify\.command/ });
   const plain = program(t, 'true');
   chmodSync(plain, 0o644);
-  t.match(await commandSender(plain, process.env).send(message, never), { kind: 'retry', detail: /chmod \+x/ });
-  t.match(await commandSender('notify', process.env).send(message, never), { kind: 'retry', detail: /absolute path/ });
+  t.match(await commandChannel(plain, process.env).send(message, never), { kind: 'retry', detail: /chmod \+x/ });
+  t.match(await commandChannel('notify', process.env).send(message, never), { kind: 'retry', detail: /absolute path/ });
 });
 
 t.test('one that does not read its input, and one that writes without end', async (t) => {
   const huge = { ...message, notes: ['x'.repeat(1_000_000)] };
   const deaf = program(t, 'exec <&-; exit 0');
-  t.match(await commandSender(deaf, process.env).send(huge, never), { kind: 'delivered' });
+  t.match(await commandChannel(deaf, process.env).send(huge, never), { kind: 'delivered' });
   const loud = program(t, 'cat >/dev/null; head -c 5000000 /dev/zero | tr "\\0" x; echo; echo done; exit 1');
-  t.match(await commandSender(loud, process.env).send(message, never), {
+  t.match(await commandChannel(loud, process.env).send(message, never), {
     kind: 'retry',
     detail: 'exit status 1; last line of output: done',
   });
@@ -72,13 +72,13 @@ t.test('one that does not read its input, and one that writes without end', asyn
 
 t.test('one that hangs is killed, and all that it started', async (t) => {
   const file = program(t, 'sleep 300 & echo $! >pid; wait');
-  t.match(await commandSender(file, process.env, 0.2).send(message, never), {
+  t.match(await commandChannel(file, process.env, 0.2).send(message, never), {
     kind: 'retry',
     detail: 'did not end within 0.2 s and was killed',
   });
   rmSync(join(file, '../pid'), { force: true });
   const ending = new AbortController();
-  const sending = commandSender(file, process.env, 600).send(message, ending.signal);
+  const sending = commandChannel(file, process.env, 600).send(message, ending.signal);
   const pid = await until('its child runs', () => /^\d+\n/.exec(contentOf(join(file, '../pid')))?.[0].trim());
   ending.abort();
   t.match(await sending, { kind: 'retry', detail: 'ended with the scheduler' });

@@ -4,9 +4,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { join } from 'node:path';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
-import { emailSender } from '../../ops/notify/email.ts';
+import type { Result } from '../../ops/notify/channel.ts';
+import { emailChannel } from '../../ops/notify/email.ts';
 import { messageOf } from '../../ops/notify/message.ts';
-import type { Result } from '../../ops/notify/queue.ts';
 import { facts, line, open } from '../../ops/notify/testing/lines.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -22,7 +22,7 @@ type EmailConfig = Config['ops']['notify']['email'];
 function send(given: Partial<EmailConfig>, signal = new AbortController().signal, content = message): Promise<Result> {
   const nothing = { user: null, password_file: null, from: null, ca_file: null };
   const config = { host: '127.0.0.1', port: 1, security: 'none' as const, to: ['ops@example.org'], ...nothing, ...given };
-  return emailSender(config, 'robot-7', '1.2.3').send(content, signal);
+  return emailChannel(config, 'robot-7', '1.2.3').send(content, signal);
 }
 
 /** A mail server that takes everything, and what it was sent; with `offers` it has STARTTLS. */

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { Result } from '../../ops/notify/channel.ts';
 import { testMessage } from '../../ops/notify/message.ts';
-import type { Result } from '../../ops/notify/queue.ts';
-import { webhookSender } from '../../ops/notify/webhook.ts';
+import { webhookChannel } from '../../ops/notify/webhook.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { accept, Receiver, SELF_SIGNED } from '../../testkit/ops/http-receiver.ts';
@@ -23,7 +23,7 @@ const PLAIN: WebhookConfig = {
 const message = testMessage({ id: 'robot-7-abc-1', nowMs: Date.now(), host: 'robot-7', dashboard: 'http://robot-7:5000' });
 
 function send(config: Partial<WebhookConfig>, { seconds = 600, signal = new AbortController().signal } = {}): Promise<Result> {
-  return webhookSender({ ...PLAIN, ...config }, 'somewhere', '1.2.3', Date.now, seconds).send(message, signal);
+  return webhookChannel({ ...PLAIN, ...config }, 'somewhere', '1.2.3', Date.now, seconds).send(message, signal);
 }
 
 async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): Promise<Receiver> {

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { emailSender } from '../../../ops/notify/email.ts';
+import type { Result } from '../../../ops/notify/channel.ts';
+import { emailChannel } from '../../../ops/notify/email.ts';
 import { messageOf } from '../../../ops/notify/message.ts';
-import type { Result } from '../../../ops/notify/queue.ts';
 import { facts, line, open } from '../../../ops/notify/testing/lines.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
@@ -41,7 +41,7 @@ function send(config: Partial<EmailConfig>, signal = new AbortController().signa
     ca_file: null,
     ...config,
   };
-  return emailSender(whole, 'robot-7', '1.2.3').send(message, signal);
+  return emailChannel(whole, 'robot-7', '1.2.3').send(message, signal);
 }
 
 /** The fields of a mail, unfolded, and its text. */

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
-import { quietHours } from './settings.ts';
+import { quietHours } from './quiet-hours.ts';
 
 const ms = (text: string): number => Date.parse(text);
 
