@@ -40,11 +40,14 @@ const POLL_MS = 10_000;
  * and polling share one cursor in the order of recording and never run at the same time, so neither repeats or skips a change.
  */
 export async function followAlerts(feed: AlertFeed): Promise<void> {
-  const { backoffMs = MIN_BACKOFF_MS, onAlerts, onOpen, pollMs = POLL_MS, rest, settleMs = SETTLE_MS, signal } = feed;
+  const { backoffMs = MIN_BACKOFF_MS, log, onAlerts, onOpen, pollMs = POLL_MS, rest, settleMs = SETTLE_MS, signal } = feed;
   let link: Link | null = null;
   const enter = (next: Link, problem: string | null): void => {
     if (link === next) return;
-    logLink(feed, link, next, problem);
+    if (next === 'unreachable') log('notice', `notifications: ${problem}`);
+    else if (link === 'unreachable') log('notice', 'notifications: the service answers again');
+    if (next === 'polling') log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
+    if (next === 'stream' && link === 'polling') log('notice', 'notifications: event stream available again');
     link = next;
     feed.onLink(next, problem);
   };
@@ -102,16 +105,6 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
     },
   });
   clearTimeout(settling);
-}
-
-function logLink({ log, pollMs = POLL_MS }: AlertFeed, before: Link | null, link: Link, problem: string | null): void {
-  if (link === 'unreachable') {
-    log('notice', `notifications: ${problem}`);
-    return;
-  }
-  if (before === 'unreachable') log('notice', 'notifications: the service answers again');
-  if (link === 'polling') log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
-  else if (before === 'polling') log('notice', 'notifications: event stream available again');
 }
 
 function reasonOf(error: unknown): string {

@@ -2,7 +2,7 @@ import type { RestClient } from '../../src/client/rest.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { JobRun, Notifications, NotifierOptions } from './notifications.ts';
 
-export type { JobRun, NotifierOptions, NotifierState } from './notifications.ts';
+export type { JobRun, NotifierState } from './notifications.ts';
 
 /** Sends notifications of alerts and jobs. Its methods do not throw. Only one may run on a data folder. */
 export interface Notifier {
@@ -15,51 +15,45 @@ export interface Notifier {
   stop(): Promise<void>;
 }
 
-/** Whether a configuration names a channel. */
-function isConfigured({ ops: { notify } }: Config): boolean {
-  return notify.webhook.url !== null || notify.webhook.url_file !== null || notify.command !== null || notify.email.host !== null;
-}
-
 /** Without a channel nothing is loaded, opened or written. */
 export function createNotifier(options: NotifierOptions): Notifier {
-  const { log } = options;
-  let running: Notifications | null = null;
+  let { config, rest } = options;
   let isStopped = true;
+  let running: Notifications | null = null;
   /** Steps run one after another. */
   let last: Promise<void> = Promise.resolve();
-  const then = (step: () => Promise<void>): Promise<void> => {
-    last = last.then(step).catch((error: Error) => log('error', 'notifications failed', { error: error.stack ?? error.message }));
+  const then = (step: () => void | Promise<void>): Promise<void> => {
+    last = last.then(step).catch((error: Error) => options.log('error', 'notifications failed', { error: error.stack ?? error.message }));
     return last;
   };
-  const apply = async (config: Config, rest: RestClient): Promise<void> => {
-    if (isStopped) return;
-    if (running && isConfigured(config)) return running.reload(config, rest);
-    await running?.stop();
+  const restart = async (): Promise<void> => {
+    const before = running;
     running = null;
-    if (!isConfigured(config)) return options.onState(null);
+    await before?.stop();
+    if (isStopped) return;
+    const { command, email, webhook } = config.ops.notify;
+    const isConfigured = [webhook.url, webhook.url_file, command, email.host].some((key) => key !== null);
+    if (!isConfigured) return options.onState(null);
     const { Notifications } = await import('./notifications.ts');
-    running = await Notifications.start({ ...options, config, rest });
+    running = await Notifications.open({ ...options, config, rest }, before?.file);
+    running.start();
   };
-  let { config, rest } = options;
   return {
     start: () => {
       isStopped = false;
-      void then(() => apply(config, rest));
+      void then(restart);
     },
     jobEnded: (name, run) => {
-      if (!isStopped) void then(async () => running?.jobEnded(name, run));
+      if (!isStopped) void then(() => running?.jobEnded(name, run));
     },
     reload: (nextConfig, nextRest = rest) => {
       config = nextConfig;
       rest = nextRest;
-      void then(() => apply(nextConfig, nextRest));
+      void then(restart);
     },
     stop: () => {
       isStopped = true;
-      return then(async () => {
-        await running?.stop();
-        running = null;
-      });
+      return then(restart);
     },
   };
 }

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Config } from '../../src/config/schema.ts';
 import { HOUR_MS } from '../../src/core/time.ts';
+import type { JobContext } from '../lib/job.ts';
 import type { Channel } from './channel.ts';
 import { commandChannel } from './command.ts';
 import { emailChannel } from './email.ts';
@@ -20,14 +21,11 @@ export interface Settings {
   readonly warnings: readonly string[];
 }
 
-export interface Environment {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly version: string;
-  readonly nowMs: () => number;
-}
-
 /** The settings of a configuration. A channel that cannot work is a problem and is left out, unless only its file is wrong: that may be corrected. */
-export async function settingsOf({ ops, rest }: Config, { environment, nowMs, version }: Environment): Promise<Settings> {
+export async function settingsOf(
+  { ops, rest }: Config,
+  { environment, nowMs, version }: Pick<JobContext, 'environment' | 'nowMs' | 'version'>,
+): Promise<Settings> {
   const { command, email, webhook, ...notify } = ops.notify;
   const host = hostname();
   const problems: string[] = [];

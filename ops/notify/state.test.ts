@@ -33,7 +33,7 @@ t.test('what was saved is there after a restart', async (t) => {
   const file = await StateFile.open(folder, log);
   await Promise.all([file.save({ plan, cursor: 'p1' }), file.save(pending)]);
   await file.save({ cursor: 'p2' });
-  await file.close();
+  await file.flush();
   const expected = { ...withChange(EMPTY_STATE, { ...pending, plan }), cursor: 'p2' };
   t.same((await StateFile.open(folder, log)).state, JSON.parse(JSON.stringify(expected)));
   t.same(lines, []);
@@ -44,7 +44,7 @@ t.test('a damaged file is reported, and replaced with the next change', async (t
   const folder = temporaryFolder(t);
   const file = await StateFile.open(folder, () => undefined);
   await file.save({ ...pending, plan });
-  await file.close();
+  await file.flush();
   const text = readFileSync(stateFile(folder), 'utf8');
   for (let length = text.length - 2; length > 0; length -= 7) t.throws(() => parseState(text.slice(0, length)), `${length} bytes`);
   t.throws(() => parseState(text.replace('"waiting":[]', '"waiting":7')));
@@ -72,7 +72,7 @@ t.test('what is only noted costs no write of its own, and is there with the next
   await file.save({ number: 2 });
   t.match(onDisk(folder), { number: 2, cursor: '99' });
   file.note({ cursor: 'last' });
-  await file.close();
+  await file.flush();
   t.match(onDisk(folder), { number: 2, cursor: 'last' });
 });
 
@@ -100,7 +100,7 @@ t.test('while the disk refuses writes the state is in memory, which is logged on
   rmSync(join(folder, 'ops'));
   mkdirSync(join(folder, 'ops'));
   await file.save({ number: 3 });
-  await file.close();
+  await file.flush();
   t.same(levels.slice(before), ['error', 'notice']);
   t.match(onDisk(folder), { cursor: 'b', number: 3 });
 });

@@ -115,18 +115,18 @@ export class StateFile {
     this.#writeLater();
   }
 
-  async close(): Promise<void> {
+  /** Writes what is not on the disk yet, once. */
+  async flush(): Promise<void> {
     if (this.#state !== this.#written) await this.#write();
     await this.#last;
-    clearTimeout(this.#later);
+    this.#cancelLater();
   }
 
   #write(): Promise<void> {
     this.#queued ??= this.#last = this.#last.then(async () => {
       await new Promise(setImmediate); // Changes of one turn are one write.
       this.#queued = null;
-      clearTimeout(this.#later);
-      this.#later = undefined;
+      this.#cancelLater();
       await this.#writeNow();
     });
     return this.#queued;
@@ -134,6 +134,11 @@ export class StateFile {
 
   #writeLater(): void {
     this.#later ??= setTimeout(() => void this.#write(), LATER_MS).unref();
+  }
+
+  #cancelLater(): void {
+    clearTimeout(this.#later);
+    this.#later = undefined;
   }
 
   async #writeNow(): Promise<void> {

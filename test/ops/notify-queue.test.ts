@@ -198,12 +198,13 @@ t.test('without a channel nothing is opened nor written; a reload may add one, c
 });
 
 t.test('while the disk refuses writes everything is notified all the same', async (t) => {
-  const { folder, log, notifier } = site(t);
+  const { config, folder, log, notifier } = site(t);
   writeFileSync(join(folder, 'ops'), ''); // No folder can be made there.
   const hook = await receiver(t);
   const running = notifier({ webhook: { url: hook.url } });
   running.jobEnded('a', run('CRITICAL'));
   await until('the webhook was notified', () => hook.received.length === 1, { describe: () => log });
+  running.reload(config({ webhook: { url: hook.url } }));
   rmSync(join(folder, 'ops'));
   running.jobEnded('a', run('OK'));
   await until('the webhook was notified', () => hook.received.length === 2, { describe: () => log });
@@ -259,6 +260,7 @@ t.test('an address in a file: only its origin is shown, and what is wrong with t
   });
   notifier(settings).jobEnded('backup_logs', run('CRITICAL', 'CRITICAL  disk: full'));
   await until('it was tried', () => log.some(({ text }) => /not delivered: .*cannot be read/.test(text)));
+  await until('that was recorded', () => readFileSync(join(folder, 'ops/notifications.ndjson'), 'utf8').includes('"failures":1'));
   writeFileSync(file, `${hook.url}\n`);
   chmodSync(file, 0o640);
   t.match(await program(settings, { test: true }), { status: 'OK', lines: [/^OK {2}webhook: delivered to http:\/\/127\.0\.0\.1:\d+: /] });
