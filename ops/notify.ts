@@ -1,12 +1,12 @@
 import { isoUtc } from '../src/core/time.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
-import { CHANNEL_NAMES, type Channel } from './notify/channel.ts';
+import { CHANNEL_NAMES, type Channel } from './notify/channels/channel.ts';
+import { bodyOf } from './notify/channels/webhook.ts';
 import { type Message, messageId, testMessage } from './notify/message.ts';
 import { openAsNotified } from './notify/plan.ts';
 import type { Queue } from './notify/queue.ts';
 import { type Settings, settingsOf } from './notify/settings.ts';
 import { readState, type State, stateFile } from './notify/state.ts';
-import { bodyOf } from './notify/webhook.ts';
 
 const HELP = `Shows the notification channels, what is pending in each, and the last deliveries. With --test, sends a test through every
 channel, or the one named, at once, without queue and quiet hours. Nothing is written.

@@ -46,7 +46,8 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
     if (link === next) return;
     if (next === 'unreachable') log('notice', `notifications: ${problem}`);
     else if (link === 'unreachable') log('notice', 'notifications: the service answers again');
-    if (next === 'polling') log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
+    if (next === 'polling')
+      log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
     if (next === 'stream' && link === 'polling') log('notice', 'notifications: event stream available again');
     link = next;
     feed.onLink(next, problem);

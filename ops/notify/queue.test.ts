@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
-import type { Result } from './channel.ts';
+import type { Result } from './channels/channel.ts';
 import { added, backoffMs, EMPTY_QUEUE, MAX_WAITING, MAX_WAITING_BYTES, picked, type Queue, settled } from './queue.ts';
 
 const NOW = 1_800_000_000_000;

@@ -3,12 +3,12 @@ import { hostname } from 'node:os';
 import type { Config } from '../../src/config/schema.ts';
 import { HOUR_MS } from '../../src/core/time.ts';
 import type { JobContext } from '../lib/job.ts';
-import type { Channel } from './channel.ts';
-import { commandChannel } from './command.ts';
-import { emailChannel } from './email.ts';
+import type { Channel } from './channels/channel.ts';
+import { commandChannel } from './channels/command.ts';
+import { emailChannel } from './channels/email.ts';
+import { addressOf, webhookChannel } from './channels/webhook.ts';
 import type { Rules } from './plan.ts';
 import { quietHours } from './quiet-hours.ts';
-import { addressOf, webhookChannel } from './webhook.ts';
 
 export interface Settings {
   readonly host: string;

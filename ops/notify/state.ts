@@ -4,7 +4,7 @@ import type { Log } from '../../src/core/ports.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { diskProblem } from '../lib/disk-problem.ts';
 import { makeFolder } from '../lib/folder.ts';
-import { CHANNEL_NAMES } from './channel.ts';
+import { CHANNEL_NAMES } from './channels/channel.ts';
 import type { Message } from './message.ts';
 import { EMPTY_PLAN, planSchema } from './plan.ts';
 import { EMPTY_QUEUE, queueSchema } from './queue.ts';

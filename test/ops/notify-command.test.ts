@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { commandChannel } from '../../ops/notify/command.ts';
+import { commandChannel } from '../../ops/notify/channels/command.ts';
 import { messageOf } from '../../ops/notify/message.ts';
 import { facts, line } from '../../ops/notify/testing/lines.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';

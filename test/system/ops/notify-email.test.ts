@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Result } from '../../../ops/notify/channel.ts';
-import { emailChannel } from '../../../ops/notify/email.ts';
+import type { Result } from '../../../ops/notify/channels/channel.ts';
+import { emailChannel } from '../../../ops/notify/channels/email.ts';
 import { messageOf } from '../../../ops/notify/message.ts';
 import { facts, line, open } from '../../../ops/notify/testing/lines.ts';
 import type { Config } from '../../../src/config/schema.ts';

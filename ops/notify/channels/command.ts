@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { isAbsolute } from 'node:path';
-import { printable } from '../../src/core/text.ts';
+import { printable } from '../../../src/core/text.ts';
+import type { Message } from '../message.ts';
 import { type Channel, type Result, withTimeout } from './channel.ts';
-import type { Message } from './message.ts';
 
 const TIMEOUT_SECONDS = 60;
 const MAX_OUTPUT_CHARACTERS = 4000;

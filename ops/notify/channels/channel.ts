@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Message } from './message.ts';
+import type { Message } from '../message.ts';
 
 export const CHANNEL_NAMES = ['webhook', 'command', 'email'] as const;
 export type ChannelName = (typeof CHANNEL_NAMES)[number];

@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import t from 'tap';
-import { messageOf, testMessage } from './message.ts';
+import { messageOf, testMessage } from '../message.ts';
+import { facts, line, open } from '../testing/lines.ts';
 import { render, valuesOf } from './template.ts';
-import { facts, line, open } from './testing/lines.ts';
 
 const filled = (template: string, values: Record<string, unknown>, type = 'text/plain'): string => render(template, values, type);
 
@@ -142,7 +142,7 @@ const RECEIVERS: Readonly<Record<string, object>> = {
 };
 
 t.test('the examples give what their receivers take, whatever the names of nodes and jobs say', async (t) => {
-  const files = globSync('*.json', { cwd: `${import.meta.dirname}/templates` }).sort();
+  const files = globSync('*.json', { cwd: `${import.meta.dirname}/../templates` }).sort();
   t.same(files, Object.keys(RECEIVERS).sort());
   const nasty = 'ro"bot\\ {{x}} <b> & \u2028 ü';
   const messages = [
@@ -159,7 +159,7 @@ t.test('the examples give what their receivers take, whatever the names of nodes
     ),
   ];
   for (const file of files) {
-    const template = readFileSync(`${import.meta.dirname}/templates/${file}`, 'utf8');
+    const template = readFileSync(`${import.meta.dirname}/../templates/${file}`, 'utf8');
     const validate = new Ajv({ allErrors: true, strict: false }).compile(RECEIVERS[file] as object);
     for (const message of messages) {
       const body = JSON.parse(render(template, valuesOf(message), 'application/json')) as object;

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import type { Config } from '../../src/config/schema.ts';
-import { printable } from '../../src/core/text.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import { printable } from '../../../src/core/text.ts';
+import { plainText, subjectLine } from '../message.ts';
 import { type Channel, configured, networkProblem, type Result, Unusable, withTimeout } from './channel.ts';
-import { plainText, subjectLine } from './message.ts';
 
 type EmailConfig = Config['ops']['notify']['email'];
 

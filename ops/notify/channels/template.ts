@@ -1,6 +1,6 @@
 import Mustache from 'mustache';
-import { type Message, type MessageAlert, plainText, subjectLine } from './message.ts';
-import { isOver } from './plan.ts';
+import { type Message, type MessageAlert, plainText, subjectLine } from '../message.ts';
+import { isOver } from '../plan.ts';
 
 /** What a template can use: the members of the message, and values made from them. */
 export function valuesOf(message: Message): Readonly<Record<string, unknown>> {
