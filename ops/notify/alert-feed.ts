@@ -125,13 +125,12 @@ async function poll(feed: AlertFeed): Promise<void> {
 
 /** Moves the cursor to the end of the record. Resolves with the number of changes reported; without a cursor none are. */
 async function readChanges(feed: AlertFeed): Promise<number> {
-  const { rest, signal } = feed;
   const since = feed.cursor();
   let cursor = since ?? BEGINNING;
   let count = 0;
   try {
     for (let more = true; more; ) {
-      const page = await changesAfter(rest, cursor, signal);
+      const page = await changesAfter(feed.rest, cursor, feed.signal);
       ({ more, cursor } = page);
       if (since === null || page.changes.length === 0) continue;
       count += page.changes.length;

@@ -44,13 +44,6 @@ export async function settingsOf(
     if (email.to.length > 0) channels.push(emailChannel(email, host, version));
     else problems.push('ops.notify.email.to is empty: no e-mail is sent; list the recipients there');
   }
-  let quietUntil: Rules['quietUntil'];
-  try {
-    quietUntil = quietHours(notify.quiet_hours, ops.timezone);
-  } catch {
-    problems.push(`ops.timezone: there is no zone ${ops.timezone}; quiet hours are in this machine's; see timedatectl list-timezones`);
-    quietUntil = quietHours(notify.quiet_hours, null);
-  }
   return {
     host,
     dashboard: notify.dashboard_url ?? `http://${host}:${rest.port}`,
@@ -59,7 +52,7 @@ export async function settingsOf(
       failedJobs: notify.failed_jobs,
       groupMs: notify.group_seconds * 1000,
       repeatMs: notify.repeat_hours * HOUR_MS,
-      quietUntil,
+      quietUntil: quietHours(notify.quiet_hours, ops.timezone),
       quietMinSeverity: notify.quiet_min_severity,
     },
     channels,
