@@ -7,7 +7,7 @@ import { followAlerts } from './alert-feed.ts';
 import { CHANNEL_NAMES } from './channels/channel.ts';
 import { messageId, messageOf } from './message.ts';
 import { decide, type Line, openAlerts, openAsNotified, type Plan, reconsidered, taken } from './plan.ts';
-import { EMPTY_QUEUE, QueueWorker } from './queue.ts';
+import { EMPTY_QUEUE, MAX_SLEEP_MS, QueueWorker } from './queue.ts';
 import { type Settings, settingsOf } from './settings.ts';
 import { StateFile } from './state.ts';
 import { alertChange, type Change, jobChange } from './subject.ts';
@@ -22,8 +22,6 @@ export interface NotifierOptions extends Pick<JobContext, 'config' | 'dataFolder
   readonly pollMs?: number;
 }
 
-/** Timers do not advance while a machine is suspended. */
-const MAX_SLEEP_MS = 60_000;
 /** Changes that arrive together lead to one decision. */
 const DECIDE_MS = 50;
 

@@ -131,7 +131,7 @@ interface WorkerOptions {
 /** At the end, a delivery in progress may take this long. */
 const LAST_MS = 3000;
 /** Timers do not advance while a machine is suspended. */
-const MAX_SLEEP_MS = 60_000;
+export const MAX_SLEEP_MS = 60_000;
 
 /** Delivers the notifications of one queue one at a time, independently of other channels. */
 export class QueueWorker {

@@ -4,7 +4,7 @@ import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/
 /** How bad a subject is; null: resolved. Jobs use the severities of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
 export type Level = Severity | null;
 
-/** 0: resolved. */
+/** 0: resolved. SEVERITIES has the least severe first. */
 export function weight(level: Level): number {
   return level === null ? 0 : SEVERITIES.indexOf(level) + 1;
 }
