@@ -172,6 +172,16 @@ t.test('a slow receiver is waited for, one that hangs is not, one that cuts the 
   t.teardown(() => mute.close());
   await once(mute, 'listening');
   t.match(await send({ url: `http://127.0.0.1:${(mute.address() as AddressInfo).port}/` }), { kind: 'retry' }, 'what is no HTTP server');
+  const other = createServer((socket) => {
+    socket.on('error', () => undefined).end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n');
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  t.same(
+    await send({ url: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` }, { seconds: 0.2 }),
+    { kind: 'retry', detail: 'no answer within 0.2 s' },
+    'nor one that changes to another protocol',
+  );
 });
 
 t.test('TLS: an unknown certificate is refused and says what to do; named, it is trusted', async (t) => {

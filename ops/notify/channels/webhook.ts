@@ -88,7 +88,7 @@ interface Answer {
 async function post(url: URL, headers: http.OutgoingHttpHeaders, body: string, ca: string | null, signal: AbortSignal): Promise<Answer> {
   const { request } = url.protocol === 'https:' ? https : http;
   const sent = request(url, { method: 'POST', headers, agent: false, signal, ...(ca === null ? {} : { ca }) });
-  const answered = once(sent, 'response') as Promise<[http.IncomingMessage]>;
+  const answered = once(sent, 'response', { signal }) as Promise<[http.IncomingMessage]>;
   sent.on('error', () => undefined); // An abort after the first line of the answer.
   sent.end(body);
   const [response] = await answered;
