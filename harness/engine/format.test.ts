@@ -12,5 +12,6 @@ t.test('a time on the axis', async (t) => {
 t.test('durations, counts and decimals as people say them', async (t) => {
   t.same([0.04, 599.94, 600, 7199, 7200, 605_000].map(decimalDuration), ['0 s', '599.9 s', '10 min', '120 min', '2 h', '168.06 h']);
   t.same([counted(0, 'restart'), counted(1, 'restart'), counted(2, 'restart')], ['0 restarts', '1 restart', '2 restarts']);
+  t.equal(counted(2, 'status', 'statuses'), '2 statuses');
   t.same([rounded(1.005, 1), rounded(2.55555, 3), rounded(3, 2)], [1, 2.556, 3]);
 });

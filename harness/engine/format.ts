@@ -11,11 +11,14 @@ export function rounded(value: number, digits: number): number {
 }
 
 /** `1 restart`, `2 restarts`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
-/** `10 min`, `3.5 h`, `300.4 s`: one unit with decimals, so that a length just above a limit does not read as the limit. */
+/**
+ * `10 min`, `3.5 h`, `300.4 s`: one unit with decimals. Only for a length that is compared with a limit it may be just above:
+ * formatDuration, which cuts off, would show 300.4 s as the limit of 5 min.
+ */
 export function decimalDuration(seconds: number): string {
   if (seconds < 600) return `${rounded(seconds, 1)} s`;
   if (seconds < 7200) return `${rounded(seconds / 60, 1)} min`;

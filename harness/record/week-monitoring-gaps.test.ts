@@ -30,7 +30,7 @@ t.test('a watcher that is killed and resumed counts neither for nor against the 
   t.same(evidence.monitoringGaps, [{ from: 4 * HOUR, to: 4 * HOUR + 45 + HOUR, kind: 'away' }], 'from the last entry on');
   t.equal(by.uptime.measured.value, 12, 'it was extended by its absence');
   t.same([evidence.reliability.expected, evidence.reliability.received], [43_200, 43_200]);
-  t.same(by.uptime.tables[1]?.rows, [['0 d 04:00:00', '0 d 05:00:45', HOUR + 45, 'the watcher was not running']]);
+  t.same(by.uptime.tables[1]?.rows, [['0 d 04:00:00', '0 d 05:00:45', HOUR + 45, 'the observer was not running']]);
   t.equal(evidence.integrity.stored?.covered, 1, 'what was stored meanwhile is looked at');
 });
 
@@ -122,5 +122,5 @@ t.test('a service that is gone at the end has not run until the end', async (t) 
   const { by, verdict } = shortRun([{ kind: 'die', at: 12 * HOUR - 3000 }], { hertz: 0.1 });
   t.equal(verdict, 'FAIL');
   t.equal(by.uptime.verdict, 'FAIL');
-  t.equal(by.uptime.measured.label, 'silence at the end');
+  t.equal(by.uptime.measured.label, 'last seen before the end');
 });

@@ -1,6 +1,5 @@
 import t from 'tap';
 import { compose, type ReportInput } from './compose.ts';
-import { duration } from './figures.ts';
 import { badWeek } from './testing/bad-week.ts';
 import { evidence, nothing, perfectWeek, tenMinutes } from './testing/runs.ts';
 
@@ -64,16 +63,6 @@ t.test('a report of collected files is not the verdict, though it may pass', asy
     collected.statement,
     /collected from 2026-03-02 07:30:00 UTC to 2026-03-09 07:30:00 UTC; the service was not observed.*It is not the 168-hour verdict\. All six criteria are met\.$/,
   );
-});
-
-t.test('durations are never rounded up', async (t) => {
-  t.equal(duration(0), '0 s');
-  t.equal(duration(59.9), '59 s');
-  t.equal(duration(600), '10 min');
-  t.equal(duration(599.99), '9 min 59 s');
-  t.equal(duration(3600), '1 h');
-  t.equal(duration(WEEK - 1), '167 h 59 min');
-  t.equal(duration(WEEK), '168 h');
 });
 
 t.test('the notes list truncated lines, suspends and clock steps, each once', async (t) => {

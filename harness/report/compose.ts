@@ -1,9 +1,10 @@
+import { formatDuration } from '../../src/core/duration.ts';
 import { median } from '../../src/core/quantile.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';
 import type { ChartSeries, Evidence } from '../engine/evidence.ts';
 import { CRITERIA, type Judgement, REQUIRED_SECONDS, type TestVerdict, worst } from '../engine/judgement.ts';
 import { REPORT_SCHEMA, type ReportDocument, type ReportRun, type ReportSeries } from './document.ts';
-import { duration, enumeration, moment } from './figures.ts';
+import { enumeration, moment } from './figures.ts';
 
 /** What is known of a run in addition to its evidence. */
 export interface RunFacts extends Pick<ReportRun, 'id' | 'node_name' | 'version' | 'how' | 'machine' | 'harness' | 'begun' | 'ended'> {
@@ -91,8 +92,8 @@ function statement(run: ReportRun, judgements: readonly Judgement[], verdict: Te
 }
 
 function scopeSentence(run: ReportRun, verdict: TestVerdict): string {
-  const observed = duration(run.observed_seconds);
-  const planned = duration(run.planned_seconds);
+  const observed = formatDuration(run.observed_seconds, 'h');
+  const planned = formatDuration(run.planned_seconds, 'h');
   if (run.origin === 'collected')
     return `This report was compiled from files collected from ${moment(run.begun)} to ${moment(run.ended)}; the service was not observed from outside. It is not the 168-hour verdict.`;
   if (!is168HourVerdict(run)) {
@@ -118,8 +119,8 @@ function outcomeSentence({ finished }: ReportRun, judgements: readonly Judgement
 function gapSentence({ monitoring_gap_seconds: seconds, origin }: ReportRun): string {
   if (seconds < 1) return '';
   return origin === 'observed'
-    ? `Monitoring gaps of ${duration(seconds)} in total count neither for nor against the service.`
-    : `Nothing was collected for ${duration(seconds)}.`;
+    ? `Monitoring gaps of ${formatDuration(seconds, 'h')} in total count neither for nor against the service.`
+    : `Nothing was collected for ${formatDuration(seconds, 'h')}.`;
 }
 
 function recordNotes(record: ReportDocument['record']): string[] {
@@ -137,7 +138,7 @@ function clockNotes({ clockSteps, suspends }: Evidence): string[] {
     );
   if (suspends.length > 0)
     notes.push(
-      `The machine was suspended ${times(suspends.length)}, for ${duration(suspendedSeconds)} in total. No status is expected for that time.`,
+      `The machine was suspended ${times(suspends.length)}, for ${formatDuration(suspendedSeconds, 'h')} in total. No status is expected for that time.`,
     );
   return notes;
 }

@@ -55,17 +55,6 @@ export function margin({ limit: { comparison, unit }, margin: by }: Pick<Judgeme
   return by > 0 ? `${figure(by, unit)} to spare` : `${figure(-by, unit)} ${comparison.startsWith('<') ? 'beyond' : 'short of'} the limit`;
 }
 
-/** Never rounded up: `45 s`, `9 min 59 s`, `1 h 30 min`, `168 h`. */
-export function duration(ofSeconds: number): string {
-  const seconds = Math.floor(ofSeconds + 0.001);
-  if (seconds < 60) return `${seconds} s`;
-  const [big, bigName, small, smallName] =
-    seconds < 3600
-      ? [Math.floor(seconds / 60), 'min', seconds % 60, 's']
-      : [Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min'];
-  return small === 0 ? `${big} ${bigName}` : `${big} ${bigName} ${small} ${smallName}`;
-}
-
 /** Bytes in MB of 1,000,000. */
 export function megabytes(bytes: number | null): string {
   return figure(bytes === null ? null : bytes / 1e6, 'MB');

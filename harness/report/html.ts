@@ -56,7 +56,7 @@ ${charts(document, script !== '')}
 }
 
 function verdictBanner({ is_168_hour_verdict, statement, verdict }: ReportDocument): Markup {
-  return markup`<section class="hero ${verdict.toLowerCase()}" aria-label="TestVerdict">
+  return markup`<section class="hero ${verdict.toLowerCase()}" aria-label="Verdict">
 ${VERDICT_ICONS[verdict]}
 <p class="word">${verdict}</p>
 ${is_168_hour_verdict ? null : markup`<p class="badge">Not the 168-hour verdict</p>`}

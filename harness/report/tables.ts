@@ -1,19 +1,20 @@
+import { formatDuration } from '../../src/core/duration.ts';
 import type { Table } from '../engine/judgement.ts';
 import type { ReportDocument, ReportSeries } from './document.ts';
-import { duration, figure, megabytes, moment, momentAt } from './figures.ts';
+import { figure, megabytes, moment, momentAt } from './figures.ts';
 
 /** What report.html and report.md show of a run besides the judgements: its facts, its events and the charts in figures. */
 
 /** Names and values. */
 export function runFacts({ made, made_by, run }: ReportDocument): (readonly [name: string, value: string])[] {
   const { begun, ended, finished, harness, machine, monitoring_gap_seconds, observed_seconds, planned_seconds } = run;
-  const exact = (seconds: number): string => `${duration(seconds)} (${figure(seconds, 's')})`;
+  const exact = (seconds: number): string => `${formatDuration(seconds, 'h')} (${figure(seconds, 's')})`;
   return [
     ['Node', run.node_name],
     ['Version of the service', run.version ?? 'unknown'],
     ['Begun', moment(begun)],
     [finished ? 'Ended' : 'Last entry', moment(ended)],
-    ['Planned', duration(planned_seconds)],
+    ['Planned', formatDuration(planned_seconds, 'h')],
     ['Observed', exact(observed_seconds)],
     ['Monitoring gaps', monitoring_gap_seconds === 0 ? 'none' : exact(monitoring_gap_seconds)],
     ['Report written', `${moment(made)}, by version ${made_by}`],
@@ -63,7 +64,7 @@ export function runEvents({ alerts, clock_steps, monitoring_gaps, restarts, susp
   const events: RunEvent[] = [
     ...alerts.map(({ alert_id, from, metric, severity, to }) => {
       const lane = LANES.find((name) => name === severity) ?? 'ERROR';
-      const open = to === null ? 'open at the end' : `for ${duration(to - from)}`;
+      const open = to === null ? 'open at the end' : `for ${formatDuration(to - from, 'h')}`;
       return { lane, from, to, what: severity, detail: `${metric}, ${open} (${alert_id})` };
     }),
     ...restarts.map(({ at, cause, detail }) => {
@@ -72,15 +73,21 @@ export function runEvents({ alerts, clock_steps, monitoring_gaps, restarts, susp
     }),
     ...monitoring_gaps.map(({ from, kind, to }) => {
       const lane = 'Gaps' as const;
-      return { lane, from, to, what: `Monitoring gap of ${duration(to - from)}`, detail: GAP_KINDS[kind] ?? kind };
+      return { lane, from, to, what: `Monitoring gap of ${formatDuration(to - from, 'h')}`, detail: GAP_KINDS[kind] ?? kind };
     }),
     ...suspends.map(({ at, seconds }) => {
       const lane = 'Clock' as const;
-      return { lane, from: at, to: at + seconds, what: `Suspended for ${duration(seconds)}`, detail: '' };
+      return { lane, from: at, to: at + seconds, what: `Suspended for ${formatDuration(seconds, 'h')}`, detail: '' };
     }),
     ...clock_steps.map(({ at, seconds }) => {
       const direction = seconds < 0 ? 'back' : 'forward';
-      return { lane: 'Clock' as const, from: at, to: at, what: `Clock set ${direction} by ${duration(Math.abs(seconds))}`, detail: '' };
+      return {
+        lane: 'Clock' as const,
+        from: at,
+        to: at,
+        what: `Clock set ${direction} by ${formatDuration(Math.abs(seconds), 'h')}`,
+        detail: '',
+      };
     }),
   ];
   return events.sort((one, other) => one.from - other.from);
@@ -93,7 +100,7 @@ export function eventTable({ series }: ReportDocument): Table {
     columns: ['At', 'After the start', 'What', 'Detail'],
     rows: runEvents(series).map(({ detail, from, what }) => [
       momentAt(series.begun_epoch_seconds + from),
-      duration(Math.max(0, from)),
+      formatDuration(Math.max(0, from), 'h'),
       what,
       detail,
     ]),
@@ -127,7 +134,7 @@ export function periodTable({ series }: ReportDocument): Table | null {
     return Number((values.reduce((sum, value) => sum + value, 0) / values.length).toFixed(digits));
   };
   return {
-    title: `The charts in figures: means of ${duration(length)} each`,
+    title: `The charts in figures: means of ${formatDuration(length, 'h')} each`,
     columns: ['From', ...PERIOD_COLUMNS.map(([title]) => title)],
     rows: [...periods].map(([period, indices]) => [
       momentAt(series.begun_epoch_seconds + period * length),

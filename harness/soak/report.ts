@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { formatDuration } from '../../src/core/duration.ts';
 import { type TestVerdict, worst } from '../engine/judgement.ts';
 import { md } from '../report/escape.ts';
-import { duration, enumeration, figure, moment } from '../report/figures.ts';
+import { enumeration, figure, moment } from '../report/figures.ts';
 import { judgementTable, section, table } from '../report/markdown.ts';
 import { type Check, checksOf, count, type Findings } from './checks.ts';
 
@@ -23,7 +24,7 @@ export function judgeSoak(findings: Findings): SoakReport {
   }[verdict];
   const { evidence, facts, fromMs, toMs } = findings;
   const length = `${count(evidence.reliability.expected)} of ${count(facts.samples)} samples at ${facts.hertz} Hz`;
-  return { verdict, statement: `${outcome}. Length of the run: ${length} in ${duration((toMs - fromMs) / 1000)}.`, checks };
+  return { verdict, statement: `${outcome}. Length of the run: ${length} in ${formatDuration((toMs - fromMs) / 1000, 'h')}.`, checks };
 }
 
 /** Writes soak.md and soak.json. */

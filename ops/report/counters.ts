@@ -81,7 +81,7 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
   const notPublished = Math.min(expected - received - unknown, Math.round(total.notPublished));
   const reliability: ReliabilityEvidence = {
     by: expected > 0 ? 'collected' : null,
-    reason: 'as the service counted them',
+    reason: 'by the counters of the service',
     hertz,
     expected,
     received,

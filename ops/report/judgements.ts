@@ -7,7 +7,7 @@ import type { PlacedRow } from './timeline.ts';
 const FORMULAS: Readonly<Partial<Record<Criterion, string>>> = {
   uptime:
     'observed = time between rows of one boot, by CLOCK_BOOTTIME, that are at most 150 s apart or show the same run of the service, and up to 150 s at both ends of the period, ≥ 168 h; ' +
-    'restarts = other service_started in the rows, < 3; silence at the end = end − last row with a response, ≤ 300 s',
+    'restarts = other service_started in the rows, < 3; last seen before the end = end − last row with a response, ≤ 300 s',
   reliability:
     'received ÷ expected > 99 %; expected = Hz × CLOCK_MONOTONIC seconds between the rows; received = growth of the statuses that the service handed to the ROS 2 graph, where a row does not show them of the samples it took, from 0 in each run of it; ' +
     'what a run that ended may have sampled after its last row is unknown',
@@ -32,7 +32,7 @@ export function judgementOfCollected(judgement: Judgement, { reliability }: Evid
   const { by, expected, received, unobserved } = reliability;
   const percent = (Math.floor((1e5 * received) / expected) / 1e3).toFixed(3);
   const statuses = missing.length > 0 ? 'samples taken' : 'statuses published';
-  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unobserved} not${unobserved > 0 ? `, ${unobserved} not known` : ''}, as the service counted them.`;
+  const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unobserved} not${unobserved > 0 ? `, ${unobserved} not known` : ''}, by the counters of the service.`;
   // What the engine takes from the topic and from REST comes from the files and from /status here.
   const words = (text: string): string =>
     criterion === 'alerts' ? text.replace('by the topic', 'by alerts/').replace('by /alerts', 'by /status') : text;

@@ -59,12 +59,12 @@ t.test('a service that was down: samples that were not taken, and a gap of the d
   t.match(report.notes, [/^In 102 of 10080 rows the service did not respond: ECONNREFUSED/]);
 });
 
-t.test('silence at the end is no uptime', async (t) => {
+t.test('a service not seen at the end was not up', async (t) => {
   const { of } = await reportOf(t, (week) => {
     for (const minute of week.slice(-10)) minute.answered = false;
     return undefined;
   });
-  t.match(of.uptime, { verdict: 'FAIL', measured: { label: 'silence at the end' } });
+  t.match(of.uptime, { verdict: 'FAIL', measured: { label: 'last seen before the end' } });
 });
 
 t.test('gaps between rows', async (t) => {
@@ -91,7 +91,7 @@ t.test('collecting that began within the week is no gap, and no week', async (t)
   const first = await reportOf(t, (week) =>
     week.slice(1440).map((minute) => ({ ...minute, started: isoUtc(START + 1439 * MINUTE_MS), bootedMs: START + 1438 * MINUTE_MS })),
   );
-  t.match(first.of.integrity, { verdict: 'INCOMPLETE', missing: { 1: /the rows that operations collect: not scanned for/ } });
+  t.match(first.of.integrity, { verdict: 'INCOMPLETE', missing: { 1: /the collected rows: not scanned for/ } });
   t.match(first.of.uptime, { verdict: 'INCOMPLETE', missing: [/24 h of 168 h remain to be observed/] });
   const data = collect(t, (week) => week.slice(1440));
   writeFileSync(join(data, 'metrics', 'metrics_2026-02-20.csv'), '');

@@ -7,13 +7,13 @@ const UNITS = [
 
 /**
  * `3 d 4 h`, `2 h 5 min`, `1 min 30 s`, `45 s`: the two largest units at most, never rounded up, so that 59.9 s are not yet a minute.
- * With `largestUnit` `h`, a week is `168 h`.
+ * Digits below a millisecond do not count: they are those of binary fractions. With `largestUnit` `h`, a week is `168 h`.
  */
 export function formatDuration(seconds: number, largestUnit: 'd' | 'h' = 'd'): string {
   const units = largestUnit === 'd' ? UNITS : UNITS.slice(1);
-  const first = units.findIndex(([, length]) => seconds >= length);
+  let rest = Math.round(seconds * 1000) / 1000;
+  const first = units.findIndex(([, length]) => rest >= length);
   if (first < 0) return '0 s';
-  let rest = seconds;
   const parts: string[] = [];
   for (const [unit, length] of units.slice(first, first + 2)) {
     const count = Math.floor(rest / length);

@@ -32,7 +32,7 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
   t.same([one.verdict, one.missing, one.measured.value], ['INCOMPLETE', ['the stored samples: not asked'], 60]);
   t.match(one.summary, 'as far as known');
   const other = integrity({ collected: null });
-  t.same([other.verdict, other.missing], ['INCOMPLETE', ['the rows that operations collect: not scanned']]);
+  t.same([other.verdict, other.missing], ['INCOMPLETE', ['the collected rows: not scanned']]);
   const neither = integrity({ stored: null, collected: null });
   t.same([neither.verdict, neither.missing.length, neither.measured.value, neither.margin], ['INCOMPLETE', 2, null, null]);
   t.match(neither.summary, 'Neither the stored samples nor the collected rows were scanned.');
@@ -40,10 +40,7 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
     t.equal(integrity({ [held]: holding({ unscannedSeconds: 300 }) }).verdict, 'PASS');
     const blind = integrity({ [held]: holding({ unscannedSeconds: 301 }) });
     t.same([blind.verdict, blind.missing.length], ['INCOMPLETE', 1]);
-    t.match(
-      blind.missing[0],
-      held === 'stored' ? 'the stored samples: not scanned for 301 s' : 'the rows that operations collect: not scanned',
-    );
+    t.match(blind.missing[0], held === 'stored' ? 'the stored samples: not scanned for 301 s' : 'the collected rows: not scanned');
   }
 });
 

@@ -4,17 +4,17 @@ import { type Judgement, marginOf, type Table } from '../judgement.ts';
 
 const LIMIT_SECONDS = 300;
 
-/** No gap above five minutes, neither in the stored samples nor in the rows that operations collected. */
+/** No gap above five minutes, neither in the stored samples nor in the rows collected by maintenance jobs. */
 export function judgeIntegrity({ integrity }: Evidence): Judgement {
   const { stored, collected } = integrity;
-  const held = [stored, collected].filter((holding) => holding !== null);
-  const longest = held.length === 0 ? null : Math.max(...held.map(({ longestSeconds }) => longestSeconds));
+  const scanned = [stored, collected].filter((coverage) => coverage !== null);
+  const longest = scanned.length === 0 ? null : Math.max(...scanned.map(({ longestSeconds }) => longestSeconds));
   const missing: string[] = [];
   const unseen = integrity.reason ?? 'not scanned';
   if (stored === null) missing.push(`the stored samples: ${unseen}`);
-  if (collected === null) missing.push(`the rows that operations collect: ${unseen}`);
+  if (collected === null) missing.push(`the collected rows: ${unseen}`);
   if (stored !== null && stored.unscannedSeconds > LIMIT_SECONDS) missing.push(blind('the stored samples', stored));
-  if (collected !== null && collected.unscannedSeconds > LIMIT_SECONDS) missing.push(blind('the rows that operations collect', collected));
+  if (collected !== null && collected.unscannedSeconds > LIMIT_SECONDS) missing.push(blind('the collected rows', collected));
   const limit = { comparison: '<=', value: LIMIT_SECONDS, unit: 's' } as const;
   const verdict = (longest ?? 0) > LIMIT_SECONDS ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
   return {
@@ -41,15 +41,15 @@ function blind(what: string, { unscannedSeconds }: CoverageEvidence): string {
   return `${what}: not scanned for ${decimalDuration(unscannedSeconds)}, where a gap may be hidden`;
 }
 
-function quantities(what: string, holding: CoverageEvidence | null): Judgement['evidence'] {
+function quantities(what: string, coverage: CoverageEvidence | null): Judgement['evidence'] {
   return [
-    { label: what, value: holding?.count ?? null, unit: '' },
-    { label: `longest gap, ${what}`, value: holding?.longestSeconds ?? null, unit: 's' },
-    { label: `scanned, ${what}`, value: holding === null ? null : holding.covered * 100, unit: '%' },
+    { label: what, value: coverage?.count ?? null, unit: '' },
+    { label: `longest gap, ${what}`, value: coverage?.longestSeconds ?? null, unit: 's' },
+    { label: `scanned, ${what}`, value: coverage === null ? null : coverage.covered * 100, unit: '%' },
   ];
 }
 
-function gapTable(title: string, holding: CoverageEvidence | null): Table {
-  const rows = (holding?.gaps ?? []).map(({ from, to, seconds, excused, remark }) => [from, to, rounded(seconds, 3), excused, remark]);
+function gapTable(title: string, coverage: CoverageEvidence | null): Table {
+  const rows = (coverage?.gaps ?? []).map(({ from, to, seconds, excused, remark }) => [from, to, rounded(seconds, 3), excused, remark]);
   return { title, columns: ['from', 'to', 'seconds', 'excused', 'remark'], rows };
 }

@@ -1,5 +1,6 @@
+import { formatDuration } from '../../../src/core/duration.ts';
 import type { Evidence } from '../evidence.ts';
-import { decimalDuration, rounded } from '../format.ts';
+import { rounded } from '../format.ts';
 import { type Judgement, marginOf } from '../judgement.ts';
 
 const LIMIT_PERCENT = 10;
@@ -14,7 +15,7 @@ export function judgePerformance({ cpu, watched }: Evidence): Judgement {
   if (percent === null) missing.push('two readings of the CPU time of one run of the service');
   else if (cpu.awakeSeconds < watchedSeconds * LEAST_SHARE) {
     missing.push(
-      `readings cover ${decimalDuration(cpu.awakeSeconds)} of ${decimalDuration(watchedSeconds)}, at least ${LEAST_SHARE * 100} % are needed`,
+      `readings cover ${formatDuration(cpu.awakeSeconds, 'h')} of ${formatDuration(watchedSeconds, 'h')}, at least ${LEAST_SHARE * 100} % are needed`,
     );
   }
   const limit = { comparison: '<', value: LIMIT_PERCENT, unit: '%' } as const;

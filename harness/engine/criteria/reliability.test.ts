@@ -51,7 +51,7 @@ t.test('where and how it was counted is said', async (t) => {
     reliability({ by: 'events', reason: 'not on the graph' }).summary,
     'received on the event stream (100 %), none lost; not on the graph.',
   );
-  t.match(reliability({ by: 'collected' }).summary, 'in what operations collected');
+  t.match(reliability({ by: 'collected' }).summary, 'in the collected files');
   const judgement = reliability({ received: 604_790, lost, duplicates: 5, outOfOrder: 6, byEvents: { expected: 10, received: 9 } });
   t.same(
     judgement.tables[0]?.rows.map((row) => row.slice(0, 2)),

@@ -51,7 +51,7 @@ function decide({ expected, received, unobserved }: ReliabilityEvidence): TestVe
   return (received + unobserved) * 100 > expected * LIMIT_PERCENT ? 'INCOMPLETE' : 'FAIL';
 }
 
-const ON_CHANNEL = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in what operations collected' };
+const ON_CHANNEL = { topic: 'on the topic /health_status', events: 'on the event stream', collected: 'in the collected files' };
 
 function summarize({ by, reason, expected, received }: ReliabilityEvidence, verdict: TestVerdict): string {
   if (by === null || expected === 0) return 'The number of received statuses is not known.';
@@ -62,13 +62,13 @@ function summarize({ by, reason, expected, received }: ReliabilityEvidence, verd
 
 function lossTable({ lost, expected, received }: ReliabilityEvidence): Table {
   return {
-    title: `Where ${counted(expected - received, 'status').replace(/statuss$/, 'statuses')} went`,
+    title: `Where ${counted(expected - received, 'status', 'statuses')} went`,
     columns: ['where', 'statuses', 'source'],
     rows: [
       ['not sampled', lost.notSampled, 'the service was down, or its count of missed samples'],
-      ['not published', lost.notPublished, 'samples − statuses handed to the graph, both as the service counts'],
+      ['not published', lost.notPublished, 'samples − statuses handed to the graph, by the counters of the service'],
       ['not delivered', lost.notDelivered, 'handed to the graph − received'],
-      ['unknown', lost.unknown, 'the counters do not tell'],
+      ['unknown', lost.unknown, 'not shown by the counters'],
     ],
   };
 }

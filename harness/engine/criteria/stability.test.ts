@@ -64,8 +64,8 @@ t.test('at least three medians', async (t) => {
   t.equal(stability(short(3600 + 900)).verdict, 'PASS');
   const two = stability(short(3600 + 600));
   t.same([two.verdict, two.measured.value, two.margin], ['INCOMPLETE', null, null]);
-  t.match(two.missing, ['2 five-minute medians after the warm-up of 60 min, at least 3 are needed']);
-  t.match(two.summary, 'too few readings');
+  t.match(two.missing, ['2 five-minute medians after the warm-up of 1 h, at least 3 are needed']);
+  t.match(two.summary, 'Too few readings');
   t.equal(stability(short(4200, { memory: memoryOf((at) => at * 1e6, 4199) })).verdict, 'INCOMPLETE', 'two decide nothing');
   t.equal(stability(short(4500, { memory: memoryOf((at) => at * 1e6, 4499) })).verdict, 'FAIL', 'three do');
   const none = stability(short(600));

@@ -1,5 +1,6 @@
+import { formatDuration } from '../../../src/core/duration.ts';
 import type { Evidence, ServiceRun } from '../evidence.ts';
-import { decimalDuration, rounded } from '../format.ts';
+import { rounded } from '../format.ts';
 import { type Judgement, marginOf, type Table } from '../judgement.ts';
 import { MEDIAN_SECONDS, type MemoryVariance, memoryVariance, WARM_UP_SECONDS } from '../memory-variance.ts';
 import type { Point } from '../theil-sen.ts';
@@ -42,7 +43,7 @@ export function judgeStability(evidence: Evidence): Judgement {
   const missing: string[] = [];
   if (count < LEAST_MEDIANS)
     missing.push(
-      `${count} five-minute medians after the warm-up of ${decimalDuration(WARM_UP_SECONDS)}, at least ${LEAST_MEDIANS} are needed`,
+      `${count} five-minute medians after the warm-up of ${formatDuration(WARM_UP_SECONDS)}, at least ${LEAST_MEDIANS} are needed`,
     );
   if (count < expected * LEAST_SHARE)
     missing.push(`${count} of ${expected} five-minute medians, at least ${LEAST_SHARE * 100} % are needed`);
@@ -62,7 +63,7 @@ export function judgeStability(evidence: Evidence): Judgement {
     margin: known === null ? null : marginOf(known.percent, limit),
     summary:
       known === null
-        ? 'There are too few readings after the warm-up to tell.'
+        ? 'Too few readings after the warm-up.'
         : `${rounded(known.min / 1e6, 2)} to ${rounded(known.max / 1e6, 2)} MB around ${rounded(known.median / 1e6, 2)} MB: ${rounded(known.percent, 2)} %.`,
     evidence: [
       { label: 'lowest median', value: megabytes(variance?.min), unit: 'MB' },

@@ -18,7 +18,7 @@ t.test('168 h without a restart pass', async (t) => {
   t.equal(judgement.margin, 0);
   t.equal(judgement.summary, '168 h observed, 0 restarts of fewer than 3.');
   const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
-  t.same(told, { observed: 168, planned: 168, restarts: 0, 'silence at the end': 0, suspended: 0, 'monitoring gaps': 0 });
+  t.same(told, { observed: 168, planned: 168, restarts: 0, 'last seen before the end': 0, suspended: 0, 'monitoring gaps': 0 });
   t.same(
     judgement.evidence.filter(({ informative }) => informative).map(({ label }) => label),
     ['suspended', 'monitoring gaps'],
@@ -71,7 +71,7 @@ t.test('the time watched is the sum of the stretches, to the millisecond', async
 });
 
 t.test('what was not planned for 168 h, has not ended or never ran is INCOMPLETE', async (t) => {
-  t.match(uptime({ plannedSeconds: WEEK - 1 }), { verdict: 'INCOMPLETE', missing: [/was planned for 168 h, the test takes 168 h/] });
+  t.match(uptime({ plannedSeconds: WEEK - 1 }), { verdict: 'INCOMPLETE', missing: [/was planned for 167 h 59 min, the test takes 168 h/] });
   t.match(uptime({ plannedSeconds: 600 }), { verdict: 'INCOMPLETE', missing: ['the run was planned for 10 min, the test takes 168 h'] });
   t.match(uptime({ plannedSeconds: WEEK * 2, ended: false }), { verdict: 'INCOMPLETE', missing: [/planned end/] });
   t.equal(uptime({ plannedSeconds: WEEK * 2 }).verdict, 'PASS');
@@ -105,9 +105,9 @@ t.test('monitoring gaps, suspends and steps are listed', async (t) => {
   });
   t.equal(judgement.verdict, 'PASS');
   t.same(judgement.tables[1]?.rows, [
-    ['0 d 00:01:00', '0 d 00:02:00', 60, 'the watcher was not running'],
+    ['0 d 00:01:00', '0 d 00:02:00', 60, 'the observer was not running'],
     ['1 d 00:00:00', '1 d 01:00:00', 3600, 'the machine was off'],
-    ['1 d 03:46:40', '1 d 03:46:41', 1, 'the watcher was kept from running'],
+    ['1 d 03:46:40', '1 d 03:46:41', 1, 'the observer was not scheduled'],
   ]);
   t.same(judgement.tables[2]?.rows, [
     ['0 d 00:08:20', 'clock put back', -60, 'back'],

@@ -1,3 +1,4 @@
+import { formatDuration } from '../../../src/core/duration.ts';
 import type { Evidence } from '../evidence.ts';
 import { axisTime, counted, decimalDuration } from '../format.ts';
 import { type Judgement, type Limit, marginOf, type Quantity, REQUIRED_SECONDS, type Table, type TestVerdict } from '../judgement.ts';
@@ -24,7 +25,7 @@ export function judgeUptime(evidence: Evidence): Judgement {
   const unseenSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastSeenAt ?? 0);
   const missing: string[] = [];
   if (evidence.plannedSeconds < REQUIRED_SECONDS) {
-    missing.push(`the run was planned for ${decimalDuration(evidence.plannedSeconds)}, the test takes 168 h`);
+    missing.push(`the run was planned for ${formatDuration(evidence.plannedSeconds, 'h')}, the test takes 168 h`);
   } else if (watchedSeconds < REQUIRED_SECONDS)
     missing.push(`${decimalDuration(REQUIRED_SECONDS - watchedSeconds)} of 168 h remain to be observed`);
   else if (!evidence.ended) missing.push('the run has not come to its planned end');
@@ -37,14 +38,14 @@ export function judgeUptime(evidence: Evidence): Judgement {
     requirement: 'runs continuously for 168 hours with fewer than 3 restarts',
     formula:
       'observed = Σ (to − from) over the observed spans, by CLOCK_BOOTTIME, suspends included, ≥ 168 h; restarts = runs of the service seen − 1 + restarts known only by the count of systemd, < 3; ' +
-      'silence at the end = end of the last observed span − last sign of the service, ≤ 300 s',
+      'last seen before the end = end of the last observed span − last status or reading of the service, ≤ 300 s',
     ...decided,
     margin: marginOf(decided.measured.value ?? 0, decided.limit),
     evidence: [
       { label: 'observed', value: watchedSeconds / 3600, unit: 'h' },
       { label: 'planned', value: evidence.plannedSeconds / 3600, unit: 'h' },
       { label: 'restarts', value: restarts, unit: '' },
-      { label: 'silence at the end', value: unseenSeconds, unit: 's' },
+      { label: 'last seen before the end', value: unseenSeconds, unit: 's' },
       { label: 'suspended', value: sum(evidence.suspends.map(({ seconds }) => seconds)) / 3600, unit: 'h', informative: true },
       {
         label: 'monitoring gaps',
@@ -65,9 +66,9 @@ interface Decided {
   readonly summary: string;
 }
 
-/** `measured` is the quantity that decides: the restarts or the time since the service was last seen if they fail, else the time watched. */
+/** `measured` is the quantity that decides: the restarts or the time since the service was last seen if they fail, else the time observed. */
 function decide(restarts: number, unseenSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
-  const watched = `${decimalDuration(watchedSeconds)} observed, ${counted(restarts, 'restart')}`;
+  const watched = `${formatDuration(watchedSeconds, 'h')} observed, ${counted(restarts, 'restart')}`;
   if (restarts >= RESTART_LIMIT) {
     return {
       verdict: 'FAIL',
@@ -79,7 +80,7 @@ function decide(restarts: number, unseenSeconds: number, watchedSeconds: number,
   if (unseenSeconds > UNSEEN_LIMIT_SECONDS) {
     return {
       verdict: 'FAIL',
-      measured: { label: 'silence at the end', value: unseenSeconds, unit: 's' },
+      measured: { label: 'last seen before the end', value: unseenSeconds, unit: 's' },
       limit: { comparison: '<=', value: UNSEEN_LIMIT_SECONDS, unit: 's' },
       summary: `No sign of the service in the last ${decimalDuration(unseenSeconds)} (${watched}).`,
     };
@@ -89,7 +90,7 @@ function decide(restarts: number, unseenSeconds: number, watchedSeconds: number,
     measured: { label: 'observed', value: watchedSeconds / 3600, unit: 'h' },
     limit: { comparison: '>=', value: REQUIRED_SECONDS / 3600, unit: 'h' },
     summary: lacking
-      ? `${decimalDuration(watchedSeconds)} of 168 h, ${counted(restarts, 'restart')} so far.`
+      ? `${formatDuration(watchedSeconds, 'h')} of 168 h, ${counted(restarts, 'restart')} so far.`
       : `${watched} of fewer than 3.`,
   };
 }
@@ -107,7 +108,7 @@ function restartTable({ runs }: Evidence): Table {
 }
 
 function monitoringGapTable({ monitoringGaps }: Evidence): Table {
-  const why = { off: 'the machine was off', away: 'the watcher was not running', stalled: 'the watcher was kept from running' };
+  const why = { off: 'the machine was off', away: 'the observer was not running', stalled: 'the observer was not scheduled' };
   return {
     title: 'Monitoring gaps',
     columns: ['from', 'to', 'seconds', 'why'],

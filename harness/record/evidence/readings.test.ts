@@ -58,7 +58,7 @@ t.test('CPU: counters of different sources, that went back or of another boot ar
   t.same(readings.cpu(), { cpuSeconds: 3, awakeSeconds: 120, from: 'CPU time of its process', hostMeanPercent: 8 });
   const status = new ResourceReadings();
   status.add(minute(60, { cpu_seconds: 1, cpu_from: 'status' }), intervalOf(0, 60), serviceRun(0), 0);
-  t.equal(status.cpu().from, 'CPU time that /status tells');
+  t.equal(status.cpu().from, 'CPU time reported by /status');
 });
 
 t.test('CPU: a run whose start was watched counts from its start', async (t) => {

@@ -29,7 +29,7 @@ export class Column {
 const FROM = {
   group: 'CPU time of its control group',
   process: 'CPU time of its process',
-  status: 'CPU time that /status tells',
+  status: 'CPU time reported by /status',
 };
 
 interface Base {

@@ -1,5 +1,6 @@
 import type uPlot from 'uplot';
-import { duration, momentAt } from '../figures.ts';
+import { formatDuration } from '../../../src/core/duration.ts';
+import { momentAt } from '../figures.ts';
 import { LANES } from '../tables.ts';
 import type { Panel, Range } from './panels.ts';
 import { clamped, type Mark, marksAt } from './series.ts';
@@ -141,7 +142,7 @@ export class Readout {
     const at = plot.posToVal(left, 'x');
     const slack = plot.posToVal(left + SLACK, 'x') - at;
     const near = left < 0 ? [] : marksAt(this.#marks, at, slack);
-    this.time.textContent = left < 0 ? HINT : `${momentAt(at)}, ${duration(at - this.#begun)} after the start`;
+    this.time.textContent = left < 0 ? HINT : `${momentAt(at)}, ${formatDuration(at - this.#begun, 'h')} after the start`;
     for (const [index, { panel, values }] of this.#panels.entries())
       values.textContent = left < 0 ? '' : valuesAtCursor(panel, this.#plots[index]);
     this.events.textContent = near.map(({ text }) => text).join('; ');
