@@ -2,8 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { isVoid, type SealedEntry, sealOf } from './chain.ts';
-
-import { type BeginEntry, entryProblem, RECORD_FILE, RECORD_VERSION, type TornEntry } from './entries.ts';
+import { type BeginEntry, entryProblem, RECORD_FILE, RECORD_VERSION } from './entries.ts';
 
 /** A longer line is no entry: a minute at 1000 Hz, received on both channels, has less than a megabyte. */
 export const MAX_LINE_BYTES = 16_777_216;
@@ -49,13 +48,13 @@ export type OnEntry = (entry: SealedEntry) => void;
  * anything made of them must be discarded. Throws the errors of the file system, except that there is no file.
  */
 export function readRecord(folder: string, onEntry: OnEntry = () => undefined): RecordReading {
-  const reader = new ChainReader(onEntry);
+  const chain = new ChainReader(onEntry);
   let descriptor: number;
   try {
     descriptor = openSync(join(folder, RECORD_FILE), 'r');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return reader.reading(Buffer.alloc(0));
+    return chain.reading();
   }
   try {
     // One buffer for the whole file: the blocks of a week would take 30 MB before they are collected, which a resumed observer keeps.
@@ -64,18 +63,18 @@ export function readRecord(folder: string, onEntry: OnEntry = () => undefined): 
     for (;;) {
       if (filled + BLOCK_BYTES > buffer.length) buffer = Buffer.concat([buffer.subarray(0, filled)], 2 * buffer.length);
       const length = readSync(descriptor, buffer, filled, BLOCK_BYTES, null);
-      if (length === 0) return reader.reading(buffer.subarray(0, filled));
+      if (length === 0) return chain.reading(buffer.subarray(0, filled));
       const bytes = buffer.subarray(0, filled + length);
       let from = 0;
       for (let end = bytes.indexOf(NEWLINE, filled); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
-        if (!reader.line(bytes.subarray(from, end))) return reader.reading(Buffer.alloc(0));
+        if (!chain.addLine(bytes.subarray(from, end))) return chain.reading();
         from = end + 1;
       }
       bytes.copyWithin(0, from);
       filled = bytes.length - from;
       if (filled > MAX_LINE_BYTES) {
-        reader.tooLong();
-        return reader.reading(Buffer.alloc(0));
+        chain.refuseLongLine();
+        return chain.reading();
       }
     }
   } finally {
@@ -92,24 +91,26 @@ interface Void {
 /** Follows the chain line by line. */
 class ChainReader {
   readonly #onEntry: OnEntry;
-  #entries = 0;
-  #bytes = 0;
-  #head = '';
+  readonly #good = {
+    entries: 0,
+    bytes: 0,
+    head: '',
+    begin: null as BeginEntry | null,
+    last: null as SealedEntry | null,
+    tornLines: 0,
+  };
   #lines = 0;
-  #tornLines = 0;
-  #begin: BeginEntry | null = null;
-  #last: SealedEntry | null = null;
   #void: Void | null = null;
-  #problem: { readonly state: 'altered' | 'foreign'; readonly line: number; readonly what: string } | null = null;
+  #refused: Pick<RecordReading, 'state' | 'problem'> | null = null;
 
   constructor(onEntry: OnEntry) {
     this.#onEntry = onEntry;
   }
 
   /** A whole line without its newline. Returns false if nothing after it can be trusted. */
-  line(line: Buffer): boolean {
+  addLine(line: Buffer): boolean {
     this.#lines += 1;
-    const entry = this.#parsed(line);
+    const entry = this.#parse(line);
     if (typeof entry === 'string') {
       if (!isVoid(line)) return this.#refuse(entry);
       this.#void ??= { hash: createHash('sha256'), bytes: 0 };
@@ -117,95 +118,82 @@ class ChainReader {
       this.#void.bytes += line.length + 1;
       return true;
     }
+    const good = this.#good;
     const acknowledged = this.#void;
     if (acknowledged) {
       const wrong = wrongAcknowledgement(entry, acknowledged);
       if (wrong) return this.#refuse(wrong);
-      this.#bytes += acknowledged.bytes;
-      this.#tornLines += 1;
+      good.bytes += acknowledged.bytes;
+      good.tornLines += 1;
       this.#void = null;
     } else if (entry.type === 'torn') return this.#refuse('it acknowledges a line that was cut off, and there is none');
-    this.#entries += 1;
-    this.#bytes += line.length + 1;
-    this.#head = entry.hash;
-    this.#last = entry;
+    if (entry.type === 'begin') good.begin = entry;
+    good.entries += 1;
+    good.bytes += line.length + 1;
+    good.head = entry.hash;
+    good.last = entry;
     this.#onEntry(entry);
     return true;
   }
 
-  tooLong(): void {
+  refuseLongLine(): void {
     this.#lines += 1;
     this.#refuse(`it has more than ${MAX_LINE_BYTES} bytes`);
   }
 
   /** `rest`: what follows the last newline. */
-  reading(rest: Buffer): RecordReading {
-    const good = {
-      entries: this.#entries,
-      bytes: this.#bytes,
-      head: this.#head,
-      begin: this.#begin,
-      last: this.#last,
-      tornLines: this.#tornLines,
-    };
-    const { state, ...problem } = this.#problem ?? {};
-    if (state) return { state, problem: problem as RecordReading['problem'], ...good, tornEnd: null };
+  reading(rest: Buffer = Buffer.alloc(0)): RecordReading {
+    if (this.#refused) return { ...this.#refused, ...this.#good, tornEnd: null };
     const bytes = (this.#void?.bytes ?? 0) + rest.length;
-    const at = { line: this.#lines + (rest.length > 0 ? 1 : 0) };
-    if (this.#entries === 0)
-      return {
-        state: 'none',
-        problem: { ...at, what: bytes === 0 ? 'there is none, or an empty one' : 'it was cut off' },
-        ...good,
-        tornEnd: null,
-      };
-    if (bytes === 0) return { state: 'intact', problem: null, ...good, tornEnd: null };
+    const line = this.#lines + (rest.length > 0 ? 1 : 0);
+    if (this.#good.entries === 0) {
+      const what = bytes === 0 ? 'there is none, or an empty one' : 'it was cut off';
+      return { state: 'none', problem: { line, what }, ...this.#good, tornEnd: null };
+    }
+    if (bytes === 0) return { state: 'intact', problem: null, ...this.#good, tornEnd: null };
     const hash = (this.#void?.hash ?? createHash('sha256')).update(rest);
     const tornEnd: TornEnd = { bytes, endsLine: rest.length === 0, sha256With: (more) => hash.copy().update(more).digest('hex') };
-    return { state: 'torn', problem: { ...at, what: `it was cut off after ${bytes} bytes` }, ...good, tornEnd };
+    return { state: 'torn', problem: { line, what: `it was cut off after ${bytes} bytes` }, ...this.#good, tornEnd };
   }
 
   /** The entry of a line, or what is wrong with the line. */
-  #parsed(line: Buffer): SealedEntry | string {
+  #parse(line: Buffer): SealedEntry | string {
     let value: unknown;
     try {
       value = JSON.parse(line.toString('utf8'));
     } catch {
       return 'it is no JSON';
     }
-    if (this.#entries === 0) {
-      const begun = this.#begun(value);
-      if (begun) return begun;
+    const { entries } = this.#good;
+    let previous = this.#good.head;
+    if (entries === 0) {
+      const { type, format, run } = (value ?? {}) as Partial<BeginEntry>;
+      if (type !== 'begin' || typeof run !== 'string') return 'it is not the begin of a record';
+      if (format !== RECORD_VERSION) {
+        const what = `it has format ${JSON.stringify(format)}; this version reads ${RECORD_VERSION}`;
+        this.#refuse(what, 'foreign');
+        return what;
+      }
+      previous = run;
     }
-    const seal = sealOf(line, this.#entries === 0 ? String((value as BeginEntry).run) : this.#head);
+    const seal = sealOf(line, previous);
     if (seal === null) return 'it does not end with a hash';
-    const { n } = value as SealedEntry;
-    if (n !== this.#entries) return `it is entry ${JSON.stringify(n)}, where entry ${this.#entries} should be`;
+    const { n, type } = value as SealedEntry;
+    if (n !== entries) return `it is entry ${JSON.stringify(n)}, where entry ${entries} should be`;
     if (seal.stated !== seal.due) return 'its hash is not that of its text and the entry before';
     const wrong = entryProblem(value);
     if (wrong) return wrong;
-    const entry = value as SealedEntry;
-    if ((entry.type === 'begin') !== (this.#entries === 0)) return 'a begin can only be the first entry';
-    if (entry.type === 'begin') this.#begin = entry;
-    return entry;
+    return (type === 'begin') === (entries === 0) ? (value as SealedEntry) : 'a begin can only be the first entry';
   }
 
-  #begun(value: unknown): string | null {
-    const { type, format, run } = (value ?? {}) as Partial<BeginEntry>;
-    if (type !== 'begin' || typeof run !== 'string') return 'it is not the begin of a record';
-    if (format === RECORD_VERSION) return null;
-    this.#problem = { state: 'foreign', line: 1, what: `it has format ${JSON.stringify(format)}; this version reads ${RECORD_VERSION}` };
-    return this.#problem.what;
-  }
-
-  #refuse(what: string): false {
-    this.#problem ??= { state: 'altered', line: this.#lines, what };
+  /** The first refusal stays. */
+  #refuse(what: string, state: 'altered' | 'foreign' = 'altered'): false {
+    this.#refused ??= { state, problem: { line: this.#lines, what } };
     return false;
   }
 }
 
 function wrongAcknowledgement(entry: SealedEntry, { bytes, hash }: Void): string | null {
-  const { type, ...torn } = entry as TornEntry;
-  if (type !== 'torn') return 'the line before is no entry, and nothing acknowledges it';
-  return torn.bytes === bytes && torn.sha256 === hash.digest('hex') ? null : 'the line before is not what it acknowledges';
+  if (entry.type !== 'torn') return 'the line before is no entry, and nothing acknowledges it';
+  return entry.bytes === bytes && entry.sha256 === hash.digest('hex') ? null : 'the line before is not what it acknowledges';
 }

@@ -21,9 +21,7 @@ const FILE_MODE = 0o644;
 /** Pending entries are written in pieces of this many bytes. */
 const WRITE_BYTES = 262_144;
 
-interface Held {
-  close(): void;
-}
+type Lock = NonNullable<ReturnType<typeof takeLock>>;
 
 interface Begun {
   rest: Buffer;
@@ -38,7 +36,7 @@ interface Begun {
  */
 export class RecordWriter {
   readonly #file: string;
-  readonly #lock: Held;
+  readonly #lock: Lock;
   readonly #descriptor: number;
   readonly #pending = new PendingEntries();
   #head: string;
@@ -49,7 +47,7 @@ export class RecordWriter {
   #unsynced = false;
   #problem: string | null = null;
 
-  private constructor(file: string, lock: Held, { head, entries, bytes }: Pick<RecordReading, 'head' | 'entries' | 'bytes'>) {
+  private constructor(file: string, lock: Lock, { head, entries, bytes }: Pick<RecordReading, 'head' | 'entries' | 'bytes'>) {
     this.#file = file;
     this.#lock = lock;
     this.#descriptor = attempt(file, () => fs.openSync(file, 'a'));
@@ -60,8 +58,8 @@ export class RecordWriter {
 
   /** Begins a record in a folder, which is created if necessary. Throws RecordError. */
   static create(folder: string, begin: BeginEntry): RecordWriter {
-    const lock = lockFolder(folder, true);
-    return orRelease(lock, () => {
+    attempt(folder, () => makeFolder(folder));
+    return withLock(folder, (lock) => {
       const file = join(folder, RECORD_FILE);
       if (fs.existsSync(file) && fs.statSync(file).size > 0)
         throw new RecordError('exists', `${file}: a run is recorded there already; resume it, or choose another folder with --out`);
@@ -80,8 +78,7 @@ export class RecordWriter {
   static open(folder: string, clocks: () => Clocked, onEntry?: OnEntry): Opened {
     const file = join(folder, RECORD_FILE);
     if (!fs.existsSync(file)) throw noRecord(file);
-    const lock = lockFolder(folder, false);
-    return orRelease(lock, () => {
+    return withLock(folder, (lock) => {
       const reading = attempt(folder, () => readRecord(folder, onEntry));
       refuseUnlessGood(file, reading);
       const writer = new RecordWriter(file, lock, reading);
@@ -193,26 +190,22 @@ export class RecordWriter {
   }
 }
 
-function orRelease<T>(lock: Held, work: () => T): T {
+/** Locks a folder for `work`, and until the writer that it returns is closed. */
+function withLock<T>(folder: string, work: (lock: Lock) => T): T {
+  const lock = attempt(folder, () => {
+    fs.accessSync(folder, fs.constants.W_OK);
+    return takeLock(join(folder, LOCK_FILE));
+  });
+  if (lock === null) {
+    const what = 'another edge-health harness records there; stop that one, or choose another folder with --out';
+    throw new RecordError('in-use', `${folder}: ${what}`);
+  }
   try {
-    return work();
+    return work(lock);
   } catch (error) {
     lock.close();
     throw error;
   }
-}
-
-function lockFolder(folder: string, make: boolean): Held {
-  const lock = attempt(folder, () => {
-    if (make) makeFolder(folder);
-    fs.accessSync(folder, fs.constants.W_OK);
-    return takeLock(join(folder, LOCK_FILE));
-  });
-  if (lock) return lock;
-  throw new RecordError(
-    'in-use',
-    `${folder}: another edge-health harness records there; stop that one, or choose another folder with --out`,
-  );
 }
 
 function refuseUnlessGood(file: string, { state, problem }: RecordReading): void {

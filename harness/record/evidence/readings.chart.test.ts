@@ -71,13 +71,6 @@ t.test('without a subscription there is no rate', async (t) => {
   t.same(rate.columns('topic').ratePercent, [50], 'half a minute is enough');
 });
 
-t.test('more points than a column has room for at first', async (t) => {
-  const chart = new Chart();
-  for (let index = 0; index < 2500; index++) chart.gap(index);
-  const { at } = chart.columns('topic');
-  t.same([at.length, at[1023], at[1024], at[2499]], [2500, 1023, 1024, 2499]);
-});
-
 t.test('a minute without a reading of memory', async (t) => {
   const chart = new Chart();
   chart.add(minute(60, { service: readingOf({ resident_bytes: [] }) }), intervalOf(0, 60), { topic: 60, events: 60 }, 0);

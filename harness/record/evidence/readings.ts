@@ -2,30 +2,6 @@ import type { ChartColumns, CpuEvidence, MemoryEvidence, ServiceRun } from '../.
 import { CHANNELS, type Channel, type MinuteEntry, type ServiceReading } from '../entries.ts';
 import type { Interval } from './time-axis.ts';
 
-/** A growing list of numbers, eight bytes each. */
-export class Column {
-  #values = new Float64Array(1024);
-  #length = 0;
-
-  push(value: number): void {
-    if (this.#length === this.#values.length) {
-      const grown = new Float64Array(this.#length * 2);
-      grown.set(this.#values);
-      this.#values = grown;
-    }
-    this.#values[this.#length++] = value;
-  }
-
-  values(): Float64Array {
-    return this.#values.slice(0, this.#length);
-  }
-
-  /** NaN becomes null. */
-  known(): (number | null)[] {
-    return Array.from(this.values(), (value) => (Number.isNaN(value) ? null : value));
-  }
-}
-
 const FROM = {
   group: 'CPU time of its control group',
   process: 'CPU time of its process',
@@ -40,9 +16,9 @@ interface Base {
 
 /** Resident memory and CPU time of the service and of the machine. */
 export class ResourceReadings {
-  readonly #at = new Column();
-  readonly #bytes = new Column();
-  readonly #host = new Column();
+  readonly #at: number[] = [];
+  readonly #bytes: number[] = [];
+  readonly #host: number[] = [];
   #group: MemoryEvidence['group'] = null;
   #base: Base | null = null;
   #cpuSeconds = 0;
@@ -64,7 +40,12 @@ export class ResourceReadings {
   }
 
   memory(): MemoryEvidence {
-    return { at: this.#at.values(), bytes: this.#bytes.values(), hostPercent: this.#host.values(), group: this.#group };
+    return {
+      at: new Float64Array(this.#at),
+      bytes: new Float64Array(this.#bytes),
+      hostPercent: new Float64Array(this.#host),
+      group: this.#group,
+    };
   }
 
   cpu(): CpuEvidence {
@@ -114,15 +95,15 @@ export class ResourceReadings {
 /** A shorter interval is shown together with the next one. */
 const LEAST_SECONDS = 30;
 
-/** Columns of the charts: one point per minute, at its end. */
+/** Columns of the charts: one point per minute, at its end; NaN: unknown. */
 export class Chart {
-  readonly #at = new Column();
-  readonly #rate = { topic: new Column(), events: new Column() };
-  readonly #memory = new Column();
-  readonly #hostMemory = new Column();
-  readonly #cpu = new Column();
-  readonly #hostCpu = new Column();
-  readonly #celsius = new Column();
+  readonly #at: number[] = [];
+  readonly #rate = { topic: [] as number[], events: [] as number[] };
+  readonly #memory: number[] = [];
+  readonly #hostMemory: number[] = [];
+  readonly #cpu: number[] = [];
+  readonly #hostCpu: number[] = [];
+  readonly #celsius: number[] = [];
   #since = nothing();
 
   /** Begin of a monitoring gap. */
@@ -150,14 +131,15 @@ export class Chart {
   }
 
   columns(channel: Channel): ChartColumns {
+    const known = (values: readonly number[]): (number | null)[] => values.map((value) => (Number.isNaN(value) ? null : value));
     return {
-      at: Array.from(this.#at.values()),
-      ratePercent: this.#rate[channel].known(),
-      memoryMegabytes: this.#memory.known(),
-      hostMemoryPercent: this.#hostMemory.known(),
-      cpuPercent: this.#cpu.known(),
-      hostCpuPercent: this.#hostCpu.known(),
-      celsius: this.#celsius.known(),
+      at: [...this.#at],
+      ratePercent: known(this.#rate[channel]),
+      memoryMegabytes: known(this.#memory),
+      hostMemoryPercent: known(this.#hostMemory),
+      cpuPercent: known(this.#cpu),
+      hostCpuPercent: known(this.#hostCpu),
+      celsius: known(this.#celsius),
     };
   }
 
