@@ -65,7 +65,10 @@ function openTable({ openByRest, openByTopic }: AlertEvidence): Table {
   const rest = new Map(openByRest?.map((episode) => [episode.alertId, episode]));
   const topic = new Map(openByTopic?.map((episode) => [episode.alertId, episode]));
   const rows = [...new Map([...topic, ...rest])]
-    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .sort(
+      // Stryker disable next-line EqualityOperator: the keys of a map differ
+      ([one], [other]) => (one < other ? -1 : 1),
+    )
     .map(([id, { metric }]) => {
       const since = topic.get(id)?.since ?? rest.get(id)?.since ?? null;
       return [id, metric, rest.get(id)?.severity ?? null, topic.get(id)?.severity ?? null, since];

@@ -117,12 +117,12 @@ export class Chart {
     since.awakeSeconds += interval.awakeSeconds;
     for (const channel of CHANNELS) {
       since.counts[channel] += counts[channel];
-      since.isSubscribed[channel] ||= entry[channel] !== null;
+      if (entry[channel] !== null) since.subscribed.add(channel);
     }
     if (since.awakeSeconds < LEAST_SECONDS) return;
     const expected = since.awakeSeconds * interval.hertz;
     const rate = (channel: Channel): number => {
-      if (!since.isSubscribed[channel]) return Number.NaN;
+      if (!since.subscribed.has(channel)) return Number.NaN;
       // A minute that ends within a period has one sample more or less.
       return since.counts[channel] > expected - 1 ? 100 : (since.counts[channel] / expected) * 100;
     };
@@ -158,9 +158,9 @@ export class Chart {
 interface Since {
   awakeSeconds: number;
   readonly counts: Record<Channel, number>;
-  readonly isSubscribed: Record<Channel, boolean>;
+  readonly subscribed: Set<Channel>;
 }
 
 function nothing(): Since {
-  return { awakeSeconds: 0, counts: { topic: 0, events: 0 }, isSubscribed: { topic: false, events: false } };
+  return { awakeSeconds: 0, counts: { topic: 0, events: 0 }, subscribed: new Set() };
 }

