@@ -43,7 +43,7 @@ export const LANES = ['CRITICAL', 'ERROR', 'WARNING', 'Restarts', 'Gaps', 'Clock
 export type Lane = (typeof LANES)[number];
 
 /** Something that happened; on the run's axis, in seconds. */
-export interface RunEvent {
+interface RunEvent {
   readonly lane: Lane;
   readonly from: number;
   /** The same as `from`: a point in time. Null: open at the end. */
@@ -61,34 +61,24 @@ const GAP_KINDS: Readonly<Record<string, string>> = {
 
 /** All that the charts mark, by time. */
 export function runEvents({ alerts, clock_steps, monitoring_gaps, restarts, suspends }: ReportSeries): RunEvent[] {
-  const events: RunEvent[] = [
+  const length = (seconds: number): string => formatDuration(seconds, 'h');
+  const event = (lane: Lane, from: number, to: number | null, what: string, detail = ''): RunEvent => ({ lane, from, to, what, detail });
+  const events = [
     ...alerts.map(({ alert_id, from, metric, severity, to }) => {
       const lane = LANES.find((name) => name === severity) ?? 'ERROR';
-      const open = to === null ? 'open at the end' : `for ${formatDuration(to - from, 'h')}`;
-      return { lane, from, to, what: severity, detail: `${metric}, ${open} (${alert_id})` };
+      const lasted = to === null ? 'open at the end' : `for ${length(to - from)}`;
+      return event(lane, from, to, severity, `${metric}, ${lasted} (${alert_id})`);
     }),
-    ...restarts.map(({ at, cause, detail }) => {
-      const lane = 'Restarts' as const;
-      return { lane, from: at, to: at, what: 'Restart of the service', detail: detail === '' ? cause : `${cause}, ${detail}` };
-    }),
-    ...monitoring_gaps.map(({ from, kind, to }) => {
-      const lane = 'Gaps' as const;
-      return { lane, from, to, what: `Monitoring gap of ${formatDuration(to - from, 'h')}`, detail: GAP_KINDS[kind] ?? kind };
-    }),
-    ...suspends.map(({ at, seconds }) => {
-      const lane = 'Clock' as const;
-      return { lane, from: at, to: at + seconds, what: `Suspended for ${formatDuration(seconds, 'h')}`, detail: '' };
-    }),
-    ...clock_steps.map(({ at, seconds }) => {
-      const direction = seconds < 0 ? 'back' : 'forward';
-      return {
-        lane: 'Clock' as const,
-        from: at,
-        to: at,
-        what: `Clock set ${direction} by ${formatDuration(Math.abs(seconds), 'h')}`,
-        detail: '',
-      };
-    }),
+    ...restarts.map(({ at, cause, detail }) =>
+      event('Restarts', at, at, 'Restart of the service', detail === '' ? cause : `${cause}, ${detail}`),
+    ),
+    ...monitoring_gaps.map(({ from, kind, to }) =>
+      event('Gaps', from, to, `Monitoring gap of ${length(to - from)}`, GAP_KINDS[kind] ?? kind),
+    ),
+    ...suspends.map(({ at, seconds }) => event('Clock', at, at + seconds, `Suspended for ${length(seconds)}`)),
+    ...clock_steps.map(({ at, seconds }) =>
+      event('Clock', at, at, `Clock set ${seconds < 0 ? 'back' : 'forward'} by ${length(Math.abs(seconds))}`),
+    ),
   ];
   return events.sort((one, other) => one.from - other.from);
 }

@@ -10,9 +10,9 @@ import { digestOf, REPORT_FILES, render, statedDigest } from './render.ts';
 import { installedAssets, readIfPresent } from './write.ts';
 
 /** `altered`: changed since it was written, or inconsistent; `open`: cannot be judged, or not yet. */
-export type FindingKind = 'good' | 'altered' | 'open';
+type FindingKind = 'good' | 'altered' | 'open';
 
-export interface Finding {
+interface Finding {
   readonly kind: FindingKind;
   readonly file: string;
   /** For display. */
@@ -33,7 +33,7 @@ export interface Verification {
   };
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** A hash that was noted elsewhere. */
   readonly head?: string | null;
   readonly version?: string;
@@ -45,10 +45,15 @@ export const LIMITS = `The hash chain proves that nothing was changed since one 
 folder can also create a new record with a new chain, and a new report; and a record whose last lines were removed before
 its report was written looks like one that ended earlier. Only a hash noted out of their reach reveals either (--head).`;
 
-const RESULT = {
-  0: 'INTACT: no change was found, and the report follows from the record.',
-  1: 'ALTERED: a file was changed after it was written, or the files are inconsistent; see above.',
-  2: 'NOT JUDGED: no change was found, but something is missing or unfinished; see above.',
+/** By the worst finding. */
+const OUTCOMES = {
+  good: { exit: 0, result: 'intact', line: 'INTACT: no change was found, and the report follows from the record.' },
+  altered: {
+    exit: 1,
+    result: 'altered',
+    line: 'ALTERED: a file was changed after it was written, or the files are inconsistent; see above.',
+  },
+  open: { exit: 2, result: 'open', line: 'NOT JUDGED: no change was found, but something is missing or unfinished; see above.' },
 } as const;
 const MARKS: Readonly<Record<FindingKind, string>> = { good: 'ok      ', altered: 'ALTERED ', open: 'open    ' };
 
@@ -65,13 +70,14 @@ export function verifyRun(folder: string, options: VerifyOptions = {}): Verifica
     checkReport(folder, report, reading, hashes, version),
     ...(json === null ? [] : checkRendered(folder, json, report, version, assets)),
   ];
-  const exit = findings.some(({ kind }) => kind === 'altered') ? 1 : findings.some(({ kind }) => kind === 'open') ? 2 : 0;
+  const worst = (['altered', 'open'] as const).find((kind) => findings.some((finding) => finding.kind === kind)) ?? 'good';
+  const { exit, line, result } = OUTCOMES[worst];
   const { bytes, entries, tornLines } = reading;
   return {
     exit,
-    lines: [...findings.map(({ file, kind, text }) => `${MARKS[kind]}${file}: ${text}`), RESULT[exit], '', LIMITS],
+    lines: [...findings.map(({ file, kind, text }) => `${MARKS[kind]}${file}: ${text}`), line, '', LIMITS],
     document: {
-      result: (['intact', 'altered', 'open'] as const)[exit],
+      result,
       findings,
       record: { entries, bytes, head: reading.head, torn_lines: tornLines },
       verdict: typeof report === 'object' ? (report?.verdict ?? null) : null,
@@ -81,8 +87,12 @@ export function verifyRun(folder: string, options: VerifyOptions = {}): Verifica
 
 const count = (n: number): string => n.toLocaleString('en-US');
 
+const findingIn =
+  (file: string) =>
+  (kind: FindingKind, text: string): Finding => ({ kind, file, text });
+
 function checkRecord({ begin, bytes, entries, head, last, problem, state, tornLines }: RecordReading): Finding {
-  const finding = (kind: FindingKind, text: string): Finding => ({ kind, file: RECORD_FILE, text });
+  const finding = findingIn(RECORD_FILE);
   const where = problem && problem.line > 0 ? `line ${problem.line}: ${problem.what}` : (problem?.what ?? '');
   const period = begin && last ? `${count(entries)} entries from ${isoUtc(begin.wall)} to ${isoUtc(last.wall)}` : '';
   const torn = tornLines > 0 ? `; ${count(tornLines)} truncated by SIGKILL or a power cut, and acknowledged` : '';
@@ -101,14 +111,11 @@ function checkRecord({ begin, bytes, entries, head, last, problem, state, tornLi
 }
 
 function checkNotedHead(head: string, hashes: readonly string[]): Finding {
+  const finding = findingIn(RECORD_FILE);
   const entry = hashes.indexOf(head);
   return entry >= 0
-    ? { kind: 'good', file: RECORD_FILE, text: `the noted hash is that of entry ${entry}: nothing up to there was changed since` }
-    : {
-        kind: 'altered',
-        file: RECORD_FILE,
-        text: `the noted hash ${head} is not in the chain: this is another record, or it was replaced`,
-      };
+    ? finding('good', `the noted hash is that of entry ${entry}: nothing up to there was changed since`)
+    : finding('altered', `the noted hash ${head} is not in the chain: this is another record, or it was replaced`);
 }
 
 /** report.json against the record; a string instead of the report is its problem. */
@@ -119,23 +126,21 @@ function checkReport(
   hashes: readonly string[],
   version: string,
 ): Finding {
-  const finding = (kind: FindingKind, text: string): Finding => ({ kind, file: 'report.json', text });
+  const finding = findingIn('report.json');
   if (report === null) return finding('open', 'it is missing; edge-health harness report writes it');
   if (typeof report === 'string') return finding('altered', report);
   if (report.record === null) return finding('altered', 'it states that it comes from collected files, not from a record');
   if (reading.state !== 'intact' && reading.state !== 'torn') return finding('open', 'it cannot be compared with the record');
   const { entries, head } = report.record;
   const missing = entries - reading.entries;
-  if (missing > 0)
-    return finding(
-      'altered',
-      `it was made of ${count(entries)} entries, and the record has ${count(reading.entries)}: the record was truncated since`,
-    );
-  if (hashes[entries - 1] !== head)
-    return finding(
-      'altered',
-      `entry ${entries - 1} had the hash ${head} when it was written, and has ${hashes[entries - 1]}: the record was replaced`,
-    );
+  if (missing > 0) {
+    const made = `it was made of ${count(entries)} entries, and the record has ${count(reading.entries)}`;
+    return finding('altered', `${made}: the record was truncated since`);
+  }
+  if (hashes[entries - 1] !== head) {
+    const had = `entry ${entries - 1} had the hash ${head} when it was written, and has ${hashes[entries - 1]}`;
+    return finding('altered', `${had}: the record was replaced`);
+  }
   const { document } = documentOf(folder, { madeMs: Date.parse(report.made), madeBy: report.made_by, upTo: report.record });
   const expected = JSON.parse(JSON.stringify(document)) as ReportDocument; // As it would be in the file.
   const isSameVersion = report.made_by === version;
@@ -202,18 +207,14 @@ function checkRendered(
       ? [assets, { script: '', style: '' }].map((given) => render(report, given))
       : [];
   return REPORT_FILES.filter((file) => file !== 'report.json').map((file): Finding => {
+    const finding = findingIn(file);
     const text = readIfPresent(folder, file);
-    if (text === null) return { kind: 'open', file, text: 'it is missing; edge-health harness report writes it' };
-    const stated = statedDigest(file, text);
-    if (stated !== digest)
-      return {
-        kind: 'altered',
-        file,
-        text: `it belongs to a report.json with the SHA-256 ${stated ?? '(none is stated)'}, not to this one, ${digest}`,
-      };
+    if (text === null) return finding('open', 'it is missing; edge-health harness report writes it');
+    const stated = statedDigest(file, text) ?? '(none is stated)';
+    if (stated !== digest) return finding('altered', `it belongs to a report.json with the SHA-256 ${stated}, not to this one, ${digest}`);
     if (allowed.length > 0 && !allowed.some((texts) => texts[file] === text))
-      return { kind: 'altered', file, text: 'it names this report.json, but its content differs' };
-    return { kind: 'good', file, text: 'it belongs to report.json' };
+      return finding('altered', 'it names this report.json, but its content differs');
+    return finding('good', 'it belongs to report.json');
   });
 }
 
