@@ -29,8 +29,9 @@ import { DISTINCT_SECONDS, Losses, StatusDeduplicator, WatchedSpans } from './ev
 import { type ClockEvent, type Interval, TimeAxis } from './evidence/time-axis.ts';
 
 /** Begin of the current interval: the last `begin`, `resume` or `minute`. */
-interface Mark extends Clocked {
+interface Mark {
   readonly at: number;
+  readonly mono: number;
   /** It was not a `minute`. */
   readonly fresh: boolean;
   /** The stamps are of another machine's clock. */
@@ -48,8 +49,8 @@ export class EvidenceBuilder {
   readonly #alertEpisodes = { topic: new AlertEpisodes(), events: new AlertEpisodes() };
   readonly #chart = new Chart();
   readonly #monitoringGaps: MonitoringGap[] = [];
-  readonly #offs: MachineOff[] = [];
   // Stryker disable next-line ArrayDeclaration: a text among the times has no time, and none is compared with it
+  readonly #offs: MachineOff[] = [];
   #coverage: { readonly stored: Coverage; readonly collected: Coverage } | null = null;
   #plannedSeconds = 0;
   #beginMs = 0;
@@ -159,14 +160,14 @@ export class EvidenceBuilder {
 
   #noticeSteps(): void {
     for (const { seconds } of this.#axis.events.slice(this.#eventsSeen)) {
-      if (seconds < 0) for (const coverage of Object.values(this.#coverage ?? {})) coverage.putBack(-seconds);
       // Stryker disable next-line EqualityOperator: putting back by 0 s changes nothing
+      if (seconds < 0) for (const coverage of Object.values(this.#coverage ?? {})) coverage.putBack(-seconds);
     }
     this.#eventsSeen = this.#axis.events.length;
   }
 
-  #beginSession({ boot, mono, target, wall, watcher }: BeginEntry | ResumeEntry, at: number): void {
-    this.#mark = { boot, mono, wall, at, fresh: true, remote: target.kind === 'url' };
+  #beginSession({ mono, target, wall, watcher }: BeginEntry | ResumeEntry, at: number): void {
+    this.#mark = { at, mono, fresh: true, remote: target.kind === 'url' };
     this.#endMs = wall;
     this.#sessionBeganAt = at;
     this.#lastWall = wall;
@@ -190,7 +191,7 @@ export class EvidenceBuilder {
     const at = this.#advance(entry);
     const mark = this.#mark;
     if (mark === null) return;
-    const { boot, mono, service, wall } = entry;
+    const { mono, service, wall } = entry;
     if (service !== null) {
       this.#hertz = service.configured_hertz;
       this.#runs.read(service, { at, wall, boot: this.#axis.boot });
@@ -216,7 +217,7 @@ export class EvidenceBuilder {
     this.#losses.add(interval, service, counts);
     const cpuPercent = this.#readings.add(entry, interval, this.#runs.last, this.#axis.boot);
     this.#chart.add(entry, interval, counts, cpuPercent);
-    this.#mark = { boot, mono, wall, at, fresh: false, remote: mark.remote };
+    this.#mark = { at, mono, fresh: false, remote: mark.remote };
     this.#endMs = wall;
   }
 

@@ -6,9 +6,9 @@ interface Episode {
   readonly metric: string;
   severity: Severity;
   worst: Severity;
-  resolved: boolean;
   readonly since: string | null;
   readonly from: number;
+  /** When it was resolved; null: open. */
   to: number | null;
   /** Changes received: a late joiner is sent old ones again, and a restarted service sends those that are open. */
   readonly changes: Set<string>;
@@ -39,46 +39,29 @@ export class AlertEpisodes {
 
   changed({ alert_id, severity, metric, timestamp, resolved }: AlertEntry, at: number): void {
     const change = `${timestamp} ${severity} ${resolved}`;
-    const known = this.#episodes.get(alert_id);
-    if (known === undefined) {
-      const episode = { metric, severity, worst: severity, resolved, since: timestamp, from: at, to: resolved ? at : null };
-      this.#episodes.set(alert_id, { ...episode, changes: new Set([change]), seenInSession: this.#session });
-      return;
-    }
-    known.seenInSession = this.#session;
-    if (known.resolved || known.changes.has(change)) return;
-    known.changes.add(change);
-    known.severity = severity;
-    known.worst = worse(known.worst, severity);
+    const episode = this.#episodes.get(alert_id) ?? this.#add(alert_id, { severity, metric, since: timestamp, from: at });
+    episode.seenInSession = this.#session;
+    if (episode.to !== null || episode.changes.has(change)) return;
+    episode.changes.add(change);
+    setSeverity(episode, severity);
     if (!resolved) return;
-    known.resolved = true;
-    known.to = at;
-    known.changes.clear();
+    episode.to = at;
+    episode.changes.clear();
   }
 
   listedOpen({ open }: OpenEntry, at: number): void {
     if (at > this.#listUntil) return;
     this.#listUntil = Number.NEGATIVE_INFINITY;
     const ids = new Set(open.map(({ alert_id }) => alert_id));
-    for (const [id, episode] of this.#episodes) {
-      if (episode.seenInSession === this.#session || ids.has(id)) continue;
-      episode.to ??= at;
-      episode.resolved = true;
-    }
+    for (const [id, episode] of this.#episodes) if (episode.seenInSession !== this.#session && !ids.has(id)) episode.to ??= at;
     for (const { alert_id, severity, metric } of open) {
-      const known = this.#episodes.get(alert_id);
-      if (known === undefined) {
-        const episode = { metric, severity, worst: severity, resolved: false, since: null, from: at, to: null };
-        this.#episodes.set(alert_id, { ...episode, changes: new Set(), seenInSession: this.#session });
-      } else if (known.seenInSession !== this.#session) {
-        known.severity = severity;
-        known.worst = worse(known.worst, severity);
-      }
+      const episode = this.#episodes.get(alert_id) ?? this.#add(alert_id, { severity, metric, since: null, from: at });
+      if (episode.seenInSession !== this.#session) setSeverity(episode, severity);
     }
   }
 
   open(): OpenEpisode[] {
-    const open = [...this.#episodes].filter(([, { resolved }]) => !resolved);
+    const open = [...this.#episodes].filter(([, { to }]) => to === null);
     return open.map(([alertId, { metric, severity, since }]) => ({ alertId, metric, severity, since }));
   }
 
@@ -91,8 +74,15 @@ export class AlertEpisodes {
   series(): ChartSeries['alerts'] {
     return [...this.#episodes].map(([alertId, { from, to, worst, metric }]) => ({ from, to, severity: worst, metric, alertId }));
   }
+
+  #add(id: string, known: Pick<Episode, 'severity' | 'metric' | 'since' | 'from'>): Episode {
+    const episode = { ...known, worst: known.severity, to: null, changes: new Set<string>(), seenInSession: this.#session };
+    this.#episodes.set(id, episode);
+    return episode;
+  }
 }
 
-function worse(one: Severity, other: Severity): Severity {
-  return SEVERITIES[Math.max(SEVERITIES.indexOf(one), SEVERITIES.indexOf(other))] as Severity;
+function setSeverity(episode: Episode, severity: Severity): void {
+  episode.severity = severity;
+  if (SEVERITIES.indexOf(severity) > SEVERITIES.indexOf(episode.worst)) episode.worst = severity;
 }

@@ -109,7 +109,7 @@ interface Span {
   readonly channels: Readonly<Record<Channel, ChannelCount>>;
 }
 
-export interface Tally {
+interface Tally {
   readonly expected: number;
   readonly received: number;
   readonly unobserved: number;
@@ -139,21 +139,13 @@ export class WatchedSpans {
 
   /** A distinct status that arrived in the last interval and is stamped at `at`. */
   count(channel: Channel, at: number): void {
-    const last = this.#spans.at(-1);
-    if (last === undefined) return;
-    if (at >= last.from - ROUNDING_SECONDS) {
-      last.channels[channel].count++;
-      if (at > last.to + ROUNDING_SECONDS) last.channels[channel].ahead++;
-      return;
-    }
-    // Late: it belongs to a span before, or to a monitoring gap.
-    for (let index = this.#spans.length - 2; index >= 0; index--) {
-      const span = this.#spans[index] as Span;
-      if (at > span.to + ROUNDING_SECONDS) return;
-      if (at < span.from - ROUNDING_SECONDS) continue;
-      span.channels[channel].count++;
-      return;
-    }
+    const span = this.#spans.findLast(({ from }) => at >= from - ROUNDING_SECONDS);
+    if (span === undefined) return;
+    const isAhead = at > span.to + ROUNDING_SECONDS;
+    // Late, and stamped in a monitoring gap.
+    if (isAhead && span !== this.#spans.at(-1)) return;
+    span.channels[channel].count++;
+    if (isAhead) span.channels[channel].ahead++;
   }
 
   unsubscribed(channel: Channel, awakeSeconds: number): void {
@@ -169,7 +161,7 @@ export class WatchedSpans {
       if (last !== undefined && last.to === from) {
         last.to = end;
         last.awakeSeconds += awakeSeconds;
-      } else if (end > from) watched.push({ from, to: end, awakeSeconds: awakeSeconds });
+      } else if (end > from) watched.push({ from, to: end, awakeSeconds });
     }
     return watched;
   }
@@ -199,7 +191,6 @@ type Counted = Readonly<Record<Channel, number>>;
 /** A shorter interval may lie between two readings; in a longer one without any the service did not answer. */
 const READ_WITHIN_SECONDS = 30;
 
-  // Stryker disable next-line ObjectLiteral: what was received before the first reading is compared with nothing
 /**
  * Where statuses were lost, as far as the service's own counters show it: by their differences between readings of one run. In an
  * interval in which the service did not answer or was restarted, and in the one before, everything missing was not sampled.
@@ -208,6 +199,7 @@ export class Losses {
   /** The run of the last reading; the reading itself, if the next may be compared with it; statuses received since. */
   #started: string | null = null;
   #counted: ServiceReading | null = null;
+  // Stryker disable next-line ObjectLiteral: what was received before the first reading is compared with nothing
   #since = { topic: 0, events: 0 };
   /** Statuses missing in the interval before that are not accounted for yet. */
   #before: Counted = { topic: 0, events: 0 };

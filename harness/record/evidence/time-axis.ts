@@ -40,8 +40,7 @@ export class TimeAxis {
   begin(entry: BeginEntry): number {
     this.#offset = -entry.boot;
     this.#bootId = entry.boot_id;
-    this.#last = { ...clocksOf(entry), axis: 0 };
-    return 0;
+    return this.place(entry, false);
   }
 
   /** Returns whether the machine was booted since the previous entry. */
@@ -68,16 +67,14 @@ export class TimeAxis {
    * clock entry, written right after such an event. Entries with earlier clocks than the previous one make no event.
    */
   place(entry: Clocked, detected: boolean): number {
-    const axis = this.at(entry);
-    const last = this.#last;
-    if (last === null) {
-      this.#last = { ...clocksOf(entry), axis };
-      return axis;
+    const { boot, mono, wall } = entry;
+    const now = { boot, mono, wall, axis: this.at(entry) };
+    if (this.#last !== null) {
+      if (boot <= this.#last.boot) return now.axis;
+      this.#compare(this.#last, now, detected);
     }
-    if (entry.boot <= last.boot) return axis;
-    this.#compare(last, entry, axis, detected);
-    this.#last = { ...clocksOf(entry), axis };
-    return axis;
+    this.#last = now;
+    return now.axis;
   }
 
   /** Wall clock − axis, in seconds, by the last entry. */
@@ -85,23 +82,17 @@ export class TimeAxis {
     return this.#last === null ? 0 : this.#last.wall / 1000 - this.#last.axis;
   }
 
-  #compare(last: Positioned, entry: Clocked, axis: number, detected: boolean): void {
-    const elapsed = entry.boot - last.boot;
-    const slept = inMilliseconds(elapsed - (entry.mono - last.mono));
-    if (slept >= JUMP_SECONDS) {
-      const earliest = detected ? entry.wall - DETECTION_MS : last.wall + slept * 1000;
-      this.events.push({ kind: 'suspend', seconds: slept, at: Math.max(last.axis, axis - slept), earliest, latest: entry.wall });
-    }
-    const stepped = inMilliseconds((entry.wall - last.wall) / 1000 - elapsed);
-    if (Math.abs(stepped) >= Math.max(JUMP_SECONDS, elapsed * DRIFT)) {
-      const earliest = detected ? entry.wall - DETECTION_MS : last.wall + stepped * 1000;
-      this.events.push({ kind: 'step', seconds: stepped, at: axis, earliest, latest: entry.wall });
-    }
+  #compare(last: Positioned, { axis, boot, mono, wall }: Positioned, detected: boolean): void {
+    const add = (kind: ClockEvent['kind'], seconds: number, at: number): void => {
+      const earliest = detected ? wall - DETECTION_MS : last.wall + seconds * 1000;
+      this.events.push({ kind, seconds, at, earliest, latest: wall });
+    };
+    const elapsed = boot - last.boot;
+    const slept = inMilliseconds(elapsed - (mono - last.mono));
+    if (slept >= JUMP_SECONDS) add('suspend', slept, Math.max(last.axis, axis - slept));
+    const stepped = inMilliseconds((wall - last.wall) / 1000 - elapsed);
+    if (Math.abs(stepped) >= Math.max(JUMP_SECONDS, elapsed * DRIFT)) add('step', stepped, axis);
   }
-}
-
-function clocksOf({ boot, mono, wall }: Clocked): Clocked {
-  return { boot, mono, wall };
 }
 
 /** Clocks have milliseconds; finer digits are the rounding of sums. */
