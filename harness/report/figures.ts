@@ -32,6 +32,11 @@ export function quantity({ unit, value }: Quantity): string {
   return figure(value, unit);
 }
 
+/** A cell of a table; null: unknown. */
+export function cell(value: string | number | null): string {
+  return typeof value === 'string' ? value : value === null ? '–' : figure(value, '');
+}
+
 /** The limit with its comparison: `< 10 %`. */
 export function limit({ limit: { comparison, unit, value } }: Pick<Judgement, 'limit'>): string {
   return `${{ '<': '<', '<=': '≤', '>': '>', '>=': '≥' }[comparison]} ${figure(value, unit)}`;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Judgement, Table, TestVerdict } from '../engine/judgement.ts';
 import type { ReportDocument } from './document.ts';
 import { data, Markup, markup, type Piece } from './escape.ts';
-import { figure, limit, margin, measured, moment, quantity } from './figures.ts';
+import { cell, figure, limit, margin, measured, moment, quantity } from './figures.ts';
 import { eventTable, periodTable, runFacts } from './tables.ts';
 
 /** Script and style sheet of report.html, bundled from page/. */
@@ -175,10 +175,6 @@ ${hasCaption ? markup`<caption>${title}</caption>` : null}
 ${rows.slice(0, MAX_ROWS).map((row) => markup`<tr>${cells(row)}</tr>\n`)}
 </tbody></table></div>
 ${rows.length > MAX_ROWS ? markup`<p class="muted">… and ${figure(rows.length - MAX_ROWS, '')} more in report.json.</p>` : null}`;
-}
-
-function cell(value: string | number | null): string {
-  return typeof value === 'string' ? value : value === null ? '–' : figure(value, '');
 }
 
 function facts(pairs: readonly (readonly [name: Piece, value: string])[]): Markup {

@@ -1,7 +1,7 @@
 import type { Judgement, Table } from '../engine/judgement.ts';
 import type { ReportDocument } from './document.ts';
 import { md } from './escape.ts';
-import { figure, limit, margin, measured, moment, quantity } from './figures.ts';
+import { cell, figure, limit, margin, measured, moment, quantity } from './figures.ts';
 import { eventTable, periodTable, runFacts } from './tables.ts';
 
 /** Longer tables are cut here; report.json has all rows. */
@@ -76,8 +76,7 @@ export function section(judgement: Omit<Judgement, 'criterion'>): string {
 }
 
 function titledTable(heading: string, { columns, rows, title }: Table): string {
-  const cell = (value: string | number | null): string => md(typeof value === 'string' ? value : value === null ? '–' : figure(value, ''));
-  const shown = rows.slice(0, MAX_ROWS).map((row) => row.map(cell));
+  const shown = rows.slice(0, MAX_ROWS).map((row) => row.map((value) => md(cell(value))));
   const more = rows.length > MAX_ROWS ? [`… and ${figure(rows.length - MAX_ROWS, '')} more in report.json.`] : [];
   return [`${heading} ${md(title)}`, rows.length === 0 ? 'None.' : table(columns.map(md), shown), ...more].join('\n\n');
 }

@@ -1,3 +1,4 @@
+import { median } from '../../../src/core/quantile.ts';
 import type { ReportSeries } from '../document.ts';
 import { momentAt } from '../figures.ts';
 import { type Lane, runEvents } from '../tables.ts';
@@ -39,9 +40,7 @@ export function columnsOf(series: ReportSeries, end: number): Columns {
 }
 
 function usualStep(at: readonly number[]): number {
-  const steps = at.slice(1).map((time, index) => time - (at[index] as number));
-  steps.sort((one, other) => one - other);
-  return steps[Math.floor(steps.length / 2)] ?? 60;
+  return at.length < 2 ? 60 : median(at.slice(1).map((time, index) => time - (at[index] as number)));
 }
 
 /** End of the axis, after everything that is drawn, in seconds since the start of the run. */
