@@ -45,7 +45,7 @@ t.test('statuses that come again after the clock was set are the same', async (t
       [5, 60],
       [8, 0],
     ] as const) {
-      // One that joins anew is sent again what it had before the step.
+      // One that joins again is sent what it had before the step.
       const [early, late] = [all[28], all[29 + later]];
       const again = entries.map((entry) =>
         entry === late ? { ...late, topic: joined(early?.topic ?? null, late?.topic ?? null) } : entry,
@@ -63,7 +63,7 @@ function joined(early: Received | null, late: Received | null): Received | null 
   return { ...late, first: early.first, steps: [...early.steps, late.first - last, ...late.steps] };
 }
 
-t.test('a suspend explains what lies in it, as near as the clock entry tells', async (t) => {
+t.test('a suspend explains what lies in it, as precisely as the clock entry shows', async (t) => {
   const suspend: Fault = { kind: 'suspend', at: 935, seconds: 20 };
   const gap: Fault = { kind: 'gap', of: 'stored', at: 600, seconds: 325 };
   t.equal(evidenceOf([suspend, gap]).integrity.stored?.longestSeconds, 325, 'not what ended before it');
@@ -73,7 +73,7 @@ t.test('a suspend explains what lies in it, as near as the clock entry tells', a
   t.equal(boiled(without(week({ hours: 0.5, faults: long }), ({ type }) => type === 'clock')).integrity.stored?.longestSeconds, 1);
 });
 
-t.test('every entry tells the clocks', async (t) => {
+t.test('every entry has the clocks', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'suspend', at: 905, seconds: 20 }] })].filter(({ type }) => type !== 'clock');
   t.same(boiled(entries).suspends, [{ at: 960, seconds: 20 }], 'somewhere before the minute’s end');
   const minute = entries.find((entry) => entry.type === 'minute' && entry.boot > 5000 + 905) as MinuteEntry;
@@ -90,7 +90,7 @@ t.test('every entry tells the clocks', async (t) => {
   }
 });
 
-t.test('a reboot is told as one', async (t) => {
+t.test('a reboot is reported as one', async (t) => {
   const { monitoringGaps, integrity, runs } = evidenceOf([{ kind: 'reboot', at: 930, seconds: 120 }]);
   t.same(monitoringGaps, [{ from: 900, to: 1070, kind: 'off' }]);
   t.same(
@@ -102,7 +102,7 @@ t.test('a reboot is told as one', async (t) => {
     { kind: 'kill', at: 930, seconds: 120 },
     { kind: 'gap', of: 'stored', at: 930, seconds: 100 },
   ]);
-  t.same([killed.monitoringGaps[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'the watcher alone is none');
+  t.same([killed.monitoringGaps[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'a stopped observer alone is none');
 });
 
 t.test('a container that is started again has a clock that went on', async (t) => {
@@ -119,7 +119,7 @@ t.test('a container that is started again has a clock that went on', async (t) =
   t.same(booted(['k', 'k']).monitoringGaps, [{ ...absence, kind: 'off' }]);
   t.ok(
     (booted(['k', 'l']).monitoringGaps[0]?.to ?? 0) > (absence?.to ?? 0) + 1000,
-    'that of a machine begins anew: it was booting all that time',
+    'that of a machine begins again: it was booting all that time',
   );
 });
 
@@ -127,13 +127,13 @@ t.test('gaps are listed from a minute on where samples are stored, from two and 
   const listed = (of: 'stored' | 'collected', seconds: number): number | undefined =>
     evidenceOf([{ kind: 'gap', of, at: 600, seconds }]).integrity[of]?.gaps.length;
   t.same([listed('stored', 60), listed('stored', 61), listed('collected', 150), listed('collected', 151)], [0, 1, 0, 1]);
-  // At both ends, which the looks do not tell of.
+  // At both ends, which the scans do not list.
   const atBegin = (of: 'stored' | 'collected', seconds: number): number | undefined =>
     evidenceOf([{ kind: 'gap', of, at: -60, seconds: 60 + seconds }]).integrity[of]?.gaps.length;
   t.same([atBegin('stored', 50), atBegin('stored', 70), atBegin('collected', 70), atBegin('collected', 160)], [0, 1, 0, 1]);
 });
 
-t.test('what nobody looked at is missing', async (t) => {
+t.test('what was not scanned is missing', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
     const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'holding' && entry.of === held));
     t.same([integrity[held], integrity.reason], [null, 'not scanned']);
@@ -169,7 +169,7 @@ t.test('the last sign of life may be of the very end', async (t) => {
   t.equal(boiled(silent).lastSeenAt, 1800);
 });
 
-t.test('lost statuses are told by place', async (t) => {
+t.test('lost statuses are counted by place', async (t) => {
   const { reliability } = evidenceOf([
     { kind: 'lose', at: 300, samples: 10, stage: 'sample' },
     { kind: 'lose', at: 600, samples: 20, stage: 'publish' },
@@ -187,7 +187,7 @@ t.test('a stall takes its time off, and is listed', async (t) => {
   );
 });
 
-t.test('a topic that is silent is one that nothing was published on, if the service says so', async (t) => {
+t.test('nothing was published on a topic without statuses, if the counters of the service show that', async (t) => {
   const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
   const silent = (published: number | null, way: 'topic' | 'both' = 'topic'): Evidence => {
     const entries = minutes(week({ hours: 0.5 }), (minute) => ({
@@ -200,8 +200,8 @@ t.test('a topic that is silent is one that nothing was published on, if the serv
   t.equal(silent(0).reliability.unobserved, 0, 'it counted none');
   t.equal(silent(1).reliability.unobserved, 1800, 'it counted them');
   t.equal(silent(1, 'both').reliability.unobserved, 1800);
-  t.equal(silent(null).reliability.unobserved, 1800, 'it does not tell, but the event stream does');
-  t.equal(silent(null, 'both').reliability.unobserved, 0, 'nobody heard of any');
+  t.equal(silent(null).reliability.unobserved, 1800, 'not counted, but the event stream shows it');
+  t.equal(silent(null, 'both').reliability.unobserved, 0, 'none on either channel');
   t.equal(silent(0).reliability.reason, null);
 });
 
@@ -214,7 +214,7 @@ t.test('a gap right before the clock was put back is as long as it was', async (
   t.equal(evidenceOf([{ kind: 'suspend', at: 310, seconds: 20 }, back, gap]).integrity.stored?.longestSeconds, 301);
 });
 
-t.test('an absence parts what was watched', async (t) => {
+t.test('a monitoring gap separates observed spans', async (t) => {
   const { reliability, watched } = evidenceOf([{ kind: 'kill', at: 930, seconds: 60 }]);
   t.same(
     watched.map(({ from, to }) => [from, to]),

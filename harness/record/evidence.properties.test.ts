@@ -91,7 +91,7 @@ function arriving(
   });
 }
 
-/** Without what tells of the order and of repetitions. */
+/** Without the counts of disorder and repetitions. */
 function told(evidence: Evidence): unknown {
   return JSON.stringify({ ...evidence, reliability: { ...evidence.reliability, duplicates: 0, outOfOrder: 0 } });
 }
@@ -99,7 +99,7 @@ function told(evidence: Evidence): unknown {
 t.test('the order of arrival within a minute changes nothing', async (t) => {
   fc.assert(
     fc.property(faults, fc.infiniteStream(fc.nat()), (list, random) => {
-      // Where a clock was put back, the order is what tells a status from another with the same stamp.
+      // Where a clock was put back, the order distinguishes a status from another with the same stamp.
       const entries = entriesOf(list.filter((fault) => fault.kind !== 'step' || fault.seconds > 0));
       const shuffled = arriving(entries, (stamps) => {
         const keyed = stamps.map((stamp) => ({ stamp, key: random.next().value as number }));
@@ -179,7 +179,7 @@ t.test('counts and shares are what they can be, whatever happens', async (t) => 
   t.pass('for any faults');
 });
 
-t.test('a service without a fault is at 100 %, whatever becomes of its watcher, its clock and its machine', async (t) => {
+t.test('a service without a fault is at 100 %, whatever happens to its observer, its clock and its machine', async (t) => {
   fc.assert(
     fc.property(faults, (list) => {
       const around = list.filter(

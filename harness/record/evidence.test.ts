@@ -53,7 +53,7 @@ t.test('half an hour without a fault', async (t) => {
   t.same(built(week({ hours: 0.5 })).evidence(), builder.evidence(), 'may be asked again');
 });
 
-t.test('the end: what was planned was watched', async (t) => {
+t.test('the end: the planned time was observed', async (t) => {
   t.equal(evidenceOf([], { until: 1799.999 }).ended, false);
   t.equal(evidenceOf([], { until: 1800, killed: true }).ended, true, 'whether it is said or not');
   t.equal(built(without(week({ hours: 0.5 }), ({ type }) => type === 'minute')).evidence().ended, false);
@@ -95,7 +95,7 @@ t.test('what is open at the end has to be asked at the end', async (t) => {
   t.equal(lists.length, 3, 'at the begin, when it changed, at the end');
   const unasked = all.filter((entry) => entry !== lists[2]);
   t.equal(openOf(unasked), null);
-  t.equal(openOf(unasked.filter(({ type }) => type !== 'end')), null, 'also of a watcher that was killed in the last moment');
+  t.equal(openOf(unasked.filter(({ type }) => type !== 'end')), null, 'also if the observer was killed in the last moment');
   t.equal(openOf(unasked.filter((entry) => entry !== lists[1])), null);
   t.equal(openOf(all.filter(({ type }) => type !== 'open')), null);
   const late = { ...(lists[1] as RecordEntry), boot: (all.at(-1)?.boot ?? 0) - 120 };
@@ -121,11 +121,11 @@ t.test('what is open at the end has to be asked at the end', async (t) => {
   t.equal(
     openOf(away.filter((entry, index) => entry.type !== 'open' || index < resumed)),
     null,
-    'a list from before an absence tells nothing',
+    'a list from before a monitoring gap shows nothing',
   );
 });
 
-t.test('an alert that is told on the topic is open there until it is resolved there', async (t) => {
+t.test('an alert received on the topic is open there until it is resolved there', async (t) => {
   const open = evidenceOf([{ kind: 'alert', at: 300, seconds: null, severity: 'CRITICAL' }]).alerts;
   t.same([open.openByTopic?.length, open.openByRest?.length, open.episodes.CRITICAL], [1, 1, 1]);
   t.same(open.openByRest?.[0], { alertId: open.openByTopic?.[0]?.alertId, metric: 'cpu_percent', severity: 'CRITICAL', since: null });
@@ -141,7 +141,7 @@ t.test('an alert that is told on the topic is open there until it is resolved th
     [],
     'the other way does not matter',
   );
-  // Resolved while the watcher was away, and more than ten changes followed: only the list tells.
+  // Resolved in a monitoring gap, and more than ten changes followed: only the list shows it.
   const many = Array.from({ length: 12 }, (_, index): Fault => ({ kind: 'alert', at: 1000 + index * 5, seconds: 2, severity: 'WARNING' }));
   const missed = evidenceOf([
     { kind: 'alert', at: 300, seconds: 620, severity: 'CRITICAL' },
@@ -155,7 +155,7 @@ t.test('without a topic the event stream counts', async (t) => {
   const off = evidenceOf([{ kind: 'lose', at: 100, samples: 30, stage: 'deliver' }], { transport: 'off' });
   t.same([off.reliability.by, off.reliability.received, off.reliability.byEvents], ['events', 1770, null]);
   t.match(off.reliability.reason, 'asked not to subscribe');
-  t.same([off.reliability.unobserved, off.reliability.reason?.includes('heard')], [0, false]);
+  t.same([off.reliability.unobserved, off.reliability.reason?.includes('arrived')], [0, false]);
   t.same([off.alerts.openByTopic, off.alerts.reason], [[], off.reliability.reason]);
   const unpublished = evidenceOf([], { serviceTransport: 'off' });
   t.same([unpublished.reliability.by, unpublished.reliability.received], ['events', 1800]);
@@ -176,7 +176,7 @@ t.test('a topic that was asked for once is asked for, though not after a resume'
   t.equal(built(entries).evidence().reliability.by, 'topic');
 });
 
-t.test('a topic on which nothing at all is heard', async (t) => {
+t.test('a topic on which nothing at all arrives', async (t) => {
   const deaf = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, topic: NOTHING }))).evidence();
   t.same([deaf.reliability.by, deaf.reliability.received, deaf.reliability.unobserved], ['topic', 0, 1800]);
   t.match(deaf.reliability.reason, 'nothing arrived on the topic');
@@ -186,7 +186,7 @@ t.test('a topic on which nothing at all is heard', async (t) => {
   t.equal(series.ratePercent[0], 100, 'the chart shows the other way');
 });
 
-t.test('a rate that changes with a restart, as readings tell', async (t) => {
+t.test('a rate that changes with a restart, as readings show', async (t) => {
   const entries = readings(week({ hours: 0.5 }), (reading) => ({ ...reading, configured_hertz: reading.samples > 1000 ? 2 : 1 }));
   const { reliability } = built(entries).evidence();
   t.same([reliability.hertz, reliability.expected], [2, 960 + 840 * 2]);
@@ -199,7 +199,7 @@ t.test('another machine’s clock goes otherwise', async (t) => {
   }
 });
 
-t.test('a torn line tells nothing: its clocks are of the boot that follows', async (t) => {
+t.test('a torn line is ignored: its clocks are of the boot that follows', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'reboot', at: 900, seconds: 60 }] })];
   const torn = entries.flatMap((entry): RecordEntry[] =>
     entry.type === 'resume' ? [{ type: 'torn', bytes: 5, sha256: '', boot: 5, mono: 5, wall: entry.wall }, entry] : [entry],
@@ -208,7 +208,7 @@ t.test('a torn line tells nothing: its clocks are of the boot that follows', asy
   t.same(built(torn).evidence(), built(entries).evidence());
 });
 
-t.test('the axis of the charts tells all of it', async (t) => {
+t.test('the axis of the charts shows all of it', async (t) => {
   const series = seriesOf([
     { kind: 'restart', at: 600, seconds: 5, cause: 'watchdog' },
     { kind: 'step', at: 700, seconds: 100 },

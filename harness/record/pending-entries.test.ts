@@ -18,7 +18,7 @@ t.test('pending entries are taken in their order, in pieces', async (t) => {
   t.equal(pending.length, 0);
 });
 
-t.test('beyond the bound minutes become one in which nobody watched', async (t) => {
+t.test('beyond the bound minutes become one without observation', async (t) => {
   const bound = 3 * size(minute(1)) + 50;
   const pending = new PendingEntries(bound);
   pending.add(begin());
@@ -40,7 +40,7 @@ t.test('beyond the bound minutes become one in which nobody watched', async (t) 
   t.same(pending.take(1e9), [minute(101)], 'and below the bound again everything is kept as before');
 });
 
-t.test('restarts and alerts are kept, and the time around them is told of once', async (t) => {
+t.test('restarts and alerts are kept, and the time around them counts once', async (t) => {
   const pending = new PendingEntries(0);
   pending.add(begin());
   pending.take(1e9);

@@ -92,7 +92,7 @@ t.test('a record of another format, and a file of something else', async (t) => 
   t.match(readBytes(folder, minuteFirst), { state: 'altered', problem: { line: 1, what: 'it is not the begin of a record' } });
 });
 
-t.test('an entry with a good seal and a wrong shape is told', async (t) => {
+t.test('an entry with a good seal and a wrong shape is refused', async (t) => {
   const folder = temporaryFolder(t);
   const first = seal(begin(), 0, 'run-1');
   const problemOf = (entry: unknown): string | undefined => {
@@ -103,7 +103,7 @@ t.test('an entry with a good seal and a wrong shape is told', async (t) => {
   };
   const good = minute(1);
   t.equal(problemOf(good), undefined);
-  t.equal(problemOf({ ...good, later: 'members that this version does not know are let be' }), undefined);
+  t.equal(problemOf({ ...good, later: 'members that this version does not know are ignored' }), undefined);
   t.equal(problemOf({ ...good, type: 'hour' }), 'its type is "hour", which this version does not know');
   t.equal(problemOf({ ...good, boot: '12' }), 'boot is "12", not a number');
   t.equal(problemOf({ ...good, wall: Number.NaN }), 'wall is null, not a number');
@@ -196,7 +196,7 @@ t.test('lines swapped, removed, doubled, taken from another run', async (t) => {
   );
   for (const at of lines.keys()) {
     t.equal(state(lines.toSpliced(at, 0, lines[at] as string)), 'altered', `line ${at + 1} doubled`);
-    // Without its last line a record is one that ended earlier: only a report, or a hash noted elsewhere, can tell.
+    // Without its last line a record is one that ended earlier: only a report, or a hash noted elsewhere, shows that.
     if (at < lines.length - 1) t.equal(state(lines.toSpliced(at, 1)), 'altered', `line ${at + 1} removed`);
   }
   const other = temporaryFolder(t);
@@ -270,7 +270,7 @@ t.test('what a power cut leaves of a line may be zeros, with or without its end'
   }
 });
 
-t.test('a torn line may be acknowledged, not exchanged, nor passed over', async (t) => {
+t.test('a torn line may be acknowledged, not exchanged, nor skipped', async (t) => {
   const { bytes, folder } = recorded(t, oneOfEach());
   readBytes(folder, bytes.subarray(0, -20));
   RecordWriter.open(folder, () => clocksAt(700)).writer.close();

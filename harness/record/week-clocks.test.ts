@@ -6,7 +6,7 @@ import { EvidenceBuilder } from './evidence.ts';
 
 const HOUR = 3600;
 
-t.test('a clock that jumps an hour forwards changes nothing but what is told of it', async (t) => {
+t.test('a clock that jumps an hour forwards changes nothing but the list of clock steps', async (t) => {
   const { by, evidence, failing, verdict } = shortRun([{ kind: 'step', at: 4 * HOUR, seconds: HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same([evidence.reliability.received, evidence.reliability.expected], [43_200, 43_200]);

@@ -34,7 +34,7 @@ t.test('reliability: 99 % are not enough, one more is', async (t) => {
     const few = shortRun(spread(most, place), { hertz });
     t.same([few.verdict, few.failing], ['FAIL', ['reliability FAIL']], `${place}: 1 % is lost`);
     const where = { sample: 'notSampled', publish: 'notPublished', deliver: 'notDelivered' } as const;
-    t.equal(few.evidence.reliability.lost[where[place]], most, 'and told as lost there');
+    t.equal(few.evidence.reliability.lost[where[place]], most, 'and reported as lost there');
   }
 });
 
@@ -87,7 +87,7 @@ t.test('stability: 9.9 % pass, 10 % do not; only after the warm-up', async (t) =
   t.same(shortRun(restart, { hertz: 0.1, memory: warm(HOUR + 400) }).failing, ['stability FAIL']);
 });
 
-t.test('stability: a leak of 1 MB an hour fails, and its slope is told', async (t) => {
+t.test('stability: a leak of 1 MB an hour fails, and its slope is reported', async (t) => {
   const { by, failing } = shortRun([], { hertz: 0.1, memory: (at) => 60e6 + (at / HOUR) * 1e6 });
   t.same(failing, ['stability FAIL']);
   const slope = by.stability.evidence.find(({ label }) => label === 'slope')?.value ?? 0;
@@ -141,7 +141,7 @@ t.test('integrity: gaps of 299 and 300 s pass, 301 s do not, stored or collected
   }
 });
 
-t.test('a gap over the seam of two looks is one gap', async (t) => {
+t.test('a gap across two scans is one gap', async (t) => {
   const { by } = shortRun([{ kind: 'gap', of: 'stored', at: 10 * HOUR - 150, seconds: 301 }]);
   t.same([by.integrity.verdict, by.integrity.measured.value], ['FAIL', 301]);
 });

@@ -16,9 +16,9 @@ t.test('without one kind of evidence no week passes, and what is missing is said
     'readings of the service': ['stability INCOMPLETE', 'performance INCOMPLETE'],
     'readings of memory': ['stability INCOMPLETE'],
     'the list of open alerts': ['alerts INCOMPLETE'],
-    'looks at the stored samples': ['integrity INCOMPLETE'],
-    'looks at the collected rows': ['integrity INCOMPLETE'],
-    'the last looks': ['integrity INCOMPLETE'],
+    'scans of the stored samples': ['integrity INCOMPLETE'],
+    'scans of the collected rows': ['integrity INCOMPLETE'],
+    'the last scans': ['integrity INCOMPLETE'],
     'the end': ['alerts INCOMPLETE'],
   };
   for (const [what, drop] of Object.entries(WITHOUT)) {
@@ -40,7 +40,7 @@ t.test('nothing at all is INCOMPLETE in everything', async (t) => {
   t.same(new EvidenceBuilder().series().at, []);
 });
 
-t.test('without the service entries the readings tell of its run', async (t) => {
+t.test('without the service entries the readings show its run', async (t) => {
   t.equal(judgedShort(without(perfect, ({ type }) => type === 'service')).verdict, 'PASS');
 });
 
@@ -83,7 +83,7 @@ t.test('where there is no topic, the event stream counts, and the report says so
   }
 });
 
-t.test('a topic that was asked for and told nothing is no loss of the service, unless it published nothing', async (t) => {
+t.test('a subscribed topic without a status is no loss of the service, unless it published nothing', async (t) => {
   const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
   const deaf = judgedShort(minutes(perfect, (minute) => ({ ...minute, topic: nothing })));
   t.same(deaf.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE']);
@@ -96,6 +96,6 @@ t.test('a topic that was asked for and told nothing is no loss of the service, u
   const mute = (age: number): Iterable<RecordEntry> =>
     week({ hours: HOURS, hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }] });
   const untold = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));
-  t.equal(judgedShort(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream told of what it published');
+  t.equal(judgedShort(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream showed what it published');
   t.equal(judgedShort(untold(500)).by.reliability.verdict, 'FAIL');
 });

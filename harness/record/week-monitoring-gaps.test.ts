@@ -24,17 +24,17 @@ t.test('statuses that come twice make no lost ones good', async (t) => {
   t.same(shortRun(lost).failing, ['reliability FAIL']);
 });
 
-t.test('a watcher that is killed and resumed counts neither for nor against the service, and is not hidden', async (t) => {
+t.test('an observer that is killed and resumed counts neither for nor against the service, and is not hidden', async (t) => {
   const { by, evidence, failing, verdict } = shortRun([{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same(evidence.monitoringGaps, [{ from: 4 * HOUR, to: 4 * HOUR + 45 + HOUR, kind: 'away' }], 'from the last entry on');
-  t.equal(by.uptime.measured.value, 12, 'it was extended by its absence');
+  t.equal(by.uptime.measured.value, 12, 'it was extended by the monitoring gap');
   t.same([evidence.reliability.expected, evidence.reliability.received], [43_200, 43_200]);
   t.same(by.uptime.tables[1]?.rows, [['0 d 04:00:00', '0 d 05:00:45', HOUR + 45, 'the observer was not running']]);
   t.equal(evidence.integrity.stored?.covered, 1, 'what was stored meanwhile is looked at');
 });
 
-t.test('what a watcher did not see of a loss is not the service’s: but what it saw is', async (t) => {
+t.test('a loss that the observer did not see is not held against the service, one that it saw is', async (t) => {
   const absence: Fault = { kind: 'kill', at: 4 * HOUR + 45, seconds: 2 * HOUR };
   const within = shortRun([absence, { kind: 'lose', at: 4 * HOUR + 45, samples: 7000, stage: 'deliver' }]);
   t.equal(within.verdict, 'PASS');
@@ -43,7 +43,7 @@ t.test('what a watcher did not see of a loss is not the service’s: but what it
   t.same(outside.failing, ['reliability FAIL']);
 });
 
-t.test('restarts hidden in an absence are found and count, by whatever tells them', async (t) => {
+t.test('restarts in a monitoring gap are found and count, whatever shows them', async (t) => {
   const restarts = [600, 1200, 1800].map((after): Fault => ({ kind: 'restart', at: 4 * HOUR + after, seconds: 5 }));
   const hidden: Fault[] = [{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }, ...restarts];
   for (const unseenBy of ['entry', 'count'] as const) {
@@ -90,7 +90,7 @@ t.test('three reboots fail', async (t) => {
   t.equal(shortRun(reboots.slice(1), { hertz: 0.1 }).verdict, 'PASS');
 });
 
-t.test('a watcher that stalls does not count it, and what arrives late hides no loss', async (t) => {
+t.test('an observer that stalls does not count that time, and what arrives late hides no loss', async (t) => {
   for (const lost of [false, true]) {
     const { evidence } = shortRun([{ kind: 'stall', at: 4 * HOUR + 10, seconds: HOUR, lost }]);
     t.ok(
@@ -103,7 +103,7 @@ t.test('a watcher that stalls does not count it, and what arrives late hides no 
     );
   }
   const whole = slowWeek([{ kind: 'stall', at: 4 * HOUR + 10, seconds: HOUR }]);
-  t.equal(whole.verdict, 'INCOMPLETE', 'an hour of the 168 was not watched');
+  t.equal(whole.verdict, 'INCOMPLETE', 'an hour of the 168 was not observed');
   const hiding: Fault[] = [
     { kind: 'stall', at: 4 * HOUR + 10, seconds: 2 * HOUR },
     { kind: 'lose', at: 6 * HOUR, samples: 432, stage: 'deliver' },
@@ -111,7 +111,7 @@ t.test('a watcher that stalls does not count it, and what arrives late hides no 
   t.equal(shortRun(hiding).by.reliability.verdict, 'FAIL');
 });
 
-t.test('a watcher that is killed at the end has not finished', async (t) => {
+t.test('an observer that is killed at the end has not finished', async (t) => {
   t.equal(slowWeek([], { until: 604_800 - 60, killed: true }).verdict, 'INCOMPLETE');
   const finished = [...week({ hours: 12, hertz: 0.1 })];
   const cut = judgedShort(finished.slice(0, -2));

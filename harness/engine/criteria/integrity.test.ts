@@ -49,7 +49,7 @@ t.test('what fails, fails whatever is missing', async (t) => {
   t.equal(integrity({ stored: holding({ longestSeconds: 301, unscannedSeconds: 1000 }) }).verdict, 'FAIL');
 });
 
-t.test('what was found is told', async (t) => {
+t.test('reports what was found', async (t) => {
   const judgement = integrity({ stored: holding({ gaps: [gap], covered: 0.5, count: 7 }), collected: null });
   t.same(
     judgement.evidence.map(({ value }) => value),

@@ -25,7 +25,7 @@ t.test('less than 10 %, not 10 %', async (t) => {
   );
 });
 
-t.test('readings have to cover 90 % of the time watched', async (t) => {
+t.test('readings have to cover 90 % of the time observed', async (t) => {
   t.equal(performance({ awakeSeconds: 544_320 }).verdict, 'PASS');
   const few = performance({ awakeSeconds: 544_319 });
   t.same([few.verdict, few.missing], ['INCOMPLETE', ['readings cover 151 h 11 min of 168 h, at least 90 % are needed']]);

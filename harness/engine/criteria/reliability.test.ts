@@ -34,8 +34,8 @@ t.test('statuses without a subscription make it INCOMPLETE if they could decide'
 });
 
 t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
-  const nowhere = reliability({ by: null, reason: 'nobody asked' });
-  t.same([nowhere.verdict, nowhere.missing, nowhere.measured.value, nowhere.margin], ['INCOMPLETE', ['nobody asked'], null, null]);
+  const nowhere = reliability({ by: null, reason: 'no subscription' });
+  t.same([nowhere.verdict, nowhere.missing, nowhere.measured.value, nowhere.margin], ['INCOMPLETE', ['no subscription'], null, null]);
   t.same(
     nowhere.evidence.filter(({ value }) => value === null).map(({ label }) => label),
     ['expected', 'received', 'lost'],

@@ -83,7 +83,7 @@ t.test('at least 90 % of the medians that there should be', async (t) => {
   const few = stability(from(259));
   t.same([few.verdict, few.missing], ['INCOMPLETE', ['259 of 288 five-minute medians, at least 90 % are needed']]);
   t.same([told(few, 'five-minute medians'), told(few, 'that the run should have')], [259, 288]);
-  t.equal(few.measured.value, 0, 'what there is, is told');
+  t.equal(few.measured.value, 0, 'measured by what there is');
   const memory = memoryOf((at) => (at > ALL - PART ? 66e6 : 60e6), ALL - 1, ALL - 259 * 300);
   t.equal(stability({ ...from(259), memory }).verdict, 'FAIL', 'more readings could not lower the spread');
 });
@@ -95,7 +95,7 @@ t.test('90 % exactly are enough', async (t) => {
   t.equal(stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 5999) }).verdict, 'INCOMPLETE');
 });
 
-t.test('what was not watched, asleep or warming up gives no medians', async (t) => {
+t.test('time not observed, suspended or warming up gives no medians', async (t) => {
   const expected = (more: Partial<Evidence>): number => mediansExpected(day({ runs: [serviceRun(-3600)], ...more }));
   t.equal(expected({ runs: [young] }), 276);
   t.equal(expected({ runs: [young, serviceRun(PART)] }), 264);
@@ -120,12 +120,12 @@ t.test('what was not watched, asleep or warming up gives no medians', async (t) 
     11,
   );
   t.equal(expected({ suspends: [{ at: 3000, seconds: 3000 }] }), 278);
-  t.equal(expected({ suspends: [{ at: -3000, seconds: 6000 }] }), 278, 'only what of it was watched');
+  t.equal(expected({ suspends: [{ at: -3000, seconds: 6000 }] }), 278, 'only its observed part');
   t.equal(expected({ suspends: [{ at: ALL - 300, seconds: 6000 }] }), 287);
   t.equal(expected({ suspends: [{ at: ALL + 300, seconds: 6000 }] }), 288);
 });
 
-t.test('slope, forecast, control group and host are told for information', async (t) => {
+t.test('slope, forecast, control group and host are informative', async (t) => {
   const judgement = stability({ memory: memoryOf((at) => 60e6 + at) });
   t.ok(Math.abs((told(judgement, 'slope') ?? 0) - 0.0864) < 1e-9, 'a byte a second');
   t.ok(Math.abs((told(judgement, 'which in 90 days makes') ?? 0) - 7.776) < 1e-6);

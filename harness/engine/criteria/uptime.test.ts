@@ -52,7 +52,7 @@ t.test('three restarts fail at once, whatever is missing', async (t) => {
   t.equal(uptime({ runs, plannedSeconds: 600, watched: [], lastSeenAt: null }).verdict, 'FAIL');
 });
 
-t.test('the time watched is the sum of the stretches, to the millisecond', async (t) => {
+t.test('the time observed is the sum of the spans, to the millisecond', async (t) => {
   const half = WEEK / 2;
   const watched = (missing: number): Evidence['watched'] => [
     { from: 0, to: half, awakeSeconds: half },
@@ -60,7 +60,7 @@ t.test('the time watched is the sum of the stretches, to the millisecond', async
   ];
   const at = (missing: number): Partial<Evidence> => ({ watched: watched(missing), lastSeenAt: WEEK + 500 });
   t.equal(uptime(at(0)).verdict, 'PASS');
-  t.equal(uptime(at(0.0004)).verdict, 'PASS', 'clocks are told in milliseconds');
+  t.equal(uptime(at(0.0004)).verdict, 'PASS', 'clocks have milliseconds');
   const short = uptime(at(0.001));
   t.same([short.verdict, short.missing.length], ['INCOMPLETE', 1]);
   t.equal(uptime(at(1)).verdict, 'INCOMPLETE');
@@ -80,7 +80,7 @@ t.test('what was not planned for 168 h, has not ended or never ran is INCOMPLETE
   t.equal(unseen.evidence.find(({ label }) => label === 'restarts')?.value, 0);
 });
 
-t.test('a service that was not heard of in the last five minutes did not run until the end', async (t) => {
+t.test('a service not seen in the last five minutes did not run until the end', async (t) => {
   t.equal(uptime({ lastSeenAt: WEEK - 300 }).verdict, 'PASS');
   const silent = uptime({ lastSeenAt: WEEK - 300.5 });
   t.same([silent.verdict, silent.measured.value, silent.measured.unit, silent.margin], ['FAIL', 300.5, 's', -0.5]);

@@ -38,7 +38,7 @@ t.test('an episode is open from its first change to the one that resolves it', a
   ]);
 });
 
-t.test('what is told again changes nothing', async (t) => {
+t.test('a repeated change has no effect', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   const changes = [change('a', 'WARNING', 1), change('a', 'CRITICAL', 2), change('a', 'WARNING', 3)];
@@ -88,7 +88,7 @@ t.test('a list that is not of the begin, nor of a resume, changes nothing', asyn
   t.same(openIn(episodes), ['a WARNING'], 'two minutes after it');
 });
 
-t.test('what was told before the list came is known better', async (t) => {
+t.test('changes received before the list count more than the list', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   episodes.changed(change('a', 'WARNING', 1), 1);
@@ -98,7 +98,7 @@ t.test('what was told before the list came is known better', async (t) => {
   t.same(openIn(episodes), ['a WARNING']);
 });
 
-t.test('after an absence the list tells what was resolved meanwhile, and what became of the rest', async (t) => {
+t.test('after a monitoring gap the list shows what was resolved meanwhile, and the severity of the rest', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   for (const id of ['a', 'b', 'c', 'd', 'e']) episodes.changed(change(id, 'WARNING', 1), 60);
@@ -107,7 +107,7 @@ t.test('after an absence the list tells what was resolved meanwhile, and what be
   t.same(openIn(episodes).length, 4, 'until then nothing is known');
   episodes.changed(change('d', 'WARNING', 1), 1000.5);
   episodes.listedOpen(list(['a', 'CRITICAL'], ['b', 'WARNING'], ['n', 'ERROR']), 1001);
-  t.same(openIn(episodes), ['a CRITICAL', 'b WARNING', 'd WARNING', 'n ERROR'], 'c is gone, d was told of');
+  t.same(openIn(episodes), ['a CRITICAL', 'b WARNING', 'd WARNING', 'n ERROR'], 'c is gone, a change of d was received');
   t.same(episodes.countsByWorst(), { WARNING: 4, ERROR: 1, CRITICAL: 1 });
   t.same(
     episodes.series().map(({ to }) => to),

@@ -30,7 +30,7 @@ t.test('only what can lie in the gap', async (t) => {
   const suspend = event(400, 495, 500);
   t.equal(secondsOf(90, 501, [suspend]), 11);
   t.equal(secondsOf(100, 500, [suspend]), 0);
-  t.equal(secondsOf(95, 495, [suspend]), 0, 'it was told of 5 s later');
+  t.equal(secondsOf(95, 495, [suspend]), 0, 'it was recorded 5 s later');
   t.equal(secondsOf(101, 900, [suspend]), 405, 'but for the 5 s in which it may have ended');
   t.equal(secondsOf(0, 494, [suspend]), 100, 'nothing was stamped meanwhile');
   t.equal(secondsOf(600, 1100, [suspend]), 500);
@@ -54,7 +54,7 @@ t.test('a clock that was put back excuses nothing: the gap was as much longer', 
   t.equal(explain({ from: T + 500_000, to: T + 1000, backSeconds: 100 }, [], []).seconds, 0, 'never less than nothing');
 });
 
-t.test('a machine that was off is told and excuses nothing', async (t) => {
+t.test('a machine that was off is remarked and excuses nothing', async (t) => {
   const off = { from: T + 100_000, to: T + 400_000 };
   const gap = (from: number, to: number, backSeconds = 0): string =>
     explain({ from: T + from * 1000, to: T + to * 1000, backSeconds }, [], [off]).remark;

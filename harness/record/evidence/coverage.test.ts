@@ -66,7 +66,7 @@ t.test('gaps between neighbours, at seams and at both ends', async (t) => {
   t.equal(found([scan(0, 3600, { count: 1, first: ms(1800), last: null })], 3600).longestSeconds, 1800);
 });
 
-t.test('short gaps are not listed, though the longest is told', async (t) => {
+t.test('short gaps are not listed, though the longest is reported', async (t) => {
   const stored = found([scan(0, 100, { last: ms(40) })], 100);
   t.same([stored.longestSeconds, stored.gaps], [60, []]);
   t.equal(found([scan(0, 100, { last: ms(39.999) })], 100).gaps.length, 1);
@@ -141,7 +141,7 @@ t.test('scans go back with a clock that is put back', async (t) => {
   const down = back([scan(0, 600), scan(-700, 0, { first: ms(-400), count: 400 })], 0, 1300);
   t.same([down.longestSeconds, down.gaps.map(({ remark }) => remark)], [301, ['the clock was put back by 1300 s']]);
   const near = back([scan(0, 600), scan(-700, 0, { first: ms(-660), count: 660 })], 0, 1300);
-  t.same([near.longestSeconds, near.gaps], [41, []], 'of which the stamps tell less than nothing');
+  t.same([near.longestSeconds, near.gaps], [41, []], 'of which the stamps show less than nothing');
   t.equal(back([scan(0, 3600), scan(3000, 6000, { count: 3600 }), scan(6000, 7000)], 7000).unscannedSeconds, 0);
   const seam = back([scan(0, 3600), scan(3599, 6000, { count: 2402 })], 6000);
   t.equal(seam.unscannedSeconds, 600, 'a second is no going back');
@@ -179,7 +179,7 @@ t.test('since the clock was put back the first sample may be an older one', asyn
   t.equal(after([scan(0, 300), ...hole], 600, scan(600, 1000, { first: ms(950) })), 1, 'nor before');
 });
 
-t.test('what was slept through, or passed over by a clock put forward, does not hide anything', async (t) => {
+t.test('stamps skipped by a suspend or by a clock put forward do not hide anything', async (t) => {
   const blind = (...events: readonly ClockEvent[]): number => {
     const coverage = new Coverage('stored', T);
     coverage.add(scan(0, 3600));

@@ -40,7 +40,7 @@ t.test('minutes end within a period: one less is none lost', async (t) => {
   t.same(chart.columns('topic').ratePercent, [100, 100, (59 / 60) * 100, 0]);
 });
 
-t.test('short minutes are shown with what follows, an absence as nothing', async (t) => {
+t.test('short minutes are shown with what follows, a monitoring gap as nothing', async (t) => {
   const chart = new Chart();
   chart.add(minute(10), intervalOf(0, 10, { fresh: true }), { topic: 0, events: 0 }, 1);
   chart.add(minute(29), intervalOf(10, 29.9), { topic: 15, events: 0 }, 2);

@@ -61,7 +61,7 @@ t.test('CPU: counters of different sources, that went back or of another boot ar
   t.equal(status.cpu().from, 'CPU time reported by /status');
 });
 
-t.test('CPU: a run whose start was watched counts from its start', async (t) => {
+t.test('CPU: a run whose start was observed counts from its start', async (t) => {
   const readings = new ResourceReadings();
   readings.add(minute(60, { cpu_seconds: 100 }), intervalOf(0, 60), old, 0);
   const restarted = { started: 'later', cpu_seconds: 2 };
@@ -75,7 +75,7 @@ t.test('CPU: a run whose start was watched counts from its start', async (t) => 
   t.equal(atOnce.cpu().awakeSeconds, 20);
   const absent = new ResourceReadings();
   absent.add(minute(400, restarted), intervalOf(340, 400, { fresh: true }), serviceRun(300), 0);
-  t.equal(absent.cpu().awakeSeconds, 100, 'that began in an absence');
+  t.equal(absent.cpu().awakeSeconds, 100, 'that began in a monitoring gap');
   const begun = new ResourceReadings();
   begun.add(minute(60, restarted), intervalOf(0, 60), serviceRun(0), 0);
   t.equal(begun.cpu().awakeSeconds, 60, 'with the run of the harness');

@@ -41,7 +41,7 @@ function unseen(runs: ServiceRuns): number[] {
   return runs.runs().map((run) => run.unseen);
 }
 
-t.test('runs are told as they were recorded', async (t) => {
+t.test('runs are reported as they were recorded', async (t) => {
   const runs = new ServiceRuns();
   t.same([runs.runs(), runs.last], [[], null]);
   runs.recorded(entry(-100, { cause: 'first', detail: '' }), moment(1));
@@ -54,7 +54,7 @@ t.test('runs are told as they were recorded', async (t) => {
   t.equal(runs.last?.started, stamp(70));
 });
 
-t.test('the same run told again is no restart', async (t) => {
+t.test('the same run recorded again is no restart', async (t) => {
   const runs = new ServiceRuns();
   runs.recorded(entry(-100, { cause: 'first' }), moment(1));
   runs.recorded(entry(-100, { cause: 'unknown' }), moment(500));
@@ -71,7 +71,7 @@ t.test('the same run told again is no restart', async (t) => {
   t.same(causes(anonymous), ['first', 'signal'], 'one that started at another time is another');
 });
 
-t.test('a run that only a reading shows is one, with what is told of it later', async (t) => {
+t.test('a run that only a reading shows is one, with what is recorded of it later', async (t) => {
   const runs = new ServiceRuns();
   runs.read(reading(-100), moment(60));
   runs.read(reading(100), moment(120));
@@ -99,7 +99,7 @@ t.test('an older reading does not bring a run back', async (t) => {
   t.same(causes(runs), ['first', 'signal', 'reboot'], 'in another boot it is another run with the same time');
 });
 
-t.test('a first run of a watcher that resumed is a restart where there was one before', async (t) => {
+t.test('a first run of an observer that resumed is a restart where there was one before', async (t) => {
   const runs = new ServiceRuns();
   runs.recorded(entry(-100, { cause: 'first' }), moment(1));
   runs.recorded(entry(100, { cause: 'first' }), moment(200));
@@ -108,7 +108,7 @@ t.test('a first run of a watcher that resumed is a restart where there was one b
   t.same(causes(runs), ['first', 'unknown', 'reboot', 'watchdog']);
 });
 
-t.test('the count of systemd shows restarts that nobody saw', async (t) => {
+t.test('the count of systemd shows unseen restarts', async (t) => {
   const after = (before: number | null, count: number | null, boot = 0, told = 0): number | undefined => {
     const runs = new ServiceRuns();
     runs.recorded(entry(-100, { cause: 'first' }), moment(1));
@@ -126,7 +126,7 @@ t.test('the count of systemd shows restarts that nobody saw', async (t) => {
   t.equal(after(5, 2), 2, 'started by hand, then twice by itself');
   t.equal(after(5, 5), 5, 'started by hand, then five times by itself');
   t.equal(after(5, 2, 1), 2, 'booted, then twice by itself');
-  t.equal(after(2, 5, 1), 5, 'the count begins anew with a boot');
+  t.equal(after(2, 5, 1), 5, 'the count begins again with a boot');
   t.equal(after(0, 3, 0, 1), 2, 'the greater of both');
   t.equal(after(0, 2, 0, 4), 4);
   t.equal(after(null, 3), 0, 'nothing to compare with');
@@ -140,10 +140,10 @@ t.test('the count is compared once for each run', async (t) => {
   t.same(unseen(runs), [0], 'a first run has none before it');
   runs.read(reading(100, 9), moment(120));
   runs.read(reading(100, 20), moment(130));
-  t.same(unseen(runs), [0, 1], 'nor does a count that goes on within a run tell');
+  t.same(unseen(runs), [0, 1], 'nor does a count that goes on within a run show any');
   runs.read(reading(200), moment(210));
   runs.read(reading(200, 23), moment(220));
-  t.same(unseen(runs), [0, 1, 2], 'it may be told later');
+  t.same(unseen(runs), [0, 1, 2], 'it may be recorded later');
   t.same(
     runs.runs().map(({ started }) => started),
     [stamp(-100), stamp(100), stamp(200)],
@@ -156,7 +156,7 @@ t.test('the count is compared once for each run', async (t) => {
   t.same(unseen(unrelated), [0, 1]);
 });
 
-t.test('a run began between the last sight of the one before and the first of its own', async (t) => {
+t.test('a run began after the one before was last seen, and before it was first seen', async (t) => {
   const from = (started: string, seen: Moment): number | undefined => {
     const runs = new ServiceRuns();
     runs.recorded(entry(-100, { cause: 'first' }), moment(1));
@@ -174,5 +174,5 @@ t.test('a run began between the last sight of the one before and the first of it
   const told = new ServiceRuns();
   told.recorded(entry(-100, { cause: 'first' }), moment(10));
   told.recorded(entry(5), moment(20));
-  t.equal(told.last?.from, 10, 'an entry is a sight as well');
+  t.equal(told.last?.from, 10, 'an entry shows it as well');
 });

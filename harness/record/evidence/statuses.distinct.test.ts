@@ -40,7 +40,7 @@ t.test('the same stamp counts once, in one message or in several', async (t) => 
   t.same(places(distinct, { first: null, steps: [], slowest_ms: null, fastest_ms: null }, interval(180)), []);
 });
 
-t.test('the order of arrival is told', async (t) => {
+t.test('the order of arrival is reported', async (t) => {
   const distinct = new StatusDeduplicator();
   t.same(places(distinct, received([1, 3, 2, 4, 0]), interval(60)), [1, 3, 2, 4, 0]);
   t.equal(distinct.outOfOrder, 2);

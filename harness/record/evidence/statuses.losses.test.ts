@@ -9,7 +9,7 @@ function reading(minute: number, more: Partial<ServiceReading> = {}): ServiceRea
   return readingOf({ samples: minute * 60, published: minute * 60, ...more });
 }
 
-/** What each minute from the first on tells, and how many statuses it brought by either channel. */
+/** The reading of each minute from the first on, and how many statuses arrived on either channel. */
 function losses(minutes: readonly (readonly [ServiceReading | null, number, number?])[], resumedAt: readonly number[] = []): Losses {
   const all = new Losses();
   for (const [minute, [service, topic, events = topic]] of minutes.entries()) {
@@ -23,7 +23,7 @@ function tally(expected: number, received: number, unobserved = 0): { expected: 
   return { expected, received, unobserved };
 }
 
-t.test('nothing lost is nothing told, whatever the counters say', async (t) => {
+t.test('nothing lost is nothing reported, whatever the counters show', async (t) => {
   const all = losses([
     [reading(1), 60],
     [reading(2, { missed: 5, published: 100 }), 60],
@@ -75,11 +75,11 @@ t.test('what the counters do not explain is unknown', async (t) => {
     [reading(1), 60],
     [reading(2, { missed: 2 }), 60],
   ]);
-  t.same(counted.of('topic', tally(120, 110, 4)), { ...NONE, notSampled: 2, unknown: 8 }, 'nobody listened in four of them');
+  t.same(counted.of('topic', tally(120, 110, 4)), { ...NONE, notSampled: 2, unknown: 8 }, 'there was no subscription in four of them');
   t.same(counted.of('topic', tally(120, 119)), { ...NONE, notSampled: 1 }, 'not more than were lost');
 });
 
-t.test('counters that go back tell nothing', async (t) => {
+t.test('counters that go back show nothing', async (t) => {
   const all = losses([
     [reading(2, { missed: 9, published: 150 }), 60],
     [reading(3, { missed: 0, published: 500 }), 50],
@@ -113,7 +113,7 @@ t.test('while the service does not answer, or is restarted, what is missing was 
   t.same(
     twice.of('topic', tally(240, 200)),
     { ...NONE, notSampled: 10, notDelivered: 10, unknown: 20 },
-    'what was missing before is told once',
+    'what was missing before is counted once',
   );
   t.same(losses([[null, 20]]).of('topic', tally(60, 20)), { ...NONE, notSampled: 40 }, 'from the begin on');
   t.same(
@@ -133,7 +133,7 @@ t.test('what is expected goes by the rate, and by each channel', async (t) => {
   t.same(all.of('events', tally(120, 100)), { ...NONE, notSampled: 10, unknown: 10 });
 });
 
-t.test('a service that no longer tells what it published', async (t) => {
+t.test('a service that no longer counts what it published', async (t) => {
   const all = losses([
     [reading(1), 60],
     [reading(2), 60],
@@ -143,7 +143,7 @@ t.test('a service that no longer tells what it published', async (t) => {
   t.same([all.published, all.of('topic', tally(240, 230))], [120, { ...NONE, unknown: 10 }]);
 });
 
-t.test('over an absence counters are not compared', async (t) => {
+t.test('counters are not compared across a monitoring gap', async (t) => {
   const all = losses(
     [
       [reading(1), 60],

@@ -65,7 +65,7 @@ t.test('what comes late belongs to the span that it was stamped in, if any', asy
   spans.count('topic', 59.5);
   t.equal(spans.tally('topic').received, 60, 'two spans before');
   for (const at of [80, 60.0201, 99.9799, 180, 160.0201, -5]) spans.count('topic', at);
-  t.equal(spans.tally('topic').received, 60, 'in an absence, or before the begin');
+  t.equal(spans.tally('topic').received, 60, 'in a monitoring gap, or before the begin');
   for (const at of [99.9801, 160.0199]) spans.count('topic', at);
   t.equal(spans.tally('topic').received, 62);
   spans.count('topic', 30);
@@ -119,7 +119,7 @@ t.test('a minute that was missed as a whole counts nothing', async (t) => {
   t.same(first.stalls(), [{ from: 0, to: 60 }]);
 });
 
-t.test('another rate begins another span, watched without a seam', async (t) => {
+t.test('another rate begins another span, observed without a seam', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   spans.add(interval(60, 120, { hertz: 0.5 }));

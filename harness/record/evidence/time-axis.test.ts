@@ -40,7 +40,7 @@ t.test('a suspend is what the boot-time clock went and the monotonic one did not
   axis.place(clocks(160, 90), false);
   t.same(axis.events, [{ kind: 'suspend', seconds: 90, at: 70, earliest: WALL + 150_000, latest: WALL + 160_000 }]);
   axis.place(clocks(200, 90), false);
-  t.equal(axis.events.length, 1, 'told once');
+  t.equal(axis.events.length, 1, 'reported once');
   const detected = begun();
   detected.place(clocks(100, 90), true);
   t.same(detected.events, [{ kind: 'suspend', seconds: 90, at: 10, earliest: WALL + 95_000, latest: WALL + 100_000 }], 'just before');
@@ -83,7 +83,7 @@ t.test('drift and rounding are no events', async (t) => {
   t.equal(long.events.length, 1, 'half a thousandth of the time is one');
 });
 
-t.test('entries whose clocks are not later tell nothing', async (t) => {
+t.test('entries whose clocks are not later are ignored', async (t) => {
   const axis = begun();
   axis.place(clocks(60), false);
   t.equal(axis.place({ ...clocks(50), wall: 0 }, false), 50);
@@ -92,7 +92,7 @@ t.test('entries whose clocks are not later tell nothing', async (t) => {
   t.same(axis.events, []);
 });
 
-t.test('over an absence in one boot the same clocks go on', async (t) => {
+t.test('the same clocks go on across a monitoring gap in one boot', async (t) => {
   const axis = begun();
   axis.place(clocks(60), false);
   t.equal(axis.resume(resume(0, clocks(3660, 1800, 60))), false);
@@ -150,7 +150,7 @@ t.test('boots of one kernel share its clock', async (t) => {
   t.equal(sharesClock('a', 'b'), false);
   t.equal(sharesClock('kernel/10', 'kernel/22'), true, 'a container that was started again');
   t.equal(sharesClock('kernel/10', 'other/10'), false);
-  t.equal(sharesClock('kernel', 'kernel/10'), false, 'one does not tell');
+  t.equal(sharesClock('kernel', 'kernel/10'), false, 'a kernel without a boot is not enough');
   t.equal(sharesClock('/10', '/22'), false);
   t.equal(sharesClock(null, 'kernel/10'), false, 'nothing is known of the one before');
 });
