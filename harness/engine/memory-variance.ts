@@ -4,7 +4,7 @@ import { type Point, theilSen } from './theil-sen.ts';
 export const WARM_UP_SECONDS = 3600;
 export const MEDIAN_SECONDS = 300;
 
-export interface MemoryReadings {
+interface MemoryReadings {
   /** Seconds, in order. */
   readonly at: ArrayLike<number>;
   readonly bytes: ArrayLike<number>;

@@ -235,23 +235,10 @@ export type MinuteEntry = Entry<'minute'>;
 export type ServiceEntry = Entry<'service'>;
 export type AlertEntry = Entry<'alert'>;
 export type OpenEntry = Entry<'open'>;
-export type ClockEntry = Entry<'clock'>;
 export type CoverageEntry = Entry<'holding'>;
 export type NoteEntry = Entry<'note'>;
-export type TornEntry = Entry<'torn'>;
 export type EndEntry = Entry<'end'>;
-export type RecordEntry =
-  | BeginEntry
-  | ResumeEntry
-  | MinuteEntry
-  | ServiceEntry
-  | AlertEntry
-  | OpenEntry
-  | ClockEntry
-  | CoverageEntry
-  | NoteEntry
-  | TornEntry
-  | EndEntry;
+export type RecordEntry = { [T in keyof typeof ENTRIES]: Entry<T> }[keyof typeof ENTRIES];
 
 /** What is wrong with a parsed line as an entry; null: nothing. */
 export function entryProblem(value: unknown): string | null {

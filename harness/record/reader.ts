@@ -14,7 +14,7 @@ const NEWLINE = 0x0a;
  * the last entry, which were cut off and are not acknowledged yet; `altered`: changed after it was written; `foreign`: of another
  * format; `none`: no file, or not one whole entry.
  */
-export type RecordState = 'intact' | 'torn' | 'altered' | 'foreign' | 'none';
+type RecordState = 'intact' | 'torn' | 'altered' | 'foreign' | 'none';
 
 export interface RecordReading {
   readonly state: RecordState;

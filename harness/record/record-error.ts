@@ -1,4 +1,4 @@
-export type RecordProblem = 'in-use' | 'exists' | 'none' | 'altered' | 'foreign' | 'unwritable' | 'changed';
+type RecordProblem = 'in-use' | 'exists' | 'none' | 'altered' | 'foreign' | 'unwritable' | 'changed';
 
 /** The message says what to do. */
 export class RecordError extends Error {

@@ -1,5 +1,6 @@
 import { formatDuration } from '../../src/core/duration.ts';
 import { median } from '../../src/core/quantile.ts';
+import { isoUtc } from '../../src/core/time.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';
 import type { ChartSeries, Evidence } from '../engine/evidence.ts';
 import { CRITERIA, type Judgement, REQUIRED_SECONDS, type TestVerdict, worst } from '../engine/judgement.ts';
@@ -42,7 +43,7 @@ export function compose({ evidence, judgements, madeBy, madeMs, memory, record, 
     verdict,
     is_168_hour_verdict: is168HourVerdict(described),
     statement: statement(described, judgements, verdict),
-    made: new Date(madeMs).toISOString(),
+    made: isoUtc(madeMs),
     made_by: madeBy,
     run: described,
     judgements,

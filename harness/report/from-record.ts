@@ -1,3 +1,4 @@
+import { isoUtc } from '../../src/core/time.ts';
 import { judge } from '../engine/judge.ts';
 import { type BeginEntry, type MinuteEntry, type NoteEntry, RECORD_FILE, type RecordEntry, type ResumeEntry } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
@@ -10,7 +11,7 @@ import { enumeration, moment } from './figures.ts';
 /** Distinct notes that a report repeats; the record has all. */
 const MAX_NOTES = 40;
 
-export interface DocumentOptions {
+interface DocumentOptions {
   readonly madeMs: number;
   /** Version of the edge-health that writes the report. */
   readonly madeBy: string;
@@ -40,14 +41,14 @@ export function documentOf(
     builder.add(entry);
     facts.add(entry);
   });
-  requireUsable(folder, reading);
+  const begin = usableBegin(folder, reading);
   const evidence = builder.evidence();
   const document = compose({
     evidence,
     judgements: judge(evidence),
     series: builder.series(),
     memory: memoryColumns(evidence),
-    run: facts.facts(),
+    run: facts.of(begin),
     record: { file: RECORD_FILE, entries, bytes: upTo?.bytes ?? reading.bytes, head, torn_lines: tornLines },
     madeMs,
     madeBy,
@@ -55,24 +56,19 @@ export function documentOf(
   return { document, reading };
 }
 
-function requireUsable(folder: string, { problem, state }: RecordReading): void {
+/** The begin of a record that a report can be made of. */
+function usableBegin(folder: string, { begin, problem, state }: RecordReading): BeginEntry {
   const where = problem === null ? '' : ` (line ${problem.line}: ${problem.what})`;
-  switch (state) {
-    case 'intact':
-    case 'torn':
-      return;
-    case 'none':
-      throw new RecordError('none', `there is no record in ${folder}; name the folder of a run`);
-    case 'altered':
-      throw new RecordError('altered', `the record in ${folder} was changed after it was written${where}: no report is made of it`);
-    case 'foreign':
-      throw new RecordError('foreign', `the record in ${folder} is of another format${where}: use the edge-health that wrote it`);
-  }
+  if (state === 'altered')
+    throw new RecordError(state, `the record in ${folder} was changed after it was written${where}: no report is made of it`);
+  if (state === 'foreign')
+    throw new RecordError(state, `the record in ${folder} is of another format${where}: use the edge-health that wrote it`);
+  if (begin === null) throw new RecordError('none', `there is no record in ${folder}; name the folder of a run`);
+  return begin;
 }
 
 /** Collects from a record what a report shows of the run in addition to its evidence. */
 class RunFactsBuilder {
-  #begin: BeginEntry | null = null;
   /** The last begin or resume. */
   #session: BeginEntry | ResumeEntry | null = null;
   readonly #how: string[] = [];
@@ -92,33 +88,31 @@ class RunFactsBuilder {
     else if (entry.type === 'service') this.#addVersion(entry.version);
   }
 
-  facts(): RunFacts {
-    const { run = '', wall = 0 } = this.#begin ?? {};
-    const { target, watcher } = this.#session ?? {};
+  of(begin: BeginEntry): RunFacts {
+    const { target, watcher } = this.#session ?? begin;
     return {
-      id: run,
-      node_name: target?.node_name ?? 'unknown',
+      id: begin.run,
+      node_name: target.node_name,
       version: this.#versions.at(-1) ?? null,
       how: this.#how,
-      machine: watcher?.machine ? { ...watcher.machine } : null,
+      machine: watcher.machine,
       harness: {
         cpu_percent: this.#cpuOverSeconds > 0 ? Math.round((this.#cpuSeconds / this.#cpuOverSeconds) * 1e5) / 1e3 : null,
         resident_bytes: this.#residentBytes > 0 ? this.#residentBytes : null,
       },
-      begun: iso(wall),
-      ended: iso(this.#endedMs),
+      begun: isoUtc(begin.wall),
+      ended: isoUtc(this.#endedMs),
       notes: this.#allNotes(),
     };
   }
 
   #addSession(entry: BeginEntry | ResumeEntry): void {
     const lines = observation(entry);
-    if (entry.type === 'begin') this.#begin = entry;
     if (this.#session === null) this.#how.push(...lines);
     else {
       const before = observation(this.#session);
       const changed = lines.filter((line) => !before.includes(line));
-      this.#how.push(...changed.map((line) => `From ${moment(iso(entry.wall))} on: ${line}`));
+      this.#how.push(...changed.map((line) => `From ${moment(isoUtc(entry.wall))} on: ${line}`));
     }
     this.#session = entry;
     this.#minute = null;
@@ -152,14 +146,10 @@ class RunFactsBuilder {
   #allNotes(): string[] {
     const notes = this.#versions.length > 1 ? [`Versions of the service during this run, in order: ${enumeration(this.#versions)}.`] : [];
     for (const [text, { count, first }] of [...this.#notes].slice(0, MAX_NOTES))
-      notes.push(`${moment(iso(first))}: ${text}${count > 1 ? ` (${count} times in total)` : ''}`);
+      notes.push(`${moment(isoUtc(first))}: ${text}${count > 1 ? ` (${count} times in total)` : ''}`);
     if (this.#notes.size > MAX_NOTES) notes.push(`The record has ${this.#notes.size - MAX_NOTES} more notes.`);
     return notes;
   }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** How the service was observed from an entry on. */

@@ -91,7 +91,7 @@ ${tables.map((one) => table(one, true))}
 `;
 }
 
-export interface MarginBar {
+interface MarginBar {
   /** From the left end to the measured value, 0 to 100. */
   readonly measured: number;
   /** From the left end to the limit, 0 to 100. */

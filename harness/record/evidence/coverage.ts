@@ -148,7 +148,7 @@ function hiddenSeconds({ count, from, to }: Scan, older: Older): number {
 }
 
 /** A gap between two time stamps, in ms since the epoch. */
-export interface StampRange {
+interface StampRange {
   readonly from: number;
   readonly to: number;
   /** How far the clock was put back between them; the gap was that much longer. */

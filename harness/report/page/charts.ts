@@ -8,9 +8,9 @@ import { type Columns, type Mark, timeLabel } from './series.ts';
 /** Draws the charts with uPlot. They share the time axis, its cursor and the shown range. */
 
 /** The value of a colour of the style sheet, read on each drawing. */
-export type Color = (name: string) => string;
+type Color = (name: string) => string;
 
-export interface ChartContext {
+interface ChartContext {
   readonly series: ReportSeries;
   readonly columns: Columns;
   readonly marks: readonly Mark[];

@@ -109,7 +109,7 @@ export const HINT = 'Point at a chart for its values; drag to zoom, double-click
 const SLACK = 6;
 const MAX_IN_TIP = 8;
 
-export interface PanelReadout {
+interface PanelReadout {
   readonly panel: Panel;
   readonly values: HTMLElement;
 }

@@ -56,7 +56,7 @@ const RATE_LIMIT = 99;
 const single = (column: Column, color: Line['color'] = '--chart'): readonly Line[] => [{ column, name: '', color, dash: [] }];
 
 /** From the top. */
-export const PANELS: readonly Panel[] = [
+const PANELS: readonly Panel[] = [
   {
     title: 'Received of expected statuses',
     unit: '%',
