@@ -1,7 +1,7 @@
 import type { Severity } from '../../src/core/alert.ts';
 
 /**
- * What the criteria judge: a summary of a run, either watched (harness/record) or reconstructed from the files that maintenance jobs
+ * What the criteria judge: a summary of a run, either observed (harness/record) or reconstructed from the files that maintenance jobs
  * collected (ops/report). All times named `…At`, `from`, `to` are seconds on the run's own axis: 0 is its begin; it follows the
  * boot-time clock, which neither steps nor stops in a suspend, and between two boots the wall clock.
  */

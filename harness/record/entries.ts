@@ -79,7 +79,7 @@ const machine = object({
 });
 export type Machine = Readonly<v.InferOutput<typeof machine>>;
 
-/** What is watched. */
+/** What is observed. */
 const target = object({
   /** `unit`: of systemd on this machine; `started`: by the harness itself, in a checkout; `url`: by REST and the graph alone. */
   kind: oneOf(['unit', 'started', 'url']),
@@ -105,7 +105,7 @@ export type Observer = Readonly<v.InferOutput<typeof observer>>;
 
 const session = { boot_id: text, target, watcher: observer };
 
-/** Statuses of the watched node received since the last `minute`, `begin` or `resume`, in the order of arrival. */
+/** Statuses of the observed node received since the last `minute`, `begin` or `resume`, in the order of arrival. */
 const received = v.pipe(
   object({
     /** Time stamp of the first one, in ms since the epoch; null: none. */
@@ -114,7 +114,7 @@ const received = v.pipe(
     steps: integers,
     /** The longest time from time stamp to arrival, in ms by this machine's clock. */
     slowest_ms: v.nullable(number),
-    /** The shortest; far from 0 if the clock of the watched machine differs. */
+    /** The shortest; far from 0 if the clock of the observed machine differs. */
     fastest_ms: v.nullable(number),
   }),
   v.rawCheck(({ addIssue, dataset }) => {
@@ -168,7 +168,7 @@ const ENTRIES = {
     format: v.literal(RECORD_VERSION),
     /** Random; makes the chains of two runs different from the first entry on. */
     run: text,
-    /** Duration to be watched. */
+    /** Duration to be observed. */
     planned_seconds: positive,
     ...session,
   }),
@@ -200,9 +200,9 @@ const ENTRIES = {
     /** Number of runs between the previous one and this one that are known by NRestarts alone. */
     unseen: count,
   }),
-  /** A change of an alert of the watched node. */
+  /** A change of an alert of the observed node. */
   alert: entry('alert', { by: oneOf(CHANNELS), alert_id: text, severity, metric: text, timestamp: text, resolved: boolean }),
-  /** `/alerts?resolved=false` of the watched node: at the begin, whenever it differs from the last time, and at the end. */
+  /** `/alerts?resolved=false` of the observed node: at the begin, whenever it differs from the last time, and at the end. */
   open: entry('open', { open: list(openAlert) }),
   /** As shown by the observer's clocks, beyond 1 s. The `seconds` of a step are positive when the clock was put forward. */
   clock: entry('clock', { kind: oneOf(['step', 'suspend']), seconds: number }),

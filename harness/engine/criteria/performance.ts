@@ -4,7 +4,7 @@ import { rounded } from '../format.ts';
 import { type Judgement, marginOf } from '../judgement.ts';
 
 const LIMIT_PERCENT = 10;
-/** Of the time watched awake, that readings have to cover. */
+/** Of the time observed awake, that readings have to cover. */
 const LEAST_SHARE = 0.9;
 
 /** The service uses less than 10 % of one core on average. */

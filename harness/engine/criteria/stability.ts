@@ -18,7 +18,7 @@ export function stabilityOf({ memory, runs }: Evidence): MemoryVariance | null {
   return memoryVariance({ at: memory.at, bytes: memory.bytes, starts, warmUpSeconds: WARM_UP_SECONDS, medianSeconds: MEDIAN_SECONDS });
 }
 
-/** Medians that five-minute stretches of the watched time, awake and after the warm-up of each run, would give. */
+/** Medians that five-minute stretches of the observed time, awake and after the warm-up of each run, would give. */
 export function mediansExpected({ runs, watched, suspends }: Evidence): number {
   let seconds = 0;
   for (const [index, run] of runs.entries()) {

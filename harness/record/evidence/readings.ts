@@ -79,7 +79,7 @@ export class ResourceReadings {
       awakeSeconds = mono - before.mono;
       if (before.reading.cpu_from !== reading.cpu_from || cpuSeconds < 0) return Number.NaN;
     } else {
-      // A run whose start was watched is counted from its start: the cost of starting is part of it.
+      // A run whose start was observed is counted from its start: the cost of starting is part of it.
       if (run === null || run.from < 0) return Number.NaN;
       awakeSeconds = interval.to - run.from;
       if (run.from >= interval.from) awakeSeconds = Math.min(awakeSeconds, interval.monotonicSeconds);

@@ -120,7 +120,7 @@ export interface Interval {
   readonly monotonicSeconds: number;
   /** Time in which the observer itself did not get to run. */
   readonly stalledSeconds: number;
-  /** The first of a watched span: after `begin` or `resume`. */
+  /** The first of an observed span: after `begin` or `resume`. */
   readonly fresh: boolean;
   readonly hertz: number;
   /** Wall clock − axis in seconds, at the end and, where the clock was set, before that, newest first. */
