@@ -101,10 +101,8 @@ export class EvidenceBuilder {
         this.#coverage?.[entry.of].add(entry);
         break;
       case 'clock':
-        this.#advance(entry, true);
-        break;
       case 'note':
-        this.#advance(entry);
+        this.#advance(entry, entry.type === 'clock');
         break;
       case 'end':
         this.#ended = true;

@@ -84,5 +84,5 @@ export class AlertEpisodes {
 
 function setSeverity(episode: Episode, severity: Severity): void {
   episode.severity = severity;
-  if (SEVERITIES.indexOf(severity) > SEVERITIES.indexOf(episode.worst)) episode.worst = severity;
+  episode.worst = SEVERITIES[Math.max(SEVERITIES.indexOf(severity), SEVERITIES.indexOf(episode.worst))] as Severity;
 }

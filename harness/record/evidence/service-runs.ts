@@ -30,27 +30,14 @@ export class ServiceRuns {
   /** A service entry. */
   recorded(entry: ServiceEntry, moment: Moment): void {
     const { started, version, invocation, cause, detail, unseen } = entry;
+    const run = { started, version, invocation, cause, detail, unseen, provisional: false };
     const last = this.#runs.at(-1);
-    if (
-      last !== undefined &&
-      last.started === started &&
-      (last.invocation === invocation || last.invocation === null || invocation === null)
-    ) {
-      if (last.provisional) {
-        const known = cause === 'first' ? last.cause : cause;
-        this.#runs[this.#runs.length - 1] = {
-          ...last,
-          version,
-          invocation,
-          cause: known,
-          detail,
-          unseen: Math.max(unseen, last.unseen),
-          provisional: false,
-        };
-      }
-      return;
+    const isInvocation = last?.invocation === invocation || last?.invocation === null || invocation === null;
+    if (last?.started !== started || !isInvocation) this.#push(run, moment);
+    else if (last.provisional) {
+      const known = cause === 'first' ? last.cause : cause;
+      this.#runs[this.#runs.length - 1] = { ...last, ...run, cause: known, unseen: Math.max(unseen, last.unseen) };
     }
-    this.#push({ started, version, invocation, cause, detail, unseen, provisional: false }, moment);
   }
 
   /** A reading of /status, which names the run. */
