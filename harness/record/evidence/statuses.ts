@@ -92,7 +92,7 @@ const ROUNDING_SECONDS = 0.02;
 const ROUNDING_SAMPLES = 1e-3;
 
 interface ChannelCount {
-  /** Distinct statuses stamped in the span, and among them those of its last interval that are stamped after it. */
+  /** Distinct statuses stamped from the begin of the span on, and among them those that are stamped after its last interval. */
   count: number;
   ahead: number;
   /** Time without a subscription. */
@@ -141,11 +141,8 @@ export class WatchedSpans {
   count(channel: Channel, at: number): void {
     const span = this.#spans.findLast(({ from }) => at >= from - ROUNDING_SECONDS);
     if (span === undefined) return;
-    const isAhead = at > span.to + ROUNDING_SECONDS;
-    // Late, and stamped in a monitoring gap.
-    if (isAhead && span !== this.#spans.at(-1)) return;
     span.channels[channel].count++;
-    if (isAhead) span.channels[channel].ahead++;
+    if (at > span.to + ROUNDING_SECONDS) span.channels[channel].ahead++;
   }
 
   unsubscribed(channel: Channel, awakeSeconds: number): void {
