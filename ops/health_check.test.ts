@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../testkit/effort.ts';
 import { type CheckResult, resultsFor } from './checks/check.ts';
-import { lineOf, logLines, summarize, worstFirst } from './health_check.ts';
+import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
 import { EXIT, type JobStatus, worst } from './lib/job.ts';
 
 const STATUSES = Object.keys(EXIT) as JobStatus[];

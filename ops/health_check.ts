@@ -1,18 +1,18 @@
-import { printable } from '../src/core/text.ts';
 import { isoUtc } from '../src/core/time.ts';
-import { backupsCheck } from './checks/backups.ts';
+import { checkBackups } from './checks/backups.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, runCheck } from './checks/check.ts';
-import { clockCheck } from './checks/clock.ts';
-import { containersCheck } from './checks/containers.ts';
-import { disksCheck } from './checks/disks.ts';
-import { jobsCheck } from './checks/jobs.ts';
-import { nodesCheck } from './checks/nodes.ts';
-import { powerCheck } from './checks/power.ts';
-import { appendToLog, Counters, hasChanged, logFile, type PreviousRun, readPreviousRun, writeForNextRun } from './checks/previous-run.ts';
-import { readService, serviceCheck } from './checks/service.ts';
-import { readUnits, unitsCheck } from './checks/units.ts';
+import { checkClock } from './checks/clock.ts';
+import { checkContainers } from './checks/containers.ts';
+import { checkDisks } from './checks/disks.ts';
+import { checkJobs } from './checks/jobs.ts';
+import { checkNodes } from './checks/nodes.ts';
+import { checkPower } from './checks/power.ts';
+import { appendToLog, Counters, logFile, type PreviousRun, readPreviousRun, writeForNextRun } from './checks/previous-run.ts';
+import { checkService, readService } from './checks/service.ts';
+import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
+import { checkUnits, readUnits } from './checks/units.ts';
 import { diskProblem } from './lib/disk-problem.ts';
-import { type Job, type JobStatus, worst } from './lib/job.ts';
+import type { Job } from './lib/job.ts';
 import { sharePending, withTimeout } from './lib/timeout.ts';
 
 const HELP = `Checks the unit and the service, open alerts, storage, the publish rate, ROS nodes and containers, free disk space, the clock,
@@ -24,17 +24,17 @@ What is expected is configured with ops.check. Each run is logged in logs/health
   --dry-run       writes neither the log nor what the next check compares with; nor does --url
 `;
 
-const CHECKS: readonly Check[] = [
-  unitsCheck,
-  serviceCheck,
-  nodesCheck,
-  containersCheck,
-  disksCheck,
-  clockCheck,
-  powerCheck,
-  backupsCheck,
-  jobsCheck,
-];
+const CHECKS: Readonly<Record<string, Check>> = {
+  unit: checkUnits,
+  service: checkService,
+  nodes: checkNodes,
+  containers: checkContainers,
+  disk: checkDisks,
+  clock: checkClock,
+  power: checkPower,
+  backup: checkBackups,
+  jobs: checkJobs,
+};
 
 const READ_TIMEOUT_SECONDS = 5;
 const WRITE_TIMEOUT_SECONDS = 6;
@@ -55,55 +55,23 @@ export const healthCheck: Job = {
     // On a disk that hangs there is nothing to compare with; the check of disks reports that.
     const previous = reading && (await withTimeout(READ_TIMEOUT_SECONDS, reading, signal).catch(() => null));
     const context = { ...job, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
-    const results = (await Promise.all(CHECKS.map((check) => runCheck(check, context)))).flat();
-    if (options['dry-run'] !== true && !isElsewhere) results.push(await writeRun(context, results, previous, startedMs));
+    const results = (await Promise.all(Object.entries(CHECKS).map(([name, check]) => runCheck(name, check, context)))).flat();
+    if (options['dry-run'] !== true && !isElsewhere) results.push(await saveRun(context, results, previous, startedMs));
 
     const { status, summary } = summarize(results);
-    const shown = worstFirst(results).filter((result) => options['all'] === true || result.isNote || result.status !== 'OK');
-    const isSilent = options['quiet'] === true && status === 'OK';
-    const checks = worstFirst(results).map(({ isNote: _, ...result }) => result);
+    const ordered = worstFirst(results);
+    const shown = ordered.filter((result) => options['all'] === true || result.isNote || result.status !== 'OK');
+    const checks = ordered.map(({ isNote: _, ...result }) => result);
     return {
       status,
-      lines: isSilent ? [] : [`${status}  ${summary}`, ...shown.map(lineOf)],
+      lines: options['quiet'] === true && status === 'OK' ? [] : [`${status}  ${summary}`, ...shown.map(lineOf)],
       document: { status, time: isoUtc(startedMs), trigger, summary, checks },
     };
   },
 };
 
-const ORDER: readonly JobStatus[] = ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'];
-const MAX_CHARACTERS = 400;
-const MAX_NAMED = 5;
-
-/** Worst first, notes before what is plainly well; otherwise in the order given. */
-export function worstFirst(results: readonly CheckResult[]): CheckResult[] {
-  const weight = ({ isNote, status }: CheckResult): number => 2 * ORDER.indexOf(status) + (isNote ? 0 : 1);
-  return results.toSorted((a, b) => weight(a) - weight(b));
-}
-
-/** Names and messages also come from outside: they cannot start a line of their own or fill a screen. */
-export function lineOf({ message, name, remedy, status }: CheckResult): string {
-  return `${status}  ${printable(`${name}: ${message}${remedy === null ? '' : `; ${remedy}`}`, MAX_CHARACTERS)}`;
-}
-
-/** `2 of 11 checks: disk /, container web`, or `11 checks`. */
-export function summarize(results: readonly CheckResult[]): { readonly status: JobStatus; readonly summary: string } {
-  const status = worst(results.map((result) => result.status));
-  const names = worstFirst(results).flatMap((result) => (result.status === 'OK' ? [] : [result.name]));
-  const checks = results.length === 1 ? '1 check' : `${results.length} checks`;
-  if (names.length === 0) return { status, summary: checks };
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  return { status, summary: printable(`${names.length} of ${checks}: ${names.slice(0, MAX_NAMED).join(', ')}${more}`, MAX_CHARACTERS) };
-}
-
-/** Lines for the log: one for the run, and one for each thing whose status has changed. */
-export function logLines(results: readonly CheckResult[], previous: PreviousRun | null, trigger: string): string[] {
-  const { status, summary } = summarize([...results, resultsFor('history').ok('')]); // It is a check, too, as printed.
-  const changed = results.filter((result) => hasChanged(previous, result.name, result.status));
-  return [`${status}  ${summary} (${trigger})`, ...changed.map((result) => `  ${lineOf(result)}`)];
-}
-
-/** Writes the log and what the next run compares with; the result says whether that was possible. */
-async function writeRun(context: CheckContext, results: readonly CheckResult[], previous: PreviousRun | null, startedMs: number) {
+/** Writes the log and what the next run compares with; the result shows whether that was possible. */
+async function saveRun(context: CheckContext, results: readonly CheckResult[], previous: PreviousRun | null, startedMs: number) {
   const { counters, dataFolder, service, signal, trigger } = context;
   const { note, ok, warning } = resultsFor('history');
   // "Since the last check" means the scheduler's: a run by hand in between does not take its increases away.

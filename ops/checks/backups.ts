@@ -49,25 +49,21 @@ async function readBackups(dataFolder: string): Promise<{ readonly names: readon
 
 const TIMEOUT_SECONDS = 5;
 
-export const backupsCheck: Check = {
-  name: 'backup',
-  timeoutSeconds: 8,
-  run: async ({ config, dataFolder, nowMs, signal }) => {
-    if (config.ops.backup_logs === 'off') return [];
-    try {
-      const { dataSinceMs, names } = await withTimeout(
-        TIMEOUT_SECONDS,
-        sharePending(`backups ${dataFolder}`, () => readBackups(dataFolder)),
-        signal,
-      );
-      const newestMs = newestBackup(names, nowMs());
-      return [evaluateBackup({ newestMs, dataSinceMs, nowMs: nowMs(), maxAgeHours: config.ops.check.backup_max_age_hours })];
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      const { note, unknown } = resultsFor('backup');
-      if (code === 'ENOENT') return [note(`there is no data folder ${dataFolder} yet`)];
-      const remedy = code === 'EACCES' ? "run it as root or as the service's user" : `look at ${dataFolder}`;
-      return [unknown(`backups cannot be listed: ${code ?? message}`, remedy)];
-    }
-  },
+export const checkBackups: Check = async ({ config, dataFolder, nowMs, signal }) => {
+  if (config.ops.backup_logs === 'off') return [];
+  try {
+    const { dataSinceMs, names } = await withTimeout(
+      TIMEOUT_SECONDS,
+      sharePending(`backups ${dataFolder}`, () => readBackups(dataFolder)),
+      signal,
+    );
+    const newestMs = newestBackup(names, nowMs());
+    return [evaluateBackup({ newestMs, dataSinceMs, nowMs: nowMs(), maxAgeHours: config.ops.check.backup_max_age_hours })];
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const { note, unknown } = resultsFor('backup');
+    if (code === 'ENOENT') return [note(`there is no data folder ${dataFolder} yet`)];
+    const remedy = code === 'EACCES' ? "run it as root or as the service's user" : `look at ${dataFolder}`;
+    return [unknown(`backups cannot be listed: ${code ?? message}`, remedy)];
+  }
 };

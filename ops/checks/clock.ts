@@ -71,14 +71,10 @@ async function readSynchronisation({ environment, nowMs, signal }: CheckContext)
 /** Files that systemd, docker and podman leave in a container. */
 const CONTAINER_FILES = ['/run/systemd/container', '/.dockerenv', '/run/.containerenv'];
 
-export const clockCheck: Check = {
-  name: 'clock',
-  timeoutSeconds: 12,
-  run: async (context) => {
-    if (!context.config.ops.check.clock) return [];
-    const synchronisation = await readSynchronisation(context);
-    const found = await Promise.allSettled(CONTAINER_FILES.map((file) => access(file)));
-    const inContainer = found.some(({ status }) => status === 'fulfilled');
-    return [evaluateClock({ ...synchronisation, inContainer, uptimeSeconds: uptime() })];
-  },
+export const checkClock: Check = async (context) => {
+  if (!context.config.ops.check.clock) return [];
+  const synchronisation = await readSynchronisation(context);
+  const found = await Promise.allSettled(CONTAINER_FILES.map((file) => access(file)));
+  const inContainer = found.some(({ status }) => status === 'fulfilled');
+  return [evaluateClock({ ...synchronisation, inContainer, uptimeSeconds: uptime() })];
 };

@@ -7,33 +7,10 @@ import { type Check, type CheckContext, type CheckResult, resultsFor } from './c
 const ENGINES = ['docker', 'podman'] as const;
 type Engine = (typeof ENGINES)[number];
 
-/** A container as both engines describe it. */
-export interface Container {
-  readonly engine: Engine;
-  readonly id: string;
-  readonly name: string;
-  /** created, running, paused, restarting, exited, dead, …; podman has some more. */
-  readonly state: string;
-  /** healthy, unhealthy, starting; null: it has no health check. */
-  readonly health: string | null;
-  /** Health checks that failed in a row. */
-  readonly failingStreak: number;
-  readonly exitCode: number;
-  readonly outOfMemory: boolean;
-  /** By the engine's restart policy. */
-  readonly restarts: number;
-}
-
-export type EngineAnswer =
-  /** `complete` false: containers of other users, also root's, are not visible. */
-  | { readonly engine: Engine; readonly kind: 'containers'; readonly containers: readonly Container[]; readonly complete: boolean }
-  | { readonly engine: Engine; readonly kind: 'missing' }
-  | { readonly engine: Engine; readonly kind: 'failed'; readonly why: string };
-
 const healthSchema = v.nullish(v.object({ Status: v.nullish(v.string(), ''), FailingStreak: v.nullish(v.number(), 0) }));
 
 /** Docker leaves Health out where there is none, podman leaves its status empty; podman up to 3 calls it Healthcheck. */
-const inspectSchema = v.array(
+const containerSchema = v.pipe(
   v.object({
     Id: v.string(),
     Name: v.string(),
@@ -46,26 +23,38 @@ const inspectSchema = v.array(
       Healthcheck: healthSchema,
     }),
   }),
+  v.transform(({ Id, Name, RestartCount, State: { ExitCode, Health, Healthcheck, OOMKilled, Status } }) => {
+    const health = Health ?? Healthcheck;
+    return {
+      id: Id,
+      name: Name.replace(/^\//, ''), // Docker's own names begin with a slash.
+      /** created, running, paused, restarting, exited, dead, …; podman has some more. */
+      state: Status,
+      /** healthy, unhealthy, starting; null: it has no health check. */
+      health: health?.Status && health.Status !== 'none' ? health.Status : null,
+      /** Health checks that failed in a row. */
+      failingStreak: health?.FailingStreak ?? 0,
+      exitCode: ExitCode,
+      outOfMemory: OOMKilled,
+      /** By the engine's restart policy. */
+      restarts: RestartCount,
+    };
+  }),
 );
+
+/** A container as both engines describe it. */
+export type Container = Readonly<v.InferOutput<typeof containerSchema>> & { readonly engine: Engine };
 
 /** Parses the output of `docker inspect` and `podman inspect`. Throws when it is something else. */
 export function parseInspect(engine: Engine, text: string): Container[] {
-  return v.parse(inspectSchema, JSON.parse(text)).map(({ Id, Name, RestartCount, State }) => {
-    const health = State.Health ?? State.Healthcheck;
-    const status = health?.Status ?? '';
-    return {
-      engine,
-      id: Id,
-      name: Name.replace(/^\//, ''), // Docker's own names begin with a slash.
-      state: State.Status,
-      health: status === '' || status === 'none' ? null : status,
-      failingStreak: health?.FailingStreak ?? 0,
-      exitCode: State.ExitCode,
-      outOfMemory: State.OOMKilled,
-      restarts: RestartCount,
-    };
-  });
+  return v.parse(v.array(containerSchema), JSON.parse(text)).map((container) => ({ engine, ...container }));
 }
+
+export type EngineAnswer =
+  /** `complete` false: containers of other users, also root's, are not visible. */
+  | { readonly engine: Engine; readonly kind: 'containers'; readonly containers: readonly Container[]; readonly complete: boolean }
+  | { readonly engine: Engine; readonly kind: 'missing' }
+  | { readonly engine: Engine; readonly kind: 'failed'; readonly why: string };
 
 const LIST_TIMEOUT_SECONDS = 6;
 const INSPECT_TIMEOUT_SECONDS = 12;
@@ -216,17 +205,13 @@ export function describeContainers(answers: readonly EngineAnswer[]): CheckResul
   });
 }
 
-export const containersCheck: Check = {
-  name: 'containers',
-  timeoutSeconds: 20,
-  run: async (context) => {
-    const names = [...new Set(context.config.ops.check.containers)];
-    // Each engine takes 35 ms of CPU: worth it by hand, not every five minutes for nothing.
-    if (names.length === 0 && context.trigger !== 'manual') return [];
-    const answers = await Promise.all(ENGINES.map((engine) => readEngine(engine, names, context)));
-    if (names.length === 0) return describeContainers(answers);
-    return evaluateContainers(names, answers, ({ engine, id, name, restarts }) =>
-      context.counters.increase(`restarts of ${engine} ${name}`, id, restarts),
-    );
-  },
+export const checkContainers: Check = async (context) => {
+  const names = [...new Set(context.config.ops.check.containers)];
+  // Each engine takes 35 ms of CPU: worth it by hand, not every five minutes for nothing.
+  if (names.length === 0 && context.trigger !== 'manual') return [];
+  const answers = await Promise.all(ENGINES.map((engine) => readEngine(engine, names, context)));
+  if (names.length === 0) return describeContainers(answers);
+  return evaluateContainers(names, answers, ({ engine, id, name, restarts }) =>
+    context.counters.increase(`restarts of ${engine} ${name}`, id, restarts),
+  );
 };

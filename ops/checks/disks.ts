@@ -89,34 +89,30 @@ function readProblem(path: string, { code, message }: NodeJS.ErrnoException): Ch
   return resultsFor(nameOf(path)).unknown(`it cannot be read: ${code ?? message}`, remedy);
 }
 
-export const disksCheck: Check = {
-  name: 'disk',
-  timeoutSeconds: 15,
-  run: async ({ config, dataFolder, signal }) => {
-    const paths = [...new Set([...config.disk.paths, dataFolder])];
-    const read = paths.map((path) =>
-      withTimeout(
-        TIMEOUT_SECONDS,
-        sharePending(`statfs ${path}`, () => readFileSystem(path)),
-        signal,
-      ),
-    );
-    const found = await Promise.allSettled(read);
-    const mounts = parseMounts(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''));
-    const fstab = await readFile('/etc/fstab', 'utf8').catch(() => '');
-    const seen = new Set<number>();
-    return found.flatMap((result, index) => {
-      const path = paths[index] as string;
-      if (result.status === 'rejected') {
-        const isExpected = path === dataFolder && result.reason.code === 'ENOENT'; // The service has not created it yet.
-        return isExpected ? [] : [readProblem(path, result.reason)];
-      }
-      const { device, realPath, ...space } = result.value;
-      if (seen.has(device)) return []; // The data folder mostly lies on the disk of the system.
-      seen.add(device);
-      const mount = mountOf(realPath, mounts);
-      const byIntent = mount !== null && isReadOnlyByIntent(mount.point, fstab);
-      return [evaluateDisk({ ...space, mount, isReadOnlyByIntent: byIntent }, config.ops.check.min_free_megabytes)];
-    });
-  },
+export const checkDisks: Check = async ({ config, dataFolder, signal }) => {
+  const paths = [...new Set([...config.disk.paths, dataFolder])];
+  const read = paths.map((path) =>
+    withTimeout(
+      TIMEOUT_SECONDS,
+      sharePending(`statfs ${path}`, () => readFileSystem(path)),
+      signal,
+    ),
+  );
+  const found = await Promise.allSettled(read);
+  const mounts = parseMounts(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''));
+  const fstab = await readFile('/etc/fstab', 'utf8').catch(() => '');
+  const seen = new Set<number>();
+  return found.flatMap((result, index) => {
+    const path = paths[index] as string;
+    if (result.status === 'rejected') {
+      const isExpected = path === dataFolder && result.reason.code === 'ENOENT'; // The service has not created it yet.
+      return isExpected ? [] : [readProblem(path, result.reason)];
+    }
+    const { device, realPath, ...space } = result.value;
+    if (seen.has(device)) return []; // The data folder mostly lies on the disk of the system.
+    seen.add(device);
+    const mount = mountOf(realPath, mounts);
+    const byIntent = mount !== null && isReadOnlyByIntent(mount.point, fstab);
+    return [evaluateDisk({ ...space, mount, isReadOnlyByIntent: byIntent }, config.ops.check.min_free_megabytes)];
+  });
 };

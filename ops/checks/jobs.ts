@@ -52,15 +52,11 @@ function hasJobs({ config }: CheckContext): boolean {
   return [backup_logs, collect_alerts, collect_metrics, generate_7day_report, health_check].some((schedule) => schedule !== 'off');
 }
 
-export const jobsCheck: Check = {
-  name: 'jobs',
-  timeoutSeconds: 20,
-  run: async (context) => {
-    const answer = await context.service;
-    if (answer.kind !== 'answer') return [];
-    const { jobs, notifications, scheduler } = answer.status.ops;
-    const results = [...evaluateJobs(jobs), ...evaluateNotifications(notifications, context.nowMs())];
-    if (context.trigger !== 'manual' || !hasJobs(context)) return results;
-    return [evaluateScheduler(scheduler, installedUnit(await context.units, SCHEDULER_UNIT), context.nowMs()), ...results];
-  },
+export const checkJobs: Check = async (context) => {
+  const answer = await context.service;
+  if (answer.kind !== 'answer') return [];
+  const { jobs, notifications, scheduler } = answer.status.ops;
+  const results = [...evaluateJobs(jobs), ...evaluateNotifications(notifications, context.nowMs())];
+  if (context.trigger !== 'manual' || !hasJobs(context)) return results;
+  return [evaluateScheduler(scheduler, installedUnit(await context.units, SCHEDULER_UNIT), context.nowMs()), ...results];
 };

@@ -40,22 +40,18 @@ async function readGraph({ environment, signal }: CheckContext): Promise<string[
   return listed?.exitCode === 0 ? listed.stdout.split('\n').filter((line) => line.startsWith('/')) : null;
 }
 
-export const nodesCheck: Check = {
-  name: 'nodes',
-  timeoutSeconds: 20,
-  run: async (context) => {
-    const { node_max_age_seconds: maxAgeSeconds, nodes: names } = context.config.ops.check;
-    const isManual = context.trigger === 'manual';
-    const answer = await context.service;
-    if (answer.kind !== 'answer')
-      return names.map((name) => resultsFor(`node ${name}`).unknown('unknown: the service does not answer', 'see the service first'));
-    if (names.length === 0) return answer.status.nodes.map((node) => describeNode(node, isManual));
-    const known = new Map(answer.status.nodes.map((node) => [node.node_name, node]));
-    const evaluate = (graph: readonly string[] | null): CheckResult[] =>
-      names.map((name) => evaluateNode(name, known.get(name), maxAgeSeconds, graph));
-    const results = evaluate(null);
-    // ros2 takes a second of CPU: worth it by hand, not every five minutes.
-    if (!isManual || results.every(({ status }) => status === 'OK')) return results;
-    return evaluate(await readGraph(context));
-  },
+export const checkNodes: Check = async (context) => {
+  const { node_max_age_seconds: maxAgeSeconds, nodes: names } = context.config.ops.check;
+  const isManual = context.trigger === 'manual';
+  const answer = await context.service;
+  if (answer.kind !== 'answer')
+    return names.map((name) => resultsFor(`node ${name}`).unknown('unknown: no response from the service', 'see the service first'));
+  if (names.length === 0) return answer.status.nodes.map((node) => describeNode(node, isManual));
+  const known = new Map(answer.status.nodes.map((node) => [node.node_name, node]));
+  const evaluate = (graph: readonly string[] | null): CheckResult[] =>
+    names.map((name) => evaluateNode(name, known.get(name), maxAgeSeconds, graph));
+  const results = evaluate(null);
+  // ros2 takes a second of CPU: worth it by hand, not every five minutes.
+  if (!isManual || results.every(({ status }) => status === 'OK')) return results;
+  return evaluate(await readGraph(context));
 };

@@ -23,15 +23,11 @@ export function evaluatePower({ throttled, throttleEvents, undervoltage }: Power
   return ok(undervoltage === null ? 'no throttling since the last check' : 'the supply voltage is right');
 }
 
-export const powerCheck: Check = {
-  name: 'power',
-  timeoutSeconds: 20,
-  run: async ({ counters, service }) => {
-    const answer = await service;
-    if (answer.kind !== 'answer') return [];
-    const { throttle_events: throttleEvents, undervoltage } = answer.status.power;
-    const throttled = throttleEvents === null ? 0 : counters.increase('throttle events', readBootId('/proc') ?? '', throttleEvents);
-    const result = evaluatePower({ undervoltage, throttleEvents, throttled });
-    return result === null ? [] : [result];
-  },
+export const checkPower: Check = async ({ counters, service }) => {
+  const answer = await service;
+  if (answer.kind !== 'answer') return [];
+  const { throttle_events: throttleEvents, undervoltage } = answer.status.power;
+  const throttled = throttleEvents === null ? 0 : counters.increase('throttle events', readBootId('/proc') ?? '', throttleEvents);
+  const result = evaluatePower({ undervoltage, throttleEvents, throttled });
+  return result === null ? [] : [result];
 };

@@ -46,7 +46,7 @@ t.test('no answer', async (t) => {
   const unreachable = { kind: 'unreachable', why: 'http://127.0.0.1:5000/status: ECONNREFUSED' } as const;
   t.match(evaluateNoAnswer(unreachable, true), {
     status: 'CRITICAL',
-    message: /its unit is active, but it does not answer/,
+    message: /its unit is active, but there is no response/,
     remedy: /systemctl restart/,
   });
   t.match(evaluateNoAnswer(unreachable, false), { status: 'CRITICAL', remedy: /systemctl status/ });

@@ -38,10 +38,10 @@ export function evaluateNoAnswer(answer: Exclude<ServiceAnswer, { kind: 'answer'
     return unknown(`a token is required (${answer.why})`, 'set rest.token_file to a file that this user may read');
   if (answer.kind === 'refused') return critical(`its status cannot be read (${answer.why})`, JOURNAL);
   if (unitActive === true)
-    return critical(`its unit is active, but it does not answer (${answer.why})`, `compare rest.host and rest.port with ${RESTART}`);
+    return critical(`its unit is active, but there is no response (${answer.why})`, `compare rest.host and rest.port with ${RESTART}`);
   const remedy =
     unitActive === false ? 'see its unit: systemctl status edge-health' : 'start it, or compare --url, rest.host and rest.port';
-  return critical(`it does not answer (${answer.why})`, remedy);
+  return critical(`no response (${answer.why})`, remedy);
 }
 
 const SLOW_SECONDS = 3;
@@ -133,24 +133,20 @@ export function evaluateShutdown({ shutdown: { enabled, message, problem, state,
   return enabled && problem !== null ? note(`would be refused: ${problem}`) : ok('ready');
 }
 
-export const serviceCheck: Check = {
-  name: 'service',
-  timeoutSeconds: 20,
-  run: async ({ config, configFile, counters, service, units }) => {
-    const answer = await service;
-    if (answer.kind !== 'answer') {
-      const unit = installedUnit(await units, unitOfConfig(configFile));
-      return [evaluateNoAnswer(answer, unit === undefined ? null : unit.ActiveState === 'active')];
-    }
-    const { openAlerts, seconds, status } = answer;
-    return [
-      evaluateAnswer(status, seconds, config.ops.check.sample_max_age_seconds),
-      evaluateAlerts(status, openAlerts),
-      evaluateStorage(status, counters),
-      evaluateRate(status),
-      evaluateConfiguration(status),
-      evaluateRos(status),
-      evaluateShutdown(status),
-    ];
-  },
+export const checkService: Check = async ({ config, configFile, counters, service, units }) => {
+  const answer = await service;
+  if (answer.kind !== 'answer') {
+    const unit = installedUnit(await units, unitOfConfig(configFile));
+    return [evaluateNoAnswer(answer, unit === undefined ? null : unit.ActiveState === 'active')];
+  }
+  const { openAlerts, seconds, status } = answer;
+  return [
+    evaluateAnswer(status, seconds, config.ops.check.sample_max_age_seconds),
+    evaluateAlerts(status, openAlerts),
+    evaluateStorage(status, counters),
+    evaluateRate(status),
+    evaluateConfiguration(status),
+    evaluateRos(status),
+    evaluateShutdown(status),
+  ];
 };

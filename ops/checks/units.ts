@@ -144,28 +144,21 @@ async function readFailures(unit: string, { environment, signal }: CheckContext)
 }
 
 /** The units of the service and of its roles. */
-export const unitsCheck: Check = {
-  name: 'unit',
-  timeoutSeconds: 20,
-  run: async (context) => {
-    const shown = await context.units;
-    const { note, unknown } = resultsFor('unit edge-health');
-    if (shown.kind === 'no systemd') return [note(`${shown.why}: its unit is not checked`)];
-    if (shown.kind === 'failed') return [unknown(shown.why, 'systemctl status edge-health')];
-    const boot = readBootId('/proc') ?? '';
-    const results: (CheckResult | null)[] = [];
-    for (const unit of shown.units.filter(({ Id }) => Id !== SCHEDULER_UNIT)) {
-      const restarts = numberOf(unit.NRestarts) ?? 0;
-      const restarted = unit.LoadState === 'loaded' ? context.counters.increase(`restarts of ${unit.Id}`, boot, restarts) : 0;
-      // The journal may be large and on a slow card: it is read only when there is something to explain.
-      const isUnexplained =
-        restarted > 0 ||
-        unit.ActiveState === 'failed' ||
-        unit.SubState === 'auto-restart' ||
-        (context.trigger === 'manual' && restarts > 0);
-      const failures = isUnexplained ? await readFailures(unit.Id, context) : null;
-      results.push(evaluateUnit(unit, restarted, failures), evaluateMemory(unit, await readUsedBytes(unit)));
-    }
-    return results.filter((result) => result !== null);
-  },
+export const checkUnits: Check = async (context) => {
+  const shown = await context.units;
+  const { note, unknown } = resultsFor('unit edge-health');
+  if (shown.kind === 'no systemd') return [note(`${shown.why}: its unit is not checked`)];
+  if (shown.kind === 'failed') return [unknown(shown.why, 'systemctl status edge-health')];
+  const boot = readBootId('/proc') ?? '';
+  const results: (CheckResult | null)[] = [];
+  for (const unit of shown.units.filter(({ Id }) => Id !== SCHEDULER_UNIT)) {
+    const restarts = numberOf(unit.NRestarts) ?? 0;
+    const restarted = unit.LoadState === 'loaded' ? context.counters.increase(`restarts of ${unit.Id}`, boot, restarts) : 0;
+    // The journal may be large and on a slow card: it is read only when there is something to explain.
+    const isUnexplained =
+      restarted > 0 || unit.ActiveState === 'failed' || unit.SubState === 'auto-restart' || (context.trigger === 'manual' && restarts > 0);
+    const failures = isUnexplained ? await readFailures(unit.Id, context) : null;
+    results.push(evaluateUnit(unit, restarted, failures), evaluateMemory(unit, await readUsedBytes(unit)));
+  }
+  return results.filter((result) => result !== null);
 };

@@ -139,7 +139,7 @@ async function hangsAndIsKilled(t: Test, site: Site, service: RunningService): P
   service.process.kill('SIGSTOP');
   provide(site, 'timedatectl', 'exec sleep 600');
   const hung = await checkAt(site, { check: { nodes: ['robot1'] } });
-  t.match(hung.of('service'), { status: 'CRITICAL', message: /its unit is active, but it does not answer .*no answer within 6 s/ });
+  t.match(hung.of('service'), { status: 'CRITICAL', message: /its unit is active, but there is no response .*no answer within 6 s/ });
   t.match(hung.of('node robot1'), { status: 'UNKNOWN' });
   t.match(hung.of('clock'), { status: 'UNKNOWN', message: /timedatectl show: no response within 5 s/ });
   t.match(hung.of('disk /'), { status: 'OK' }, 'a check that hangs costs that check');

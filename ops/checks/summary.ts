@@ -1,0 +1,37 @@
+/** The wording of a run: its summary, its lines, and those of the log. */
+import { printable } from '../../src/core/text.ts';
+import { type JobStatus, worst } from '../lib/job.ts';
+import { type CheckResult, resultsFor } from './check.ts';
+import { hasChanged, type PreviousRun } from './previous-run.ts';
+
+const ORDER: readonly JobStatus[] = ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'];
+const MAX_CHARACTERS = 400;
+const MAX_NAMED = 5;
+
+/** Worst first, notes before what is plainly well; otherwise in the order given. */
+export function worstFirst(results: readonly CheckResult[]): CheckResult[] {
+  const weight = ({ isNote, status }: CheckResult): number => 2 * ORDER.indexOf(status) + (isNote ? 0 : 1);
+  return results.toSorted((a, b) => weight(a) - weight(b));
+}
+
+/** Names and messages also come from outside: they cannot start a line of their own or fill a screen. */
+export function lineOf({ message, name, remedy, status }: CheckResult): string {
+  return `${status}  ${printable(`${name}: ${message}${remedy === null ? '' : `; ${remedy}`}`, MAX_CHARACTERS)}`;
+}
+
+/** `2 of 11 checks: disk /, container web`, or `11 checks`. */
+export function summarize(results: readonly CheckResult[]): { readonly status: JobStatus; readonly summary: string } {
+  const status = worst(results.map((result) => result.status));
+  const names = worstFirst(results).flatMap((result) => (result.status === 'OK' ? [] : [result.name]));
+  const checks = results.length === 1 ? '1 check' : `${results.length} checks`;
+  if (names.length === 0) return { status, summary: checks };
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  return { status, summary: printable(`${names.length} of ${checks}: ${names.slice(0, MAX_NAMED).join(', ')}${more}`, MAX_CHARACTERS) };
+}
+
+/** Lines for the log: one for the run, and one for each thing whose status has changed. */
+export function logLines(results: readonly CheckResult[], previous: PreviousRun | null, trigger: string): string[] {
+  const { status, summary } = summarize([...results, resultsFor('history').ok('')]); // It is a check, too, as printed.
+  const changed = results.filter((result) => hasChanged(previous, result.name, result.status));
+  return [`${status}  ${summary} (${trigger})`, ...changed.map((result) => `  ${lineOf(result)}`)];
+}
