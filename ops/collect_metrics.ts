@@ -1,20 +1,11 @@
 import { join } from 'node:path';
-import { ServiceUnreachable } from '../src/client/rest.ts';
 import type { Config } from '../src/config/schema.ts';
 import { METRICS_FILE } from '../src/core/metrics-files.ts';
-import { readBootId } from '../src/system/boot-id.ts';
-import { systemClocks } from '../src/system/clocks.ts';
-import { appendMetrics } from './collect/metrics-file.ts';
-import { COLUMNS, type CollectedStatus, HEADER, metricsRows, type Observation } from './collect/metrics-rows.ts';
-import { nodeValues } from './collect/node-values.ts';
+import { appendMetrics, COLUMNS, HEADER, metricsRows } from './collect/metrics-rows.ts';
+import { observe } from './collect/observation.ts';
 import { diskProblem } from './lib/disk-problem.ts';
 import { prune } from './lib/files.ts';
-import type { Job, JobContext } from './lib/job.ts';
-
-/** Without a response for so long, the row has answered: false. */
-const RESPONSE_SECONDS = 10;
-
-const clocks = systemClocks();
+import type { Job } from './lib/job.ts';
 
 export const collectMetrics: Job = {
   name: 'collect_metrics',
@@ -67,37 +58,4 @@ export const collectMetrics: Job = {
 function ownNode({ node_name, ros }: Config): string {
   const namespace = ros.namespace?.replace(/^\//, '') ?? '';
   return namespace === '' ? node_name : `${namespace}/${node_name}`;
-}
-
-/** Requests /status and /metrics, and reads the clocks between them. What fails becomes the reason in the row. */
-async function observe({ config, nowMs, rest, signal: ended }: JobContext): Promise<Observation> {
-  const seconds = Math.min(RESPONSE_SECONDS, config.ops.timeouts.collect_metrics * 0.8);
-  const timeout = AbortSignal.timeout(seconds * 1000);
-  const signal = AbortSignal.any([ended, timeout]);
-  const reasonOf = (error: unknown): string => (timeout.aborted ? `no response within ${seconds} s` : (error as Error).message);
-  let status: CollectedStatus | null = null;
-  let values: Observation['values'] = new Map();
-  let reason: string | null = null;
-  try {
-    const document = await rest.json<CollectedStatus>('/status', { signal });
-    const isStatus =
-      Array.isArray(document?.nodes) && [document.publish, document.open_alerts, document.storage, document.power].every(Boolean);
-    if (!isStatus) throw new ServiceUnreachable(`${rest.base}/status is not that of edge-health`);
-    status = document;
-  } catch (error) {
-    reason = reasonOf(error);
-  }
-  const hundredths = (value: number): number => Math.round(value * 100) / 100;
-  const times = {
-    wallMs: nowMs(),
-    bootId: readBootId('/proc'),
-    bootSeconds: clocks.bootSeconds(),
-    monotonicSeconds: hundredths(clocks.monotonicSeconds()),
-  };
-  try {
-    if (status !== null) values = nodeValues(await rest.text('/metrics', { signal }));
-  } catch (error) {
-    reason = reasonOf(error);
-  }
-  return { ...times, status, values, reason };
 }

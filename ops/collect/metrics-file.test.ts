@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { DAY_MS } from '../../src/core/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { appendMetrics } from './metrics-file.ts';
+import { appendMetrics } from './metrics-rows.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');
 const A = 'time,value\r\n';

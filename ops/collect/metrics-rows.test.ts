@@ -1,6 +1,7 @@
 import t from 'tap';
 import { parseCsvRecord } from '../../src/core/csv.ts';
-import { COLUMNS, HEADER, metricsRows, type Observation } from './metrics-rows.ts';
+import { COLUMNS, HEADER, metricsRows } from './metrics-rows.ts';
+import type { Observation } from './observation.ts';
 import { statusWith } from './testing/status.ts';
 
 const CLOCKS = { wallMs: Date.parse('2026-03-04T05:06:07.089Z'), bootId: 'boot/1', bootSeconds: 5000.12, monotonicSeconds: 4000.11 };

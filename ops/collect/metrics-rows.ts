@@ -1,31 +1,13 @@
+/** The rows of metrics/: their columns, and the file of a day to which they are appended. */
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Cell, csvRecord } from '../../src/core/csv.ts';
 import { METRICS } from '../../src/core/metrics.ts';
+import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { isoUtc } from '../../src/core/time.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
-import type { NodeValues } from './node-values.ts';
-
-/** /status, also of a service that is older than this program. */
-export type CollectedStatus = Omit<StatusDocument, 'process' | 'ros'> & {
-  readonly process?: { readonly resident_memory_bytes?: number | null; readonly cpu_seconds?: number | null } | null;
-  readonly ros?: { readonly published?: { readonly health_status: number } | null };
-};
-
-/** What the service returned, and the clocks of this machine at that time: steps, suspends and reboots show when they are compared. */
-export interface Observation {
-  /** Wall clock, milliseconds since the epoch. */
-  readonly wallMs: number;
-  /** Different in each boot; null where procfs does not have it. */
-  readonly bootId: string | null;
-  /** Since boot, suspends included; null where procfs does not have it. */
-  readonly bootSeconds: number | null;
-  /** Stands still while the machine is suspended. */
-  readonly monotonicSeconds: number;
-  /** Null: no response. */
-  readonly status: CollectedStatus | null;
-  readonly values: ReadonlyMap<string, NodeValues>;
-  /** Why there is no response, or no values; null: both are there. */
-  readonly reason: string | null;
-}
+import { type Appended, appendLines, datedFiles, utcDay } from '../lib/files.ts';
+import { makeFolder } from '../lib/folder.ts';
+import type { CollectedStatus, NodeValues, Observation } from './observation.ts';
 
 type Node = CollectedStatus['nodes'][number];
 
@@ -105,4 +87,41 @@ function row(source: Source): string {
   const cells = NODE_CELLS.map((cell) => cell(source) ?? null);
   const isOwn = source.node?.local ?? true;
   return csvRecord([...cells, ...(isOwn ? SERVICE_CELLS.map((cell) => cell(source) ?? null) : NO_SERVICE_CELLS)]);
+}
+
+export interface Written extends Appended {
+  readonly file: string;
+  /** Whether the file is new. */
+  readonly isNew: boolean;
+}
+
+/** Appends records to the file of the UTC day of `ms`. Throws the error of the file system. */
+export async function appendMetrics(folder: string, header: string, records: string, ms: number): Promise<Written> {
+  await makeFolder(folder);
+  const { name, isNew } = await fileOfDay(folder, utcDay(ms), header);
+  return { ...(await appendLines(join(folder, name), records, { head: header })), file: name, isNew };
+}
+
+/** The last file of the day if it has this header, else the next one: files in the order of their numbers are in the order of writing. */
+async function fileOfDay(folder: string, day: string, header: string): Promise<{ readonly name: string; readonly isNew: boolean }> {
+  const files = (await datedFiles(folder, METRICS_FILE)).filter((file) => file.day === day);
+  const last = Math.max(0, ...files.map(({ name }) => numberOf(name)));
+  const isNew = last === 0 || !(await canContinue(join(folder, nameOf(day, last)), header));
+  return { name: nameOf(day, isNew ? last + 1 : last), isNew };
+}
+
+function nameOf(day: string, number: number): string {
+  return number === 1 ? `metrics_${day}.csv` : `metrics_${day}.${number}.csv`;
+}
+
+/** Whether a file begins with this header, or contains no more than a torn part of it. */
+async function canContinue(file: string, header: string): Promise<boolean> {
+  const wanted = Buffer.from(header);
+  const handle = await open(file, 'r');
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted.length), 0, wanted.length, 0);
+    return wanted.subarray(0, bytesRead).equals(buffer.subarray(0, bytesRead));
+  } finally {
+    await handle.close();
+  }
 }

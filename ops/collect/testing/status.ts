@@ -1,4 +1,4 @@
-import type { CollectedStatus } from '../metrics-rows.ts';
+import type { CollectedStatus } from '../observation.ts';
 
 /** A status document with what is collected of it. */
 export function statusWith(more: Partial<CollectedStatus> = {}): CollectedStatus {

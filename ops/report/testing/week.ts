@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DAY_MS, MINUTE_MS } from '../../../src/core/time.ts';
-import { type CollectedStatus, HEADER, metricsRows } from '../../collect/metrics-rows.ts';
+import { HEADER, metricsRows } from '../../collect/metrics-rows.ts';
+import type { CollectedStatus } from '../../collect/observation.ts';
 import { statusWith } from '../../collect/testing/status.ts';
 import { utcDay } from '../../lib/files.ts';
 

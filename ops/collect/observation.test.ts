@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Exposition } from '../../src/http/exposition.ts';
-import { nodeValues } from './node-values.ts';
+import { nodeValues } from './observation.ts';
 
 const HUNDREDTHS = [0, 0.01, 12.34, 29.99, 57.01, 99.99, 100];
 
