@@ -1,10 +1,11 @@
 /** The files in alerts/: one JSON line per alert change, and cursor.json with the state at which the next run resumes. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Alert } from '../../src/core/alert.ts';
-import { DAY_MS } from '../../src/core/time.ts';
+import * as v from 'valibot';
+import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
-import { datedFiles, linesOf, type ReadOptions, removeTornLine, utcDay } from '../lib/files.ts';
+import { appendLines, datedFiles, linesOf, type ReadOptions, removeTornLine, utcDay } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { BEGINNING } from './alert-pages.ts';
 
@@ -52,7 +53,7 @@ export function changeKey({ alert_id, resolved, severity, timestamp }: Alert): s
  * The file of a change: that of the UTC day on which it happened, by the clock of its node. A change more than a day ahead, or older
  * than what is kept, goes to the file of the day on which it is collected, so that a wrong clock creates no files.
  */
-export function fileOfChange({ timestamp }: Alert, nowMs: number, keepDays: number): string {
+function fileOfChange({ timestamp }: Alert, nowMs: number, keepDays: number): string {
   const ms = Date.parse(timestamp);
   const isPlausible = ms >= nowMs - keepDays * DAY_MS && ms <= nowMs + DAY_MS;
   return `alerts_${utcDay(isPlausible ? ms : nowMs)}.ndjson`;
@@ -60,23 +61,32 @@ export function fileOfChange({ timestamp }: Alert, nowMs: number, keepDays: numb
 
 /** The records of a file; null for each line that is none. */
 export async function* recordsIn(file: string, options: ReadOptions = {}): AsyncGenerator<AlertRecord | null> {
-  for await (const lines of linesOf(file, options)) for (const line of lines) yield parseRecord(line);
+  for await (const lines of linesOf(file, options)) for (const line of lines) yield parseAs<AlertRecord>(recordSchema, line);
 }
 
-function parseRecord(line: string): AlertRecord | null {
-  let record: Partial<AlertRecord> | null;
+const recordSchema = v.looseObject({
+  alert_id: v.string(),
+  timestamp: v.string(),
+  severity: v.string(),
+  resolved: v.boolean(),
+  sequence: v.pipe(v.number(), v.safeInteger()),
+});
+const stateSchema = v.looseObject({
+  cursor: v.string(),
+  sequence: v.pipe(v.number(), v.safeInteger()),
+  replay: v.boolean(),
+  open: v.looseObject({}),
+  files: v.looseObject({}),
+});
+
+/** Null: the text is torn or damaged. */
+function parseAs<T>(schema: v.GenericSchema, text: string): T | null {
   try {
-    record = JSON.parse(line) as Partial<AlertRecord> | null;
+    const value: unknown = JSON.parse(text);
+    return v.is(schema, value) ? (value as T) : null;
   } catch {
     return null;
   }
-  const isRecord =
-    typeof record?.alert_id === 'string' &&
-    typeof record.timestamp === 'string' &&
-    typeof record.severity === 'string' &&
-    typeof record.resolved === 'boolean' &&
-    Number.isSafeInteger(record.sequence);
-  return isRecord ? (record as AlertRecord) : null;
 }
 
 /** Keys of all changes in the files. */
@@ -88,8 +98,45 @@ export async function allKeys(folder: string): Promise<Set<string>> {
   return keys;
 }
 
+/** The records of changes that follow `state`, the last one with the cursor after them, and the episodes open then. */
+export function recordsOf(changes: readonly Alert[], state: ResumeState, cursor: string, nowMs: number) {
+  let { open } = state;
+  const records = changes.map((change, i): AlertRecord => {
+    // If the first change seen of an episode resolves it, the episode began before.
+    const begun = open[change.alert_id];
+    const began = begun !== undefined ? begun : change.resolved ? null : change.timestamp;
+    const seconds = began === null ? -1 : (Date.parse(change.timestamp) - Date.parse(began)) / 1000;
+    const record = {
+      ...change,
+      node: nodeOfAlertId(change.alert_id),
+      began,
+      duration_seconds: seconds >= 0 ? seconds : null,
+      sequence: state.sequence + i + 1,
+      collected: isoUtc(nowMs),
+      ...(i === changes.length - 1 ? { cursor } : {}),
+      ...(state.replay ? { replay: true as const } : {}),
+    };
+    open = openAfter(open, record);
+    return record;
+  });
+  return { records, open };
+}
+
+/**
+ * Appends each record to the file of its day; returns the names of these files. The line with the cursor is written last, since it
+ * stands for all of them.
+ */
+export async function appendRecords(folder: string, records: readonly AlertRecord[], nowMs: number, keepDays: number): Promise<string[]> {
+  const byFile = Map.groupBy(records, (record) => fileOfChange(record, nowMs, keepDays));
+  const files = [...byFile].sort(([, a], [, b]) => (a.at(-1)?.sequence ?? 0) - (b.at(-1)?.sequence ?? 0));
+  for (const [file, of] of files) {
+    await appendLines(join(folder, file), of.map((record) => `${JSON.stringify(record)}\n`).join(''), { durable: true });
+  }
+  return [...byFile.keys()];
+}
+
 /** The open episodes after a change. */
-export function openAfter(open: ResumeState['open'], { alert_id, began, resolved }: AlertRecord): ResumeState['open'] {
+function openAfter(open: ResumeState['open'], { alert_id, began, resolved }: AlertRecord): ResumeState['open'] {
   const { [alert_id]: _, ...others } = open;
   return resolved ? others : { ...others, [alert_id]: began };
 }
@@ -111,7 +158,7 @@ export interface FoundState {
  * torn last lines unless it is a dry run; their changes are after the cursor.
  */
 export async function findState(folder: string, log: JobContext['log'], dryRun: boolean): Promise<FoundState> {
-  const saved = parseState(await readIfThere(join(folder, STATE_FILE)));
+  const saved = parseAs<ResumeState>(stateSchema, (await readIfThere(join(folder, STATE_FILE))) ?? '') ?? INITIAL;
   const lengths = await fileLengths(folder);
   const changed = Object.keys(lengths).filter((name) => lengths[name] !== saved.files[name]);
   let { open, sequence: last } = saved;
@@ -139,18 +186,4 @@ export async function findState(folder: string, log: JobContext['log'], dryRun: 
 async function fileLengths(folder: string): Promise<Record<string, number>> {
   const files = await datedFiles(folder, ALERTS_FILE);
   return Object.fromEntries(await Promise.all(files.map(async ({ name }) => [name, (await stat(join(folder, name))).size] as const)));
-}
-
-function parseState(text: string | null): ResumeState {
-  try {
-    const state = JSON.parse(text ?? '') as Partial<ResumeState>;
-    const isState =
-      typeof state.cursor === 'string' &&
-      Number.isSafeInteger(state.sequence) &&
-      typeof state.replay === 'boolean' &&
-      [state.open, state.files].every((part) => typeof part === 'object' && part !== null);
-    return isState ? (state as ResumeState) : INITIAL;
-  } catch {
-    return INITIAL;
-  }
 }

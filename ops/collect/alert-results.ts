@@ -1,0 +1,53 @@
+/** The wording of collect_alerts. */
+import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { diskProblem } from '../lib/disk-problem.ts';
+import type { JobContext, JobResult, JobStatus } from '../lib/job.ts';
+import type { AlertRecord } from './alert-files.ts';
+
+/** What a run has done, also if an error ends it. */
+export interface Progress {
+  readonly records: AlertRecord[];
+  /** Changes skipped because the files contain them already. */
+  known: number;
+  /** Whether the service has another database than before, which was read from its beginning. */
+  replayed: boolean;
+  /** Open episodes after what was collected. */
+  open: number;
+}
+
+/** The result of a run that collected everything; a dry run shows the lines that it did not write. */
+export function collectedResult({ known, open, records, replayed }: Progress, dryRun: boolean): JobResult {
+  if (dryRun) {
+    const lines = records.map((record) => JSON.stringify(record));
+    return { status: 'OK', lines, document: { dry_run: true, known, replayed, open, records } };
+  }
+  const count = `${records.length} ${records.length === 1 ? 'change' : 'changes'} collected, ${open} ${open === 1 ? 'episode' : 'episodes'} open`;
+  const replay = replayed ? `; the service has another database than before: read from its beginning, ${known} changes known` : '';
+  return { status: 'OK', lines: [`OK  ${count}${replay}`], document: { collected: records.length, known, replayed, open, error: null } };
+}
+
+/** The result of a run that an error ended. Throws the error again if it is none of the service, the disk or the signal. */
+export function failedResult(error: unknown, { signal }: JobContext, folder: string, collected: number): JobResult {
+  const result = (status: JobStatus, problem: string, remedy = ''): JobResult => {
+    const before = collected > 0 ? ` (${collected} collected before)` : '';
+    const text = [problem, `nothing is lost, the next run resumes here${before}`, remedy].filter(Boolean).join('; ');
+    return { status, lines: [`${status}  ${text}`], document: { collected, error: text } };
+  };
+  if (signal.aborted) return result('WARNING', `ended before all was collected: ${(signal.reason as Error).message}`);
+  if (error instanceof ServiceUnreachable) {
+    return result('WARNING', `no response from the service (${error.message})`, 'see: systemctl status edge-health');
+  }
+  if (error instanceof ServiceRefused) {
+    const { code, message, status } = error;
+    if (status === 503) return result('WARNING', message);
+    if (code === 'unknown_parameter') {
+      return result('CRITICAL', 'the service is older than this job', 'restart it: systemctl restart edge-health');
+    }
+    const isToken = status === 401 || status === 403;
+    const remedy = isToken ? 'check rest.token_file in the configuration' : 'see: journalctl -u edge-health';
+    return result('CRITICAL', `the service refused the request: ${message}`, remedy);
+  }
+  const problem = diskProblem(error, folder);
+  if (problem === null) throw error;
+  return result('CRITICAL', `alerts not collected: ${problem}`);
+}
