@@ -1,23 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { judge } from '../harness/engine/judge.ts';
-import type { TestVerdict } from '../harness/engine/judgement.ts';
 import { compose, memoryColumns } from '../harness/report/compose.ts';
 import { writeDocument } from '../harness/report/write.ts';
-import { DAY_MS, isoUtc } from '../src/core/time.ts';
+import { isoUtc } from '../src/core/time.ts';
 import { diskProblem } from './lib/disk-problem.ts';
 import { utcDay } from './lib/files.ts';
 import { makeFolder } from './lib/folder.ts';
-import { type Job, type JobArguments, type JobResult, type JobStatus, UsageError } from './lib/job.ts';
-import { nodeNotes, type Period, readAlerts, readRows } from './report/collected.ts';
+import type { Job } from './lib/job.ts';
+import { readAlerts, readRows } from './report/collected.ts';
 import { evidenceOf } from './report/evidence.ts';
 import { storedGaps } from './report/gaps.ts';
-import { judgementOfCollected, notesOf } from './report/judgements.ts';
+import { periodOf } from './report/period.ts';
+import { judgementOfCollected, nodeNotes, notesOf, resultOf } from './report/text.ts';
 import { clockEvents, placeRows } from './report/timeline.ts';
-
-const STATUS: Readonly<Record<TestVerdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
-const DEFAULT_DAYS = 7;
-const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 export const generateReport: Job = {
   name: 'generate_7day_report',
@@ -104,43 +100,3 @@ criterion failed; UNKNOWN: there is no data.
     return resultOf(report, folder);
   },
 };
-
-/** The period of --from, --to and --days; by default the last seven days. */
-function periodOf(options: JobArguments['options'], nowMs: number): Period {
-  const { days: daysText, from, to } = options as Readonly<Record<string, string | undefined>>;
-  for (const [name, value] of Object.entries({ from, to })) {
-    if (value === undefined || (TIME.test(value) && !Number.isNaN(Date.parse(value)))) continue;
-    throw new UsageError(`--${name} is "${value}"; allowed: a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31 (UTC)`);
-  }
-  const days = Number(daysText ?? DEFAULT_DAYS);
-  if (!(days > 0 && days <= 3650)) throw new UsageError(`--days is "${daysText}"; allowed: a number above 0 up to 3650`);
-  if (from !== undefined && to !== undefined && daysText !== undefined) {
-    throw new UsageError('--from, --to and --days are given; two of them define the period');
-  }
-  // Without --days a period with --from lasts until now.
-  const defaultTo = from !== undefined && daysText !== undefined ? Date.parse(from) + days * DAY_MS : nowMs;
-  const toMs = to === undefined ? defaultTo : Date.parse(to);
-  const period = { fromMs: from === undefined ? toMs - days * DAY_MS : Date.parse(from), toMs: Math.min(toMs, nowMs) };
-  if (period.fromMs < period.toMs) return period;
-  const [begin, end] = [isoUtc(period.fromMs), isoUtc(period.toMs)];
-  throw new UsageError(`the period would begin at ${begin} and end at ${end}; it must begin before it ends, and before now`);
-}
-
-function resultOf(report: ReturnType<typeof compose>, folder: string | null): JobResult {
-  const { judgements, notes, series: _, statement, verdict, ...rest } = report;
-  const status = STATUS[verdict];
-  const where = folder === null ? 'nothing is written' : `report.html, report.md, report.json and junit.xml in ${folder}`;
-  return {
-    status,
-    lines: [
-      `${verdict}: ${statement}`,
-      ...judgements.flatMap(({ missing, summary, title, verdict: of }) => [
-        `${title.padEnd(14)}  ${of.padEnd(10)}  ${summary}`,
-        ...missing.map((what) => `${' '.repeat(28)}missing: ${what}`),
-      ]),
-      ...notes,
-      `${status}  ${where}`,
-    ],
-    document: { verdict, statement, judgements, notes, ...rest, folder },
-  };
-}

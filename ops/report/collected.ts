@@ -2,16 +2,11 @@
 import { join } from 'node:path';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
-import { METRICS, type Metric, type Readings, toHundredths } from '../../src/core/metrics.ts';
+import { METRICS, type Metric, type Readings } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { ALERTS_FILE, type AlertRecord, recordsIn } from '../collect/alert-files.ts';
 import { datedFiles, linesOf, type ReadOptions, utcDay } from '../lib/files.ts';
-
-export interface Period {
-  readonly fromMs: number;
-  /** Exclusive. */
-  readonly toMs: number;
-}
+import type { Period } from './period.ts';
 
 /** A row of this machine's node. Null: unavailable. */
 export interface ServiceRow {
@@ -42,7 +37,7 @@ interface Sum {
 }
 
 /** The values of one node over all rows of the period. */
-interface NodeSums {
+export interface NodeSums {
   readonly node: string;
   readonly local: boolean;
   rows: number;
@@ -168,22 +163,6 @@ function addToNode(nodes: Map<string, NodeSums>, node: string, cells: Cells, rea
     of.min = Math.min(of.min, value);
     of.max = Math.max(of.max, value);
   }
-}
-
-/** Longer lists are cut. */
-const MOST_NODES = 50;
-
-/** One line per node with its values: this machine's first, the others by name. */
-export function nodeNotes(nodes: ReadonlyMap<string, NodeSums>): string[] {
-  const sorted = [...nodes.values()].sort((a, b) => Number(b.local) - Number(a.local) || (a.node < b.node ? -1 : 1));
-  const notes = sorted.slice(0, MOST_NODES).map(({ metrics, node, rows, stale }) => {
-    const values = METRICS.filter((metric) => metrics[metric].rows > 0).map((metric) => {
-      const { max, min, rows: count, sum } = metrics[metric];
-      return `${metric} ${toHundredths(sum / count)} (${min} to ${max})`;
-    });
-    return `${node}, mean (min to max) over ${rows} rows${stale > 0 ? `, stale in ${stale}` : ''}: ${values.join(', ') || 'nothing was available'}.`;
-  });
-  return sorted.length > MOST_NODES ? [...notes, `${sorted.length - MOST_NODES} more nodes are in metrics/.`] : notes;
 }
 
 export interface CollectedAlerts {

@@ -12,9 +12,10 @@ import type { Criterion } from '../../harness/engine/judgement.ts';
 import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
 import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
 import type { AlertRecord } from '../collect/alert-files.ts';
-import type { CollectedAlerts, Period } from './collected.ts';
+import type { CollectedAlerts } from './collected.ts';
 import { countStatuses } from './counters.ts';
 import { rowGaps, type StoredSamples } from './gaps.ts';
+import type { Period } from './period.ts';
 import { type ClockEvent, coverage, inMilliseconds, type PlacedRow } from './timeline.ts';
 
 /** Alerts are collected less often than rows: within this time before the last row both must have agreed once. */

@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
 import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
-import type { Period, ServiceRow } from './collected.ts';
+import type { ServiceRow } from './collected.ts';
 import { rowGaps, type StoredSamples, storedGaps } from './gaps.ts';
+import type { Period } from './period.ts';
 import { type ClockEvent, clockEvents, coverage, placeRows } from './timeline.ts';
 
 const FROM = Date.parse('2026-03-01T00:00:00.000Z');

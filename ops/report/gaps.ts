@@ -1,9 +1,10 @@
 /** Gaps in the collected rows and in the samples that the service has stored. */
 import type { CoverageEvidence, CoverageGap } from '../../harness/engine/evidence.ts';
+import { storedTimes } from '../../src/client/history.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
-import type { Period } from './collected.ts';
+import type { Period } from './period.ts';
 import { type ClockEvent, inMilliseconds, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
 
 /** A longer gap is listed. */
@@ -12,10 +13,6 @@ const LISTED_SECONDS = { rows: NEAR_SECONDS, samples: 60 };
 const SEAM_MS = 1000;
 /** The service may hold samples in memory for so long before they can be read. */
 const SETTLED_MS = 5000;
-/** The most that the service returns at once. */
-const PAGE = 10_000;
-const TIMEOUT_SECONDS = 30;
-const MAX_PAGE_BYTES = 32e6;
 const OFF = 'the machine was off';
 
 /** The suspends and clock steps that explain a part of a gap. */
@@ -103,7 +100,7 @@ export async function storedGaps(
       }
       lastMs = ms;
     };
-    for await (const ms of storedTimes(rest, node, beginMs, endMs, signal)) {
+    for await (const ms of storedTimes(rest, { node, fromMs: beginMs, toMs: endMs, signal })) {
       if (ms > lastMs || count === 0) add(ms);
       count += 1;
     }
@@ -141,34 +138,4 @@ function missingMs({ earliest, latest, seconds }: ClockEvent, from: number, to: 
   const all = seconds * 1000;
   if (Math.min(to, latest) - Math.max(from, earliest - all) >= all) return all;
   return Math.min(to, earliest) - Math.max(from, latest - all);
-}
-
-/** The times of the stored samples. As CSV, which costs half of JSON; the time is the last cell. */
-async function* storedTimes(rest: RestClient, node: string, fromMs: number, toMs: number, signal: AbortSignal): AsyncGenerator<number> {
-  if (fromMs >= toMs) return;
-  const query = { node, from: isoUtc(fromMs), to: isoUtc(toMs), order: 'asc', limit: String(PAGE) };
-  let path: string | undefined = `/health/history?${new URLSearchParams(query)}`;
-  while (path !== undefined) {
-    const response = await rest.stream(path, { headers: { Accept: 'text/csv' }, timeoutSeconds: TIMEOUT_SECONDS, signal });
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    try {
-      for await (const piece of response as AsyncIterable<Buffer>) {
-        bytes += piece.length;
-        if (bytes > MAX_PAGE_BYTES) throw new Error(`more than ${MAX_PAGE_BYTES / 1e6} MB`);
-        pieces.push(piece);
-      }
-    } catch (error) {
-      throw new ServiceUnreachable(`/health/history: ${(error as Error).message}`, { cause: error });
-    }
-    const lines = Buffer.concat(pieces).toString().split('\r\n');
-    if (!lines[0]?.startsWith('cpu_percent,') || lines.pop() !== '')
-      throw new ServiceUnreachable('/health/history is not the CSV of edge-health');
-    for (const line of lines.slice(1)) {
-      const ms = Date.parse(line.slice(line.lastIndexOf(',') + 1));
-      if (Number.isNaN(ms)) throw new ServiceUnreachable(`/health/history: no time at the end of "${line.slice(0, 200)}"`);
-      if (ms >= fromMs && ms < toMs) yield ms;
-    }
-    path = /<([^>]+)>;\s*rel="next"/.exec(String(response.headers['link'] ?? ''))?.[1];
-  }
 }

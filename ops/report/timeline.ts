@@ -1,6 +1,7 @@
 /** Puts the rows in the order in which they were written, on one time axis, whatever the wall clock showed. */
 import type { MonitoringGap, WatchedSpan } from '../../harness/engine/evidence.ts';
-import type { Period, ServiceRow } from './collected.ts';
+import type { ServiceRow } from './collected.ts';
+import type { Period } from './period.ts';
 
 /** Two rows at most this far apart cover the time between them, and likewise a row and an end of the period. One row a minute is usual, and one may fail. */
 export const NEAR_SECONDS = 150;

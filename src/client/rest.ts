@@ -76,17 +76,23 @@ export class RestClient {
     return (await this.page<T>(path, options)).body;
   }
 
-  /** A body, the path of the next page where there is one, and the place after it where the path has places. */
+  /** A parsed page, the path of the next one if there is one, and the place after it where the path has places. */
   async page<T>(path: string, options: RequestOptions = {}): Promise<Page<T>> {
-    const response = await this.stream(path, options);
-    const text = await this.#text(path, response, options);
-    const { 'last-event-id': place, link } = response.headers;
-    const next = /<([^>]+)>;\s*rel="next"/.exec(String(link ?? ''))?.[1] ?? null;
+    const { body, ...page } = await this.textPage(path, options);
     try {
-      return { body: JSON.parse(text) as T, next, place: typeof place === 'string' ? place : null };
+      return { ...page, body: JSON.parse(body) as T };
     } catch {
       throw new ServiceUnreachable(`${this.base}${path} does not answer with JSON: is it edge-health?`);
     }
+  }
+
+  /** The same with the body as it came. */
+  async textPage(path: string, options: RequestOptions = {}): Promise<Page<string>> {
+    const response = await this.stream(path, options);
+    const body = await this.#text(path, response, options);
+    const { 'last-event-id': place, link } = response.headers;
+    const next = /<([^>]+)>;\s*rel="next"/.exec(String(link ?? ''))?.[1] ?? null;
+    return { body, next, place: typeof place === 'string' ? place : null };
   }
 
   async text(path: string, options: RequestOptions = {}): Promise<string> {

@@ -1,6 +1,10 @@
-/** The wording of judgements that come from collected files instead of an observed run. */
+/** The wording of a report that comes from collected files instead of an observed run. */
 import type { Evidence } from '../../harness/engine/evidence.ts';
-import type { Criterion, Judgement } from '../../harness/engine/judgement.ts';
+import type { Criterion, Judgement, TestVerdict } from '../../harness/engine/judgement.ts';
+import type { compose } from '../../harness/report/compose.ts';
+import { METRICS, toHundredths } from '../../src/core/metrics.ts';
+import type { JobResult, JobStatus } from '../lib/job.ts';
+import type { NodeSums } from './collected.ts';
 import type { PlacedRow } from './timeline.ts';
 
 /** How a criterion is computed, if not as in an observed run. */
@@ -58,4 +62,42 @@ export function notesOf(unreadable: number, rows: readonly PlacedRow[]): string[
     ...(unreadable === 0 ? [] : [`${lines} of the files cannot be read, and were skipped.`]),
     ...[...byReason].map(([reason, of]) => `In ${of.length} of ${rows.length} rows the service did not respond: ${reason}.`),
   ];
+}
+
+/** Longer lists are cut. */
+const MOST_NODES = 50;
+
+/** One line per node with its values: this machine's first, the others by name. */
+export function nodeNotes(nodes: ReadonlyMap<string, NodeSums>): string[] {
+  const sorted = [...nodes.values()].sort((a, b) => Number(b.local) - Number(a.local) || (a.node < b.node ? -1 : 1));
+  const notes = sorted.slice(0, MOST_NODES).map(({ metrics, node, rows, stale }) => {
+    const values = METRICS.filter((metric) => metrics[metric].rows > 0).map((metric) => {
+      const { max, min, rows: count, sum } = metrics[metric];
+      return `${metric} ${toHundredths(sum / count)} (${min} to ${max})`;
+    });
+    return `${node}, mean (min to max) over ${rows} rows${stale > 0 ? `, stale in ${stale}` : ''}: ${values.join(', ') || 'nothing was available'}.`;
+  });
+  return sorted.length > MOST_NODES ? [...notes, `${sorted.length - MOST_NODES} more nodes are in metrics/.`] : notes;
+}
+
+const STATUS: Readonly<Record<TestVerdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
+
+/** What the job prints; `folder` is that of the report, null: not written. */
+export function resultOf(report: ReturnType<typeof compose>, folder: string | null): JobResult {
+  const { judgements, notes, series: _, statement, verdict, ...rest } = report;
+  const status = STATUS[verdict];
+  const where = folder === null ? 'nothing is written' : `report.html, report.md, report.json and junit.xml in ${folder}`;
+  return {
+    status,
+    lines: [
+      `${verdict}: ${statement}`,
+      ...judgements.flatMap(({ missing, summary, title, verdict: of }) => [
+        `${title.padEnd(14)}  ${of.padEnd(10)}  ${summary}`,
+        ...missing.map((what) => `${' '.repeat(28)}missing: ${what}`),
+      ]),
+      ...notes,
+      `${status}  ${where}`,
+    ],
+    document: { verdict, statement, judgements, notes, ...rest, folder },
+  };
 }
