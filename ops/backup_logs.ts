@@ -10,7 +10,7 @@ import { DATABASE, manifestOf } from './backup/manifest.ts';
 import { backupFolder, backupsIn, freeName, newestFirst, prune, removePartials } from './backup/names.ts';
 import { readArchive } from './backup/read-archive.ts';
 import { writeArchive } from './backup/write-archive.ts';
-import { makeFolder } from './lib/folder.ts';
+import { makeFolder } from './lib/files.ts';
 import type { Job, JobContext, JobResult } from './lib/job.ts';
 
 export const backupLogs: Job = {

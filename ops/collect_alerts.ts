@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { ALERTS_FILE, allKeys, appendRecords, changeKey, findState, recordsOf, saveState } from './collect/alert-files.ts';
 import { BEGINNING, CursorUnknown, changesAfter } from './collect/alert-pages.ts';
 import { collectedResult, failedResult, type Progress } from './collect/alert-results.ts';
-import { prune } from './lib/files.ts';
-import { makeFolder } from './lib/folder.ts';
+import { makeFolder, prune } from './lib/files.ts';
 import { type Job, type JobContext, UsageError } from './lib/job.ts';
 
 export const collectAlerts: Job = {

@@ -3,8 +3,7 @@ import type { Config } from '../src/config/schema.ts';
 import { METRICS_FILE } from '../src/core/metrics-files.ts';
 import { appendMetrics, COLUMNS, HEADER, metricsRows } from './collect/metrics-rows.ts';
 import { observe } from './collect/observation.ts';
-import { diskProblem } from './lib/disk-problem.ts';
-import { prune } from './lib/files.ts';
+import { diskProblem, prune } from './lib/files.ts';
 import type { Job } from './lib/job.ts';
 
 export const collectMetrics: Job = {

@@ -11,7 +11,7 @@ import { appendToLog, Counters, logFile, type PreviousRun, readPreviousRun, writ
 import { checkService, readService } from './checks/service.ts';
 import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
 import { checkUnits, readUnits } from './checks/units.ts';
-import { diskProblem } from './lib/disk-problem.ts';
+import { diskProblem } from './lib/files.ts';
 import type { Job } from './lib/job.ts';
 import { sharePending, withTimeout } from './lib/timeout.ts';
 

@@ -1,7 +1,7 @@
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { wayToPermission } from '../../src/system/permission.ts';
-import { makeFolder } from '../lib/folder.ts';
+import { makeFolder } from '../lib/files.ts';
 import type { JobContext, JobResult } from '../lib/job.ts';
 import { megabytes } from './disk-space.ts';
 import { backupFolder, backupsIn, newestFirst, newestNow, timeOfBackup } from './names.ts';

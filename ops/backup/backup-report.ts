@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isoUtc } from '../../src/core/time.ts';
-import { diskProblem } from '../lib/disk-problem.ts';
+import { diskProblem } from '../lib/files.ts';
 import { type JobContext, type JobResult, type JobStatus, worst } from '../lib/job.ts';
 import { collectFiles, SECRET } from './contents.ts';
 import type { CopyOutcome } from './copies.ts';

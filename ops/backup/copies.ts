@@ -2,7 +2,7 @@ import { access, constants, copyFile, mkdir, mkdtemp, readdir, readFile, realpat
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { syncFolder as sync } from '../../src/system/atomic-file.ts';
-import { diskProblem } from '../lib/disk-problem.ts';
+import { diskProblem } from '../lib/files.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
 import { parseMounts } from '../lib/mounts.ts';
 import { NOT_INSTALLED, shell } from '../lib/run-program.ts';

@@ -8,7 +8,7 @@ import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { inspectDatabase } from '../../src/store/inspect.ts';
-import { FILE_MODE } from '../lib/folder.ts';
+import { FILE_MODE } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { type DiskSpace, NotEnoughSpace } from './disk-space.ts';
 import type { DatabaseFacts } from './manifest.ts';

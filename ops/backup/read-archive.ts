@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
 import { Parser } from 'tar/parse';
 import type { ReadEntry } from 'tar/read-entry';
-import { FILE_MODE, FOLDER_MODE } from '../lib/folder.ts';
+import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { isMemberName, MANIFEST, type Manifest, type ManifestFile, parseManifest } from './manifest.ts';
 
 // Members are parsed by the npm package `tar`. Neither its extract nor GNU tar is used: an archive may come from anywhere, and they follow

@@ -1,7 +1,7 @@
 import { chmod, link, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { FILE_MODE, makeFolder } from '../lib/folder.ts';
+import { FILE_MODE, makeFolder } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import type { ManifestFile } from './manifest.ts';
 import { stamp } from './names.ts';

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { inspectDatabase } from '../../src/store/inspect.ts';
-import { makeFolder } from '../lib/folder.ts';
+import { makeFolder } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { DiskSpace, megabytes } from './disk-space.ts';
 import { DATABASE, type Manifest } from './manifest.ts';

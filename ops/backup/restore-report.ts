@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { diskProblem } from '../lib/disk-problem.ts';
+import { diskProblem } from '../lib/files.ts';
 import type { JobContext, JobResult, JobStatus } from '../lib/job.ts';
 import { Damaged } from './read-archive.ts';
 import { type Action, type FileAction, Refused, RolledBack } from './restore-files.ts';

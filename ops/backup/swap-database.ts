@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { foldInLog } from '../../src/store/inspect.ts';
 import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/store/tail-folder.ts';
 import { syncFolder as sync } from '../../src/system/atomic-file.ts';
-import { FILE_MODE, FOLDER_MODE } from '../lib/folder.ts';
+import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { DATABASE_FILE } from './database.ts';
 import { type Rollback, returnFile } from './restore-files.ts';
 

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as later } from 'node:timers/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { Header } from 'tar/header';
-import { FILE_MODE } from '../lib/folder.ts';
+import { FILE_MODE } from '../lib/files.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { MANIFEST, type Manifest, type ManifestFile } from './manifest.ts';
 import { BLOCK_BYTES, END_BYTES, modeText, paddedBytes } from './read-archive.ts';

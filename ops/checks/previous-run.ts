@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { isoUtc } from '../../src/core/time.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
-import { appendLines, pruneDatedFiles, utcDay } from '../lib/files.ts';
-import { makeFolder } from '../lib/folder.ts';
+import { appendLines, makeFolder, pruneDatedFiles, utcDay } from '../lib/files.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
 
 const previousRunSchema = v.object({

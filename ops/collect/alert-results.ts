@@ -1,6 +1,6 @@
 /** The wording of collect_alerts. */
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import { diskProblem } from '../lib/disk-problem.ts';
+import { diskProblem } from '../lib/files.ts';
 import type { JobContext, JobResult, JobStatus } from '../lib/job.ts';
 import type { AlertRecord } from './alert-files.ts';
 

@@ -5,8 +5,7 @@ import { type Cell, csvRecord } from '../../src/core/csv.ts';
 import { METRICS } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { isoUtc } from '../../src/core/time.ts';
-import { type Appended, appendLines, datedFiles, utcDay } from '../lib/files.ts';
-import { makeFolder } from '../lib/folder.ts';
+import { type Appended, appendLines, datedFiles, makeFolder, utcDay } from '../lib/files.ts';
 import type { CollectedStatus, NodeValues, Observation } from './observation.ts';
 
 type Node = CollectedStatus['nodes'][number];

@@ -1,11 +1,30 @@
-/** Files to which jobs append lines, one file per UTC day: durable appends, torn ends, reading, retention. */
+/** Files and folders of jobs: modes, files of lines per UTC day (durable appends, torn ends, reading, retention), why writing failed. */
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
-import { FILE_MODE } from './folder.ts';
+import { levelsOf } from '../../src/system/data-folder.ts';
 import type { JobContext } from './job.ts';
+
+/** Modes below the data folder: its group may read. */
+export const FILE_MODE = 0o640;
+export const FOLDER_MODE = 0o750;
+
+/** As makeFolder of src/system, without blocking the process on a disk that hangs. Returns the uppermost folder created; null: all existed. */
+export async function makeFolder(folder: string): Promise<string | null> {
+  let made: string | null = null;
+  for (const level of levelsOf(folder)) {
+    try {
+      await mkdir(level, { mode: FOLDER_MODE });
+      made ??= level;
+    } catch (error) {
+      const there = await stat(level).catch(() => null);
+      if (!there?.isDirectory()) throw error;
+    }
+  }
+  return made;
+}
 
 const BLOCK_BYTES = 65_536;
 const NEWLINE = 0x0a;
@@ -160,4 +179,23 @@ export async function prune({ config, log, nowMs }: JobContext, folder: string, 
     log('warning', 'files older than ops.keep_days not removed', { folder, error: (error as Error).message });
     return [];
   }
+}
+
+const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
+  ENOSPC: (folder) => `the disk of ${folder} is full; remove what is not needed there, or lower storage.max_megabytes and ops.keep_days`,
+  EDQUOT: (folder) => `the quota of ${folder} is used up; remove what is not needed there, or raise it`,
+  EROFS: (folder) => `${folder} is mounted read-only; see dmesg for the disk's errors, then mount it for writing again`,
+  EACCES: (folder) => `${folder} may not be written by this user; run it as the service's: sudo -u edge-health edge-health ops …`,
+  EPERM: (folder) => `${folder} may not be written by this user; run it as the service's: sudo -u edge-health edge-health ops …`,
+  EIO: (folder) => `the disk of ${folder} cannot be written (input/output error); see dmesg, and replace it`,
+  EMFILE: () => 'too many files are open; restart the scheduler: systemctl restart edge-health-ops',
+};
+
+/** Why writing below a folder failed, with what to do; null: it is no error of the file system. */
+export function diskProblem(error: unknown, folder: string): string | null {
+  const { code } = error as NodeJS.ErrnoException;
+  const remedy = code === undefined ? undefined : REMEDIES[code];
+  if (remedy) return remedy(folder);
+  const { message, syscall } = error as NodeJS.ErrnoException;
+  return syscall === undefined ? null : `${message}; look at ${folder}`;
 }

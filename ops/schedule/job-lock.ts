@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isoUtc } from '../../src/core/time.ts';
 import { takeLock } from '../../src/store/lock.ts';
 import { prepareDataFolder } from '../../src/system/data-folder.ts';
-import { diskProblem } from '../lib/disk-problem.ts';
+import { diskProblem } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { opsFolder, readState, replaceFile } from './state.ts';
 
