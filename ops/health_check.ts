@@ -50,13 +50,13 @@ export const healthCheck: Job = {
     const { dataFolder, signal, trigger } = job;
     const startedMs = job.nowMs();
     // With --url the service is mostly that of another machine, whose state must not be mixed with that of this one.
-    const isElsewhere = options['url'] !== undefined;
-    const reading = isElsewhere ? null : sharePending(`previous run ${dataFolder}`, () => readPreviousRun(dataFolder));
+    const isRemote = options['url'] !== undefined;
+    const reading = isRemote ? null : sharePending(`previous run ${dataFolder}`, () => readPreviousRun(dataFolder));
     // On a disk that hangs there is nothing to compare with; the check of disks reports that.
     const previous = reading && (await withTimeout(READ_TIMEOUT_SECONDS, reading, signal).catch(() => null));
     const context = { ...job, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
     const results = (await Promise.all(Object.entries(CHECKS).map(([name, check]) => runCheck(name, check, context)))).flat();
-    if (options['dry-run'] !== true && !isElsewhere) results.push(await saveRun(context, results, previous, startedMs));
+    if (options['dry-run'] !== true && !isRemote) results.push(await saveRun(context, results, previous, startedMs));
 
     const { status, summary } = summarize(results);
     const ordered = worstFirst(results);

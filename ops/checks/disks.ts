@@ -85,7 +85,7 @@ function readProblem(path: string, { code, message }: NodeJS.ErrnoException): Ch
     ENOENT: 'correct disk.paths, or mount it',
     EACCES: 'run it as root or as the user of the service',
   };
-  const remedy = remedies[code ?? ''] ?? 'see whether what it is mounted from is still there: mount, dmesg';
+  const remedy = remedies[code ?? ''] ?? 'check that its disk or server is still there: mount, dmesg';
   return resultsFor(nameOf(path)).unknown(`it cannot be read: ${code ?? message}`, remedy);
 }
 
