@@ -13,7 +13,7 @@ import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
 import { checkUnits, readUnits } from './checks/units.ts';
 import { diskProblem } from './lib/files.ts';
 import type { Job } from './lib/job.ts';
-import { sharePending, withTimeout } from './lib/timeout.ts';
+import { shareWithTimeout, withTimeout } from './lib/timeout.ts';
 
 const HELP = `Checks the unit and the service, open alerts, storage, the publish rate, ROS nodes and containers, free disk space, the clock,
 power, the last backup and the scheduler's jobs. Prints a summary, then one line for each finding with what to do, worst first.
@@ -51,9 +51,9 @@ export const healthCheck: Job = {
     const startedMs = job.nowMs();
     // With --url the service is mostly that of another machine, whose state must not be mixed with that of this one.
     const isRemote = options['url'] !== undefined;
-    const reading = isRemote ? null : sharePending(`previous run ${dataFolder}`, () => readPreviousRun(dataFolder));
     // On a disk that hangs there is nothing to compare with; the check of disks reports that.
-    const previous = reading && (await withTimeout(READ_TIMEOUT_SECONDS, reading, signal).catch(() => null));
+    const read = () => shareWithTimeout(READ_TIMEOUT_SECONDS, `previous run ${dataFolder}`, () => readPreviousRun(dataFolder), signal);
+    const previous = isRemote ? null : await read().catch(() => null);
     const context = { ...job, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
     const results = (await Promise.all(Object.entries(CHECKS).map(([name, check]) => runCheck(name, check, context)))).flat();
     if (options['dry-run'] !== true && !isRemote) results.push(await saveRun(context, results, previous, startedMs));
@@ -84,7 +84,7 @@ async function saveRun(context: CheckContext, results: readonly CheckResult[], p
     await writeForNextRun(dataFolder, previous, { counters: counters.now, statuses: Object.fromEntries(wrong.sort()) });
   };
   try {
-    await withTimeout(WRITE_TIMEOUT_SECONDS, sharePending(`write ${dataFolder}`, work), signal);
+    await shareWithTimeout(WRITE_TIMEOUT_SECONDS, `write ${dataFolder}`, work, signal);
     return ok(logFile(dataFolder, startedMs));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HOUR_MS, isoUtc } from '../../src/core/time.ts';
 import { backupName, newestFirst, timeOfBackup } from '../backup/names.ts';
-import { sharePending, withTimeout } from '../lib/timeout.ts';
+import { shareWithTimeout } from '../lib/timeout.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
 export interface BackupFacts {
@@ -52,11 +52,7 @@ const TIMEOUT_SECONDS = 5;
 export const checkBackups: Check = async ({ config, dataFolder, nowMs, signal }) => {
   if (config.ops.backup_logs === 'off') return [];
   try {
-    const { dataSinceMs, names } = await withTimeout(
-      TIMEOUT_SECONDS,
-      sharePending(`backups ${dataFolder}`, () => readBackups(dataFolder)),
-      signal,
-    );
+    const { dataSinceMs, names } = await shareWithTimeout(TIMEOUT_SECONDS, `backups ${dataFolder}`, () => readBackups(dataFolder), signal);
     const newestMs = newestBackup(names, nowMs());
     return [evaluateBackup({ newestMs, dataSinceMs, nowMs: nowMs(), maxAgeHours: config.ops.check.backup_max_age_hours })];
   } catch (error) {

@@ -1,6 +1,6 @@
 import { readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { type Mount, mountOf, parseMounts, unescapeMount } from '../lib/mounts.ts';
-import { sharePending, withTimeout } from '../lib/timeout.ts';
+import { shareWithTimeout } from '../lib/timeout.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
 /** Space and inodes of the file system that has a path. */
@@ -91,14 +91,9 @@ function readProblem(path: string, { code, message }: NodeJS.ErrnoException): Ch
 
 export const checkDisks: Check = async ({ config, dataFolder, signal }) => {
   const paths = [...new Set([...config.disk.paths, dataFolder])];
-  const read = paths.map((path) =>
-    withTimeout(
-      TIMEOUT_SECONDS,
-      sharePending(`statfs ${path}`, () => readFileSystem(path)),
-      signal,
-    ),
+  const found = await Promise.allSettled(
+    paths.map((path) => shareWithTimeout(TIMEOUT_SECONDS, `statfs ${path}`, () => readFileSystem(path), signal)),
   );
-  const found = await Promise.allSettled(read);
   const mounts = parseMounts(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''));
   const fstab = await readFile('/etc/fstab', 'utf8').catch(() => '');
   const seen = new Set<number>();

@@ -38,3 +38,8 @@ export function sharePending<T>(key: string, call: () => Promise<T>): Promise<T>
   result.catch(() => undefined); // The caller may have timed out meanwhile.
   return result;
 }
+
+/** The result of a call to a file system, shared with the pending call of this key; rejects as withTimeout does. */
+export function shareWithTimeout<T>(seconds: number, key: string, call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return withTimeout(seconds, sharePending(key, call), signal);
+}
