@@ -8,27 +8,6 @@ import { ALERTS_FILE, type AlertRecord, recordsIn } from '../collect/alert-files
 import { datedFiles, linesOf, type ReadOptions, utcDay } from '../lib/files.ts';
 import type { Period } from './period.ts';
 
-/** A row of this machine's node. Null: unavailable. */
-export interface ServiceRow {
-  readonly node: string;
-  readonly ms: number;
-  readonly answered: boolean;
-  readonly reason: string;
-  readonly readings: Readings;
-  readonly bootId: string | null;
-  readonly bootSeconds: number | null;
-  readonly monotonicSeconds: number | null;
-  readonly version: string | null;
-  readonly started: string | null;
-  readonly memoryBytes: number | null;
-  readonly cpuSeconds: number | null;
-  readonly hertz: number | null;
-  readonly samples: number | null;
-  /** Statuses sent to the ROS 2 graph. */
-  readonly published: number | null;
-  readonly open: Readonly<Record<Severity, number | null>>;
-}
-
 interface Sum {
   rows: number;
   sum: number;
@@ -119,7 +98,14 @@ function numberIn(cells: Cells, column: string): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-function serviceRow(cells: Cells, row: Pick<ServiceRow, 'ms' | 'node' | 'readings'>, detached: (text: string) => string): ServiceRow {
+/** A row of this machine's node. Null: unavailable. */
+export type ServiceRow = Readonly<ReturnType<typeof serviceRow>>;
+
+function serviceRow(
+  cells: Cells,
+  row: { readonly node: string; readonly ms: number; readonly readings: Readings },
+  detached: (text: string) => string,
+) {
   const text = (column: string): string | null => {
     const found = cells(column);
     return found === null ? null : detached(found);
@@ -138,6 +124,7 @@ function serviceRow(cells: Cells, row: Pick<ServiceRow, 'ms' | 'node' | 'reading
     cpuSeconds: number('service_cpu_seconds'),
     hertz: number('configured_hertz'),
     samples: number('samples'),
+    /** Statuses sent to the ROS 2 graph. */
     published: number('published_statuses'),
     open: { WARNING: number('open_warning'), ERROR: number('open_error'), CRITICAL: number('open_critical') },
   };
@@ -165,20 +152,10 @@ function addToNode(nodes: Map<string, NodeSums>, node: string, cells: Cells, rea
   }
 }
 
-export interface CollectedAlerts {
-  readonly files: number;
-  /** Lines that are no records, torn ones included. */
-  unreadable: number;
-  /** Of this node: the last change of each episode that was open when the period began, and every change in the period. */
-  readonly openBefore: readonly AlertRecord[];
-  readonly changes: readonly AlertRecord[];
-  /** Open at the end of the period: of this node, and the number of all nodes by severity. */
-  readonly open: readonly AlertRecord[];
-  readonly openOfAll: Readonly<Record<Severity, number>>;
-}
+export type CollectedAlerts = Readonly<Awaited<ReturnType<typeof readAlerts>>>;
 
 /** From all files: an episode that is still open may have begun long before the period. Times are those of the nodes' clocks. */
-export async function readAlerts(folder: string, node: string, { fromMs, toMs }: Period, signal: AbortSignal): Promise<CollectedAlerts> {
+export async function readAlerts(folder: string, node: string, { fromMs, toMs }: Period, signal: AbortSignal) {
   const files = (await datedFiles(folder, ALERTS_FILE)).map(({ name }) => name).sort();
   const last = new Map<string, AlertRecord>();
   const lastBefore = new Map<string, AlertRecord>();
@@ -206,9 +183,12 @@ export async function readAlerts(folder: string, node: string, { fromMs, toMs }:
   const count = (severity: Severity): number => open.filter((record) => record.severity === severity).length;
   return {
     files: files.length,
+    /** Lines that are no records, torn ones included. */
     unreadable,
+    /** Of this node: the last change of each episode that was open when the period began, and every change in the period. */
     openBefore: [...lastBefore.values()].filter((record) => !record.resolved && record.node === node),
     changes: changes.sort((a, b) => a.sequence - b.sequence),
+    /** Open at the end of the period: of this node, and the number of all nodes by severity. */
     open: open.filter((record) => record.node === node),
     openOfAll: Object.fromEntries(SEVERITIES.map((severity) => [severity, count(severity)])) as Record<Severity, number>,
   };

@@ -1,21 +1,13 @@
 import type { ReliabilityEvidence } from '../../harness/engine/evidence.ts';
 import type { PlacedRow } from './timeline.ts';
 
-export interface Counted {
-  readonly reliability: ReliabilityEvidence;
-  /** Rows with a response but without a count of published statuses: the samples count there. */
-  readonly rowsWithoutPublished: number;
-  /** By row, of the samples expected since the row before; null: not known. */
-  readonly ratePercent: readonly (number | null)[];
-}
-
 const ROUNDING = 1e-6;
 
 /**
  * The statuses that the service published, by the growth of its own counters from row to row, against the sampling intervals between the
  * rows. A run of the service that ended may have taken samples after its last row: up to the next row they are neither received nor lost.
  */
-export function countStatuses(rows: readonly PlacedRow[], configuredHertz: number): Counted {
+export function countStatuses(rows: readonly PlacedRow[], configuredHertz: number) {
   let hertz = rows.find((row) => row.hertz !== null)?.hertz ?? configuredHertz;
   const total = { expected: 0, received: 0, notPublished: 0, unknown: 0 };
   /** Of the run of the service that responded last. */
@@ -39,6 +31,7 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
     total.unknown += response === null ? since : Math.min(since, untilNextRow);
   };
 
+  /** By row, of the samples expected since the row before; null: not known. */
   const ratePercent = rows.map((row, i): number | null => {
     const before = rows[i - 1];
     hertz = row.hertz ?? hertz;
@@ -91,6 +84,7 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
     lost: { notSampled: expected - received - unknown - notPublished, notPublished, notDelivered: 0, unknown },
     byEvents: null,
   };
+  /** Rows with a response but without a count of published statuses: the samples count there. */
   const rowsWithoutPublished = rows.filter(({ answered, published }) => answered && published === null).length;
   return { reliability, rowsWithoutPublished, ratePercent };
 }
