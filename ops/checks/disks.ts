@@ -3,19 +3,25 @@ import { type Mount, mountOf, parseMounts, unescapeMount } from '../lib/mounts.t
 import { shareWithTimeout } from '../lib/timeout.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
-/** Space and inodes of the file system that has a path. */
-interface Space {
-  /** As configured. */
-  readonly path: string;
-  readonly sizeBytes: number;
-  /** For users other than root. */
-  readonly freeBytes: number;
-  /** 0: this kind of file system has no fixed number of them. */
-  readonly inodes: number;
-  readonly freeInodes: number;
-  /** A directory of mode 000, with which ProtectHome= covers what it hides. */
-  readonly isHidden: boolean;
+/** The file system that has a path, as configured. Every one of these calls hangs where a network share is gone or a disk dies. */
+async function readFileSystem(path: string) {
+  const { dev: device, mode } = await stat(path);
+  const { bavail, bsize, blocks, ffree, files } = await statfs(path);
+  const space = {
+    path,
+    sizeBytes: blocks * bsize,
+    /** For users other than root. */
+    freeBytes: bavail * bsize,
+    /** 0: this kind of file system has no fixed number of them. */
+    inodes: files,
+    freeInodes: ffree,
+    /** A directory of mode 000, with which ProtectHome= covers what it hides. */
+    isHidden: (mode & 0o170777) === 0o040000,
+  };
+  return { space, device, realPath: await realpath(path) };
 }
+
+type Space = Readonly<Awaited<ReturnType<typeof readFileSystem>>['space']>;
 
 export interface DiskFacts extends Space {
   readonly mount: Mount | null;
@@ -64,20 +70,6 @@ export function evaluateDisk(facts: DiskFacts, minFreeMegabytes: number): CheckR
   return ok(free);
 }
 
-interface FileSystem extends Space {
-  readonly realPath: string;
-  readonly device: number;
-}
-
-/** Every one of these calls hangs where a network share is gone or a disk dies. */
-async function readFileSystem(path: string): Promise<FileSystem> {
-  const { dev: device, mode } = await stat(path);
-  const { bavail, bsize, blocks, ffree, files } = await statfs(path);
-  const realPath = await realpath(path);
-  const isHidden = (mode & 0o170777) === 0o040000;
-  return { path, realPath, device, sizeBytes: blocks * bsize, freeBytes: bavail * bsize, inodes: files, freeInodes: ffree, isHidden };
-}
-
 const TIMEOUT_SECONDS = 5;
 
 function readProblem(path: string, { code, message }: NodeJS.ErrnoException): CheckResult {
@@ -103,7 +95,7 @@ export const checkDisks: Check = async ({ config, dataFolder, signal }) => {
       const isExpected = path === dataFolder && result.reason.code === 'ENOENT'; // The service has not created it yet.
       return isExpected ? [] : [readProblem(path, result.reason)];
     }
-    const { device, realPath, ...space } = result.value;
+    const { device, realPath, space } = result.value;
     if (seen.has(device)) return []; // The data folder mostly lies on the disk of the system.
     seen.add(device);
     const mount = mountOf(realPath, mounts);
