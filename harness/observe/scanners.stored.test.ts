@@ -1,41 +1,22 @@
-import { Readable } from 'node:stream';
-import fc from 'fast-check';
 import t from 'tap';
 import { isoUtc } from '../../src/core/time.ts';
-import { SEED } from '../../testkit/effort.ts';
-import { readStamps, storedScanner } from './scanners.ts';
+import { storedScanner } from './scanners.ts';
 import { refuse, serve } from './testing/server.ts';
-
-fc.configureGlobal({ seed: SEED });
 
 const FROM = Date.parse('2026-03-04T05:00:00.000Z');
 const HEAD = 'cpu_percent,memory_percent,disk_percent,temperature,status,node_name,timestamp\r\n';
 const row = (ms: number, name = 'robot'): string => `1.5,,3,,OK,${name},${isoUtc(ms)}\r\n`;
 
-t.test('time stamps out of rows that come in pieces', async (t) => {
-  const stamps = Array.from({ length: 30 }, (_, at) => FROM + at * 1000);
-  for (const name of ['robot', '"a ""b"", c"', 'größe']) {
-    const bytes = Buffer.from(HEAD + stamps.map((ms) => row(ms, name)).join(''));
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 30 }), async (cuts) => {
-        const found: number[] = [];
-        const at = [0, ...cuts, bytes.length].sort((a, b) => a - b);
-        await readStamps(Readable.from(at.slice(1).map((to, i) => bytes.subarray(at[i], to))), (ms) => found.push(ms));
-        t.same(found, stamps);
-      }),
-      { numRuns: 20 },
-    );
-  }
-});
-
-t.test('another file, or half of one, is rejected', async (t) => {
-  const read = (text: string): Promise<void> => readStamps(Readable.from([Buffer.from(text)]), () => undefined);
-  await t.rejects(read('{"data":[]}\n'), /no CSV of health statuses/);
-  await t.rejects(read(`${HEAD}1,2,3\r\n`), /no time stamp ends the row "1,2,3"/);
-  await t.rejects(read(`${HEAD}${row(FROM).slice(0, -5)}`), /cut off/);
-  await t.rejects(read(''), /cut off/);
-  await t.rejects(read('x'.repeat(10_000)), /a row without an end/);
-  await t.resolves(read(HEAD));
+t.test('another file, or half of one, gives no scan', async (t) => {
+  let body = '';
+  const { rest } = await serve(t, (_request, response) => void response.end(body));
+  const scan = storedScanner({ rest, node: 'robot' });
+  for (body of ['{"data":[]}\n', `${HEAD}1,2,3\r\n`, `${HEAD}${row(FROM).slice(0, -5)}`, '', 'x'.repeat(10_000)])
+    t.equal(await scan(FROM, FROM + 1000), null, body.slice(-20));
+  body = HEAD;
+  t.match(await scan(FROM, FROM + 1000), { count: 0 });
+  body = `${HEAD}${row(FROM, '"a ""b"", c"')}${row(FROM + 500, 'größe')}`;
+  t.match(await scan(FROM, FROM + 1000), { count: 2, first: FROM, last: FROM + 500 });
 });
 
 t.test('page after page of a range', async (t) => {

@@ -1,69 +1,29 @@
 import { createReadStream, readdir } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { storedTimes } from '../../src/client/history.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { isoUtc } from '../../src/core/time.ts';
 import { type Scanner, StampCounter } from './coverage.ts';
 
-/** The greatest page of the service: at 1 Hz an hour fits into one. */
-const PAGE_ROWS = 10_000;
-const TIMEOUT_SECONDS = 30;
-/** `2026-03-04T05:06:07.089Z` */
-const STAMP_LENGTH = 24;
-const HISTORY_HEAD = 'cpu_percent,';
-/** A longer row is damage, or another kind of file: of a sample, whose only long cell is the node's name, and of metrics/. */
-const MAX_SAMPLE_BYTES = 4096;
-const MAX_METRICS_BYTES = 1_000_000;
+/** A longer row of metrics/ is damage, or another kind of file. */
+const MAX_ROW_BYTES = 1_000_000;
 const LINE_FEED = 0x0a;
 
-/**
- * Scans the samples of /health/history, including those of the last minute that are still in memory. As CSV: half the size of JSON, and
- * only the end of each row is parsed. Null: the service or its store does not respond now.
- */
+/** Scans the samples of /health/history. Null: the service or its store does not respond now. */
 export function storedScanner({ node, rest }: { readonly rest: RestClient; readonly node: string }): Scanner {
   return async (fromMs, toMs) => {
     const counter = new StampCounter('stored', fromMs, toMs);
-    if (fromMs >= toMs) return counter.result();
-    const query = { node, from: isoUtc(fromMs), to: isoUtc(toMs), order: 'asc', limit: String(PAGE_ROWS) };
-    let path: string | null = `/health/history?${new URLSearchParams(query)}`;
     try {
-      while (path !== null) path = await readPage(rest, path, (ms) => counter.add(ms));
+      for await (const ms of storedTimes(rest, { node, fromMs, toMs })) counter.add(ms);
     } catch (error) {
       if (error instanceof ServiceUnreachable || error instanceof ServiceRefused) return null;
       throw error;
     }
     return counter.result();
   };
-}
-
-/** Returns the path of the next page; null: it was the last. Throws ServiceUnreachable if the response is incomplete. */
-async function readPage(rest: RestClient, path: string, onStamp: (ms: number) => void): Promise<string | null> {
-  const response = await rest.stream(path, { headers: { Accept: 'text/csv' }, timeoutSeconds: TIMEOUT_SECONDS });
-  try {
-    await readStamps(response as AsyncIterable<Buffer>, onStamp);
-  } catch (error) {
-    throw new ServiceUnreachable(`${rest.base}/health/history: ${(error as Error).message}`, { cause: error });
-  }
-  return /<([^>]+)>;\s*rel="next"/.exec(String(response.headers['link'] ?? ''))?.[1] ?? null;
-}
-
-/** Reads the time stamp, the last cell, of each row. Rejects if it is another kind of file, or not all of one. */
-export async function readStamps(stream: AsyncIterable<Buffer>, onStamp: (ms: number) => void): Promise<void> {
-  let hasHead = false;
-  for await (const { isWhole, text } of readLines(stream, MAX_SAMPLE_BYTES)) {
-    if (!isWhole) throw new Error('the response was cut off');
-    if (!hasHead && !text.startsWith(HISTORY_HEAD)) throw new Error('the response is no CSV of health statuses');
-    if (hasHead) {
-      const row = text.endsWith('\r') ? text.slice(0, -1) : text;
-      const ms = msOf(row.slice(-STAMP_LENGTH));
-      if (ms === null) throw new Error(`no time stamp ends the row "${row.slice(0, 200)}"`);
-      onStamp(ms);
-    }
-    hasHead = true;
-  }
-  if (!hasHead) throw new Error('the response was cut off');
 }
 
 /** Where a scan ended in a file, and the file's columns. */
@@ -123,7 +83,7 @@ async function readRows(file: string, { at, columns }: Cursor, toMs: number, onR
   let header = columns;
   let end = at;
   let next: number | null = null;
-  for await (const line of readLines(createReadStream(file, { start: at }), MAX_METRICS_BYTES)) {
+  for await (const line of readLines(createReadStream(file, { start: at }))) {
     // A row that is being written is read by the next scan.
     if (!line.isWhole) break;
     end = at + line.end;
@@ -168,7 +128,7 @@ interface Line {
 }
 
 /** Splits a stream into lines. Rejects if a line exceeds the limit. */
-async function* readLines(stream: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line> {
+async function* readLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0);
   let start = 0;
   for await (const chunk of stream) {
@@ -181,7 +141,7 @@ async function* readLines(stream: AsyncIterable<Buffer>, maxBytes: number): Asyn
       start = end;
     }
     rest = bytes.subarray(from);
-    if (rest.length > maxBytes) throw Object.assign(new Error('a row without an end'), { code: 'EFTYPE' });
+    if (rest.length > MAX_ROW_BYTES) throw Object.assign(new Error('a row without an end'), { code: 'EFTYPE' });
   }
   if (rest.length > 0) yield { text: rest.toString('utf8'), start, end: start + rest.length, isWhole: false };
 }

@@ -27,7 +27,8 @@ export async function* storedTimes(rest: RestClient, { fromMs, node, signal, toM
     if (!lines[0]?.startsWith('cpu_percent,') || lines.pop() !== '')
       throw new ServiceUnreachable(`${rest.base}/health/history: the response was cut off, or is no CSV of health statuses`);
     for (const line of lines.slice(1)) {
-      const ms = Date.parse(line.slice(line.lastIndexOf(',') + 1));
+      const time = line.slice(line.lastIndexOf(',') + 1);
+      const ms = time.endsWith('Z') ? Date.parse(time) : Number.NaN; // Date.parse alone accepts numbers.
       if (Number.isNaN(ms)) throw new ServiceUnreachable(`${rest.base}/health/history: no time stamp ends the row "${line.slice(0, 200)}"`);
       if (ms >= fromMs && ms < toMs) yield ms;
     }
