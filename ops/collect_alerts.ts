@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { ALERTS_FILE, allKeys, appendRecords, changeKey, findState, recordsOf, saveState } from './collect/alert-files.ts';
+import { changeKey } from '../src/core/alert.ts';
+import { ALERTS_FILE, allKeys, appendRecords, findState, recordsOf, saveState } from './collect/alert-files.ts';
 import { BEGINNING, CursorUnknown, changesAfter } from './collect/alert-pages.ts';
 import { collectedResult, failedResult, type Progress } from './collect/alert-results.ts';
 import { makeFolder, prune } from './lib/files.ts';

@@ -1,4 +1,4 @@
-import type { Alert } from '../../src/core/alert.ts';
+import { type Alert, changeKey } from '../../src/core/alert.ts';
 import type { Evidence } from '../engine/evidence.ts';
 import { CHANNELS, type Channel } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
@@ -64,7 +64,7 @@ export function episodesOf(alerts: readonly Pick<Alert, 'alert_id' | 'resolved' 
   const byId = Map.groupBy(alerts, ({ alert_id }) => alert_id);
   return Object.fromEntries(
     [...byId].map(([id, changes]) => {
-      const distinct = new Map(changes.map((change) => [`${change.timestamp} ${change.severity} ${change.resolved}`, change]));
+      const distinct = new Map(changes.map((change) => [changeKey(change), change]));
       return [id, [...distinct.values()].map(({ resolved, severity }) => (resolved ? `${severity} resolved` : severity))];
     }),
   );

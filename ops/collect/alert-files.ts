@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
+import { type Alert, changeKey, nodeOfAlertId } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { appendLines, datedFiles, linesOf, type ReadOptions, removeTornLine, utcDay } from '../lib/files.ts';
@@ -43,11 +43,6 @@ export interface ResumeState {
 }
 
 const INITIAL: ResumeState = { cursor: BEGINNING, sequence: 0, replay: false, open: {}, files: {} };
-
-/** Two changes are the same exactly if their keys are equal. */
-export function changeKey({ alert_id, resolved, severity, timestamp }: Alert): string {
-  return JSON.stringify([alert_id, timestamp, severity, resolved]);
-}
 
 /**
  * The file of a change: that of the UTC day on which it happened, by the clock of its node. A change more than a day ahead, or older

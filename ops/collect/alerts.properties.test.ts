@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import type { Alert, Severity } from '../../src/core/alert.ts';
+import { changeKey } from '../../src/core/alert.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectAlerts } from '../collect_alerts.ts';
-import { type AlertRecord, changeKey } from './alert-files.ts';
+import type { AlertRecord } from './alert-files.ts';
 import { AlertService } from './testing/alert-service.ts';
 import { contextFor, GIVEN } from './testing/context.ts';
 

@@ -1,4 +1,4 @@
-import { type Alert, isAbout, nodeOfAlertId } from '../core/alert.ts';
+import { type Alert, changeKey, isAbout, nodeOfAlertId } from '../core/alert.ts';
 import { METRICS } from '../core/metrics.ts';
 import { isPlausible } from '../core/node-watch.ts';
 import { type LineLimit, TokenBucket } from '../core/node-watch-limit.ts';
@@ -51,7 +51,7 @@ export class GatheredAlerts {
 
   /** Takes a change; `limit` is its node's own. */
   take(alert: Alert, limit: TokenBucket): void {
-    const key = `${alert.alert_id}|${alert.timestamp}|${alert.severity}|${alert.resolved}`;
+    const key = changeKey(alert);
     if (this.#seen.has(key)) return;
     const nowSeconds = this.#options.clocks.monotonicSeconds();
     const before = this.#open.get(alert.alert_id) ?? null;

@@ -32,3 +32,13 @@ export function nodeOfAlertId(id: string): string {
   const disk = id.indexOf('/disk:');
   return disk < 0 ? id.split('/').slice(0, -2).join('/') : id.slice(0, disk);
 }
+
+/** Two changes are the same exactly if their keys are equal: a publisher, a file or a page may deliver a change more than once. */
+export function changeKey({
+  alert_id,
+  resolved,
+  severity,
+  timestamp,
+}: Pick<Alert, 'alert_id' | 'resolved' | 'severity' | 'timestamp'>): string {
+  return JSON.stringify([alert_id, timestamp, severity, resolved]);
+}

@@ -1,6 +1,6 @@
 import type { Alert } from '../core/alert.ts';
 import type { AlertPage, AlertQuery, Mark } from '../core/ports.ts';
-import { AlertTable, BEFORE_ALL, changeKey, type RecordedChange } from './alert-table.ts';
+import { AlertTable, BEFORE_ALL, orderKey, type RecordedChange } from './alert-table.ts';
 import { standInDatabase } from './database.ts';
 import { compareMarks } from './recorded.ts';
 
@@ -106,7 +106,7 @@ export class AlertLog {
     const newer = query.changes ? new Set<string>() : this.#idsWaiting();
     const old = this.#disk.list({ ...query, limit: query.limit + newer.size });
     const fresh = this.#memory.list(query);
-    const key = (alert: Alert): string => (query.changes ? changeKey(alert) : alert.alert_id);
+    const key = (alert: Alert): string => (query.changes ? orderKey(alert) : alert.alert_id);
     const merged = [...old.alerts.filter((alert) => !newer.has(alert.alert_id)), ...fresh.alerts].sort((a, b) =>
       a.timestamp === b.timestamp ? (key(a) < key(b) ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1,
     );

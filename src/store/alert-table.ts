@@ -26,7 +26,7 @@ function toAlert(row: AlertRow): Alert {
 }
 
 /** Orders changes of the same time; as the query for changes builds it. */
-export function changeKey(alert: Alert): string {
+export function orderKey(alert: Alert): string {
   return `${alert.alert_id}|${alert.severity}${alert.resolved ? 1 : 0}`;
 }
 

@@ -1,4 +1,4 @@
-import { SEVERITIES, type Severity } from '../../../src/core/alert.ts';
+import { changeKey, SEVERITIES, type Severity } from '../../../src/core/alert.ts';
 import type { AlertEvidence, ChartSeries, OpenEpisode } from '../../engine/evidence.ts';
 import type { AlertEntry, OpenEntry } from '../entries.ts';
 
@@ -37,8 +37,9 @@ export class AlertEpisodes {
     this.#listUntil = at + LIST_SECONDS;
   }
 
-  changed({ alert_id, severity, metric, timestamp, resolved }: AlertEntry, at: number): void {
-    const change = `${timestamp} ${severity} ${resolved}`;
+  changed(entry: AlertEntry, at: number): void {
+    const { alert_id, metric, resolved, severity, timestamp } = entry;
+    const change = changeKey(entry);
     const episode = this.#episodes.get(alert_id) ?? this.#add(alert_id, { severity, metric, since: timestamp, from: at });
     episode.seenInSession = this.#session;
     if (episode.to !== null || episode.changes.has(change)) return;
