@@ -22,10 +22,10 @@ function withDatabase<T>(use: (db: DatabaseSync) => T): T {
   }
 }
 
-/** Makes every write fail, or work again, as a full disk does. */
+/** Makes every write fail, as on a full disk, or work again. */
 const setWritable = (db: DatabaseSync, writable: boolean): void => db.exec(`PRAGMA query_only = ${writable ? 0 : 1}`);
 
-t.test('changes that cannot be written are listed with the others, and are written when that works again', async (t) => {
+t.test('changes that cannot be written are listed with the others and written once writing works', async (t) => {
   fc.assert(
     fc.property(history, fc.nat(), fc.array(query, { minLength: 1, maxLength: 8 }), (published, written, queries) => {
       withDatabase((db) => {
@@ -61,7 +61,7 @@ t.test('changes that cannot be written are listed with the others, and are writt
   t.pass();
 });
 
-t.test('when writing stops in the middle of what waits, nothing is listed twice', async (t) => {
+t.test('when writing fails halfway through the pending changes, no change is listed twice', async (t) => {
   withDatabase((db) => {
     const published = [change('a/cpu_percent/1', NOW - 3000), change('a/cpu_percent/2', NOW - 2000), change('a/cpu_percent/3', NOW - 1000)];
     class Stumbling extends AlertTable {
@@ -89,7 +89,7 @@ t.test('when writing stops in the middle of what waits, nothing is listed twice'
   });
 });
 
-t.test('open episodes move on to the next database, with when they began', async (t) => {
+t.test('open episodes move to the next database and keep their start time', async (t) => {
   withDatabase((old) => {
     withDatabase((next) => {
       const log = new AlertLog(new AlertTable(old));

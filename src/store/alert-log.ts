@@ -7,38 +7,36 @@ import { compareMarks } from './recorded.ts';
 interface Waiting {
   readonly alert: Alert;
   readonly mark: Mark;
-  /** When its episode began, where the database knew. */
+  /** Start of the episode, if the database has it. */
   readonly raisedMs: number | undefined;
-  /** It is of another node. */
   readonly isRemote: boolean;
 }
 
-/** Changes of other nodes that wait at most: beyond it so many are left, and the others are never written. */
-const MAX_WAITING = 4096;
-const LEFT = 2048;
+/** Limit of pending changes of remote nodes. When it is exceeded, the oldest are dropped until KEPT_REMOTE remain. */
+const MAX_WAITING_REMOTE = 4096;
+const KEPT_REMOTE = 2048;
 
 /**
- * The alerts in the database, and over them the changes that are not written there yet, which readers see all the same: those of other
- * nodes, which are written many at once, and those that the disk did not take.
+ * The alerts in the database merged with pending changes, which reads include: changes of remote nodes, which are written in batches, and
+ * changes that could not be written.
  */
 export class AlertLog {
   #disk: AlertTable;
-  /** What waits, as a table of its own; null while nothing does. */
+  /** The pending changes as an in-memory table; null while there are none. */
   #memory: AlertTable | null = null;
-  /** Changes waiting to be written, in order. */
   #waiting: Waiting[] = [];
 
   constructor(disk: AlertTable) {
     this.#disk = disk;
   }
 
-  /** Goes on with another database; what waits stays waiting. */
+  /** Continues with another database; pending changes stay pending. */
   replace(disk: AlertTable): void {
     this.#disk = disk;
   }
 
   /**
-   * Writes one change of this node durably; tells whether it was news. Throws when that fails; the change is then kept in memory until
+   * Writes one change of this node durably and returns whether it is new. On failure it throws and keeps the change in memory until
    * flush() succeeds.
    */
   save(alert: Alert, mark: Mark = BEFORE_ALL): boolean {
@@ -46,31 +44,31 @@ export class AlertLog {
     return this.flush(0);
   }
 
-  /** Keeps a change in memory until flush(), without trying to write it; tells whether it was news. */
+  /** Keeps a change in memory until flush(). Returns whether it is new. */
   hold(alert: Alert, mark: Mark = BEFORE_ALL, isRemote = false): boolean {
     if (this.#isKnownOnDisk(alert)) return false;
     const raisedMs = this.#raisedMs(alert.alert_id);
     this.#memory ??= new AlertTable(standInDatabase());
     if (!this.#memory.save(alert, mark, raisedMs)) return false;
     this.#waiting.push({ alert, mark, raisedMs, isRemote });
-    if (this.#waiting.filter((change) => change.isRemote).length > MAX_WAITING) this.#dropOldest();
+    if (this.#waiting.filter((change) => change.isRemote).length > MAX_WAITING_REMOTE) this.#dropOldest();
     return true;
   }
 
-  /** Keeps the open episodes of a database that is about to be left for the next one. */
+  /** Carries the open episodes of a damaged database over to the next one. */
   keepOpenEpisodes(): void {
     let open: Waiting[] = [];
     try {
       open = this.openOnDisk().map((alert) => ({ alert, mark: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false }));
     } catch {
-      // Too damaged to tell.
+      // The database is too damaged to be read.
     }
-    this.#remember([...open, ...this.#waiting]);
+    this.#setWaiting([...open, ...this.#waiting]);
   }
 
   /**
-   * Writes what waits, of other nodes the oldest so many; tells whether the last of it was news. Throws when that cannot be written; then
-   * all of it waits on.
+   * Writes the pending changes, at most `maxRemote` of remote nodes, oldest first. Returns whether the last one written is new. On
+   * failure it throws and all of them stay pending.
    */
   flush(maxRemote = Number.POSITIVE_INFINITY): boolean {
     let remote = 0;
@@ -78,16 +76,16 @@ export class AlertLog {
     const left: Waiting[] = [];
     for (const change of this.#waiting) (change.isRemote && ++remote > maxRemote ? left : due).push(change);
     if (due.length === 0) return false;
-    let isNews = false;
+    let isNew = false;
     try {
       this.#disk.transaction(() => {
-        for (const { alert, mark, raisedMs } of due) isNews = this.#disk.save(alert, mark, raisedMs);
+        for (const { alert, mark, raisedMs } of due) isNew = this.#disk.save(alert, mark, raisedMs);
       });
       this.#waiting = left;
     } finally {
-      this.#remember(this.#waiting);
+      this.#setWaiting(this.#waiting);
     }
-    return isNews;
+    return isNew;
   }
 
   open(): Alert[] {
@@ -95,7 +93,7 @@ export class AlertLog {
     return [...this.openOnDisk(), ...this.#memory.open()];
   }
 
-  /** Episodes that are open in the database, but for those of which changes wait. */
+  /** Episodes open in the database, except those with pending changes. */
   openOnDisk(): Alert[] {
     const newer = this.#idsWaiting();
     return this.#disk.open().filter((alert) => !newer.has(alert.alert_id));
@@ -116,30 +114,29 @@ export class AlertLog {
     return { alerts, next: more && last ? { timestampMs: Date.parse(last.timestamp), key: key(last) } : null };
   }
 
-  /** Changes recorded after a place, in that order. */
+  /** Changes recorded after a cursor, in that order. */
   recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
     const changes = this.#disk.recorded(after, node, limit);
     if (!this.#memory) return changes;
     return [...changes, ...this.#memory.recorded(after, node, limit)].sort((a, b) => compareMarks(a.mark, b.mark)).slice(0, limit);
   }
 
-  /** The segment in which the last change was recorded that is written; 0: there is none. */
+  /** Segment of the last change written; 0: there is none. */
   lastSegment(): number {
     return this.#disk.lastSegment();
   }
 
-  /** Whether changes of other nodes wait to be written. */
   get hasRemoteWaiting(): boolean {
     return this.#waiting.some(({ isRemote }) => isRemote);
   }
 
-  /** Of other nodes what is open goes last, as it is listed as such. */
+  /** Drops changes of open episodes last, because these are listed as open. */
   #dropOldest(): void {
     const last = new Map(this.#waiting.map((change) => [change.alert.alert_id, change]));
     const isOpen = (change: Waiting): boolean => last.get(change.alert.alert_id) === change && !change.alert.resolved;
     const remote = this.#waiting.filter(({ isRemote }) => isRemote);
-    const left = new Set([...remote.filter((change) => !isOpen(change)), ...remote.filter(isOpen)].slice(-LEFT));
-    this.#remember(this.#waiting.filter((change) => !change.isRemote || left.has(change)));
+    const left = new Set([...remote.filter((change) => !isOpen(change)), ...remote.filter(isOpen)].slice(-KEPT_REMOTE));
+    this.#setWaiting(this.#waiting.filter((change) => !change.isRemote || left.has(change)));
   }
 
   #isKnownOnDisk(alert: Alert): boolean {
@@ -154,7 +151,7 @@ export class AlertLog {
     return new Set(this.#waiting.map(({ alert }) => alert.alert_id));
   }
 
-  #remember(waiting: Waiting[]): void {
+  #setWaiting(waiting: Waiting[]): void {
     this.#waiting = waiting;
     this.#memory = waiting.length === 0 ? null : new AlertTable(standInDatabase());
     for (const { alert, mark, raisedMs } of waiting) this.#memory?.save(alert, mark, raisedMs);

@@ -21,7 +21,7 @@ function withTable<T>(use: (table: AlertTable) => T): T {
   }
 }
 
-t.test('whatever was published: every listing and its pages hold what they must, each once and in order', async (t) => {
+t.test('every listing of any changes is complete, ordered and without duplicates, over all pages', async (t) => {
   fc.assert(
     fc.property(history, fc.array(query, { minLength: 1, maxLength: 12 }), (published, queries) => {
       withTable((table) => {
@@ -38,7 +38,7 @@ t.test('whatever was published: every listing and its pages hold what they must,
   t.pass();
 });
 
-t.test('saving again what is saved, from any point on, changes nothing', async (t) => {
+t.test('saving changes again, from any point on, has no effect', async (t) => {
   fc.assert(
     fc.property(history, fc.nat(), fc.nat(), (published, from, to) => {
       withTable((table) => {
@@ -58,7 +58,7 @@ t.test('saving again what is saved, from any point on, changes nothing', async (
   t.pass();
 });
 
-t.test('open episodes are listed however old they are, closed ones for a day', async (t) => {
+t.test('open episodes are listed regardless of age, resolved ones for a day', async (t) => {
   withTable((table) => {
     const old = change('a/cpu_percent/1', NOW - 400 * DAY_MS);
     const closed = change('a/cpu_percent/2', NOW - DAY_MS - 1, { resolved: true });
@@ -69,7 +69,7 @@ t.test('open episodes are listed however old they are, closed ones for a day', a
   });
 });
 
-t.test('the last change wins, though the clock was set back before it', async (t) => {
+t.test('the last change counts although the clock was set back before it', async (t) => {
   withTable((table) => {
     const raised = change('a/cpu_percent/1', NOW);
     const worse = change('a/cpu_percent/1', NOW - 3_600_000, { severity: 'CRITICAL', value: 97, threshold: 90 });
@@ -103,7 +103,7 @@ t.test('a change that arrives after its episode was resolved is recorded, but do
   });
 });
 
-t.test('a page is followed by another only where more is left', async (t) => {
+t.test('a page has a successor only if more changes follow', async (t) => {
   withTable((table) => {
     for (let n = 0; n < 4; n += 1) table.save(change(`a/cpu_percent/${n}`, NOW + n));
     const first = table.list({ ...ALL, limit: 2 });
@@ -113,7 +113,7 @@ t.test('a page is followed by another only where more is left', async (t) => {
   });
 });
 
-t.test('a value that was not available stays so', async (t) => {
+t.test('an unavailable value stays unavailable', async (t) => {
   withTable((table) => {
     table.save(change('a/cpu_percent/1', NOW, { value: Number.NaN }));
     t.equal(table.list(ALL).alerts[0]?.value, null);

@@ -25,12 +25,12 @@ function toAlert(row: AlertRow): Alert {
   };
 }
 
-/** Orders changes of the same time; as the query for changes builds it. */
+/** Sort key among changes of the same time, built as in the query for changes. */
 export function orderKey(alert: Alert): string {
   return `${alert.alert_id}|${alert.severity}${alert.resolved ? 1 : 0}`;
 }
 
-/** Of a change that is not to be sent again to anybody: it is only carried over from another database. */
+/** Marks a change carried over from another database, which is not sent to event streams again. */
 export const BEFORE_ALL: Mark = { segment: 0, order: 0 };
 
 export interface RecordedChange {
@@ -47,9 +47,9 @@ export class AlertTable {
   }
 
   /**
-   * Saves one change. The same change again changes nothing; which of two is newer is told by their order, not by their time
-   * stamps, for the clock may have been set back. `raisedMs`: when the episode began, where that is not the first change
-   * saved here. Tells whether it was news: neither known nor about an episode that is over.
+   * Saves one change; saving it again has no effect. The newer of two changes is the one saved later, not the one with the later time
+   * stamp, because the clock may have been set back. `raisedMs` is the start of the episode if earlier changes of it are not stored here.
+   * Returns whether the change is new: neither stored before nor of a resolved episode.
    */
   save(alert: Alert, mark: Mark = BEFORE_ALL, raisedMs?: number): boolean {
     const changedMs = Date.parse(alert.timestamp);
@@ -84,7 +84,7 @@ export class AlertTable {
     });
   }
 
-  /** Whether a change is no news: it is here already, or its episode is over. */
+  /** Whether a change is stored already, or its episode is resolved. */
   knows({ alert_id, resolved, severity, timestamp }: Alert): boolean {
     const row = this.#db
       .prepare(
@@ -95,7 +95,7 @@ export class AlertTable {
     return row !== undefined;
   }
 
-  /** All of the work or nothing; in a transaction that is open a part of that. */
+  /** Runs `work` in a transaction, or as part of the open one. */
   transaction<T>(work: () => T): T {
     if (this.#db.isTransaction) return work();
     this.#db.exec('BEGIN IMMEDIATE');
@@ -109,7 +109,7 @@ export class AlertTable {
     }
   }
 
-  /** When an episode began; null when it is not known here. */
+  /** Start of an episode; null when it is not stored here. */
   raisedMs(alertId: string): number | null {
     const row = this.#db.prepare('SELECT raised_ms FROM episode WHERE alert_id = ?').get(alertId) as { raised_ms: number } | undefined;
     return row?.raised_ms ?? null;
@@ -120,7 +120,7 @@ export class AlertTable {
     return rows.map(toAlert);
   }
 
-  /** Changes recorded after a place, in that order. Null: of every node. */
+  /** Changes recorded after a cursor, in that order. `node` null: of every node. */
   recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
     const rows = this.#db
       .prepare(
@@ -134,12 +134,11 @@ export class AlertTable {
     return rows.map((row) => ({ alert: toAlert(row), mark: { segment: row.segment, order: row.ordinal } }));
   }
 
-  /** The segment in which the last change was recorded; 0: there is none. */
+  /** Segment of the last change recorded; 0: there is none. */
   lastSegment(): number {
     return (this.#db.prepare('SELECT max(segment) AS segment FROM alert_change').get() as { segment: number | null }).segment ?? 0;
   }
 
-  /** Newest first by the time of the last change, then by id. */
   list(query: AlertQuery): AlertPage {
     const where: string[] = [];
     const values: SQLInputValue[] = [];
@@ -155,7 +154,7 @@ export class AlertTable {
     if (query.changes) {
       add('changed_ms >= ? AND changed_ms < ?', range?.fromMs ?? query.nowMs - DAY_MS, range?.toMs ?? Number.MAX_SAFE_INTEGER);
     } else if (range) {
-      // An episode belongs to every range in which it was open at some time.
+      // An episode belongs to every range during which it was open.
       add('raised_ms < ? AND (resolved = 0 OR changed_ms >= ?)', range.toMs, range.fromMs);
     } else {
       add('(resolved = 0 OR changed_ms >= ?)', query.nowMs - DAY_MS);

@@ -5,8 +5,8 @@ import { ALL, change } from './testing/alerts.ts';
 import { type TestArchive, testArchive } from './testing/archive.ts';
 import { type Row, toColumns } from './testing/rows.ts';
 
-// What a day costs the flash it is written to, told from SQLite's log: each commit appends its pages to it, and the device
-// writes every block of 4096 bytes that they touch; each checkpoint writes the pages of the log to the database.
+// Bytes per day written to flash, computed from the write-ahead log: each commit appends its pages to the log, and the device writes
+// every block of 4096 bytes that they touch; each checkpoint writes the pages of the log to the database.
 
 const START = Math.floor(Date.now() / DAY_MS - 2) * DAY_MS;
 const BLOCK = 4096;
@@ -19,12 +19,12 @@ function random(): number {
   return seed / 2 ** 31;
 }
 
-/** A machine that idles with bursts. */
+/** A machine that idles with bursts of load. */
 class Machine {
   #cpu = 10;
   #temperature = 48;
 
-  /** `phaseMs`: when in each second it measures. */
+  /** `phaseMs`: offset of the samples within each second. */
   minute(fromMs: number, phaseMs: number): Row[] {
     return Array.from({ length: 60 }, (_, i) => {
       this.#cpu = random() < 0.02 ? random() * 100 : this.#cpu * 0.8 + random() * 4;
@@ -35,7 +35,7 @@ class Machine {
   }
 }
 
-/** Counts what is written from now on; `committed` is to be called after each commit. */
+/** Counts the bytes written from now on; `committed` must be called after each commit. */
 function meter(opened: TestArchive): { readonly committed: () => void; readonly megabytes: () => number; readonly frames: () => number } {
   const { archive, path } = opened;
   archive.db.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)');
@@ -62,7 +62,7 @@ function meter(opened: TestArchive): { readonly committed: () => void; readonly 
   return { committed: () => ends.push(statSync(`${path}-wal`).size), megabytes, frames };
 }
 
-/** Some hours of so many nodes at 1 Hz, with an alert an hour of each. */
+/** Hours of samples of several nodes at 1 Hz, with one alert per hour and node. */
 function megabytes(t: Test, nodes: readonly string[], hours: number): number {
   const opened = testArchive(t, START);
   const { archive } = opened;
@@ -72,7 +72,7 @@ function megabytes(t: Test, nodes: readonly string[], hours: number): number {
   for (let at = START; at < START + hours * HOUR_MS; at += 60_000) {
     for (const [i, { node, machine, phaseMs }] of machines.entries()) {
       const columns = toColumns(machine.minute(at, phaseMs));
-      // They come in turn, now and then one before another.
+      // The nodes arrive in turn, with occasional swaps.
       for (let row = 0; row < 60; row += 1) columns.order[row] = row * nodes.length + i + 1 + (nodes.length > 1 && random() < 0.1 ? 1 : 0);
       archive.append(at, node, columns);
     }
@@ -94,13 +94,16 @@ t.test('a day at 1 Hz, with an alert an hour, writes less than 20 MB', async (t)
   t.ok(aDay < 20, `${aDay.toFixed(1)} MB`);
 });
 
-t.test('each further node that is gathered writes as much', async (t) => {
+t.test('each additional remote node writes the same amount', async (t) => {
   const nodes = ['a', ...Array.from({ length: 10 }, (_, i) => `/robot_${i}/health_monitor`)];
   const aQuarter = megabytes(t, nodes, 6);
   t.ok(aQuarter < (20 / 4) * nodes.length, `${aQuarter.toFixed(1)} MB in a quarter of a day`);
 });
 
-/** An archive of the node `a`, which is told of so many changes of others a minute, each about an alert of its own; what each minute wrote. */
+/**
+ * An archive of the node `a` that receives changes of remote alerts every minute, each about a different alert. Returns the bytes written
+ * in each minute.
+ */
 function alertStorm(t: Test, minutes: number, changesAMinute: number) {
   const opened = testArchive(t, START);
   opened.localNode = 'a';
@@ -115,7 +118,7 @@ function alertStorm(t: Test, minutes: number, changesAMinute: number) {
     archive.append(at, 'a', toColumns(machine.minute(at, 0)));
     for (let i = 0; i < changesAMinute; i += 1) {
       n += 1;
-      // As dear as can be: nothing lies beside anything else.
+      // The worst case: no two changes share a page.
       const scattered = ((n * 2_654_435_761) % 2 ** 32).toString(36);
       const news = change(`${scattered}/battery/${'x'.repeat(200)}${n}`, at - (n % 1000) * 86_400, { metric: 'battery' });
       if (!archive.saveAlert(news, { segment: at, order: i + 1 })) t.fail('news');
@@ -126,7 +129,7 @@ function alertStorm(t: Test, minutes: number, changesAMinute: number) {
   return { archive, megabytes: written.megabytes(), count: n };
 }
 
-t.test('413 changes of alerts that somebody made up are written at once, and cost no more than a few of this node', async (t) => {
+t.test('413 changes of forged alerts are written in one commit and cost no more than a few local ones', async (t) => {
   const { archive, megabytes: made } = alertStorm(t, 1, 413);
   const stored = archive.db.prepare('SELECT count(*) AS count FROM alert_change').get() as { count: number };
   t.equal(stored.count, 413);
@@ -134,8 +137,8 @@ t.test('413 changes of alerts that somebody made up are written at once, and cos
   t.equal(archive.alertsNotStored, 0);
 });
 
-t.test('what other nodes publish on /alerts writes no more in a day than this machine does', async (t) => {
-  // The most that is taken of all of them: five a second. More minutes write no more, as the last ones show.
+t.test('changes of remote alerts write no more per day than this machine itself', async (t) => {
+  // The highest accepted rate of all remote nodes: five per second. More minutes write no more, as the last ones show.
   const { archive, megabytes: aDay, count } = alertStorm(t, 16, 300);
   const own = alertStorm(t, 16, 0).megabytes;
   t.ok(aDay - own < 25, `${(aDay - own).toFixed(1)} MB`);

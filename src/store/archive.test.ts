@@ -20,15 +20,15 @@ function raw(archive: Archive, order: Order = 'asc', range = EVER): Row[] {
   return toRows(history(archive, { node: NODE, ...range, stepMs: null, order, limit: 100_000 }));
 }
 
-/** Samples received by hour, as the hour tier knows them. */
+/** Samples received per hour, from the hour tier. */
 function byHour(archive: Archive, fromMs: number, hours: number): number[] {
   const toMs = fromMs + hours * HOUR_MS;
   return aggregate(archive, { node: NODE, fromMs, toMs, by: 'hour' }, toMs).map(({ samples_received }) => samples_received);
 }
 
-/** Hours of the node that are written, with the samples each knows of. */
+/** Written hours of the node with their sample counts. */
 function writtenHours(t: Test, opened: TestArchive): Record<number, number> {
-  // The database is open for one alone: a copy is read, with its log.
+  // The database is open with an exclusive lock, so a copy is read together with its log.
   const copy = join(temporaryFolder(t), 'copy.db');
   for (const suffix of ['', '-wal']) if (existsSync(opened.path + suffix)) copyFileSync(opened.path + suffix, copy + suffix);
   const reader = new TestArchive(copy, opened.nowMs);
@@ -41,7 +41,7 @@ function writtenHours(t: Test, opened: TestArchive): Record<number, number> {
 
 const byTime = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => a.timestampMs - b.timestampMs);
 
-t.test('an hour that ended while nothing ran is not lost', async (t) => {
+t.test('an hour that ended while the store was not running is not lost', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.add(NODE, series(HOUR + 10 * MINUTE_MS, 600));
   opened.commit();
@@ -54,7 +54,7 @@ t.test('an hour that ended while nothing ran is not lost', async (t) => {
   t.same(byHour(opened.archive, HOUR, 4), [600, 0, 0, 60]);
 });
 
-t.test('an hour goes on after a restart in its middle, and is written once it is over', async (t) => {
+t.test('an hour continues after a restart and is written once it is over', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.add(NODE, series(HOUR, 100));
   opened.commit();
@@ -68,7 +68,7 @@ t.test('an hour goes on after a restart in its middle, and is written once it is
   t.same(byHour(opened.archive, HOUR, 2), [201, 1]);
 });
 
-t.test('the hour of a node that fell silent is written an hour later', async (t) => {
+t.test('the hour of a stale node is written an hour later', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.add('robot', series(HOUR, 50));
   opened.add(NODE, series(HOUR, 50));
@@ -81,7 +81,7 @@ t.test('the hour of a node that fell silent is written an hour later', async (t)
   t.equal(opened.archive.hours.hour('robot', HOUR)?.summary.received, 50);
 });
 
-t.test('a clock set back: every sample is kept once and listed in order of time', async (t) => {
+t.test('after a clock step back every sample is stored once and listed in order of time', async (t) => {
   const opened = testArchive(t, HOUR);
   const before = series(HOUR + 30 * MINUTE_MS, 2400); // To 11:10.
   const again = series(HOUR + 40 * MINUTE_MS + 500, 1800);
@@ -108,7 +108,7 @@ t.test('a clock set back: every sample is kept once and listed in order of time'
   t.same(writtenHours(t, opened), { 0: 3000, 1: 1200 });
 });
 
-t.test('any times, back and forth and repeated: every sample is kept once', async (t) => {
+t.test('samples with arbitrary and repeated times are each stored once', async (t) => {
   const folder = temporaryFolder(t);
   let databases = 0;
   const step = fc.oneof(
@@ -157,7 +157,7 @@ t.test('any times, back and forth and repeated: every sample is kept once', asyn
   t.pass();
 });
 
-t.test('an hour of which the raw samples are gone goes on from what was written of it', async (t) => {
+t.test('an hour without raw samples continues from its written summary', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.add(NODE, series(HOUR, 1000));
   opened.add(NODE, series(HOUR + HOUR_MS, 1));
@@ -171,7 +171,7 @@ t.test('an hour of which the raw samples are gone goes on from what was written 
   t.match(writtenHours(t, opened), { 0: 1010 });
 });
 
-t.test('a jump of the clock is no gap: neither a suspend, nor a step noticed only after the next sample', async (t) => {
+t.test('a clock jump is no gap: neither a suspend nor a step detected after the next sample', async (t) => {
   const opened = testArchive(t, HOUR);
   const { archive } = opened;
   archive.setRate(NODE, 1);
@@ -191,7 +191,7 @@ t.test('a jump of the clock is no gap: neither a suspend, nor a step noticed onl
       [100, 0, 200],
       what,
     );
-    // The 700 ms until it was noticed count as if they had been before the suspend.
+    // The 700 ms until detection count as if they preceded the suspend.
     t.same(
       hours.map(({ samples_expected }) => samples_expected),
       [101, 0, 199],
@@ -210,7 +210,7 @@ t.test('a jump of the clock is no gap: neither a suspend, nor a step noticed onl
   t.match(whole, { samples_received: 300, samples_expected: 300, status_seconds: { OK: 300, UNKNOWN: 0 } }, 'after a restart');
 });
 
-t.test('after a step back the time that was gone through twice is expected twice', async (t) => {
+t.test('after a step back the repeated time is expected twice', async (t) => {
   const opened = testArchive(t, HOUR);
   const { archive } = opened;
   archive.setRate(NODE, 1);
@@ -224,7 +224,7 @@ t.test('after a step back the time that was gone through twice is expected twice
   t.ok(minutes.every(({ samples_expected, samples_received }) => samples_expected === samples_received));
 });
 
-t.test('samples expected follow the rate that was in force', async (t) => {
+t.test('expected samples follow the publish rate in force', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.archive.setRate(NODE, 1);
   opened.add(NODE, series(HOUR, 100));
@@ -238,7 +238,7 @@ t.test('samples expected follow the rate that was in force', async (t) => {
   t.match(expected(), { samples_expected: 1100 });
 });
 
-t.test('while writing fails everything stays readable, and it is written once, later', async (t) => {
+t.test('while writing fails everything stays readable and is written once, later', async (t) => {
   const opened = testArchive(t, HOUR);
   const { archive } = opened;
   opened.add(NODE, series(HOUR, 60));
@@ -260,7 +260,7 @@ t.test('while writing fails everything stays readable, and it is written once, l
   t.match(writtenHours(t, opened), { 0: 3600, 1: 3600 });
 });
 
-t.test('samples that are given up leave the raw tier only', async (t) => {
+t.test('dropped samples are missing from the raw tier only', async (t) => {
   const opened = testArchive(t, HOUR);
   const first = opened.add(NODE, series(HOUR, 60));
   opened.add(NODE, series(HOUR + 60_000, 60));
@@ -270,7 +270,7 @@ t.test('samples that are given up leave the raw tier only', async (t) => {
   t.same(byHour(opened.archive, HOUR, 1), [120]);
 });
 
-t.test('a database that can be opened only late', async (t) => {
+t.test('a database that can be opened only later', async (t) => {
   const folder = join(temporaryFolder(t), 'data');
   const away = `${folder}-away`;
   mkdirSync(folder);
@@ -287,7 +287,7 @@ t.test('a database that can be opened only late', async (t) => {
   t.throws(() => late.setRate(NODE, 2), /not open: unable to open/);
   const jump = { kind: 'step' as const, timestamp_ms: HOUR - 1000, delta_seconds: 1 };
   t.throws(() => late.saveClockEvent(jump), /not open/);
-  // What a crash left in the tail, of which the first part had been written; then new samples.
+  // Records in the spool after a crash, of which the first part had been written; then new samples.
   late.append(known, NODE, toColumns(series(HOUR + 60_000, 60)));
   late.append(known + 1, NODE, toColumns(series(HOUR + 120_000, 60)));
   late.append(known + 2, NODE, toColumns(series(HOUR + HOUR_MS - 5000, 10)));
@@ -309,7 +309,7 @@ t.test('a database that can be opened only late', async (t) => {
   t.equal(reader.notes.periodMsAt(NODE, EVER.toMs), 500);
 });
 
-t.test('a blob that was damaged unnoticed costs no more than itself', async (t) => {
+t.test('an undetected damaged blob affects only its own samples', async (t) => {
   const opened = testArchive(t, HOUR);
   opened.add(NODE, series(HOUR, 60));
   opened.add(NODE, series(HOUR + 60_000, 60));

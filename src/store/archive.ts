@@ -18,18 +18,18 @@ import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
 import { ShutdownLog } from './shutdown-log.ts';
 import { WriteBudget } from './write-budget.ts';
 
-/** Segments written in one transaction, when many have waited. */
+/** Limits one transaction when many segments are pending. */
 const SEGMENTS_AT_ONCE = 60;
 
 export interface ArchiveOptions extends DatabaseFileOptions {
   readonly maxBytes: number;
-  /** Samples of every other node came from elsewhere; null: nobody needs to know. */
+  /** Samples of every other node count as remote; null: the distinction is not needed. */
   readonly localNode: string | null;
 }
 
 /**
- * The database and what is not yet in it: each part keeps what it could not write yet, and reads see that, too. What is written
- * together, in which order, and what becomes of it when the database fails is decided here.
+ * The database together with the records that are not yet in it. Each part keeps its unwritten records and includes them in reads. This
+ * class decides what is written in one transaction, in which order, and what happens to unwritten records when the database fails.
  */
 export class Archive implements Recordings {
   readonly alerts: AlertLog;
@@ -62,17 +62,17 @@ export class Archive implements Recordings {
     this.hours = new Hours(db, { nodes: this.#nodes, samples, notes, nowMs, onDamage: (reason) => this.replaceDamaged(reason) });
   }
 
-  /** Whether the database itself is open; without it samples and alerts wait in memory and reads see only those. */
+  /** Whether the real database is open. Without it records wait in memory and reads see only those. */
   get isOpen(): boolean {
     return this.#file.isOpen;
   }
 
-  /** Episodes that the database said were open when it was opened, but for those of which newer changes wait. */
+  /** Episodes that were open in the database when it was opened, except those with newer pending changes. */
   get openEpisodesFound(): readonly Alert[] {
     return this.#openEpisodesFound;
   }
 
-  /** Changes of other nodes' alerts that came when no more of them could be written that day. */
+  /** Changes of remote nodes' alerts that exceeded the daily write budget. */
   get alertsNotStored(): number {
     return this.#alertsNotStored;
   }
@@ -81,50 +81,50 @@ export class Archive implements Recordings {
     return this.#file.db;
   }
 
-  /** Opens the database; throws when that is impossible for now. Until then a stand-in serves. */
+  /** Opens the database; throws when that is impossible for now. Until it succeeds, an in-memory database serves. */
   open(): void {
     this.#file.open();
   }
 
-  /** Names of all nodes with samples, written or not. */
+  /** Names of all nodes with samples, written or pending. */
   nodes(): string[] {
     return [...new Set([...this.#nodes.ids.keys(), ...this.samples.nodesWaiting()])];
   }
 
-  /** When the nodes were last heard whose samples came from elsewhere. */
+  /** First and last receive times of the remote nodes. */
   heard(): HeardNode[] {
     return this.samples.heard((node) => this.hours.lastWritten(node));
   }
 
-  /** The last segment that is written; 0: there is none. */
+  /** The last segment written; 0: there is none. */
   lastSegment(): number {
     return Math.max(this.alerts.lastSegment(), this.samples.lastSegment());
   }
 
-  /** Notes how often a node publishes from then on, by its own clock; throws when writing that has to wait. */
+  /** Records how often a node publishes from `sinceMs` on, a time of that node's clock. Throws when it cannot be written yet. */
   setRate(node: string, hertz: number, sinceMs = this.#options.nowMs()): void {
     this.notes.addRate(node, { sinceMs, hertz });
     this.#saveNotes();
   }
 
-  /** Writes a jump of the clock; throws when that has to wait. Readers see it either way. */
+  /** Records a clock event. Throws when it cannot be written yet; reads include it either way. */
   saveClockEvent(event: ClockEvent): void {
     this.notes.addClockEvent(event);
     this.#saveNotes();
   }
 
   /**
-   * Writes one change durably, or of another node with the next commit; tells whether it was news. Throws when that has to wait. Readers see it
-   * either way.
+   * Writes a change of this node's alert durably; a change of a remote node's alert is written by the next commit. Returns whether the
+   * change is new. Throws when it cannot be written yet; reads include it either way.
    */
   saveAlert(alert: Alert, mark?: Mark): boolean {
     const { localNode, nowMs } = this.#options;
     if (localNode !== null && nodeOfAlertId(alert.alert_id) !== localNode) {
-      const isNews = this.alerts.hold(alert, mark, true);
-      if (isNews && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
-      return isNews;
+      const isNew = this.alerts.hold(alert, mark, true);
+      if (isNew && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
+      return isNew;
     }
-    this.#look();
+    this.#reopenIfGone();
     if (!this.isOpen) {
       this.alerts.hold(alert, mark);
       throw this.#file.notOpen();
@@ -135,9 +135,9 @@ export class Archive implements Recordings {
     );
   }
 
-  /** Writes a request of a safe shutdown durably; throws when that has to wait. Readers see it either way. */
+  /** Writes a shutdown request durably. Throws when it cannot be written yet; reads include it either way. */
   saveShutdown(record: ShutdownRecord): void {
-    this.#look();
+    this.#reopenIfGone();
     if (!this.isOpen) {
       this.shutdowns.hold(record);
       throw this.#file.notOpen();
@@ -148,19 +148,19 @@ export class Archive implements Recordings {
     );
   }
 
-  /** `isNewcomer`: of a node of which nothing is written before it is one no longer; until then readers see what memory has of it. */
+  /** Adds samples. While `isNewcomer` is true for a node without stored samples, its samples stay in memory, where reads see them. */
   append(segment: number, node: string, columns: Columns, isNewcomer = false): void {
     if (!isNewcomer) this.#nodes.keep(node);
     this.samples.add(segment, { node, columns });
     this.hours.add({ node, columns });
   }
 
-  /** Whether what is appended of a node is written. */
+  /** Whether the node's samples are written to the database. */
   isKept(node: string): boolean {
     return this.#nodes.isKept(node);
   }
 
-  /** Forgets a newcomer. */
+  /** Drops a newcomer's samples. */
   drop(node: string): void {
     if (this.#nodes.isKept(node)) return;
     this.samples.drop(node);
@@ -168,12 +168,14 @@ export class Archive implements Recordings {
     this.notes.drop(node);
   }
 
-  /** Gives up a segment that could not be written for too long. */
+  /** Drops a segment that could not be written before the backlog was full. */
   forget(segment: number): void {
     this.samples.forget(segment);
   }
 
-  /** Writes every pending segment up to and with this one. Throws when the database cannot be written; nothing is lost then. */
+  /**
+   * Writes every pending segment up to and including this one. Throws when the database cannot be written; everything stays pending then.
+   */
   commit(segment: number): void {
     this.#file.guard(() => {
       this.#file.reopenIfGone();
@@ -203,7 +205,7 @@ export class Archive implements Recordings {
     return this.alerts.recorded(after, node, limit);
   }
 
-  /** Time of the node's first sample that is still known in any tier; null: there is none. */
+  /** Time of the node's first sample in any tier; null: there is none. */
   firstSampleMs(node: string): number | null {
     const times = [this.samples.firstMs(node), this.hours.firstMs(node)].filter((ms) => ms !== null);
     return times.length > 0 ? Math.min(...times) : null;
@@ -217,17 +219,17 @@ export class Archive implements Recordings {
     this.#file.close();
   }
 
-  /** Sets the database aside and goes on with a new one: what is still in memory is written to it, and what was open stays open. */
+  /** Quarantines the database and continues with a new one. Records in memory are written to it, and open episodes stay open. */
   replaceDamaged(reason: string): void {
     this.#file.replaceDamaged(reason);
   }
 
-  /** Durable is only what is in a file that is there. */
-  #look(): void {
+  /** A record is durable only in a file that still exists under its name. */
+  #reopenIfGone(): void {
     try {
       if (this.isOpen) this.#file.guard(() => this.#file.reopenIfGone());
     } catch {
-      // What is wrong will be met, and said, by the write.
+      // The write that follows meets the same problem and reports it.
     }
   }
 
@@ -253,7 +255,7 @@ export class Archive implements Recordings {
     this.alerts.flush(this.#budget.changes(this.#options.nowMs()));
     if (!hasRemote) return;
     const after = pagesOfLog(this.db);
-    // A log that was checkpointed begins anew.
+    // The log was checkpointed and restarted from its first page.
     this.#budget.spend(after < before ? after : after - before);
   }
 

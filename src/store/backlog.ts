@@ -1,11 +1,11 @@
-/** A segment that is not in the database yet, as its file in the tail tells. */
+/** A segment that is not yet in the database; its records are in the spool. */
 export interface WaitingSegment {
   readonly segment: number;
   readonly bytes: number;
   readonly samples: number;
 }
 
-/** The segments that wait to be written, oldest first. Beyond what may wait the oldest samples are given up. */
+/** Segments waiting to be written, oldest first. Over the size limit the oldest samples are dropped. */
 export class Backlog {
   readonly #maxBytes: number;
   #waiting: WaitingSegment[] = [];
@@ -19,17 +19,16 @@ export class Backlog {
     return this.#waiting.length === 0;
   }
 
-  /** The newest; null: none waits. */
+  /** The newest waiting segment; null: none. */
   get last(): number | null {
     return this.#waiting.at(-1)?.segment ?? null;
   }
 
-  /** Samples that wait. */
   get samples(): number {
     return this.#waiting.reduce((sum, { samples }) => sum + samples, 0);
   }
 
-  /** Samples that had to be given up. */
+  /** Number of samples dropped. */
   get lost(): number {
     return this.#lost;
   }
@@ -38,34 +37,33 @@ export class Backlog {
     this.#waiting.push(segment);
   }
 
-  /** Only these wait. */
   replace(waiting: readonly WaitingSegment[]): void {
     this.#waiting = [...waiting];
   }
 
-  /** Those up to and with this segment are written; `remove` clears away what is left of each. */
+  /** Removes the segments up to and including this one; `remove` deletes the spool file of each. */
   written(upToSegment: number, remove: (segment: number) => void): void {
     for (const { segment } of this.#waiting) if (segment <= upToSegment) remove(segment);
     this.#waiting = this.#waiting.filter(({ segment }) => segment > upToSegment);
   }
 
   /**
-   * Gives up the samples of the oldest segments while too much waits; alerts and requests of a shutdown are never. `keepRare` cuts
-   * a segment down to those and tells the bytes that are left of it. Returns the segments that were cut.
+   * Drops the samples of the oldest segments until the size limit is met; alerts and shutdown requests are never dropped. `dropSamples`
+   * removes them from a spool file and returns its remaining size in bytes. Returns the segments that lost their samples.
    */
-  giveUpOldest(keepRare: (segment: number) => number): number[] {
-    const cut: number[] = [];
+  dropOldestSamples(dropSamples: (segment: number) => number): number[] {
+    const trimmed: number[] = [];
     let bytes = this.#waiting.reduce((sum, segment) => sum + segment.bytes, 0);
     for (const [i, { segment, samples, bytes: before }] of this.#waiting.entries()) {
       if (bytes <= this.#maxBytes || i === this.#waiting.length - 1) break;
       if (samples === 0) continue;
-      const kept = keepRare(segment);
+      const kept = dropSamples(segment);
       this.#waiting[i] = { segment, samples: 0, bytes: kept };
       bytes -= before - kept;
       this.#lost += samples;
-      cut.push(segment);
+      trimmed.push(segment);
     }
     this.#waiting = this.#waiting.filter(({ samples, bytes: kept }) => samples > 0 || kept > 0);
-    return cut;
+    return trimmed;
   }
 }

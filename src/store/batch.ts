@@ -4,7 +4,7 @@ import { setRow } from './tail.ts';
 
 const FIRST_CAPACITY = 64;
 
-/** Samples of one node on their way to the store's thread; grows as needed and is handed over whole. */
+/** Growing buffer of one node's samples for the store's thread. */
 export class Batch {
   #columns = emptyColumns(FIRST_CAPACITY);
   #count = 0;
@@ -26,7 +26,7 @@ export class Batch {
     this.#count += 1;
   }
 
-  /** What was added since the last call, cut to size, with the buffers to transfer. */
+  /** The samples added since the last call, trimmed to size, with the buffers to transfer. */
   take(): { columns: Columns; buffers: ArrayBuffer[] } {
     const count = this.#count;
     const { timestampMs, metrics, status, order } = this.#columns;

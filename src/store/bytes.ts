@@ -1,10 +1,10 @@
-/** Writes the compact forms in which samples lie in the database: variable-length integers, little-endian doubles, UTF-8. */
+/** Writes the compact formats of database blobs: variable-length integers, little-endian doubles, UTF-8. */
 export class ByteWriter {
   #bytes = new Uint8Array(1024);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
 
-  /** An integer from 0 to 2^53 − 1, seven bits a byte, lowest first. */
+  /** An integer from 0 to 2^53 − 1, seven bits per byte, lowest first. */
   unsigned(value: number): void {
     this.#reserve(8);
     let rest = value;
@@ -15,7 +15,7 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest;
   }
 
-  /** A signed integer of up to 52 bits, so folded that small ones of either sign stay short. */
+  /** A signed integer of up to 52 bits, zigzag-encoded so that small values of either sign stay short. */
   signed(value: number): void {
     this.unsigned(value < 0 ? -2 * value - 1 : 2 * value);
   }
@@ -39,7 +39,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what ByteWriter wrote. Throws RangeError beyond the end, so that a torn blob is noticed. */
+/** Reads what ByteWriter wrote. Throws RangeError beyond the end, so that a truncated blob is detected. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -77,12 +77,12 @@ export class ByteReader {
     return value;
   }
 
-  /** Passes over as many doubles. */
+  /** Skips `count` doubles. */
   skipDoubles(count: number): void {
     this.#offset += 8 * count;
   }
 
-  /** Call after the last value: a blob that goes on is as damaged as one that stops short. */
+  /** Must be called after the last value: bytes left over mean a damaged blob. */
   end(): void {
     if (this.#offset !== this.#bytes.length) throw new RangeError('bytes after the end');
   }

@@ -13,7 +13,7 @@ const column = (length: number): fc.Arbitrary<number[]> =>
     fc.array(fc.oneof({ weight: 5, arbitrary: hundredths }, fc.constant(Number.NaN)), { minLength: length, maxLength: length }),
     fc.array(fc.oneof(fc.double(), awkward, hundredths), { minLength: length, maxLength: length }),
   );
-/** From regular over jittering to jumping far in either direction. */
+/** Regular, with jitter, or with large jumps in both directions. */
 const step = fc.oneof(
   fc.constant(1000),
   fc.integer({ min: 980, max: 1020 }),
@@ -31,7 +31,7 @@ const times = (length: number): fc.Arbitrary<number[]> =>
       });
     });
 
-/** Alone, in turn with other nodes, or in any order, as where a clock was set back. */
+/** From a single node, interleaved with other nodes, or in any order as after a clock step back. */
 const orders = (length: number): fc.Arbitrary<number[]> =>
   fc.oneof(
     fc
@@ -60,7 +60,7 @@ const columns: fc.Arbitrary<Columns> = fc.integer({ min: 0, max: 120 }).chain((c
 const identical = (a: ArrayLike<number>, b: ArrayLike<number>): boolean =>
   a.length === b.length && Array.from(a).every((value, i) => Object.is(value, b[i]));
 
-t.test('any samples come back as they were, to the bit', async (t) => {
+t.test('any samples are decoded exactly', async (t) => {
   fc.assert(
     fc.property(columns, (before) => {
       const after = decodeChunk(encodeChunk(before));
@@ -77,7 +77,7 @@ t.test('any samples come back as they were, to the bit', async (t) => {
   t.pass();
 });
 
-t.test('arrays with room to spare are written up to the count', async (t) => {
+t.test('arrays with spare capacity are written up to the count', async (t) => {
   const roomy: Columns = {
     count: 1,
     timestampMs: Float64Array.of(5, 99),
@@ -97,7 +97,7 @@ t.test('arrays with room to spare are written up to the count', async (t) => {
   );
 });
 
-t.test('a blob cut off anywhere, or with something after its end, is damaged', async (t) => {
+t.test('a truncated blob, or one with trailing bytes, is damaged', async (t) => {
   fc.assert(
     fc.property(columns, (before) => {
       const blob = encodeChunk(before);
@@ -121,7 +121,7 @@ t.test('a blob cut off anywhere, or with something after its end, is damaged', a
   t.pass();
 });
 
-t.test('whatever else a blob holds: a RangeError, or no more samples than it has bytes', async (t) => {
+t.test('any other blob gives a RangeError or no more samples than it has bytes', async (t) => {
   const mutated = fc
     .tuple(columns, fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 4 }))
     .map(([before, changes]) => {
@@ -145,14 +145,14 @@ t.test('whatever else a blob holds: a RangeError, or no more samples than it has
   t.ok(refused > 100, 'the garbage was bad enough to be refused');
 });
 
-t.test('a count that lies allocates nothing', async (t) => {
+t.test('a forged count allocates nothing', async (t) => {
   const blob = Uint8Array.from([1, 0x80, 0x80, 0x80, 0x80, 0x01, ...new Uint8Array(64)]); // 2^28 samples: 2 GB of time stamps
   const before = process.memoryUsage().arrayBuffers;
   t.throws(() => decodeChunk(blob), RangeError);
   t.ok(process.memoryUsage().arrayBuffers - before < 1_000_000);
 });
 
-t.test('an unknown format or form of a column is refused', async (t) => {
+t.test('an unknown format or column encoding is rejected', async (t) => {
   const blob = encodeChunk({
     count: 0,
     timestampMs: new Float64Array(0),
@@ -166,7 +166,7 @@ t.test('an unknown format or form of a column is refused', async (t) => {
 });
 
 t.test('a sample at 1 Hz takes less than 10 bytes', async (t) => {
-  // Seeded, so that the size is the same in each run: a machine that idles with bursts, and 1 to 3 ms of jitter.
+  // Seeded, so that the size is the same in each run: a machine that idles with bursts of load, and 1 to 3 ms of jitter.
   let seed = 12_345;
   const random = (): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;

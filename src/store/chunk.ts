@@ -11,11 +11,11 @@ export interface Columns {
   readonly metrics: readonly Float64Array[];
   /** Index into STATUSES. */
   readonly status: Uint8Array;
-  /** Number of the record within its segment, from 1: the order in which the samples of all nodes came. */
+  /** Sequence number of the record within its segment, from 1: the order of arrival over all nodes. */
   readonly order: Uint32Array;
 }
 
-/** As a page of history has them: without their order. */
+/** As HistoryPage has them: without sequence numbers. */
 export function emptyPage(capacity: number): Omit<Columns, 'order'> {
   return {
     count: 0,
@@ -30,13 +30,13 @@ export function emptyColumns(capacity: number): Columns {
 }
 
 const FORMAT = 2;
-/** Without the order of arrival: that of time stands for it. */
+/** A page has no sequence numbers; its rows are ordered by time. */
 const FORMAT_WITHOUT_ORDER = 1;
 const AS_HUNDREDTHS = 0;
 const AS_DOUBLES = 1;
 
 function writeColumn(out: ByteWriter, column: Float64Array, count: number): void {
-  // Own samples are whole hundredths and take a byte or two as differences; anything else is kept to the bit.
+  // Local samples are whole hundredths and take one or two bytes as differences; other values are stored exactly as doubles.
   let exact = true;
   for (let i = 0; i < count && exact; i += 1) {
     const value = column[i] as number;
@@ -80,7 +80,7 @@ function readColumn(input: ByteReader, into: Float64Array, count: number): void 
   }
 }
 
-/** First number and spacing; the differences to it follow unless there are none, as where one node is alone. */
+/** First number and spacing, then the differences to that spacing unless all are zero, as with a single node. */
 function writeOrder(out: ByteWriter, order: Uint32Array, count: number): void {
   if (count === 0) return;
   const first = order[0] as number;
@@ -105,9 +105,9 @@ function readOrder(input: ByteReader, into: Uint32Array): void {
 }
 
 /**
- * Packs samples into the blob of one row: format, count, first time stamp, then the differences of the time stamps to an
- * even spacing, the four metrics, the statuses as runs, and the order of arrival. About 6 bytes a sample at 1 Hz, and one
- * more where several nodes are gathered.
+ * Packs samples into the blob of one row: format, count, first time stamp, differences of the time stamps to an even spacing, the four
+ * metrics, the statuses as runs, and the sequence numbers. About 6 bytes per sample at 1 Hz, and one more where remote nodes are
+ * received.
  */
 export function encodeChunk(columns: Columns): Uint8Array {
   const { count, timestampMs, metrics, status, order } = columns;
@@ -136,10 +136,10 @@ export function encodeChunk(columns: Columns): Uint8Array {
   return out.take();
 }
 
-/** How many samples the blob holds that begins with these bytes; a dozen are enough. */
+/** Number of samples in the blob that begins with these bytes; twelve bytes are enough. */
 export function countIn(head: Uint8Array): number {
   const input = new ByteReader(head);
-  input.unsigned(); // The format.
+  input.unsigned(); // Format.
   return input.unsigned();
 }
 
@@ -147,13 +147,13 @@ function columnsOf(count: number): Columns {
   return { ...emptyColumns(count), count };
 }
 
-/** Unpacks a blob into what `room` gives for a count, new columns otherwise. Throws RangeError where it is damaged. */
+/** Unpacks a blob into the columns that `room` returns for a count, or into new ones. Throws RangeError for a damaged blob. */
 export function decodeChunk(blob: Uint8Array, room: (count: number) => Columns = columnsOf): Columns {
   const input = new ByteReader(blob);
   const format = input.unsigned();
   if (format !== FORMAT && format !== FORMAT_WITHOUT_ORDER) throw new RangeError('unknown chunk format');
   const count = input.unsigned();
-  // Each sample takes at least five bytes or so; a count that lies must not allocate.
+  // Each sample takes at least about five bytes, so a forged count cannot force a large allocation.
   if (count > blob.length) throw new RangeError('count beyond the blob');
   const columns = room(count);
   const { timestampMs, metrics, status, order } = columns;

@@ -6,7 +6,7 @@ import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './columns.ts';
 import { type Row, row, series, toColumns, toRows } from './testing/rows.ts';
 import { hourOf } from './tiers.ts';
 
-/** Times that repeat, go back, and cross hours; the value tells the rows apart. */
+/** Times that repeat, go back, and cross hours; the value identifies the row. */
 const rows: fc.Arbitrary<Row[]> = fc
   .array(fc.oneof(fc.constant(1000), fc.integer({ min: -3, max: 3 }), fc.integer({ min: -HOUR_MS, max: HOUR_MS })), {
     maxLength: 150,
@@ -20,7 +20,7 @@ const rows: fc.Arbitrary<Row[]> = fc
     });
   });
 
-t.test('chunks hold every sample once and in order; each ascends within one hour and spans a minute at most', async (t) => {
+t.test('chunks hold every sample once and in order; each is ascending, within one hour and at most a minute long', async (t) => {
   fc.assert(
     fc.property(rows, (before) => {
       const chunks = [...splitIntoChunks(toColumns(before))].map(toRows);
@@ -37,7 +37,7 @@ t.test('chunks hold every sample once and in order; each ascends within one hour
   );
 });
 
-t.test('no two chunks of sorted samples begin at the same time, however many there are of one time', async (t) => {
+t.test('no two chunks of sorted samples begin at the same time, even with many samples of one time', async (t) => {
   const busy = [...series(0, 10_000, 2), ...Array.from({ length: 9000 }, (_, i) => row(20_000, i)), ...series(20_001, 5000, 1)];
   const chunks = [...splitIntoChunks(toColumns(busy))];
   const starts = chunks.map(({ timestampMs }) => timestampMs[0]);
@@ -46,7 +46,7 @@ t.test('no two chunks of sorted samples begin at the same time, however many the
   t.same(chunks.flatMap(toRows), busy);
 });
 
-t.test('several stretches become one in order of time, rows of one time in the order they came', async (t) => {
+t.test('several columns are joined in order of time, rows of one time in order of arrival', async (t) => {
   fc.assert(
     fc.property(fc.array(rows, { minLength: 1, maxLength: 4 }), (list) => {
       const expected = list.flat().sort((a, b) => a.timestampMs - b.timestampMs);

@@ -2,12 +2,11 @@ import { MINUTE_MS } from '../core/time.ts';
 import type { Columns } from './chunk.ts';
 import { hourOf } from './tiers.ts';
 
-/** A chunk never spans more than this, so that a range query knows how far back to look. */
+/** Longest time span of a chunk, which bounds how far back a range query must search. */
 export const MAX_CHUNK_MS = MINUTE_MS;
-/** Rows of one chunk at most, unless more than that have the same time. */
+/** Upper limit of rows in a chunk; exceeded only by rows that share one time. */
 const MAX_CHUNK_ROWS = 4096;
 
-/** The same rows in the order that `rows` gives. */
 function pick(columns: Columns, rows: Uint32Array): Columns {
   const take = (column: Float64Array): Float64Array => Float64Array.from(rows, (row) => column[row] as number);
   return {
@@ -19,7 +18,7 @@ function pick(columns: Columns, rows: Uint32Array): Columns {
   };
 }
 
-/** Puts several stretches into one, ascending in time; rows of the same time keep their order. */
+/** Concatenates columns and sorts them by time; rows of the same time keep their order. */
 export function joinSorted(list: readonly Columns[]): Columns {
   const joined = list.length === 1 ? (list[0] as Columns) : concatenate(list);
   const { count, timestampMs } = joined;
@@ -56,14 +55,14 @@ function concatenate(list: readonly Columns[]): Columns {
   return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status, order };
 }
 
-/** Cuts where a chunk would grow too long in rows or time, where the hour changes, and where time runs backwards. */
+/** Splits where a chunk would exceed its limits, where the hour changes, and where time runs backwards. */
 export function* splitIntoChunks(columns: Columns): Generator<Columns> {
   let start = 0;
   for (let i = 1; i <= columns.count; i += 1) {
     const first = columns.timestampMs[start] as number;
     const now = columns.timestampMs[i] as number;
     const before = columns.timestampMs[i - 1] as number;
-    // No two chunks of a segment may begin at the same time: that is how they are told apart.
+    // Two chunks of a segment must not begin at the same time, because node, start and segment are the primary key.
     const long = (i - start >= MAX_CHUNK_ROWS && now > first) || now - first > MAX_CHUNK_MS;
     if (i < columns.count && !long && now >= before && hourOf(now) === hourOf(first)) continue;
     yield {

@@ -2,9 +2,9 @@ import type { Log, StorageState } from '../core/ports.ts';
 import { isoUtc } from '../core/time.ts';
 import type { Written } from './protocol.ts';
 
-type Told = Pick<StorageState, 'state' | 'error' | 'since' | 'size_bytes' | 'oldest_sample' | 'last_write' | 'set_aside'>;
+type ReportedState = Pick<StorageState, 'state' | 'error' | 'since' | 'size_bytes' | 'oldest_sample' | 'last_write' | 'set_aside'>;
 
-/** Whether what is recorded reaches the database, as the log and /status tell it. */
+/** State of writing to the database, for the log and /status. */
 export class Condition {
   readonly #log: Log;
   readonly #setAside: string[] = [];
@@ -23,23 +23,21 @@ export class Condition {
     return this.#state === 'ok';
   }
 
-  /** Why writing failed last; null: it did not. */
+  /** Reason of the last failure; null while writing works. */
   get error(): string | null {
     return this.#error;
   }
 
-  /** Changes of other nodes' alerts that came when no more of them could be written that day. */
+  /** Changes of remote nodes' alerts that exceeded the daily write budget. */
   get alertsNotStored(): number {
     return this.#written.alertsNotStored;
   }
 
-  /** What the database holds. */
-  learn(written: Written): void {
+  setDatabaseState(written: Written): void {
     this.#written = written;
   }
 
-  /** Writing worked. */
-  works(written: Written, samplesLost: number): void {
+  recordSuccess(written: Written, samplesLost: number): void {
     const more = written.alertsNotStored - this.#written.alertsNotStored;
     if (more > 0 && !this.#isAlertBudgetSpent)
       this.#log('warning', 'remote alerts shown but not stored: daily write budget used up', { changes: more });
@@ -52,8 +50,7 @@ export class Condition {
     this.#since = null;
   }
 
-  /** Writing failed. */
-  fails(error: string): void {
+  recordFailure(error: string): void {
     if (this.#state !== 'degraded') {
       this.#since = isoUtc(Date.now());
       this.#log('error', 'cannot write the database; samples are kept in memory and writing is retried', { error });
@@ -62,18 +59,18 @@ export class Condition {
     this.#error = error;
   }
 
-  /** The disk does not answer, or does so again. */
-  hangs(hangs: boolean): void {
+  /** Logs that the disk stopped responding, or responds again. */
+  setHanging(hangs: boolean): void {
     if (hangs) this.#log('error', 'database disk does not respond; samples are kept in memory');
     else this.#log('notice', 'database disk responds again');
   }
 
-  begunAnew(setAside: string, reason: string): void {
+  recordQuarantine(setAside: string, reason: string): void {
     this.#setAside.push(setAside);
     this.#log('error', 'unusable database quarantined and a new one created', { set_aside: setAside, reason });
   }
 
-  tell(): Told {
+  storageState(): ReportedState {
     const { oldestSampleMs, sizeBytes } = this.#written;
     return {
       state: this.#state,

@@ -4,10 +4,10 @@ import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
-import { copyDatabase, copyPath, NO_ROOM, removeLeftovers } from './copy.ts';
+import { copyDatabase, copyPath, NOT_ENOUGH_SPACE, removeLeftovers } from './copy.ts';
 import { openDatabase } from './database.ts';
 
-/** A database of ours with so many megabytes in it. */
+/** Creates one of our databases with this many megabytes of data. */
 function filled(t: Test, megabytes: number): DatabaseSync {
   const { db } = openDatabase(join(temporaryFolder(t), 'edge-health.db'), Date.now());
   t.teardown(() => db.close());
@@ -19,7 +19,7 @@ function filled(t: Test, megabytes: number): DatabaseSync {
   return db;
 }
 
-/** Opens a copy whose name is gone by its descriptor, as another process would open the file that it got. */
+/** Opens an unlinked copy by its descriptor, as another process would open an inherited one. */
 function empty(folder: string): string {
   const path = copyPath(folder, 1);
   writeFileSync(path, '');
@@ -28,24 +28,24 @@ function empty(folder: string): string {
 
 const always = { isWanted: () => true, onPiece: () => undefined };
 
-t.test('the disk fills while the copy is made', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('the disk fills during the copy', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const db = filled(t, 1.2);
   const given = { path: empty(disk.folder), isWanted: () => true, reserveBytes: 200_000 };
   let pieces = 0;
   await t.rejects(copyDatabase(db, { ...given, onPiece: () => (pieces++ === 0 ? disk.fill() : undefined) }), {
-    name: NO_ROOM,
+    name: NOT_ENOUGH_SPACE,
     message: /1\.4 MB must be free on the disk of .*disk \(1\.2 MB for the copy, 0\.2 MB that stay free\), but 0\.0 MB are; remove files/,
   });
   t.equal(pieces, 1, 'it had begun');
   t.same(readdirSync(disk.folder), ['filler'], 'nothing of it is left');
   disk.free();
   await copyDatabase(db, { ...given, path: empty(disk.folder), ...always });
-  await t.rejects(copyDatabase(db, { ...given, path: empty(disk.folder), ...always, reserveBytes: 1e6 }), { name: NO_ROOM });
+  await t.rejects(copyDatabase(db, { ...given, path: empty(disk.folder), ...always, reserveBytes: 1e6 }), { name: NOT_ENOUGH_SPACE });
   t.same(readdirSync(disk.folder), [], 'where there is no room it does not begin');
 });
 
-t.test('what is written while it is made is in it, and the thread is never held for long', async (t) => {
+t.test('changes made during the copy are in it, and the thread is never blocked for long', async (t) => {
   const db = filled(t, 20);
   const folder = temporaryFolder(t);
   const path = empty(folder);
@@ -55,13 +55,13 @@ t.test('what is written while it is made is in it, and the thread is never held 
   const insert = db.prepare('INSERT INTO ballast (bytes) VALUES (randomblob(5000))');
   const remove = db.prepare('DELETE FROM ballast WHERE n = ?');
   const { linkSync } = process.getBuiltinModule('node:fs');
-  linkSync(path, witness); // Its own name is taken away.
+  linkSync(path, witness); // The copy unlinks its own name.
   await copyDatabase(db, {
     path,
     isWanted: () => true,
     onPiece: () => {
       pieces += 1;
-      // Before and behind what is copied already; rolled back, too.
+      // Pages before and after the copied ones; some changes are rolled back.
       db.exec('BEGIN IMMEDIATE');
       insert.run();
       remove.run(pieces);
@@ -85,7 +85,7 @@ t.test('what is written while it is made is in it, and the thread is never held 
   t.ok(statSync(witness).size > 15e6);
 });
 
-t.test('a copy that is to begin in the middle of a change begins behind it', async (t) => {
+t.test('a copy that would begin during a transaction begins after it', async (t) => {
   const db = filled(t, 2);
   const folder = temporaryFolder(t);
   let pieces = 0;
@@ -97,7 +97,7 @@ t.test('a copy that is to begin in the middle of a change begins behind it', asy
   t.same(readdirSync(folder), []);
 });
 
-t.test('a change that does not end is not waited for by who does not want the copy any more', async (t) => {
+t.test('a copy that is no longer wanted does not wait for a transaction to end', async (t) => {
   const db = filled(t, 2);
   const folder = temporaryFolder(t);
   let isWanted = true;
@@ -110,7 +110,7 @@ t.test('a change that does not end is not waited for by who does not want the co
   t.same(readdirSync(folder), []);
 });
 
-t.test('a database that always has it begin once more is given up', async (t) => {
+t.test('a copy that must restart again and again is abandoned', async (t) => {
   const db = filled(t, 2);
   let pieces = 0;
   const folder = temporaryFolder(t);
@@ -123,7 +123,7 @@ t.test('a database that always has it begin once more is given up', async (t) =>
   t.same(readdirSync(folder), []);
 });
 
-t.test('it can be given up, also by closing the database', async (t) => {
+t.test('it can be canceled, also by closing the database', async (t) => {
   const db = filled(t, 5);
   const folder = temporaryFolder(t);
   let pieces = 0;
@@ -145,7 +145,7 @@ t.test('it can be given up, also by closing the database', async (t) => {
   t.same(readdirSync(folder), ['other.db']);
 });
 
-t.test('what a killed process left is removed, and nothing else', async (t) => {
+t.test('copies of a killed process are removed, and no other file', async (t) => {
   const folder = temporaryFolder(t);
   for (const name of [
     'snapshot-1.tmp',

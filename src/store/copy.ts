@@ -3,20 +3,23 @@ import { dirname, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { sizeOf } from './database.ts';
 
-/** Half a megabyte of our own pages: so much is copied and brought to the disk in one go; others are served between. */
+/** Half a megabyte per step, at 2048 bytes per page. Each step is synced to the disk, and other requests are served between steps. */
 const PAGES_AT_ONCE = 256;
-/** A change that is rolled back has SQLite begin once more, and within one nothing is copied. So many vain pieces beyond that are no accident. */
-const VAIN_PIECES = 1000;
-/** Between two tries to begin. */
-const AGAIN_MS = 5;
-/** What stays free on the disk, so that a copy is never what fills it. */
+/**
+ * A rollback makes SQLite restart the backup, and a step during a transaction copies nothing. More steps without progress than this (plus
+ * one per copied piece) mean that writers starve the backup.
+ */
+const MAX_STEPS_WITHOUT_PROGRESS = 1000;
+/** Interval between attempts to begin. */
+const RETRY_MS = 5;
+/** Space that must stay free, so that a copy never fills the disk. */
 const RESERVE_BYTES = 100_000_000;
 
-/** As the error's name goes from thread to thread. */
-export const NO_ROOM = 'NoRoomForCopy';
+/** The error's name; only name and message cross the thread boundary. */
+export const NOT_ENOUGH_SPACE = 'NotEnoughSpaceForCopy';
 
-class NoRoom extends Error {
-  override readonly name = NO_ROOM;
+class NotEnoughSpace extends Error {
+  override readonly name = NOT_ENOUGH_SPACE;
 
   constructor(folder: string, copyBytes: number, reserveBytes: number, freeBytes: number) {
     const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
@@ -27,11 +30,11 @@ class NoRoom extends Error {
 }
 
 export interface CopyOptions {
-  /** Of an empty file, which is filled; its name is taken away in the end. */
+  /** An existing empty file, which is filled and then unlinked. */
   readonly path: string;
-  /** Asked after each piece: whether to go on. */
+  /** Checked after each step; false ends the copy with an error. */
   readonly isWanted: () => boolean;
-  /** Told after each piece. */
+  /** Called after each step. */
   readonly onPiece: () => void;
   readonly reserveBytes?: number;
 }
@@ -39,9 +42,9 @@ export interface CopyOptions {
 const SIDE_FILES = ['-journal', '-wal', '-shm'];
 
 /**
- * Copies an open database in pieces by SQLite's own backup: what is written meanwhile is in the copy, too. The pieces are brought
- * to the disk as they come: the end, for which SQLite has the database locked, must not wait for all of them. Rejects when there is
- * no room for it, or it is not wanted any more.
+ * Copies an open database step by step with SQLite's backup API; changes made meanwhile are in the copy. Every step is synced, because
+ * the final step holds a lock on the database and must not wait for all data to reach the disk. Rejects when there is not enough disk
+ * space or `isWanted` returns false.
  */
 export async function copyDatabase(
   db: DatabaseSync,
@@ -53,49 +56,49 @@ export async function copyDatabase(
     return bavail * bsize;
   };
   const { totalBytes } = sizeOf(db);
-  const noRoom = (): NoRoom => new NoRoom(folder, totalBytes, reserveBytes, freeBytes());
+  const notEnoughSpace = (): NotEnoughSpace => new NotEnoughSpace(folder, totalBytes, reserveBytes, freeBytes());
   let leastRemaining = Number.POSITIVE_INFINITY;
-  let vain = 0;
+  let stepsWithoutProgress = 0;
   const checkWanted = (): void => {
     if (!isWanted()) throw new Error('the database was closed or replaced while it was copied; try again');
   };
-  const checkVain = (most: number): void => {
-    if (vain > most) throw new Error('the database changes too fast to be copied; try again');
+  const checkProgress = (most: number): void => {
+    if (stepsWithoutProgress > most) throw new Error('the database changes too fast to be copied; try again');
   };
   const copy = (): Promise<number> =>
     backup(db, path, {
       rate: PAGES_AT_ONCE,
-      // Thrown here, it ends the backup.
+      // An exception thrown here ends the backup.
       progress: ({ remainingPages, totalPages }) => {
         checkWanted();
-        vain = remainingPages < leastRemaining ? 0 : vain + 1;
+        stepsWithoutProgress = remainingPages < leastRemaining ? 0 : stepsWithoutProgress + 1;
         leastRemaining = Math.min(leastRemaining, remainingPages);
-        checkVain(VAIN_PIECES + totalPages / PAGES_AT_ONCE);
+        checkProgress(MAX_STEPS_WITHOUT_PROGRESS + totalPages / PAGES_AT_ONCE);
         fdatasyncSync(descriptor);
-        if (freeBytes() < reserveBytes / 2) throw noRoom();
+        if (freeBytes() < reserveBytes / 2) throw notEnoughSpace();
         onPiece();
       },
     });
   const descriptor = openSync(path, 'r+');
   try {
-    if (freeBytes() < totalBytes + reserveBytes) throw noRoom();
-    while ((await copy().catch(unlessInChange)) === null) {
+    if (freeBytes() < totalBytes + reserveBytes) throw notEnoughSpace();
+    while ((await copy().catch(nullIfInTransaction)) === null) {
       checkWanted();
-      vain += 1;
-      checkVain(VAIN_PIECES);
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      stepsWithoutProgress += 1;
+      checkProgress(MAX_STEPS_WITHOUT_PROGRESS);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
-    endLog(path);
+    leaveWalMode(path);
   } catch (error) {
-    throw isFull(error) ? noRoom() : error;
+    throw isFull(error) ? notEnoughSpace() : error;
   } finally {
     closeSync(descriptor);
     for (const suffix of ['', ...SIDE_FILES]) rmSync(path + suffix, { force: true });
   }
 }
 
-/** A database with a write-ahead log, as ours is, could only be read by who may write beside it. */
-function endLog(path: string): void {
+/** Readers of a database in WAL mode need write access to its folder, so the copy is switched to journal mode DELETE. */
+function leaveWalMode(path: string): void {
   const copy = new DatabaseSync(path);
   try {
     copy.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF');
@@ -107,10 +110,10 @@ function endLog(path: string): void {
 }
 
 /**
- * Null where the first piece came within a change of the same connection: Node waits for the end of it at any other piece, but takes a first
- * one that is told to wait for the last, and fails with SQLITE_OK, "not an error".
+ * Null if the first step coincided with a transaction of the same connection. Node retries a busy step except when the first step is to
+ * copy all pages; then it fails with SQLITE_OK, "not an error".
  */
-function unlessInChange(error: Error & { readonly errcode?: number }): null {
+function nullIfInTransaction(error: Error & { readonly errcode?: number }): null {
   if (error.errcode === 0) return null;
   throw error;
 }
@@ -122,12 +125,12 @@ function isFull(error: unknown): boolean {
   return ((error as { errcode?: number }).errcode ?? 0) % 256 === FULL;
 }
 
-/** Where the nth copy of this process is made. */
+/** Path of the nth copy made by this process. */
 export function copyPath(folder: string, n: number): string {
   return join(folder, `snapshot-${n}.tmp`);
 }
 
-/** Removes what a killed process left of its copies. */
+/** Removes incomplete copies of a killed process. */
 export function removeLeftovers(folder: string): void {
   for (const name of readdirSync(folder)) if (/^snapshot-\d+\.tmp(-\w+)?$/.test(name)) rmSync(join(folder, name), { force: true });
 }

@@ -6,33 +6,33 @@ import { checkStillThere, isDamage, openDatabase, setAside, standInDatabase } fr
 export interface DatabaseFileOptions {
   readonly path: string;
   readonly nowMs: () => number;
-  /** Told when a database was set aside, at the start or later. */
+  /** Called when a database was quarantined, at the start or later. */
   readonly onSetAside: (path: string, reason: string) => void;
 }
 
-/** What lives in the database, and goes from one to the next. */
+/** The tables' owner, which moves from one database to the next. */
 export interface DatabaseUser {
-  /** Goes on with another database, of which nothing was read yet. The one before is closed. */
+  /** Switches to another database, before anything is read from it. The previous one is closed. */
   use(db: DatabaseSync): void;
-  /** Reads of a database just opened what is kept in memory; throws when it is damaged. */
+  /** Loads the in-memory state from a database just opened; throws when it is damaged. */
   load(): void;
-  /** An open database is about to be given up for another: keeps what must be in the next one, too. */
+  /** Called before an open database is replaced: saves in memory what the next one must contain. */
   save(): void;
 }
 
 /**
- * The database's file, of which there is always one to work on: while it cannot be opened (a full disk, no permission) an empty
- * one in memory stands in, and one that is damaged or gone gives way to a new one.
+ * The database's file. A database is always available: while the file cannot be opened (disk full, no permission) an empty in-memory
+ * database stands in, and a damaged or deleted file is replaced by a new one.
  */
 export class DatabaseFile {
   readonly #options: DatabaseFileOptions;
   readonly #user: DatabaseUser;
   #db = standInDatabase();
-  /** Null while the stand-in serves. */
+  /** Null while the in-memory database stands in. */
   #inode: number | null = null;
-  /** Of the log beside it; null: not seen yet. */
+  /** Inode of the write-ahead log; null: not created yet. */
   #logInode: number | null = null;
-  /** The file, to look at while SQLite has it for itself. */
+  /** Reads the file's header although SQLite holds an exclusive lock. */
   #descriptor: number | null = null;
   #closedBecause = 'not tried yet';
 
@@ -41,17 +41,17 @@ export class DatabaseFile {
     this.#user = user;
   }
 
-  /** The database, or what stands in for it. */
+  /** The database or the in-memory stand-in. */
   get db(): DatabaseSync {
     return this.#db;
   }
 
-  /** Whether it is the database itself. */
+  /** Whether `db` is the real database. */
   get isOpen(): boolean {
     return this.#inode !== null;
   }
 
-  /** Why it is not, as an error to throw. */
+  /** An error with the reason why the database is not open. */
   notOpen(): Error {
     return new Error(`the database is not open: ${this.#closedBecause}`);
   }
@@ -68,24 +68,24 @@ export class DatabaseFile {
       this.#user.load();
     } catch (error) {
       if (!isDamage(error)) {
-        this.#leave();
+        this.#switchToStandIn();
         throw error;
       }
       this.replaceDamaged((error as Error).message);
     }
   }
 
-  /** Sets the database aside and goes on with a new one. */
+  /** Quarantines the database and continues with a new one. */
   replaceDamaged(reason: string): void {
     if (this.isOpen) this.#user.save();
-    this.#leave();
+    this.#switchToStandIn();
     const target = setAside(this.#options.path, this.#options.nowMs());
     this.#options.onSetAside(target, reason);
     this.#openOnce();
     this.#user.load();
   }
 
-  /** A database deleted or replaced under us would be written to in vain, and so would the log beside it. */
+  /** Reopens a database that was deleted or replaced; writes to the old inode would be lost. The same holds for its log. */
   reopenIfGone(): void {
     const { path, nowMs, onSetAside } = this.#options;
     const inode = inodeOf(path);
@@ -96,26 +96,28 @@ export class DatabaseFile {
     }
     if (this.isOpen) {
       this.#user.save();
-      this.#leave();
-      // Its side files would be taken for the next one's.
+      this.#switchToStandIn();
+      // SQLite would apply the old side files to the new database.
       setAside(path, nowMs(), ['-wal', '-shm']);
       onSetAside('(removed)', `the database was removed or replaced at ${isoUtc(nowMs())}`);
     }
     this.open();
   }
 
-  /** What only a removed log has would go with this process. Closing the database brings it into the file; opening begins a new log. */
+  /**
+   * Data in a deleted log would be lost with this process. Closing the database checkpoints it into the file; opening creates a new log.
+   */
   #reopenIfLogIsGone(): void {
     const inode = inodeOf(`${this.#options.path}-wal`);
     if (this.#logInode === null || inode === this.#logInode) {
       this.#logInode = inode;
       return;
     }
-    this.#leave();
+    this.#switchToStandIn();
     this.open();
   }
 
-  /** Runs `work`; when it meets a damaged database, that one is set aside and the work done once more, or `again`, on a new one. */
+  /** Runs `work`. If it meets damage, the database is quarantined and `again` (`work` by default) runs on a new one. */
   guard<T>(work: () => T, again: () => T = work): T {
     try {
       return work();
@@ -126,8 +128,8 @@ export class DatabaseFile {
     }
   }
 
-  /** All of the work or nothing; `undone` forgets what memory holds of it. */
-  transaction(work: () => void, undone: () => void): void {
+  /** Runs `work` in a transaction; after a rollback `onRollback` resets the in-memory state. */
+  transaction(work: () => void, onRollback: () => void): void {
     this.#db.exec('BEGIN IMMEDIATE');
     try {
       work();
@@ -135,9 +137,9 @@ export class DatabaseFile {
     } catch (error) {
       try {
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-        undone();
+        onRollback();
       } catch {
-        // The error that brought us here says more.
+        // The original error is more useful.
       }
       throw error;
     }
@@ -152,27 +154,27 @@ export class DatabaseFile {
     const { path, nowMs, onSetAside } = this.#options;
     const opened = openDatabase(path, nowMs());
     if (opened.setAside) onSetAside(opened.setAside.path, opened.setAside.reason);
-    this.#use(opened.db);
+    this.#switchTo(opened.db);
     this.#descriptor = openSync(path, 'r');
     this.#inode = statSync(path).ino;
     this.#logInode = inodeOf(`${path}-wal`);
   }
 
-  #use(db: DatabaseSync): void {
+  #switchTo(db: DatabaseSync): void {
     try {
       this.#db.close();
     } catch {
-      // Damaged or gone; there is nothing left to close properly.
+      // The database is damaged or deleted; nothing is left to close properly.
     }
     this.#closeDescriptor();
     this.#db = db;
     this.#user.use(db);
   }
 
-  /** Closes the database and stands in for it. */
-  #leave(): void {
+  /** Closes the database and switches to the in-memory stand-in. */
+  #switchToStandIn(): void {
     this.#inode = null;
-    this.#use(standInDatabase());
+    this.#switchTo(standInDatabase());
   }
 
   #closeDescriptor(): void {
@@ -181,7 +183,7 @@ export class DatabaseFile {
   }
 }
 
-/** Null: there is no such file. */
+/** Null: the file does not exist. */
 function inodeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 }

@@ -6,15 +6,15 @@ import { openDatabase } from './database.ts';
 
 const NOW = Date.parse('2026-03-04T10:00:00Z');
 
-t.test('a commit outlasts a power cut', async (t) => {
+t.test('a commit survives a power cut', async (t) => {
   const { db } = openDatabase(join(temporaryFolder(t), 'edge-health.db'), NOW);
   t.match(db.prepare('PRAGMA journal_mode').get(), { journal_mode: 'wal' });
-  // FULL: each commit synchronises the log with the disk.
+  // FULL: each commit syncs the log to the disk.
   t.match(db.prepare('PRAGMA synchronous').get(), { synchronous: 2 });
   db.close();
 });
 
-t.test('what is not a database, or not a whole one, is kept under another name, and a new one is begun', async (t) => {
+t.test('an incomplete database, or a file that is none, is kept under another name and a new one created', async (t) => {
   const path = join(temporaryFolder(t), 'edge-health.db');
   openDatabase(path, NOW).db.close();
   const whole = readFileSync(path);

@@ -2,13 +2,13 @@ import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, read
 import { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../core/time.ts';
 
-/** "EdgH": how a database of ours is told from any other SQLite file. */
+/** "EdgH": identifies our databases among other SQLite files. */
 export const APPLICATION_ID = 0x45646748;
 export const SCHEMA_VERSION = 3;
 const TABLES = ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request', 'lag'];
 /**
- * Rows are few and written rarely, to spare flash: `raw` gets one blob a minute and node (chunk.ts), `minute` and `hour`
- * one blob an hour and node (summary-codec.ts). Only alerts and what is as rare have a row of their own each.
+ * Few rows are written, and rarely, to spare flash: `raw` has one blob per minute and node (chunk.ts), `minute` and `hour` have one blob
+ * per hour and node (summary-codec.ts). Only rare records such as alerts have one row each.
  */
 const SCHEMA = `
 -- gathered: its samples came from another machine.
@@ -44,16 +44,16 @@ CREATE TABLE lag (node_id INTEGER NOT NULL, segment INTEGER NOT NULL, lag_ms INT
 
 export interface OpenedDatabase {
   readonly db: DatabaseSync;
-  /** Where a database that could not be used was put, and why; null when there was none or it was ours and whole. */
+  /** Path of a quarantined database and the reason; null when there was none. */
   readonly setAside: { readonly path: string; readonly reason: string } | null;
 }
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
-/** SQLITE_IOERR_SHORT_READ: the file ends before a page that it should have. A disk that cannot be read has another code. */
+/** SQLITE_IOERR_SHORT_READ: the file is shorter than its header says. An unreadable disk has another code. */
 const SHORT_READ = 522;
 
-/** Whether an error says that the file's content is broken, as opposed to a full disk, a lock or a mistake of ours. */
+/** Whether an error means that the file's content is damaged, as opposed to a full disk, a lock or a bug. */
 export function isDamage(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode;
   return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE || code === SHORT_READ);
@@ -72,11 +72,11 @@ function pragma(db: DatabaseSync, name: string): number {
   return Number(Object.values(row)[0]);
 }
 
-/** Looks at the header, and at the length that it tells against the file's: SQLite itself notices only when it gets there. */
+/** Checks the header, and the size in it against the file's size: SQLite itself notices a mismatch only when it reads there. */
 function checkFile(path: string): void {
-  // A pipe would be opened when somebody writes to it, which may be never.
+  // Opening a FIFO would block until it has a writer, possibly forever.
   if (!statSync(path).isFile()) throw new Unusable('not a file');
-  // SQLite would open it read-only, and say no more than "disk I/O error" later.
+  // SQLite would open it read-only and later report only "disk I/O error".
   accessSync(path, constants.R_OK | constants.W_OK);
   const header = Buffer.alloc(100);
   const descriptor = openSync(path, 'r');
@@ -93,8 +93,8 @@ function checkFile(path: string): void {
 }
 
 /**
- * Whether an open database's file still begins as one. SQLite has it for itself and trusts what it holds in memory, so that it would not notice.
- * `descriptor` must stay open as long as the database: closing any descriptor of the file gives up its locks.
+ * Checks that an open database's file still has its header. SQLite holds an exclusive lock, trusts its page cache and would not notice.
+ * `descriptor` must stay open as long as the database: closing any descriptor of the file releases its POSIX locks.
  */
 export function checkStillThere(descriptor: number): void {
   const start = Buffer.alloc(MAGIC.length);
@@ -102,7 +102,7 @@ export function checkStillThere(descriptor: number): void {
   if (start.toString('latin1') !== MAGIC) throw new Unusable('overwritten or emptied while in use');
 }
 
-/** Makes the tables in an empty database; all of them or none. */
+/** Creates the tables in an empty database in one transaction. */
 export function createSchema(db: DatabaseSync): void {
   db.exec(`BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
 }
@@ -112,32 +112,32 @@ function open(path: string): DatabaseSync {
   if (existing) checkFile(path);
   const db = new DatabaseSync(path, { timeout: 2000 });
   try {
-    // The index of the log then lies in this process's memory. Shared with other readers it is a file, of which each commit
-    // touches three blocks: 17 MB a day. It also needs no room on a full disk.
+    // The index of the log is then in this process's memory. As a shared file it costs three blocks per commit, 17 MB a day, and needs
+    // space on a full disk.
     db.exec('PRAGMA locking_mode = EXCLUSIVE');
     const tables = (db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]).map(({ name }) => name);
     if (tables.length > 0) {
       const version = pragma(db, 'user_version');
       if (pragma(db, 'application_id') !== APPLICATION_ID) throw new Unusable('a database of another program');
       if (version !== SCHEMA_VERSION) {
-        throw new Unusable(`written by another version (schema ${version}, this one reads ${SCHEMA_VERSION})`);
+        throw new Unusable(`written by another version (schema ${version}, this version reads ${SCHEMA_VERSION})`);
       }
       const missing = TABLES.filter((table) => !tables.includes(table));
       if (missing.length > 0) throw new Unusable(`without its tables ${missing.join(', ')}`);
     }
-    // Both must be set before the first table exists. A commit writes whole pages, of which a minute fills a fifth: with pages
-    // of 4096 bytes a day at 1 Hz would cost flash a third more.
+    // Both must be set before the first table exists. A commit writes whole pages, and a minute fills a fifth of one: pages of 4096 bytes
+    // would write a third more to flash per day at 1 Hz.
     if (tables.length === 0) db.exec('PRAGMA page_size = 2048; PRAGMA auto_vacuum = INCREMENTAL');
-    // FULL makes a commit outlast a power cut.
+    // With FULL, commits survive a power cut.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304');
     if (tables.length === 0) createSchema(db);
-    // Touches both ends of every tree, where a torn or overwritten file is most likely to show.
+    // Reads both ends of every B-tree, where truncation and overwriting show most often.
     for (const table of TABLES) db.exec(`SELECT 1 FROM ${table} LIMIT 1`);
     return db;
   } catch (error) {
     db.close();
-    // A full disk: the beginnings of a new database hold nothing, and would be taken for a damaged one.
-    // Not so a link to where nothing can be made yet: whoever laid it wants it.
+    // On a full disk the incomplete new database is empty and would later count as damaged. A dangling symbolic link is kept, since the
+    // user created it.
     if (!existing && !lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) {
       for (const suffix of WITH_SIDE_FILES) rmSync(path + suffix, { force: true });
     }
@@ -145,7 +145,7 @@ function open(path: string): DatabaseSync {
   }
 }
 
-/** Renames the database and its side files to `<name>.set-aside-<time>`, so that nothing is lost and the name is free. */
+/** Renames the database and its side files to `<name>.set-aside-<time>`: the data is kept and the name is free. */
 export function setAside(path: string, nowMs: number, suffixes: readonly string[] = WITH_SIDE_FILES): string {
   const stamp = isoUtc(nowMs).replaceAll(/[-:]|\.\d+/g, '');
   let target = `${path}.set-aside-${stamp}`;
@@ -156,7 +156,7 @@ export function setAside(path: string, nowMs: number, suffixes: readonly string[
   return target;
 }
 
-/** An empty database in memory, to stand in while the real one cannot be opened. */
+/** An empty in-memory database that stands in while the real one cannot be opened. */
 export function standInDatabase(): DatabaseSync {
   const db = new DatabaseSync(':memory:');
   createSchema(db);
@@ -164,7 +164,7 @@ export function standInDatabase(): DatabaseSync {
 }
 
 /**
- * Opens the database, or makes it. One that is damaged, or of another program or version, is quarantined and a new one created; other errors
+ * Opens or creates the database. A damaged one, or one of another program or version, is quarantined and a new one created; other errors
  * (no permission, no space, a lock) are thrown.
  */
 export function openDatabase(path: string, nowMs: number): OpenedDatabase {
@@ -178,12 +178,12 @@ export function openDatabase(path: string, nowMs: number): OpenedDatabase {
   }
 }
 
-/** Pages in the log beside the database, those included that were checkpointed since it began. */
+/** Number of pages in the write-ahead log, including checkpointed ones. */
 export function pagesOfLog(db: DatabaseSync): number {
   return Math.max(0, (db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { log: number }).log);
 }
 
-/** The database's size in bytes, and how much of it is free for reuse. */
+/** Size of the database and its reusable free space, in bytes. */
 export function sizeOf(db: DatabaseSync): { totalBytes: number; freeBytes: number } {
   const pageSize = pragma(db, 'page_size');
   return { totalBytes: pragma(db, 'page_count') * pageSize, freeBytes: pragma(db, 'freelist_count') * pageSize };

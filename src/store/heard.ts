@@ -3,18 +3,19 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import { compareMarks } from './recorded.ts';
 import { type SegmentSource, segmentParts } from './segments.ts';
 
-/** As many of a node's last statuses are told, to know them again when its writer sends them once more. */
+/** Number of a node's latest statuses that are loaded, to recognize repetitions by its DDS writer. */
 const RECENT = 64;
-/** They are sought in so much time before the last segment. */
+/** How far before the last segment these statuses are searched. */
 const RECENT_MS = 5 * MINUTE_MS;
 
-/** When each gathered node was last heard, as what is stored of it tells; `lastHourMs`: its newest hour, null: there is none. */
+/** First and last receive times of the remote nodes. `lastHourMs` returns a node's newest hour; null: there is none. */
 export function heardNodes(source: SegmentSource, gathered: Iterable<string>, lastHourMs: (node: string) => number | null): HeardNode[] {
   return [...gathered].map((name) => {
     const segment = lastSegment(source, name);
     const hourMs = lastHourMs(name);
     const lastHeardMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
-    // The first by the node's own clock: where that was set another one may have come before, and the node counts as heard for less long.
+    // This is the earliest sample by the node's own clock. If that clock was set, an earlier-received sample may exist, and the span
+    // comes out shorter.
     const id = source.nodes.get(name);
     const firstHeardMs = (id === undefined ? null : source.raw.firstSegment(id)) ?? lastHeardMs;
     return { name, firstHeardMs, lastHeardMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
@@ -25,7 +26,7 @@ function lastSegment({ nodes, raw, lags, pending, nowMs }: SegmentSource, name: 
   const waiting = pending.filter(({ parts }) => parts.some(({ node }) => node === name)).map(({ segment }) => segment);
   const id = nodes.get(name);
   if (id === undefined) return waiting.length === 0 ? null : Math.max(...waiting);
-  // The last in time is not the last that came where a clock was set back.
+  // After a clock was set back, the latest sample in time is not the last one received.
   const lately = lags.ranges(id, nowMs - DAY_MS, Number.POSITIVE_INFINITY).map(({ toMs }) => raw.lastSegment(id, toMs));
   const segments = [...waiting, ...lately, raw.lastSegment(id)].filter((segment) => segment !== null);
   return segments.length === 0 ? null : Math.max(...segments);

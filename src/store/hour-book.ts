@@ -2,7 +2,7 @@ import { HOUR_MS } from '../core/time.ts';
 import type { Columns } from './chunk.ts';
 import { type HourRecord, hourOf } from './tiers.ts';
 
-/** Finished hours kept in memory while they cannot be written: more than a week of one node, and the last one of each. */
+/** Limit of finished hours kept in memory while they cannot be written: over a week of one node, plus the last hour of each node. */
 const MAX_UNWRITTEN_HOURS = 200;
 
 export interface HourEntry {
@@ -10,10 +10,10 @@ export interface HourEntry {
   readonly hour: HourRecord;
 }
 
-/** The hours in memory: the one being built of each node, and finished ones until they are written. */
+/** The hours in memory: each node's hour in progress, and finished hours until they are written. */
 export class HourBook {
   readonly #nowMs: () => number;
-  /** The hour to go on with: one that has samples already (after a restart, or a clock set back), or an empty one. */
+  /** Returns the hour to continue: one that has samples already (after a restart or a clock step back), or an empty one. */
   readonly #resume: (node: string, hourMs: number) => HourRecord;
   readonly #addRow: (node: string, hour: HourRecord, columns: Columns, row: number) => void;
   readonly #open = new Map<string, { readonly hour: HourRecord; grewMs: number; grew: boolean }>();
@@ -45,14 +45,13 @@ export class HourBook {
     open.grew = true;
   }
 
-  /** Makes it the node's open hour; the one before is finished. */
+  /** Makes `hour` the node's open hour; the previous one is finished. */
   begin(node: string, hour: HourRecord): void {
     const before = this.#open.get(node);
     if (before) this.keep({ node, hour: before.hour });
     this.#open.set(node, { hour, grewMs: this.#nowMs(), grew: false });
   }
 
-  /** Keeps a finished hour until it is written. */
   keep(entry: HourEntry): void {
     this.#finished.push(entry);
     if (this.#finished.length > MAX_UNWRITTEN_HOURS + this.#open.size) this.#finished.shift();
@@ -68,7 +67,7 @@ export class HourBook {
     return this.of(node).find((hour) => hour.hourMs === hourMs) ?? null;
   }
 
-  /** Hours to write: the next one has begun, or nothing came for an hour. */
+  /** Finished hours: a later one has begun, or no sample was added for an hour. */
   finished(): readonly HourEntry[] {
     for (const [node, { hour, grewMs }] of this.#open) {
       if (Math.abs(this.#nowMs() - grewMs) <= HOUR_MS) continue;
@@ -78,12 +77,12 @@ export class HourBook {
     return this.#finished;
   }
 
-  /** Open hours that are to be written all the same: the database has them already, from before the clock was set back. */
+  /** Open hours that must be written because the database already has them, from before the clock was set back. */
   reopened(): HourEntry[] {
     return [...this.#open].filter(([, { hour, grew }]) => hour.wasWritten && grew).map(([node, { hour }]) => ({ node, hour }));
   }
 
-  /** Call when what is finished and reopened is written. */
+  /** Must be called once the finished and reopened hours are written. */
   written(): void {
     this.#finished = [];
     for (const open of this.#open.values()) open.grew = false;
@@ -94,7 +93,7 @@ export class HourBook {
     this.#finished = this.#finished.filter((entry) => entry.node !== node);
   }
 
-  /** Empties the book. */
+  /** Removes and returns all hours. */
   takeAll(): HourEntry[] {
     const all = [...this.#finished, ...[...this.#open].map(([node, { hour }]) => ({ node, hour }))];
     this.#finished = [];

@@ -4,7 +4,7 @@ import type { Means } from './means.ts';
 import { decodeHour, decodeMinuteMeans, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
 import type { HourRecord } from './tiers.ts';
 
-/** A blob that cannot be decoded is as if it were not there; what depends on it is told from the other tiers. */
+/** A blob that cannot be decoded counts as missing; queries then use the other tiers. */
 function tryDecode<T>(decode: () => T): T | null {
   try {
     return decode();
@@ -13,7 +13,7 @@ function tryDecode<T>(decode: () => T): T | null {
   }
 }
 
-/** The minute and hour tiers. Each hour of a node is written once, when it is over, and again only if more samples came for it. */
+/** The minute and hour tiers. Each hour of a node is written once when it is over, and again only if more samples arrive for it. */
 export class HourTable {
   readonly #db: DatabaseSync;
   #selectMinutes: StatementSync | null = null;
@@ -49,7 +49,7 @@ export class HourTable {
     return blob && tryDecode(() => decodeMinutes(blob, hourMs));
   }
 
-  /** The hour's minutes as averages alone. */
+  /** The hour's minutes, averages only. */
   minuteMeans(nodeId: number, hourMs: number): Means | null {
     const blob = this.#minuteBlob(nodeId, hourMs);
     return blob && tryDecode(() => decodeMinuteMeans(blob, hourMs));
@@ -61,7 +61,6 @@ export class HourTable {
     return row?.summaries ?? null;
   }
 
-  /** The newest hour. */
   last(nodeId: number): number | null {
     return (this.#db.prepare('SELECT max(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null }).ms;
   }

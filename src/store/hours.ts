@@ -12,17 +12,16 @@ import type { RawSamples } from './raw-samples.ts';
 import type { PendingPart } from './segments.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
-/** What the hours are built with. */
 export interface HourSources {
   readonly nodes: NodeTable;
   readonly samples: RawSamples;
   readonly notes: Notes;
   readonly nowMs: () => number;
-  /** Goes on with another database, because this one is damaged. */
+  /** Replaces the damaged database by a new one. */
   readonly onDamage: (reason: string) => void;
 }
 
-/** The hours and their minutes: over those in the database the ones that are being built, or wait to be written there. */
+/** Hours and their minutes: those in the database merged with those in progress or waiting to be written. */
 export class Hours {
   readonly #sources: HourSources;
   readonly #book: HourBook;
@@ -38,7 +37,7 @@ export class Hours {
     );
   }
 
-  /** Goes on with another database; what is in memory stays there. */
+  /** Switches to another database; hours in memory stay there. */
   replace(db: DatabaseSync): void {
     this.#table = new HourTable(db);
   }
@@ -48,8 +47,8 @@ export class Hours {
   }
 
   /**
-   * Builds anew the hours that an earlier run did not come to write; when the database could be opened only late, those
-   * that have begun since go on from there. `waiting`: tells what is not in the database.
+   * Rebuilds the hours that an earlier run did not write. If the database was opened late, hours begun meanwhile are continued. `waiting`
+   * returns the samples that are not in the database.
    */
   resume(waiting: () => readonly PendingPart[]): void {
     const { nodes, samples } = this.#sources;
@@ -59,11 +58,11 @@ export class Hours {
       for (const hourMs of missing) this.#book.begin(node, this.#fromDatabase(node, hourMs));
     }
     for (const part of waiting()) this.add(part);
-    // An hour whose samples had to be given up meanwhile is known only from memory.
+    // The samples of this hour were dropped, so the hour in memory is the only record of it.
     for (const entry of inMemory) if (!this.#book.find(entry.node, entry.hour.hourMs)) this.#book.keep(entry);
   }
 
-  /** Writes the hours that are over, and others that have changed. Tells whether any is over. To be followed by written(). */
+  /** Writes finished and changed hours. Returns whether any is finished. The caller must call written() after the commit. */
   write(): boolean {
     const finished = this.#book.finished();
     const { nodes } = this.#sources;
@@ -71,12 +70,12 @@ export class Hours {
     return finished.length > 0;
   }
 
-  /** Forgets what is in memory of a node. */
+  /** Drops a node's hours in memory. */
   drop(node: string): void {
     this.#book.drop(node);
   }
 
-  /** What write() wrote is safe. */
+  /** Must be called after write() was committed. */
   written(): void {
     this.#book.written();
   }
@@ -89,19 +88,19 @@ export class Hours {
     return [...starts].sort((a, b) => a - b);
   }
 
-  /** The hour as a whole. What is in memory is newer than what is written. */
+  /** The whole hour. The version in memory is newer than the written one. */
   hour(node: string, hourMs: number): { readonly summary: Summary; readonly histograms: Histograms } | null {
     const id = this.#sources.nodes.find(node);
     return this.#book.find(node, hourMs) ?? (id === null ? null : this.#table.hour(id, hourMs));
   }
 
-  /** The hour's minutes by their number; null where they are no longer kept. */
+  /** The hour's minutes by their number; null once they are pruned. */
   minutes(node: string, hourMs: number): ReadonlyMap<number, Summary> | null {
     const id = this.#sources.nodes.find(node);
     return this.#book.find(node, hourMs)?.minutes ?? (id === null ? null : this.#table.minutes(id, hourMs));
   }
 
-  /** The hour's minutes as averages alone, or where they are no longer kept the hour as one; null: nothing is known. */
+  /** Averages of the hour's minutes, or of the whole hour once minutes are pruned; null: no data. */
   minuteMeans(node: string, hourMs: number): Means | null {
     const id = this.#sources.nodes.find(node);
     const inMemory = this.#book.find(node, hourMs)?.minutes;
@@ -117,7 +116,7 @@ export class Hours {
     return means;
   }
 
-  /** Time of the node's first sample, as far as the hours know it; null: they have none. */
+  /** Time of the node's first sample in the hour tier; null: there is none. */
   firstMs(node: string): number | null {
     const id = this.#sources.nodes.find(node);
     const inMemory = this.#book.of(node).map(({ summary }) => summary.firstMs);
@@ -125,7 +124,7 @@ export class Hours {
     return times.length > 0 ? Math.min(...times) : null;
   }
 
-  /** The node's newest hour that is written. */
+  /** Start of the node's newest written hour. */
   lastWritten(node: string): number | null {
     const id = this.#sources.nodes.find(node);
     return id === null ? null : this.#table.last(id);
@@ -152,7 +151,7 @@ export class Hours {
     }
   }
 
-  /** An hour as the database knows it: from its raw samples, or from what was written of it where that knows of more of them. */
+  /** The hour from its raw samples, or as stored if the stored hour has more samples. */
   #fromDatabase(node: string, hourMs: number): HourRecord {
     const { nodes, samples } = this.#sources;
     const id = nodes.find(node);

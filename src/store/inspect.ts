@@ -3,19 +3,18 @@ import { pathToFileURL } from 'node:url';
 import { countIn } from './chunk.ts';
 import { APPLICATION_ID, SCHEMA_VERSION } from './database.ts';
 
-/** The newest schema that this version of the product reads. */
+/** The newest schema that this version reads. */
 export const NEWEST_SCHEMA = SCHEMA_VERSION;
 
 export interface NodeFacts {
   readonly node: string;
-  /** Raw samples. */
   readonly samples: number;
   /** Times of its first and last raw sample; null: it has none. */
   readonly firstMs: number | null;
   readonly lastMs: number | null;
 }
 
-/** What a database holds. */
+/** Contents of a database. */
 export interface DatabaseFacts {
   readonly schemaVersion: number;
   readonly nodes: readonly NodeFacts[];
@@ -25,7 +24,7 @@ export interface DatabaseFacts {
 }
 
 export interface InspectOptions {
-  /** Whether every index and every row is held against each other, or only the structure of the pages. */
+  /** Whether to run integrity_check, which compares indexes with rows, instead of quick_check. */
   readonly thorough: boolean;
 }
 
@@ -51,8 +50,8 @@ function nodesOf(db: DatabaseSync): NodeFacts[] {
 }
 
 /**
- * Checks a database that nobody has open, and counts what it holds; nothing is written, not even beside it: what a log beside it has is
- * not seen. Throws for one that is damaged, of another program, or newer than this version reads.
+ * Checks a database that no process has open and counts its contents. Nothing is written, so records in a write-ahead log beside it are
+ * not seen. Throws for a database that is damaged, of another program, or of a newer schema.
  */
 export function inspectDatabase(path: string, { thorough }: InspectOptions): DatabaseFacts {
   const url = pathToFileURL(path);
@@ -78,7 +77,7 @@ export function inspectDatabase(path: string, { thorough }: InspectOptions): Dat
   }
 }
 
-/** Brings what is in the log beside a database into it, and removes the log: the file is then the whole database. Nobody may have it open. */
+/** Checkpoints the write-ahead log into the database and removes it: the file is then complete. No other process may have it open. */
 export function foldInLog(path: string): void {
   const db = new DatabaseSync(path, { timeout: 2000 });
   try {

@@ -1,11 +1,11 @@
 import t from 'tap';
 import type { ClockEvent } from '../core/clock-watch.ts';
 import { gapMs } from '../core/summary.ts';
-import { jumpsBetween, livedMs, notYet, repeatedMs, skippedMs } from './jumps.ts';
+import { clockTimeMs, futureJump, jumpsBetween, repeatedMs, skippedMs } from './jumps.ts';
 
 const event = (timestamp_ms: number, delta_seconds: number): ClockEvent => ({ kind: 'step', timestamp_ms, delta_seconds });
 
-t.test('a step forward passes over the time before it', async (t) => {
+t.test('a step forward skips the time before it', async (t) => {
   const events = [event(100_000, 60)]; // 40 s → 100 s
   t.equal(skippedMs(events, 0, 200_000), 60_000);
   t.equal(skippedMs(events, 0, 40_000), 0);
@@ -16,7 +16,7 @@ t.test('a step forward passes over the time before it', async (t) => {
   t.equal(repeatedMs(events, 0, 200_000), 0);
 });
 
-t.test('a suspend and a step noticed together never skip more than there is', async (t) => {
+t.test('a suspend and a step detected together never skip more than the range', async (t) => {
   t.equal(skippedMs([event(100_000, 60), event(100_000, 50)], 80_000, 100_000), 20_000);
 });
 
@@ -29,7 +29,7 @@ t.test('a step back repeats the time after it', async (t) => {
   t.same(jumpsBetween(events, 99_000, 101_000), [], 'and makes no gap');
 });
 
-t.test('the gap around a jump is what is left of it, also when it was noticed after the next sample', async (t) => {
+t.test('a jump leaves only the rest of the gap around it, also when detected after the next sample', async (t) => {
   const gap = (fromMs: number, toMs: number, events: ClockEvent[]): number => gapMs(fromMs, toMs, jumpsBetween(events, fromMs, toMs));
   t.equal(gap(0, 3_601_000, [event(3_600_500, 3600)]), 1000);
   const late = [event(3_601_800, 3600)];
@@ -39,20 +39,20 @@ t.test('the gap around a jump is what is left of it, also when it was noticed af
   t.equal(gap(5000, 5000, late), 0);
 });
 
-t.test('who was first seen after a time has not gone through it twice', async (t) => {
+t.test('a node first seen after a time did not pass that time twice', async (t) => {
   const events = [event(100_000, -60)]; // 160 s → 100 s
   t.equal(repeatedMs(events, 0, 200_000, 150_000), 10_000);
   t.equal(repeatedMs(events, 0, 200_000, 170_000), 0);
   t.equal(repeatedMs(events, 0, 200_000, 50_000), 60_000);
 });
 
-t.test('time that has not come yet parts samples up to where some of it was lived before a step back', async (t) => {
+t.test('future time is excluded from gaps up to the times reached before a step back', async (t) => {
   const events = [event(100_000, -60)];
-  t.same(notYet(events, 110_000, 110_000, 0), [], 'a range that ends by now');
-  t.equal(skippedMs(notYet(events, 110_000, 200_000, 0), 0, 200_000), 0, 'all of it was lived');
-  t.equal(skippedMs(notYet(events, 110_000, 200_000, 150_000), 0, 200_000), 40_000, 'from 150 s on');
-  t.equal(skippedMs(notYet([], 110_000, 200_000, 0), 0, 200_000), 90_000, 'nobody noted a step');
-  t.equal(livedMs(events, 0, 200_000, 110_000, 0), 170_000, '160 s, and 10 of them again');
-  t.equal(livedMs(events, 0, 200_000, 110_000, 150_000), 120_000, 'and who was first seen at 150 s');
-  t.equal(livedMs(events, 120_000, 200_000, 110_000, 0), 40_000, 'a range that lies beyond now');
+  t.same(futureJump(events, 110_000, 110_000, 0), [], 'a range that ends by now');
+  t.equal(skippedMs(futureJump(events, 110_000, 200_000, 0), 0, 200_000), 0, 'all of it was lived');
+  t.equal(skippedMs(futureJump(events, 110_000, 200_000, 150_000), 0, 200_000), 40_000, 'from 150 s on');
+  t.equal(skippedMs(futureJump([], 110_000, 200_000, 0), 0, 200_000), 90_000, 'nobody noted a step');
+  t.equal(clockTimeMs(events, 0, 200_000, 110_000, 0), 170_000, '160 s, and 10 of them again');
+  t.equal(clockTimeMs(events, 0, 200_000, 110_000, 150_000), 120_000, 'and who was first seen at 150 s');
+  t.equal(clockTimeMs(events, 120_000, 200_000, 110_000, 0), 40_000, 'a range that lies beyond now');
 });

@@ -6,8 +6,8 @@ function overlap(fromMs: number, toMs: number, otherFromMs: number, otherToMs: n
   return Math.max(0, Math.min(toMs, otherToMs) - Math.max(fromMs, otherFromMs));
 }
 
-/** How much of a range the wall clock passed over in steps forward and suspends; what it passed over twice counts twice. */
-function passedOverMs(events: readonly ClockEvent[], fromMs: number, toMs: number): number {
+/** Time in a range that the wall clock skipped by forward steps and suspends; a time skipped twice counts twice. */
+function skippedTotalMs(events: readonly ClockEvent[], fromMs: number, toMs: number): number {
   let passed = 0;
   for (const { timestamp_ms, delta_seconds } of events) {
     if (delta_seconds > 0) passed += overlap(fromMs, toMs, timestamp_ms - delta_seconds * 1000, timestamp_ms);
@@ -15,14 +15,14 @@ function passedOverMs(events: readonly ClockEvent[], fromMs: number, toMs: numbe
   return passed;
 }
 
-/** How much of a range the wall clock passed over in steps forward and suspends, so that no sample can lie there. */
+/** Time in a range in which no sample can lie, because the wall clock skipped it by forward steps and suspends. */
 export function skippedMs(events: readonly ClockEvent[], fromMs: number, toMs: number): number {
-  return Math.min(passedOverMs(events, fromMs, toMs), toMs - fromMs);
+  return Math.min(skippedTotalMs(events, fromMs, toMs), toMs - fromMs);
 }
 
 /**
- * How much of a range the wall clock went through once before a step back and once after it, or has still to go through once more.
- * `firstSeenMs`: when whoever is asked about was first seen; he was not there for the part of the first time that lies before that.
+ * Time in a range that a step back makes the wall clock pass twice. `firstSeenMs` is when the node was first seen; earlier times of the
+ * first pass do not count for it.
  */
 export function repeatedMs(events: readonly ClockEvent[], fromMs: number, toMs: number, firstSeenMs = Number.NEGATIVE_INFINITY): number {
   let repeated = 0;
@@ -32,17 +32,17 @@ export function repeatedMs(events: readonly ClockEvent[], fromMs: number, toMs: 
   return repeated;
 }
 
-/** How long the clock was in a range up to now, however often; after a step back it may have been beyond now. */
-export function livedMs(events: readonly ClockEvent[], fromMs: number, toMs: number, nowMs: number, firstSeenMs: number): number {
+/** How long the wall clock was in a range up to now, counting repetitions; after a step back it may have been later than now. */
+export function clockTimeMs(events: readonly ClockEvent[], fromMs: number, toMs: number, nowMs: number, firstSeenMs: number): number {
   const sinceFrom = Math.max(0, Math.min(toMs, nowMs) - fromMs);
-  return Math.max(0, sinceFrom - passedOverMs(events, fromMs, toMs) + repeatedMs(events, fromMs, toMs, firstSeenMs));
+  return Math.max(0, sinceFrom - skippedTotalMs(events, fromMs, toMs) + repeatedMs(events, fromMs, toMs, firstSeenMs));
 }
 
 /**
- * The time from now on that has not come yet, up to what was lived of it before a step back, as an event: it parts samples and is no gap
- * between them. None where the range ends by now.
+ * The future part of a range, up to the times that the clock reached before a step back, as a clock event, so that it does not count as a
+ * gap. Empty if the range ends by now.
  */
-export function notYet(events: readonly ClockEvent[], nowMs: number, toMs: number, firstSeenMs: number): readonly ClockEvent[] {
+export function futureJump(events: readonly ClockEvent[], nowMs: number, toMs: number, firstSeenMs: number): readonly ClockEvent[] {
   if (toMs <= nowMs) return NONE;
   let untilMs = toMs;
   for (const { timestamp_ms, delta_seconds } of events) {
@@ -54,8 +54,8 @@ export function notYet(events: readonly ClockEvent[], nowMs: number, toMs: numbe
 }
 
 /**
- * What of the jumps lies between two times, as one event at the second: a jump is noticed only some time after the clock
- * made it, maybe after the next sample, and a range may end inside one. Steps back make no gap.
+ * The forward jumps between two times, as one event at the second time. A jump is detected only some time after the clock made it,
+ * possibly after the next sample, and a range may end inside one. Steps back create no gap.
  */
 export function jumpsBetween(events: readonly ClockEvent[], fromMs: number, toMs: number): readonly ClockEvent[] {
   if (events.length === 0 || toMs <= fromMs) return NONE;

@@ -13,7 +13,7 @@ interface Chunk {
   readonly fromMs: number;
 }
 
-/** A node's clock: by how much it is off from each segment on; now and then it is set, also more than once within a segment. */
+/** A node's clock: its offset from each segment on. It is set occasionally, also more than once within a segment. */
 const chunks: fc.Arbitrary<Chunk[]> = fc
   .array(
     fc.record({
@@ -34,12 +34,12 @@ const chunks: fc.Arbitrary<Chunk[]> = fc
     });
   });
 
-t.test('whatever the clock did: every chunk of the segments asked for lies in the ranges, also of another run', async (t) => {
+t.test('whatever the clock did, every chunk of the requested segments lies in the ranges, also in a later run', async (t) => {
   fc.assert(
     fc.property(chunks, fc.nat(), fc.nat(), fc.boolean(), fc.nat(), (written, from, length, restarts, swapped) => {
       const db = standInDatabase();
       let table = new LagTable(db);
-      // One segment may be written after a later one, when that had to wait.
+      // A segment may be written after a later one if its write was delayed.
       const order = [...written];
       const late = order.splice(swapped % order.length, 1);
       order.push(...late);
@@ -63,7 +63,7 @@ t.test('whatever the clock did: every chunk of the segments asked for lies in th
   t.pass();
 });
 
-t.test('a clock that agrees, or drifts slowly, is never noted; one that is set is noted once', async (t) => {
+t.test('a clock that agrees or drifts slowly is never recorded; one that is set is recorded once', async (t) => {
   const db = standInDatabase();
   t.teardown(() => db.close());
   const table = new LagTable(db);
@@ -77,7 +77,7 @@ t.test('a clock that agrees, or drifts slowly, is never noted; one that is set i
   t.equal((range?.toMs as number) - (range?.fromMs as number), 10 * MINUTE_MS + 2 * LAG_SLACK_MS, 'so that little is searched');
 });
 
-t.test('what was noted in a transaction that was undone does not hold', async (t) => {
+t.test('a lag recorded in a transaction that was rolled back is discarded', async (t) => {
   const db = standInDatabase();
   t.teardown(() => db.close());
   const table = new LagTable(db);

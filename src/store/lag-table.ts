@@ -2,48 +2,48 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { TimeRange } from '../core/ports.ts';
 import { MINUTE_MS } from '../core/time.ts';
 
-/** A chunk of a segment begins within this of where its node's lag says. Less would be noted often, more makes searching longer. */
+/** Tolerance between a chunk's start and its node's lag. A smaller one writes more rows, a larger one makes searches longer. */
 export const LAG_SLACK_MS = 5 * MINUTE_MS;
 
 interface Lag {
-  /** From this segment on, until another one is noted. Several of one segment hold together. */
+  /** Holds from this segment on until the next one listed. Lags with the same segment hold together. */
   readonly segment: number;
-  /** Number of the segment minus the time of its samples. */
+  /** Segment number minus the time of its samples. */
   readonly lagMs: number;
 }
 
-/** Until something is noted a node's clock agrees with this machine's. */
-const AGREES: Lag = { segment: 0, lagMs: 0 };
+/** Default: the node's clock agrees with this machine's. */
+const NO_LAG: Lag = { segment: 0, lagMs: 0 };
 
 /**
- * Where in time the samples of a segment lie. Raw samples are found by node and time; what came after a given moment is
- * sought by segment. An index by segment would cost flash 4 MB a day; a node's clock is set seldom, and only that is noted
- * here. Every chunk that was ever written lies in the ranges, whatever the clocks did.
+ * Maps segments to the times of their samples. Raw samples are indexed by node and time, but records after a cursor are searched by
+ * segment. An index by segment would write 4 MB to flash per day; a node's clock is rarely set, and only that is stored here. The ranges
+ * contain every chunk ever written, regardless of clock steps.
  */
 export class LagTable {
   readonly #db: DatabaseSync;
   /** Ascending by segment. */
   #lags: Map<number, Lag[]> | null = null;
-  /** The last segment written of each node, as far as this run knows. */
+  /** The last segment of each node written by this process. */
   readonly #last = new Map<number, number>();
 
   constructor(db: DatabaseSync) {
     this.#db = db;
   }
 
-  /** To be called for every chunk that is written, in its transaction. */
+  /** Must be called for every chunk written, in its transaction. */
   note(nodeId: number, segment: number, fromMs: number): void {
     const lagMs = segment - fromMs;
     const inForce = inForceAt(this.#of(nodeId), segment);
     const last = this.#last.get(nodeId) ?? 0;
     this.#last.set(nodeId, Math.max(last, segment));
     if (inForce.some((lag) => Math.abs(lag.lagMs - lagMs) <= LAG_SLACK_MS)) return;
-    // What is written already of this segment, or of later ones, relies on what was in force before.
+    // Chunks already written of this or later segments depend on the previous lags.
     const stay = segment <= last ? inForce.filter((lag) => lag.segment < segment) : [];
     for (const lag of [...stay, { segment, lagMs }]) this.#insert(nodeId, { ...lag, segment });
   }
 
-  /** Ranges of time, apart from each other, in which every chunk of the segments from `from` up to but without `to` begins. */
+  /** Disjoint time ranges in which every chunk of the segments from `from` up to but excluding `to` begins. */
   ranges(nodeId: number, from: number, to: number): TimeRange[] {
     const lags = this.#of(nodeId);
     const starts = [...new Set([from, ...lags.map(({ segment }) => segment).filter((segment) => segment > from && segment < to)])];
@@ -56,7 +56,7 @@ export class LagTable {
     return joined(ranges);
   }
 
-  /** Forgets what was noted in a transaction that was undone, or removed. */
+  /** Discards the cache after rows were removed or a transaction was rolled back. */
   reload(): void {
     this.#lags = null;
   }
@@ -83,7 +83,7 @@ export class LagTable {
 
 function inForceAt(lags: readonly Lag[], segment: number): readonly Lag[] {
   const since = lags.findLast((lag) => lag.segment <= segment)?.segment;
-  return since === undefined ? [AGREES] : lags.filter((lag) => lag.segment === since);
+  return since === undefined ? [NO_LAG] : lags.filter((lag) => lag.segment === since);
 }
 
 function joined(ranges: readonly TimeRange[]): TimeRange[] {

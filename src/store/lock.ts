@@ -1,16 +1,16 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** SQLITE_BUSY, without what its extended codes add. */
+/** SQLITE_BUSY without its extended code. */
 const BUSY = 5;
 
 /**
- * Takes a lock for this process until it is closed; null: somebody has it. An exclusive transaction on an empty SQLite file is a
- * kernel lock: it is gone with the process however that ends, holds across containers, and leaves no stale file.
+ * Takes a lock that this process holds until it is closed; null: another process has it. An exclusive transaction on an empty SQLite file
+ * is a kernel lock: the kernel releases it however the process ends, it works across containers, and it leaves no stale lock file.
  */
 export function takeLock(file: string): DatabaseSync | null {
   const db = new DatabaseSync(file, { timeout: 0 });
   try {
-    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'); // A journal file would need room on the disk.
+    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'); // A journal file would need space on the disk.
     return db;
   } catch (error) {
     db.close();
@@ -19,7 +19,7 @@ export function takeLock(file: string): DatabaseSync | null {
   }
 }
 
-/** Takes the data folder for this process, or throws DataFolderInUse. */
+/** Locks the data folder for this process, or throws DataFolderInUse. */
 export function lockDataFolder(folder: string): DatabaseSync {
   const lock = takeLock(`${folder}/lock`);
   if (!lock) throw new DataFolderInUse(folder);

@@ -6,11 +6,11 @@ import { emptyPage } from './chunk.ts';
 
 const WIDTH = METRICS.length;
 
-/** Counts and sums of some stretches of time in order, a row each: all that averages need, without an object for each. */
+/** Counts and sums of time spans, one row each, in typed arrays: enough for averages without one object per span. */
 export class Means {
   count = 0;
   readonly startMs: Float64Array;
-  /** Index into STATUSES of the worst; UNKNOWN counts least. */
+  /** Index into STATUSES of the worst status; UNKNOWN ranks lowest. */
   readonly status: Uint8Array;
   /** By row, in the order of METRICS. */
   readonly counts: Float64Array;
@@ -52,13 +52,16 @@ export class Means {
     });
   }
 
-  /** Adds row `row` of another table to the row begun last. */
+  /** Adds row `row` of another table to the current row. */
   addRow(other: Means, row: number): void {
     this.addStatus(other.status[row] as number);
     for (let m = 0; m < WIDTH; m += 1) this.addMetric(m, other.counts[row * WIDTH + m] as number, other.sums[row * WIDTH + m] as number);
   }
 
-  /** The averages as a page of health statuses. Values have two decimals, so the sum is rounded to as many first: then its order does not count. */
+  /**
+   * The averages as a page of health statuses. Values have two decimals; rounding the sum to two decimals makes it independent of the
+   * order of addition.
+   */
   toPage(more: boolean): HistoryPage {
     const page = emptyPage(this.count);
     page.timestampMs.set(this.startMs.subarray(0, this.count));

@@ -10,7 +10,7 @@ import { EVER, START, startStore } from './testing/store.ts';
 const NOW = Date.parse('2026-03-04T10:00:00Z');
 const TABLES = ['raw', 'minute', 'hour', 'rate', 'lag'] as const;
 
-t.test('of a newcomer nothing is written, and everything is read, until it is one no longer', async (t) => {
+t.test('a newcomer’s samples are readable but not written until it is established', async (t) => {
   const opened = testArchive(t, NOW);
   opened.localNode = 'here';
   opened.restart();
@@ -43,7 +43,7 @@ t.test('of a newcomer nothing is written, and everything is read, until it is on
   t.match(opened.archive.heard(), [{ name: 'robot', firstHeardMs: NOW, lastHeardMs: NOW + 3 * MINUTE_MS }]);
 });
 
-t.test('what newcomers send without end stays within bounds, and the newest of it is there', async (t) => {
+t.test('an endless stream of newcomers stays within bounds, and the newest samples are kept', async (t) => {
   const opened = testArchive(t, NOW);
   opened.localNode = 'here';
   opened.restart();
@@ -58,12 +58,12 @@ t.test('what newcomers send without end stays within bounds, and the newest of i
   t.equal(timestampMs[count - 1], NOW + 5 * MINUTE_MS - 1);
 });
 
-t.test('after a restart newcomers begin anew, and a node that was stored goes on', async (t) => {
+t.test('after a restart newcomers start over, and a stored node continues', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   first.record(series(START, 10), 'robot');
   await first.store.flush();
-  // As a kill leaves it: not committed, but in the tail.
+  // State after a kill: in the spool but not committed.
   const status = toStatus(row(START + 20_000), 'newcomer');
   first.store.recordHealth(status, JSON.stringify(status), START + 20_000, true);
   first.record(series(START + 30_000, 10), 'robot');

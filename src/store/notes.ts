@@ -6,7 +6,7 @@ interface Rate {
   readonly hertz: number;
 }
 
-/** What is rare but needed to judge samples: how often each node publishes since when, and the jumps of the clock. */
+/** Rare data needed to evaluate samples: each node's publish rates over time, and clock events. */
 export class Notes {
   #rates = new Map<string, Rate[]>();
   #clockEvents: ClockEvent[] = [];
@@ -22,7 +22,7 @@ export class Notes {
     this.#unsavedEvents.push(event);
   }
 
-  /** From when on a node publishes how often; what came before keeps its own rate. */
+  /** Adds a publish rate; earlier times keep their rate. */
   addRate(node: string, rate: Rate): void {
     const rates = this.#rates.get(node) ?? [];
     if (rates.at(-1)?.hertz === rate.hertz) return;
@@ -30,12 +30,12 @@ export class Notes {
     this.#unsavedRates.push({ node, rate });
   }
 
-  /** Rates by time, oldest first; a node that never said is taken to publish at 1 Hz. */
+  /** Rates, oldest first; 1 Hz for a node without any. */
   ratesOf(node: string): readonly Rate[] {
     return this.#rates.get(node) ?? [{ sinceMs: 0, hertz: 1 }];
   }
 
-  /** When a node was first seen, by the clock of then; minus infinity: nobody noted it. */
+  /** When a node was first seen, by the clock at that time; minus infinity: not recorded. */
   firstSeenMs(node: string): number {
     return this.#rates.get(node)?.[0]?.sinceMs ?? Number.NEGATIVE_INFINITY;
   }
@@ -47,7 +47,7 @@ export class Notes {
     return 1000 / hertz;
   }
 
-  /** Reads a database's notes; those of this run that it does not have will be saved there. */
+  /** Loads rates and events; those of this run that the database does not have will be saved there. */
   load(db: DatabaseSync): void {
     const ratesBefore = this.#rates;
     const eventsBefore = this.#clockEvents;
@@ -73,13 +73,13 @@ export class Notes {
     this.#clockEvents = [...events, ...this.#unsavedEvents];
   }
 
-  /** Forgets how often a node publishes. */
+  /** Drops a node's rates. */
   drop(node: string): void {
     this.#rates.delete(node);
     this.#unsavedRates = this.#unsavedRates.filter((entry) => entry.node !== node);
   }
 
-  /** Writes what is not saved yet; throws when that has to wait. `idOf`: null for a node of which nothing is written yet. */
+  /** Saves what is not saved yet; throws if it cannot be written. `idOf` returns null for a node without a row. */
   save(db: DatabaseSync, idOf: (node: string) => number | null): void {
     this.#unsavedRates = this.#unsavedRates.filter(({ node, rate }) => {
       const id = idOf(node);

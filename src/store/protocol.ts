@@ -16,15 +16,15 @@ import type { ShutdownQuery } from '../core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import type { Columns } from './chunk.ts';
 
-/** What the writer thread is asked, and what it answers. One thread, one queue: requests are served in order. */
+/** Requests to the store's thread and their answers. Requests of one queue are served in order. */
 export interface Operations {
   open: { request: OpenRequest; answer: OpenAnswer };
   append: { request: { segment: number; node: string; columns: Columns; isNewcomer: boolean }; answer: null };
   commit: { request: { segment: number }; answer: Written };
   forget: { request: { segment: number }; answer: null };
-  /** Forgets a newcomer. */
+  /** Drops a newcomer. */
   drop: { request: { node: string }; answer: null };
-  /** Answers whether it was news. */
+  /** Answers whether the change is new. */
   alert: { request: { alert: Alert; mark: Mark }; answer: boolean };
   rate: { request: { node: string; hertz: number; sinceMs: number }; answer: null };
   clockEvent: { request: ClockEvent; answer: null };
@@ -35,7 +35,7 @@ export interface Operations {
   recorded: { request: RecordedQuery; answer: RecordedPage };
   clockEvents: { request: { limit: number }; answer: ClockEvent[] };
   shutdowns: { request: ShutdownQuery; answer: ShutdownRecord[] };
-  /** Fills an empty file with a copy of the database and takes its name away. Meanwhile other requests are served. */
+  /** Fills an empty file with a copy of the database and unlinks it. Other requests are served meanwhile. */
   snapshot: { request: { path: string }; answer: null };
   cancelSnapshot: { request: null; answer: null };
   close: { request: null; answer: null };
@@ -48,46 +48,46 @@ export interface OpenRequest {
   readonly maxBytes: number;
   readonly node: string;
   readonly hertz: number;
-  /** Segments found in the tail of a run that was killed: whether they were written is seen in the database. */
+  /** Segments in the spool of a killed run; the database shows which of them were written. */
   readonly leftovers: readonly Leftover[];
 }
 
 export interface Leftover {
   readonly segment: number;
-  /** Length of its file, about. */
+  /** Approximate size of its file. */
   readonly bytes: number;
   readonly samples: readonly { readonly node: string; readonly columns: Columns }[];
-  /** With the number of each line. */
+  /** With the sequence number of each. */
   readonly alerts: readonly { readonly order: number; readonly alert: Alert }[];
   readonly shutdowns: readonly ShutdownRecord[];
 }
 
 export interface OpenAnswer extends Written {
-  /** Why the database cannot be written for now; null when it can. */
+  /** Why the database cannot be written; null: it can. */
   readonly problem: string | null;
   readonly openAlerts: readonly Alert[];
   /** Metrics that had a value in the node's newest samples. */
   readonly readableMetrics: readonly string[];
-  /** Samples brought in from the tail. */
+  /** Number of samples loaded from the spool. */
   readonly recovered: number;
-  /** Every node that ever had a sample. */
+  /** Every node with at least one sample. */
   readonly nodes: readonly string[];
-  /** Of these the ones whose samples came from elsewhere. */
+  /** The remote ones of `nodes`. */
   readonly heard: readonly HeardNode[];
-  /** The last segment of all that is written. */
+  /** The last segment written. */
   readonly lastSegment: number;
 }
 
 export interface Written {
   readonly sizeBytes: number;
   readonly oldestSampleMs: number | null;
-  /** Changes of other nodes' alerts that came when no more of them could be written that day. */
+  /** Changes of remote nodes' alerts that exceeded the daily write budget. */
   readonly alertsNotStored: number;
-  /** Set when the database was opened only now: what it says is open and this run has not heard of. */
+  /** Set when this commit opened the database: its open episodes that this run does not know. */
   readonly openAlerts?: readonly Alert[];
-  /** With them: when it says that other nodes were last heard. */
+  /** Set with `openAlerts`: first and last receive times of the remote nodes. */
   readonly heard?: readonly HeardNode[];
-  /** With them: the last segment of all that is written. */
+  /** Set with `openAlerts`: the last segment written. */
   readonly lastSegment?: number;
 }
 
@@ -100,6 +100,6 @@ export interface Request<O extends Operation = Operation> {
 export type Reply =
   | { readonly id: number; readonly ok: true; readonly body: unknown }
   | { readonly id: number; readonly ok: false; readonly error: string; readonly name: string }
-  /** Work that takes long is getting on. */
+  /** A long operation is making progress. */
   | { readonly alive: true }
   | { readonly setAside: { readonly path: string; readonly reason: string } };

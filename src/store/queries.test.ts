@@ -14,8 +14,8 @@ import { TestArchive } from './testing/archive.ts';
 import { type ExpectedAggregate, expectedAggregate, expectedHistory, expectedPercentile } from './testing/oracle.ts';
 import { type Row, series, toRows } from './testing/rows.ts';
 
-// What was measured is told twice: by the archive, with some hours written, one open and some samples pending, and by an
-// oracle that knows nothing of hours. Both must agree, whatever was measured and whatever is asked.
+// Compares the archive, with some hours written, one open and some samples pending, with an oracle that has no hours. Both must agree for
+// any samples and any query.
 
 const NODE = 'a';
 const START = Date.parse('2026-03-04T10:00:00Z');
@@ -25,7 +25,7 @@ let databases = 0;
 
 interface Scenario {
   readonly rows: readonly Row[];
-  /** Where a segment ends, in rows; after some a commit or a restart follows. */
+  /** Row numbers at which a segment ends; a commit or a restart follows some of them. */
   readonly cuts: readonly { readonly length: number; readonly after: 'nothing' | 'commit' | 'restart' }[];
   readonly hertz: number;
   readonly idleMs: number;
@@ -78,7 +78,7 @@ interface Told {
   readonly nowMs: number;
 }
 
-/** Plays the scenario; another node's samples lie in between. */
+/** Runs the scenario with samples of another node in between. */
 function told({ rows: all, cuts, hertz, idleMs }: Scenario, use: (told: Told) => void): void {
   databases += 1;
   const opened = new TestArchive(join(folder, `${databases}.db`), START);
@@ -245,7 +245,7 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
   t.pass();
 });
 
-t.test('of a node that nobody has heard of there is nothing', async (t) => {
+t.test('an unknown node has no data', async (t) => {
   told({ rows: series(START, 10), cuts: [], hertz: 1, idleMs: 1 }, ({ archive, nowMs }) => {
     const range = { node: 'nobody', fromMs: START, toMs: START + DAY_MS };
     t.equal(history(archive, { ...range, stepMs: null, order: 'asc', limit: 10 }).count, 0);
@@ -260,7 +260,7 @@ t.test('of a node that nobody has heard of there is nothing', async (t) => {
   });
 });
 
-t.test('rows of one time are told once each, also where a page ends between them', async (t) => {
+t.test('rows of one time are returned once each, also across a page boundary', async (t) => {
   const busy = [0, 1, 1, 1, 2, 3, 3].map((ms, i) => ({ ...(series(START + ms, 1)[0] as Row), values: [i, i, i, i] }));
   told({ rows: busy, cuts: [{ length: 3, after: 'commit' }], hertz: 1, idleMs: 1 }, ({ archive }) => {
     for (const order of ['asc', 'desc'] as const) {
@@ -272,8 +272,8 @@ t.test('rows of one time are told once each, also where a page ends between them
   });
 });
 
-t.test('an average is the same in both orders, although sums of decimals are not', async (t) => {
-  // (92.69 + 76.23 + 93.13 + 62.29) / 4 is a little above 81.085 as a double, the other way round it is not.
+t.test('an average is the same in both orders, although sums of doubles are not', async (t) => {
+  // (92.69 + 76.23 + 93.13 + 62.29) / 4 is slightly above 81.085 as a double, but not in reverse order.
   const rows = [92.69, 76.23, 93.13, 62.29].map((value, i) => ({
     ...(series(START + 100 * i, 1)[0] as Row),
     values: [value, value, value, value],

@@ -16,11 +16,10 @@ import { STATUSES, type Status } from '../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../core/time.ts';
 import type { Archive } from './archive.ts';
 import { emptyPage } from './chunk.ts';
-import { jumpsBetween, livedMs, notYet } from './jumps.ts';
+import { clockTimeMs, futureJump, jumpsBetween } from './jumps.ts';
 import { Means } from './means.ts';
 import { addRow, addStretch, hourOf } from './tiers.ts';
 
-/** Health statuses of a range, raw or averaged over steps, at most `limit` of them. */
 export function history(archive: Archive, query: HistoryQuery): HistoryPage {
   return query.stepMs === null ? rawHistory(archive, query) : steppedHistory(archive, query, query.stepMs);
 }
@@ -51,7 +50,10 @@ function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
   return { ...page, count, more: false };
 }
 
-/** Averages per step; steps of whole minutes come from the minute tier (older ones from the hours), finer ones from raw samples. */
+/**
+ * Averages per step. Steps of whole minutes are read from the minute tier (from the hour tier once minutes are pruned), finer steps from
+ * raw samples.
+ */
 function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): HistoryPage {
   const { node, order, limit } = query;
   const floor = (ms: number): number => Math.floor(ms / stepMs) * stepMs;
@@ -61,7 +63,7 @@ function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): 
   for (const { startMs, addTo } of whole ? minutePieces(archive, node, range, order) : samplePieces(archive, node, range, order)) {
     const start = floor(startMs);
     if (means.count === 0 || means.startMs[means.count - 1] !== start) {
-      // Pieces come in order of time, so this one is beyond the page, and all after it.
+      // Pieces are ordered by time, so this one and all later ones are beyond the page.
       if (means.isFull) return means.toPage(true);
       means.begin(start);
     }
@@ -70,13 +72,13 @@ function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): 
   return means.toPage(false);
 }
 
-/** A stretch of time that cannot be divided further, and how it is added to the step begun last. */
+/** An indivisible time span, and how to add it to the current step. */
 interface TimePiece {
   startMs: number;
   readonly addTo: (means: Means) => void;
 }
 
-/** The samples of a range, one by one, in order of time. The piece is used again for the next. */
+/** The samples of a range, ordered by time. The yielded object is reused for the next sample. */
 function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
   for (const chunk of archive.samples.chunks(node, fromMs, toMs, order)) {
     let row = 0;
@@ -96,7 +98,7 @@ function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRan
   }
 }
 
-/** Minutes of a range in order of time; an hour whose minutes are no longer kept comes as one piece. The piece is used again for the next. */
+/** Minutes of a range, ordered by time; an hour whose minutes are pruned is one piece. The yielded object is reused for the next piece. */
 function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
   const hours = archive.hours.starts(node, hourOf(fromMs), toMs);
   for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
@@ -112,7 +114,7 @@ function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRan
   }
 }
 
-/** Minutes are written as they came; after a clock was set back that need not be in order. */
+/** Minutes are stored in order of arrival, which differs from order of time after the clock was set back. */
 function rowsInOrder({ count, startMs }: Means, order: Order): number[] {
   const rows = Array.from({ length: count }, (_, row) => row);
   const sign = order === 'asc' ? 1 : -1;
@@ -126,13 +128,13 @@ interface Bucket extends TimeRange {
 
 const BUCKET_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const;
 
-/** The parts of the range, of which only those that are being filled are in memory. */
+/** The buckets of the range; only those being filled are in memory. */
 class Buckets {
   readonly #query: AggregateQuery;
   readonly #widthMs: number;
   readonly #originMs: number;
   readonly #filling = new Map<number, Bucket>();
-  /** What is no gap between samples. */
+  /** Clock jumps, which do not count as gaps between samples. */
   readonly jumps: readonly ClockEvent[];
   #next = 0;
 
@@ -147,7 +149,7 @@ class Buckets {
     return this.#bucket(Math.floor((ms - this.#originMs) / this.#widthMs));
   }
 
-  /** Takes out the next bucket if it ends by then: whatever belongs into it has been added. */
+  /** Removes and returns the buckets that end by `ms`; every sample up to then must have been added. */
   *takeUntil(ms: number): Generator<Bucket> {
     for (;;) {
       const startMs = this.#originMs + this.#next * this.#widthMs;
@@ -173,14 +175,14 @@ class Buckets {
 }
 
 /**
- * Statistics of a range, or of each minute, hour or day (UTC) of it. Hours that lie whole inside come from the hour tier with their
- * histograms; what sticks out at the ends is counted sample by sample while raw samples are kept, by minutes after that
- * (then without percentiles).
+ * Statistics of a range, or of each of its minutes, hours or days (UTC). Hours that lie completely inside come from the hour tier with
+ * their histograms. The incomplete hours at both ends are computed from raw samples, or from minutes (without percentiles) once the raw
+ * samples are pruned.
  */
 export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number): Aggregate[] {
   const { node } = query;
   const { notes } = archive;
-  const jumps = [...notes.clockEvents, ...notYet(notes.clockEvents, nowMs, query.toMs, notes.firstSeenMs(node))];
+  const jumps = [...notes.clockEvents, ...futureJump(notes.clockEvents, nowMs, query.toMs, notes.firstSeenMs(node))];
   const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), nowMs };
   const firstRawMs = archive.samples.firstMs(node) ?? Number.POSITIVE_INFINITY;
   const buckets = new Buckets(query, jumps);
@@ -188,7 +190,7 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
   const answerUntil = (ms: number): void => {
     for (const bucket of buckets.takeUntil(ms)) answer.push(toAggregate(archive, node, bucket, known));
   };
-  // Not only up to now: there are samples of later where the clock was set back.
+  // The range is not cut at the present time: after the clock was set back there are samples of later times.
   for (const hourMs of archive.hours.starts(node, hourOf(known.fromMs), query.toMs)) {
     answerUntil(hourMs);
     const hour = archive.hours.hour(node, hourMs);
@@ -228,19 +230,19 @@ function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange,
   }
 }
 
-/** Samples that should have come between two times, by the rates that were in force, for as long as the clock was there. */
+/** Number of samples due in a range, by the publish rates in force and the time that the wall clock spent in the range. */
 function expectedSamples({ notes }: Archive, node: string, { fromMs, toMs }: TimeRange, nowMs: number): number {
   const rates = notes.ratesOf(node);
   let expected = 0;
   rates.forEach((rate, i) => {
     const from = i === 0 ? fromMs : Math.max(fromMs, rate.sinceMs);
     const to = Math.min(toMs, rates[i + 1]?.sinceMs ?? toMs);
-    if (to > from) expected += (livedMs(notes.clockEvents, from, to, nowMs, notes.firstSeenMs(node)) / 1000) * rate.hertz;
+    if (to > from) expected += (clockTimeMs(notes.clockEvents, from, to, nowMs, notes.firstSeenMs(node)) / 1000) * rate.hertz;
   });
   return Math.round(expected);
 }
 
-/** `known`: since when there are samples of the node, and what time it is now. */
+/** `known`: start of the node's samples and the present time. */
 function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fromMs: number; nowMs: number }): Aggregate {
   const { summary, histograms } = bucket;
   const { nowMs } = known;

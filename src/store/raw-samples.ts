@@ -9,12 +9,12 @@ import { RawTable } from './raw-table.ts';
 import type { SegmentPart } from './recorded.ts';
 import { type PendingPart, type PendingSegment, type SegmentSource, segmentParts } from './segments.ts';
 
-/** Samples of nodes that are not kept, which wait for that; beyond it the oldest are dropped. */
+/** Limit of samples of newcomers in memory; beyond it the oldest are dropped. */
 const MAX_HELD = 200_000;
 
 /**
- * Raw samples, and over those in the database the ones that wait to be written there. They come in segments; of each node a segment is
- * written whole and at most once. Reads see everything added, written or not.
+ * Raw samples: those in the database merged with the pending ones. They arrive in segments; a node's part of a segment is written as a
+ * whole and at most once. Reads include written and pending samples.
  */
 export class RawSamples {
   readonly #nodes: NodeTable;
@@ -30,7 +30,7 @@ export class RawSamples {
     this.#lags = new LagTable(db);
   }
 
-  /** Goes on with another database; what waits stays waiting. */
+  /** Continues with another database; pending samples stay pending. */
   replace(db: DatabaseSync): void {
     this.#table = new RawTable(db);
     this.#lags = new LagTable(db);
@@ -43,19 +43,19 @@ export class RawSamples {
     else this.#pending[index] = { segment, parts };
   }
 
-  /** Gives up a segment that could not be written for too long. */
+  /** Drops a segment that could not be written before the backlog was full. */
   forget(segment: number): void {
     this.#pending = this.#pending.filter((candidate) => candidate.segment !== segment);
   }
 
-  /** The segments up to and with this one that wait. */
+  /** Pending segments up to and including this one. */
   due(segment: number): readonly PendingSegment[] {
     return this.#pending.filter(
       (candidate) => candidate.segment <= segment && candidate.parts.some(({ node }) => this.#nodes.isKept(node)),
     );
   }
 
-  /** To be called in a transaction, after which written() or reload() tells how it ended. */
+  /** Runs in a transaction; the caller calls written() after its commit or reload() after its rollback. */
   write(segments: readonly PendingSegment[]): void {
     for (const { segment, parts } of segments) {
       for (const node of new Set(parts.map((part) => part.node))) {
@@ -67,7 +67,7 @@ export class RawSamples {
     }
   }
 
-  /** These no longer wait, but for what is of nodes that are not kept. */
+  /** Removes written samples from memory; samples of newcomers stay. */
   written(segments: readonly PendingSegment[]): void {
     let held = 0;
     const isHeld = ({ columns }: PendingPart): boolean => {
@@ -84,25 +84,25 @@ export class RawSamples {
       .reverse();
   }
 
-  /** Forgets what waits of a node. */
+  /** Drops the pending samples of a node. */
   drop(node: string): void {
     this.#pending = this.#pending
       .map(({ segment, parts }) => ({ segment, parts: parts.filter((part) => part.node !== node) }))
       .filter(({ parts }) => parts.length > 0);
   }
 
-  /** Rows were removed, or a transaction was undone. */
+  /** Must be called after rows were removed or a transaction was rolled back. */
   reload(): void {
     this.#lags.reload();
   }
 
-  /** Whether a segment found after a crash had been written before it. */
+  /** Whether a segment found in the spool had been written before the crash. */
   hasSegment(segment: number, node: string, timestampMs: Float64Array): boolean {
     const id = this.#nodes.find(node);
     return id !== null && this.#table.hasSegment(id, segment, timestampMs);
   }
 
-  /** What waited may have been written before a crash: whether it was can be seen only in the database. Returns what still waits. */
+  /** Drops pending samples that were written before a crash, which only the database shows. Returns the ones still pending. */
   dropWritten(): PendingPart[] {
     this.#pending = this.#pending.map(({ segment, parts }) => ({
       segment,
@@ -111,44 +111,44 @@ export class RawSamples {
     return this.#pending.flatMap(({ parts }) => parts);
   }
 
-  /** Names of the nodes with samples that wait to be written. */
+  /** Names of the nodes with pending samples that will be written. */
   nodesWaiting(): string[] {
     return this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node)).filter((node) => this.#nodes.isKept(node));
   }
 
-  /** Samples that may lie in the range, in order of time, written ones and pending ones. In `desc` the last chunk comes first. */
+  /** Samples that may lie in the range, ordered by time, written and pending. In `desc` the last chunk comes first. */
   chunks(node: string, fromMs: number, toMs: number, order: Order): Generator<Columns> {
     return this.#table.chunks(this.#nodes.find(node), this.#pendingOf(node), fromMs, toMs, order);
   }
 
-  /** The same of those that are written, in `asc`. */
+  /** As chunks(), in `asc` and for written samples only. */
   writtenChunks(nodeId: number, fromMs: number, toMs: number): Generator<Columns> {
     return this.#table.chunks(nodeId, [], fromMs, toMs, 'asc');
   }
 
-  /** Hours with samples that are written, ascending. */
+  /** Hours with written samples, ascending. */
   writtenHours(nodeId: number): number[] {
     return this.#table.hours(nodeId);
   }
 
-  /** Parts of the segments from this one on, by segment ascending. */
+  /** Parts of the segments from this one on, ascending by segment. */
   segmentParts(fromSegment: number, node: string | null): Generator<SegmentPart> {
     return segmentParts(this.#source(), fromSegment, node);
   }
 
-  /** The last segment that is written; 0: there is none. */
+  /** The last segment written; 0: there is none. */
   lastSegment(): number {
     const newest = Math.max(0, ...[...this.#nodes.ids.values()].map((id) => this.#table.lastSegment(id) ?? 0));
-    // What is last in time was written last, unless the clock was set back since.
+    // The chunk with the latest time was written last, unless the clock was set back since.
     return newest <= this.#nowMs() ? newest : this.#table.searchLastSegment();
   }
 
-  /** When the nodes were last heard whose samples came from elsewhere; by `lastHourMs` where no raw sample of one is kept any longer. */
+  /** First and last receive times of the remote nodes; `lastHourMs` gives the last one where raw samples are pruned. */
   heard(lastHourMs: (node: string) => number | null): HeardNode[] {
     return heardNodes(this.#source(), this.#nodes.gathered(this.nodesWaiting()), lastHourMs);
   }
 
-  /** Time of the node's first sample that is still kept as such. */
+  /** Time of the node's first raw sample. */
   firstMs(node: string): number | null {
     const id = this.#nodes.find(node);
     let first = (id === null ? null : this.#table.firstMs(id)) ?? Number.POSITIVE_INFINITY;
@@ -156,7 +156,7 @@ export class RawSamples {
     return Number.isFinite(first) ? first : null;
   }
 
-  /** The node's newest samples, for what was known before this start. */
+  /** The node's newest samples; null: there are none. */
   newestChunk(node: string): Columns | null {
     for (const columns of this.chunks(node, 0, Number.MAX_SAFE_INTEGER, 'desc')) return columns;
     return null;

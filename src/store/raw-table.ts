@@ -6,14 +6,14 @@ import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './columns.ts';
 import { Scratch } from './scratch.ts';
 import { hourOf } from './tiers.ts';
 
-/** A chunk, written or pending, that is read only when it is needed. */
+/** A chunk, written or pending, that is decoded on demand. */
 interface Piece {
   readonly fromMs: number;
   readonly toMs: number;
   readonly read: (scratch: Scratch) => Columns | null;
 }
 
-/** Raw samples: one row a chunk. A chunk lies within one hour, and chunks of different segments may overlap where a clock was set back. */
+/** Raw samples, one row per chunk. A chunk lies within one hour; chunks of different segments may overlap after the clock was set back. */
 export class RawTable {
   readonly #db: DatabaseSync;
 
@@ -21,10 +21,7 @@ export class RawTable {
     this.#db = db;
   }
 
-  /**
-   * Writes a node's part of a segment; doing so again with the same samples changes nothing. `noteChunk` is told when each
-   * chunk begins.
-   */
+  /** Writes a node's part of a segment; repeating it with the same samples has no effect. `noteChunk` receives the start of each chunk. */
   write(nodeId: number, segment: number, parts: readonly Columns[], noteChunk: (fromMs: number) => void): void {
     const insert = this.#db.prepare('INSERT OR IGNORE INTO raw VALUES (?, ?, ?, ?, ?)');
     for (const chunk of splitIntoChunks(joinSorted(parts))) {
@@ -34,7 +31,7 @@ export class RawTable {
     }
   }
 
-  /** Whether a node's part of a segment is there, given the times of some of its samples: it was written whole or not at all. */
+  /** Whether a node's part of a segment is stored, given the times of some of its samples. Parts are written as a whole. */
   hasSegment(nodeId: number, segment: number, timestampMs: Float64Array): boolean {
     const from = timestampMs.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY) - MAX_CHUNK_MS;
     const to = timestampMs.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
@@ -44,7 +41,7 @@ export class RawTable {
     return row !== undefined;
   }
 
-  /** Chunks that begin in a range of time (both ends included) and belong to the segments from `from` up to but without `to`. */
+  /** Chunks that begin in a time range (both ends included) and belong to the segments from `from` up to but excluding `to`. */
   ofSegments(nodeId: number, { fromMs, toMs }: TimeRange, from: number, to: number): { segment: number; read: () => Columns | null }[] {
     const last = Math.min(to, Number.MAX_SAFE_INTEGER);
     const rows = this.#db
@@ -57,7 +54,7 @@ export class RawTable {
     }));
   }
 
-  /** The segment of the chunk that is last in time, up to one. */
+  /** Segment of the latest chunk that begins by `untilMs`. */
   lastSegment(nodeId: number, untilMs = Number.MAX_SAFE_INTEGER): number | null {
     const row = this.#db
       .prepare('SELECT segment FROM raw WHERE node_id = ? AND from_ms <= ? ORDER BY from_ms DESC LIMIT 1')
@@ -65,13 +62,13 @@ export class RawTable {
     return row?.segment ?? null;
   }
 
-  /** The segment of the chunk that is first in time. */
+  /** Segment of the earliest chunk. */
   firstSegment(nodeId: number): number | null {
     const row = this.#db.prepare('SELECT segment FROM raw WHERE node_id = ? ORDER BY from_ms LIMIT 1').get(nodeId);
     return (row as { segment: number } | undefined)?.segment ?? null;
   }
 
-  /** The greatest of all segments. It looks at every row. */
+  /** The greatest of all segments. Scans every row. */
   searchLastSegment(): number {
     return (this.#db.prepare('SELECT max(segment) AS segment FROM raw').get() as { segment: number | null }).segment ?? 0;
   }
@@ -81,7 +78,7 @@ export class RawTable {
     return row.ms;
   }
 
-  /** Hours that have samples, ascending; a seek for each. */
+  /** Hours with samples, ascending; one index seek per hour. */
   hours(nodeId: number): number[] {
     const hours: number[] = [];
     for (
@@ -95,8 +92,8 @@ export class RawTable {
   }
 
   /**
-   * Samples that may lie in the range, those pending included, in order of time: chunks that overlap are merged. In `desc` the
-   * chunks come last first, each still ascending. Each is there until the next one is asked for.
+   * Samples that may lie in the range, including pending ones, ordered by time: overlapping chunks are merged. In `desc` the last chunk
+   * comes first; rows within a chunk are always ascending. A yielded chunk is valid until the next one is requested.
    */
   *chunks(nodeId: number | null, pending: readonly Columns[], fromMs: number, toMs: number, order: Order): Generator<Columns> {
     const waiting = pending.flatMap((columns) => [...splitIntoChunks(columns)].map(toPiece));
@@ -127,7 +124,7 @@ export class RawTable {
     }
   }
 
-  /** Where the first (or last) chunk of the range begins. */
+  /** Start of the first (or last) chunk in the range. */
   #next(nodeId: number, fromMs: number, toMs: number, order: Order): number | null {
     const row = this.#db
       .prepare(`SELECT ${order === 'asc' ? 'min' : 'max'}(from_ms) AS ms FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms < ?`)
@@ -157,7 +154,7 @@ function toPiece(columns: Columns): Piece {
   };
 }
 
-/** Groups the pieces so that no sample of a group lies before one of the group before it. */
+/** Groups pieces so that every sample of a group is later than all samples of the previous group. */
 function overlapping(pieces: readonly Piece[]): Piece[][] {
   const groups: Piece[][] = [];
   let end = Number.NEGATIVE_INFINITY;
@@ -169,10 +166,10 @@ function overlapping(pieces: readonly Piece[]): Piece[][] {
   return groups;
 }
 
-/** A chunk that cannot be decoded is passed over: it is one minute, and the rest of the range is readable. */
-function tryDecode(samples: Uint8Array, room?: (count: number) => Columns): Columns | null {
+/** A chunk that cannot be decoded is skipped: it holds one minute, and the rest of the range stays readable. */
+function tryDecode(samples: Uint8Array, allocate?: (count: number) => Columns): Columns | null {
   try {
-    return decodeChunk(samples, room);
+    return decodeChunk(samples, allocate);
   } catch {
     return null;
   }

@@ -12,7 +12,7 @@ const NOW = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 const NODES = ['a', 'b', '/robots/arm'];
 const NOTHING: Mark = { segment: 0, order: 0 };
 
-/** One record of a segment: a status of a node with its clock so far off, or a change of an alert. */
+/** One record of a segment: a status of a node with a clock offset, or a change of an alert. */
 type Step = { readonly node: string; readonly offsetMs: number } | 'alert';
 
 interface Segment {
@@ -43,7 +43,7 @@ const segments: fc.Arbitrary<Segment[]> = fc.array(
   { minLength: 1, maxLength: 10 },
 );
 
-t.test('from any place on: what was recorded after it, in that order, each once, whatever the clocks of the nodes did', async (t) => {
+t.test('after any cursor, all later records are returned once and in order of recording, whatever the node clocks did', async (t) => {
   const marks = fc.record({ health: fc.nat(), alert: fc.nat() });
   fc.assert(
     fc.property(segments, marks, fc.integer({ min: 1, max: 7 }), fc.option(fc.constantFrom(...NODES)), (plan, stops, limit, node) => {
@@ -97,7 +97,7 @@ t.test('from any place on: what was recorded after it, in that order, each once,
   );
 });
 
-t.test('a long time in which nothing was recorded is passed over', async (t) => {
+t.test('a long period without records is skipped', async (t) => {
   const opened = testArchive(t, NOW);
   const early = NOW - 7 * DAY_MS;
   for (const [segment, at] of [
@@ -119,7 +119,7 @@ t.test('a long time in which nothing was recorded is passed over', async (t) => 
   t.same(recorded(opened.archive, { healthAfter: ahead, alertAfter: ahead, node: null, limit: 10 }), { events: [], more: false });
 });
 
-t.test('the last segment is told also after the clock was set back', async (t) => {
+t.test('the last segment is found also after the clock was set back', async (t) => {
   const opened = testArchive(t, NOW);
   t.equal(opened.archive.lastSegment(), 0);
   opened.archive.append(NOW, 'a', toColumns([row(NOW)]));
@@ -133,7 +133,7 @@ t.test('the last segment is told also after the clock was set back', async (t) =
   t.equal(opened.archive.lastSegment(), NOW + 2);
 });
 
-t.test('nodes that were heard: when last, and their last time stamps, as they came', async (t) => {
+t.test('remote nodes are returned with their last receive time and latest time stamps in order of arrival', async (t) => {
   const opened = testArchive(t, NOW);
   t.same(opened.archive.heard(), [], 'an archive that is not told which node is its own tells nothing');
   opened.localNode = 'a';
@@ -146,7 +146,7 @@ t.test('nodes that were heard: when last, and their last time stamps, as they ca
       ['ahead', 2 * HOUR_MS],
     ] as const)
       opened.archive.append(segment, node, toColumns([row(segment + offsetMs), row(segment + offsetMs + 30_000)]));
-    // Its clock is set back in between.
+    // The node's clock is set back in between.
     const isSet = segment >= NOW - 5 * MINUTE_MS;
     opened.archive.append(segment, 'set', toColumns([row(segment + (isSet ? -3 * DAY_MS : 0))]));
     opened.archive.commit(segment);
@@ -173,7 +173,7 @@ t.test('nodes that were heard: when last, and their last time stamps, as they ca
   }
 });
 
-t.test('a name that passes from one machine to another is told apart', async (t) => {
+t.test('a name that passes from one machine to another', async (t) => {
   const opened = testArchive(t, NOW);
   const add = (node: string, at: number): void => {
     opened.archive.append(at, node, toColumns([row(at)]));

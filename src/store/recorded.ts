@@ -10,25 +10,25 @@ export function compareMarks(a: Mark, b: Mark): number {
   return a.segment - b.segment || a.order - b.order;
 }
 
-/** A part of a segment: samples of one node. */
+/** Samples of one node in a segment. */
 export interface SegmentPart {
   readonly segment: number;
   readonly node: string;
   readonly columns: Columns;
 }
 
-/** What the archive tells about the order in which things came. */
+/** Reads records in the order in which they were recorded. */
 export interface Recordings {
-  /** Parts of the segments from this one on, by segment ascending; those of one segment in any order. */
+  /** Parts of the segments from this one on, ascending by segment; parts of one segment come in any order. */
   segmentParts(fromSegment: number, node: string | null): Iterable<SegmentPart>;
   changesAfter(after: Mark, node: string | null, limit: number): readonly RecordedChange[];
 }
 
-/** What was recorded after a place, in that order, at most `limit` of it. */
+/** Up to `limit` records after a cursor, in order of recording. */
 export function recorded(recordings: Recordings, { healthAfter, alertAfter, node, limit }: RecordedQuery): RecordedPage {
   const changes = alertAfter === null ? [] : recordings.changesAfter(alertAfter, node, limit + 1).map(toEvent);
   const statuses = healthAfter === null ? [] : statusesAfter(recordings, healthAfter, node, limit + 1);
-  // Of each kind the first ones are here: together the first `limit` of both.
+  // Both lists hold the first `limit` of their kind, so the merged list holds the first `limit` of both.
   const events = [...statuses, ...changes].sort((a, b) => compareMarks(a.mark, b.mark));
   return { events: events.slice(0, limit), more: events.length > limit };
 }

@@ -32,16 +32,16 @@ function oldestOf({ archive }: TestArchive, table: Table): number {
   );
 }
 
-/** Beside the full hours that other samples are at. */
+/** Offset from the full hours at which the other samples lie. */
 const QUARTER_MS = HOUR_MS / 4;
 
-/** A day's recorded hours up to now, after which the clock is believed. */
+/** A day of recorded hours up to now, after which the clock is trusted. */
 function liveForADay(opened: TestArchive, node = NODE): void {
   for (let hours = 24; hours > 0; hours -= 1) opened.add(node, series(opened.nowMs - hours * HOUR_MS + QUARTER_MS, 1));
   opened.commit();
 }
 
-t.test('a clock that is wrong by a year takes nothing, and is believed after a day', async (t) => {
+t.test('a clock that is wrong by a year deletes nothing and is trusted after a day', async (t) => {
   const opened = testArchive(t, NOW);
   liveForADay(opened);
   const first = oldestOf(opened, 'raw');
@@ -68,7 +68,7 @@ t.test('a clock that is wrong by a year takes nothing, and is believed after a d
   t.equal(oldestOf(opened, 'raw'), NOW + 365 * DAY_MS, 'a year has passed indeed');
 });
 
-t.test('each tier is kept as long as it should, and no longer', async (t) => {
+t.test('each tier is kept for its retention and no longer', async (t) => {
   const opened = testArchive(t, NOW - 3 * 365 * DAY_MS);
   const ages = [...[0.5, RAW_DAYS - 1, RAW_DAYS + 1, MINUTE_DAYS - 1, MINUTE_DAYS + 1, HOUR_DAYS - 1, HOUR_DAYS + 1]].toSorted(
     (a, b) => b - a,
@@ -122,7 +122,7 @@ t.test('each tier is kept as long as it should, and no longer', async (t) => {
   );
 });
 
-t.test('of rates and of clocks that were set what was noted last is kept, however old', async (t) => {
+t.test('the newest rate and lag of a node are kept regardless of age', async (t) => {
   const opened = testArchive(t, NOW - 900 * DAY_MS);
   const { archive } = opened;
   for (const [days, hertz] of [
@@ -156,7 +156,7 @@ t.test('of rates and of clocks that were set what was noted last is kept, howeve
   );
 });
 
-t.test('where raw samples begin in the middle of an hour, its minutes tell what was before', async (t) => {
+t.test('where raw samples begin in the middle of an hour, its minutes cover the time before', async (t) => {
   const opened = testArchive(t, NOW);
   opened.add(NODE, series(NOW, 1800));
   opened.add(NODE, series(NOW + 1800_000, 1800));
@@ -173,7 +173,7 @@ t.test('where raw samples begin in the middle of an hour, its minutes tell what 
   );
 });
 
-/** Values that no codec can shorten, to fill the database soon. */
+/** Incompressible values that fill the database quickly. */
 function bulky(fromMs: number, count: number): Row[] {
   let seed = fromMs % 1_000_003;
   const next = (): number => {
@@ -183,7 +183,7 @@ function bulky(fromMs: number, count: number): Row[] {
   return Array.from({ length: count }, (_, i) => ({ ...row(fromMs + i * 1000), values: [next(), next(), next(), next()] }));
 }
 
-t.test('beyond the cap the oldest goes, raw samples before minutes before hours, and alerts stay', async (t) => {
+t.test('beyond the size cap the oldest data is removed, raw samples before minutes before hours, and alerts stay', async (t) => {
   const maxBytes = 1_500_000;
   const path = join(temporaryFolder(t), 'edge-health.db');
   const opened = new TestArchive(path, NOW, maxBytes);
@@ -253,7 +253,7 @@ t.test('beyond the cap the oldest goes, raw samples before minutes before hours,
   t.equal(rowsOf(none, 'episode'), 200, 'alerts are never taken for room');
 });
 
-t.test('of what other nodes publish on /alerts the last changes are kept, and all of what is open and of this node', async (t) => {
+t.test('of remote alerts the last changes are kept, with all open ones and all of this node', async (t) => {
   const opened = testArchive(t, NOW);
   const { archive } = opened;
   for (let i = 0; i < 60; i += 1) {
@@ -277,7 +277,7 @@ t.test('of what other nodes publish on /alerts the last changes are kept, and al
   t.equal(rowsOf(opened, 'alert_change'), 30, 'nothing more goes');
 });
 
-t.test('beyond the cap the node with the oldest samples loses them, however many others there are', async (t) => {
+t.test('beyond the size cap the node with the oldest samples loses them, however many others there are', async (t) => {
   const opened = testArchive(t, NOW);
   const { archive } = opened;
   opened.add('recent', bulky(NOW, 1800));
@@ -288,7 +288,7 @@ t.test('beyond the cap the node with the oldest samples loses them, however many
   const oldest = (): number[] => (select.all() as { ms: number }[]).map(({ ms }) => ms);
   const [newer, old, recent] = oldest();
   const { freeBytes, totalBytes } = archive.size();
-  // A little more than may be in use: one removal is enough.
+  // Slightly more than the limit: one removal is enough.
   pruneBySize(archive.db, totalBytes - freeBytes);
   const after = oldest();
   t.same([after[0], after[2]], [newer, recent]);

@@ -2,19 +2,19 @@ import type { DatabaseSync } from 'node:sqlite';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { sizeOf } from './database.ts';
 
-/** How long each tier is kept; alert episodes are kept longest, and only age takes them. */
+/** Retention of each tier. Alert episodes are kept longest and are removed by age only. */
 export const RAW_DAYS = 8;
 export const MINUTE_DAYS = 90;
 export const HOUR_DAYS = 730;
 export const ALERT_DAYS = 1825;
 
-/** So many hours must have been recorded near a time before anything is judged to be old by it. */
+/** Number of hours that must have been recorded near a time before pruning by age trusts it. */
 const SETTLED_HOURS = 24;
 
 /**
- * The time that ages are counted from: a clock that was set wrong by weeks or years must not cost what was recorded, and a machine may
- * have started with it, so that nobody saw the step. A wall clock is believed once a day's hours have been recorded near it; until then
- * nothing grows old. null: nothing has been recorded for as long as that.
+ * The reference time for ages. A clock set wrong by weeks or years must not delete data, and a machine may have booted with it, so that
+ * no step was seen. The wall clock is trusted once a day's hours have been recorded near it; until then nothing is pruned by age. Null:
+ * less than that was recorded.
  */
 function settledMs(db: DatabaseSync, nowMs: number): number | null {
   const hour = db.prepare('SELECT hour_ms AS ms FROM hour WHERE node_id = ? AND hour_ms <= ? ORDER BY hour_ms DESC LIMIT 1 OFFSET ?');
@@ -26,7 +26,7 @@ function settledMs(db: DatabaseSync, nowMs: number): number | null {
   return settled;
 }
 
-/** Removes what is older than its tier is kept. */
+/** Removes data older than its tier's retention. */
 export function pruneByAge(db: DatabaseSync, nowMs: number): void {
   const fromMs = settledMs(db, nowMs);
   if (fromMs === null) return;
@@ -40,7 +40,7 @@ export function pruneByAge(db: DatabaseSync, nowMs: number): void {
     ['lag', 'segment', RAW_DAYS + 2],
     ['rate', 'since_ms', HOUR_DAYS],
   ] as const) {
-    // What was last noted before holds on.
+    // The newest entry before that time is still in force.
     db.prepare(
       `DELETE FROM ${table} WHERE ${time} < (SELECT max(newer.${time}) FROM ${table} AS newer
        WHERE newer.node_id = ${table}.node_id AND newer.${time} <= ?)`,
@@ -51,10 +51,10 @@ export function pruneByAge(db: DatabaseSync, nowMs: number): void {
   db.prepare('DELETE FROM clock_event WHERE timestamp_ms < ?').run(before(HOUR_DAYS));
 }
 
-/** Changes of other nodes' alerts that are kept, and as many of their episodes. */
+/** Limit of changes of remote nodes' alerts, and of their resolved episodes. */
 const REMOTE_ALERTS = 50_000;
 
-/** Removes the oldest of what other nodes' alerts have beyond that: no age and no size limits who publishes them, and how often. */
+/** Removes the oldest changes and episodes of remote nodes beyond the limit, since neither age nor size bounds how many nodes publish. */
 export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = REMOTE_ALERTS): void {
   db.prepare(
     `DELETE FROM alert_change WHERE node <> ?1 AND (segment, ordinal) <= (SELECT segment, ordinal FROM alert_change WHERE node <> ?1
@@ -66,7 +66,7 @@ export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = RE
   ).run(localNode, most);
 }
 
-/** Kept free of the cap, for what a transaction in progress adds. */
+/** Reserve below the cap for the transaction in progress. */
 const HEADROOM = 0.97;
 
 function removeOldestHour(db: DatabaseSync, table: 'raw' | 'minute' | 'hour'): boolean {
@@ -86,7 +86,7 @@ function removeOldestHour(db: DatabaseSync, table: 'raw' | 'minute' | 'hour'): b
   return true;
 }
 
-/** Keeps what is in use below the cap: the oldest raw samples go first, then minutes, then hours; alerts stay. */
+/** Keeps the used size below the cap: the oldest raw samples are removed first, then minutes, then hours; alerts stay. */
 export function pruneBySize(db: DatabaseSync, maxBytes: number): void {
   const inUse = (): number => {
     const { totalBytes, freeBytes } = sizeOf(db);
@@ -97,6 +97,6 @@ export function pruneBySize(db: DatabaseSync, maxBytes: number): void {
     if (!removeOldestHour(db, 'raw') && !removeOldestHour(db, 'minute') && !removeOldestHour(db, 'hour')) break;
     pruned = true;
   }
-  // Free pages are used again; only what lies beyond the cap (it was lowered) is given back to the file system.
+  // Free pages are reused; only pages beyond the cap (it was lowered) are returned to the file system.
   if (pruned && sizeOf(db).totalBytes > maxBytes) db.exec('PRAGMA incremental_vacuum');
 }

@@ -7,7 +7,7 @@ import { series } from './testing/rows.ts';
 const NODE = 'a';
 const NOW = Date.parse('2026-03-04T10:00:00Z');
 
-t.test('what was released is given out again, and nothing that is still in use', async (t) => {
+t.test('released columns are reused, and none that is still in use', async (t) => {
   const scratch = new Scratch();
   const [first, second] = [scratch.take(60), scratch.take(65)];
   t.not(first.timestampMs.buffer, second.timestampMs.buffer);
@@ -20,7 +20,7 @@ t.test('what was released is given out again, and nothing that is still in use',
   t.equal(scratch.take(4096).count, 4096);
 });
 
-t.test('chunks that overlap, where a clock was set back, are in use together', async (t) => {
+t.test('overlapping chunks, as after a clock step back, are in use together', async (t) => {
   const opened = testArchive(t, NOW);
   for (const fromMs of [NOW, NOW + 500, NOW + 60_000, NOW + 60_250]) {
     opened.add(NODE, series(fromMs, 60));
@@ -31,7 +31,7 @@ t.test('chunks that overlap, where a clock was set back, are in use together', a
   for (const { count, metrics, timestampMs } of opened.archive.samples.chunks(NODE, NOW, opened.nowMs, 'asc')) {
     for (let i = 0; i < count; i += 1) {
       seen.push(timestampMs[i] as number);
-      // As series() makes them of their times.
+      // The values that series() derives from their times.
       t.equal(metrics[0]?.[i], Math.round((((timestampMs[i] as number) % 9973) / 100) * 100) / 100);
     }
   }

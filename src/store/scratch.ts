@@ -1,17 +1,17 @@
 import { type Columns, emptyColumns } from './chunk.ts';
 
-/** Rows are made room for in steps, so that chunks of about the same length share one place. */
+/** Capacities are rounded up to this many rows, so that chunks of similar length can share a buffer. */
 const STEP_ROWS = 64;
 
 /**
- * Columns that are used again for one chunk after the other: a range of days is thousands of chunks, and the buffers of each that are
- * dropped have to be found and freed.
+ * A pool of columns reused from chunk to chunk: a range of several days has thousands of chunks, and allocating each would burden the
+ * garbage collector.
  */
 export class Scratch {
   #free: Columns[] = [];
   #lent: Columns[] = [];
 
-  /** Columns of `count` rows with anything in them, until release(). */
+  /** Columns of `count` rows with undefined contents, valid until release(). */
   take(count: number): Columns {
     const columns =
       this.#free.find(({ timestampMs }) => timestampMs.length >= count) ?? emptyColumns(Math.ceil(count / STEP_ROWS) * STEP_ROWS);
@@ -26,7 +26,7 @@ export class Scratch {
     };
   }
 
-  /** What was taken will be given out again. */
+  /** Returns all columns to the pool. */
   release(): void {
     this.#free.push(...this.#lent);
     this.#lent = [];

@@ -6,11 +6,11 @@ import type { Columns } from './chunk.ts';
 import type { Leftover } from './protocol.ts';
 import type { Tail } from './tail.ts';
 
-/** A segment is written to the database this often: what a power cut may take. */
+/** Length of a segment, and thus the most that a power cut can lose. */
 const SEGMENT_SECONDS = 60;
-/** At high frequencies a segment ends earlier, to bound the tail. */
+/** At high rates a segment ends earlier, which bounds the spool. */
 const SEGMENT_BYTES = 2 * 1024 * 1024;
-/** Samples are handed to the thread in batches of at most this many. */
+/** Largest batch sent to the store's thread. */
 const MAX_BATCH = 1000;
 
 /** Samples of one node in the segment, with the buffers to transfer. */
@@ -23,20 +23,20 @@ export interface NodeBatch {
 }
 
 /**
- * The segment that is being recorded: every record goes into the tail at once, samples besides into batches for the store's
- * thread. A tail that cannot be written is logged, and costs samples only if the process is killed meanwhile.
+ * Records into the current segment: every record is written to the spool synchronously, and samples are also collected in batches for the
+ * store's thread. If the spool cannot be written, the error is logged; samples are then lost only if the process is killed.
  */
 export class SegmentRecorder {
   readonly #log: Log;
   readonly #monotonicSeconds: () => number;
   readonly #batches = new Map<string, { readonly batch: Batch; isNewcomer: boolean }>();
-  #tail: Tail | null = null;
+  #spool: Tail | null = null;
   #samples = 0;
   #startSeconds = 0;
-  /** Number of the record within the segment that was recorded last. */
+  /** Sequence number of the last record within the segment. */
   #order = 0;
   #isBatchFull = false;
-  #tailFailed = false;
+  #spoolFailed = false;
 
   constructor(log: Log, monotonicSeconds: () => number) {
     this.#log = log;
@@ -44,67 +44,67 @@ export class SegmentRecorder {
   }
 
   get isOpen(): boolean {
-    return this.#tail !== null;
+    return this.#spool !== null;
   }
 
   get segment(): number {
-    return this.#tail?.segment ?? 0;
+    return this.#spool?.segment ?? 0;
   }
 
-  /** Samples of the segment so far. */
+  /** Number of samples in the segment. */
   get samples(): number {
     return this.#samples;
   }
 
-  /** Whether it is time to hand the batches over. */
   get isBatchFull(): boolean {
     return this.#isBatchFull;
   }
 
-  /** Whether it is time for the next segment. */
+  /** Whether the segment has reached its age or size limit. */
   get isOver(): boolean {
     const age = this.#monotonicSeconds() - this.#startSeconds;
-    return age >= SEGMENT_SECONDS || (this.#tail?.bytes ?? 0) >= SEGMENT_BYTES;
+    return age >= SEGMENT_SECONDS || (this.#spool?.bytes ?? 0) >= SEGMENT_BYTES;
   }
 
-  /** From here on it records, once a segment has begun. */
-  open(tail: Tail): void {
-    this.#tail = tail;
+  /** Enables recording; begin() must follow. */
+  open(spool: Tail): void {
+    this.#spool = spool;
   }
 
-  /** Begins a segment, with this number or a later one. */
+  /** Begins a segment with this number or a later one. */
   begin(atLeast = 0): void {
     this.#startSeconds = this.#monotonicSeconds();
     this.#order = 0;
     try {
-      this.#tail?.begin(Math.max(Date.now(), atLeast));
+      this.#spool?.begin(Math.max(Date.now(), atLeast));
     } catch (error) {
-      this.#log('error', 'cannot create a spool segment', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#log('error', 'cannot create a spool segment', { folder: this.#spool?.folder, error: (error as Error).message });
     }
   }
 
-  /** Ends the segment, whose batches were handed over; what it holds. */
+  /** Ends the segment, whose batches must have been sent, and returns its size. */
   end(): WaitingSegment {
-    const waiting = { segment: this.segment, bytes: this.#tail?.bytes ?? 0, samples: this.#samples };
+    const waiting = { segment: this.segment, bytes: this.#spool?.bytes ?? 0, samples: this.#samples };
     this.#samples = 0;
     return waiting;
   }
 
-  /** Writes a record that is no sample; its place among all that is recorded. */
+  /** Writes a record other than a sample and returns its cursor. */
   write(line: string): Mark {
     this.#order += 1;
     try {
-      this.#tail?.write(line);
-      this.#tailFailed = false;
+      this.#spool?.write(line);
+      this.#spoolFailed = false;
     } catch (error) {
-      // Samples still reach the database with their batch; only a kill before that would lose them now.
-      if (!this.#tailFailed) this.#log('error', 'cannot write the spool', { folder: this.#tail?.folder, error: (error as Error).message });
-      this.#tailFailed = true;
+      // Samples still reach the database with their batch; only a kill before that loses them.
+      if (!this.#spoolFailed)
+        this.#log('error', 'cannot write the spool', { folder: this.#spool?.folder, error: (error as Error).message });
+      this.#spoolFailed = true;
     }
     return { segment: this.segment, order: this.#order };
   }
 
-  /** Writes a sample; its place. `line` is the status as JSON. */
+  /** Writes a sample and returns its cursor. `line` is the status as JSON. */
   add(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): Mark {
     const mark = this.write(line);
     const entry = this.#batches.get(status.node_name) ?? { batch: new Batch(), isNewcomer };
@@ -123,49 +123,49 @@ export class SegmentRecorder {
     return batches.map(([node, { batch, isNewcomer }]) => ({ segment: this.segment, node, isNewcomer, ...batch.take() }));
   }
 
-  /** Forgets a node's samples that were not handed over. */
+  /** Drops a node's samples that were not sent yet. */
   drop(node: string): void {
     this.#batches.delete(node);
   }
 
-  /** Forgets the batches: whoever comes next takes them from the tail. */
+  /** Drops the batches; the next thread loads their samples from the spool. */
   dropBatches(): void {
     this.#isBatchFull = false;
     this.#batches.clear();
   }
 
-  /** Begins a segment of its own; everything before it is a leftover, which is returned. */
-  startOver(): Leftover[] {
+  /** Begins a new segment and returns all earlier ones found in the spool. */
+  beginAfterRestart(): Leftover[] {
     this.dropBatches();
     this.#samples = 0;
     this.begin();
     return (
-      this.#tail?.leftovers((path, error) =>
+      this.#spool?.leftovers((path, error) =>
         this.#log('error', 'cannot read the spool of an earlier run', { path, error: error.message }),
       ) ?? []
     );
   }
 
-  /** Removes a segment that is in the database. One that stays is found there at the next start, and passed over. */
+  /** Removes a segment that is in the database. If that fails, the next start recognizes and skips it. */
   remove(segment: number): void {
     try {
-      this.#tail?.remove(segment);
+      this.#spool?.remove(segment);
     } catch (error) {
-      this.#log('error', 'cannot remove written spool segments', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#log('error', 'cannot remove written spool segments', { folder: this.#spool?.folder, error: (error as Error).message });
     }
   }
 
-  /** Cuts a segment down to alerts and requests of a shutdown; the bytes that are left. */
-  keepRare(segment: number): number {
+  /** Removes the samples from a segment and returns its remaining size in bytes. */
+  dropSamples(segment: number): number {
     try {
-      return this.#tail?.keepRare(segment) ?? 0;
+      return this.#spool?.dropSamples(segment) ?? 0;
     } catch (error) {
-      this.#log('error', 'cannot truncate the spool', { folder: this.#tail?.folder, error: (error as Error).message });
+      this.#log('error', 'cannot truncate the spool', { folder: this.#spool?.folder, error: (error as Error).message });
       return 0;
     }
   }
 
   close(): void {
-    this.#tail?.end();
+    this.#spool?.end();
   }
 }

@@ -4,11 +4,10 @@ import type { LagTable } from './lag-table.ts';
 import type { RawTable } from './raw-table.ts';
 import type { SegmentPart } from './recorded.ts';
 
-/** Segments are sought so many at a time, and where there are none in ever longer stretches. */
-const FIRST_STRETCH_MS = 10 * MINUTE_MS;
-const LONGEST_STRETCH_MS = 400 * DAY_MS;
+/** Segments are searched in windows of this length, which quadruples after each empty window. */
+const FIRST_WINDOW_MS = 10 * MINUTE_MS;
+const LONGEST_WINDOW_MS = 400 * DAY_MS;
 
-/** Samples of one node. */
 export interface PendingPart {
   readonly node: string;
   readonly columns: Columns;
@@ -25,20 +24,20 @@ export interface SegmentSource {
   readonly raw: RawTable;
   readonly lags: LagTable;
   readonly pending: readonly PendingSegment[];
-  /** A segment beyond this time is one of a clock that was set back. */
+  /** A segment number later than this dates from before the clock was set back. */
   readonly nowMs: number;
 }
 
-/** Parts of the segments from this one on, written and pending, by segment ascending. Null: of every node. */
+/** Parts of the segments from `fromSegment` on, written and pending, ascending by segment. `node` null: of every node. */
 export function* segmentParts(source: SegmentSource, fromSegment: number, node: string | null): Generator<SegmentPart> {
   const { lags, nowMs, pending, raw } = source;
   const nodes = [...source.nodes].filter(([name, id]) => (node === null || name === node) && raw.firstMs(id) !== null);
   const waiting = pending.flatMap(({ segment, parts }) =>
     parts.filter((part) => node === null || part.node === node).map((part) => ({ segment, node: part.node, read: () => part.columns })),
   );
-  let stretch = FIRST_STRETCH_MS;
+  let windowMs = FIRST_WINDOW_MS;
   for (let from = fromSegment; from < Number.POSITIVE_INFINITY; ) {
-    const to = from > nowMs || stretch > LONGEST_STRETCH_MS ? Number.POSITIVE_INFINITY : from + stretch;
+    const to = from > nowMs || windowMs > LONGEST_WINDOW_MS ? Number.POSITIVE_INFINITY : from + windowMs;
     const begin = from;
     const written = nodes.flatMap(([name, id]) =>
       lags.ranges(id, begin, to).flatMap((range) => raw.ofSegments(id, range, begin, to).map((found) => ({ ...found, node: name }))),
@@ -48,7 +47,7 @@ export function* segmentParts(source: SegmentSource, fromSegment: number, node: 
       const columns = read();
       if (columns) yield { segment, node: name, columns };
     }
-    stretch = parts.length === 0 ? stretch * 4 : FIRST_STRETCH_MS;
+    windowMs = parts.length === 0 ? windowMs * 4 : FIRST_WINDOW_MS;
     from = to;
   }
 }

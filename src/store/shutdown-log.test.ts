@@ -25,7 +25,7 @@ function record(n: number, more: Partial<ShutdownRecord> = {}): ShutdownRecord {
 const accepted = (n: number, more: Partial<ShutdownRecord> = {}): ShutdownRecord =>
   record(n, { outcome: 'in_progress', ended: null, ...more });
 
-t.test('newest first, all or only some, and the last word on each', async (t) => {
+t.test('lists newest first, all or filtered, with the last state of each', async (t) => {
   const log = new ShutdownLog(standInDatabase());
   for (const saved of [record(1), accepted(2), record(3), accepted(2, { step: 'hooks' }), accepted(2, { outcome: 'completed' })])
     log.save(saved);
@@ -34,7 +34,7 @@ t.test('newest first, all or only some, and the last word on each', async (t) =>
   t.same(log.list({ accepted: false, limit: 1 }), [record(3)]);
 });
 
-t.test('an outcome is not taken back by an older record of the same request', async (t) => {
+t.test('an older record of the same request does not overwrite an outcome', async (t) => {
   const log = new ShutdownLog(standInDatabase());
   log.save(accepted(1, { outcome: 'aborted' }));
   log.save(accepted(1));
@@ -44,7 +44,7 @@ t.test('an outcome is not taken back by an older record of the same request', as
   t.match(log.list({ accepted: true, limit: 1 }), [{ outcome: 'aborted' }]);
 });
 
-t.test('refused ones cannot drive out what was accepted', async (t) => {
+t.test('refused requests cannot displace accepted ones', async (t) => {
   const db = standInDatabase();
   const log = new ShutdownLog(db);
   log.save(accepted(0));
@@ -55,8 +55,8 @@ t.test('refused ones cannot drive out what was accepted', async (t) => {
   t.same(all.at(-1), accepted(0));
 });
 
-t.test('what cannot be written waits, is seen, and does not pile up', async (t) => {
-  const closed = new DatabaseSync(':memory:'); // Has no tables: nothing can be written.
+t.test('records that cannot be written are readable and bounded in number', async (t) => {
+  const closed = new DatabaseSync(':memory:'); // The database has no tables, so every write fails.
   const log = new ShutdownLog(closed);
   t.throws(() => log.save(accepted(0)), /no such table/);
   for (let n = 1; n < 2000; n += 1) log.hold(record(n));
@@ -71,7 +71,7 @@ t.test('what cannot be written waits, is seen, and does not pile up', async (t) 
   t.same(log.list({ accepted: null, limit: 9 }), [], 'nothing waits any longer');
 });
 
-t.test('a record is in the tail before it is in the database, and found there by the next run', async (t) => {
+t.test('a record is in the spool before it is in the database, and the next run loads it', async (t) => {
   const folder = temporaryFolder(t);
   const tail = new Tail(join(folder, 'run', 'tail'));
   tail.begin(1);
@@ -83,19 +83,19 @@ t.test('a record is in the tail before it is in the database, and found there by
   t.same(await store.shutdowns({ accepted: null, limit: 9 }), [record(2), accepted(1, { step: 'hooks', outcome: 'aborted' })]);
 });
 
-t.test('giving up the samples of a segment keeps the records', async (t) => {
+t.test('dropping the samples of a segment keeps the records', async (t) => {
   const tail = new Tail(temporaryFolder(t));
   const segment = tail.begin(1);
   tail.write(JSON.stringify(record(1)));
   tail.begin(2);
-  t.ok(tail.keepRare(segment) > 0);
+  t.ok(tail.dropSamples(segment) > 0);
   t.same(tail.leftovers()[0]?.shutdowns, [record(1)]);
   tail.end();
 });
 
-t.test('lines that merely look like one are passed over', async (t) => {
+t.test('lines that resemble a record are skipped', async (t) => {
   const lines = [{ ...record(1), outcome: 'won' }, { ...record(1), request_id: 7 }, { ...record(1), timestamp: 'then' }, record(2)];
   t.same(parseSegment(1, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`).shutdowns, [record(2)]);
 });
 
-/** As the first version made its databases. */
+/** Creates the schema of the first version. */

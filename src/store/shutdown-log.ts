@@ -2,15 +2,15 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { ShutdownQuery } from '../core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../core/shutdown-record.ts';
 
-/** Records that are kept, of accepted requests and of refused ones each: refusals cannot drive out what was accepted. */
+/** Limit of stored records, separately for accepted and refused requests, so that refusals cannot displace accepted ones. */
 export const KEPT_OF_EACH = 2000;
-/** Records that may wait while the database cannot be written; beyond it refused ones are given up first. */
+/** Limit of records in memory while the database cannot be written; refused ones are dropped first. */
 const MAX_WAITING = 500;
 
 const isAccepted = ({ outcome }: ShutdownRecord): boolean => outcome !== 'refused';
 const isEnded = ({ outcome }: ShutdownRecord): boolean => outcome !== 'in_progress';
 
-/** Requests of a safe shutdown in the database, and those that could not be written there yet, which readers see all the same. */
+/** Requests of a safe shutdown: those in the database merged with pending ones. */
 export class ShutdownLog {
   #db: DatabaseSync;
   #waiting = new Map<string, ShutdownRecord>();
@@ -19,12 +19,12 @@ export class ShutdownLog {
     this.#db = db;
   }
 
-  /** Goes on with another database; what waits stays waiting. */
+  /** Switches to another database; pending records stay pending. */
   replace(db: DatabaseSync): void {
     this.#db = db;
   }
 
-  /** Keeps a record in memory until flush(), without trying to write it. */
+  /** Keeps a record in memory until flush(). */
   hold(record: ShutdownRecord): void {
     const waiting = this.#waiting.get(record.request_id);
     if (waiting && isEnded(waiting) && !isEnded(record)) return;
@@ -34,13 +34,13 @@ export class ShutdownLog {
     this.#waiting.delete((refused ?? (this.#waiting.values().next().value as ShutdownRecord)).request_id);
   }
 
-  /** Writes a record durably. Throws when that fails; it is then kept in memory until flush() succeeds. */
+  /** Writes a record durably. On failure it throws and keeps the record in memory until flush() succeeds. */
   save(record: ShutdownRecord): void {
     this.hold(record);
     this.flush();
   }
 
-  /** Writes what waits; throws at the first that cannot be written. */
+  /** Writes the pending records; throws at the first failure. */
   flush(): void {
     for (const record of this.#waiting.values()) {
       this.#write(record);
@@ -68,7 +68,7 @@ export class ShutdownLog {
     const accepted = isAccepted(record) ? 1 : 0;
     this.#db.exec('BEGIN IMMEDIATE');
     try {
-      // What a killed run left in the tail may be older than what it had written here.
+      // A record from the spool of a killed run may be older than the stored one.
       this.#db
         .prepare(
           `INSERT INTO shutdown_request VALUES (?, ?, ?, ?) ON CONFLICT (accepted, request_id) DO UPDATE

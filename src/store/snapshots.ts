@@ -3,13 +3,13 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import type { StorageState } from '../core/ports.ts';
 import { type Snapshot, SnapshotRefused } from '../core/snapshot.ts';
-import { copyPath, NO_ROOM } from './copy.ts';
+import { copyPath, NOT_ENOUGH_SPACE } from './copy.ts';
 import type { StoreThread } from './store-thread.ts';
 
-/** While what is recorded is written, it is looked this often whether the disk answers. */
-const LOOK_MS = 250;
+/** Interval of the check for a hanging disk during flush(). */
+const HANG_CHECK_MS = 250;
 
-/** Makes copies of the database, one at a time. The store's thread fills a file, which has no name any more when it is handed out. */
+/** Creates copies of the database, one at a time. The store's thread fills a file and unlinks it; callers get an open descriptor. */
 export class Snapshots {
   readonly #thread: StoreThread;
   #number = 0;
@@ -19,7 +19,7 @@ export class Snapshots {
     this.#thread = thread;
   }
 
-  /** A copy with everything recorded up to now. Rejects with SnapshotRefused, or when `signal` is aborted. */
+  /** Copies the database including everything recorded so far. Rejects with SnapshotRefused, or when `signal` is aborted. */
   async take(signal: AbortSignal): Promise<Snapshot> {
     const { error, path, state } = this.#thread.state();
     if (state !== 'ok') throw new SnapshotRefused('unavailable', error ?? 'the store is being opened');
@@ -34,7 +34,7 @@ export class Snapshots {
     const file = copyPath(dirname(path), ++this.#number);
     const cancel = (): void => void this.#thread.ask('cancelSnapshot', null).catch(() => undefined);
     try {
-      const problem = await this.#unlessHanging(this.#thread.flush());
+      const problem = await this.#rejectIfDegraded(this.#thread.flush());
       if (problem !== null) throw new SnapshotRefused('unavailable', problem);
       signal.throwIfAborted();
       descriptor = await promisify(fs.open)(file, 'wx+', 0o600);
@@ -44,8 +44,8 @@ export class Snapshots {
       signal.throwIfAborted();
       return { descriptor, sizeBytes: size, takenMs, close };
     } catch (failure) {
-      cancel(); // A thread that hung may go on with it.
-      if (descriptor !== null) fs.unlink(file, () => undefined); // The thread does so, too, unless it is gone.
+      cancel(); // A thread that recovers from a hang would otherwise continue the copy.
+      if (descriptor !== null) fs.unlink(file, () => undefined); // A live thread unlinks the file itself; a dead one cannot.
       close();
       throw refusal(failure as Error, signal);
     } finally {
@@ -53,14 +53,14 @@ export class Snapshots {
     }
   }
 
-  /** Writing waits for the disk, however long that takes; who wants a copy does not. */
-  async #unlessHanging<T>(work: Promise<T>): Promise<T> {
+  /** Rejects when the store becomes degraded while `work` is in progress; flush() itself waits for the disk without a limit. */
+  async #rejectIfDegraded<T>(work: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const hanging = new Promise<never>((_, reject) => {
       timer = setInterval(() => {
         const { error, state }: StorageState = this.#thread.state();
         if (state === 'degraded') reject(new SnapshotRefused('unavailable', error ?? 'not writable'));
-      }, LOOK_MS);
+      }, HANG_CHECK_MS);
     });
     try {
       return await Promise.race([work, hanging]);
@@ -73,6 +73,6 @@ export class Snapshots {
 function refusal(failure: Error, signal: AbortSignal): Error {
   if (signal.aborted || failure instanceof SnapshotRefused) return failure;
   const { code } = failure as NodeJS.ErrnoException;
-  const isFull = failure.name === NO_ROOM || code === 'ENOSPC' || code === 'EDQUOT';
+  const isFull = failure.name === NOT_ENOUGH_SPACE || code === 'ENOSPC' || code === 'EDQUOT';
   return new SnapshotRefused(isFull ? 'no_room' : 'unavailable', failure.message);
 }

@@ -9,11 +9,11 @@ import type { SegmentRecorder } from './segment-recorder.ts';
 import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
 import { hangText, WorkerClient, type WorkerListener } from './worker-client.ts';
 
-/** While writing fails, it is tried again this often. */
+/** Interval of retries while writing fails. */
 const RETRY_SECONDS = 10;
-/** What may wait in memory while the database cannot be written: two days at 1 Hz. Beyond it the oldest is given up. */
+/** Upper limit of records waiting in memory: two days at 1 Hz. Beyond it the oldest samples are dropped. */
 const MAX_WAITING_BYTES = 24 * 1024 * 1024;
-/** An alert, or a request of a shutdown, waits this long for the disk before it goes its way all the same; it is in the tail by then. */
+/** Longest wait of an alert or a shutdown request for the disk before it is published. It is in the spool by then. */
 const DURABLE_DEADLINE_MS = 500;
 
 export interface StoreThreadOptions {
@@ -21,10 +21,9 @@ export interface StoreThreadOptions {
   readonly maxBytes: number;
   readonly node: string;
   readonly hertz: number;
-  /** The worker's program. */
   readonly worker: URL;
   readonly log: Log;
-  /** Told when a database that could not be opened at the start was opened later, with its open episodes. */
+  /** Called with the open episodes of a database that was opened after the start. */
   readonly onLateOpen: (openAlerts: readonly Alert[], heard: readonly HeardNode[]) => void;
   readonly retrySeconds?: number;
   readonly maxWaitingBytes?: number;
@@ -32,13 +31,13 @@ export interface StoreThreadOptions {
 }
 
 /**
- * Brings what is recorded into the database by the store's thread: segment by segment, again and again while the disk refuses,
- * and by another thread when one dies. What is not written stays in the tail.
+ * Writes the recorded segments to the database through the store's thread. It retries while the disk fails and starts a new thread when
+ * one dies. Unwritten records stay in the spool.
  */
 export class StoreThread {
   readonly #options: StoreThreadOptions;
   readonly #recorder: SegmentRecorder;
-  /** Called at every opening, as soon as the thread takes requests. */
+  /** Called each time a thread starts and accepts requests. */
   readonly #onOpening: () => void;
   readonly #backlog: Backlog;
   readonly #condition: Condition;
@@ -57,20 +56,20 @@ export class StoreThread {
     this.#timers = options.timers ?? REAL_TIMERS;
   }
 
-  /** Whether it takes requests. */
-  get isThere(): boolean {
+  /** Whether a thread accepts requests. */
+  get isRunning(): boolean {
     return this.#client !== null;
   }
 
-  /** Starts a thread, which opens the database and takes in what the tail holds. Rejects when the folder is in use. */
+  /** Starts a thread, which opens the database and loads the spool. Rejects when the folder is locked by another process. */
   async open(): Promise<OpenAnswer> {
-    const leftovers = this.#recorder.startOver();
+    const leftovers = this.#recorder.beginAfterRestart();
     const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
-    this.#backlog.replace(leftovers.map(toWaiting));
+    this.#backlog.replace(leftovers.map(toWaitingSegment));
     const listener: WorkerListener = {
-      onSetAside: (setAside, reason) => this.#condition.begunAnew(setAside, reason),
+      onSetAside: (setAside, reason) => this.#condition.recordQuarantine(setAside, reason),
       onDeath: (reason) => this.#onDeath(client, reason),
-      onHang: (hangs) => this.#condition.hangs(hangs),
+      onHang: (hangs) => this.#condition.setHanging(hangs),
     };
     const client = new WorkerClient(worker, listener, this.#timers);
     this.#client = client;
@@ -81,8 +80,8 @@ export class StoreThread {
       if (this.#client !== client) throw new Error('the store thread ended');
       if (answer.problem === null) this.#onWritten(answer, leftovers.at(-1)?.segment ?? 0);
       else this.#degrade(answer.problem);
-      this.#condition.learn(answer);
-      this.#goBeyond(answer.lastSegment);
+      this.#condition.setDatabaseState(answer);
+      this.#ensureSegmentAfter(answer.lastSegment);
       return answer;
     } catch (error) {
       if (this.#client === client) this.#client = null;
@@ -91,15 +90,15 @@ export class StoreThread {
     }
   }
 
-  /** Nothing is tried again. */
-  giveUp(): void {
+  /** Ends all retries. */
+  endRetries(): void {
     this.#stopping = true;
     if (this.#retryTimer) this.#timers.clearTimeout(this.#retryTimer);
   }
 
-  /** Writes what is left and closes the database. */
+  /** Writes everything pending and closes the database. */
   async stop(): Promise<void> {
-    this.giveUp();
+    this.endRetries();
     await this.#committing;
     const client = this.#client;
     if (client) {
@@ -108,7 +107,7 @@ export class StoreThread {
     }
     this.#recorder.close();
     if (!client) return;
-    await client.request('close', null).catch(() => null); // The thread is gone: so is what it would have closed.
+    await client.request('close', null).catch(() => null); // A thread that died has closed the database.
     await client.end();
     this.#client = null;
   }
@@ -122,12 +121,12 @@ export class StoreThread {
     return this.#client.request(operation, body, transfer);
   }
 
-  /** Asks for a write whose answer nobody needs. */
-  tell<O extends Operation>(operation: O, body: Operations[O]['request'], transfer?: readonly ArrayBuffer[]): void {
+  /** Sends a write that has no result; a failure degrades the store. */
+  send<O extends Operation>(operation: O, body: Operations[O]['request'], transfer?: readonly ArrayBuffer[]): void {
     this.ask(operation, body, transfer).catch((error: Error) => this.#degrade(error.message));
   }
 
-  /** Waits for a write, but not for long; null: it failed, which degrades the store, or takes longer. */
+  /** Waits for a write for at most DURABLE_DEADLINE_MS. Resolves with null when it failed, which degrades the store, or takes longer. */
   async askDurably<O extends Operation>(operation: O, body: Operations[O]['request']): Promise<Operations[O]['answer'] | null> {
     const saved = this.ask(operation, body).catch((error: Error) => {
       this.#degrade(error.message);
@@ -144,39 +143,39 @@ export class StoreThread {
 
   sendBatches(): void {
     if (!this.#client) {
-      this.#recorder.dropBatches(); // The next thread takes them from the tail.
+      this.#recorder.dropBatches(); // The next thread loads these records from the spool.
       return;
     }
     for (const { buffers, ...batch } of this.#recorder.takeBatches()) {
-      this.tell('append', batch, buffers);
+      this.send('append', batch, buffers);
     }
   }
 
-  /** Begins the next segment; what was recorded before is written in the background. */
+  /** Begins the next segment and writes the earlier ones in the background. */
   rotate(): void {
-    this.#nextSegment();
-    const cut = this.#backlog.giveUpOldest((segment) => this.#recorder.keepRare(segment));
-    if (this.#client) for (const segment of cut) this.tell('forget', { segment });
-    // While writing fails the retry timer decides when to try again.
+    this.#beginNextSegment();
+    const trimmed = this.#backlog.dropOldestSamples((segment) => this.#recorder.dropSamples(segment));
+    if (this.#client) for (const segment of trimmed) this.send('forget', { segment });
+    // While writing fails, the retry timer starts the next attempt.
     if (this.#condition.isOk) void this.#commit();
   }
 
-  /** Writes everything recorded up to now into the database. Resolves with why that has to wait; null: it is written. */
+  /** Writes everything recorded so far to the database. Resolves with the reason if that fails, else with null. */
   async flush(): Promise<string | null> {
-    await this.#committing; // It may have begun before the last sample.
+    await this.#committing; // A commit in progress may have begun before the last sample.
     if (!this.#client) return this.#condition.error ?? 'the store is not open';
-    this.#nextSegment();
+    this.#beginNextSegment();
     await this.#commit();
     return this.#condition.error;
   }
 
-  /** Changes of other nodes' alerts that came when no more of them could be written that day, as of the last commit. */
+  /** Changes of remote nodes' alerts that exceeded the daily write budget, as of the last commit. */
   get alertsNotStored(): number {
     return this.#condition.alertsNotStored;
   }
 
   state(): StorageState {
-    const { error, last_write, oldest_sample, set_aside, since, size_bytes, state } = this.#condition.tell();
+    const { error, last_write, oldest_sample, set_aside, since, size_bytes, state } = this.#condition.storageState();
     const hangSeconds = this.#client?.hangSeconds ?? null;
     const hanging =
       hangSeconds === null || state !== 'ok' ? null : { error: hangText(hangSeconds), since: isoUtc(Date.now() - hangSeconds * 1000) };
@@ -195,14 +194,14 @@ export class StoreThread {
     };
   }
 
-  #nextSegment(atLeast?: number): void {
+  #beginNextSegment(atLeast?: number): void {
     this.#endSegment();
     this.#recorder.begin(atLeast);
   }
 
-  /** The clock was set back since the last run: what comes now comes after all of that all the same. */
-  #goBeyond(lastSegment: number): void {
-    if (lastSegment >= this.#recorder.segment) this.#nextSegment(lastSegment + 1);
+  /** Keeps sequence numbers ascending after the clock was set back between two runs. */
+  #ensureSegmentAfter(lastSegment: number): void {
+    if (lastSegment >= this.#recorder.segment) this.#beginNextSegment(lastSegment + 1);
   }
 
   #endSegment(): void {
@@ -223,9 +222,9 @@ export class StoreThread {
     const client = this.#client;
     try {
       const written = await this.ask('commit', { segment: last });
-      if (this.#client !== client) return; // It died with these words; the next one sees for itself what is written.
+      if (this.#client !== client) return; // The thread died meanwhile; the next one determines from the database what was written.
       this.#onWritten(written, last);
-      if (written.lastSegment !== undefined) this.#goBeyond(written.lastSegment);
+      if (written.lastSegment !== undefined) this.#ensureSegmentAfter(written.lastSegment);
       if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.heard ?? []);
     } catch (error) {
       this.#degrade((error as Error).message);
@@ -234,11 +233,11 @@ export class StoreThread {
 
   #onWritten(written: Written, upToSegment: number): void {
     this.#backlog.written(upToSegment, (segment) => this.#recorder.remove(segment));
-    this.#condition.works(written, this.#backlog.lost);
+    this.#condition.recordSuccess(written, this.#backlog.lost);
   }
 
   #degrade(error: string): void {
-    this.#condition.fails(error);
+    this.#condition.recordFailure(error);
     if (this.#stopping || this.#retryTimer) return;
     this.#retryTimer = this.#timers.setTimeout(
       () => {
@@ -254,17 +253,17 @@ export class StoreThread {
       await this.open().catch((error: Error) => this.#degrade(error.message));
       return;
     }
-    if (this.#backlog.isEmpty) this.#nextSegment();
+    if (this.#backlog.isEmpty) this.#beginNextSegment();
     await this.#commit();
   }
 
-  /** What the thread had not written is in the tail, from where the next one takes it. */
+  /** The next thread loads the unwritten records from the spool. */
   #onDeath(client: WorkerClient, reason: string): void {
     if (this.#client === client) this.#client = null;
     this.#degrade(reason);
   }
 }
 
-function toWaiting({ segment, bytes, samples }: Leftover): WaitingSegment {
+function toWaitingSegment({ segment, bytes, samples }: Leftover): WaitingSegment {
   return { segment, bytes, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
 }

@@ -25,19 +25,19 @@ import { TestArchive } from './testing/archive.ts';
 import { type Row, row, sameRows, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, type TestStore } from './testing/store.ts';
 
-// A database that cannot be used is put aside, whole, and said; a new one is begun and works.
+// An unusable database is quarantined as a whole and reported; a new one is created and works.
 
 const EVERYTHING: HistoryQuery = { node: NODE, ...EVER, stepMs: null, order: 'asc', limit: 200_000 };
 const ALERT = change(`${NODE}/cpu_percent/1`, START);
 
-/** Values that no codec can shorten, so that the database has many pages. */
+/** Incompressible values, so that the database has many pages. */
 const bulky = (count: number): readonly Row[] =>
   Array.from({ length: count }, (_, i) => ({
     ...row(START + i * 250),
     values: [Math.sqrt(i), Math.cbrt(i), Math.log1p(i), Math.sin(i)],
   }));
 
-/** Makes a database in `folder`/data as a store leaves it; its path. */
+/** Creates a database in `folder`/data as a store leaves it; returns its path. */
 function fill(folder: string, rows: readonly Row[]): string {
   mkdirSync(join(folder, 'data'), { recursive: true });
   const path = join(folder, 'data/edge-health.db');
@@ -49,16 +49,16 @@ function fill(folder: string, rows: readonly Row[]): string {
   return path;
 }
 
-/** Databases are filled once; every test has a copy of its own. */
+/** Databases are filled once; every test works on a copy. */
 const templates = { large: temporaryFolder(t), many: temporaryFolder(t), few: temporaryFolder(t) };
 t.before(() => {
-  // More than the megabyte that SQLite keeps in memory.
+  // More than the megabyte that SQLite caches in memory.
   fill(templates.large, bulky(45_000));
   fill(templates.many, bulky(6000));
   fill(templates.few, series(START, 300));
 });
 
-/** Copies a filled data folder to `folder`; the database's path. */
+/** Copies a filled data folder to `folder`; returns the database's path. */
 function copy(template: keyof typeof templates, folder: string): string {
   cpSync(templates[template], folder, { recursive: true });
   return join(folder, 'data/edge-health.db');
@@ -156,27 +156,27 @@ for (const [name, { damage, reason, whenFound }] of Object.entries(damages)) {
   });
 }
 
-t.test('a file cut off while much of it is in the log beside it', async (t) => {
+t.test('a truncated file with much of its data in the write-ahead log', async (t) => {
   const folder = temporaryFolder(t);
   const path = copy('many', folder);
   const log = readFileSync(path).subarray(0, 4096);
-  writeFileSync(`${path}-wal`, log); // Not a log at all, but not empty either.
+  writeFileSync(`${path}-wal`, log); // Neither a valid log nor an empty one.
   truncateSync(path, 8192);
   const started = await startStore(t, folder);
   await until('it is found', () => started.store.state().set_aside.length > 0);
   await checkWorks(t, started);
 });
 
-t.test('damage that is met while running: when reading', async (t) => {
+t.test('damage found while running: by a read', async (t) => {
   const folder = temporaryFolder(t);
   const path = copy('large', folder);
   const started = await startStore(t, folder);
   started.record(series(START + 20_000_000, 30));
-  await started.store.history(EVERYTHING); // The check after the start is over by then.
+  await started.store.history(EVERYTHING); // The check after the start has ended by then.
   const size = statSync(path).size;
   t.ok(size > 1_500_000, `${size} bytes`);
   overwrite(path, 8192, size - 8192);
-  // What SQLite still has in memory of it may serve for some time.
+  // Pages in SQLite's cache may serve for some time.
   await until('it is met', async () => {
     await started.store.history(EVERYTHING);
     return started.store.state().set_aside.length > 0;
@@ -185,7 +185,7 @@ t.test('damage that is met while running: when reading', async (t) => {
   await checkWorks(t, started);
 });
 
-t.test('damage that is met while running: when writing, with alerts open', async (t) => {
+t.test('damage found while running: by a write, with alerts open', async (t) => {
   const folder = temporaryFolder(t);
   const path = copy('few', folder);
   const started = await startStore(t, folder);
@@ -231,7 +231,7 @@ for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and 
   });
 }
 
-t.test('an alert that comes after the database was removed is in the new one, also when it is resolved by then', async (t) => {
+t.test('an alert raised after the database was removed is in the new one, also when it is resolved by then', async (t) => {
   const folder = temporaryFolder(t);
   const path = copy('few', folder);
   const started = await startStore(t, folder);
@@ -251,7 +251,7 @@ t.test('an alert that comes after the database was removed is in the new one, al
   await checkWorks(t, started);
 });
 
-t.test('the log beside the database is removed while running: what it held is brought into the database', async (t) => {
+t.test('the write-ahead log is removed while running: its contents are written to the database', async (t) => {
   const folder = temporaryFolder(t);
   const path = copy('few', folder);
   const started = await startStore(t, folder);
@@ -262,7 +262,7 @@ t.test('the log beside the database is removed while running: what it held is br
   started.recordNextMinute(series(START + 361_000, 1));
   await until('the log is there again', () => existsSync(`${path}-wal`));
   t.same(started.store.state().set_aside, [], 'nothing was given up');
-  // As a kill would leave it.
+  // State after a kill.
   const killed = `${folder}/killed.db`;
   for (const suffix of ['', '-wal']) copyFileSync(path + suffix, killed + suffix);
   const check = new DatabaseSync(killed);
@@ -274,12 +274,12 @@ t.test('the log beside the database is removed while running: what it held is br
   await checkWorks(t, started);
 });
 
-t.test('the database is cut in half while running', async (t) => {
+t.test('the database is truncated to half while running', async (t) => {
   const folder = temporaryFolder(t);
   const path = copy('large', folder);
   const started = await startStore(t, folder);
   started.record(series(START + 20_000_000, 30));
-  await started.store.history(EVERYTHING); // The check after the start is over by then.
+  await started.store.history(EVERYTHING); // The check after the start has ended by then.
   truncateSync(path, Math.floor(statSync(path).size / 2));
   started.recordNextMinute(series(START + 20_030_000, 1));
   await until('it is met', async () => {
@@ -296,7 +296,7 @@ const STRANGERS: Record<string, (path: string) => void> = {
     mkdirSync(path);
     writeFileSync(`${path}/file`, 'in it');
   },
-  // Opening it for reading would wait for somebody who writes.
+  // Opening a FIFO for reading would block until it has a writer.
   'a named pipe': (path) => void execFileSync('mkfifo', [path]),
 };
 
@@ -323,7 +323,7 @@ for (const [name, put] of Object.entries(STRANGERS)) {
   }
 }
 
-t.test('another database is put in its place while running', async (t) => {
+t.test('another database replaces it while running', async (t) => {
   const folder = temporaryFolder(t);
   const backup = copy('few', folder);
   renameSync(backup, `${backup}.backup`);

@@ -10,7 +10,7 @@ import { ALL, change } from './testing/alerts.ts';
 import { type Row, sameRows, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
-// A full disk stops neither recording nor reading; what could not be written is written once there is room again.
+// A full disk stops neither recording nor reading; pending records are written once there is space again.
 
 const skip = whyNotMountable() ?? false;
 const MINUTE = 60;
@@ -67,7 +67,7 @@ t.test('the disk fills while the store runs', { skip }, async (t) => {
   t.equal((await next.store.clockEvents(9)).length, 1);
 });
 
-t.test('the store stops on a full disk: the tail keeps it for the next start', { skip }, async (t) => {
+t.test('the store stops on a full disk: the spool keeps the records for the next start', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const folder = temporaryFolder(t);
   const options = { dataPath: disk.folder };
@@ -118,7 +118,7 @@ t.test('the disk is full at the very first start', { skip }, async (t) => {
   await checkAll(t, await startStore(t, folder, { dataPath: disk.folder }), rowsOf(10), [alert(1)], 'in the database');
 });
 
-t.test('alerts that were open are known, though the disk is full at the start', { skip }, async (t) => {
+t.test('open alerts are known although the disk is full at the start', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const folder = temporaryFolder(t);
   const options = { dataPath: disk.folder };
@@ -132,7 +132,7 @@ t.test('alerts that were open are known, though the disk is full at the start', 
   t.same((await second.store.start()).openAlerts, [alert(1), alert(2)]);
 });
 
-t.test('what was open in a database that could be opened only late is told then', async (t) => {
+t.test('open episodes of a database that is opened late are reported then', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'data', 'edge-health.db');
   const first = await startStore(t, folder);
@@ -154,7 +154,7 @@ t.test('what was open in a database that could be opened only late is told then'
   await checkAll(t, second, rowsOf(2), [alert(1), alert(3), alert(2, { resolved: true, timestamp: alert(4).timestamp })], 'after it');
 });
 
-t.test('more than may wait: the oldest samples are given up, counted, and no alert with them', { skip }, async (t) => {
+t.test('over the limit the oldest samples are dropped and counted, and no alert with them', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const folder = temporaryFolder(t);
   const options = { dataPath: disk.folder };
@@ -177,7 +177,7 @@ t.test('more than may wait: the oldest samples are given up, counted, and no ale
   t.same(await listed(next), alerts.toReversed(), 'after a restart');
 });
 
-t.test('the tail’s file system is full: recording goes on, and a line cut off does no harm later', { skip }, async (t) => {
+t.test('the spool’s file system is full: recording continues, and a torn line does no harm later', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { environment: { RUNTIME_DIRECTORY: disk.folder } });

@@ -7,18 +7,18 @@ import { ALL, change, NOW } from './testing/alerts.ts';
 import { series } from './testing/rows.ts';
 import { EVER, START, startStore } from './testing/store.ts';
 
-// A disk that does not answer (a dying card, a mount that is gone) holds the store's thread in the kernel.
+// A disk that does not respond (a failing card, a lost mount) blocks the store's thread in the kernel.
 
 const worker = new URL('./testing/mortal-worker.ts', import.meta.url);
 
-t.test('while the disk hangs every read is answered with an error, and nothing recorded is lost', async (t) => {
+t.test('while the disk hangs every read fails with an error, and no record is lost', async (t) => {
   const folder = temporaryFolder(t);
   const answering = join(folder, 'answering');
   const started = await startStore(t, folder, { worker });
   const { store } = started;
   started.record(series(START, 10));
   await started.rows();
-  // Answered, and then it stands still.
+  // The thread answers and then blocks.
   await store.history({ node: `hang until ${answering}`, ...EVER, stepMs: null, order: 'asc', limit: 1 });
   t.teardown(() => writeFileSync(answering, ''));
   started.record(series(START + 10_000, 5));

@@ -9,17 +9,17 @@ import { HOUR_MS } from '../core/time.ts';
 import { ALL } from './testing/alerts.ts';
 import { EVER, NODE, startStore, TestStore } from './testing/store.ts';
 
-/** After how many lines of the recorder it is killed: at the beginning, and in the second, third and later minutes of its time. */
+/** Number of recorder lines before the kill: at the start, and in the second, third and later minutes of its simulated time. */
 const KILLED_AFTER = [1, 300, 700, 1200, ...Array.from({ length: runs(0, 20) }, (_, round) => 1 + ((round * 397) % 1500))];
 const ROUNDS = KILLED_AFTER.length;
 const program = fileURLToPath(new URL('./testing/recorder.ts', import.meta.url));
 
 interface Recorder {
-  /** Waits for so many lines in all, of samples and alerts, and kills it; all its lines. */
+  /** Waits for a total number of lines, of samples and alerts, kills the recorder and returns all its lines. */
   kill(afterLines: number): Promise<string[]>;
 }
 
-/** Starts the recorder; resolves when it has begun to record. */
+/** Starts the recorder; resolves once it records. */
 async function startRecorder(folder: string, firstMs: number): Promise<Recorder> {
   const parameters = [program, join(folder, 'data'), join(folder, 'run'), String(firstMs)];
   const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -44,7 +44,7 @@ async function startRecorder(folder: string, firstMs: number): Promise<Recorder>
       child.kill('SIGKILL');
       const [, signal] = await closed;
       if (signal !== 'SIGKILL') throw new Error(`the recorder ended by itself: ${text.slice(-500)}`);
-      return text.split('\n').slice(0, -1); // The last line may be cut off.
+      return text.split('\n').slice(0, -1); // The last line may be torn.
     },
   };
 }
@@ -52,7 +52,7 @@ async function startRecorder(folder: string, firstMs: number): Promise<Recorder>
 const named = (lines: readonly string[], kind: string): string[] =>
   lines.filter((line) => line.startsWith(`${kind} `)).map((line) => line.slice(kind.length + 1));
 
-t.test('kill -9 at any moment loses and doubles nothing that was recorded', async (t) => {
+t.test('SIGKILL at any moment neither loses nor duplicates a record', async (t) => {
   const folder = temporaryFolder(t);
   const firstMs = Date.now() - 2 * ROUNDS * HOUR_MS;
   const lines: string[] = [];
@@ -78,7 +78,7 @@ t.test('kill -9 at any moment loses and doubles nothing that was recorded', asyn
     [],
     'every sample is there',
   );
-  // One can have been recorded without having been named any more.
+  // One record may have been made without its line being printed.
   t.ok(found.length - samples.length <= ROUNDS, `${found.length} of ${samples.length}`);
   const listed = (await store.alerts({ ...ALL, range: EVER, limit: 10_000 })).alerts.map(({ alert_id }) => alert_id);
   t.equal(new Set(listed).size, listed.length, 'no alert twice');
@@ -92,7 +92,7 @@ t.test('kill -9 at any moment loses and doubles nothing that was recorded', asyn
   t.equal(whole?.samples_received, found.length, 'and the hours know of the same samples');
 });
 
-t.test('a folder that another process uses is refused, and free as soon as that is gone', async (t) => {
+t.test('a folder in use by another process is refused, and free as soon as that process is gone', async (t) => {
   const folder = temporaryFolder(t);
   const recorder = await startRecorder(folder, Date.now() - HOUR_MS);
   const refused = new TestStore(folder);

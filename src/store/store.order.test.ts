@@ -14,12 +14,12 @@ async function after(started: TestStore, { health, alert }: Position): Promise<r
   return (await started.store.recorded({ healthAfter: health, alertAfter: alert, node: null, limit: 10_000 })).events;
 }
 
-/** Records what a robot and this machine say in turn, with an alert now and then; returns it in that order, with the place after each. */
+/** Records a robot's and this machine's samples in turn, with occasional alerts; returns them in that order with the cursor after each. */
 async function converse(started: TestStore, fromMs: number, count: number): Promise<{ json: string; position: Position }[]> {
   const said: { json: string; position: Position }[] = [];
   for (let i = 0; i < count; i += 1) {
     const node = i % 3 === 0 ? 'robot' : NODE;
-    // The robot's clock is two hours behind, and stands still now and then.
+    // The robot's clock is two hours behind and sometimes stands still.
     const sample = row(fromMs + i * 1000 - (node === 'robot' ? 2 * HOUR_MS + (i % 4) * 5000 : 0), i);
     if (i % 20 === 10) started.recordNextMinute([sample], node);
     else started.record([sample], node);
@@ -32,7 +32,7 @@ async function converse(started: TestStore, fromMs: number, count: number): Prom
   return said;
 }
 
-t.test('what came after any event is known, also to the run after a kill, and whatever the clocks say', async (t) => {
+t.test('the records after any event are found, also after a kill, whatever the clocks did', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   const said = await converse(first, START, 90);
@@ -47,7 +47,7 @@ t.test('what came after any event is known, also to the run after a kill, and wh
     }
   };
   await check(first, []);
-  // A kill at this moment leaves the files as they are.
+  // The files as a kill at this moment would leave them.
   const killed = temporaryFolder(t);
   cpSync(folder, killed, { recursive: true });
   const second = await startStore(t, killed);
@@ -65,7 +65,7 @@ t.test('what came after any event is known, also to the run after a kill, and wh
   );
 });
 
-t.test('a change that was known before is told, also after a restart; so is one about an episode that is over', async (t) => {
+t.test('a known change is reported as known, also after a restart; so is one about a resolved episode', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   const raised = change('robot/cpu_percent/1', START);
@@ -80,7 +80,7 @@ t.test('a change that was known before is told, also after a restart; so is one 
   t.equal(await second.store.recordAlert(over), false);
 });
 
-t.test('how often another node publishes counts for what is expected of it', async (t) => {
+t.test('the publish rate of a remote node determines its expected samples', async (t) => {
   const started = await startStore(t, temporaryFolder(t));
   started.store.recordRate('robot', 10, START);
   started.record(series(START, 600, 100), 'robot');
@@ -89,7 +89,7 @@ t.test('how often another node publishes counts for what is expected of it', asy
   t.equal(Math.round(Object.values(minute?.status_seconds ?? {}).reduce((sum, seconds) => sum + seconds, 0)), 60);
 });
 
-t.test('a clock that was set back: what comes now comes after what is there, also where that is opened only later', async (t) => {
+t.test('after the clock was set back new records follow the existing ones, also if the database is opened later', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'data/edge-health.db');
   const ahead = Date.now() + DAY_MS;

@@ -14,7 +14,7 @@ const mortal = new URL('./testing/mortal-worker.ts', import.meta.url);
 const wanted = (): AbortSignal => new AbortController().signal;
 const leftovers = (folder: string): string[] => readdirSync(join(folder, 'data')).filter((name) => name.startsWith('snapshot'));
 
-/** Puts a snapshot where another store finds it, and closes it. */
+/** Saves a snapshot where another store can open it, and closes it. */
 function unpack(t: Test, { close, descriptor }: Snapshot): string {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'data'));
@@ -23,10 +23,10 @@ function unpack(t: Test, { close, descriptor }: Snapshot): string {
   return folder;
 }
 
-/** So much that it is copied in several pieces. */
+/** Enough data for several steps of the copy. */
 const BALLAST_BYTES = 3_000_000;
 
-/** A store with ballast whose next copy stands still after its first piece. */
+/** A store with ballast whose next copy pauses after its first step. */
 class PausedCopy {
   readonly started: TestStore;
   readonly #continue: string;
@@ -53,7 +53,7 @@ class PausedCopy {
     await this.ask(`pause copy until ${this.#continue}`);
   }
 
-  /** Asks the thread for what mortal-worker.ts does. */
+  /** Sends the thread a command of mortal-worker.ts. */
   async ask(what: string): Promise<void> {
     await this.started.store.history({ node: what, fromMs: 0, toMs: 1, stepMs: null, order: 'asc', limit: 1 });
   }
@@ -67,7 +67,7 @@ class PausedCopy {
   }
 }
 
-t.test('a snapshot holds everything recorded up to the call, and opens anywhere', async (t) => {
+t.test('a snapshot holds everything recorded up to the call and opens anywhere', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder);
   started.record(series(START, 100));
@@ -95,7 +95,7 @@ t.test('a snapshot holds everything recorded up to the call, and opens anywhere'
   sameRows(t, await started.rows(), series(START, 160), 'and the store goes on');
 });
 
-t.test('meanwhile requests are answered and everything is written', async (t) => {
+t.test('during a snapshot requests are answered and everything is written', async (t) => {
   const folder = temporaryFolder(t);
   const copy = await PausedCopy.start(t, folder);
   const { store } = copy.started;
@@ -128,7 +128,7 @@ t.test('meanwhile requests are answered and everything is written', async (t) =>
   sameRows(t, copied, rows.slice(0, copied.length), 'from the first on, without a gap');
 });
 
-t.test('one at a time, until it is closed', async (t) => {
+t.test('one snapshot at a time, until it is closed', async (t) => {
   const folder = temporaryFolder(t);
   const { store } = await startStore(t, folder);
   const first = await store.snapshot(wanted());
@@ -140,7 +140,7 @@ t.test('one at a time, until it is closed', async (t) => {
   (await store.snapshot(wanted())).close();
 });
 
-t.test('a client that disconnects ends it', async (t) => {
+t.test('a client that disconnects ends the snapshot', async (t) => {
   const folder = temporaryFolder(t);
   const copy = await PausedCopy.start(t, folder);
   const { store } = copy.started;
@@ -157,7 +157,7 @@ t.test('a client that disconnects ends it', async (t) => {
   snapshot.close();
 });
 
-t.test('the store stops while it is made', async (t) => {
+t.test('the store stops during a snapshot', async (t) => {
   const folder = temporaryFolder(t);
   const copy = await PausedCopy.start(t, folder);
   copy.started.record(series(START, 10));
@@ -177,7 +177,7 @@ t.test('the store stops while it is made', async (t) => {
   t.same(await (await startStore(t, folder)).rows(), series(START, 10));
 });
 
-t.test('the thread dies while it is made', async (t) => {
+t.test('the thread dies during a snapshot', async (t) => {
   const folder = temporaryFolder(t);
   const copy = await PausedCopy.start(t, folder);
   const { store } = copy.started;
@@ -193,7 +193,7 @@ t.test('the thread dies while it is made', async (t) => {
   (await store.snapshot(wanted())).close();
 });
 
-t.test('a store that cannot write says why there is no snapshot', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a store that cannot write gives the reason why there is no snapshot', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const started = await startStore(t, temporaryFolder(t), { dataPath: disk.folder });
   started.record(series(START, 10));
@@ -208,7 +208,7 @@ t.test('a store that cannot write says why there is no snapshot', { skip: whyNot
   await t.rejects(started.store.snapshot(wanted()), { why: 'unavailable', message: /full/ }, 'also once it is known');
 });
 
-t.test('what a killed process left is removed at the start; before it, there is none', async (t) => {
+t.test('snapshots of a killed process are removed at the start; before it, none can be taken', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'data'));
   for (const name of ['snapshot-3.tmp', 'snapshot-3.tmp-journal']) writeFileSync(join(folder, 'data', name), 'x');

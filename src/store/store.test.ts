@@ -7,7 +7,7 @@ import { EVER as ALERTS_EVER, ALL, allPages, change, NOW } from './testing/alert
 import { row, sameRows, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
-t.test('what is recorded can be read at once, and after a restart', async (t) => {
+t.test('records can be read at once and after a restart', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   first.record(series(START, 100));
@@ -47,7 +47,7 @@ t.test('metrics without a value in the newest samples were not readable', async 
   t.same([...(await second.store.start()).readableMetrics].sort(), ['cpu_percent', 'disk_percent']);
 });
 
-t.test('a minute’s samples are written together, and leave the tail then', async (t) => {
+t.test('a minute’s samples are written together and then leave the spool', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder);
   started.record(series(START, 59));
@@ -59,7 +59,7 @@ t.test('a minute’s samples are written together, and leave the tail then', asy
   t.equal((await started.rows()).length, 60);
 });
 
-t.test('a stop waits for the minute that is being written, and writes the rest', async (t) => {
+t.test('a stop waits for the commit in progress and writes the rest', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder);
   started.record(series(START, 60));
@@ -70,7 +70,7 @@ t.test('a stop waits for the minute that is being written, and writes the rest',
   sameRows(t, await next.rows(), series(START, 90));
 });
 
-t.test('what comes before and during the start is not lost', async (t) => {
+t.test('records made before and during the start are not lost', async (t) => {
   const folder = temporaryFolder(t);
   const started = new TestStore(folder);
   t.teardown(() => started.stop());
@@ -98,7 +98,7 @@ t.test('a store that was never started can be stopped', async (t) => {
   await t.rejects(never.rows(), /not open/);
 });
 
-t.test('what a crash left is brought in once, also when it came between writing and clearing up', async (t) => {
+t.test('the spool of a crashed run is loaded once, also after a crash between commit and removal', async (t) => {
   const folder = temporaryFolder(t);
   const tail = join(folder, 'run', 'tail');
   const first = await startStore(t, folder);
@@ -126,7 +126,7 @@ t.test('what a crash left is brought in once, also when it came between writing 
   }
 });
 
-t.test('a segment of which the tail lost its beginning is still known', async (t) => {
+t.test('a segment whose beginning is missing from the spool is still recognized', async (t) => {
   const folder = temporaryFolder(t);
   const tail = join(folder, 'run', 'tail');
   const first = await startStore(t, folder);
@@ -140,7 +140,7 @@ t.test('a segment of which the tail lost its beginning is still known', async (t
   t.equal((await (await startStore(t, folder)).rows()).length, 40);
 });
 
-t.test('foreign files and torn lines in the tail do not keep the store from starting', async (t) => {
+t.test('foreign files and torn lines in the spool do not prevent the start', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   await first.stop();
@@ -164,7 +164,7 @@ t.test('foreign files and torn lines in the tail do not keep the store from star
   t.equal(next.store.state().state, 'ok');
 });
 
-t.test('a status with an impossible time is refused, and the store goes on', async (t) => {
+t.test('a status with an invalid time stamp is not stored, and the store continues', async (t) => {
   const started = await startStore(t, temporaryFolder(t));
   const status = {
     cpu_percent: 1,
@@ -200,7 +200,7 @@ t.test('two stores on one folder: the second is refused and changes nothing', as
   sameRows(t, await third.rows(), series(START, 20), 'and once the first is gone, the folder is free');
 });
 
-t.test('a folder that cannot be made is an error', async (t) => {
+t.test('a folder that cannot be created is an error', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'data'), 'a file in the way');
   const started = new TestStore(folder);

@@ -33,25 +33,25 @@ export interface StoreOptions extends Omit<StoreThreadOptions, 'databasePath'> {
   readonly monotonicSeconds: () => number;
 }
 
-/** What the database knows of earlier runs. */
+/** State that the database holds from earlier runs. */
 export interface StoredPast extends JudgingPast {
-  /** Every node that ever had a sample. */
+  /** Every node with at least one stored sample. */
   readonly nodes: readonly string[];
-  /** Of these the ones whose samples came from elsewhere. */
+  /** Those of `nodes` whose samples were received from the network. */
   readonly heard: readonly HeardNode[];
 }
 
 /**
- * The store as the service sees it: every sample and alert goes into the tail at once and into the database by the store's
- * thread. Nothing here waits for a disk, but an alert that asks to be durable.
+ * The store as seen by the service. Every sample and alert is written to the spool synchronously and to the database by the store's
+ * thread. No method waits for a disk, except those whose promise resolves once a record is durable.
  */
 export class Store implements HistoryReader, ShutdownBook {
   readonly #options: StoreOptions;
   readonly #recorder: SegmentRecorder;
   readonly #thread: StoreThread;
   readonly #snapshots: Snapshots;
-  /** What was recorded before the start, and jumps of the clock while the thread is gone. */
-  #early: (() => void)[] = [];
+  /** Records made before start(), and rates and clock events that arrive while the thread is not running. */
+  #earlyRecords: (() => void)[] = [];
   #healthMark: Mark | null = null;
   #alertMark: Mark | null = null;
   #refused = false;
@@ -65,8 +65,8 @@ export class Store implements HistoryReader, ShutdownBook {
   }
 
   /**
-   * Takes the data folder, opens the database and recovers what a killed run left. Rejects when the folder is in use or
-   * cannot be made; a database that cannot be opened for now only degrades the store.
+   * Locks the data folder, opens the database and recovers the spool of a killed run. Rejects when the folder is locked by another
+   * process or cannot be created. A database that cannot be opened yet only degrades the store.
    */
   async start(): Promise<StoredPast> {
     makeFolder(this.#options.dataPath);
@@ -76,21 +76,21 @@ export class Store implements HistoryReader, ShutdownBook {
       if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });
       return { openAlerts, readableMetrics: new Set(readableMetrics), nodes, heard };
     } catch (error) {
-      this.#thread.giveUp();
+      this.#thread.endRetries();
       this.#recorder.close();
-      this.#recorder.remove(this.#recorder.segment); // It may lie among those of the run that has the folder.
+      this.#recorder.remove(this.#recorder.segment); // The segment lies in the folder of the run that holds the lock.
       throw error;
     }
   }
 
-  /** Writes what is left and closes the database; on a failure the tail keeps it for the next start. */
+  /** Writes everything pending and closes the database. After a failure the spool keeps the records for the next start. */
   async stop(): Promise<void> {
     await this.#thread.stop();
   }
 
   /**
-   * Records one status, before it is published. `line` is the status as JSON. Of a newcomer everything is kept in memory, to be written as soon
-   * as a status comes that is no newcomer's.
+   * Records one health status before it is published. `line` is the status as JSON. The samples of a newcomer stay in memory until a
+   * status of the same node arrives with `isNewcomer` false.
    */
   recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): void {
     if (!isStorableTime(timestampMs)) {
@@ -98,7 +98,7 @@ export class Store implements HistoryReader, ShutdownBook {
       return;
     }
     if (!this.#recorder.isOpen) {
-      this.#early.push(() => this.recordHealth(status, line, timestampMs, isNewcomer));
+      this.#earlyRecords.push(() => this.recordHealth(status, line, timestampMs, isNewcomer));
       return;
     }
     this.#healthMark = this.#recorder.add(status, line, timestampMs, isNewcomer);
@@ -106,38 +106,38 @@ export class Store implements HistoryReader, ShutdownBook {
     if (this.#recorder.isOver) this.#thread.rotate();
   }
 
-  /** Forgets a newcomer: nothing of it was written. */
+  /** Drops the samples of a newcomer, none of which has been written. */
   dropNewcomer(node: string): void {
     this.#recorder.drop(node);
-    if (this.#thread.isThere) this.#thread.tell('drop', { node });
+    if (this.#thread.isRunning) this.#thread.send('drop', { node });
   }
 
   /**
-   * Records a change of an episode, before it is published: resolves once it is durable, or after a short while if the disk does
-   * not keep up; with false if it was known before. Calls resolve in the order in which they were made. Those of other nodes outlast a
-   * kill at once, and a power cut with the next commit, as samples do; beyond what they may write in a day they are in memory alone.
+   * Records a change of an episode before it is published. Resolves once the change is durable, or after DURABLE_DEADLINE_MS if the disk
+   * does not keep up; with false if the change was already recorded. Calls resolve in call order. Changes of remote nodes survive a
+   * SIGKILL at once and a power cut after the next commit, as samples do; beyond their daily write budget they are kept in memory only.
    */
   async recordAlert(alert: Alert): Promise<boolean> {
     if (!this.#recorder.isOpen) {
-      this.#early.push(() => void this.recordAlert(alert));
+      this.#earlyRecords.push(() => void this.recordAlert(alert));
       return true;
     }
     const mark = this.#recorder.write(JSON.stringify(alert));
-    const isNews = await this.#thread.askDurably('alert', { alert, mark });
+    const isNew = await this.#thread.askDurably('alert', { alert, mark });
     this.#alertMark = mark;
-    return isNews ?? true;
+    return isNew ?? true;
   }
 
-  /** Notes how often another node publishes from a time on, by its own clock. */
+  /** Records the publish rate of a remote node. `sinceMs` is a time of that node's clock. */
   recordRate(node: string, hertz: number, sinceMs: number): void {
-    if (this.#thread.isThere) this.#thread.tell('rate', { node, hertz, sinceMs });
-    else this.#early.push(() => this.recordRate(node, hertz, sinceMs));
+    if (this.#thread.isRunning) this.#thread.send('rate', { node, hertz, sinceMs });
+    else this.#earlyRecords.push(() => this.recordRate(node, hertz, sinceMs));
   }
 
-  /** As recordAlert, for a request of a safe shutdown and what became of it. */
+  /** Records a request of a safe shutdown or its outcome; resolves as recordAlert does. */
   async recordShutdown(record: ShutdownRecord): Promise<void> {
     if (!this.#recorder.isOpen) {
-      this.#early.push(() => void this.recordShutdown(record));
+      this.#earlyRecords.push(() => void this.recordShutdown(record));
       return;
     }
     this.#recorder.write(JSON.stringify(record));
@@ -145,11 +145,11 @@ export class Store implements HistoryReader, ShutdownBook {
   }
 
   recordClockEvent(event: ClockEvent): void {
-    if (this.#thread.isThere) this.#thread.tell('clockEvent', event);
-    else this.#early.push(() => this.recordClockEvent(event));
+    if (this.#thread.isRunning) this.#thread.send('clockEvent', event);
+    else this.#earlyRecords.push(() => this.recordClockEvent(event));
   }
 
-  /** Writes everything recorded up to now into the database. Resolves with why that has to wait; null: it is written. */
+  /** Writes everything recorded so far to the database. Resolves with the reason if that fails, else with null. */
   flush(): Promise<string | null> {
     return this.#thread.flush();
   }
@@ -193,7 +193,7 @@ export class Store implements HistoryReader, ShutdownBook {
     return this.#snapshots.take(signal);
   }
 
-  /** Changes of other nodes' alerts that came when no more of them could be written that day, as of the last commit. */
+  /** Changes of remote nodes' alerts that exceeded the daily write budget, as of the last commit. */
   get alertsNotStored(): number {
     return this.#thread.alertsNotStored;
   }
@@ -206,13 +206,13 @@ export class Store implements HistoryReader, ShutdownBook {
     const nothingYet = { segment: this.#recorder.segment, order: 0 };
     this.#healthMark ??= nothingYet;
     this.#alertMark ??= nothingYet;
-    const early = this.#early;
-    this.#early = [];
-    for (const record of early) record();
+    const earlyRecords = this.#earlyRecords;
+    this.#earlyRecords = [];
+    for (const record of earlyRecords) record();
   }
 
   #refuse(status: HealthStatus): void {
-    if (!this.#refused) this.#options.log('warning', 'status with an impossible time not stored', { node: status.node_name });
+    if (!this.#refused) this.#options.log('warning', 'status with an invalid timestamp not stored', { node: status.node_name });
     this.#refused = true;
   }
 }

@@ -7,10 +7,10 @@ import { ALL, change, NOW } from './testing/alerts.ts';
 import { sameRows, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
-// The database has a thread of its own; should it die (memory, a bug), the store takes what it had not written from the
-// tail and goes on with a new one.
+// The database has a thread of its own; if it dies (out of memory, a bug), the store loads the unwritten records from the spool and
+// starts a new thread.
 
-/** Words that the worker for this test understands. */
+/** Commands of the worker for this test. */
 const DIE_NOW = 'die now';
 const DIE_AT_COMMIT = 'die at commit';
 const worker = new URL('./testing/mortal-worker.ts', import.meta.url);
@@ -28,18 +28,18 @@ async function die(started: TestStore, during: () => void = () => undefined): Pr
   await until('it died', () => deaths(started) > before);
 }
 
-t.test('the thread dies: nothing recorded before, meanwhile or after is lost or doubled', async (t) => {
+t.test('the thread dies: no record before, meanwhile or after is lost or duplicated', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker, retrySeconds: 10 });
   started.record(series(START, 50));
-  await started.rows(); // Hands them over.
-  started.record(series(START + 50_000, 50)); // These are still on their way.
+  await started.rows(); // Sends the batches to the thread.
+  started.record(series(START + 50_000, 50)); // These samples are not sent yet.
   await die(started);
   t.equal(started.store.state().state, 'degraded');
   t.match(started.store.state().error, /killed by the test/);
   await t.rejects(started.rows());
   started.record(series(START + 100_000, 30));
-  started.record(series(START + 130_000, 3000)); // More than a batch.
+  started.record(series(START + 130_000, 3000)); // More than one batch.
   started.recordNextMinute(series(START + 3_130_000, 20));
   await started.store.recordAlert(change('a/cpu_percent/1', NOW));
   started.store.recordClockEvent({ kind: 'step', timestamp_ms: START, delta_seconds: 1 });
@@ -56,7 +56,7 @@ t.test('the thread dies: nothing recorded before, meanwhile or after is lost or 
   sameRows(t, await (await startStore(t, folder)).rows(), all);
 });
 
-t.test('it dies between writing a minute and saying so', async (t) => {
+t.test('the thread dies between a commit and its answer', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker });
   started.record(series(START, 59));
@@ -70,7 +70,7 @@ t.test('it dies between writing a minute and saying so', async (t) => {
   t.equal(whole?.samples_received, 100);
 });
 
-t.test('it dies again and again', async (t) => {
+t.test('the thread dies repeatedly', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker });
   for (let round = 0; round < 3; round += 1) {
@@ -82,7 +82,7 @@ t.test('it dies again and again', async (t) => {
   sameRows(t, await started.rows(), series(START, 60));
 });
 
-t.test('the store is stopped, or killed, while the thread is dead: the next start has it all', async (t) => {
+t.test('the store is stopped or killed while the thread is dead: the next start has all records', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker, retrySeconds: 1000 });
   started.record(series(START, 10));
@@ -92,7 +92,7 @@ t.test('the store is stopped, or killed, while the thread is dead: the next star
   sameRows(t, await (await startStore(t, folder)).rows(), series(START, 20));
 });
 
-t.test('a thread that cannot be started is an error of the start', async (t) => {
+t.test('a thread that cannot be started is an error of start()', async (t) => {
   const started = new TestStore(temporaryFolder(t), { worker: new URL('./testing/no-such-worker.ts', import.meta.url) });
   await t.rejects(started.store.start(), /no-such-worker/);
   await started.stop();

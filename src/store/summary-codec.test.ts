@@ -21,7 +21,7 @@ const row: fc.Arbitrary<Row> = fc.record({
   values: fc.array(value, { minLength: 4, maxLength: 4 }),
   status: fc.constantFrom(...STATUSES),
 });
-/** Hours as they arise, samples in any order of time included. */
+/** Realistic hours, including samples in any order of time. */
 const hour: fc.Arbitrary<HourRecord> = fc.array(row, { maxLength: 80, size: 'max' }).map((rows) => {
   const record = emptyHour(HOUR);
   const columns = toColumns(rows);
@@ -38,7 +38,7 @@ const isRangeError = (work: () => unknown): boolean => {
   }
 };
 
-t.test('any hour comes back as it was', async (t) => {
+t.test('any hour is decoded exactly', async (t) => {
   fc.assert(
     fc.property(hour, ({ summary, histograms, minutes }) => {
       deepStrictEqual(decodeHour(encodeHour(summary, histograms, HOUR), HOUR), { summary, histograms });
@@ -49,7 +49,7 @@ t.test('any hour comes back as it was', async (t) => {
   t.pass();
 });
 
-t.test('a blob cut off anywhere, or with something after its end, is damaged', async (t) => {
+t.test('a truncated blob, or one with trailing bytes, is damaged', async (t) => {
   fc.assert(
     fc.property(hour, ({ summary, histograms, minutes }) => {
       const blobs: [Uint8Array, (blob: Uint8Array) => unknown][] = [
@@ -66,7 +66,7 @@ t.test('a blob cut off anywhere, or with something after its end, is damaged', a
   t.pass();
 });
 
-t.test('whatever else a blob holds: a RangeError, or no more entries than it has bytes', async (t) => {
+t.test('any other blob gives a RangeError or no more entries than it has bytes', async (t) => {
   const mutated = fc
     .tuple(hour, fc.boolean(), fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 4 }))
     .map(([{ summary, histograms, minutes }, whole, changes]) => {

@@ -40,7 +40,7 @@ function readSummary(input: ByteReader, baseMs: number): Summary {
   return summary;
 }
 
-/** Minutes of one hour, by their number 0 to 59, as one blob; minutes without a sample are left out. */
+/** Minutes of one hour, numbered 0 to 59, as one blob; minutes without samples are omitted. */
 export function encodeMinutes(minutes: ReadonlyMap<number, Summary>, hourMs: number): Uint8Array {
   const out = new ByteWriter();
   out.unsigned(minutes.size);
@@ -63,7 +63,7 @@ export function decodeMinutes(blob: Uint8Array, hourMs: number): Map<number, Sum
   return minutes;
 }
 
-/** The same blob as averages alone, a row a minute: five times as fast as the summaries. */
+/** Decodes the same blob to averages only, one row per minute: five times as fast as decoding the summaries. */
 export function decodeMinuteMeans(blob: Uint8Array, hourMs: number): Means {
   const input = new ByteReader(blob);
   const count = input.unsigned();

@@ -43,7 +43,7 @@ function openTail(t: Test, folder = temporaryFolder(t)): Tail {
 
 const line = (sample: Row, node = 'a'): string => JSON.stringify(toStatus(sample, node));
 
-t.test('what was written is read back by the next run, by segment and node', async (t) => {
+t.test('the next run reads back all records, by segment and node', async (t) => {
   const folder = temporaryFolder(t);
   const tail = openTail(t, folder);
   const first = tail.begin(1000);
@@ -84,7 +84,7 @@ t.test('what was written is read back by the next run, by segment and node', asy
   );
 });
 
-t.test('a kill at any byte costs the line being written and nothing else', async (t) => {
+t.test('a kill at any byte costs only the line being written', async (t) => {
   const samples = [row(1, 1.25), row(2, null, 'UNKNOWN'), row(3, 99)];
   const lines = [line(samples[0] as Row), JSON.stringify(alert(9)), line(samples[1] as Row, 'größe'), line(samples[2] as Row)];
   const bytes = Buffer.from(lines.map((text) => `${text}\n`).join(''));
@@ -100,7 +100,7 @@ t.test('a kill at any byte costs the line being written and nothing else', async
   );
 });
 
-t.test('any statuses come back from their lines', async (t) => {
+t.test('any statuses are parsed back from their lines', async (t) => {
   const value = fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => (number === 0 ? 0 : number)));
   const sample = fc.record(
     {
@@ -126,7 +126,7 @@ t.test('any statuses come back from their lines', async (t) => {
   t.pass();
 });
 
-t.test('foreign and damaged lines are passed over', async (t) => {
+t.test('foreign and damaged lines are skipped', async (t) => {
   const good = line(row(7));
   const poison = [
     '',
@@ -170,7 +170,7 @@ t.test('foreign and damaged lines are passed over', async (t) => {
   );
 });
 
-t.test('what is not a segment is left alone', async (t) => {
+t.test('files that are not segments are left alone', async (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['notes.txt', '12.ndjson.new', '99999999999999999999.ndjson', 'x.ndjson'])
     writeFileSync(join(folder, name), `${line(row(1))}\n`);
@@ -185,7 +185,7 @@ t.test('what is not a segment is left alone', async (t) => {
   t.same(readdirSync(folder), before);
 });
 
-t.test('a line has the number of its writing, also after a full file system', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a line keeps its number, also after the file system was full', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const tail = openTail(t, disk.folder);
   const segment = tail.begin(1);
@@ -211,7 +211,7 @@ t.test('a line has the number of its writing, also after a full file system', { 
   t.same([...columns.timestampMs], written);
 });
 
-t.test('giving up a segment keeps its alerts, each with its number', async (t) => {
+t.test('dropping the samples of a segment keeps its alerts, each with its number', async (t) => {
   const tail = openTail(t);
   const quiet = tail.begin(1);
   tail.write(line(row(1)));
@@ -220,8 +220,8 @@ t.test('giving up a segment keeps its alerts, each with its number', async (t) =
   tail.write(JSON.stringify(alert(2)));
   tail.write(JSON.stringify(alert(2, true)));
   tail.begin(3);
-  t.equal(tail.keepRare(quiet), 0);
-  t.ok(tail.keepRare(loud) > 0);
+  t.equal(tail.dropSamples(quiet), 0);
+  t.ok(tail.dropSamples(loud) > 0);
   t.same(
     tail.leftovers().map(({ segment, samples, alerts }) => ({ segment, samples, alerts })),
     [
@@ -237,7 +237,7 @@ t.test('giving up a segment keeps its alerts, each with its number', async (t) =
   );
 });
 
-t.test('without a folder nothing is left, and writing says so', async (t) => {
+t.test('without a folder nothing is left over, and writing throws', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, '');
   const tail = openTail(t, join(file, 'tail'));
@@ -247,7 +247,7 @@ t.test('without a folder nothing is left, and writing says so', async (t) => {
   t.equal(tail.segment, 1, 'but samples can still be told apart by segment');
 });
 
-t.test('a tail that is deleted goes on with the next line, which keeps its number', async (t) => {
+t.test('a deleted spool is recreated by the next line, which keeps its number', async (t) => {
   const folder = join(temporaryFolder(t), 'tail');
   const tail = openTail(t, folder);
   const segment = tail.begin(1000);
@@ -270,7 +270,7 @@ t.test('a tail that is deleted goes on with the next line, which keeps its numbe
   );
 });
 
-t.test('a tail that could not be begun begins as soon as it can', async (t) => {
+t.test('a spool that could not be created is created as soon as possible', async (t) => {
   const parent = temporaryFolder(t);
   const folder = join(parent, 'tail');
   writeFileSync(folder, 'in the way');
@@ -289,7 +289,7 @@ t.test('a tail that could not be begun begins as soon as it can', async (t) => {
   );
 });
 
-t.test('a tail that was ended takes nothing, and leaves nothing behind', async (t) => {
+t.test('a closed spool accepts no lines and leaves no files', async (t) => {
   const folder = join(temporaryFolder(t), 'tail');
   const tail = openTail(t, folder);
   t.throws(() => tail.write(line(row(1))), /not open/, 'nor does one that was never begun');
@@ -300,7 +300,7 @@ t.test('a tail that was ended takes nothing, and leaves nothing behind', async (
   t.same(readdirSync(folder), []);
 });
 
-t.test('what cannot be read is passed over, and told', async (t) => {
+t.test('unreadable files are skipped and reported', async (t) => {
   const folder = join(temporaryFolder(t), 'tail');
   const tail = openTail(t, folder);
   const first = tail.begin(1000);
@@ -334,7 +334,7 @@ t.test('what cannot be read is passed over, and told', async (t) => {
   t.same(problems, [folder]);
 });
 
-t.test('the folder: systemd’s, or a private one in memory', async (t) => {
+t.test('the spool’s folder is systemd’s or a private one on tmpfs', async (t) => {
   const data = temporaryFolder(t);
   t.equal(tailFolder(data, { RUNTIME_DIRECTORY: '/run/edge-health:/run/other' }), '/run/edge-health/tail');
   if (!existsSync('/dev/shm')) {
@@ -357,7 +357,7 @@ t.test('the folder: systemd’s, or a private one in memory', async (t) => {
   chmodSync(folder, 0o700);
 });
 
-t.test('lines go to the file at once', async (t) => {
+t.test('lines are written to the file at once', async (t) => {
   const folder = temporaryFolder(t);
   const tail = openTail(t, folder);
   const segment = tail.begin(1);

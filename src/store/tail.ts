@@ -11,9 +11,9 @@ import type { Leftover } from './protocol.ts';
 import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from './tail-folder.ts';
 
 /**
- * Where the tail lies: in memory (tmpfs) where the machine has one, so that writing every sample costs no flash; it outlives the
- * process, not a power cut. `RUNTIME_DIRECTORY` is systemd's; a checkout gets a private folder in /dev/shm named after
- * its data folder; else it lies beside the database.
+ * Folder of the spool. It is on tmpfs where the machine has one, so that writing every sample costs no flash; the spool then survives the
+ * process but not a power cut. Under systemd it is in `RUNTIME_DIRECTORY`; a checkout uses a private folder in /dev/shm named after its
+ * data folder; otherwise it is beside the database.
  */
 export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): string {
   const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
@@ -22,17 +22,17 @@ export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): st
   try {
     fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
     const stats = fs.lstatSync(inMemory);
-    // Anybody can make folders in /dev/shm: one that is not ours alone is not used.
+    // Every user can create folders in /dev/shm: use only one that is owned by this user and closed to others.
     if (stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0) return inMemory;
   } catch {
-    // No tmpfs here, or somebody else's folder in our place.
+    // There is no tmpfs, or another user owns the folder.
   }
   return tailBesideDatabase(dataPath);
 }
 
 const readText = (path: string): string => fs.readFileSync(path, 'utf8');
 
-/** The segments' files in the order in which they were begun. */
+/** Numbers of the segment files, ascending. */
 function segmentsIn(folder: string): number[] {
   return fs
     .readdirSync(folder, { withFileTypes: true })
@@ -43,20 +43,20 @@ function segmentsIn(folder: string): number[] {
 }
 
 /**
- * What was published but is not in the database yet, one JSON document a line, in segments. Each line is written before it
- * is published, so that a killed process loses nothing that anybody has seen.
+ * Write-ahead buffer of everything that is published and not yet in the database: one JSON document per line, in segments. A line is
+ * written before its record is published, so that SIGKILL loses no published record.
  */
 export class Tail {
   readonly folder: string;
   #isOpen = false;
-  /** Null also while it is open and its file could not be. */
+  /** Null also while the spool is open but its file could not be created. */
   #descriptor: number | null = null;
   #segment = 0;
   #bytes = 0;
-  /** Lines of the segment, those that could not be written included. */
+  /** Lines of the segment, including those that could not be written. */
   #lines = 0;
-  /** Ends of lines that are still to be written, where lines could not be or were deleted: each keeps its number. */
-  #owed = 0;
+  /** Line ends still to be written in place of lines that failed or were deleted, so that every later line keeps its number. */
+  #owedNewlines = 0;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -66,18 +66,17 @@ export class Tail {
     return this.#segment;
   }
 
-  /** Bytes written to the segment so far. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Ends the segment and begins the next, whose number is unique over restarts and clock steps. */
+  /** Closes the segment and opens the next one. Its number is unique across restarts and clock steps. */
   begin(nowMs: number): number {
     this.end();
     this.#isOpen = true;
     this.#bytes = 0;
     this.#lines = 0;
-    this.#owed = 0;
+    this.#owedNewlines = 0;
     this.#segment = Math.max(nowMs, this.#segment + 1);
     makeFolder(this.folder, 0o700);
     const last = segmentsIn(this.folder).at(-1) ?? 0;
@@ -86,42 +85,42 @@ export class Tail {
     return this.#segment;
   }
 
-  /** Writes one line; throws when the tail's file system does not take it. The line after it has the next number all the same. */
+  /** Writes one line; throws when the file system does not accept it. The next line still gets the next number. */
   write(line: string): void {
-    if (!this.#isOpen) throw new Error('the tail is not open');
+    if (!this.#isOpen) throw new Error('the spool is not open');
     const before = this.#lines++;
-    const descriptor = this.#openAgain(before);
-    const owed = this.#owed;
-    const bytes = Buffer.from(`${'\n'.repeat(owed)}${line}\n`);
-    this.#owed = owed + 1;
+    const descriptor = this.#reopenDeleted(before);
+    const owedNewlines = this.#owedNewlines;
+    const bytes = Buffer.from(`${'\n'.repeat(owedNewlines)}${line}\n`);
+    this.#owedNewlines = owedNewlines + 1;
     const written = fs.writeSync(descriptor, bytes);
     this.#bytes += written;
-    this.#owed -= Math.min(written, owed);
-    if (written < bytes.length) throw new Error('no space for a whole line');
-    this.#owed = 0;
+    this.#owedNewlines -= Math.min(written, owedNewlines);
+    if (written < bytes.length) throw new Error('not enough space for the line');
+    this.#owedNewlines = 0;
   }
 
-  /** The segment's file, begun anew where somebody deleted it, or where it could not be begun. */
-  #openAgain(linesBefore: number): number {
+  /** Recreates the segment's file after it was deleted, or after creating it failed. */
+  #reopenDeleted(linesBefore: number): number {
     if (this.#descriptor !== null && fs.fstatSync(this.#descriptor).nlink > 0) return this.#descriptor;
     this.#close();
     makeFolder(this.folder, 0o700);
     this.#descriptor = fs.openSync(this.#file(this.#segment), 'a', 0o600);
-    this.#owed = linesBefore;
+    this.#owedNewlines = linesBefore;
     return this.#descriptor;
   }
 
-  /** Removes a segment that is in the database, or given up. */
+  /** Removes a segment that is in the database, or whose records were dropped. */
   remove(segment: number): void {
     fs.rmSync(this.#file(segment), { force: true });
   }
 
-  /** Gives up a segment's samples; alerts and requests of a shutdown stay. Returns the bytes that are left of it. */
-  keepRare(segment: number): number {
+  /** Drops a segment's samples and keeps its alerts and shutdown requests. Returns the size of what remains, in bytes. */
+  dropSamples(segment: number): number {
     const file = this.#file(segment);
     const lines = fs.readFileSync(file, 'utf8').split('\n').slice(0, -1);
-    // Empty lines in place of the others: the number of a line tells when it came.
-    const kept = lines.map((line) => (isRare(parseLine(line)) ? line : ''));
+    // Dropped lines become empty lines, because the line number is the record's sequence number.
+    const kept = lines.map((line) => (isAlertOrShutdown(parseLine(line)) ? line : ''));
     const count = kept.findLastIndex((line) => line !== '') + 1;
     if (count === 0) {
       this.remove(segment);
@@ -147,8 +146,8 @@ export class Tail {
   }
 
   /**
-   * What is left of the segments before this one. A line cut off by a kill, or not ours, is passed over; it was never published. What
-   * cannot be read stays for another time, and `onProblem` is told of it.
+   * Contents of all segments before this one. Lines cut off by a kill and lines that do not parse are skipped; a torn line was never
+   * published. A file that cannot be read stays in place and is reported to `onProblem`.
    */
   leftovers(onProblem: (path: string, error: Error) => void = () => undefined, read: (path: string) => string = readText): Leftover[] {
     if (!fs.existsSync(this.folder)) return [];
@@ -171,13 +170,13 @@ export class Tail {
   }
 }
 
-/** A status with the number of its line. */
+/** A health status and its line number. */
 interface Numbered {
   readonly status: HealthStatus;
   readonly order: number;
 }
 
-/** Turns a segment's text back into what was written. Exported for tests of torn and foreign content. */
+/** Parses a segment. Exported for tests with torn and invalid content. */
 export function parseSegment(segment: number, text: string): Leftover {
   const alerts: { order: number; alert: Alert }[] = [];
   const shutdowns: ShutdownRecord[] = [];
@@ -200,7 +199,7 @@ export function parseSegment(segment: number, text: string): Leftover {
   return { segment, bytes: text.length, alerts, shutdowns, samples };
 }
 
-function isRare(document: Alert | HealthStatus | ShutdownRecord | null): boolean {
+function isAlertOrShutdown(document: Alert | HealthStatus | ShutdownRecord | null): boolean {
   return document !== null && ('alert_id' in document || 'request_id' in document);
 }
 
@@ -225,12 +224,12 @@ function isAlert(document: Partial<Alert>): document is Alert {
     typeof metric === 'string' &&
     typeof resolved === 'boolean' &&
     SEVERITIES.includes(severity as never) &&
-    // JSON has no NaN and no infinity: they are null in it.
+    // JSON has neither NaN nor Infinity and encodes both as null.
     [value, threshold].every((number) => number === null || typeof number === 'number')
   );
 }
 
-/** Whether a time fits into the database's integers. A node with a broken clock, or with ill intent, can send any. */
+/** Whether a time fits into an integer column. A node with a broken clock, or a hostile one, can send any value. */
 export function isStorableTime(timestampMs: number): boolean {
   return Math.abs(timestampMs) <= 2 ** 51;
 }
@@ -241,7 +240,7 @@ function toColumns(list: readonly Numbered[]): Columns {
   return { ...columns, count: list.length };
 }
 
-/** Puts a status into a row of the columns, which must have room for it. */
+/** Writes a status to a row of the columns, whose capacity must include that row. */
 export function setRow(
   columns: Columns,
   row: number,
@@ -249,7 +248,7 @@ export function setRow(
   order: number,
   timestampMs: number = Date.parse(status.timestamp),
 ): void {
-  columns.timestampMs[row] = Math.trunc(timestampMs); // As the time stamp's text has it.
+  columns.timestampMs[row] = Math.trunc(timestampMs); // The time stamp's text has whole milliseconds.
   METRICS.forEach((metric, m) => {
     (columns.metrics[m] as Float64Array)[row] = status[metric] ?? Number.NaN;
   });

@@ -6,13 +6,13 @@ import { HOUR_MS, MINUTE_MS } from '../core/time.ts';
 import type { Columns } from './chunk.ts';
 import { jumpsBetween } from './jumps.ts';
 
-/** One hour of one node, as it is built from its samples: 60 minutes, the whole, and the histograms for percentiles. */
+/** One hour of one node as built from its samples: 60 minutes, their total, and the histograms for percentiles. */
 export interface HourRecord {
   readonly hourMs: number;
   readonly minutes: Map<number, Summary>;
   readonly summary: Summary;
   readonly histograms: Histograms;
-  /** The database has it already, with fewer samples: it must not stay behind them. */
+  /** The database has this hour with fewer samples, so it must be written again. */
   readonly wasWritten: boolean;
 }
 
@@ -22,7 +22,7 @@ export function emptyHour(hourMs: number, wasWritten = false): HourRecord {
 
 const scratch: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
 
-/** Row `i` of the columns; the object is used again by the next call, so that a week's scan makes no garbage. */
+/** Readings of row `i`. The object is reused by the next call, so that scanning a week creates no garbage. */
 export function readingsAt(columns: Columns, i: number): Readonly<Record<Metric, Reading>> {
   for (let m = 0; m < METRICS.length; m += 1) {
     const value = (columns.metrics[m] as Float64Array)[i] as number;
@@ -35,7 +35,7 @@ export function statusAt(columns: Columns, i: number): Status {
   return STATUSES[columns.status[i] as number] as Status;
 }
 
-/** Adds row `i`, the next in time; the silence before it counts, less what the clock jumped. */
+/** Adds row `i`, the next in time. The gap before it counts, less any clock jump. */
 export function addRow(
   summary: Summary,
   histograms: Histograms | null,
@@ -49,7 +49,7 @@ export function addRow(
   addSample(summary, histograms, timestampMs, readingsAt(columns, i), statusAt(columns, i), periodMs, jumps);
 }
 
-/** Appends a later stretch; the silence between the two counts, less what the clock jumped. */
+/** Appends a later time span. The gap between the two counts, less any clock jump. */
 export function addStretch(into: Summary, later: Summary, periodMs: number, events: readonly ClockEvent[]): void {
   mergeSummary(into, later, periodMs, into.received > 0 ? jumpsBetween(events, into.lastMs, later.firstMs) : []);
 }

@@ -1,13 +1,13 @@
-/** What the store asks of time while it waits for its disk or for the next attempt; a test passes its own. */
+/** Timers of the store for disk timeouts and retries; tests inject their own. */
 export interface Timers {
-  /** Seconds of a clock that is never set. */
+  /** Seconds of a monotonic clock. */
   nowSeconds(): number;
   setTimeout(action: () => void, milliseconds: number): Timer;
   clearTimeout(timer: Timer): void;
 }
 
 export interface Timer {
-  /** It does not keep the process running. */
+  /** An unreferenced timer does not keep the process running. */
   unref(): unknown;
 }
 

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { Operation, Operations, Reply, Request } from './protocol.ts';
 import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
 
-/** An error thrown in the worker, with its name there. */
+/** An error thrown in the worker, with its original name. */
 export class StoreError extends Error {
   constructor(message: string, name: string) {
     super(message);
@@ -11,13 +11,13 @@ export class StoreError extends Error {
 }
 
 /**
- * A thread that has something to answer and says nothing for so long hangs in the kernel: its disk does not answer. Nothing that it does
- * by itself takes that long.
+ * A thread that owes an answer and sends nothing for this long is blocked in the kernel because its disk does not respond. No operation
+ * of its own takes that long.
  */
 const HANG_SECONDS = 4;
-/** Looked at again before it is believed: this process may have stood still itself, and the answer lies there unread. */
-const SECOND_LOOK_MS = 250;
-/** Questions that somebody waits for. The others wait for the disk, however long that takes. */
+/** A hang is confirmed by a second check: this process may have been stopped itself, with the answer waiting in the queue. */
+const CONFIRM_HANG_MS = 250;
+/** Operations whose caller waits for the result and that fail on a hang. Writes wait for the disk without a limit. */
 const READS: ReadonlySet<Operation> = new Set<Operation>([
   'history',
   'aggregate',
@@ -31,7 +31,7 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
 export interface WorkerListener {
   onSetAside(path: string, reason: string): void;
   onDeath(reason: string): void;
-  /** The thread hangs, or does so no longer. */
+  /** Called when the thread hangs and when it responds again. */
   onHang(hangs: boolean): void;
 }
 
@@ -41,7 +41,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Sends requests to the store's thread and matches the answers. One client is one thread; when it dies every waiting request fails. */
+/** Sends requests to the store's thread and matches the answers. One client owns one thread; when it dies every pending request fails. */
 export class WorkerClient {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
@@ -49,7 +49,7 @@ export class WorkerClient {
   readonly #listener: WorkerListener;
   readonly #timers: Timers;
   #ended = false;
-  /** Of the last answer, or of the first question since all were answered; seconds of a clock that nobody sets. */
+  /** Time of the last answer, or of the first request since all were answered; monotonic seconds. */
   #sinceSeconds = 0;
   #isSuspect = false;
   #hangs = false;
@@ -58,14 +58,14 @@ export class WorkerClient {
   constructor(program: URL, listener: WorkerListener, timers: Timers = REAL_TIMERS) {
     this.#listener = listener;
     this.#timers = timers;
-    // A small young generation: the thread holds little, and its garbage would otherwise stay resident.
+    // The thread holds little long-lived data, and garbage of a larger young generation would stay resident.
     this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
     this.#worker.on('message', (reply: Reply) => {
-      if ('alive' in reply) return this.#answered();
+      if ('alive' in reply) return this.#onAnswer();
       if ('setAside' in reply) return listener.onSetAside(reply.setAside.path, reply.setAside.reason);
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
-      this.#answered();
+      this.#onAnswer();
       if (reply.ok) waiting?.resolve(reply.body as never);
       else waiting?.reject(new StoreError(reply.error, reply.name));
     });
@@ -78,7 +78,7 @@ export class WorkerClient {
       this.#ended = true;
       for (const { reject } of this.#waiting.values()) reject(new StoreError(reason, 'StoreThreadEnded'));
       this.#waiting.clear();
-      this.#answered();
+      this.#onAnswer();
       if (!expected) listener.onDeath(reason);
     });
   }
@@ -95,12 +95,12 @@ export class WorkerClient {
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) this.#sinceSeconds = this.#timers.nowSeconds();
       this.#waiting.set(id, { operation, resolve, reject });
-      if (!this.#timer) this.#lookIn(HANG_SECONDS * 1000);
+      if (!this.#timer) this.#scheduleHangCheck(HANG_SECONDS * 1000);
       this.#worker.postMessage(request, transfer);
     });
   }
 
-  /** How long the thread has owed an answer; null: it does not hang. */
+  /** Seconds since the thread's last answer was due; null: it does not hang. */
   get hangSeconds(): number | null {
     return this.#hangs ? this.#timers.nowSeconds() - this.#sinceSeconds : null;
   }
@@ -111,7 +111,7 @@ export class WorkerClient {
     await this.#worker.terminate();
   }
 
-  #answered(): void {
+  #onAnswer(): void {
     this.#sinceSeconds = this.#timers.nowSeconds();
     this.#isSuspect = false;
     if (!this.#hangs) return;
@@ -119,22 +119,22 @@ export class WorkerClient {
     this.#listener.onHang(false);
   }
 
-  #lookIn(milliseconds: number): void {
-    this.#timer = this.#timers.setTimeout(() => this.#look(), milliseconds);
+  #scheduleHangCheck(milliseconds: number): void {
+    this.#timer = this.#timers.setTimeout(() => this.#checkForHang(), milliseconds);
     this.#timer.unref();
   }
 
-  #look(): void {
+  #checkForHang(): void {
     this.#timer = null;
     if (this.#waiting.size === 0 || this.#hangs) return;
     const leftMs = (this.#sinceSeconds + HANG_SECONDS - this.#timers.nowSeconds()) * 1000;
     if (leftMs > 0) {
-      this.#lookIn(leftMs);
+      this.#scheduleHangCheck(leftMs);
       return;
     }
     if (!this.#isSuspect) {
       this.#isSuspect = true;
-      this.#lookIn(SECOND_LOOK_MS);
+      this.#scheduleHangCheck(CONFIRM_HANG_MS);
       return;
     }
     this.#hangs = true;

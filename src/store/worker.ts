@@ -13,8 +13,8 @@ import { aggregate, history } from './queries.ts';
 import { recorded } from './recorded.ts';
 
 /**
- * The thread that owns the database. Whatever a slow card, a full disk or a long query costs is paid here; the sampling
- * loop only posts messages.
+ * The thread that owns the database. Delays of a slow card, a full disk or a long query stay in this thread; the sampling loop only posts
+ * messages.
  */
 const port = parentPort;
 if (!port) throw new Error('the store worker is started by the store');
@@ -43,8 +43,8 @@ function readableMetrics(columns: Columns | null): string[] {
 }
 
 /**
- * Takes the folder, opens the database and brings in what a killed run left. A folder in use is an error; a database that cannot be
- * opened for now is not: `problem` says why, and the next commit tries again.
+ * Locks the folder, opens the database and loads the spool of a killed run. A folder locked by another process is an error. A database
+ * that cannot be opened yet is not: `problem` holds the reason, and the next commit retries.
  */
 function open(request: OpenRequest): OpenAnswer {
   folder = dirname(request.path);
@@ -66,7 +66,7 @@ function open(request: OpenRequest): OpenAnswer {
     }
   };
   attempt(() => {
-    takeFolder();
+    lockFolder();
     store.open();
   });
   archive = store;
@@ -76,7 +76,7 @@ function open(request: OpenRequest): OpenAnswer {
     for (const record of shutdowns) attempt(() => store.saveShutdown(record));
     for (const { node: name, columns } of samples) {
       if (columns.count === 0 || store.samples.hasSegment(segment, name, columns.timestampMs)) continue;
-      // Newcomers begin anew with a run; which nodes are none is known only to the database.
+      // A newcomer starts over in every run. Only the open database knows which nodes are not newcomers.
       if (store.isOpen && !store.isKept(name)) continue;
       store.append(segment, name, columns, true);
       recovered += columns.count;
@@ -97,14 +97,14 @@ function open(request: OpenRequest): OpenAnswer {
   }));
 }
 
-/** The copy of the database that is being made. */
+/** The snapshot in progress. */
 let copying: { isWanted: boolean; readonly done: Promise<void> } | null = null;
 
 async function snapshot(path: string): Promise<null> {
-  if (copying) throw new Error('another copy is not ended yet; try again in a moment');
+  if (copying) throw new Error('another snapshot is in progress; try again later');
   const { db } = opened();
   if (!opened().isOpen) throw new Error('the database is not open');
-  // The connection must not be collected before its backup has ended: `db` is kept.
+  // `db` keeps the connection referenced: it must not be garbage-collected before its backup ends.
   const isCurrent = (): boolean => copying?.isWanted === true && archive?.db === db;
   const done = copyDatabase(db, { path, isWanted: isCurrent, onPiece: () => post({ alive: true }) });
   copying = { isWanted: true, done: done.catch(() => undefined) };
@@ -121,17 +121,17 @@ function cancelSnapshot(): Promise<void> | undefined {
   return copying?.done;
 }
 
-/** The folder is locked before its database is touched; on a full disk that, too, may have to wait. */
-function takeFolder(): void {
+/** Locks the folder before its database is opened. On a full disk this can fail and is retried at the next commit. */
+function lockFolder(): void {
   if (lock) return;
   lock = lockDataFolder(folder);
   removeLeftovers(folder);
 }
 
-/** Below this size the whole database is checked once after opening; a larger one shows its damage when it is met. */
+/** Databases below this size are checked completely once after opening; damage in a larger one shows when a query meets it. */
 const CHECK_BELOW_BYTES = 64 * 1024 * 1024;
 
-function checkOnce(path: string): void {
+function checkDatabase(path: string): void {
   const store = archive;
   if (!store?.isOpen) return;
   try {
@@ -139,11 +139,11 @@ function checkOnce(path: string): void {
     const row = reading(({ db }) => db.prepare('PRAGMA quick_check(1)').get() as { quick_check: string });
     if (row.quick_check !== 'ok') store.replaceDamaged(row.quick_check);
   } catch {
-    // What is wrong will be met, and said, at the next commit.
+    // The next commit meets the same problem and reports it.
   }
 }
 
-/** A read that meets damage sets the database aside and is answered from the new one. */
+/** Runs a query. If it meets damage, the database is quarantined and the query runs on the new one. */
 function reading<T>(read: (store: Archive) => T): T {
   try {
     return read(opened());
@@ -159,7 +159,7 @@ type Answer<O extends Operation> = Operations[O]['answer'];
 const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O> | Promise<Answer<O>> } = {
   open: (body) => {
     const answer = open(body);
-    setImmediate(() => checkOnce(body.path));
+    setImmediate(() => checkDatabase(body.path));
     return answer;
   },
   append: ({ segment, node: name, columns, isNewcomer }) => {
@@ -169,9 +169,9 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
   commit: ({ segment }) => {
     const store = opened();
     const before = store.isOpen;
-    takeFolder();
+    lockFolder();
     store.commit(segment);
-    // Opened late: what it holds is news to the threshold monitor.
+    // The database was opened only now: its open episodes and remote nodes are new to the service.
     return before
       ? written()
       : { ...written(), openAlerts: store.openEpisodesFound, heard: store.heard(), lastSegment: store.lastSegment() };
@@ -209,7 +209,7 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
     return null;
   },
   close: async () => {
-    // A database that is being copied would stay open, and locked, when it is closed.
+    // A connection with a running backup would stay open, and the folder locked, after close().
     await cancelSnapshot();
     try {
       archive?.close();

@@ -1,23 +1,23 @@
 import { DAY_MS } from '../core/time.ts';
 
 /**
- * What changes of other nodes' alerts may write to the disk in a day: as much as this machine's own day. Anybody on the network may publish
- * them, as often as it likes.
+ * Daily write limit of remote nodes' alerts, equal to this machine's own daily writes. Any host on the network can publish alerts at any
+ * rate.
  */
 const BYTES_PER_DAY = 20e6;
-/** A page goes into the log, with 24 octets before it, and later into the database, where the disk writes a block of 4096. */
+/** A page goes to the write-ahead log with a header of 24 bytes, and later to the database, where the disk writes a block of 4096. */
 const BYTES_PER_PAGE = 2048 + 24 + 4096;
-/** A change touches its row and its index entry in two tables, and the index of the open episodes. */
+/** A change updates a row and an index entry in two tables, and the index of the open episodes. */
 const BYTES_PER_CHANGE = 5 * BYTES_PER_PAGE;
 
-/** Counts what is written in a day, beginning anew a day after the first of it. */
+/** Counts the bytes written per day. A day begins with its first write. */
 export class WriteBudget {
   #startMs = 0;
   #spent = 0;
 
-  /** How many changes may be written now, each as dear as it can be. */
+  /** Number of changes that may be written now, each at its highest cost. */
   changes(nowMs: number): number {
-    // A clock that was set back has not gone through a day.
+    // After the clock was set back the day is not over; a difference of a day in either direction starts a new one.
     if (Math.abs(nowMs - this.#startMs) >= DAY_MS) {
       this.#startMs = nowMs;
       this.#spent = 0;
@@ -25,7 +25,7 @@ export class WriteBudget {
     return Math.max(0, Math.ceil((BYTES_PER_DAY - this.#spent) / BYTES_PER_CHANGE));
   }
 
-  /** Counts what was written: pages of the log. */
+  /** Adds written pages of the log. */
   spend(pages: number): void {
     this.#spent += pages * BYTES_PER_PAGE;
   }
