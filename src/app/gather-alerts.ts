@@ -6,15 +6,15 @@ import type { Log, Publisher } from '../core/ports.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { Live } from './live.ts';
 
-/** Open alerts of other nodes, all together. */
+/** Limit of open alerts of all remote nodes together. */
 const MAX_OPEN = 1024;
-/** Changes of all other nodes together. */
+/** Rate limit of the changes of all remote nodes together. */
 const CHANGES_PER_SECOND = 5;
 const CHANGES_AT_ONCE = 500;
-/** Lines of the log about changes, in the long run and at once. */
+/** Rate limit of log lines about changes. */
 const LINES_PER_SECOND = 1 / 10;
 const LINES_AT_ONCE = 60;
-/** Changes that are remembered, to take each once: more than writers keep for those who join late. */
+/** Number of changes remembered to skip repetitions: more than DDS writers keep for late joiners. */
 const REMEMBERED = 4096;
 
 export interface AlertGatheringOptions {
@@ -26,14 +26,14 @@ export interface AlertGatheringOptions {
   readonly events: Pick<Publisher, 'publishAlert'>;
 }
 
-/** Alerts that other nodes raise about themselves: stored and served like this node's own, each change once, within bounds. */
+/** Alerts that remote nodes raise about themselves: stored and served like local ones, each change once, within limits. */
 export class GatheredAlerts {
   readonly #options: AlertGatheringOptions;
   readonly #changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_AT_ONCE);
   readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_AT_ONCE);
   readonly #open = new Map<string, Alert>();
   readonly #seen = new Set<string>();
-  #taken = 0;
+  #accepted = 0;
   #refused = 0;
 
   constructor(options: AlertGatheringOptions) {
@@ -41,52 +41,52 @@ export class GatheredAlerts {
   }
 
   get counts(): { readonly alerts: number; readonly alerts_refused: number } {
-    return { alerts: this.#taken, alerts_refused: this.#refused };
+    return { alerts: this.#accepted, alerts_refused: this.#refused };
   }
 
-  /** Goes on with an episode that was open before. */
+  /** Continues an episode that was open before the start. */
   adopt(alert: Alert): void {
     this.#open.set(alert.alert_id, alert);
   }
 
-  /** Takes a change; `limit` is its node's own. */
+  /** Accepts a change within the limits; `limit` is the bucket of its node. */
   take(alert: Alert, limit: TokenBucket): void {
     const key = changeKey(alert);
     if (this.#seen.has(key)) return;
     const nowSeconds = this.#options.clocks.monotonicSeconds();
     const before = this.#open.get(alert.alert_id) ?? null;
-    // The end of what is open always passes: it was paid for by its beginning.
+    // Resolving an open alert always passes, since its raise was counted.
     const isEnd = alert.resolved && before !== null;
-    const isWithinRate = isEnd || (limit.take(nowSeconds) && this.#changes.take(nowSeconds));
-    const isOneMore = !alert.resolved && before === null;
-    if (!isWithinRate || (isOneMore && this.#open.size >= MAX_OPEN)) {
-      this.refuse(isWithinRate ? 'too many are open' : 'they change too often', alert);
+    const isWithinRateLimit = isEnd || (limit.take(nowSeconds) && this.#changes.take(nowSeconds));
+    const isNewEpisode = !alert.resolved && before === null;
+    if (!isWithinRateLimit || (isNewEpisode && this.#open.size >= MAX_OPEN)) {
+      this.refuse(isWithinRateLimit ? 'too many open alerts' : 'alert rate limit exceeded', alert);
       return;
     }
     this.#remember(key);
-    this.#taken += 1;
-    void this.#pass(this.#stamped(alert), before);
+    this.#accepted += 1;
+    void this.#publish(this.#stamped(alert), before);
   }
 
   refuse(reason: string, { alert_id }: Alert): void {
     this.#refused += 1;
     const { clocks, lines, log } = this.#options;
     const times = lines.count(reason, clocks.monotonicSeconds());
-    if (times !== null) log('warning', `an alert of another node was refused: ${reason}`, { alert_id, times });
+    if (times !== null) log('warning', `remote alert refused: ${reason}`, { alert_id, times });
   }
 
-  /** Resolves what is open of a node of which nothing more will come: one promise for each alert, fulfilled once that is stored. */
+  /** Resolves the open alerts of a node that was removed. Returns one promise per alert, fulfilled once its change is stored. */
   end(node: string): Promise<void>[] {
     return [...this.#open.values()].filter(({ alert_id }) => nodeOfAlertId(alert_id) === node).map((alert) => this.#end(alert));
   }
 
-  async #pass(alert: Alert, before: Alert | null): Promise<void> {
+  async #publish(alert: Alert, before: Alert | null): Promise<void> {
     const { clocks, events, live, log, store } = this.#options;
-    const superseded = alert.resolved || before ? [] : this.#othersLike(alert);
+    const superseded = alert.resolved || before ? [] : this.#supersededBy(alert);
     if (alert.resolved) this.#open.delete(alert.alert_id);
     else this.#open.set(alert.alert_id, alert);
     if (!(await store.recordAlert(alert))) {
-      // Known from an earlier run, or about an episode that is over.
+      // The change is known from an earlier run, or its episode is resolved.
       if (this.#open.get(alert.alert_id) !== alert) return;
       if (before) this.#open.set(alert.alert_id, before);
       else this.#open.delete(alert.alert_id);
@@ -94,14 +94,14 @@ export class GatheredAlerts {
     }
     live.setAlert(alert);
     const { alert_id, metric, severity, threshold, value } = alert;
-    const what = alert.resolved ? 'alert of another node resolved' : `alert ${severity} of another node`;
+    const what = alert.resolved ? 'remote alert resolved' : `remote alert ${severity}`;
     if (this.#changeLines.take(clocks.monotonicSeconds())) log('notice', what, { metric, value, threshold, alert_id });
     events.publishAlert(alert);
     for (const other of superseded) if (this.#open.has(other.alert_id)) void this.#end(other);
   }
 
-  /** A node has one episode of a metric and kind at a time: where another one begins, the end of the one before was missed. */
-  #othersLike(alert: Alert): Alert[] {
+  /** A node has at most one episode per metric and kind: when another one begins, the end of the previous one was missed. */
+  #supersededBy(alert: Alert): Alert[] {
     if (!METRICS.some((metric) => isAbout(alert, metric))) return [];
     const node = nodeOfAlertId(alert.alert_id);
     return [...this.#open.values()].filter(
@@ -113,10 +113,10 @@ export class GatheredAlerts {
   }
 
   #end(alert: Alert): Promise<void> {
-    return this.#pass({ ...alert, timestamp: isoUtc(this.#options.clocks.wallMilliseconds()), resolved: true }, alert);
+    return this.#publish({ ...alert, timestamp: isoUtc(this.#options.clocks.wallMilliseconds()), resolved: true }, alert);
   }
 
-  /** With an impossible time it would be listed forever, or never: such a change has the time at which it came. */
+  /** An invalid time stamp would list the change forever or never; it is replaced by the time of arrival. */
   #stamped(alert: Alert): Alert {
     const nowMs = this.#options.clocks.wallMilliseconds();
     return isPlausible(Date.parse(alert.timestamp), nowMs) ? alert : { ...alert, timestamp: isoUtc(nowMs) };

@@ -9,9 +9,9 @@ import type { Live } from './live.ts';
 
 export interface GatheringRules {
   readonly graceSeconds: number;
-  /** 0: never. */
+  /** Hours without data after which a node is forgotten; 0: never. */
   readonly forgetAfterHours: number;
-  /** Nodes of which an ERROR is raised also when they leave in an orderly way. */
+  /** Nodes that become stale also after leaving in an orderly way. */
   readonly expectedNodes: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export function gatheringRules({ alerts, ops }: Config): GatheringRules {
 
 export interface GatheringOptions {
   readonly localNode: string;
-  /** False: nothing will come, so that nothing is missed either. */
+  /** False: nothing is received, so known nodes must not become stale. */
   readonly isOn?: boolean;
   readonly rules: GatheringRules;
   readonly clocks: Clocks;
@@ -38,17 +38,17 @@ export interface GatheringOptions {
     recordAlert(alert: Alert): Promise<boolean>;
     recordRate(node: string, hertz: number, sinceMs: number): void;
   };
-  /** Keeps over restarts which nodes left. */
+  /** Stores over restarts which nodes left. */
   readonly left: Pick<LeftNodes, 'read' | 'write'>;
-  /** What was gathered goes to the readers of /events, and never back to where it came from. */
+  /** Publishes remote data to the readers of /events only, never back to the graph. */
   readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
-  /** Takes changes of the alerts that this machine raises about other nodes: they go everywhere, like its own. */
+  /** Publishes alerts that this machine raises about remote nodes, like its own. */
   readonly publishAlerts: (changes: readonly Alert[]) => void;
 }
 
-/** What earlier runs left behind. */
+/** State of earlier runs. */
 export interface GatheringPast {
   readonly openAlerts: readonly Alert[];
-  /** The nodes of which statuses are stored that came from elsewhere. */
-  readonly heard: readonly HeardNode[];
+  /** Remote nodes with stored statuses. */
+  readonly remoteNodes: readonly HeardNode[];
 }

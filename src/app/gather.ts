@@ -8,7 +8,7 @@ import { isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { GraphListener } from '../ros/graph.ts';
 import { GatheredAlerts } from './gather-alerts.ts';
-import { GatheredNode, type Heard, SILENCE_METRIC, silenceAlert } from './gather-node.ts';
+import { GatheredNode, type SeenTimes, SILENCE_METRIC, silenceAlert } from './gather-node.ts';
 import type { GatheringOptions, GatheringPast, GatheringRules } from './gather-options.ts';
 import { MAX_NODES, NodePlaces, SHORT_FROM } from './node-places.ts';
 
@@ -16,50 +16,50 @@ export { gatheringRules } from './gather-options.ts';
 
 export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
 
-/** Metric of the alert that places for other nodes are short. */
+/** Metric of the alert raised when the list of remote nodes is almost full. */
 export const PLACES_METRIC = 'remote_nodes';
-/** A newcomer that was silent for so long is forgotten. */
+/** A newcomer is removed after this long without data. */
 const NEWCOMER_FORGET_SECONDS = 7200;
-/** Open alerts about the silence of nodes that have been heard for less than this, */
+/** Limit of open alerts about stale nodes that were seen for less than YOUNG_SECONDS. */
 const YOUNG_SECONDS = 3600;
-/** and of those that are raised in the long run. */
+/** Long-term rate at which such alerts may be raised. */
 const MAX_YOUNG_ALERTS = 32;
 const YOUNG_ALERTS_PER_SECOND = 1 / 60;
 const ALL_STATUSES_PER_SECOND = 5000;
-/** A node heard so lately before the start is expected after it, */
+/** A node seen within this time before the start is expected after it. */
 const EXPECTED_HOURS = 24;
-/** once the nodes had this long to find each other. */
+/** Grace period after the start for DDS discovery. */
 const DISCOVERY_SECONDS = 10;
 const SHORTEST_CHECK_SECONDS = 0.1;
 const LONGEST_CHECK_SECONDS = 5;
-/** In an answer to a user who asked for another one. */
+/** Limit of names in the answer to a request for an unknown node. */
 const NAMES_LISTED = 20;
-/** A check that comes later than this was held up, and what should have been heard may be waiting as well. */
-const HELD_UP_SECONDS = 1;
+/** A check later than this means that the process was stopped; received statuses may still wait in the sockets. */
+const DELAYED_SECONDS = 1;
 
 /**
- * What arrives from other nodes: judged for silence, stored and served. A node is judged by when its statuses arrive, on the
- * monotonic clock; its own clock only orders its history. All of it is bounded, whoever sends.
+ * Receives from remote nodes: detects stale nodes, stores and serves their data. Staleness is judged by arrival times on the monotonic
+ * clock; a node's own clock only orders its history. All state is bounded, regardless of the senders.
  */
 export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onNodeLeft'> {
   readonly #options: GatheringOptions;
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #nodes = new Map<string, GatheredNode>();
-  readonly #places = new NodePlaces(this.#nodes);
+  readonly #capacity = new NodePlaces(this.#nodes);
   readonly #alerts: GatheredAlerts;
   readonly #lines = new LineLimit();
   readonly #statuses = new TokenBucket(ALL_STATUSES_PER_SECOND, ALL_STATUSES_PER_SECOND);
   readonly #youngAlerts = new TokenBucket(YOUNG_ALERTS_PER_SECOND, MAX_YOUNG_ALERTS);
-  /** Lines about nodes that come, one each. */
-  readonly #arrivalLines = new TokenBucket(1 / 60, MAX_NODES);
+  /** Limits the log lines about discovered nodes. */
+  readonly #discoveryLines = new TokenBucket(1 / 60, MAX_NODES);
   readonly #counts = { statuses: 0, duplicates: 0, late: 0, not_stored: 0, refused: 0, evicted: 0 };
-  /** The open alert about places. */
-  #shortage: Alert | null = null;
+  /** The open alert about the list of remote nodes being almost full. */
+  #capacityAlert: Alert | null = null;
   #rules: GatheringRules;
   #isRunning = false;
   #timer: NodeJS.Timeout | null = null;
-  #plannedSeconds = 0;
-  #wasHeldUp = false;
+  #nextCheckSeconds = 0;
+  #wasDelayed = false;
 
   constructor(options: GatheringOptions) {
     this.#options = options;
@@ -67,23 +67,23 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     this.#alerts = new GatheredAlerts({ ...options, lines: this.#lines });
   }
 
-  /** Begins with what earlier runs left. What arrives before is dropped. */
+  /** Restores the state of earlier runs. Data received before start() is dropped. */
   start(past: GatheringPast): void {
     this.#isRunning = true;
-    this.adopt(past.openAlerts, past.heard);
+    this.adopt(past.openAlerts, past.remoteNodes);
     if (this.#options.isOn === false)
       for (const name of [...this.#nodes.keys()]) void this.forget(name, 'this machine does not observe other nodes');
-    this.#plan();
+    this.#scheduleCheck();
   }
 
   stop(): void {
     this.#isRunning = false;
-    this.#plan();
+    this.#scheduleCheck();
   }
 
   /**
-   * Other nodes are received from now on, or no longer: then what is known of them would only grow old. The appliances are expected from
-   * the start, among them the observer that vanished.
+   * Starts or stops observing remote nodes. Without observing, their state would become outdated and is dropped. Appliances are expected
+   * from the start, so that a failed observer is detected.
    */
   setObserving(isObserving: boolean, appliances: readonly string[]): void {
     const { clocks, localNode } = this.#options;
@@ -96,63 +96,61 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
       if (name === localNode || this.#nodes.has(name)) continue;
       this.#watch(name, [], now + DISCOVERY_SECONDS, newcomerSince(now));
     }
-    this.#plan();
+    this.#scheduleCheck();
   }
 
-  /** Applies what a reload may change. */
   setRules(rules: GatheringRules): void {
     this.#rules = rules;
     for (const node of this.#nodes.values()) {
       node.watch.setGrace(rules.graceSeconds);
-      if (node.leftMs !== null) this.#judgeLeft(node);
+      if (node.leftMs !== null) this.#applyLeft(node);
     }
-    this.#plan();
+    this.#scheduleCheck();
   }
 
-  /** Open alerts about this node, which are part of its status. */
+  /** Open alerts about this node, which count in its status. */
   openAlerts(): readonly Alert[] {
-    return this.#shortage ? [this.#shortage] : [];
+    return this.#capacityAlert ? [this.#capacityAlert] : [];
   }
 
   /**
-   * Takes over what a database says that was opened only now: as `start` does, beside what was heard meanwhile. It knows the established
-   * nodes alone; alerts that it has of others, and of former names of this machine, are resolved: their end would not come.
+   * Restores the state from a database that was opened after the start, merged with the nodes seen meanwhile. The database lists
+   * established nodes only; stored alerts of other nodes, and of former names of this machine, are resolved, since no sender will do so.
    */
-  adopt(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {
+  adopt(openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]): void {
     const { clocks, live, localNode } = this.#options;
     const now = clocks.monotonicSeconds();
     const nowMs = clocks.wallMilliseconds();
-    const foreign = openAlerts.filter(({ alert_id }) => nodeOfAlertId(alert_id) !== localNode);
-    const hasAlert = new Set(foreign.map(({ alert_id }) => nodeOfAlertId(alert_id)));
+    const remoteAlerts = openAlerts.filter(({ alert_id }) => nodeOfAlertId(alert_id) !== localNode);
+    const hasAlert = new Set(remoteAlerts.map(({ alert_id }) => nodeOfAlertId(alert_id)));
     const secondsAt = (ms: number | null): number => now - Math.max(0, nowMs - (ms ?? 0)) / 1000;
-    live.know(heard.map(({ name }) => name));
+    live.know(remoteNodes.map(({ name }) => name));
     const left = this.#options.left.read();
-    for (const { firstHeardMs, lastHeardMs, name, recent } of heard.toSorted((a, b) => (b.lastHeardMs ?? 0) - (a.lastHeardMs ?? 0))) {
-      const lastSeconds = secondsAt(lastHeardMs);
+    for (const { firstSeenMs, lastSeenMs, name, recent } of remoteNodes.toSorted((a, b) => (b.lastSeenMs ?? 0) - (a.lastSeenMs ?? 0))) {
+      const lastSeconds = secondsAt(lastSeenMs);
       const isExpected = now - lastSeconds <= EXPECTED_HOURS * 3600;
       if (name === localNode || this.#nodes.has(name) || !(isExpected || hasAlert.has(name))) continue;
       const node = this.#watch(name, recent, isExpected ? now + DISCOVERY_SECONDS : null, {
-        firstSeconds: secondsAt(firstHeardMs),
+        firstSeconds: secondsAt(firstSeenMs),
         lastSeconds,
         isEstablished: true,
       });
       const leftMs = left.get(name);
       if (node && leftMs !== undefined) this.#setLeft(node, leftMs);
     }
-    for (const alert of foreign) {
+    for (const alert of remoteAlerts) {
       const node = this.#nodes.get(nodeOfAlertId(alert.alert_id));
       if (alert.metric !== SILENCE_METRIC) this.#alerts.adopt(alert);
       else if (node) this.#adoptSilence(node, alert);
       else this.#resolve(alert);
     }
     for (const name of hasAlert) if (!this.#nodes.has(name)) void Promise.all(this.#alerts.end(name));
-    const shortage = openAlerts.find(({ alert_id, metric }) => metric === PLACES_METRIC && nodeOfAlertId(alert_id) === localNode);
-    if (shortage && this.#shortage) this.#resolve(shortage);
-    this.#shortage ??= shortage ?? null;
-    this.#judgePlaces();
+    const capacityAlert = openAlerts.find(({ alert_id, metric }) => metric === PLACES_METRIC && nodeOfAlertId(alert_id) === localNode);
+    if (capacityAlert && this.#capacityAlert) this.#resolve(capacityAlert);
+    this.#capacityAlert ??= capacityAlert ?? null;
+    this.#updateCapacityAlert();
   }
 
-  /** For /status. */
   counts(): GatheredCounts {
     return { ...this.#counts, ...this.#alerts.counts, alerts_not_stored: this.#options.store.alertsNotStored };
   }
@@ -162,45 +160,45 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     if (!this.#isRunning || status.node_name === localNode) return;
     const now = clocks.monotonicSeconds();
     const node = this.#nodeOf(status.node_name, now);
-    if (!node?.mayPass(now, this.#statuses)) {
+    if (!node?.takeStatus(now, this.#statuses)) {
       this.#counts.refused += 1;
-      this.#say(node ? 'statuses come too fast; some are dropped' : 'too many nodes; one is not taken', status.node_name);
+      this.#warn(node ? 'remote statuses dropped: rate limit exceeded' : 'remote node ignored: node limit reached', status.node_name);
       return;
     }
     const stamp = stampOf(status);
-    const { arrival, change, isAlive } = node.watch.hear(stamp, now);
+    const { arrival, change, isAlive } = node.watch.receive(stamp, now);
     if (arrival === 'duplicate') {
       this.#counts.duplicates += 1;
       if (!isAlive) return;
-      // Nothing new to store or to tell, but it is there.
-      this.#noteHeard(node, now);
-      if (!live.heardAgain(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
+      // A duplicate carries no new data, but shows that the node is alive.
+      this.#onNodeSeen(node, now);
+      if (!live.refresh(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
       if (change === 'resolve') this.#endSilence(node);
       return;
     }
     this.#counts.statuses += 1;
     if (arrival === 'late') this.#counts.late += 1;
-    this.#noteHeard(node, now);
+    this.#onNodeSeen(node, now);
     const line = JSON.stringify(status);
     this.#store(node, status, line, stamp.ms, arrival === 'jump');
     if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
     events.publishHealth(status, line);
     if (change === 'resolve') this.#endSilence(node);
     const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);
-    if (this.#timer === null || soonest < this.#plannedSeconds) this.#plan();
+    if (this.#timer === null || soonest < this.#nextCheckSeconds) this.#scheduleCheck();
   }
 
   onAlert(alert: Alert): void {
     const { clocks, localNode } = this.#options;
     const name = nodeOfAlertId(alert.alert_id);
-    // Whether a node is silent everybody judges by what arrives there.
+    // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
     if (!this.#isRunning || name === localNode || alert.metric === SILENCE_METRIC) return;
     const node = this.#nodeOf(name, clocks.monotonicSeconds());
     if (!node) {
-      this.#alerts.refuse('too many nodes', alert);
+      this.#alerts.refuse('node limit reached', alert);
       return;
     }
-    node.lastHeardSeconds = clocks.monotonicSeconds();
+    node.lastSeenSeconds = clocks.monotonicSeconds();
     this.#alerts.take(alert, node.changes);
   }
 
@@ -210,11 +208,11 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     if (!this.#isRunning || !node) return;
     if (node.changes.take(clocks.monotonicSeconds())) log('notice', 'remote node left the graph', { node: name });
     this.#setLeft(node, clocks.wallMilliseconds());
-    // A restart does not know of newcomers.
+    // Newcomers are not restored after a restart.
     if (node.isEstablished) left.write(this.#leftNodes());
   }
 
-  /** Looks for nodes that are silent for too long, and for those that are to be forgotten. */
+  /** Raises alerts about stale nodes and forgets nodes without data for too long. */
   check(): void {
     const { clocks, live } = this.#options;
     const now = clocks.monotonicSeconds();
@@ -226,23 +224,23 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
       if (isNew) live.setSilent(node.name, true);
       const silentSeconds = node.silence ? null : node.watch.silentSeconds(now);
       if (silentSeconds !== null) {
-        // Ever new names, and nodes that come and go, must not fill the list of alerts: theirs waits until there are fewer.
-        const isOneTooMany = isYoung(node) && (young >= MAX_YOUNG_ALERTS || !this.#youngAlerts.take(now));
-        if (!isOneTooMany && node.silences.take(now)) {
+        // New names and nodes that come and go must not fill the list of alerts; theirs are raised once there are fewer.
+        const exceedsLimit = isYoung(node) && (young >= MAX_YOUNG_ALERTS || !this.#youngAlerts.take(now));
+        if (!exceedsLimit && node.silences.take(now)) {
           this.#raiseSilence(node, silentSeconds);
           if (isYoung(node)) young += 1;
-        } else if (isNew) this.#say('silent, without an alert: new nodes, or this one, fall silent too often', node.name);
+        } else if (isNew) this.#warn('stale remote node without alert: alert rate limit exceeded', node.name);
       }
       const forgetSeconds = node.isEstablished ? ruleSeconds : Math.min(ruleSeconds, NEWCOMER_FORGET_SECONDS);
-      if (now - node.lastHeardSeconds >= forgetSeconds) void this.forget(node.name, `no data for ${forgetSeconds / 3600} h`);
+      if (now - node.lastSeenSeconds >= forgetSeconds) void this.forget(node.name, `no data for ${forgetSeconds / 3600} h`);
     }
-    this.#judgePlaces();
-    this.#plan();
+    this.#updateCapacityAlert();
+    this.#scheduleCheck();
   }
 
   /**
    * Forgets a remote node until it publishes again, and resolves its open alerts. Resolves with their number once they are stored; null:
-   * there is no such node.
+   * the node is unknown.
    */
   async forget(name: string, reason: string): Promise<number | null> {
     const node = this.#nodes.get(name);
@@ -250,12 +248,12 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const resolved = this.#remove(node);
     const count = resolved.length + (node.silence ? 1 : 0);
     this.#options.log('notice', 'remote node forgotten, its alerts resolved', { node: name, reason, alerts: count });
-    this.#judgePlaces();
+    this.#updateCapacityAlert();
     await Promise.all(resolved);
     return count;
   }
 
-  /** Takes a node off the list and ends its alerts: one promise for each of its own, fulfilled once that is stored. */
+  /** Removes a node and resolves its alerts. Returns one promise per remote alert, fulfilled once its change is stored. */
   #remove(node: GatheredNode): Promise<void>[] {
     const { left, live, store } = this.#options;
     this.#nodes.delete(node.name);
@@ -266,7 +264,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     return this.#alerts.end(node.name);
   }
 
-  /** As `forget`, with an answer for the user who asks for it. */
+  /** forget() with a message for the user who requested it. */
   async forgetOnRequest(name: string, requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
     if (name === this.#options.localNode) return { ok: false, message: `${name} is this node itself and cannot be forgotten` };
     const alerts = await this.forget(name, `forgotten on request by ${requestedBy}`);
@@ -276,17 +274,17 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     return { ok: false, message: `no remote node is named "${name}"; ${listed === '' ? 'there are none' : `remote nodes: ${listed}`}` };
   }
 
-  /** Forgets every node that is silent now. */
+  /** Forgets every stale node. */
   async forgetSilentOnRequest(requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
     const now = this.#options.clocks.monotonicSeconds();
     const silent = [...this.#nodes.values()].filter((node) => node.isSilent(now));
-    const alerts = await Promise.all(silent.map(({ name }) => this.forget(name, `silent, forgotten on request by ${requestedBy}`)));
+    const alerts = await Promise.all(silent.map(({ name }) => this.forget(name, `stale, forgotten on request by ${requestedBy}`)));
     const resolved = alerts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
     return { ok: true, message: `stale nodes forgotten: ${silent.length}; open alerts resolved: ${resolved}` };
   }
 
-  /** One timer for all nodes, at the earliest time at which one of them could be too late. */
-  #plan(notBeforeSeconds = SHORTEST_CHECK_SECONDS): void {
+  /** Sets the single timer to the earliest deadline of all nodes. */
+  #scheduleCheck(notBeforeSeconds = SHORTEST_CHECK_SECONDS): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
     if (!this.#isRunning || this.#nodes.size === 0) return;
@@ -294,66 +292,66 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     let wait = LONGEST_CHECK_SECONDS;
     for (const { watch } of this.#nodes.values()) wait = Math.min(wait, watch.deadlineSeconds - now);
     wait = Math.max(notBeforeSeconds, wait);
-    this.#plannedSeconds = now + wait;
+    this.#nextCheckSeconds = now + wait;
     this.#timer = setTimeout(() => this.#onTimer(), wait * 1000);
   }
 
   #onTimer(): void {
-    const late = this.#options.clocks.monotonicSeconds() - this.#plannedSeconds;
-    // Once; who is held up again and again must judge all the same.
-    this.#wasHeldUp = late > HELD_UP_SECONDS && !this.#wasHeldUp;
-    if (this.#wasHeldUp) this.#plan(HELD_UP_SECONDS);
+    const late = this.#options.clocks.monotonicSeconds() - this.#nextCheckSeconds;
+    // Only once in a row, so that repeated delays cannot suppress the checks.
+    this.#wasDelayed = late > DELAYED_SECONDS && !this.#wasDelayed;
+    if (this.#wasDelayed) this.#scheduleCheck(DELAYED_SECONDS);
     else this.check();
   }
 
   #nodeOf(name: string, now: number): GatheredNode | null {
     const known = this.#nodes.get(name);
     if (known) return known;
-    const leaver = this.#places.leaver(now);
-    if (leaver) this.#evict(leaver, 'a newcomer that is silent gives its place to another node');
-    const isEstablished = this.#isExpected(name) && this.#places.hasRoom(true);
+    const evicted = this.#capacity.nodeToEvict(now);
+    if (evicted) this.#evict(evicted, 'stale newcomer evicted: node limit reached');
+    const isEstablished = this.#isExpected(name) && this.#capacity.hasCapacity(true);
     const node = this.#watch(name, [], null, { ...newcomerSince(now), isEstablished });
-    if (node && this.#arrivalLines.take(now)) this.#options.log('info', 'remote node discovered', { node: name });
+    if (node && this.#discoveryLines.take(now)) this.#options.log('info', 'remote node discovered', { node: name });
     return node;
   }
 
-  #watch(name: string, recent: readonly Stamp[], expectedSinceSeconds: number | null, heard: Heard): GatheredNode | null {
-    if (!this.#places.hasRoom(heard.isEstablished) || !isNodeName(name)) return null;
-    const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), heard);
+  #watch(name: string, recent: readonly Stamp[], expectedSinceSeconds: number | null, seen: SeenTimes): GatheredNode | null {
+    if (!this.#capacity.hasCapacity(seen.isEstablished) || !isNodeName(name)) return null;
+    const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), seen);
     this.#nodes.set(name, node);
     node.wasKnown = this.#options.live.knows(name);
-    this.#options.live.expect(name, heard.lastSeconds);
+    this.#options.live.expect(name, seen.lastSeconds);
     return node;
   }
 
-  /** Nodes that the configuration names are no newcomers. */
+  /** Nodes named in the configuration are established at once. */
   #isExpected(name: string): boolean {
     return this.#rules.expectedNodes.includes(name);
   }
 
   #evict(node: GatheredNode, reason: string): void {
     this.#counts.evicted += 1;
-    this.#say(reason, node.name);
+    this.#warn(reason, node.name);
     void Promise.all(this.#remove(node));
   }
 
-  #noteHeard(node: GatheredNode, now: number): void {
-    const leaver = node.hear(now) ? this.#places.establish(node, now) : null;
-    if (leaver) this.#evict(leaver, 'a silent node gives its place to one that was heard for longer');
-    this.#noteReturn(node);
+  #onNodeSeen(node: GatheredNode, now: number): void {
+    const evicted = node.recordArrival(now) ? this.#capacity.establish(node, now) : null;
+    if (evicted) this.#evict(evicted, 'stale remote node evicted: limit of established nodes reached');
+    this.#onNodeReturned(node);
   }
 
-  /** A WARNING of this node while places are short. */
-  #judgePlaces(): void {
+  /** Raises or resolves the WARNING that the list of remote nodes is almost full. */
+  #updateCapacityAlert(): void {
     const { clocks, localNode, publishAlerts } = this.#options;
     const value = this.#nodes.size;
-    if (value >= SHORT_FROM === (this.#shortage !== null)) return;
+    if (value >= SHORT_FROM === (this.#capacityAlert !== null)) return;
     const nowMs = clocks.wallMilliseconds();
-    const alert_id = this.#shortage?.alert_id ?? alertId(localNode, PLACES_METRIC, this.#uniqueId(nowMs));
-    const resolved = this.#shortage !== null;
+    const alert_id = this.#capacityAlert?.alert_id ?? alertId(localNode, PLACES_METRIC, this.#uniqueId(nowMs));
+    const resolved = this.#capacityAlert !== null;
     const timestamp = isoUtc(nowMs);
     const alert: Alert = { alert_id, severity: 'WARNING', metric: PLACES_METRIC, value, threshold: SHORT_FROM, timestamp, resolved };
-    this.#shortage = resolved ? null : alert;
+    this.#capacityAlert = resolved ? null : alert;
     publishAlerts([alert]);
   }
 
@@ -362,16 +360,16 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const now = clocks.monotonicSeconds();
     const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);
     if (notStored === null) {
-      const hertz = node.rateToNote(now);
+      const hertz = node.rateToRecord(now);
       if (hertz !== null) store.recordRate(node.name, hertz, timestampMs);
       store.recordHealth(status, line, timestampMs, !node.isEstablished);
       return;
     }
     this.#counts.not_stored += 1;
     if (notStored === 'too many jumps') {
-      this.#say('the clock of a node jumps too often; some of its statuses are shown but not stored', node.name);
-    } else if (!node.wasImpossible) {
-      node.wasImpossible = true;
+      this.#warn('remote node clock jumps too often: some statuses shown but not stored', node.name);
+    } else if (!node.isWrongClockLogged) {
+      node.isWrongClockLogged = true;
       log('warning', 'remote node clock is wrong: statuses shown but not stored', {
         node: node.name,
         timestamp: status.timestamp,
@@ -382,11 +380,11 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
   #setLeft(node: GatheredNode, leftMs: number): void {
     node.leftMs = leftMs;
     this.#options.live.setLeft(node.name, leftMs);
-    this.#judgeLeft(node);
+    this.#applyLeft(node);
   }
 
-  /** A node that left is missed only if it is one of those that are expected. */
-  #judgeLeft(node: GatheredNode): void {
+  /** After leaving in an orderly way, only an expected node becomes stale. */
+  #applyLeft(node: GatheredNode): void {
     if (this.#isExpected(node.name)) {
       node.watch.expect(this.#options.clocks.monotonicSeconds());
       return;
@@ -395,7 +393,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     this.#endSilence(node);
   }
 
-  #noteReturn(node: GatheredNode): void {
+  #onNodeReturned(node: GatheredNode): void {
     if (node.leftMs === null) return;
     node.leftMs = null;
     this.#options.live.setLeft(node.name, null);
@@ -419,7 +417,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     node.silence = null;
   }
 
-  /** Goes on with an alert about its silence; where this process has raised one meanwhile, the old one is closed in its favour. */
+  /** Continues a stored alert about a stale node; if this process has raised one meanwhile, the stored one is resolved. */
   #adoptSilence(node: GatheredNode, alert: Alert): void {
     if (node.silence) {
       if (node.silence.alert_id !== alert.alert_id) this.#resolve(alert);
@@ -435,12 +433,12 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     publishAlerts([{ ...alert, value: 0, timestamp: isoUtc(clocks.wallMilliseconds()), resolved: true }]);
   }
 
-  #say(message: string, node: string): void {
+  #warn(message: string, node: string): void {
     const times = this.#lines.count(message, this.#options.clocks.monotonicSeconds());
     if (times !== null) this.#options.log('warning', message, { node, times });
   }
 }
 
-function newcomerSince(seconds: number): Heard {
+function newcomerSince(seconds: number): SeenTimes {
   return { firstSeconds: seconds, lastSeconds: seconds, isEstablished: false };
 }

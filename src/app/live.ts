@@ -9,33 +9,32 @@ interface LiveNode {
   readonly periodSeconds: number;
 }
 
-/** A node as it is now. */
+/** Present state of a node. */
 export interface NodeNow {
   /** The last status, UNKNOWN once it is stale; null: none since the start. */
   readonly status: HealthStatus | null;
   readonly ageSeconds: number | null;
   readonly periodSeconds: number | null;
-  /** When anything of it last arrived, also in an earlier run; monotonic seconds. Null: not known. */
+  /** Monotonic time of the last arrival, possibly in an earlier run; null: unknown. */
   readonly lastSeenSeconds: number | null;
-  /** Its silence is an alert. */
+  /** Whether no status arrived within the allowed time. */
   readonly silent: boolean;
-  /** When it left the graph in an orderly way, wall-clock milliseconds; null: it did not, or is back. */
+  /** When it left the graph in an orderly way, wall-clock milliseconds; null: it is present or disappeared. */
   readonly leftMs: number | null;
 }
 
-/** What is known right now: the last status of every node and the open alerts. Times are monotonic seconds. */
+/** Present state: the last status of every node and the open alerts. Times are monotonic seconds. */
 export class Live {
   readonly #nodes = new Map<string, LiveNode>();
-  /** Remote nodes without a status since the start, and when anything of them last arrived. */
+  /** Remote nodes without a status since the start, and the time of their last arrival. */
   readonly #expected = new Map<string, number>();
   readonly #silent = new Set<string>();
   readonly #left = new Map<string, number>();
-  /** Nodes of which anything is stored, or was heard. */
+  /** Names of all nodes seen or with stored data. */
   readonly #known = new Set<string>();
-  /** Open alerts by node and id. */
   readonly #open = new Map<string, Map<string, Alert>>();
 
-  /** What is no name of a node is left out. */
+  /** Adds known names; invalid ones are skipped. */
   know(names: Iterable<string>): void {
     for (const name of names) if (isNodeName(name)) this.#known.add(name);
   }
@@ -53,14 +52,14 @@ export class Live {
     this.#nodes.set(name, { status, receivedSeconds, periodSeconds });
   }
 
-  /** A node said once more what it had said before; false: nothing of it is shown yet. */
-  heardAgain(name: string, receivedSeconds: number): boolean {
+  /** Records a repeated status; false: no status of the node is shown yet. */
+  refresh(name: string, receivedSeconds: number): boolean {
     const live = this.#nodes.get(name);
     if (live) this.#nodes.set(name, { ...live, receivedSeconds });
     return live !== undefined;
   }
 
-  /** Lists a node of which no status has arrived since the start, because of its alerts or of an earlier run. */
+  /** Lists a node without a status since the start, because of its alerts or an earlier run. */
   expect(name: string, lastSeenSeconds: number): void {
     this.#known.add(name);
     if (!this.#nodes.has(name)) this.#expected.set(name, lastSeenSeconds);
@@ -76,7 +75,7 @@ export class Live {
     else this.#left.set(name, leftMs);
   }
 
-  /** A node is no longer one of those that are there. One that `isStored` stays known: its history can be asked for. */
+  /** Removes a node from the list. With `isStored` its name stays known, since its history can be queried. */
   forget(name: string, isStored: boolean): void {
     if (!isStored) this.#known.delete(name);
     this.#nodes.delete(name);
@@ -94,7 +93,7 @@ export class Live {
     else this.#open.delete(node);
   }
 
-  /** Nodes that are there: heard since the start and not forgotten, or expected. */
+  /** Listed nodes: those with a status since the start and those expected. */
   nodes(): string[] {
     return [...this.#nodes.keys(), ...this.#expected.keys()];
   }
@@ -116,7 +115,6 @@ export class Live {
     return [...this.#open.values()].flatMap((open) => [...open.values()]);
   }
 
-  /** How many alerts of a node are open. */
   openAlertsOf(name: string): number {
     return this.#open.get(name)?.size ?? 0;
   }

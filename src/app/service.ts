@@ -52,30 +52,30 @@ export interface ServiceOptions {
   readonly config: Config;
   readonly configFile: string;
   readonly dataPath: string;
-  /** On the ROS 2 graph. */
+  /** Namespace and name of the monitor on the ROS 2 graph. */
   readonly names: GraphNames;
-  /** SROS2 enclave of the command line; null: as the environment says. */
+  /** SROS2 enclave given on the command line; null: taken from the environment. */
   readonly enclave: string | null;
   readonly version: string;
-  /** What the last step of a safe shutdown does where the configuration leaves that open. */
+  /** Last step of a safe shutdown if the configuration does not set one. */
   readonly standardAction: ShutdownAction;
-  /** Whom the service tells that it is ready and well; null: nobody listens. */
+  /** Receives readiness, status and watchdog pings; null: there is no service manager. */
   readonly manager: ServiceManager | null;
   readonly watchdogSeconds: number | null;
   readonly clocks: Clocks;
   readonly log: Log;
   readonly environment: NodeJS.ProcessEnv;
-  /** Where procfs and sysfs are; a recorded tree in tests. */
+  /** Mount points of procfs and sysfs; tests pass a recorded tree. */
   readonly procRoot: string;
   readonly sysRoot: string;
 }
 
-/** The first half of the first CPU pair and the first sample are this far apart: 25 ticks a core. */
+/** Delay from the first CPU reading to the first sample: 25 ticks per core. */
 const FIRST_SAMPLE_SECONDS = 0.25;
 
 /**
- * The composition root: wires the parts, starts them in order and stops them in reverse. A sample's way: sampler → health
- * status and judge → store (tail) → publishers and REST.
+ * The composition root: creates the modules, starts them in order and stops them in reverse. Data flow: sampler → threshold monitor and
+ * health status → store (spool) → publishers and REST.
  */
 export class Service {
   readonly #options: ServiceOptions;
@@ -100,14 +100,14 @@ export class Service {
   #onFirstSample: () => void = () => undefined;
   #rules: JudgingRules;
   #disks: readonly DiskReading[] = [];
-  /** When the last sample had gone its whole way. */
+  /** Monotonic time at which the last sample was stored and published. */
   #lastSampleSeconds: number | null = null;
   #shutdownProgress: ShutdownProgress | null = null;
-  /** Open alerts about other nodes that another observer publishes on the graph. */
-  readonly #keptLocal = new Map<string, Alert>();
-  /** Open alerts about other nodes that this one has published there. */
-  readonly #onGraph = new Set<string>();
-  /** Changes on their way to the store and the publishers; none overtakes the one before that still waits for the disk. */
+  /** Open alerts about remote nodes that another observer publishes on the graph. */
+  readonly #unpublishedAlerts = new Map<string, Alert>();
+  /** Open alerts about remote nodes that this process has published on the graph. */
+  readonly #publishedAlertIds = new Set<string>();
+  /** Serializes alert changes: each is stored and published before the next one. */
   #alerting: Promise<void> = Promise.resolve();
 
   constructor(options: ServiceOptions) {
@@ -233,10 +233,7 @@ export class Service {
     });
   }
 
-  /**
-   * Starts measuring at once, then the store and REST. Rejects when the data folder or the port is taken; nothing is left
-   * running then.
-   */
+  /** Starts sampling, then REST and the store. Rejects when the data folder or the port is in use, after stopping everything again. */
   async start(): Promise<AddressInfo> {
     const { clocks, log } = this.#options;
     this.#supervision.tell('starting: opening the store');
@@ -245,13 +242,13 @@ export class Service {
     void this.#hostNames.read();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
     try {
-      // The port first: it is the quickest to say that another one is running.
+      // REST comes first because its port is the fastest check for a second instance.
       const address = await this.#rest.start();
       const past = await this.#store.start();
       this.#live.know(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
-      if (past.openAlerts.length > 0) log('notice', 'alerts open from before', { count: past.openAlerts.length });
-      this.#tellGraph(past.openAlerts);
+      if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
+      this.#republishOpenAlerts(past.openAlerts);
       const judged = { ...past, openAlerts: judgedAlerts(past.openAlerts) };
       this.#publishAlerts(this.#judge.begin(judged, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#gathering.start(past);
@@ -268,7 +265,7 @@ export class Service {
     }
   }
 
-  /** Stops measuring, lets the last alerts out, closes REST, writes what is left. */
+  /** Stops sampling, publishes pending alerts, closes REST and writes everything pending. */
   async stop(): Promise<void> {
     this.#supervision.stop();
     this.#sampler.stop();
@@ -282,7 +279,7 @@ export class Service {
     await this.#store.stop();
   }
 
-  /** Applies what may change without a restart. `restartNeeded`: what may not. Throws UnusableToken, with nothing changed. */
+  /** Applies the keys that can change at runtime; `restartNeeded` lists the others. Throws UnusableToken with nothing changed. */
   reload({ config, restartNeeded }: Reloaded): void {
     this.#rest.setToken(readToken(config.rest.token_file));
     this.#rest.setAllowedHosts(config.rest.allowed_hosts);
@@ -298,15 +295,15 @@ export class Service {
     return shutdownSettings(config, this.#options.configFile, this.#options.standardAction);
   }
 
-  /** A subscriber that joins after a restart is to know what is open: the topic's history has again what this machine raised. */
-  #tellGraph(openAlerts: readonly Alert[]): void {
+  /** Republishes the open alerts raised by this machine, so that subscribers that join after a restart receive them. */
+  #republishOpenAlerts(openAlerts: readonly Alert[]): void {
     for (const alert of openAlerts) {
       const isOurs = nodeOfAlertId(alert.alert_id) === this.#rules.nodeName || alert.metric === SILENCE_METRIC;
       if (isOurs) this.#publishOnGraph(alert);
     }
   }
 
-  /** Notes why a reload changed nothing, for /status. */
+  /** Records why a reload was rejected, for /status. */
   reloadFailed(problem: string): void {
     this.#view.setConfigProblem(problem);
   }
@@ -322,7 +319,8 @@ export class Service {
     this.#rate.count(sample.monotonicSeconds);
     for (const publisher of this.#publishers) publisher.publishHealth(status, line);
     if (changes.length > 0) this.#publishAlerts(changes);
-    if (this.#keptLocal.size > 0 && this.#isFirstObserver()) for (const alert of this.#keptLocal.values()) this.#publishOnGraph(alert);
+    if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver())
+      for (const alert of this.#unpublishedAlerts.values()) this.#publishOnGraph(alert);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#onFirstSample();
   }
@@ -343,18 +341,18 @@ export class Service {
     this.#publishOnGraph(alert);
   }
 
-  /** Of the observers of a node that vanishes one publishes the alert on the graph; if it vanishes too, the next one does. */
+  /** Among the observers of a stale node only the first publishes the alert on the graph; if it becomes stale too, the next one does. */
   #publishOnGraph(alert: Alert): void {
     const { alert_id, resolved } = alert;
     const isOwn = nodeOfAlertId(alert_id) === this.#rules.nodeName;
-    if (!isOwn && !this.#onGraph.has(alert_id) && !this.#isFirstObserver()) {
-      if (resolved) this.#keptLocal.delete(alert_id);
-      else this.#keptLocal.set(alert_id, alert);
+    if (!isOwn && !this.#publishedAlertIds.has(alert_id) && !this.#isFirstObserver()) {
+      if (resolved) this.#unpublishedAlerts.delete(alert_id);
+      else this.#unpublishedAlerts.set(alert_id, alert);
       return;
     }
-    this.#keptLocal.delete(alert_id);
-    if (!isOwn && !resolved) this.#onGraph.add(alert_id);
-    if (resolved) this.#onGraph.delete(alert_id);
+    this.#unpublishedAlerts.delete(alert_id);
+    if (!isOwn && !resolved) this.#publishedAlertIds.add(alert_id);
+    if (resolved) this.#publishedAlertIds.delete(alert_id);
     this.#ros.publishAlert(alert);
   }
 
@@ -365,9 +363,9 @@ export class Service {
     return observers.find((name) => !this.#live.node(name, now).silent) === this.#rules.nodeName;
   }
 
-  #onLateOpen(openAlerts: readonly Alert[], heard: readonly HeardNode[]): void {
+  #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]): void {
     for (const alert of openAlerts) if (nodeOfAlertId(alert.alert_id) !== this.#rules.nodeName) this.#live.setAlert(alert);
-    this.#gathering.adopt(openAlerts, heard);
+    this.#gathering.adopt(openAlerts, remoteNodes);
     this.#publishAlerts(this.#judge.adopt(judgedAlerts(openAlerts), this.#options.clocks.wallMilliseconds()));
     for (const alert of this.#ownAlerts()) this.#live.setAlert(alert);
   }
@@ -378,7 +376,7 @@ export class Service {
   }
 }
 
-/** Those that samples raise and resolve. */
+/** Open alerts that the threshold monitor raises and resolves. */
 function judgedAlerts(openAlerts: readonly Alert[]): Alert[] {
   return openAlerts.filter(({ metric }) => metric !== PLACES_METRIC);
 }

@@ -24,7 +24,7 @@ export interface ViewOptions {
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
-  /** As last sampled. */
+  /** Readings of the last sample. */
   readonly disks: () => readonly DiskReading[];
   readonly power: PowerSource;
   readonly live: Live;
@@ -33,24 +33,23 @@ export interface ViewOptions {
   readonly temperature: TemperatureSource;
   readonly store: HistoryReader;
   readonly inventoryProgram: URL;
-  /** Counts of what came from other nodes. */
+  /** Counters of data received from remote nodes. */
   readonly gathered: () => StatusDocument['gathered'];
   readonly shutdown: () => Promise<StatusDocument['shutdown']>;
   readonly ros: () => StatusDocument['ros'];
-  /** Path of the control socket; null: it does not listen. */
+  /** Path of the control socket; null: it is not listening. */
   readonly controlSocket: () => string | null;
   readonly ports: () => StatusDocument['ports'];
-  /** In force for this machine's own metrics. */
+  /** Thresholds in force for this machine's own metrics. */
   readonly thresholds: () => Thresholds;
-  /** `node_name` of this process's own statuses: the configuration's with what stands before it on the graph. */
+  /** `node_name` of this process's own statuses: the configured name with its namespace on the graph. */
   readonly localNode: string;
 }
 
 const CLOCK_EVENTS_SHOWN = 20;
-/** A remote node's time stamps further ahead than this are marked: delays make them late, never early. */
+/** A remote time stamp further ahead than this indicates a wrong clock; delays only make time stamps late. */
 const CLOCK_AHEAD_SECONDS = 60;
 
-/** The service as the REST API sees it. */
 export class View implements ServiceView {
   readonly #options: ViewOptions;
   readonly #startedMs: number;
@@ -107,7 +106,7 @@ export class View implements ServiceView {
     this.#configProblem = problem;
   }
 
-  /** Asks once what machine this is. A failure leaves `host` null and is logged. */
+  /** Reads the hardware inventory once. A failure leaves `host` null and is logged. */
   async readInventory(): Promise<void> {
     try {
       this.#inventory = await readInventory(this.#options.inventoryProgram);
@@ -116,7 +115,7 @@ export class View implements ServiceView {
     }
   }
 
-  /** For the line of the service manager. */
+  /** Input of the service manager's status line. */
   summary(shutdown: ShutdownProgress | null): Summary {
     const { live, ros, store } = this.#options;
     const storage = store.state();
@@ -137,7 +136,7 @@ export class View implements ServiceView {
     const nowMs = clocks.wallMilliseconds();
     const { taken, missed } = sampler.counts;
     const measured = rate.hertz(now);
-    const events = await store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []); // storage.error tells why.
+    const events = await store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []); // `storage.error` has the reason.
     const choice = temperature.choice;
     const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;
     const nodes = this.nodes();
@@ -208,7 +207,7 @@ export class View implements ServiceView {
   }
 }
 
-/** Whole seconds that a time stamp lies ahead of its arrival, by this machine's clock; null: not so far that a clock must be wrong. */
+/** Whole seconds by which a time stamp is ahead of its arrival on this machine's clock; null if delays could explain it. */
 function clockAhead(timestamp: string, arrivedMs: number): number | null {
   const seconds = Math.round((Date.parse(timestamp) - arrivedMs) / 1000);
   return seconds > CLOCK_AHEAD_SECONDS ? seconds : null;

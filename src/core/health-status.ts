@@ -3,7 +3,7 @@ import { METRICS, type Reading, type Readings } from './metrics.ts';
 import { healthStatusOf, type Status, statusOfReading, type Thresholds } from './thresholds.ts';
 import { isoUtc } from './time.ts';
 
-/** What goes out once a period, field for field as the specification's table 2.1. Unavailable metrics are null. */
+/** Published once per period, field for field as in the specification's table 2.1. Unavailable metrics are null. */
 export interface HealthStatus {
   readonly cpu_percent: Reading;
   readonly memory_percent: Reading;
@@ -14,29 +14,28 @@ export interface HealthStatus {
   readonly timestamp: string;
 }
 
-/** One of the configured disk paths. */
 export interface DiskReading {
   readonly path: string;
-  /** Used, in percent; null: unavailable. */
+  /** Used space in percent; null: unavailable. */
   readonly percent: Reading;
-  /** Why it is unavailable; null: it is not. */
+  /** Reason why it is unavailable, else null. */
   readonly problem: string | null;
 }
 
-/** One slot of the grid, measured. */
+/** One sample of the sampling grid. */
 export interface Sample {
-  /** Number of the slot on the grid; the difference to the sample before tells how many were missed. */
+  /** Number of the sampling interval; a difference above one to the previous sample means missed samples. */
   readonly slot: number;
-  /** Seconds on the monotonic clock at the slot's start: what durations are judged by. */
+  /** Monotonic seconds at the interval's start; durations are computed from it. */
   readonly monotonicSeconds: number;
-  /** Wall clock at the slot's start, milliseconds since the epoch. */
+  /** Wall clock at the interval's start, milliseconds since the epoch. */
   readonly timestampMs: number;
   readonly readings: Readings;
-  /** The paths of which `disk_percent` is the fullest. */
+  /** The configured disk paths; `disk_percent` is the highest of them. */
   readonly disks: readonly DiskReading[];
 }
 
-/** `openAlerts`: of this node, once this sample has been judged. */
+/** `openAlerts`: open alerts of this node after this sample was evaluated. */
 export function toHealthStatus(
   sample: Sample,
   nodeName: string,
@@ -58,10 +57,10 @@ export function toHealthStatus(
   };
 }
 
-/** Periods without a sample after which a node's status is no longer known. */
+/** Number of periods without a sample after which a node's status is UNKNOWN. */
 export const STALE_AFTER_PERIODS = 3;
 
-/** The status to show now: as published, or UNKNOWN once the last sample is more than three periods old. */
+/** The status to show: as published, or UNKNOWN once the last sample is more than three periods old. */
 export function currentStatus(last: HealthStatus, ageSeconds: number, periodSeconds: number): HealthStatus {
   return ageSeconds > STALE_AFTER_PERIODS * periodSeconds ? { ...last, status: 'UNKNOWN' } : last;
 }

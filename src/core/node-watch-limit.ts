@@ -1,6 +1,6 @@
 import { EPSILON_SECONDS } from './time.ts';
 
-/** A token bucket: so many a second in the long run, and `burst` of them at once. */
+/** A token bucket: `perSecond` in the long run, and up to `burst` at once. */
 export class TokenBucket {
   readonly #perSecond: number;
   readonly #burst: number;
@@ -13,7 +13,7 @@ export class TokenBucket {
     this.#level = burst;
   }
 
-  /** Whether one may pass; it is counted then. */
+  /** Takes a token; false: none is left. */
   take(nowSeconds: number): boolean {
     const gained = (nowSeconds - this.#atSeconds) * this.#perSecond;
     if (gained > 0) {
@@ -26,11 +26,11 @@ export class TokenBucket {
   }
 }
 
-/** Whether a line should be logged: at most one a minute of each kind, with how often it happened since the last one. */
+/** Limits log lines to one per minute and kind. */
 export class LineLimit {
   readonly #kinds = new Map<string, { loggedSeconds: number; since: number }>();
 
-  /** How often it happened since the last line, this time included; null: not to be logged now. */
+  /** Number of occurrences since the last line, including this one; null: do not log now. */
   count(kind: string, nowSeconds: number): number | null {
     const known = this.#kinds.get(kind);
     if (known && nowSeconds - known.loggedSeconds < 60) {

@@ -143,7 +143,7 @@ t.test('times that cannot be kept among ours', async (t) => {
 function run(watch: NodeWatch, heard: readonly boolean[]): string[] {
   const told: string[] = [];
   heard.forEach((isHeard, second) => {
-    if (isHeard && watch.hear(stamp(START + second * 1000), second).change === 'resolve') told.push(`resolve ${second}`);
+    if (isHeard && watch.receive(stamp(START + second * 1000), second).change === 'resolve') told.push(`resolve ${second}`);
     for (const part of [0.25, 0.5, 0.75]) {
       const seconds = watch.check(second + part);
       if (seconds !== null) told.push(`raise ${second} ${seconds}`);
@@ -179,7 +179,7 @@ t.test('after a single status it is waited for longer: nobody knows when the nex
   t.same(run(new NodeWatch([], null, 2), [true, ...repeat(false, 40)]), ['raise 32 32.25']);
   const slow = new NodeWatch([], null, 2);
   const told = [0, 10, 20, 30].flatMap((second) => {
-    slow.hear(stamp(START + second * 1000), second);
+    slow.receive(stamp(START + second * 1000), second);
     return Array.from({ length: 10 }, (_, i) => slow.check(second + i + 0.5)).filter((seconds) => seconds !== null);
   });
   t.same(told, [], 'as a node at 0.1 Hz needs');
@@ -194,28 +194,28 @@ t.test('an episode from before goes on and is resolved when the node is heard', 
 t.test('what is sent once more all at once is one sign of life, and resolves nothing', async (t) => {
   const last = steady(1000, 10);
   const watch = new NodeWatch(last, 0, 2);
-  const alive = last.map((one) => watch.hear(one, 3).isAlive);
+  const alive = last.map((one) => watch.receive(one, 3).isAlive);
   t.same(alive, [true, ...repeat(false, 9)]);
   for (let second = 4; second < 20; second += 1) watch.check(second);
   t.equal(watch.isSilent, true, 'it fell silent all the same');
-  t.notOk(last.map((one) => watch.hear(one, 20).change).includes('resolve'), 'again at one moment');
-  const missed = steady(1000, 10, START + 60_000).map((one) => watch.hear(one, 20.1).change);
+  t.notOk(last.map((one) => watch.receive(one, 20).change).includes('resolve'), 'again at one moment');
+  const missed = steady(1000, 10, START + 60_000).map((one) => watch.receive(one, 20.1).change);
   t.notOk(missed.includes('resolve'), 'nor what was missed');
-  t.equal(watch.hear(stamp(START + 71_000), 21).change, 'resolve');
+  t.equal(watch.receive(stamp(START + 71_000), 21).change, 'resolve');
 });
 
 t.test('a node whose clock stands still is there as long as it speaks, and is missed by when it spoke', async (t) => {
   const watch = new NodeWatch([], null, 2);
   for (let second = 1; second <= 60; second += 1) {
-    t.equal(watch.hear(stamp(START), second).isAlive, true);
+    t.equal(watch.receive(stamp(START), second).isAlive, true);
     t.equal(watch.check(second + 0.9), null);
   }
   t.equal(watch.periodSeconds, 1);
   t.equal(watch.allowedSeconds, 5);
   t.equal(watch.check(64.9), null);
   t.equal(watch.check(65.1)?.toFixed(1), '5.1');
-  t.equal(watch.hear(stamp(START), 70).change, null);
-  t.equal(watch.hear(stamp(START), 71).change, 'resolve');
+  t.equal(watch.receive(stamp(START), 70).change, null);
+  t.equal(watch.receive(stamp(START), 71).change, 'resolve');
 });
 
 t.test('whatever comes when: at most one episode at a time, raised only by silence, resolved only by being heard', async (t) => {
@@ -228,7 +228,7 @@ t.test('whatever comes when: at most one episode at a time, raised only by silen
       for (const [i, { waits, heard }] of events.entries()) {
         now += waits / 1000;
         if (heard) {
-          const { change } = watch.hear(stamp(START + i * 1000), now);
+          const { change } = watch.receive(stamp(START + i * 1000), now);
           if (change === 'raise' || (change === 'resolve' && !open)) return false;
           if (change === 'resolve') open = false;
           lastHeard = now;

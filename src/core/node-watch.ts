@@ -5,13 +5,13 @@ import { freshSilence, type SilenceChange, type SilenceState, stepSilence } from
 import { STATUSES } from './thresholds.ts';
 import { DAY_MS } from './time.ts';
 
-/** What statuses of one node are told apart by: the time stamp, and at rates at which several have the same one their content. */
+/** Identifies a status of a node: its time stamp and, for rates with several statuses per time stamp, its content. */
 export interface Stamp {
   readonly ms: number;
   readonly print: number;
 }
 
-/** A number that follows from a status' content. NaN: unavailable; `values` in the order of METRICS, `status` as in STATUSES. */
+/** A hash of a status' content. NaN: unavailable; `values` in the order of METRICS, `status` as in STATUSES. */
 export function fingerprint(values: readonly number[], status: number): number {
   return values.reduce((print, value) => print * 31 + (Number.isNaN(value) ? -1000 : value), status);
 }
@@ -21,49 +21,49 @@ export function stampOf(status: HealthStatus): Stamp {
   return { ms: Date.parse(status.timestamp), print: fingerprint(values, STATUSES.indexOf(status.status)) };
 }
 
-/** No node says what happened before this; a clock that does was never set. */
+/** A clock before this time was never set. */
 const EARLIEST_MS = Date.UTC(2020, 0);
-/** A time so far ahead is a clock that is wrong, on one side or the other. */
+/** A time further ahead than this means that one of the two clocks is wrong. */
 const AHEAD_MS = DAY_MS;
 
-/** Whether a time of another node can be kept among this machine's: what lies far ahead would outlast everything that is true. */
+/** Whether a remote time may be stored: a time far ahead would sort after all valid data. */
 export function isPlausible(timestampMs: number, nowMs: number): boolean {
-  // While the own clock was never set it has no say.
+  // A local clock that was never set cannot be used for the comparison.
   return timestampMs >= EARLIEST_MS && (timestampMs <= nowMs + AHEAD_MS || nowMs < EARLIEST_MS);
 }
 
-/** What the store knows of a node that earlier runs have heard. */
+/** What the store has about a remote node of earlier runs. */
 export interface HeardNode {
   readonly name: string;
-  /** Wall-clock milliseconds of this machine, true to some minutes; null: nothing is stored of it any longer. */
-  readonly firstHeardMs: number | null;
-  readonly lastHeardMs: number | null;
-  /** Its last statuses, in the order in which they came. */
+  /** Wall-clock milliseconds of this machine, accurate to a few minutes; null: no data is stored any more. */
+  readonly firstSeenMs: number | null;
+  readonly lastSeenMs: number | null;
+  /** The node's latest statuses, in order of arrival. */
   readonly recent: readonly Stamp[];
 }
 
 /**
- * What a status is by its time stamp. `next`: later than all before. `late`: between those before, overtaken on its way.
- * `duplicate`: sent once more, as writers do to whoever joins again. `jump`: the clock was set, or the node was away for long.
+ * Class of a status by its time stamp. `next`: later than all before. `late`: out of order. `duplicate`: a repetition, as DDS writers
+ * send to a reader that rejoins. `jump`: the clock was set, or the node was absent for long.
  */
 export type Arrival = 'next' | 'late' | 'duplicate' | 'jump';
 
 /** A time stamp further from the newest than this is a jump. */
 export const JUMP_MS = 3_600_000;
-/** So many in a row that are older than the newest, each later than the one before, were not overtaken: the clock was set back. */
+/** This many consecutive time stamps older than the newest, each later than the one before, mean that the clock was set back. */
 const BACK_AFTER = 3;
-/** Time stamps that are remembered to know duplicates. */
+/** Number of stamps remembered to recognize duplicates. */
 const REMEMBERED = 256;
-/** The period is the median of so many differences: it stands nearly half of the statuses being lost. */
+/** The period is the median of this many differences, which tolerates losing nearly half of the statuses. */
 const DIFFERENCES = 9;
-/** Until two time stamps are known. */
+/** Assumed period until two time stamps are known. */
 const FIRST_PERIOD_MS = 1000;
 const SHORTEST_PERIOD_MS = 1;
 const LONGEST_PERIOD_MS = 3_600_000;
 
 /**
- * What a node's own time stamps tell: whether a status is news, and how often it publishes. When statuses arrive plays no
- * part: ten at once, as a late joiner gets them, are ten seconds of a node at 1 Hz.
+ * Classifies statuses and measures the publish period from a node's own time stamps. Arrival times play no part: ten statuses that a late
+ * joiner receives at once are ten seconds of a node at 1 Hz.
  */
 export class NodeStamps {
   readonly #knownMs = new Float64Array(REMEMBERED).fill(Number.NaN);
@@ -80,17 +80,16 @@ export class NodeStamps {
     for (const stamp of recent) this.take(stamp);
   }
 
-  /** Seconds from one status to the next, by the node's own clock; between 1 ms and 1 h, and 1 s until two are known. */
+  /** Publish period by the node's own clock; between 1 ms and 1 h, and 1 s until it is measured. */
   get periodSeconds(): number {
     return this.#periodMs / 1000;
   }
 
-  /** Whether it was measured at all. */
   get isPeriodMeasured(): boolean {
     return this.#differences.length > 0;
   }
 
-  /** Whether enough was measured to rely on the period for long. */
+  /** Whether enough differences were measured to record the period. */
   get isPeriodKnown(): boolean {
     return this.#differences.length > DIFFERENCES / 2;
   }
@@ -126,53 +125,53 @@ export class NodeStamps {
   }
 }
 
-/** Periods of silence that are allowed, before the grace. */
+/** Number of periods without a status before a node is stale, not counting the grace. */
 const ALLOWED_PERIODS = 3;
-/** As long as a single status came nobody knows when the next is due: three periods of a node at 0.1 Hz. */
+/** Allowed time after a single status, when the period is not known: three periods of a node at 0.1 Hz. */
 const FIRST_ALLOWED_SECONDS = 30;
 
-/** Duplicates that come closer than this came at once. */
-const AT_ONCE_SECONDS = 0.05;
-/** After a longer pause it is not a beat. */
-const LONGEST_BEAT_SECONDS = 60;
+/** Duplicates closer than this are one burst. */
+const BURST_SECONDS = 0.05;
+/** Longest interval between duplicates that counts as a publish period. */
+const LONGEST_ARRIVAL_PERIOD_SECONDS = 60;
 
 /**
- * Watches whether a node's statuses keep arriving, on this machine's monotonic clock; the node's own clock has no say in it.
- * It resolves at the second status in a row, counted a half period apart, so that what was sent once more does not.
+ * Watches whether a node's statuses keep arriving, on this machine's monotonic clock; the node's own clock is not used. It resolves at
+ * the second consecutive status at least half a period after the first, so that a burst of repetitions does not resolve it.
  */
 export class NodeWatch {
   readonly stamps: NodeStamps;
   #silence: SilenceState;
   #graceSeconds: number;
   #arrivedSeconds = Number.NaN;
-  /** Seconds between arrivals of a node that always says the same; NaN: it does not. */
-  #beatSeconds = Number.NaN;
+  /** Seconds between arrivals of a node whose time stamps do not change; NaN: not measured. */
+  #arrivalPeriodSeconds = Number.NaN;
 
-  /** `expectedSinceSeconds`: from when on silence counts; null: not before it is heard. */
+  /** `expectedSinceSeconds`: start of the allowed time; null: it starts with the first status. */
   constructor(recent: readonly Stamp[], expectedSinceSeconds: number | null, graceSeconds: number) {
     this.stamps = new NodeStamps(recent);
     this.#silence = freshSilence(expectedSinceSeconds, false);
     this.#graceSeconds = graceSeconds;
   }
 
-  /** Whether its silence is an alert. */
+  /** Whether the node is stale. */
   get isSilent(): boolean {
     return this.#silence.open;
   }
 
-  /** Seconds from one status to the next: by the node's time stamps, and where these stand still by when statuses arrive. */
+  /** Publish period by the node's time stamps, or by arrival times if the time stamps do not change. */
   get periodSeconds(): number {
     const { isPeriodMeasured, periodSeconds } = this.stamps;
-    return isPeriodMeasured || Number.isNaN(this.#beatSeconds) ? periodSeconds : this.#beatSeconds;
+    return isPeriodMeasured || Number.isNaN(this.#arrivalPeriodSeconds) ? periodSeconds : this.#arrivalPeriodSeconds;
   }
 
-  /** How long it may be silent. */
+  /** Longest time without a status before the node is stale. */
   get allowedSeconds(): number {
-    const isKnown = this.stamps.isPeriodMeasured || !Number.isNaN(this.#beatSeconds);
+    const isKnown = this.stamps.isPeriodMeasured || !Number.isNaN(this.#arrivalPeriodSeconds);
     return (isKnown ? ALLOWED_PERIODS * this.periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
   }
 
-  /** When silence becomes an alert unless it is heard before; infinite: it is one, or there was nothing to hear. */
+  /** When the node becomes stale unless a status arrives; infinite: it is stale, or not expected. */
   get deadlineSeconds(): number {
     const { lastGoodSeconds, open } = this.#silence;
     return open || lastGoodSeconds === null ? Number.POSITIVE_INFINITY : lastGoodSeconds + this.allowedSeconds;
@@ -182,48 +181,48 @@ export class NodeWatch {
     this.#graceSeconds = graceSeconds;
   }
 
-  /** The node left: that it is silent counts no longer, until it is heard again. */
+  /** The node left the graph: it cannot become stale until its next status. */
   leave(): void {
     this.#silence = freshSilence(null, false);
   }
 
-  /** Counts silence from then on where it did not count. */
+  /** Starts the allowed time if it has not started. */
   expect(sinceSeconds: number): void {
     if (this.#silence.lastGoodSeconds === null) this.#silence = { ...this.#silence, lastGoodSeconds: sinceSeconds };
   }
 
-  /** Goes on with an episode that is open already. */
+  /** Continues an open episode of an earlier run. */
   adoptOpen(): void {
     this.#silence = { ...this.#silence, open: true, goodSinceSeconds: null };
   }
 
   /**
-   * Takes a status that arrived now. Duplicates are a sign of life as far as they come one by one, as from a node whose clock stands
-   * still: several at once are only sent once more, because their writer has found us again, and count as one.
+   * Processes a status that arrived now. Single duplicates prove that the node is alive, as from a node whose clock stands still.
+   * Duplicates in a burst are repetitions by a DDS writer that discovered this reader again, and count as one.
    */
-  hear(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: SilenceChange } {
+  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: SilenceChange } {
     const arrival = this.stamps.take(stamp);
     const sinceSeconds = atSeconds - this.#arrivedSeconds;
     this.#arrivedSeconds = atSeconds;
     if (arrival === 'duplicate') {
-      if (sinceSeconds < AT_ONCE_SECONDS) return { arrival, isAlive: false, change: null };
-      if (sinceSeconds <= LONGEST_BEAT_SECONDS) this.#beatSeconds = sinceSeconds;
+      if (sinceSeconds < BURST_SECONDS) return { arrival, isAlive: false, change: null };
+      if (sinceSeconds <= LONGEST_ARRIVAL_PERIOD_SECONDS) this.#arrivalPeriodSeconds = sinceSeconds;
     }
     const { lastGoodSeconds, open } = this.#silence;
-    // A second silence after the first sign of life begins anew.
+    // A second gap after the first status restarts the time until the episode resolves.
     if (open && lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
     const { state, change } = stepSilence(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#silence = state;
     return { arrival, isAlive: true, change };
   }
 
-  /** Seconds without a status while that is an alert; null: it is none. */
+  /** Seconds without a status while the node is stale, else null. */
   silentSeconds(atSeconds: number): number | null {
     const { lastGoodSeconds, open } = this.#silence;
     return open && lastGoodSeconds !== null ? atSeconds - lastGoodSeconds : null;
   }
 
-  /** Looks whether it has been silent for too long; the seconds of silence when that just became an alert, else null. */
+  /** Checks the deadline; the seconds without a status if the node just became stale, else null. */
   check(atSeconds: number): number | null {
     if (atSeconds <= this.deadlineSeconds) return null;
     const { state, change, silentSeconds } = stepSilence(this.#silence, false, atSeconds, this.allowedSeconds, 0);

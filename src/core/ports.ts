@@ -6,15 +6,15 @@ import type { ShutdownProgress } from './shutdown.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Status } from './thresholds.ts';
 
-/** Severity of a log line as sd-daemon(3) and syslog number them. */
+/** Severities of log lines, with the names of sd-daemon(3) and syslog. */
 export type LogLevel = 'error' | 'warning' | 'notice' | 'info' | 'debug';
 
-/** One line an event; `fields` become key=value. Never pass a secret. */
+/** One line per event; `fields` become key=value. Never pass a secret. */
 export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void;
 
-/** Where changes go out to the world: REST event streams, and ROS 2 transports. */
+/** Publishes changes: REST event streams and ROS 2 transports. */
 export interface Publisher {
-  /** `line` is the health status as JSON, made once for everybody. */
+  /** `line` is the health status as JSON, serialized once for all receivers. */
   publishHealth(status: HealthStatus, line: string): void;
   publishAlert(alert: Alert): void;
   publishShutdown(progress: ShutdownProgress): void;
@@ -34,11 +34,11 @@ export interface HistoryQuery extends TimeRange {
   readonly stepMs: number | null;
   readonly order: Order;
   readonly limit: number;
-  /** So many raw samples of the range's first millisecond (in descending order: of its last) were on an earlier page. */
+  /** Number of raw samples in the range's first millisecond (in descending order: its last) that were on earlier pages. */
   readonly skip?: number;
 }
 
-/** Health statuses as columns: light to hand between threads and to render piece by piece. NaN: unavailable. */
+/** Health statuses as columns: cheap to transfer between threads and to render in pieces. NaN: unavailable. */
 export interface HistoryPage {
   readonly count: number;
   readonly timestampMs: Float64Array;
@@ -76,7 +76,7 @@ export interface AggregateQuery extends TimeRange {
   readonly by: 'minute' | 'hour' | 'day' | null;
 }
 
-/** A place in the list of alerts: newest first, by the time of the last change and then by id. */
+/** A cursor in the list of alerts, which is sorted newest first by the time of the last change and then by id. */
 export interface AlertCursor {
   readonly timestampMs: number;
   readonly key: string;
@@ -89,7 +89,7 @@ export interface AlertQuery {
   readonly resolved: boolean | null;
   /** Null: every open alert, and those that were open at any time in the last 24 hours before `nowMs`. */
   readonly range: TimeRange | null;
-  /** Every change of each episode instead of each episode's last. */
+  /** Every change of each episode instead of the last one. */
   readonly changes: boolean;
   readonly limit: number;
   readonly after: AlertCursor | null;
@@ -103,7 +103,7 @@ export interface AlertPage {
 
 export interface StorageState {
   readonly path: string;
-  /** `ok`; `degraded`: writing fails and is retried, nothing is lost yet or `samples_lost` says how many; `starting`. */
+  /** `degraded`: writing fails and is retried; `samples_lost` counts the samples dropped since. */
   readonly state: 'starting' | 'ok' | 'degraded';
   readonly error: string | null;
   readonly since: string | null;
@@ -113,26 +113,29 @@ export interface StorageState {
   readonly samples_pending: number;
   readonly samples_lost: number;
   readonly last_write: string | null;
-  /** Damaged or foreign databases that were put aside at or since the start. */
+  /** Damaged or foreign databases that were quarantined at or since the start. */
   readonly set_aside: readonly string[];
 }
 
 /**
- * A place in the order in which everything was recorded, whatever the clocks of the nodes say: the segment, which grows with
- * every minute and every restart, and the number within it, from 1; 0 is before its first.
+ * A cursor in the order of recording, independent of any clock: the segment, which increases every minute and with every restart, and the
+ * sequence number within it, from 1; 0 is before its first record.
  */
 export interface Mark {
   readonly segment: number;
   readonly order: number;
 }
 
-/** Up to where health statuses and changes of alerts were recorded. Each becomes durable, and is published, in its own time. */
+/**
+ * Cursors of the last health status and the last alert change. They advance independently, since each record becomes durable and is
+ * published separately.
+ */
 export interface Position {
   readonly health: Mark;
   readonly alert: Mark;
 }
 
-/** Null: none of that kind. */
+/** A null cursor excludes that kind. */
 export interface RecordedQuery {
   readonly healthAfter: Mark | null;
   readonly alertAfter: Mark | null;
@@ -146,39 +149,39 @@ export interface RecordedEvent {
   readonly kind: 'health' | 'alert';
   readonly node: string;
   readonly mark: Mark;
-  /** As it was published. */
+  /** The JSON document as published. */
   readonly json: string;
 }
 
 export interface RecordedPage {
-  /** In the order in which they were recorded. */
+  /** In order of recording. */
   readonly events: readonly RecordedEvent[];
   /** Whether more follow beyond `limit`. */
   readonly more: boolean;
 }
 
-/** What readers may ask of the store. Every answer includes the samples and changes recorded up to the call. */
+/** Queries of the store. Every answer includes the samples and changes recorded up to the call. */
 export interface HistoryReader {
   history(query: HistoryQuery): Promise<HistoryPage>;
   aggregate(query: AggregateQuery): Promise<Aggregate[]>;
   alerts(query: AlertQuery): Promise<AlertPage>;
   clockEvents(limit: number): Promise<ClockEvent[]>;
-  /** What was recorded after a place. */
+  /** Records after a cursor. */
   recorded(query: RecordedQuery): Promise<RecordedPage>;
-  /** The last status recorded, and the last change of an alert whose recording is done: both are published next. Null: not started. */
+  /** The last status recorded, and the last alert change whose recording is complete: both are published next. Null: not started. */
   position(): Position | null;
   /** A copy of the database with everything recorded up to the call. Rejects with SnapshotRefused, or when `signal` is aborted. */
   snapshot(signal: AbortSignal): Promise<Snapshot>;
-  /** The segment that is being recorded: nothing recorded up to now lies in a later one. Null: not started. */
+  /** The segment being recorded; no record so far is in a later one. Null: not started. */
   segment(): number | null;
   state(): StorageState;
 }
 
-/** What the kernel may hold for a connection. */
+/** Kernel limits of a connection. */
 export interface SocketBounds {
-  /** Of what is sent and received; the kernel takes twice as much, with what it needs itself. */
+  /** Buffer sizes to set; the kernel doubles them for its own overhead. */
   readonly sendBytes: number;
   readonly receiveBytes: number;
-  /** A connection is reset when what was sent is left unread for this long, also after it was closed. */
+  /** A connection is reset when sent data stays unread for this long, also after it was closed. */
   readonly unreadSeconds: number;
 }

@@ -1,13 +1,13 @@
 import { EPSILON_SECONDS } from './time.ts';
 
 /**
- * Watches something that should keep arriving (a sensor's readings, a node's statuses): silence beyond what is allowed
- * is a failure of the monitoring itself, an ERROR. What was never heard cannot fall silent.
+ * Detects that something which should keep arriving (a sensor's readings, a node's statuses) is stale. That is a failure of the
+ * monitoring itself, an ERROR. What never arrived cannot become stale.
  */
 export interface SilenceState {
-  /** Monotonic seconds of the last good reading; null: never heard. */
+  /** Monotonic seconds of the last good reading; null: there was none. */
   readonly lastGoodSeconds: number | null;
-  /** Monotonic seconds since when it has been heard without a miss; null while silent. */
+  /** Monotonic seconds since when readings arrive without a miss; null while they are missing. */
   readonly goodSinceSeconds: number | null;
   readonly open: boolean;
 }
@@ -21,23 +21,23 @@ export interface SilenceStep {
   readonly silentSeconds: number;
 }
 
-/** `heardBeforeSeconds`: when it was last heard before this process, on this process's clock; null: never. */
-export function freshSilence(heardBeforeSeconds: number | null, open: boolean): SilenceState {
-  return { lastGoodSeconds: heardBeforeSeconds, goodSinceSeconds: null, open };
+/** `lastGoodSeconds`: the last good reading before this process, on this process's clock; null: none. */
+export function freshSilence(lastGoodSeconds: number | null, open: boolean): SilenceState {
+  return { lastGoodSeconds: lastGoodSeconds, goodSinceSeconds: null, open };
 }
 
 /**
- * Advances by one observation. It is raised once silence exceeds `allowedSeconds`, and resolved when it has been heard
- * without a miss for `clearAfterSeconds`, so that a sensor which answers now and then is one episode, not many.
+ * Advances by one observation. The episode is raised once the gap exceeds `allowedSeconds`, and resolved after `clearAfterSeconds`
+ * without a miss, so that an intermittent sensor is one episode, not many.
  */
 export function stepSilence(
   state: SilenceState,
-  heard: boolean,
+  isPresent: boolean,
   atSeconds: number,
   allowedSeconds: number,
   clearAfterSeconds: number,
 ): SilenceStep {
-  if (heard) {
+  if (isPresent) {
     const since = state.goodSinceSeconds ?? atSeconds;
     const resolved = state.open && atSeconds - since + EPSILON_SECONDS >= clearAfterSeconds;
     return {
@@ -46,7 +46,7 @@ export function stepSilence(
       silentSeconds: 0,
     };
   }
-  // An episode found open at the start whose last good reading nobody knows counts from now.
+  // An episode that was open at the start and whose last good reading is unknown counts from now.
   const last = state.lastGoodSeconds ?? (state.open ? atSeconds : null);
   const silentSeconds = last === null ? 0 : Math.max(0, atSeconds - last);
   const raised = !state.open && last !== null && silentSeconds > allowedSeconds + EPSILON_SECONDS;

@@ -15,21 +15,21 @@ export interface MetricSummary {
 }
 
 /**
- * What is kept of a stretch of time: mergeable, so that hours are made of minutes and weeks of hours. Merging expects
- * the later stretch as its second argument.
+ * Statistics of a time span. Summaries can be merged: minutes into hours, hours into weeks. Merging expects the later span as its second
+ * argument.
  */
 export interface Summary {
   received: number;
   firstMs: number;
   lastMs: number;
   longestGapMs: number;
-  /** Milliseconds in each status, in the order of STATUSES; silence beyond three periods is UNKNOWN. */
+  /** Milliseconds in each status, in the order of STATUSES; gaps beyond three periods count as UNKNOWN. */
   readonly statusMs: number[];
   /** In the order of METRICS. */
   readonly metrics: MetricSummary[];
 }
 
-/** Percentiles need more than a summary: one histogram a metric, in the order of METRICS. */
+/** One histogram per metric, in the order of METRICS, for percentiles. */
 export type Histograms = Histogram[];
 
 const UNKNOWN = STATUSES.indexOf('UNKNOWN');
@@ -50,9 +50,9 @@ export function emptyHistograms(): Histograms {
 }
 
 /**
- * The time without a sample between two samples, less what the clock jumped or the machine slept in between; a suspend
- * is not a gap in the measuring. A step back makes it negative, which counts as none; it is not made up for, since the
- * samples from before it that bear the same wall-clock times would seem to lie that far apart.
+ * The time without a sample between two samples, minus clock jumps and suspends in between, which are not gaps in the measurement. A step
+ * back makes the difference negative, which counts as no gap. The step is not added back: samples from before it that bear the same
+ * wall-clock times would otherwise seem that far apart.
  */
 export function gapMs(fromMs: number, toMs: number, events: readonly ClockEvent[]): number {
   let gap = toMs - fromMs;
@@ -71,7 +71,7 @@ function bridge(summary: Summary, gap: number, periodMs: number): void {
   if (gap > STALE_AFTER_PERIODS * periodMs) addStatusMs(summary, UNKNOWN, gap - periodMs);
 }
 
-/** Adds the next sample in time. `periodMs` is what the sample stands for in the status seconds. */
+/** Adds the next sample in time. `periodMs` is the time that the sample counts for in `statusMs`. */
 export function addSample(
   summary: Summary,
   histograms: Histograms | null,
@@ -100,7 +100,7 @@ export function addSample(
   }
 }
 
-/** Appends a later stretch of time; the silence between the two counts. */
+/** Appends a later time span; the gap between the two counts. */
 export function mergeSummary(into: Summary, later: Summary, periodMs: number, events: readonly ClockEvent[]): void {
   if (later.received === 0) return;
   if (into.received === 0) into.firstMs = later.firstMs;
@@ -126,7 +126,7 @@ export function mergeAllHistograms(into: Histograms, from: Histograms): void {
   for (let i = 0; i < METRICS.length; i += 1) mergeHistograms(into[i] as Histogram, from[i] as Histogram);
 }
 
-/** Counts silence at the two ends of an asked-for range, which no sample of it brackets. */
+/** Counts the gaps at both ends of a requested range. */
 export function bridgeEnds(summary: Summary, fromMs: number, toMs: number, periodMs: number, events: readonly ClockEvent[]): void {
   if (summary.received === 0) {
     bridge(summary, gapMs(fromMs, toMs, events), periodMs);
@@ -136,17 +136,17 @@ export function bridgeEnds(summary: Summary, fromMs: number, toMs: number, perio
   bridge(summary, gapMs(summary.lastMs, toMs, events), periodMs);
 }
 
-/** The status that stands for the whole stretch: the worst that was measured in it. */
+/** The worst status measured in the span. */
 export function worstOfSummary({ statusMs }: Summary): Status {
   return STATUSES[statusMs.findLastIndex((ms, index) => index !== UNKNOWN && ms > 0)] ?? 'UNKNOWN';
 }
 
-/** Mean, or null where nothing was measured. */
+/** Null if nothing was measured. */
 export function meanOf(metric: MetricSummary): number | null {
   return metric.count === 0 ? null : metric.sum / metric.count;
 }
 
-/** Population standard deviation, or null where nothing was measured. */
+/** Population standard deviation; null if nothing was measured. */
 export function standardDeviationOf(metric: MetricSummary): number | null {
   if (metric.count === 0) return null;
   const mean = metric.sum / metric.count;

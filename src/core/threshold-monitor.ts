@@ -14,40 +14,40 @@ export interface JudgingRules {
   readonly diskPaths: readonly string[];
 }
 
-/** What a run before this one left behind. */
+/** State of the previous run. */
 export interface JudgingPast {
-  /** The last change of every episode that was open. */
+  /** The last change of every open episode. */
   readonly openAlerts: readonly Alert[];
-  /** Metrics that could be read when last seen: their silence is a failure, not a machine without that sensor. */
+  /** Metrics that had values before: their absence is a failure, not a machine without that sensor. */
   readonly readableMetrics: ReadonlySet<string>;
 }
 
 /** The threshold episode of a metric. */
 interface Episode {
   state: EpisodeState;
-  /** The last published change while it is open. */
+  /** The last published change while the episode is open. */
   alert: Alert | null;
 }
 
-/** Whether something that should be readable is: a metric, or a disk path. */
+/** Whether a metric or disk path that should be readable is readable. */
 interface Readability {
   state: SilenceState;
   alert: Alert | null;
 }
 
-/** So many ended episodes are remembered; a list of open alerts is at most seconds old. */
+/** Number of ended episodes remembered; a list of open alerts is at most seconds old. */
 const MAX_ENDED = 256;
 
 /**
- * The threshold monitor: samples in, changes of alert episodes out. It asks no clock; `uniqueId` (sortable, given the
- * sample's wall-clock milliseconds) is injected.
+ * The threshold monitor: turns samples into changes of alert episodes. It reads no clock; `uniqueId` (sortable, given the sample's
+ * wall-clock milliseconds) is injected.
  */
 export class ThresholdMonitor {
   readonly #episodes: Readonly<Record<Metric, Episode>>;
-  /** By the metric of their alert. A disk path has one of its own, from the start: it was configured to be measured. */
+  /** By the metric of their alert. Each disk path has its own entry from the start, because it is configured to be measured. */
   readonly #readable = new Map<string, Readability>();
   readonly #uniqueId: (timestampMs: number) => string;
-  /** Episodes that ended lately: a list of open alerts from before that must not open them again. */
+  /** Ids of recently ended episodes, which an outdated list of open alerts must not reopen. */
   readonly #ended = new Set<string>();
   #rules: JudgingRules;
 
@@ -65,8 +65,8 @@ export class ThresholdMonitor {
   }
 
   /**
-   * Goes on with episodes that are open elsewhere (in the store). Returns those of this node that cannot go on: it has an
-   * open episode of the same metric and kind itself, or the metric is no longer measured.
+   * Continues episodes that are open in the store. Returns those of this node that cannot continue: an episode of the same metric and
+   * kind is open already, or the metric is no longer measured.
    */
   adopt(openAlerts: readonly Alert[]): Alert[] {
     const ended: Alert[] = [];
@@ -87,7 +87,7 @@ export class ThresholdMonitor {
     return ended;
   }
 
-  /** New thresholds or timing apply from the next sample on; open episodes stay open and are judged by them. */
+  /** New thresholds or timing apply from the next sample on; open episodes stay open and are evaluated by them. */
   setRules(rules: JudgingRules): void {
     this.#rules = rules;
   }
@@ -125,7 +125,7 @@ export class ThresholdMonitor {
     const severity = level === 'none' ? episode.alert?.severity : level;
     if (!severity) return;
     const inForce = severity === 'CRITICAL' ? threshold.critical : threshold.warning;
-    // A reload moved the threshold: the open alert shows the one it is judged by.
+    // A reload changed the threshold: the open alert is published again with the one in force.
     if (taken === null && (!episode.alert || episode.alert.threshold === inForce)) return;
     this.#change(episode, { metric, severity, value: reading, threshold: inForce, resolved: level === 'none' }, sample, changes);
   }

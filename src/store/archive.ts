@@ -92,8 +92,8 @@ export class Archive implements Recordings {
   }
 
   /** First and last receive times of the remote nodes. */
-  heard(): HeardNode[] {
-    return this.samples.heard((node) => this.hours.lastWritten(node));
+  remoteNodes(): HeardNode[] {
+    return this.samples.remoteNodes((node) => this.hours.lastWritten(node));
   }
 
   /** The last segment written; 0: there is none. */

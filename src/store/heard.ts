@@ -9,16 +9,20 @@ const RECENT = 64;
 const RECENT_MS = 5 * MINUTE_MS;
 
 /** First and last receive times of the remote nodes. `lastHourMs` returns a node's newest hour; null: there is none. */
-export function heardNodes(source: SegmentSource, gathered: Iterable<string>, lastHourMs: (node: string) => number | null): HeardNode[] {
+export function findRemoteNodes(
+  source: SegmentSource,
+  gathered: Iterable<string>,
+  lastHourMs: (node: string) => number | null,
+): HeardNode[] {
   return [...gathered].map((name) => {
     const segment = lastSegment(source, name);
     const hourMs = lastHourMs(name);
-    const lastHeardMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
+    const lastSeenMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
     // This is the earliest sample by the node's own clock. If that clock was set, an earlier-received sample may exist, and the span
     // comes out shorter.
     const id = source.nodes.get(name);
-    const firstHeardMs = (id === undefined ? null : source.raw.firstSegment(id)) ?? lastHeardMs;
-    return { name, firstHeardMs, lastHeardMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
+    const firstSeenMs = (id === undefined ? null : source.raw.firstSegment(id)) ?? lastSeenMs;
+    return { name, firstSeenMs, lastSeenMs, recent: segment === null ? [] : recentStamps(source, name, segment) };
   });
 }
 

@@ -40,7 +40,7 @@ t.test('a newcomer’s samples are readable but not written until it is establis
   t.equal(count('robot'), 240, 'what is stored is not dropped');
   opened.nowMs = NOW + 3 * HOUR_MS;
   opened.restart();
-  t.match(opened.archive.heard(), [{ name: 'robot', firstHeardMs: NOW, lastHeardMs: NOW + 3 * MINUTE_MS }]);
+  t.match(opened.archive.remoteNodes(), [{ name: 'robot', firstSeenMs: NOW, lastSeenMs: NOW + 3 * MINUTE_MS }]);
 });
 
 t.test('an endless stream of newcomers stays within bounds, and the newest samples are kept', async (t) => {

@@ -73,7 +73,7 @@ export interface OpenAnswer extends Written {
   /** Every node with at least one sample. */
   readonly nodes: readonly string[];
   /** The remote ones of `nodes`. */
-  readonly heard: readonly HeardNode[];
+  readonly remoteNodes: readonly HeardNode[];
   /** The last segment written. */
   readonly lastSegment: number;
 }
@@ -86,7 +86,7 @@ export interface Written {
   /** Set when this commit opened the database: its open episodes that this run does not know. */
   readonly openAlerts?: readonly Alert[];
   /** Set with `openAlerts`: first and last receive times of the remote nodes. */
-  readonly heard?: readonly HeardNode[];
+  readonly remoteNodes?: readonly HeardNode[];
   /** Set with `openAlerts`: the last segment written. */
   readonly lastSegment?: number;
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { HeardNode } from '../core/node-watch.ts';
 import type { Order } from '../core/ports.ts';
 import type { Columns } from './chunk.ts';
-import { heardNodes } from './heard.ts';
+import { findRemoteNodes } from './heard.ts';
 import { LagTable } from './lag-table.ts';
 import type { NodeTable } from './node-table.ts';
 import { RawTable } from './raw-table.ts';
@@ -144,8 +144,8 @@ export class RawSamples {
   }
 
   /** First and last receive times of the remote nodes; `lastHourMs` gives the last one where raw samples are pruned. */
-  heard(lastHourMs: (node: string) => number | null): HeardNode[] {
-    return heardNodes(this.#source(), this.#nodes.gathered(this.nodesWaiting()), lastHourMs);
+  remoteNodes(lastHourMs: (node: string) => number | null): HeardNode[] {
+    return findRemoteNodes(this.#source(), this.#nodes.gathered(this.nodesWaiting()), lastHourMs);
   }
 
   /** Time of the node's first raw sample. */

@@ -24,7 +24,7 @@ export interface StoreThreadOptions {
   readonly worker: URL;
   readonly log: Log;
   /** Called with the open episodes of a database that was opened after the start. */
-  readonly onLateOpen: (openAlerts: readonly Alert[], heard: readonly HeardNode[]) => void;
+  readonly onLateOpen: (openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]) => void;
   readonly retrySeconds?: number;
   readonly maxWaitingBytes?: number;
   readonly timers?: Timers;
@@ -225,7 +225,7 @@ export class StoreThread {
       if (this.#client !== client) return; // The thread died meanwhile; the next one determines from the database what was written.
       this.#onWritten(written, last);
       if (written.lastSegment !== undefined) this.#ensureSegmentAfter(written.lastSegment);
-      if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.heard ?? []);
+      if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.remoteNodes ?? []);
     } catch (error) {
       this.#degrade((error as Error).message);
     }

@@ -38,7 +38,7 @@ export interface StoredPast extends JudgingPast {
   /** Every node with at least one stored sample. */
   readonly nodes: readonly string[];
   /** Those of `nodes` whose samples were received from the network. */
-  readonly heard: readonly HeardNode[];
+  readonly remoteNodes: readonly HeardNode[];
 }
 
 /**
@@ -72,9 +72,9 @@ export class Store implements HistoryReader, ShutdownBook {
     makeFolder(this.#options.dataPath);
     this.#recorder.open(new Tail(tailFolder(this.#options.dataPath, this.#options.environment)));
     try {
-      const { heard, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
+      const { remoteNodes, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
       if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });
-      return { openAlerts, readableMetrics: new Set(readableMetrics), nodes, heard };
+      return { openAlerts, readableMetrics: new Set(readableMetrics), nodes, remoteNodes };
     } catch (error) {
       this.#thread.endRetries();
       this.#recorder.close();

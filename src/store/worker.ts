@@ -91,7 +91,7 @@ function open(request: OpenRequest): OpenAnswer {
     openAlerts: store.alerts.open(),
     readableMetrics: readableMetrics(store.samples.newestChunk(node)),
     nodes: store.nodes(),
-    heard: store.heard(),
+    remoteNodes: store.remoteNodes(),
     lastSegment: store.lastSegment(),
     recovered,
   }));
@@ -174,7 +174,7 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
     // The database was opened only now: its open episodes and remote nodes are new to the service.
     return before
       ? written()
-      : { ...written(), openAlerts: store.openEpisodesFound, heard: store.heard(), lastSegment: store.lastSegment() };
+      : { ...written(), openAlerts: store.openEpisodesFound, remoteNodes: store.remoteNodes(), lastSegment: store.lastSegment() };
   },
   forget: ({ segment }) => {
     opened().forget(segment);

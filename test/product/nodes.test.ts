@@ -309,8 +309,8 @@ t.test('a database that is opened late: what it says is open goes on, unless it 
     service.live.setAlert(alert);
   }
   service.gathering.adopt(found, [
-    { name: 'leg', firstHeardMs: service.clocks.wallMs - 2 * HOUR_MS, lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
-    { name: 'eye', firstHeardMs: service.clocks.wallMs - 2 * HOUR_MS, lastHeardMs: service.clocks.wallMs - HOUR_MS, recent },
+    { name: 'leg', firstSeenMs: service.clocks.wallMs - 2 * HOUR_MS, lastSeenMs: service.clocks.wallMs - HOUR_MS, recent },
+    { name: 'eye', firstSeenMs: service.clocks.wallMs - 2 * HOUR_MS, lastSeenMs: service.clocks.wallMs - HOUR_MS, recent },
   ]);
   await service.settled();
   t.match(service.published.slice(1), [{ alert_id: 'arm/health_status/01', resolved: true }], 'the one that doubled is closed');
