@@ -178,7 +178,7 @@ t.test('a safe shutdown is told of while it is under way, and for an hour where 
   const ASKED = { action: 'poweroff', reason: 'MANUAL', requested_by: 'Zoë', seconds_left: null, message: 'running: 10-park', ended: null };
   t.same(told({ state: 'none' }), []);
   const [line] = told({ state: 'in_progress', seconds_left: 61.4 });
-  t.equal(line, 'This machine: safe shutdown in progress (MANUAL, asked for by Zoë), 1 min 1 s left: running: 10-park.');
+  t.equal(line, 'This machine: safe shutdown in progress (MANUAL, requested by Zoë), 1 min 1 s left: running: 10-park.');
   t.match(told({ state: 'in_progress', action: 'dry-run' }), [/dry run of a safe shutdown/]);
   const ended = new Date(LAST).toISOString();
   t.same(told({ state: 'completed', ended }), []);

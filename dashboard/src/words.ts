@@ -188,7 +188,7 @@ function shutdownNotice(
   nowMs: number,
 ): string | null {
   const what = action === 'dry-run' ? 'dry run of a safe shutdown' : 'safe shutdown';
-  const who = `(${reason}, asked for by ${requested_by})`;
+  const who = `(${reason}, requested by ${requested_by})`;
   if (state === 'in_progress') return `This machine: ${what} in progress ${who}, ${duration(seconds_left ?? 0)} left: ${message}.`;
   const endedMs = Date.parse(ended ?? '');
   if ((state !== 'aborted' && state !== 'interrupted') || !(nowMs - endedMs < TOLD_FOR_MS)) return null;

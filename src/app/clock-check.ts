@@ -2,10 +2,10 @@ import { CLOCK_JUMP_SECONDS, type ClockEvent, type ClockReading, compareClocks }
 import type { Log } from '../core/ports.ts';
 import type { Clocks } from '../core/time.ts';
 
-/** How often all three clocks are compared: reading boot time costs a system call or two. */
+/** Interval of comparing all three clocks: reading boot time costs one or two system calls. */
 const COMPARE_SECONDS = 1;
 
-/** Notices that the machine was asleep, or that its wall clock was set. */
+/** Detects suspends and steps of the wall clock. */
 export class ClockCheck {
   readonly #clocks: Clocks;
   readonly #log: Log;
@@ -19,8 +19,8 @@ export class ClockCheck {
   }
 
   /**
-   * Called with every sample. A jump of the wall clock is noticed with the first sample after it, so that no more than a period seems to be
-   * missing around it; apart from that the clocks are compared once a second at most.
+   * Called with every sample. A jump of the wall clock is detected at the first sample after it, so that the gap around it is at most one
+   * period; otherwise the clocks are compared once per second at most.
    */
   check(): void {
     const monotonicSeconds = this.#clocks.monotonicSeconds();
@@ -36,7 +36,7 @@ export class ClockCheck {
     if (!last) return;
     for (const event of compareClocks(last, reading)) {
       this.#record(event);
-      const what = event.kind === 'suspend' ? 'the machine was asleep' : 'the wall clock was stepped';
+      const what = event.kind === 'suspend' ? 'suspend detected' : 'wall clock step detected';
       this.#log('notice', what, { seconds: event.delta_seconds });
     }
   }

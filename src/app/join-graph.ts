@@ -20,7 +20,7 @@ export interface JoinOptions {
   readonly names: GraphNames;
   /** `node_name` of the statuses of this process. */
   readonly localNode: string;
-  /** SROS2 enclave of the command line; null: as the environment says. */
+  /** SROS2 enclave given on the command line; null: taken from the environment. */
   readonly enclave: string | null;
   readonly environment: NodeJS.ProcessEnv;
   readonly clocks: Clocks;
@@ -30,7 +30,7 @@ export interface JoinOptions {
   readonly openAlerts: () => readonly Alert[];
 }
 
-/** The way onto the ROS 2 graph that configuration and environment ask for; `start` begins to go it. */
+/** The connection to the ROS 2 graph according to configuration and environment; start() begins to join. */
 export function joinGraph(options: JoinOptions): RosGraph {
   const { config, environment, log } = options;
   const { transport } = config.ros;
@@ -75,7 +75,7 @@ function graphOptions(
   };
 }
 
-/** Each is loaded only when it is taken. */
+/** Transports are imported on demand to save memory. */
 async function create(
   { prepared, transport }: TransportChoice,
   graph: GraphOptions,
@@ -84,7 +84,7 @@ async function create(
   const wallMilliseconds = (): number => clocks.wallMilliseconds();
   if (transport === 'rclnodejs' && prepared) {
     const { RclnodejsTransport } = await import('../ros/rclnodejs/transport.ts');
-    // rcl does not tell who calls: its service is for a graph on which nobody calls who may not.
+    // rcl does not identify callers, so its service is for graphs that only authorized callers can join.
     const isGuarded = isSecurityEnforced(environment) || config.safe_shutdown.trust_network;
     const isBeside = graph.listener.onSafeShutdown !== null && !isGuarded;
     const { EmbeddedShutdownServer } = await import('../ros/embedded/shutdown-server.ts');
@@ -96,5 +96,5 @@ async function create(
 }
 
 async function unreachable(): Promise<never> {
-  throw new Error('nothing was chosen');
+  throw new Error('no transport was chosen');
 }

@@ -5,11 +5,11 @@ import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/t
 import { isoUtc } from '../core/time.ts';
 
 /**
- * Runs the threshold monitor in the service. Until the store has told what was open, samples wait (a restart must not raise
- * anew what is open), but not for long: they are few.
+ * Runs the threshold monitor in the service. Until the store has loaded the open episodes, samples are queued, so that a restart does not
+ * raise an open episode again. The queue stays short.
  */
 export class Judge {
-  /** Unique is enough, secret is not needed: no need to load OpenSSL for it. */
+  /** Ids must be unique, not secret, so OpenSSL need not be loaded. */
   readonly #uniqueId = monotonicFactory(Math.random);
   #rules: JudgingRules;
   #monitor: ThresholdMonitor | null = null;
@@ -24,7 +24,7 @@ export class Judge {
     this.#monitor?.setRules(rules);
   }
 
-  /** Begins to judge, first what waited. */
+  /** Starts evaluating, first the queued samples. */
   begin(past: JudgingPast, nowSeconds: number, nowMs: number): Alert[] {
     const startSeconds = this.#waiting[0]?.monotonicSeconds ?? nowSeconds;
     this.#monitor = new ThresholdMonitor(this.#rules, { ...past, openAlerts: [] }, startSeconds, (timestampMs) =>
@@ -39,7 +39,7 @@ export class Judge {
     return this.#monitor?.openAlerts() ?? [];
   }
 
-  /** Changes of alert episodes that this sample causes. */
+  /** Changes of alert episodes caused by this sample. */
   judge(sample: Sample): Alert[] {
     if (this.#monitor) return this.#monitor.judge(sample);
     if (this.#waiting.length < 1000) this.#waiting.push(sample);
@@ -47,8 +47,8 @@ export class Judge {
   }
 
   /**
-   * Takes over what a database that was opened late says is open. Where this process has raised an episode of the same
-   * metric and kind meanwhile, the old one is closed in its favour. Returns what to publish.
+   * Continues the open episodes of a database that was opened late. If this process has raised an episode of the same metric and kind
+   * meanwhile, the stored one is resolved. Returns the changes to publish.
    */
   adopt(openAlerts: readonly Alert[], nowMs: number): Alert[] {
     const doubled = this.#monitor?.adopt(openAlerts) ?? [];

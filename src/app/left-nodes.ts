@@ -3,12 +3,15 @@ import { isNodeName } from '../core/node-name.ts';
 import type { Log } from '../core/ports.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 
-/** Nodes that come and go cost one write in so long; what a power cut takes is a node that left just before it. */
+/** Least delay before a write, so that nodes that come and go cost few writes; a power cut loses the last change. */
 const WRITE_AFTER_SECONDS = 5;
-/** and one in so long if they go on doing so. */
+/** Least delay between writes while changes continue. */
 const WRITE_AGAIN_SECONDS = 60;
 
-/** The remote nodes that left the graph, by name with the time in wall-clock milliseconds, in a file: after a restart they are not missed. */
+/**
+ * The remote nodes that left the graph, with the time in wall-clock milliseconds, stored in a file, so that they do not become stale
+ * after a restart.
+ */
 export class LeftNodes {
   readonly #path: string;
   readonly #log: Log;
@@ -21,7 +24,7 @@ export class LeftNodes {
     this.#log = log;
   }
 
-  /** What was written last; nothing where that cannot be read. */
+  /** The nodes last written; empty if the file cannot be read. */
   read(): ReadonlyMap<string, number> {
     if (this.#pending) return this.#pending;
     try {
@@ -32,14 +35,14 @@ export class LeftNodes {
     }
   }
 
-  /** Writes soon. */
+  /** Schedules a write. */
   write(left: ReadonlyMap<string, number>): void {
     this.#pending = left;
     const wait = Math.max(WRITE_AFTER_SECONDS, this.#writtenSeconds + WRITE_AGAIN_SECONDS - performance.now() / 1000);
     this.#timer ??= setTimeout(() => void this.flush(), wait * 1000).unref();
   }
 
-  /** Writes what is pending now; never rejects. */
+  /** Writes pending changes now; never rejects. */
   async flush(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;

@@ -4,13 +4,13 @@ import { promisify } from 'node:util';
 import { safeParse } from 'valibot';
 import type { Log } from '../core/ports.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
-import { orNull } from './patience.ts';
+import { nullAfterTimeout } from './patience.ts';
 
-/** Two hundred times what the scheduler writes: a larger file is none of its. */
+/** Two hundred times the usual size; a larger file is not the scheduler's. */
 const MAX_BYTES = 256 * 1024;
-/** A scheduler that runs says so at least once a minute. */
+/** A running scheduler updates its state at least once a minute. */
 const BEAT_SECONDS = 180;
-/** What was known before is told when the disk takes longer. */
+/** If the disk takes longer, the previous state is returned. */
 const DEADLINE_SECONDS = 1;
 
 const NEVER: OpsDocument = { scheduler: { state: 'never', started: null, beat: null }, jobs: [] };
@@ -22,8 +22,8 @@ export interface OpsJobsOptions {
 }
 
 /**
- * What the scheduler, another process, tells of its jobs. It leaves a copy in memory that is always new (`live`, a link), and one on
- * the disk. Read only when somebody asks and a file has changed; whatever lies there harms nothing.
+ * State of the scheduler's jobs. The scheduler, another process, keeps a current copy in memory (`live`, a link) and one on disk. Files
+ * are read on request and only after a change; their contents are validated.
  */
 export class OpsJobs {
   readonly #options: OpsJobsOptions;
@@ -39,9 +39,9 @@ export class OpsJobs {
   }
 
   async read(): Promise<OpsDocument> {
-    // One look at a time: on a disk that hangs it must not hold more than one thread of the pool.
+    // One read at a time: a hanging disk must not block more than one thread of the pool.
     this.#looking ??= this.#look();
-    await orNull(DEADLINE_SECONDS, this.#looking);
+    await nullAfterTimeout(DEADLINE_SECONDS, this.#looking);
     const live = this.#live.document;
     const durable = this.#durable.document;
     if (live && beatMs(live) >= beatMs(durable)) return this.#isRunning(live) ? live : stopped(live);
@@ -54,7 +54,7 @@ export class OpsJobs {
     this.#looking = null;
   }
 
-  /** A scheduler that was killed could not say that it stopped. The clock may have been set since. */
+  /** A killed scheduler could not record its end. The clock may have been set since. */
   #isRunning(document: OpsDocument): boolean {
     return Math.abs(this.#options.wallMilliseconds() - beatMs(document)) <= BEAT_SECONDS * 1000;
   }
@@ -69,11 +69,10 @@ function stopped(document: OpsDocument): OpsDocument {
   return scheduler.state === 'running' ? { ...document, scheduler: { ...scheduler, state: 'stopped' } } : document;
 }
 
-/** One of the copies. */
 class JobsFile {
   readonly #path: string;
   readonly #log: Log;
-  /** Of the file that was read last, whatever came of it. */
+  /** Identity of the file last read, valid or not. */
   #signature = '';
   #document: OpsDocument | null = null;
   #problem: string | null = null;
@@ -83,12 +82,12 @@ class JobsFile {
     this.#log = log;
   }
 
-  /** Null: there is none that can be used. */
+  /** Null: no usable copy. */
   get document(): OpsDocument | null {
     return this.#document;
   }
 
-  /** Reads the file where it has changed. Never rejects. */
+  /** Reads the file if it has changed. Never rejects. */
   async look(): Promise<void> {
     try {
       const { ino, mtimeMs, size } = await promisify(fs.stat)(this.#path);
@@ -96,20 +95,20 @@ class JobsFile {
       if (signature === this.#signature) return;
       this.#signature = signature;
       this.#document = await this.#read();
-      this.#tell(null);
+      this.#reportStepEnd(null);
     } catch (error) {
       this.#document = null;
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT' || code === 'ENOTDIR') {
         this.#signature = '';
         this.#problem = null;
-      } else this.#tell(message);
+      } else this.#reportStepEnd(message);
     }
   }
 
   async #read(): Promise<OpsDocument> {
     const text = await beginning(this.#path);
-    // Loaded when there is something to check: machines without a scheduler need not have it in memory.
+    // Imported on demand: machines without a scheduler should not hold it in memory.
     const { opsDocumentSchema } = await import('../http/api/ops-schema.ts');
     const result = safeParse(opsDocumentSchema, JSON.parse(text), { abortEarly: true });
     if (result.success) return result.output;
@@ -117,7 +116,7 @@ class JobsFile {
     throw new Error(`${path?.map(({ key }) => String(key)).join('.') ?? ''}: ${message}`.slice(0, 200));
   }
 
-  #tell(problem: string | null): void {
+  #reportStepEnd(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
     if (problem === null) this.#log('notice', 'scheduler state readable again', { file: this.#path });
@@ -125,7 +124,7 @@ class JobsFile {
   }
 }
 
-/** The text of a small file; rejects when it is large, or no file: opening a pipe would wait for its other end. */
+/** The text of a small regular file; rejects for others: opening a FIFO would block until it has a writer. */
 async function beginning(path: string): Promise<string> {
   const descriptor = await promisify(fs.open)(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
   try {

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs';
 import type { StatusDocument } from '../http/api/schema.ts';
 
-/** What the service itself takes of the machine. */
+/** Resource usage of the service itself. */
 export async function ownProcess(): Promise<StatusDocument['process']> {
   const { system, user } = process.cpuUsage();
   return {
@@ -13,7 +13,7 @@ export async function ownProcess(): Promise<StatusDocument['process']> {
 
 function openFiles(): Promise<number | null> {
   return new Promise((resolve) => {
-    // One of them is that of the listing.
+    // One of them belongs to the directory listing itself.
     readdir('/proc/self/fd', (error, names) => resolve(error ? null : names.length - 1));
   });
 }

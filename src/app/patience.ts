@@ -1,5 +1,5 @@
-/** Waits for something so long; null when it takes longer. */
-export async function orNull<T>(seconds: number, work: Promise<T>): Promise<T | null> {
+/** Resolves with null if `work` takes longer than `seconds`. */
+export async function nullAfterTimeout<T>(seconds: number, work: Promise<T>): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), seconds * 1000);
@@ -7,8 +7,8 @@ export async function orNull<T>(seconds: number, work: Promise<T>): Promise<T | 
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-/** Waits for something so long; rejects when it takes longer. */
-export async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+/** Rejects if `work` takes longer than `seconds`. */
+export async function withTimeout<T>(seconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`not done within ${seconds.toFixed(1)} s`)), seconds * 1000);

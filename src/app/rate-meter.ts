@@ -1,6 +1,6 @@
 const WINDOW_SECONDS = 60;
 
-/** Measures how often something happens, over the last minute, in buckets of a second: cheap at any rate. */
+/** Events per second over the last minute, counted in buckets of a second: constant cost at any rate. */
 export class RateMeter {
   readonly #buckets = new Uint32Array(WINDOW_SECONDS + 1);
   #firstSeconds: number | null = null;
@@ -15,7 +15,7 @@ export class RateMeter {
     this.#lastSeconds = atSeconds;
   }
 
-  /** Events per second over the last whole minute, or since the first; null before two seconds are known. */
+  /** Events per second over the last whole minute, or since the first event; null during the first two seconds. */
   hertz(nowSeconds: number): number | null {
     if (this.#firstSeconds === null) return null;
     const span = Math.min(WINDOW_SECONDS, Math.floor(nowSeconds) - Math.ceil(this.#firstSeconds));

@@ -5,7 +5,7 @@ import type { ShutdownProgress } from '../core/shutdown.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
 
-/** The ROS 2 side of /status. */
+/** The ROS 2 part of /status. */
 export interface RosState {
   readonly transport: 'rclnodejs' | 'embedded' | 'off';
   readonly reason: string;
@@ -17,23 +17,23 @@ export interface RosState {
   readonly problem: string | null;
   /** Whether other nodes are received. */
   readonly observing: boolean;
-  /** Who receives them, the first of which publishes alerts about them; null: not known. */
+  /** Names of the observers, the first of which publishes alerts about other nodes; null: unknown. */
   readonly observers: string[] | null;
 }
 
 export interface RosGraphOptions {
-  /** The domain to be in; null: there is none, and `choose` says why. */
+  /** The domain to join; null: none, and `choose` returns the reason. */
   readonly domainId: number | null;
   readonly choose: () => Promise<TransportChoice>;
   readonly create: (choice: TransportChoice) => Promise<RosTransport>;
-  /** Whether the embedded participant takes over when rclnodejs fails after all. */
+  /** Whether the embedded participant takes over if rclnodejs fails. */
   readonly embeddedInstead: boolean;
   readonly log: Log;
 }
 
 /**
- * Between two messages on /shutdown_status: `ros2 topic echo` keeps five that it has not shown yet, and the steps of a procedure may follow
- * each other within milliseconds.
+ * Interval of messages on /shutdown_status: `ros2 topic echo` queues five messages, and the steps of a procedure may follow each other
+ * within milliseconds.
  */
 const SHUTDOWN_PAUSE_MS = 50;
 
@@ -43,26 +43,26 @@ interface Early {
   readonly shutdown: ShutdownProgress[];
 }
 
-/** This process's place on the ROS 2 graph. The monitor never waits for it, and goes on without it. */
+/** Connects this process to the ROS 2 graph. Monitoring never waits for it and continues without it. */
 export class RosGraph implements Publisher {
   readonly #options: RosGraphOptions;
   #transport: RosTransport | null = null;
   #name: RosState['transport'] = 'off';
   #reason = 'not decided yet';
-  /** Why it is off although it should not be. */
+  /** Why it is off although it should be on. */
   #offProblem: string | null = null;
-  /** What was published while there was no transport yet; null: it has begun, or there will be none. */
+  /** Alerts published before the transport started; null: it has started, or none will. */
   #early: Early | null = { health: [], alerts: [], shutdown: [] };
-  /** What was handed to a transport: with the samples taken, and with what a subscriber received, it tells where something was lost. */
+  /** Messages handed to a transport; compared with the samples taken and those received by a subscriber, this locates losses. */
   #healthPublished = 0;
   #alertsPublished = 0;
   /** Open alerts of this machine, in the order of their last publication. */
   readonly #open = new Map<string, Alert>();
-  /** Of the last messages on /alerts, which a late subscriber receives: their alerts. */
+  /** Alerts in the last messages on /alerts, which a late subscriber receives. */
   readonly #recent: string[] = [];
-  /** Of the last status with which an open alert was published again. */
+  /** Time of the last status after which an open alert was published again. */
   #republished = '';
-  /** Messages on /shutdown_status that wait for their turn. */
+  /** Queued messages on /shutdown_status. */
   readonly #shutdownQueue: ShutdownProgress[] = [];
   #shutdownTimer: NodeJS.Timeout | null = null;
   #joining: Promise<void> | null = null;
@@ -72,7 +72,7 @@ export class RosGraph implements Publisher {
     this.#options = options;
   }
 
-  /** Begins to join; what comes of it is logged and in `state`. */
+  /** Begins to join; the result is logged and in `state`. */
   start(): void {
     this.#joining = this.#join();
   }
@@ -111,7 +111,7 @@ export class RosGraph implements Publisher {
   publishHealth(status: HealthStatus, line: string): void {
     if (this.#transport) this.#handHealth(this.#transport, status, line);
     else keep(this.#early?.health, status, DEPTH);
-    // More alerts are open than a late subscriber receives: they take turns, one per second.
+    // A late subscriber receives fewer alerts than are open, so they are published again in turn, one per second.
     const second = status.timestamp.slice(0, 19);
     if (this.#open.size <= DEPTH || second === this.#republished) return;
     this.#republished = second;
@@ -151,7 +151,7 @@ export class RosGraph implements Publisher {
     this.#stayOff(failed, true);
   }
 
-  /** Null: it is running; else why not. */
+  /** Null: running; else the reason why not. */
   async #startAs(choice: TransportChoice): Promise<string | null> {
     if (this.#stopped) return null;
     let transport: RosTransport;
@@ -179,12 +179,15 @@ export class RosGraph implements Publisher {
     for (const progress of early?.shutdown ?? []) this.publishShutdown(progress);
   }
 
-  /** An open alert that has left the last messages is published again, unchanged: a late subscriber learns of every open one. */
+  /**
+   * Publishes an open alert again, unchanged, that is no longer among the last messages, so that a late subscriber receives every open
+   * one.
+   */
   #republishOpen(): void {
     while (this.#open.size <= DEPTH && this.#republishOldest());
   }
 
-  /** False: it is still among the last messages, and so are all others. */
+  /** False: all open alerts are still among the last messages. */
   #republishOldest(): boolean {
     const [oldest] = this.#open.values();
     if (!oldest || !this.#transport || this.#recent.includes(oldest.alert_id)) return false;

@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts';
 import { STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { JudgingRules } from '../core/threshold-monitor.ts';
 
-/** How this machine's own samples are judged. `nodeName`: as health statuses and alert ids carry it. */
+/** Rules for this machine's own samples. `nodeName`: as in health statuses and alert ids. */
 export function judgingRules(config: Config, nodeName: string): JudgingRules {
   const { alerts, disk, thresholds } = config;
   return {

@@ -4,16 +4,16 @@ import { UDP_TABLE_SOCKET, UdpOwners } from '../system/udp-owners.ts';
 import { Users } from '../system/users.ts';
 import { AllowList, type ShutdownSettings } from './safe-shutdown-settings.ts';
 
-/** Finds the users whose UDP sockets are on these ports of this machine; null: there is none on one of them, or its user is not known. */
+/** Owners of the local UDP sockets at these ports; null: a port has no socket, or its owner is unknown. */
 export type FindUsers = (ports: readonly number[]) => Promise<readonly LocalUser[] | null>;
 
-/** Where a call came from, and why that caller may not ask; null: it may. */
+/** Origin of a call, and why the caller may not request a shutdown; null: it may. */
 export interface Judged {
   readonly source: ShutdownSource;
   readonly refusal: string | null;
 }
 
-/** Decides who may ask for a safe shutdown. */
+/** Decides who may request a safe shutdown. */
 export class Callers {
   readonly #findUsers: FindUsers;
   readonly #ownUid: number;
@@ -39,14 +39,14 @@ export class Callers {
     const { refusal, user } = local ? await this.#judgeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
     const source = { address, port, user };
     if (refusal !== null) return { source, refusal };
-    // Whose the ports are before and after the participant has answered, they were meanwhile.
+    // Owners before and after the participant's answer are also its owners in between.
     if (await dds.prove()) return { source, refusal: local ? (await this.#judgeUser(dds)).refusal : null };
-    return { source, refusal: `requests from ${address} are not accepted: its participant has not answered what was sent to it` };
+    return { source, refusal: `requests from ${address} are not accepted: its DDS participant did not respond` };
   }
 
   /**
-   * The port that a request came from does not tell alone who sent it: other users of the machine can send from there as well (SO_REUSEADDR,
-   * IP_PKTINFO), and have closed their socket by now. But they cannot receive what is sent to somebody else's participant.
+   * The source port alone does not identify the sender: other local users can send from it (SO_REUSEADDR, IP_PKTINFO) and have closed
+   * their socket by now. But they cannot receive what is sent to another user's participant.
    */
   async #judgeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
     const [senders, receivers] = await Promise.all([this.#findUsers([port]), receivingPorts && this.#findUsers(receivingPorts)]);
@@ -56,11 +56,11 @@ export class Callers {
     const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
     const refusal = userRefusal(known, rules);
     if (refusal !== null || (senders && receivers)) return { refusal, user };
-    return { refusal: `cannot tell which user asks from UDP port ${port}; see docs/safe-shutdown.md, "Who may ask"`, user };
+    return { refusal: `cannot identify the user at UDP port ${port}; see docs/safe-shutdown.md, "Who may ask"`, user };
   }
 }
 
-/** As the kernel and this machine's users and groups say. */
+/** Backed by the kernel and this machine's users and groups. */
 export function machineUsers(environment: NodeJS.ProcessEnv): FindUsers {
   const owners = new UdpOwners({ tableSocket: UDP_TABLE_SOCKET });
   const users = new Users(environment);

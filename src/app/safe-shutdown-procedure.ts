@@ -8,9 +8,9 @@ import {
   type StepOutcome,
   shutdownTimes,
 } from '../core/shutdown-sequence.ts';
-import { orNull, within } from './patience.ts';
+import { nullAfterTimeout, withTimeout } from './patience.ts';
 
-/** How bad what is told is, for the log. */
+/** Severity of a report, for the log. */
 export type ReportLevel = 'notice' | 'warning' | 'error';
 export type Report = (state: ShutdownState, step: ShutdownStep, level: ReportLevel, message: string) => void;
 
@@ -19,34 +19,34 @@ export interface ProcedureOptions {
   readonly timeoutSeconds: number;
   readonly hooks: StepRunner;
   readonly units: StepRunner;
-  /** Resolves when the request and what was told of it so far are on record, or soon after. */
+  /** Resolves when the request and its reports so far are stored, or soon after. */
   readonly recorded: () => Promise<void>;
-  /** Writes what the store has in memory; resolves with why that failed, or null. */
+  /** Writes pending records to the database; resolves with the reason of a failure, or null. */
   readonly flushStore: () => Promise<string | null>;
   readonly power: PowerControl;
   readonly report: Report;
 }
 
-/** What a step came to, and why where it went wrong. */
+/** Outcome of a step, and the problem if it failed. */
 interface StepResult {
   readonly outcome: StepOutcome;
   readonly problem: string | null;
 }
 
-/** How long stopping the service waits for a hook to end when asked. */
+/** Grace of a running hook when the service is stopped. */
 const STOP_GRACE_SECONDS = 1;
-/** The last step gets an answer within this, also where the deadline is near. */
+/** Time limit of the last step, even near the deadline. */
 const LEAST_POWER_SECONDS = 20;
-/** The answer to the call is out by then, and the machine does not go down before. */
+/** Delay before the machine shuts down, so that the answer to the call is sent first. */
 const ANSWERED_SECONDS = 0.5;
-/** A machine that is on its way down tells this service to end; until it does, it is asked this often whether it still is. */
+/** A machine that shuts down stops this service; until then the state of the shutdown is polled at this interval. */
 const WATCH_SECONDS = 5;
-/** Nothing that hangs in other services keeps the machine from going down for longer. */
-const LONGEST_WAY_DOWN_SECONDS = 600;
+/** Longest time that hanging services can delay the shutdown of the machine. */
+const MAX_POWER_OFF_SECONDS = 600;
 
 /**
- * One run of the safe shutdown, from the announcement to the last step: does what the table of core/shutdown-sequence.ts says, within the
- * times that it gives, and tells of each step.
+ * One run of the safe shutdown, from the announcement to the last step: follows the table of core/shutdown-sequence.ts within its times
+ * and reports each step.
  */
 export class Procedure {
   readonly #options: ProcedureOptions;
@@ -63,15 +63,15 @@ export class Procedure {
     this.#stopping = new Promise((resolve) => {
       this.#stop = () => resolve('stopped');
     });
-    this.#answered = orNull(ANSWERED_SECONDS, this.#stopping);
+    this.#answered = nullAfterTimeout(ANSWERED_SECONDS, this.#stopping);
   }
 
-  /** The last step that was begun. */
+  /** The last step begun. */
   get step(): ShutdownStep {
     return this.#step;
   }
 
-  /** Runs every step; resolves with how it ended. Never rejects. */
+  /** Runs every step; resolves with the outcome. Never rejects. */
   async run(): Promise<'completed' | 'aborted'> {
     let timer: NodeJS.Timeout | undefined;
     const timeUp = new Promise<'out_of_time'>((resolve) => {
@@ -82,13 +82,13 @@ export class Procedure {
       this.#step = phase;
       const result: StepResult = await this.#run(phase, timeUp).catch((error: Error) => failed(error.message));
       phase = nextPhase(phase, result.outcome, this.#options.context.reason);
-      this.#tell(result, phase);
+      this.#reportStepEnd(result, phase);
     }
     clearTimeout(timer);
-    return phase === 'completed' && this.#options.context.action !== 'dry-run' ? this.#wayDown() : phase;
+    return phase === 'completed' && this.#options.context.action !== 'dry-run' ? this.#awaitPowerOff() : phase;
   }
 
-  /** Ends what is running, and the procedure with it. run() resolves when that is done. */
+  /** Ends running items and the procedure; run() resolves when that is done. */
   stop(): void {
     this.#stop();
   }
@@ -111,7 +111,7 @@ export class Procedure {
   async #announce(timeUp: Promise<'out_of_time'>): Promise<StepResult> {
     const { context, recorded, timeoutSeconds } = this.#options;
     const { action, reason, requestedBy } = context;
-    this.#begin(`safe shutdown for ${reason}, asked for by ${requestedBy}: ${action} within ${timeoutSeconds} s`);
+    this.#begin(`safe shutdown for ${reason}, requested by ${requestedBy}: ${action} within ${timeoutSeconds} s`);
     const outcome = await Promise.race([recorded().then(() => 'done' as const), timeUp, this.#stopping]);
     return { outcome, problem: null };
   }
@@ -131,7 +131,7 @@ export class Procedure {
   }
 
   async #one(item: StepItem, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
-    // Both may have come true while the one before this ended: then this one is not begun.
+    // Both may have happened while the previous item ended; this one is then not begun.
     const early = await Promise.race([timeUp, this.#stopping, Promise.resolve(null)]);
     if (early !== null) return { outcome: early, problem: null };
     const running = item.start(this.#options.context);
@@ -144,40 +144,40 @@ export class Procedure {
       return failed(`${item.name}: ${end.problem}`);
     }
     if (this.#step === 'stop_units') this.#hasStopped = [...this.#hasStopped, item.name];
-    const left = how === 'ended' ? '' : '; what it left running was ended';
+    const left = how === 'ended' ? '' : '; its remaining processes were terminated';
     this.#options.report('in_progress', this.#step, 'notice', `${item.name} ${this.#words.done}${left}`);
     return { outcome: 'done', problem: null };
   }
 
   async #store(): Promise<StepResult> {
     const { context, flushStore } = this.#options;
-    this.#begin('writing what the store has in memory');
+    this.#begin('writing pending records to the database');
     const seconds = Math.max(context.secondsLeft(), this.#times.storeSeconds);
-    const problem = await within(seconds, flushStore());
+    const problem = await withTimeout(seconds, flushStore());
     return problem === null ? { outcome: 'done', problem } : failed(problem);
   }
 
   async #power(): Promise<StepResult> {
     const { context, power, recorded } = this.#options;
     const { action } = context;
-    this.#begin(action === 'dry-run' ? 'a dry run ends here: the machine stays up' : `the machine is told to ${action}`);
+    this.#begin(action === 'dry-run' ? 'dry run: the machine stays up' : `requesting ${action}`);
     if (action !== 'dry-run') {
-      // Whether it succeeds is told after the next boot, which has to know that it was begun.
+      // The outcome is determined after the next boot, which needs the record that this step was begun.
       const outcome = await Promise.race([this.#stopping, Promise.all([this.#answered, recorded()])]);
       if (outcome === 'stopped') return { outcome, problem: null };
     }
-    await within(Math.max(context.secondsLeft(), LEAST_POWER_SECONDS), power.perform(context));
+    await withTimeout(Math.max(context.secondsLeft(), LEAST_POWER_SECONDS), power.perform(context));
     return { outcome: 'done', problem: null };
   }
 
-  /** From the last step to the end of this service, which is told to end as everything is; or to the end of the power-off. */
-  async #wayDown(): Promise<'completed' | 'aborted'> {
+  /** Waits after the last step until this service is stopped or the shutdown of the machine is canceled. */
+  async #awaitPowerOff(): Promise<'completed' | 'aborted'> {
     const { context, power, report } = this.#options;
-    for (let seconds = 0; seconds < LONGEST_WAY_DOWN_SECONDS; seconds += WATCH_SECONDS) {
-      if ((await orNull(WATCH_SECONDS, this.#stopping)) !== null) return 'completed';
+    for (let seconds = 0; seconds < MAX_POWER_OFF_SECONDS; seconds += WATCH_SECONDS) {
+      if ((await nullAfterTimeout(WATCH_SECONDS, this.#stopping)) !== null) return 'completed';
       if ((await power.isGoingDown()) === false) break;
     }
-    report('aborted', 'power', 'error', `aborted, the machine stays up: ${context.action} had begun and was then given up`);
+    report('aborted', 'power', 'error', `aborted, the machine stays up: ${context.action} began and was canceled`);
     return 'aborted';
   }
 
@@ -185,8 +185,8 @@ export class Procedure {
     this.#options.report('in_progress', this.#step, 'notice', message);
   }
 
-  /** Tells how a step ended, and what follows from it. */
-  #tell({ outcome, problem }: StepResult, phase: ShutdownPhase): void {
+  /** Reports how a step ended and what follows. */
+  #reportStepEnd({ outcome, problem }: StepResult, phase: ShutdownPhase): void {
     const { context, report } = this.#options;
     const { action, reason } = context;
     const step = this.#step;
@@ -195,13 +195,13 @@ export class Procedure {
       report('completed', step, 'notice', action === 'dry-run' ? 'completed; this was a dry run' : `completed: ${action} is under way`);
     } else if (phase === 'aborted') {
       const cause = outcome === 'stopped' ? `the service was stopped during the step ${step}` : `the step ${step} failed`;
-      const stopped = this.#hasStopped.length > 0 ? `; units that were stopped stay so: ${this.#hasStopped.join(', ')}` : '';
+      const stopped = this.#hasStopped.length > 0 ? `; units left stopped: ${this.#hasStopped.join(', ')}` : '';
       report('aborted', step, 'error', `aborted, the machine stays up: ${cause}${why}${stopped}`);
     } else if (outcome === 'out_of_time') {
-      report('in_progress', step, 'warning', `out of time in the step ${step}${why}; going on without what is left of it`);
+      report('in_progress', step, 'warning', `step ${step} timed out${why}; continuing without the rest of it`);
     } else if (outcome === 'failed') {
-      const reasonToGoOn = step === 'store' ? 'it holds up no shutdown' : `${reason} does not wait for it`;
-      report('in_progress', step, 'warning', `the step ${step} failed${why}; going on, ${reasonToGoOn}`);
+      const reasonToGoOn = step === 'store' ? 'the shutdown does not depend on it' : `${reason} does not wait for it`;
+      report('in_progress', step, 'warning', `the step ${step} failed${why}; continuing, ${reasonToGoOn}`);
     } else {
       report('in_progress', step, 'notice', `the step ${step} is done`);
     }

@@ -3,10 +3,10 @@ import type { ShutdownBook } from '../core/shutdown-ports.ts';
 import type { ShutdownRecord } from '../core/shutdown-record.ts';
 import { RefusalTally } from '../core/shutdown-tally.ts';
 
-/** Refusals that are counted together are saved this often. */
+/** How often aggregated refusals are saved. */
 const SAVE_SECONDS = 60;
 
-/** Writes every refusal into the log and the record, one by one or, in a flood, counted together. */
+/** Logs and records every refusal, individually or, in a burst, aggregated. */
 export class RefusalRegister {
   readonly #book: ShutdownBook;
   readonly #log: Log;
@@ -24,7 +24,7 @@ export class RefusalRegister {
     else this.#timer ??= setTimeout(() => void this.flush(), SAVE_SECONDS * 1000).unref();
   }
 
-  /** Saves what was counted together up to now. */
+  /** Saves the refusals aggregated so far. */
   async flush(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;

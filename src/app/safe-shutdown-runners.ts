@@ -7,13 +7,13 @@ import { HELPER_SOCKET } from '../system/stop-helper.ts';
 import { UnitList } from '../system/units.ts';
 import type { ShutdownSettings } from './safe-shutdown-settings.ts';
 
-/** What runs the steps that consist of several things. */
+/** Runners of the steps that consist of several items. */
 export interface ShutdownRunners {
   readonly hooks: StepRunner;
   readonly units: StepRunner;
 }
 
-/** The real ones: executables of a folder, and systemd. */
+/** Runners for the executables of a folder and for systemd units. */
 export function machineRunners(environment: NodeJS.ProcessEnv, log: Log): (settings: ShutdownSettings) => ShutdownRunners {
   const uid = process.geteuid?.() ?? 0;
   return ({ hooksFolder, hooksRequired, stopUnits }) => ({
@@ -22,13 +22,13 @@ export function machineRunners(environment: NodeJS.ProcessEnv, log: Log): (setti
   });
 }
 
-/** What stops the machine: systemd-logind. */
+/** Shuts the machine down through systemd-logind. */
 export function machinePower(environment: NodeJS.ProcessEnv, log: Log, clocks: Clocks): PowerControl {
   const monotonicSeconds = (): number => clocks.monotonicSeconds();
   return new Logind({ environment, log, monotonicSeconds, helperSocket: helperSocket() });
 }
 
-/** Root needs no help; and the helper would ask the package's configuration, not that of whatever root runs by hand. */
+/** Root needs no helper; the helper would also use the package's configuration instead of that of a manual run. */
 function helperSocket(): string | null {
   return process.geteuid?.() === 0 ? null : HELPER_SOCKET;
 }

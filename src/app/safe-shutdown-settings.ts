@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import type { ShutdownAction } from '../core/shutdown.ts';
 
-/** What of the configuration a safe shutdown keeps to. */
+/** The configuration of a safe shutdown. */
 export interface ShutdownSettings {
   readonly enabled: boolean;
   readonly action: ShutdownAction;
@@ -13,12 +13,12 @@ export interface ShutdownSettings {
   readonly trustNetwork: boolean;
   readonly maxRequestsPerMinute: number;
   readonly hooksFolder: string;
-  /** Whether the folder was named in the configuration: it must be there then. */
+  /** Whether the folder is set in the configuration and must therefore exist. */
   readonly hooksRequired: boolean;
   readonly stopUnits: readonly string[];
 }
 
-/** `standardAction`: what the last step does where the configuration leaves that open. */
+/** `standardAction`: the last step's action if the configuration does not set one. */
 export function shutdownSettings(config: Config, configFile: string, standardAction: ShutdownAction): ShutdownSettings {
   const { action, allow_from, allow_groups, allow_users, enabled, hooks_path, max_requests_per_minute, stop_units, trust_network } =
     config.safe_shutdown;
@@ -51,17 +51,17 @@ export class AllowList {
     for (const entry of entries) {
       const [address = '', prefix] = entry.split('/');
       const family = familyOf(address);
-      if (family === null) continue; // The configuration's own check has refused it.
+      if (family === null) continue; // The configuration check has rejected it.
       if (prefix === undefined) this.#list.addAddress(address, family);
       else this.#list.addSubnet(address, Number(prefix), family);
     }
   }
 
-  /** Why a host may not ask; null: it may. */
+  /** Why requests from a host are refused; null: they are accepted. */
   refusal(address: string): string | null {
-    const host = address.replace(/%.*$/, ''); // A link-local address carries its interface.
+    const host = address.replace(/%.*$/, ''); // A link-local address ends with its interface.
     const family = familyOf(host);
     if (family !== null && this.#list.check(host, family)) return null;
-    return `requests from ${address} are not accepted; this machine's safe_shutdown.allow_from would have to list the address`;
+    return `requests from ${address} are not accepted; add the address to this machine's safe_shutdown.allow_from`;
   }
 }

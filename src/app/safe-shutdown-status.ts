@@ -4,13 +4,13 @@ import type { ShutdownSettings } from './safe-shutdown-settings.ts';
 
 type Shutdown = StatusDocument['shutdown'];
 
-/** How many requests /status lists. */
+/** Number of requests listed in /status. */
 export const REQUESTS_SHOWN = 10;
 
 export interface ShutdownKnown {
   readonly settings: Pick<ShutdownSettings, 'enabled' | 'action'>;
   readonly problem: string | null;
-  /** The last accepted request, whichever run of the service accepted it. */
+  /** The last accepted request, of this or an earlier run. */
   readonly last: ShutdownRecord | null;
   /** Null: none is in progress. */
   readonly secondsLeft: number | null;
@@ -18,7 +18,7 @@ export interface ShutdownKnown {
   readonly requests: readonly ShutdownRecord[];
 }
 
-/** What /status tells of the safe shutdown. */
+/** The safe shutdown part of /status. */
 export function shutdownStatus({ settings, problem, last, secondsLeft, counts, requests }: ShutdownKnown): Shutdown {
   const outcome = last?.outcome ?? 'none';
   return {

@@ -7,7 +7,7 @@ import { cutMessage, recordOf, type ShutdownOutcome, type ShutdownRecord, settle
 import { checkCall, MAX_REQUESTED_BY, type ShutdownRequest } from '../core/shutdown-request.ts';
 import { type Clocks, isoUtc } from '../core/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
-import { orNull } from './patience.ts';
+import { nullAfterTimeout } from './patience.ts';
 import { Callers, type FindUsers } from './safe-shutdown-callers.ts';
 import { Procedure, type Report } from './safe-shutdown-procedure.ts';
 import { RefusalRegister } from './safe-shutdown-register.ts';
@@ -20,19 +20,19 @@ export interface SafeShutdownOptions {
   readonly clocks: Clocks;
   readonly log: Log;
   readonly book: ShutdownBook;
-  /** Writes what the store has in memory; resolves with why that failed, or null. */
+  /** Writes pending records to the database; resolves with the reason of a failure, or null. */
   readonly flushStore: () => Promise<string | null>;
   readonly runners: (settings: ShutdownSettings) => ShutdownRunners;
   readonly power: PowerControl;
   readonly findUsers: FindUsers;
-  /** Of this boot of the machine; null: not known. */
+  /** The machine's boot id; null: unknown. */
   readonly bootId: string | null;
   readonly publish: Publisher['publishShutdown'];
 }
 
 const READING_SECONDS = 1;
 
-/** A shutdown that is under way. */
+/** A shutdown in progress. */
 interface Running {
   readonly procedure: Procedure;
   readonly request: ShutdownRequest;
@@ -41,15 +41,15 @@ interface Running {
 }
 
 /**
- * The safe shutdown: decides on calls, keeps a record of each, runs one procedure at a time and tells of it. It never rejects and never
- * throws for what a call contains.
+ * The safe shutdown: accepts or refuses calls, records each, runs one procedure at a time and publishes its progress. It never rejects
+ * and never throws because of a call's contents.
  */
 export class SafeShutdown {
   readonly #options: SafeShutdownOptions;
   readonly #callers: Callers;
   readonly #limit: RequestLimit;
   readonly #register: RefusalRegister;
-  /** Unique is enough, secret is not needed: no need to load OpenSSL for it. */
+  /** Ids must be unique, not secret, so OpenSSL need not be loaded. */
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #counts = { accepted: 0, refused: 0 };
   #settings: ShutdownSettings;
@@ -58,7 +58,7 @@ export class SafeShutdown {
   /** The last accepted request, once it has ended. */
   #last: ShutdownRecord | null = null;
   #isStopping = false;
-  /** The last of what was to be recorded of the running request. */
+  /** The last write of the running request's record. */
   #saving: Promise<void> = Promise.resolve();
 
   constructor(options: SafeShutdownOptions) {
@@ -70,20 +70,20 @@ export class SafeShutdown {
     this.#register = new RefusalRegister(book, log);
   }
 
-  /** Answers a call at once; an accepted procedure goes on by itself. */
+  /** Answers a call at once; an accepted procedure runs in the background. */
   readonly handler: ShutdownHandler = async (call, caller) => {
     const settings = this.#settings;
     try {
       const { refusal, source } = await this.#callers.judge(caller);
       if (refusal !== null) {
-        // It uses up nothing of what others may call.
+        // The refusal must not consume the rate limit of others.
         const reply = this.#refuse(call, source, refusal);
         return caller.isShared && caller.dds?.local === false ? null : reply;
       }
       if (caller.dds?.isNew() === false) return null;
       const decided = await this.#decide(call, source, settings);
       if (typeof decided === 'string') return this.#refuse(call, source, decided);
-      // Looked at again, and nothing is waited for after it: of two calls at once only one can get through.
+      // Checked again with no await after it: of two concurrent calls only one can pass.
       const obstacle = this.#obstacle();
       return obstacle === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, obstacle);
     } catch (error) {
@@ -92,11 +92,11 @@ export class SafeShutdown {
     }
   };
 
-  /** Looks at how the last request of an earlier run ended, once the store is open, and says what would be in the way of the next one. */
+  /** Determines the outcome of the last request of an earlier run, once the store is open, and logs obstacles to the next one. */
   async start(): Promise<void> {
     const { bootId, book, log } = this.#options;
-    const records = await book.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store says itself what is wrong with it.
-    // A call may have come before the store was open.
+    const records = await book.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store logs its own errors.
+    // A call may have arrived before the store was open.
     const last = records.find((record) => this.#known(record) === null);
     if (last) {
       const past = settled(last, bootId, this.#now());
@@ -110,7 +110,7 @@ export class SafeShutdown {
     await this.#lookAhead();
   }
 
-  /** Takes over settings that were changed; a procedure under way keeps to those that it began with. */
+  /** Applies changed settings; a procedure in progress keeps its own. */
   async configure(settings: ShutdownSettings): Promise<void> {
     this.#settings = settings;
     this.#callers.configure(settings);
@@ -118,7 +118,7 @@ export class SafeShutdown {
     await this.#lookAhead();
   }
 
-  /** Ends a procedure under way (unless the machine is going down already) and saves what is left to be recorded. */
+  /** Ends a procedure in progress (unless the machine is shutting down already) and saves pending records. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#running?.procedure.stop();
@@ -126,12 +126,11 @@ export class SafeShutdown {
     await this.#register.flush();
   }
 
-  /** For /status. */
   async status(): Promise<StatusDocument['shutdown']> {
     const { bootId, book } = this.#options;
-    // A disk that hangs does not answer at all; what is in memory is told all the same.
+    // A hanging disk does not respond; the state in memory is returned all the same.
     const reading = book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
-    const records = (await orNull(READING_SECONDS, reading)) ?? [];
+    const records = (await nullAfterTimeout(READING_SECONDS, reading)) ?? [];
     const current = this.#running;
     const requests = records.map((record) => this.#known(record) ?? settled(record, bootId, this.#now()));
     return shutdownStatus({
@@ -144,12 +143,12 @@ export class SafeShutdown {
     });
   }
 
-  /** What is in memory of a request that is recorded: it is newer. */
+  /** Replaces a stored record by the newer one in memory. */
   #known({ request_id }: ShutdownRecord): ShutdownRecord | null {
     return [this.#running?.record, this.#last].find((record) => record?.request_id === request_id) ?? null;
   }
 
-  /** What a call asks for where it may be granted; else why not. */
+  /** A validated request, or the reason why it is refused. */
   async #decide(call: ShutdownCall, { address }: ShutdownSource, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
     if (!settings.enabled) return 'safe_shutdown.enabled is false on this machine';
     const requestedBy = String(call.requested_by).slice(0, 2 * MAX_REQUESTED_BY);
@@ -163,18 +162,18 @@ export class SafeShutdown {
     return this.#obstacle() ?? (await this.#hindrance(checked.request, settings)) ?? checked.request;
   }
 
-  /** What of this machine stands in the way: it cannot do the last step, or somebody forbids that just now. */
+  /** Local obstacles: the last step is impossible, or an inhibitor lock forbids it. */
   async #hindrance({ reason }: ShutdownRequest, settings: ShutdownSettings): Promise<string | null> {
     const forbidden = this.#options.power.inhibition(settings.action, reason);
     return (await this.#actionProblem(settings)) ?? forbidden;
   }
 
-  /** What stands in the way of any request just now. */
+  /** Obstacles to any request at present. */
   #obstacle(): string | null {
     if (this.#isStopping) return 'the service is being stopped';
     if (!this.#running) return null;
     const { context, request } = this.#running;
-    return `already in progress: ${request.reason}, asked for by ${request.requestedBy}, ${context.secondsLeft().toFixed(1)} s left`;
+    return `already in progress: ${request.reason}, requested by ${request.requestedBy}, ${context.secondsLeft().toFixed(1)} s left`;
   }
 
   async #actionProblem({ action }: ShutdownSettings): Promise<string | null> {
@@ -224,7 +223,7 @@ export class SafeShutdown {
     return { success: true, message };
   }
 
-  /** What a step tells goes to the log, to everybody who listens, and into the record. */
+  /** Logs, publishes and records a report of a step. */
   #report(...[state, step, level, text]: Parameters<Report>): void {
     const running = this.#running as Running;
     const { context, request } = running;
@@ -259,7 +258,7 @@ export class SafeShutdown {
     await this.#options.book.recordShutdown(this.#last);
   }
 
-  /** Says in the log what a request would fail for, before there is one. */
+  /** Logs the obstacles to a request before there is one. */
   async #lookAhead(): Promise<void> {
     const { log, runners } = this.#options;
     if (!this.#settings.enabled) return;

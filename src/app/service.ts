@@ -236,7 +236,7 @@ export class Service {
   /** Starts sampling, then REST and the store. Rejects when the data folder or the port is in use, after stopping everything again. */
   async start(): Promise<AddressInfo> {
     const { clocks, log } = this.#options;
-    this.#supervision.tell('starting: opening the store');
+    this.#supervision.setStatusLine('starting: opening the store');
     this.#live.know([this.#rules.nodeName]);
     const sensors = this.#temperature.search();
     void this.#hostNames.read();

@@ -3,7 +3,7 @@ import { configPath } from '../config/load.ts';
 import { createLogger } from '../system/log.ts';
 import { helpToStop } from './stop-helper.ts';
 
-// A program of its own, run as root by edge-health-stop@.service with a connection as its standard input.
+// Run as root by edge-health-stop@.service with a connection as its standard input.
 
 const NO_CHECKOUT = '/etc/edge-health/edge_health_config.yaml';
 const { environment, log } = { environment: process.env, log: createLogger(process.stderr, 'info').log };

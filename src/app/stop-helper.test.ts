@@ -107,12 +107,12 @@ t.test('a configuration with errors, that is missing or that others can write, n
     t.match(await place.ask('stop camera.service'), why);
   };
   chmodSync(place.config, 0o666);
-  await refused(/others than root may write .*edge_health_config\.yaml; chmod go-w it/);
+  await refused(/users other than root can write .*edge_health_config\.yaml; run: chmod go-w/);
   chmodSync(place.config, 0o664);
-  await refused(/others than root may write/);
+  await refused(/users other than root can write/);
   chmodSync(place.config, 0o644);
   chmodSync(join(place.folder, 'etc'), 0o777);
-  await refused(/others than root may write .*etc; chmod/);
+  await refused(/users other than root can write .*etc; run: chmod/);
   chmodSync(join(place.folder, 'etc'), 0o755);
   place.configure('safe_shutdown: {stop_units: 5}');
   await refused(/has errors; see: edge-health check-config/);
@@ -122,7 +122,7 @@ t.test('a configuration with errors, that is missing or that others can write, n
   writeFileSync(elsewhere, 'safe_shutdown: {stop_units: [camera.service]}');
   chmodSync(elsewhere, 0o666);
   symlinkSync(elsewhere, place.config);
-  await refused(/others than root may write .*elsewhere\.yaml/);
+  await refused(/users other than root can write .*elsewhere\.yaml/);
   t.same(place.calls(), []);
 });
 
@@ -133,8 +133,8 @@ t.test('a configuration belongs to root or to the user of the helper, as do the 
     (path: string) => ({ mode: 0o755, uid: ofThis[path] ?? all });
   t.equal(whyUntrusted(place.config, 12_345, owners(0)), null);
   t.equal(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_345 })), null);
-  t.match(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_346 })), /edge_health_config\.yaml does not belong to root/);
-  t.match(whyUntrusted(place.config, 12_345, owners(0, { [join(place.folder, 'etc')]: 12_346 })), /etc does not belong to root/);
+  t.match(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_346 })), /edge_health_config\.yaml is not owned by root/);
+  t.match(whyUntrusted(place.config, 12_345, owners(0, { [join(place.folder, 'etc')]: 12_346 })), /etc is not owned by root/);
 });
 
 t.test('who asks and goes is not waited for: nothing is left running', async (t) => {

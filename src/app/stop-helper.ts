@@ -13,9 +13,9 @@ export interface StopHelperOptions {
   readonly configFile: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly log: Log;
-  /** Whose configuration is believed, besides root's. */
+  /** Owner of the configuration that is trusted besides root. */
   readonly uid: number;
-  /** How long systemd-logind may take to answer. */
+  /** Time limit for an answer of systemd-logind. */
   readonly answerSeconds?: number;
 }
 
@@ -26,8 +26,8 @@ const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
 /**
- * What root's helper does for the service, which may not do it itself: stops one unit, if the configuration names it, or the machine,
- * which polkit allows the service as well. Answers one request, and is done when that is or when the other side is gone. Never rejects.
+ * Root's helper for actions that the service may not perform itself: stops one unit, if the configuration lists it, or the machine, which
+ * polkit allows the service as well. Handles one request and ends when it is done or the peer disconnects. Never rejects.
  */
 export async function helpToStop(options: StopHelperOptions): Promise<void> {
   const { connection, log } = options;
@@ -55,14 +55,14 @@ async function carryOut(request: string, gone: Promise<null>, options: StopHelpe
   return endingWith(gone, stopUnit(unit, environment, log));
 }
 
-/** The other side has gone: nobody waits for the unit any longer. systemd stops it all the same. */
+/** Waits for the unit to stop, or for the peer to disconnect; systemd stops the unit in either case. */
 async function endingWith(gone: Promise<null>, running: RunningItem): Promise<string | null> {
-  const ended = await Promise.race([running.ended, gone.then(() => 'given up')]);
+  const ended = await Promise.race([running.ended, gone.then(() => 'the client disconnected')]);
   await running.end(0);
   return ended;
 }
 
-/** One line; of one that is too long, its beginning, which no request has. */
+/** Reads one line; of an overlong line, its beginning, which matches no request. */
 function requestOf(connection: Duplex): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -78,7 +78,7 @@ function requestOf(connection: Duplex): Promise<string> {
   });
 }
 
-/** Why a unit must not be stopped: root's own configuration does not name it. */
+/** Why a unit must not be stopped: root's own configuration does not list it. */
 function mayNotStop(unit: string, { configFile, uid }: StopHelperOptions): string | null {
   const untrusted = whyUntrusted(configFile, uid);
   if (untrusted !== null) return untrusted;
@@ -88,7 +88,7 @@ function mayNotStop(unit: string, { configFile, uid }: StopHelperOptions): strin
   return `${printable(unit, SHOWN_CHARACTERS)} is not in safe_shutdown.stop_units of ${configFile}`;
 }
 
-/** Who can write a file, or put another one in its place, decides what it says: that must be root alone. */
+/** Write access to a file or its folders allows to change its contents, so it must be root's alone. */
 export function whyUntrusted(
   file: string,
   uid: number,
@@ -102,9 +102,9 @@ export function whyUntrusted(
   }
   for (let isFile = true; ; isFile = false) {
     const { mode, uid: owner } = ownerAndMode(path);
-    if (owner !== 0 && owner !== uid) return `${path} does not belong to root; chown root it`;
+    if (owner !== 0 && owner !== uid) return `${path} is not owned by root; run: chown root ${path}`;
     const isOpen = (mode & WRITABLE_BY_OTHERS) !== 0 && (isFile || (mode & STICKY) === 0);
-    if (isOpen) return `others than root may write ${path}; chmod go-w it`;
+    if (isOpen) return `users other than root can write ${path}; run: chmod go-w ${path}`;
     if (path === dirname(path)) return null;
     path = dirname(path);
   }

@@ -89,7 +89,7 @@ t.test('where nobody listens nothing is done', async (t) => {
     summary: () => t.fail('asked for the summary') as never,
     log: () => undefined,
   });
-  supervision.tell('starting');
+  supervision.setStatusLine('starting');
   supervision.ready();
   supervision.beat();
   supervision.stop();

@@ -3,33 +3,33 @@ import { type ServiceManager, type Summary, stall, summaryLine } from '../core/s
 import { printable } from '../core/text.ts';
 
 export interface SupervisionOptions {
-  /** Null: nobody listens. */
+  /** Null: there is no service manager. */
   readonly manager: ServiceManager | null;
-  /** The longest silence that the service manager stands; null: any. */
+  /** The service manager's watchdog timeout; null: none. */
   readonly watchdogSeconds: number | null;
   readonly periodSeconds: number;
   readonly monotonicSeconds: () => number;
-  /** When the last sample had gone its whole way; null: none yet. */
+  /** When the last sample was stored and published; null: none yet. */
   readonly lastSampleSeconds: () => number | null;
   readonly summary: () => Summary;
   readonly log: Log;
 }
 
-/** The status line is renewed this often where no watchdog asks for more. */
+/** Interval of updating the status line, unless the watchdog needs a shorter one. */
 const STATUS_SECONDS = 5;
-/** While REST does not answer at the start it is asked again this often; how long that may go on is the service manager's to say. */
+/** Interval of polling REST at the start; the service manager limits the total time. */
 const ASK_AGAIN_MS = 250;
-/** Pings within one watchdog time: two may come late. */
+/** Pings per watchdog timeout: two may be late. */
 const PINGS = 4;
 /**
- * After a withheld ping, until the next one. After the process was stopped for seconds the ping may be due just before the sample: the
- * regular next one could come after the watchdog time.
+ * Delay after a withheld ping. If the process was stopped for seconds, a ping may be due just before the next sample; the regular next
+ * ping could exceed the watchdog timeout.
  */
 const RETRY_MS = 250;
-/** A watchdog that wants more is not obeyed: it would take the processor for itself. */
+/** A shorter watchdog interval is ignored: it would use too much CPU. */
 const LEAST_SECONDS = 0.05;
 
-/** Tells the service manager how the service is, and that it gets on as long as it does. */
+/** Sends state, status and watchdog pings to the service manager. */
 export class Supervision {
   readonly #options: SupervisionOptions;
   #timer: NodeJS.Timeout | null = null;
@@ -42,7 +42,7 @@ export class Supervision {
     this.#options = options;
   }
 
-  /** Waits until the service is of use, then says so: `answers` is asked until it is true, or the service ends. */
+  /** Waits until the service is usable, then reports readiness: polls `answers` until it is true or the service ends. */
   async readyOnce(answers: () => Promise<boolean>): Promise<void> {
     while (!this.#hasStopped) {
       if (await answers()) return this.ready();
@@ -53,24 +53,24 @@ export class Supervision {
     }
   }
 
-  /** From here on the service is of use: the first sample is there, and REST answers. */
+  /** Reports readiness: the first sample was taken and REST answers. */
   ready(): void {
     const { manager, watchdogSeconds } = this.#options;
     if (!manager || this.#timer || this.#hasStopped) return;
     const seconds = Math.min(STATUS_SECONDS, watchdogSeconds === null ? STATUS_SECONDS : watchdogSeconds / PINGS);
     this.#timer = setInterval(() => this.beat(), Math.max(LEAST_SECONDS, seconds) * 1000);
-    // It does not keep a process alive that has nothing else to do.
+    // The timer alone must not keep the process alive.
     this.#timer.unref();
     this.#send(['READY=1', ...this.#alive()]);
   }
 
-  /** Sends what is due: the ping, if the service gets on, and the line, if it changed. */
+  /** Sends what is due: the ping, if the service makes progress, and the status line, if it changed. */
   beat(): void {
     if (this.#timer) this.#send(this.#alive());
   }
 
-  /** A line of its own until the next beat: what is going on at the start. */
-  tell(line: string): void {
+  /** Sets the status line until the next beat; used during the start. */
+  setStatusLine(line: string): void {
     this.#send([`STATUS=${line}`]);
   }
 

@@ -4,12 +4,12 @@ export class UnusableToken extends Error {
   override readonly name = 'UnusableToken';
 }
 
-/** The bearer token that `rest.token_file` holds; null: none is asked for. Throws UnusableToken when the file is not as it should be. */
+/** The bearer token in `rest.token_file`; null: no authentication. Throws UnusableToken for an invalid file. */
 export function readToken(file: string | null): string | null {
   if (file === null) return null;
   let token: string;
   try {
-    if (!statSync(file).isFile()) throw new Error('not a file'); // Reading a pipe would wait for its other end.
+    if (!statSync(file).isFile()) throw new Error('not a file'); // Reading a FIFO would block until it has a writer.
     token = readFileSync(file, 'utf8').trim();
   } catch (error) {
     throw new UnusableToken(`rest.token_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`);

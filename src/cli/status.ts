@@ -108,7 +108,7 @@ function shutdownLines({
   state,
 }: StatusDocument['shutdown']): string[] {
   const lines: string[] = [];
-  const who = `${reason}, asked for by ${requested_by}`;
+  const who = `${reason}, requested by ${requested_by}`;
   if (state === 'in_progress') lines.push(`  Shutdown     IN PROGRESS, ${Math.ceil(seconds_left ?? 0)} s left: ${who}: ${message}`);
   else if (state !== 'none') lines.push(`  Shutdown     the last one (${who}), ${ended}: ${message}`);
   if (enabled && problem !== null) lines.push(`  Shutdown     not possible: ${problem}`);

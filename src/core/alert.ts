@@ -1,7 +1,7 @@
 export const SEVERITIES = ['WARNING', 'ERROR', 'CRITICAL'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-/** One change of an alert episode, field for field as the specification's table 2.2. */
+/** One change of an alert episode, field for field as in the specification's table 2.2. */
 export interface Alert {
   readonly alert_id: string;
   readonly severity: Severity;
@@ -12,12 +12,12 @@ export interface Alert {
   readonly resolved: boolean;
 }
 
-/** Metric of the ERROR about a disk path that cannot be measured: `disk:` and the path. */
+/** Metric of the ERROR about a disk path that cannot be measured: `disk:` followed by the path. */
 export function diskMetric(path: string): string {
   return `disk:${path}`;
 }
 
-/** Whether an alert is about a metric; those of disk paths are about `disk_percent`. */
+/** Whether an alert belongs to a metric; those of disk paths belong to `disk_percent`. */
 export function isAbout(alert: Pick<Alert, 'metric'>, metric: string): boolean {
   return alert.metric === metric || (metric === 'disk_percent' && alert.metric.startsWith('disk:'));
 }
@@ -27,7 +27,7 @@ export function alertId(nodeName: string, metric: string, uniqueId: string): str
   return `${nodeName}/${metric}/${uniqueId}`;
 }
 
-/** The node's name of an alert id. It may hold slashes (ROS namespaces), and so may the metric of a disk path. */
+/** The node name of an alert id. It may contain slashes (ROS namespaces), and so may the metric of a disk path. */
 export function nodeOfAlertId(id: string): string {
   const disk = id.indexOf('/disk:');
   return disk < 0 ? id.split('/').slice(0, -2).join('/') : id.slice(0, disk);

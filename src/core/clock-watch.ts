@@ -1,11 +1,11 @@
-/** The three clocks, read at one moment. */
+/** The three clocks, read at the same moment. */
 export interface ClockReading {
   readonly monotonicSeconds: number;
   readonly wallMilliseconds: number;
   readonly bootSeconds: number | null;
 }
 
-/** A jump of the wall clock, or time the machine slept through. `delta_seconds` is signed for a step, positive for a suspend. */
+/** A step of the wall clock or a suspend. `delta_seconds` is signed for a step, positive for a suspend. */
 export interface ClockEvent {
   readonly kind: 'step' | 'suspend';
   readonly timestamp_ms: number;
@@ -19,8 +19,8 @@ export interface ClockEvent {
 export const CLOCK_JUMP_SECONDS = 0.5;
 
 /**
- * Tells a clock step from a suspend by what moved against the monotonic clock: boot time alone (and the wall clock with
- * it) moves in a suspend, the wall clock alone in a step. Both can have happened between two readings.
+ * Distinguishes a clock step from a suspend by what moved against the monotonic clock: in a suspend boot time and wall clock, in a step
+ * the wall clock alone. Both can have happened between two readings.
  */
 export function compareClocks(before: ClockReading, after: ClockReading): ClockEvent[] {
   const monotonic = after.monotonicSeconds - before.monotonicSeconds;

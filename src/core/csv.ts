@@ -1,14 +1,14 @@
 import { printable } from './text.ts';
 
-/** What a cell may hold. Null: unavailable, an empty cell, which is neither 0 nor false. */
+/** A CSV cell. Null: unavailable, an empty cell, which is neither 0 nor false. */
 export type Cell = string | number | boolean | null;
 
-/** Spreadsheets take a text that begins so for a formula, which may start programs; with an apostrophe before it, it is a text. */
+/** Spreadsheets evaluate text with these first characters as a formula, which can start programs; a leading apostrophe prevents that. */
 const FORMULA = /^(?:\s*[=+\-@]|[\t\r])/;
 
 /**
- * One record of RFC 4180, with its line end. Characters that cannot be seen are escaped: a record is always one line, so that
- * a torn one can be told by its missing end. A number that is not finite is unavailable.
+ * One RFC 4180 record with its line end. Invisible characters are escaped, so that a record is always one line and a torn one is
+ * recognized by its missing end. A number that is not finite is unavailable.
  */
 export function csvRecord(cells: readonly Cell[]): string {
   return `${cells.map(cellText).join(',')}\r\n`;
@@ -21,13 +21,13 @@ function cellText(cell: Cell): string {
   return csvText(cell);
 }
 
-/** A cell that holds text which others may have chosen. */
+/** A cell with text from outside. */
 export function csvText(cell: string): string {
   const text = `${FORMULA.test(cell) ? "'" : ''}${printable(cell)}`;
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The cells of one line without its end; null: it is not a record. */
+/** The cells of one line without its end; null: not a record. */
 export function parseCsvRecord(line: string): string[] | null {
   const text = line.endsWith('\r') ? line.slice(0, -1) : line;
   if (!text.includes('"')) return text.split(',');

@@ -1,10 +1,10 @@
 import type { Threshold } from './thresholds.ts';
 import { EPSILON_SECONDS } from './time.ts';
 
-/** How far an episode of a threshold has come; `none`: no episode is open. */
+/** Level of a threshold episode; `none`: no episode is open. */
 export type Level = 'none' | 'WARNING' | 'CRITICAL';
 
-/** What a reading can be, seen from the thresholds; hysteresis keeps "below" well apart from "at or above". */
+/** Position of a reading relative to the thresholds; hysteresis separates "below" from "at or above". */
 type Condition = 'atWarning' | 'atCritical' | 'belowWarning' | 'belowCritical';
 
 interface Transition {
@@ -15,9 +15,8 @@ interface Transition {
 }
 
 /**
- * Every transition there is; the first that is due is taken, at most one per sample. CRITICAL comes first: a value that has
- * been at or above both thresholds for long enough is not published as WARNING on its way. What is not listed stays as it
- * is; in particular every value inside a hysteresis band.
+ * All transitions; the first one due is taken, at most one per sample. CRITICAL comes first: a value at or above both thresholds for long
+ * enough is not published as WARNING first. Anything not listed keeps the level, in particular every value inside a hysteresis band.
  */
 export const TRANSITIONS: readonly Transition[] = [
   { from: 'none', when: 'atCritical', after: 'raise', to: 'CRITICAL' },
@@ -29,24 +28,24 @@ export const TRANSITIONS: readonly Transition[] = [
 ];
 
 export interface AlertTiming {
-  /** Percent of the threshold that a value must lie below it before an episode falls back. */
+  /** How far, in percent of the threshold, a value must lie below it before an episode falls back. */
   readonly hysteresisPercent: number;
   readonly raiseAfterSeconds: number;
   readonly clearAfterSeconds: number;
-  /** Seconds without a good reading after which a sensor that could be read is an ERROR. */
+  /** Seconds without a good reading after which a sensor that worked before is an ERROR. */
   readonly sensorTimeoutSeconds: number;
   /** The longest time between two samples that counts as observed; a longer stall counts as this much. */
   readonly longestIntervalSeconds: number;
 }
 
-/** Seconds each condition has held without interruption; null: it does not hold. */
+/** Seconds for which each condition has held without interruption; null: it does not hold. */
 type Held = Record<Condition, number | null>;
 
-/** The memory of one metric's threshold episode: plain data, replaced by each step. */
+/** State of one metric's threshold episode: plain data, replaced by each step. */
 export interface EpisodeState {
   readonly level: Level;
   readonly held: Readonly<Held>;
-  /** Monotonic seconds of the last sample, with or without a reading; null: there was none. */
+  /** Monotonic seconds of the last sample, with or without a reading; null: none. */
   readonly lastSampleSeconds: number | null;
 }
 
@@ -73,8 +72,8 @@ function conditions(value: number, threshold: Threshold, hysteresisPercent: numb
 }
 
 /**
- * Advances an episode by one sample. A missing reading (null) changes nothing and freezes every clock: it can neither
- * raise nor clear, and the time up to it is not counted.
+ * Advances an episode by one sample. A missing reading (null) changes nothing and stops every clock: it can neither raise nor clear, and
+ * the time up to it is not counted.
  */
 export function stepEpisode(
   state: EpisodeState,
@@ -84,7 +83,7 @@ export function stepEpisode(
   timing: AlertTiming,
 ): EpisodeStep {
   if (reading === null) return { state: { ...state, lastSampleSeconds: atSeconds }, taken: null };
-  // A sample stands for the time since the one before it, but not for a stall in which nobody looked.
+  // A sample accounts for the time since the previous one, but not for a stall without observations.
   const sinceLast = state.lastSampleSeconds === null ? 0 : Math.max(0, atSeconds - state.lastSampleSeconds);
   const elapsed = Math.min(sinceLast, timing.longestIntervalSeconds);
   const now = conditions(reading, threshold, timing.hysteresisPercent);

@@ -1,12 +1,12 @@
-/** Width of a histogram's bin in the metric's unit; a percentile read from it is true to half of that. */
+/** Width of a histogram's bin in the metric's unit; percentiles are accurate to half of it. */
 export const BIN_WIDTH = 0.1;
 
 /** Values beyond ± 100 million share the outermost bins, so that a bin is always a small integer. */
 const LAST_BIN = 1e9;
 
-/** More bins than percentages and temperatures of an hour have; it bounds the memory that a node sending anything at all can take. */
+/** More bins than an hour of percentages and temperatures needs; bounds the memory that a node with arbitrary values can use. */
 const MAX_BINS = 3000;
-/** The same for many hours together. */
+/** The limit for many hours together. */
 const MAX_MERGED_BINS = 50_000;
 
 /** Counts by bin; bin b holds the values that round to b × BIN_WIDTH. */
@@ -16,7 +16,7 @@ export function addToHistogram(histogram: Histogram, value: number): void {
   add(histogram, Math.max(-LAST_BIN, Math.min(LAST_BIN, Math.round(value / BIN_WIDTH))), 1, MAX_BINS);
 }
 
-/** Beyond so many bins a value without one goes to that of the next power of two. */
+/** Above this number of bins, a value without a bin is counted in that of the next power of two. */
 function add(histogram: Histogram, exact: number, count: number, maxBins: number): void {
   const known = histogram.get(exact);
   const bin = known !== undefined || histogram.size < maxBins ? exact : Math.sign(exact) * 2 ** Math.ceil(Math.log2(Math.abs(exact)));

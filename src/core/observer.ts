@@ -1,4 +1,4 @@
-/** `auto`: as long as there are few appliances, or as the elected one; see `observersOf`. */
+/** `auto`: observe while there are few appliances, or as the elected one; see `observersOf`. */
 export const OBSERVE_MODES = ['auto', 'always', 'never'] as const;
 export type ObserveMode = (typeof OBSERVE_MODES)[number];
 
@@ -8,12 +8,12 @@ export interface Appliance {
   readonly mode: ObserveMode;
 }
 
-/** So many appliances each observe all others. Each of them costs 0.1 % of a core at 1 Hz: 0.5 % in all (docs/fleet.md). */
+/** Up to this many appliances, each observes all others. Each costs 0.1 % of a core at 1 Hz: 0.5 % in total (docs/fleet.md). */
 export const MOST_WITHOUT_ELECTION = 4;
 
 /**
- * The names of those that receive the statuses of all others, the first of which publishes alerts about other nodes on /alerts. Where
- * there are many, those set to `always`; without any, the one that is first by name.
+ * Names of the nodes that receive the statuses of all others; the first one publishes alerts about other nodes on /alerts. Among many
+ * appliances these are the ones set to `always`, or without any the first by name.
  */
 export function observersOf(appliances: readonly Appliance[]): string[] {
   const named = (mode: ObserveMode): string[] => appliances.flatMap((one) => (one.mode === mode ? one.name : [])).sort();

@@ -1,13 +1,13 @@
 import type { HistoryPage, HistoryQuery } from './ports.ts';
 
-/** Where a page of history ended: the time of its last row, and how many rows of that very time there were up to there. */
+/** End of a page of history: the time of its last row, and the number of rows with that time up to there. */
 export interface PageEnd {
   readonly timestampMs: number;
-  /** 0 for averages: there is one of each time. */
+  /** 0 for averages, whose times are unique. */
   readonly taken: number;
 }
 
-/** `page` has at least one row. Raw samples may share a millisecond, also over several pages. */
+/** `page` has at least one row. Raw samples may share a millisecond, also across pages. */
 export function endOfPage({ count, timestampMs }: HistoryPage, { fromMs, order, skip = 0, stepMs, toMs }: HistoryQuery): PageEnd {
   const last = timestampMs[count - 1] as number;
   if (stepMs !== null) return { timestampMs: last, taken: 0 };
@@ -17,7 +17,7 @@ export function endOfPage({ count, timestampMs }: HistoryPage, { fromMs, order, 
   return { timestampMs: last, taken: count - first + (isWhereItBegan ? skip : 0) };
 }
 
-/** The query for what follows a page. */
+/** The query for the next page. */
 export function queryAfter(query: HistoryQuery, { taken, timestampMs }: PageEnd): HistoryQuery {
   const { order, stepMs } = query;
   const skip = stepMs === null ? taken : 0;

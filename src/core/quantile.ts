@@ -1,10 +1,10 @@
-/** The value that at least `share` (0 to 1) of the values do not exceed (nearest rank); NaN of no values. */
+/** The smallest value such that at least `share` (0 to 1) of the values do not exceed it (nearest rank); NaN of no values. */
 export function quantile(values: ArrayLike<number>, share: number): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of no values. */
+/** The median: the middle value, or the mean of the two middle ones; NaN of no values. */
 export function median(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   const half = sorted.length >> 1;

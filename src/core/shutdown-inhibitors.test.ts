@@ -15,7 +15,7 @@ t.test('who holds the machine up is named, with why and what to do', async (t) =
   t.equal(inhibition([]), null);
   t.equal(
     inhibition([APT]),
-    'inhibited by apt (pid 123, user root): Unattended upgrade is running; try again when that is done, or ask with EMERGENCY',
+    'inhibited by apt (pid 123, user root): Unattended upgrade is running; try again later, or use the reason EMERGENCY',
   );
   t.match(inhibition([APT, { ...APT, who: 'dpkg', why: ' ' }]), /^inhibited by apt .* running and by dpkg \(.*\): no reason given; try/);
   t.match(inhibition([APT, APT, APT, APT]), /running and 2 more; try again/);

@@ -2,13 +2,13 @@ import type { ShutdownReason } from './shutdown.ts';
 import { ON_FAILURE } from './shutdown-sequence.ts';
 import { printable } from './text.ts';
 
-/** A lock that somebody took at systemd-logind (systemd-inhibit). */
+/** An inhibitor lock of systemd-logind (systemd-inhibit). */
 export interface Inhibitor {
-  /** What it holds up, such as `shutdown` and `sleep`. */
+  /** What it inhibits, such as `shutdown` and `sleep`. */
   readonly what: readonly string[];
   readonly who: string;
   readonly why: string;
-  /** `block` and, from systemd 257 on, `block-weak` forbid; `delay` asks for some seconds, which logind grants by itself. */
+  /** `block` and, since systemd 257, `block-weak` forbid; `delay` grants some seconds, which logind handles itself. */
   readonly mode: string;
   readonly user: string;
   readonly pid: number;
@@ -18,12 +18,12 @@ const NAMED = 2;
 const MAX_WHO = 60;
 const MAX_WHY = 120;
 
-/** Whether locks are overridden for a reason: a machine in danger goes down whoever wants it to stay up. */
+/** Whether locks are overridden for a reason: a machine in danger shuts down regardless of locks. */
 export function overridesLocks(reason: ShutdownReason): boolean {
   return ON_FAILURE[reason] === 'skip';
 }
 
-/** Who forbids this machine to go down just now, and what to do about it; null: nobody does. */
+/** Which locks inhibit a shutdown now, and what to do about it; null: none. */
 export function inhibition(inhibitors: readonly Inhibitor[]): string | null {
   const blocking = inhibitors.filter(({ mode, what }) => mode.startsWith('block') && what.includes('shutdown'));
   if (blocking.length === 0) return null;
@@ -32,5 +32,5 @@ export function inhibition(inhibitors: readonly Inhibitor[]): string | null {
     return `${printable(who, MAX_WHO)} (pid ${pid}, user ${user}): ${reason}`;
   });
   const more = blocking.length > NAMED ? ` and ${blocking.length - NAMED} more` : '';
-  return `inhibited by ${named.join(' and by ')}${more}; try again when that is done, or ask with EMERGENCY`;
+  return `inhibited by ${named.join(' and by ')}${more}; try again later, or use the reason EMERGENCY`;
 }

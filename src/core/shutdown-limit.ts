@@ -1,6 +1,6 @@
 import { EPSILON_SECONDS } from './time.ts';
 
-/** All callers together may ask this many times as often as one of them, so that one gone wild does not keep the others out. */
+/** The limit of all callers together is this many times that of one caller, so that a single caller cannot exhaust it. */
 const CALLERS = 3;
 
 interface Bucket {
@@ -8,7 +8,7 @@ interface Bucket {
   readonly atSeconds: number;
 }
 
-/** A limit that a call has reached, and the seconds after which the next one may pass. */
+/** A limit that a call has reached, and the seconds until the next one may pass. */
 export interface ReachedLimit {
   readonly of: 'one caller' | 'all callers';
   readonly perMinute: number;
@@ -16,8 +16,8 @@ export interface ReachedLimit {
 }
 
 /**
- * How often a safe shutdown may be asked for: a token bucket for each caller and one for all of them. It holds a minute's
- * calls and fills up within a minute. A call that is refused here takes nothing out, so that waiting always helps.
+ * Rate limit of safe shutdown requests: a token bucket per caller and one for all. A bucket holds a minute's calls and refills within a
+ * minute. A refused call takes no token, so waiting always helps.
  */
 export class RequestLimit {
   #perMinute: number;
@@ -28,7 +28,7 @@ export class RequestLimit {
     this.#perMinute = perMinute;
   }
 
-  /** Callers that are remembered; those whose bucket is full again are not. */
+  /** Buckets of recent callers; full ones are removed. */
   get size(): number {
     return this.#callers.size;
   }
@@ -37,11 +37,11 @@ export class RequestLimit {
     this.#perMinute = perMinute;
   }
 
-  /** Counts a call. Null: it may pass; else the limit that it reached. */
+  /** Takes a token. Null: the call may pass; else the limit that it reached. */
   take(caller: string, nowSeconds: number): ReachedLimit | null {
     const perMinuteOfAll = this.#perMinute * CALLERS;
     const all = this.#filled(this.#all, perMinuteOfAll, nowSeconds);
-    // Looked at first: beyond it no caller is remembered, which bounds their number.
+    // Checked first: beyond it no caller is added, which bounds their number.
     if (!hasToken(all)) return reached(all, 'all callers', perMinuteOfAll);
     this.#forgetFull(nowSeconds);
     const own = this.#filled(this.#callers.get(caller) ?? null, this.#perMinute, nowSeconds);

@@ -6,32 +6,32 @@ import { printable } from './text.ts';
 export const SHUTDOWN_OUTCOMES = ['refused', 'in_progress', 'completed', 'aborted', 'interrupted'] as const;
 export type ShutdownOutcome = (typeof SHUTDOWN_OUTCOMES)[number];
 
-/** What is kept of a call of /safe_shutdown; of many refused ones in a row, what is kept of all of them. */
+/** Record of a call of /safe_shutdown, or of several refused ones in a row. */
 export interface ShutdownRecord {
   /** Sortable and unique. */
   readonly request_id: string;
-  /** When it was called; of several calls, the first. */
+  /** Time of the call; of several calls, the first. */
   readonly timestamp: string;
-  /** As it was called, cut and made printable. */
+  /** As received, truncated and made printable. */
   readonly reason: string;
   readonly requested_by: string;
   /** Seconds; null: not a finite number. */
   readonly timeout: number | null;
-  /** Where the call came from: IP address and UDP port; null: the transport does not tell. */
+  /** Origin of the call: IP address and UDP port; null: the transport does not provide it. */
   readonly address: string | null;
   readonly port: number | null;
-  /** Whose program of this machine called; of several possible ones all, with commas. Null: not known. */
+  /** Local user whose program called; several possible ones separated by commas. Null: unknown. */
   readonly user: string | null;
-  /** How many calls this stands for. */
+  /** Number of calls that this record stands for. */
   readonly calls: number;
   readonly action: ShutdownAction;
   readonly outcome: ShutdownOutcome;
-  /** The last step that was begun; null: none. */
+  /** The last step begun; null: none. */
   readonly step: ShutdownStep | null;
   readonly message: string;
-  /** When the outcome was known; of several calls, the last. Null: in progress. */
+  /** Time of the outcome; of several calls, the last. Null: in progress. */
   readonly ended: string | null;
-  /** The kernel's id of the boot during which it was called. */
+  /** The kernel's boot id at the time of the call. */
   readonly boot_id: string | null;
 }
 
@@ -40,12 +40,12 @@ const MAX_USER = 128;
 const MAX_MESSAGE = 500;
 const WENT_DOWN = 'the machine went down and was started again';
 
-/** Cuts a message for people to a length that can be kept and published. */
+/** Truncates a message to a length that can be stored and published. */
 export function cutMessage(message: string): string {
   return printable(message, MAX_MESSAGE);
 }
 
-/** The record of a call that was just decided on. */
+/** The record of a call that was just accepted or refused. */
 export function recordOf(
   call: ShutdownCall,
   { address, port, user }: ShutdownSource,
@@ -72,9 +72,8 @@ export function recordOf(
 }
 
 /**
- * How a request ended that an earlier run of the service left in progress: whether the last step succeeded is told by whether the
- * machine has booted since, also where the service was told to end in time to note that it was completed. Other records are
- * returned as they are.
+ * The outcome of a request that an earlier run of the service left in progress. The last step succeeded if the machine has booted since,
+ * even if the service was stopped in time to record it as completed. Other records are returned unchanged.
  */
 export function settled(record: ShutdownRecord, bootId: string | null, timestamp: string): ShutdownRecord {
   const { action, ended, outcome, step } = record;

@@ -1,25 +1,28 @@
 import { SHUTDOWN_REASONS, type ShutdownCall, type ShutdownReason } from './shutdown.ts';
 import { printable } from './text.ts';
 
-/** A call whose every field is as it should be. */
+/** A call whose fields are all valid. */
 export interface ShutdownRequest {
   readonly reason: ShutdownReason;
   readonly requestedBy: string;
-  /** Allowed for the whole procedure. */
+  /** Time limit of the whole procedure. */
   readonly timeoutSeconds: number;
 }
 
 export type CheckedCall =
   | { readonly ok: true; readonly request: ShutdownRequest }
-  /** Every wrong field at once: its name, what was found, what is allowed. */
+  /** Every invalid field at once: its name, the value found, the values allowed. */
   | { readonly ok: false; readonly message: string };
 
 export const MAX_REQUESTED_BY = 128;
 export const MAX_TIMEOUT_SECONDS = 300;
 
-/** Control characters, invisible format characters (they can turn a line's direction around), lone surrogates, unassigned and private ones, line separators. */
+/**
+ * Control characters, invisible format characters (they can reverse a line's direction), lone surrogates, unassigned and private
+ * characters, line separators.
+ */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
-/** A character takes two units of a string at most: beyond this nothing needs to be looked at. */
+/** A character has at most two UTF-16 units, so longer strings are rejected without scanning them. */
 const UNITS_PER_CHARACTER = 2;
 
 const SHOWN_CHARACTERS = 40;
@@ -40,7 +43,7 @@ function isTimeout(value: unknown): boolean {
   return typeof value === 'number' && value > 0 && value <= MAX_TIMEOUT_SECONDS;
 }
 
-/** Judges the fields of a call, whatever they hold. The work does not grow with what was sent. */
+/** Checks the fields of a call. The work does not grow with the size of the call. */
 export function checkCall(call: ShutdownCall): CheckedCall {
   const { reason, requested_by: requestedBy, timeout } = call;
   const wrong: string[] = [];

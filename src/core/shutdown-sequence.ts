@@ -1,9 +1,9 @@
 import type { ShutdownReason, ShutdownStep } from './shutdown.ts';
 
-/** Whether a step that fails ends the shutdown or is passed over. */
+/** Whether a failing step aborts the shutdown or is skipped. */
 export type OnFailure = 'skip' | 'abort';
 
-/** A machine in danger goes down whatever fails on the way; one that somebody wants to switch off waits until that is put right. */
+/** A machine in danger shuts down despite failures; a requested shutdown aborts so that the failure can be fixed. */
 export const ON_FAILURE: Readonly<Record<ShutdownReason, OnFailure>> = {
   OVERTEMP: 'skip',
   CRITICAL_ALERT: 'skip',
@@ -14,18 +14,17 @@ export const ON_FAILURE: Readonly<Record<ShutdownReason, OnFailure>> = {
   USER_REQUEST: 'abort',
 };
 
-/** How a step ended. `out_of_time`: it was still at work when the time for it was over; `stopped`: the service was told to end. */
+/** How a step ended. `out_of_time`: its time limit was reached; `stopped`: the service was stopped. */
 export type StepOutcome = 'done' | 'failed' | 'out_of_time' | 'stopped';
 
-/** A step that is under way, or how it all ended. */
+/** The step in progress, or the final outcome. */
 export type ShutdownPhase = ShutdownStep | 'completed' | 'aborted';
 
 type Row = Readonly<Record<StepOutcome, ShutdownPhase | Readonly<Record<OnFailure, ShutdownPhase>>>>;
 
 /**
- * What follows each step. Time that runs out never aborts: what is left is passed over, but for the store and the last step.
- * The store never aborts either: by then hooks have run and units are down, and what it cannot write (a full disk) is the
- * smaller loss.
+ * The successor of each step. A timeout never aborts: the rest is skipped, except the store and the last step. The store never aborts
+ * either: hooks have run and units are stopped by then, and losing unwritten records (disk full) is the smaller loss.
  */
 const NEXT: Readonly<Record<ShutdownStep, Row>> = {
   announce: { done: 'hooks', failed: 'hooks', out_of_time: 'store', stopped: 'aborted' },
@@ -40,22 +39,22 @@ export function nextPhase(step: ShutdownStep, outcome: StepOutcome, reason: Shut
   return typeof next === 'string' ? next : next[ON_FAILURE[reason]];
 }
 
-/** When what, in seconds from the start. */
+/** Times of the procedure, in seconds from the start. */
 export interface ShutdownTimes {
-  /** What hooks and units still run then is terminated (SIGTERM). */
+  /** When running hooks and units are terminated (SIGTERM). */
   readonly terminateAt: number;
-  /** From SIGTERM to SIGKILL, at most. */
+  /** Longest time from SIGTERM to SIGKILL. */
   readonly graceSeconds: number;
-  /** The store is waited for until then, but for this long at least. */
+  /** The store may write until `deadline`, and for at least `storeSeconds`. */
   readonly deadline: number;
   readonly storeSeconds: number;
 }
 
-/** Kept at the end for what hangs, the store, and the machine's own way down, a third each: this share of the timeout, but not longer. */
+/** Reserve at the end for hanging steps, the store and the power-off, a third each: this share of the timeout, up to a maximum. */
 const RESERVE_SHARE = 0.25;
 const MAX_RESERVE_SECONDS = 6;
 
-/** Divides the time so that the last step comes in time for the deadline even where every step before it hangs. */
+/** Divides the timeout so that the last step begins before the deadline even if every earlier step hangs. */
 export function shutdownTimes(timeoutSeconds: number): ShutdownTimes {
   const reserve = Math.min(timeoutSeconds * RESERVE_SHARE, MAX_RESERVE_SECONDS);
   return { terminateAt: timeoutSeconds - reserve, graceSeconds: reserve / 3, storeSeconds: reserve / 3, deadline: timeoutSeconds };

@@ -32,7 +32,7 @@ t.test('a flood is one record that tells how many, from when to when, and the la
   for (const record of [first, refusal(2), refusal(3)]) tally.add(record, 1);
   const due = tally.due();
   t.match(due, { request_id: first.request_id, timestamp: isoUtc(1000), ended: isoUtc(3000), calls: 3, reason: `R${ids}`, port: ids });
-  t.match(due?.message, new RegExp(`^3 calls in a flood.* no ${ids}$`));
+  t.match(due?.message, new RegExp(`^3 calls refused in a burst.* no ${ids}$`));
   t.equal(tally.due(), null, 'saved once');
   tally.add(refusal(4), 2);
   t.match(tally.due(), { request_id: first.request_id, calls: 4 }, 'and it goes on counting in the same one');

@@ -1,9 +1,9 @@
 import { cutMessage, type ShutdownRecord } from './shutdown-record.ts';
 
-/** Refusals that are recorded one by one: this many at once, and one more a minute. A record costs flash about 10 kB. */
+/** Refusals recorded individually: this many at once, and one more per minute. A record writes about 10 kB to flash. */
 const AT_ONCE = 60;
 const ONE_MORE_SECONDS = 60;
-/** A new record for what is counted together is begun this often. */
+/** How often a new record for aggregated refusals is begun. */
 const TOGETHER_SECONDS = 3600;
 
 interface Together {
@@ -13,15 +13,15 @@ interface Together {
 }
 
 /**
- * Sees to it that every refused call is in the record, and that no flood of them fills it: the first ones are recorded one
- * by one, the others are counted in one record, which is to be saved now and then.
+ * Records every refused call within bounds: the first ones individually, the others counted in one record, which must be saved from time
+ * to time.
  */
 export class RefusalTally {
   #level = AT_ONCE;
   #atSeconds = Number.NEGATIVE_INFINITY;
   #together: Together | null = null;
 
-  /** Takes in a refusal. Returns the record to save at once; null: it was counted with others, see due(). */
+  /** Adds a refusal. Returns the record to save at once; null: it was aggregated, see due(). */
   add(refusal: ShutdownRecord, nowSeconds: number): ShutdownRecord | null {
     this.#level = Math.min(AT_ONCE, this.#level + (nowSeconds - this.#atSeconds) / ONE_MORE_SECONDS);
     this.#atSeconds = nowSeconds;
@@ -32,13 +32,13 @@ export class RefusalTally {
     const { record, sinceSeconds } = this.#begun(refusal, nowSeconds);
     const calls = record.calls + 1;
     const { reason, requested_by, timeout, address, port, user, timestamp } = refusal;
-    const message = cutMessage(`${calls} calls in a flood, all refused; the last: ${refusal.message}`);
+    const message = cutMessage(`${calls} calls refused in a burst; the last: ${refusal.message}`);
     const counted = { ...record, reason, requested_by, timeout, address, port, user, calls, message, ended: timestamp };
     this.#together = { record: counted, sinceSeconds, isSaved: false };
     return null;
   }
 
-  /** What was counted together since it was last asked for; null: nothing. */
+  /** The refusals aggregated since the last call; null: none. */
   due(): ShutdownRecord | null {
     if (!this.#together || this.#together.isSaved) return null;
     this.#together = { ...this.#together, isSaved: true };
@@ -47,7 +47,7 @@ export class RefusalTally {
 
   #begun(refusal: ShutdownRecord, nowSeconds: number): Together {
     const together = this.#together;
-    // One that has not been saved yet goes on: its calls would be lost.
+    // An unsaved record is continued; replacing it would lose its calls.
     if (together && (!together.isSaved || nowSeconds - together.sinceSeconds < TOGETHER_SECONDS)) return together;
     return { record: { ...refusal, calls: 0 }, sinceSeconds: nowSeconds, isSaved: false };
   }

@@ -1,46 +1,46 @@
-/** Why a safe shutdown is asked for. */
+/** Reason of a safe shutdown. */
 export const SHUTDOWN_REASONS = ['OVERTEMP', 'CRITICAL_ALERT', 'EMERGENCY', 'MAINTENANCE', 'POWER_LOW', 'MANUAL', 'USER_REQUEST'] as const;
 export type ShutdownReason = (typeof SHUTDOWN_REASONS)[number];
 
-/** A request as it arrives on /safe_shutdown: nothing of it is to be trusted yet. */
+/** A request as received on /safe_shutdown, not validated. */
 export interface ShutdownCall {
   readonly reason: string;
   readonly requested_by: string;
-  /** Seconds allowed for the whole procedure; may be NaN or infinite. */
+  /** Time limit of the whole procedure in seconds; may be NaN or infinite. */
   readonly timeout: number;
 }
 
-/** Where a call came from; null: not known (rclnodejs does not tell). */
+/** Origin of a call; null: unknown (rclnodejs does not provide it). */
 export interface ShutdownSource {
   readonly address: string | null;
   /** The sender's UDP port. */
   readonly port: number | null;
-  /** The user of this machine whose program called, by name. */
+  /** Name of the local user whose program called. */
   readonly user: string | null;
 }
 
-/** Who calls over DDS, as far as the datagrams show it. */
+/** The caller on DDS, according to its datagrams. */
 export interface DdsCaller {
   readonly address: string;
   readonly port: number;
   /** Whether the call came from this machine. */
   readonly local: boolean;
-  /** The ports of this machine at which the caller's participant receives; null: it receives elsewhere. */
+  /** Local ports at which the caller's participant receives; null: it receives on another machine. */
   readonly receivingPorts: readonly number[] | null;
-  /** Has the participant show that it receives what is sent to it; resolves with whether it did, within half a second. */
+  /** Challenges the participant to prove that it receives at its address; resolves with the result within half a second. */
   readonly prove: () => Promise<boolean>;
-  /** Notes that the call is handled; false: it was before, and has come again. */
+  /** Marks the call as handled; false: it was handled before and is a repetition. */
   readonly isNew: () => boolean;
 }
 
-/** Who calls. Null: the transport lets nobody call who may not (rclnodejs with SROS2). */
+/** The caller. Null: the transport itself admits only authorized callers (rclnodejs with SROS2). */
 export interface ShutdownCaller {
   readonly dds: DdsCaller | null;
-  /** Called by the name that every machine offers, /safe_shutdown; otherwise by the node's own. */
+  /** True: called by the shared name /safe_shutdown; false: by the node's own name. */
   readonly isShared: boolean;
 }
 
-/** The answer on /safe_shutdown. */
+/** The response on /safe_shutdown. */
 export interface ShutdownReply {
   /** Accepted and started. */
   readonly success: boolean;
@@ -48,12 +48,11 @@ export interface ShutdownReply {
 }
 
 /**
- * Answers a call; never rejects. The answer is due within a second, whatever the procedure takes afterwards. Null: none is sent, because
- * the call was answered before, or because another machine is meant: the caller may not ask this one, and has used the shared name.
+ * Handles a call; never rejects. The response is due within a second, regardless of the procedure. Null: no response is sent, because the
+ * call was answered before, or because it used the shared name and is not allowed here, so that it is meant for another machine.
  */
 export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply | null>;
 
-/** What the last step does. */
 export const SHUTDOWN_ACTIONS = ['poweroff', 'reboot', 'halt', 'dry-run'] as const;
 export type ShutdownAction = (typeof SHUTDOWN_ACTIONS)[number];
 
@@ -62,19 +61,19 @@ export type ShutdownState = (typeof SHUTDOWN_STATES)[number];
 export const SHUTDOWN_STEPS = ['announce', 'hooks', 'stop_units', 'store', 'power'] as const;
 export type ShutdownStep = (typeof SHUTDOWN_STEPS)[number];
 
-/** One step of the way of a safe shutdown, as it goes out on /shutdown_status and /events. */
+/** Progress of a safe shutdown, as published on /shutdown_status and /events. */
 export interface ShutdownProgress {
-  /** Sortable unique id of the request; the same from announcement to end. */
+  /** Sortable unique id of the request, constant for the whole procedure. */
   readonly request_id: string;
   readonly state: ShutdownState;
   readonly step: ShutdownStep;
   readonly reason: ShutdownReason;
   readonly requested_by: string;
-  /** What the last step will do or did. */
+  /** Action of the last step. */
   readonly action: ShutdownAction;
-  /** Until the deadline; 0 once it has passed. */
+  /** Seconds until the deadline; 0 once it has passed. */
   readonly seconds_left: number;
-  /** What happened, for people. */
+  /** Human-readable description. */
   readonly message: string;
   readonly timestamp: string;
 }

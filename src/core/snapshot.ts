@@ -1,20 +1,20 @@
-/** Without a token a client must send this header to have a snapshot: no form, link or image of a web page can. Its value is `1`. */
+/** Without a token a client must send this header with the value `1` to download a snapshot: forms, links and images cannot. */
 export const SNAPSHOT_HEADER = 'Edge-Health-Snapshot';
 
-/** A finished copy of the database: a file without a name, which is gone as soon as it is closed. */
+/** A finished copy of the database: an unlinked file, which is freed when it is closed. */
 export interface Snapshot {
   readonly descriptor: number;
   readonly sizeBytes: number;
-  /** When it was begun: it holds everything recorded up to then, wall clock. */
+  /** Wall-clock start of the copy, which holds everything recorded up to then. */
   readonly takenMs: number;
-  /** Must be called once; until then there is no other snapshot. */
+  /** Must be called once; no other snapshot can be taken before. */
   close(): void;
 }
 
-/** `busy`: another snapshot is in progress; `no_room`: not enough disk space; `unavailable`: the store cannot, for now. */
+/** `busy`: another snapshot is in progress; `no_room`: not enough disk space; `unavailable`: the store cannot write at present. */
 export type SnapshotRefusal = 'busy' | 'no_room' | 'unavailable';
 
-/** Why there is no snapshot; the message says what to do where something can be done. */
+/** Why no snapshot could be taken; the message contains the remedy, if any. */
 export class SnapshotRefused extends Error {
   override readonly name = 'SnapshotRefused';
   readonly why: SnapshotRefusal;

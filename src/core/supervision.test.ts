@@ -50,7 +50,7 @@ t.test('the line of systemctl status', async (t) => {
   t.match(summaryLine({ ...quiet, openAlerts: 2, otherNodes: 2 }), /; 2 open alerts; ROS 2: embedded, 2 other nodes$/);
   t.match(summaryLine({ ...quiet, storageError: 'database or disk is full' }), /; storage degraded: database or disk is full$/);
   t.match(summaryLine({ ...quiet, status: null }), /^starting/);
-  t.equal(summaryLine({ ...quiet, shutdown }), 'SHUTTING DOWN for OVERTEMP, asked for by brain, 12 s left: running: 10-park');
+  t.equal(summaryLine({ ...quiet, shutdown }), 'SHUTTING DOWN for OVERTEMP, requested by brain, 12 s left: running: 10-park');
   t.match(
     summaryLine({ ...quiet, shutdown: { ...shutdown, state: 'aborted' } }),
     /^OK: /,

@@ -2,41 +2,41 @@ import type { HealthStatus } from './health-status.ts';
 import { METRICS, type Metric, type Reading } from './metrics.ts';
 import type { ShutdownProgress } from './shutdown.ts';
 
-/** Whom systemd, or whoever else started the service, listens to: sd_notify(3). */
+/** The service manager's notification interface: sd_notify(3). */
 export interface ServiceManager {
-  /** How it is reached. */
+  /** Address of the notification socket. */
   readonly via: string;
-  /** One or more assignments, a line each. Never throws: supervision must not hurt what it supervises. */
+  /** Sends one or more assignments, one per line. Never throws: supervision must not harm what it supervises. */
   notify(state: string): void;
 }
 
-/** A little longer than a sample that waits for its slowest source until the next one is due. */
+/** Slightly longer than a sample that waits for its slowest source until the next one is due. */
 const GRACE_SECONDS = 1;
 const PERIODS = 2;
 
 /**
- * Why the service does not get on, or null: it does, and may say so to its watchdog. The disk is not part of it: what it cannot take
- * waits in memory, and no restart would repair it. `lastSampleSeconds`: when the last sample had gone its whole way (taken, stored,
- * published, judged), on the same monotonic clock as `nowSeconds`; null: none yet.
+ * Why the watchdog ping must be withheld, or null. The disk is not considered: unwritten records wait in memory, and a restart would not
+ * repair it. `lastSampleSeconds`: when the last sample was taken, evaluated, stored and published, on the same monotonic clock as
+ * `nowSeconds`; null: none yet.
  */
 export function stall(lastSampleSeconds: number | null, periodSeconds: number, nowSeconds: number): string | null {
-  if (lastSampleSeconds === null) return 'there is no sample yet';
+  if (lastSampleSeconds === null) return 'no sample yet';
   const age = nowSeconds - lastSampleSeconds;
   return age <= PERIODS * periodSeconds + GRACE_SECONDS ? null : `the last sample is ${age.toFixed(1)} s old`;
 }
 
-/** What the line for `systemctl status` is made from. */
+/** Input of the line for `systemctl status`. */
 export interface Summary {
-  /** Of this machine; null: no sample yet. */
+  /** This machine's status; null: no sample yet. */
   readonly status: HealthStatus | null;
   readonly openAlerts: number;
   readonly otherNodes: number;
   readonly transport: string;
-  /** Of the storage, where it is degraded. */
+  /** Error of a degraded storage. */
   readonly storageError: string | null;
-  /** Changed keys of the configuration that take a restart, a sentence each that begins with the key. */
+  /** Changed configuration keys that need a restart, one sentence each that begins with the key. */
   readonly restartNeeded: readonly string[];
-  /** Of a shutdown that is under way. */
+  /** A shutdown in progress. */
   readonly shutdown: ShutdownProgress | null;
 }
 
@@ -54,11 +54,11 @@ function reading(metric: Metric, value: Reading): string {
 
 const counted = (count: number, one: string, many: string): string => `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
 
-/** One line that a person wants to read: status, the four values, open alerts, ROS 2 transport. */
+/** One human-readable line: status, the four values, open alerts, ROS 2 transport. */
 export function summaryLine({ openAlerts, otherNodes, restartNeeded, shutdown, status, storageError, transport }: Summary): string {
   if (shutdown?.state === 'in_progress') {
     const { message, reason, requested_by, seconds_left } = shutdown;
-    return `SHUTTING DOWN for ${reason}, asked for by ${requested_by}, ${Math.ceil(seconds_left)} s left: ${message}`;
+    return `SHUTTING DOWN for ${reason}, requested by ${requested_by}, ${Math.ceil(seconds_left)} s left: ${message}`;
   }
   if (status === null) return 'starting: waiting for the first sample';
   const parts = [

@@ -1,6 +1,7 @@
 /**
- * What must not reach a terminal, a log or a header as it is: control characters; format characters, which turn the direction of
- * writing or have no width; lone surrogates, unassigned and private characters; every blank but the space, and what is drawn as one.
+ * Characters that must be escaped in terminals, logs and headers: control characters; format characters, which change the writing
+ * direction or have no width; lone surrogates, unassigned and private characters; every blank other than the space, and characters drawn
+ * as blanks.
  */
 const HIDDEN = /[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u{2800}]--[ ]]/gv;
 
@@ -11,12 +12,12 @@ function escaped(character: string): string {
   return SHORT[character] ?? (code.length <= 2 ? `\\x${code.padStart(2, '0')}` : `\\u{${code}}`);
 }
 
-/** A character takes two units of a string at most: beyond this nothing needs to be looked at. */
+/** A character has at most two UTF-16 units, so the rest of a longer string need not be scanned. */
 const UNITS_PER_CHARACTER = 2;
 
 /**
- * A text from outside as one line in which every character can be seen: the others are escaped (`\n`, `\x1b`, `\u{202e}`). With `max`
- * it has at most so many characters, the last of a cut one an ellipsis, and the work does not grow with the text.
+ * Text from outside as one line of visible characters; the others are escaped (`\n`, `\x1b`, `\u{202e}`). With `max` it has at most that
+ * many characters, ending in an ellipsis if truncated, and the work does not grow with the text.
  */
 export function printable(text: string, max = Number.POSITIVE_INFINITY): string {
   if (max === Number.POSITIVE_INFINITY) return text.replaceAll(HIDDEN, escaped);
@@ -24,7 +25,7 @@ export function printable(text: string, max = Number.POSITIVE_INFINITY): string 
   return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : characters.join('');
 }
 
-/** JSON for a terminal, with the same characters as `\u` escapes: the same document. */
+/** JSON for a terminal, with the same characters as `\u` escapes; it parses to the same document. */
 export function printableJson(value: unknown, indent = 0): string {
   return JSON.stringify(value, null, indent).replaceAll(HIDDEN, (character) =>
     character === '\n'
@@ -39,7 +40,7 @@ export function printableJson(value: unknown, indent = 0): string {
 /** A URL in a text: scheme, user and password, host and port, the rest. */
 const URLS = /\b([a-z][a-z0-9+.-]*:\/\/)(?:[^\s"'/?#]*@)?([^\s"'/?#]*)([/?#][^\s"']*)?/gi;
 
-/** A text whose URLs show scheme and host only: what follows, or a password before the host, is often what gives access. */
+/** Reduces URLs in a text to scheme and host, because paths and passwords often grant access. */
 export function withoutUrlPaths(text: string): string {
   return text.replaceAll(URLS, (_, scheme: string, host: string, rest: string | undefined) => `${scheme}${host}${rest ? '/…' : ''}`);
 }

@@ -8,7 +8,7 @@ export interface Threshold {
 
 export type Thresholds = Readonly<Record<Metric, Threshold>>;
 
-/** From healthy to worst. UNKNOWN comes last: where nothing is known, no other status can be relied on. */
+/** From healthy to worst. UNKNOWN is last: without data no other status can be relied on. */
 export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
 export type Status = (typeof STATUSES)[number];
 
@@ -19,17 +19,14 @@ export function statusOfReading(reading: Reading, threshold: Threshold): Status 
   return reading >= threshold.warning ? 'WARNING' : 'OK';
 }
 
-/** The worst of some statuses; UNKNOWN for none. */
+/** The worst of the statuses; UNKNOWN for none. */
 export function worstStatus(statuses: Iterable<Status>): Status {
   let worst = -1;
   for (const status of statuses) worst = Math.max(worst, STATUSES.indexOf(status));
   return STATUSES[worst] ?? 'UNKNOWN';
 }
 
-/**
- * The status of a node or of one metric: the worst of its current values, of those that could be measured, and of its open
- * alerts. UNKNOWN where nothing could be measured.
- */
+/** The status of a node or of one metric: the worst of its available values and its open alerts. UNKNOWN if no value is available. */
 export function healthStatusOf(values: Iterable<Status>, openAlerts: Iterable<{ readonly severity: Severity }>): Status {
   let worst = -1;
   for (const status of values) if (status !== 'UNKNOWN') worst = Math.max(worst, STATUSES.indexOf(status));

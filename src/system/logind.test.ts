@@ -71,7 +71,7 @@ const says = (json: string): string => `echo '${json}'`;
 const fails = (words: string): string => `echo 'Call failed: ${words}' >&2; exit 1`;
 const LOCKS = (...rows: string[]): string => says(`{"type":"a(ssssuu)","data":[[${rows.join()}]]}`);
 const LOCK = '["shutdown:sleep","apt","upgrading","block",0,7]';
-const WALL = 'SetWallMessage|sb|edge-health: MANUAL, asked for by Zoë, request 01J|true|';
+const WALL = 'SetWallMessage|sb|edge-health: MANUAL, requested by Zoë, request 01J|true|';
 
 t.test('what logind says of an action, and what to do about it', async (t) => {
   const answers: readonly [string, RegExp | null][] = [

@@ -89,7 +89,7 @@ export class Logind implements PowerControl {
       const held = typeof inhibitors === 'string' ? inhibitors : inhibition(inhibitors);
       if (held !== null) throw new Error(held);
     }
-    const wall = `edge-health: ${reason}, asked for by ${requestedBy}, request ${requestId}`;
+    const wall = `edge-health: ${reason}, requested by ${requestedBy}, request ${requestId}`;
     const told = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
     if (!told.ok) this.#options.log('warning', 'shutdown message not sent to logged-in users', { error: told.problem });
     const { environment, helperSocket } = this.#options;

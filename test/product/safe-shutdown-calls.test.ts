@@ -26,7 +26,7 @@ t.test('one at a time: the second is told who asked for the first and how long i
   t.equal((await scene.call({ requested_by: 'Jörg' })).success, true);
   const second = await scene.call({ reason: 'EMERGENCY', requested_by: 'eve', timeout: 1 });
   t.equal(second.success, false);
-  t.match(second.message, /^refused: already in progress: MAINTENANCE, asked for by Jörg, \d+\.\d s left$/);
+  t.match(second.message, /^refused: already in progress: MAINTENANCE, requested by Jörg, \d+\.\d s left$/);
   t.match(await scene.shutdown.status(), { state: 'in_progress', requested_by: 'Jörg', seconds_left: Number, accepted: 1, refused: 1 });
   scene.release();
   t.match(await scene.ended(), { requested_by: 'Jörg', state: 'completed' });
@@ -71,10 +71,7 @@ t.test('another host is refused unless it is on the list and has answered; calle
   }
   t.equal(await ask({ dds: null, isShared: false }), 'accepted', 'where the transport does not tell, it decides');
   const forged = caller({ address: '192.0.2.8', local: false, prove: async () => false });
-  t.match(
-    await ask(forged),
-    /^refused: requests from 192\.0\.2\.8 are not accepted: its participant has not answered what was sent to it$/,
-  );
+  t.match(await ask(forged), /^refused: requests from 192\.0\.2\.8 are not accepted: its DDS participant did not respond$/);
   t.match((await scene.records(1))[0], { outcome: 'refused', address: '192.0.2.8', port: 40_000, user: null });
 });
 
@@ -85,7 +82,7 @@ t.test('a port that changes hands while the participant answers is not taken for
     users = [{ uid: 4_000_001, name: 'nobody', groups: [] }];
     return true;
   };
-  t.match((await scene.call({}, caller({ prove }))).message, /the user nobody may not ask/);
+  t.match((await scene.call({}, caller({ prove }))).message, /the user nobody may not request/);
 });
 
 t.test('of this host root, the user of the service, members of two groups and the listed users may ask', async (t) => {
@@ -121,7 +118,7 @@ t.test('of this host root, the user of the service, members of two groups and th
   for (const users of refused) {
     found = users;
     const { message, success } = await scene.call();
-    t.match({ message, success }, { success: false, message: /^refused: the user \S+ may not ask for a safe shutdown; .*allow_users$/ });
+    t.match({ message, success }, { success: false, message: /^refused: the user \S+ may not request a safe shutdown; .*allow_users$/ });
     t.match((await scene.records(1))[0], {
       outcome: 'refused',
       port: 40_000,
@@ -137,26 +134,26 @@ t.test('of this host root, the user of the service, members of two groups and th
   t.same(ports.slice(-2), [[40_000], [7410, 7411]], 'the port that it came from, and those that its participant receives at');
 
   found = null;
-  const unknown = /^refused: cannot tell which user asks from UDP port 40000; see docs\/safe-shutdown\.md, "Who may ask"$/;
+  const unknown = /^refused: cannot identify the user at UDP port 40000; see docs\/safe-shutdown\.md, "Who may ask"$/;
   t.match((await scene.call()).message, unknown);
   found = [user(0, 'root')];
   t.match((await scene.call({}, caller({ receivingPorts: null }))).message, unknown, 'its participant receives on another machine');
   const unproven = await scene.call({}, caller({ prove: async () => false }));
-  t.match(unproven.message, /its participant has not answered what was sent to it/);
+  t.match(unproven.message, /its DDS participant did not respond/);
 
   // A port that both share, or that root has taken since; and a participant that speaks from there for somebody else's.
   byPort = { 40000: [user(0, 'root')], 7410: [nobody] };
-  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not ask/);
+  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not request/);
   t.match((await scene.records(1))[0], { user: 'root, nobody' });
   byPort = { 40000: [nobody], 7410: [user(0, 'root')] };
-  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not ask/);
+  t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not request/);
   byPort = { 40000: [user(0, 'root')] };
   t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, unknown);
   byPort = null;
 
   found = [user(5001, 'anna', 'anna', 'sudo')];
   await scene.shutdown.configure({ ...scene.settings, allowGroups: [] });
-  t.match((await scene.call()).message, /^refused: the user anna may not ask for a safe shutdown; add anna to safe_shutdown\.allow_users$/);
+  t.match((await scene.call()).message, /^refused: the user anna may not request a safe shutdown; add anna to safe_shutdown\.allow_users$/);
   found = [user(0, 'root')];
   t.equal((await scene.call()).success, true, 'root without any group');
   await scene.ended();

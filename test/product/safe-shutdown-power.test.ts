@@ -84,7 +84,7 @@ t.test('the service is told to end just before the last step: the machine stays 
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
-  await scene.told(/is told to poweroff/);
+  await scene.told(/requesting poweroff/);
   await scene.shutdown.stop();
   t.match(await scene.records(1), [{ outcome: 'aborted', message: /the service was stopped during the step power/ }]);
   t.same(power.done, []);
@@ -96,7 +96,7 @@ t.test('a power-off that is given up after it had begun is told, and the service
   await scene.call();
   await scene.told(/is under way/);
   power.goingDown = false;
-  t.match(await scene.ended(), { state: 'aborted', step: 'power', message: /poweroff had begun and was then given up/ });
+  t.match(await scene.ended(), { state: 'aborted', step: 'power', message: /poweroff began and was canceled/ });
   t.match(await scene.shutdown.status(), { state: 'aborted' });
 });
 

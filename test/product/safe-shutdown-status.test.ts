@@ -165,7 +165,7 @@ t.test('the command line shows a shutdown in progress, how the last one ended, a
   t.notMatch(await printed(t, NO_SHUTDOWN), /Shutdown/);
   t.match(
     await printed(t, { ...known, state: 'in_progress', seconds_left: 11.2 }),
-    /Shutdown +IN PROGRESS, 12 s left: MANUAL, asked for by Zoë: running: 10-park/,
+    /Shutdown +IN PROGRESS, 12 s left: MANUAL, requested by Zoë: running: 10-park/,
   );
   const ended = await printed(t, {
     ...known,
@@ -173,6 +173,6 @@ t.test('the command line shows a shutdown in progress, how the last one ended, a
     ended: '2026-03-04T05:07:00.000Z',
     problem: 'safe_shutdown.action is poweroff, which …',
   });
-  t.match(ended, /the last one \(MANUAL, asked for by Zoë\), 2026-03-04T05:07:00\.000Z: running: 10-park/);
+  t.match(ended, /the last one \(MANUAL, requested by Zoë\), 2026-03-04T05:07:00\.000Z: running: 10-park/);
   t.match(ended, /not possible: safe_shutdown\.action is poweroff/);
 });

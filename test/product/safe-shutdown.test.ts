@@ -74,7 +74,7 @@ t.test('where the machine is in danger what fails is passed over', async (t) => 
     await scene.call({ reason });
     t.match(await scene.ended(), { state: 'completed', step: 'power' }, reason);
     t.same(scene.order(), ['hook 10-fails', 'hook 20-well', 'stop broken.service', 'stop camera.service']);
-    t.match(told(scene), /10-fails failed: exit code 1.*going on, .* does not wait for it.*broken\.service failed/s);
+    t.match(told(scene), /10-fails failed: exit code 1.*continuing, .* does not wait for it.*broken\.service failed/s);
     await scene.stop();
   }
 });
@@ -84,7 +84,7 @@ t.test('a unit that does not stop aborts as well, and those that were stopped ar
   await scene.call();
   const { message, state, step } = await scene.ended();
   t.match({ state, step }, { state: 'aborted', step: 'stop_units' });
-  t.match(message, /broken\.service: exit code 1;.* units that were stopped stay so: camera\.service$/);
+  t.match(message, /broken\.service: exit code 1;.* units left stopped: camera\.service$/);
   t.same(scene.order(), ['stop camera.service', 'stop broken.service']);
 });
 
@@ -125,7 +125,7 @@ t.test('the timeout: what hangs is terminated, then killed with all it started, 
       const [, hasStarted] = scene.order();
       if (hasStarted === undefined && timeout !== TIMEOUTS.at(-1)) continue;
       t.match(end, { state: 'completed', step: 'power' }, reason);
-      t.match(told(scene), /out of time in the step hooks: 20-hangs was killed; going on/);
+      t.match(told(scene), /step hooks timed out: 20-hangs was killed; continuing/);
       t.same(scene.order(), ['hook 10-well', 'hook 20-hangs'], 'the others are skipped');
       t.same(steps(scene), ['announce', 'hooks', 'store', 'power']);
       t.notOk(isAlive(MARK), 'nothing of it is left');

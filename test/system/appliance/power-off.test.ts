@@ -103,7 +103,7 @@ for (const suite of SUITES) {
     const refused = await nobody.call();
     t.match(refused, {
       success: false,
-      message: /^refused: the user nobody may not ask for a safe shutdown; run: sudo adduser nobody edge-health/,
+      message: /^refused: the user nobody may not request a safe shutdown; run: sudo adduser nobody edge-health/,
     });
     t.comment(`nobody was refused in ${refused.ms.toFixed(0)} ms`);
     await nobody.end();
@@ -124,18 +124,18 @@ for (const suite of SUITES) {
     const aborted = await machine.untilJson<StatusDocument>('/status', ({ shutdown }) => shutdown.state === 'aborted');
     t.match(aborted.shutdown, {
       step: 'power',
-      message: /the machine stays up.*inhibited by apt.*units that were stopped stay so: camera/,
+      message: /the machine stays up.*inhibited by apt.*units left stopped: camera/,
     });
     await machine.sh(`systemctl stop upgrade; systemctl start camera; rm ${STATE}/order`);
 
     const accepted = await call('MAINTENANCE', 'Zoë', 60);
     t.match(accepted, { success: true, message: /^accepted: poweroff for MAINTENANCE within 60 s/ });
     t.comment(`answered in ${accepted.roundTripMs} ms`);
-    t.match(await call('EMERGENCY', 'second', 60), { success: false, message: /already in progress: MAINTENANCE, asked for by Zoë/ });
+    t.match(await call('EMERGENCY', 'second', 60), { success: false, message: /already in progress: MAINTENANCE, requested by Zoë/ });
     t.comment(`off after ${(await secondsToEnd(machine)).toFixed(1)} s`);
     t.equal(await machine.read(`${STATE}/order`), 'park for MAINTENANCE\nsave as edge-health\ncamera stopped\n');
     await checkStore(t, machine);
-    t.match(await machine.journal('systemd-logind'), /power.*edge-health: MAINTENANCE, asked for by Zoë, request 0\w+/i);
+    t.match(await machine.journal('systemd-logind'), /power.*edge-health: MAINTENANCE, requested by Zoë, request 0\w+/i);
 
     await machine.bootAgain();
     const down = { state: 'completed', step: 'power', message: 'the machine went down and was started again' };
@@ -150,10 +150,10 @@ for (const suite of SUITES) {
     t.comment(`off after ${(await secondsToEnd(machine)).toFixed(1)} s`);
     t.match(
       await machine.read('/var/log/terminal'),
-      /edge-health: EMERGENCY, asked for by watchdog, request 0/,
+      /edge-health: EMERGENCY, requested by watchdog, request 0/,
       'who is logged in is told',
     );
-    t.match(await machine.journal('edge-health'), /out of time in the step hooks: 15-hangs was killed/);
+    t.match(await machine.journal('edge-health'), /step hooks timed out: 15-hangs was killed/);
     await checkStore(t, machine);
 
     // And back up, though a unit does not stop in time.
@@ -166,7 +166,7 @@ for (const suite of SUITES) {
     t.match(await call('POWER_LOW', 'battery', 8), { success: true, message: /accepted: reboot for POWER_LOW/ });
     await machine.waitForBoot(starts);
     t.match(await status(machine), { ...down, reason: 'POWER_LOW', action: 'reboot' });
-    t.match(await machine.journal('edge-health'), /out of time in the step stop_units: arm\.service was terminated/);
+    t.match(await machine.journal('edge-health'), /step stop_units timed out: arm\.service was terminated/);
     const [asked, told] = [/safe shutdown accepted reason=POWER_LOW/, /completed: reboot is under way/];
     const took = (await whenSaid(machine, 'edge-health', told)) - (await whenSaid(machine, 'edge-health', asked));
     t.comment(`the reboot was requested after ${took} ms`);
@@ -241,9 +241,9 @@ for (const suite of SUITES) {
       t.equal(await machine.sh('systemctl show --value -p ActiveState camera drive | xargs'), 'inactive active');
       // A configuration that somebody else may write is not believed, whoever it belongs to.
       await machine.sh(`chmod o+w ${CONFIG}`);
-      t.match(await asked('edge-health', 'stop camera.service'), /others than root may write/);
+      t.match(await asked('edge-health', 'stop camera.service'), /users other than root can write/);
       await machine.sh(`chmod o-w ${CONFIG}; chown edge-health ${CONFIG}`);
-      t.match(await asked('edge-health', 'stop camera.service'), /does not belong to root/);
+      t.match(await asked('edge-health', 'stop camera.service'), /is not owned by root/);
       // One that has answered takes a moment to end.
       await machine.until(async () => (await machine.sh('systemctl list-units --all --no-legend "edge-health-stop@*"')).trim() === '', 120);
 
@@ -260,7 +260,7 @@ for (const suite of SUITES) {
       const uid = Number(await machine.sh('id -u robot'));
       const robot = await ShutdownClient.start(machine.host, uid, await sharedProgram(t));
       const stranger = await robot.call();
-      t.match(stranger, { success: false, message: /the user robot may not ask/ });
+      t.match(stranger, { success: false, message: /the user robot may not request/ });
       t.comment(`robot was refused in ${stranger.ms.toFixed(0)} ms`);
       await machine.sh('usermod --append --groups edge-health robot');
       t.match(await robot.call(), { success: false, message: /which polkit does not allow/ });
@@ -272,7 +272,7 @@ for (const suite of SUITES) {
       await machine.systemctl('stop', 'edge-health-udp.socket');
       await robot.end();
       const later = await ShutdownClient.start(machine.host, uid, await sharedProgram(t));
-      t.match(await later.call(), { success: false, message: /cannot tell which user asks from UDP port \d+/ });
+      t.match(await later.call(), { success: false, message: /cannot identify the user at UDP port \d+/ });
       t.match(
         await callSafeShutdown(machine.host, VENDOR[suite], 'EMERGENCY', 'watchdog', 5),
         { message: /which polkit does not allow/ },

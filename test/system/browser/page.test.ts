@@ -116,7 +116,7 @@ t.test('a safe shutdown is told of', { skip }, async (t) => {
     const response = await route.fetch();
     await route.fulfill({ response, json: { ...((await response.json()) as object), shutdown } });
   });
-  await page.locator('.notice', { hasText: 'safe shutdown in progress (MANUAL, asked for by <b>Zoë</b>), 9 s left' }).waitFor();
+  await page.locator('.notice', { hasText: 'safe shutdown in progress (MANUAL, requested by <b>Zoë</b>), 9 s left' }).waitFor();
   t.same(errors, []);
 });
 

@@ -64,7 +64,7 @@ for (const vendor of VENDORS) {
     t.equal(accepted.success, true, accepted.message);
     const second = await call('MANUAL', 'somebody else', '5');
     t.equal(second.success, false);
-    t.match(second.message, /already in progress: MAINTENANCE, asked for by Wärter 日本, \d+\.\d s left/);
+    t.match(second.message, /already in progress: MAINTENANCE, requested by Wärter 日本, \d+\.\d s left/);
     t.match(await service.get<StatusDocument>('/status'), { shutdown: { state: 'in_progress', reason: 'MAINTENANCE', step: 'hooks' } });
 
     hook.finish();

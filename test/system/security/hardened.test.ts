@@ -72,7 +72,7 @@ t.test('the hardened profile', { skip: networkUnavailable() }, async (t) => {
   await t.test('safe shutdown: root alone', async (t) => {
     const program = await sharedProgram(t);
     const other = await ShutdownClient.start(robot, NOBODY, program);
-    t.match(await other.call(), { success: false, message: /may not ask for a safe shutdown; add \S+ to safe_shutdown\.allow_users/ });
+    t.match(await other.call(), { success: false, message: /may not request a safe shutdown; add \S+ to safe_shutdown\.allow_users/ });
     const root = await ShutdownClient.start(robot, 0, program);
     t.match(await root.call(), { success: true });
   });

@@ -201,7 +201,7 @@ t.test('root, members of two groups and listed users are accepted; others are re
     const client = await site.client(uid);
     const { message, ms, success } = await client.call();
     t.equal(success, false, name);
-    t.match(message, new RegExp(`^refused: the user ${name} may not ask for a safe shutdown; .*safe_shutdown\\.allow_users$`));
+    t.match(message, new RegExp(`^refused: the user ${name} may not request a safe shutdown; .*safe_shutdown\\.allow_users$`));
     t.comment(`${name} was refused in ${ms.toFixed(0)} ms`);
     const { requests } = await site.shutdown();
     t.match(requests[0], { address: '127.0.0.1', port: Number, user: name, outcome: 'refused' });
