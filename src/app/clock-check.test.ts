@@ -2,7 +2,7 @@ import t from 'tap';
 import type { ClockEvent } from '../core/clock-watch.ts';
 import { ClockCheck } from './clock-check.ts';
 
-/** Clocks that go on together until one of them is moved. */
+/** Clocks that run together until one of them is moved. */
 class MadeUpClocks {
   monotonic = 1000;
   wallMs = Date.parse('2026-03-04T10:00:00Z');
@@ -59,7 +59,7 @@ t.test('so is a suspend', async (t) => {
   t.match(clocks.events, [{ kind: 'suspend', timestamp_ms: clocks.wallMs, delta_seconds: 7200 }]);
 });
 
-t.test('slewing is none, and boot time is read once a second', async (t) => {
+t.test('slewing gives no event, and boot time is read once a second', async (t) => {
   const clocks = new MadeUpClocks();
   for (let i = 0; i < 600; i += 1) {
     clocks.pass(1, 10);

@@ -35,7 +35,7 @@ export class NodePlaces {
 
   /**
    * Establishes a newcomer. If the limit is reached, the stale established node with the shortest span is evicted and returned, provided
-   * that span is less than half of the newcomer's: names invented for a minute cannot block a robot for a week. Otherwise the node stays
+   * that span is at most half of the newcomer's: names invented for a minute cannot block a robot for a week. Otherwise the node stays
    * a newcomer.
    */
   establish(node: GatheredNode, now: number): GatheredNode | null {

@@ -58,7 +58,7 @@ class Place {
   }
 }
 
-t.test('the live copy is what counts, then the durable one, then there was never any', async (t) => {
+t.test('the live copy takes precedence over the durable one; without either there is no scheduler', async (t) => {
   const place = new Place(t);
   t.same(await place.jobs.read(), NEVER, 'no folder');
   place.makeFolders();
@@ -77,7 +77,7 @@ t.test('the live copy is what counts, then the durable one, then there was never
   t.same(place.logged, [], 'nothing of this is worth a word');
 });
 
-t.test('a scheduler that says nothing for three minutes has stopped, whatever it said last', async (t) => {
+t.test('a scheduler without an update for three minutes has stopped, whatever its last state', async (t) => {
   const place = new Place(t);
   place.makeFolders();
   place.write(place.live, told(NOW));
@@ -96,7 +96,7 @@ t.test('a scheduler that says nothing for three minutes has stopped, whatever it
   t.equal((await place.jobs.read()).scheduler.state, 'stopped');
 });
 
-t.test('what is no document of the scheduler harms nothing, and is told once', async (t) => {
+t.test('an invalid document is harmless and logged once', async (t) => {
   const text = JSON.stringify(told(NOW));
   const wrong: Readonly<Record<string, string>> = {
     empty: '',
@@ -126,7 +126,7 @@ t.test('what is no document of the scheduler harms nothing, and is told once', a
   }
 });
 
-t.test('what is no file at all neither harms nor blocks', async (t) => {
+t.test('a path that is not a regular file is harmless and does not block', async (t) => {
   const place = new Place(t);
   place.makeFolders();
   execFileSync('mkfifo', [place.live]);
@@ -142,7 +142,7 @@ t.test('what is no file at all neither harms nor blocks', async (t) => {
   t.same(await place.jobs.read(), NEVER, 'a device');
 });
 
-t.test('a file that has not changed is not read again, one that has is', async (t) => {
+t.test('an unchanged file is not read again, a changed one is', async (t) => {
   const place = new Place(t);
   place.makeFolders();
   place.write(place.live, told(NOW));

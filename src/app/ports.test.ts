@@ -1,7 +1,7 @@
 import t from 'tap';
 import { servicePorts } from './ports.ts';
 
-t.test('each port of a domain has its purpose, in the order of ports, Unix sockets last', async (t) => {
+t.test('each port of a domain has its purpose, sorted by port with Unix sockets last', async (t) => {
   const udp = (port: number, address = '0.0.0.0') => ({ protocol: 'udp' as const, address, port });
   const sockets = [udp(40_123), { protocol: 'unix' as const, path: '/run/edge-health/control.sock' }, udp(7911), udp(7900), udp(7910)];
   const rest = { address: '::', family: 'IPv6', port: 5000 };

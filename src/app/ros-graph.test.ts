@@ -48,7 +48,7 @@ async function started(graph: RosGraph): Promise<void> {
   for (let i = 0; i < 10; i += 1) await setImmediate();
 }
 
-t.test('what keeps it off the graph stays in the state; what was asked for is no problem', async (t) => {
+t.test('the reason for being off the graph stays in the state; off by configuration is no problem', async (t) => {
   const off = async (choice: Partial<TransportChoice>) => {
     const { graph } = setUp({ transport: 'off', ...choice });
     await started(graph);
@@ -59,7 +59,7 @@ t.test('what keeps it off the graph stays in the state; what was asked for is no
   t.match(await off({ reason: 'ros.transport is off' }), { transport: 'off', problem: null });
 });
 
-/** As the steps of a procedure follow each other: ten at once. */
+/** Ten steps of a procedure at once. */
 function publishTen(t: Test, graph: RosGraph): string[] {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
@@ -68,7 +68,7 @@ function publishTen(t: Test, graph: RosGraph): string[] {
   return messages;
 }
 
-t.test('the steps of a shutdown go out one at a time, in order: ros2 topic echo keeps five', async (t) => {
+t.test('the steps of a shutdown are published one at a time, in order: ros2 topic echo queues five', async (t) => {
   const { graph, sent } = setUp({});
   await started(graph);
   const messages = publishTen(t, graph);
@@ -80,7 +80,7 @@ t.test('the steps of a shutdown go out one at a time, in order: ros2 topic echo 
   t.same(sent, messages);
 });
 
-t.test('what is still waiting goes out before the end', async (t) => {
+t.test('queued messages are published before the end', async (t) => {
   const { graph, sent } = setUp({});
   await started(graph);
   const messages = publishTen(t, graph);
@@ -117,10 +117,10 @@ const healthAt = (second: number): HealthStatus => ({
   node_name: 'health_monitor',
   timestamp: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`,
 });
-/** What a subscriber receives that joins now, by alert. */
+/** The alerts that a subscriber receives when it joins now. */
 const late = (alerts: readonly Alert[]): Map<string, Alert> => new Map(alerts.slice(-10).map((alert) => [alert.alert_id, alert]));
 
-t.test('however often another alert flaps, a late subscriber learns of each open one, unchanged', async (t) => {
+t.test('however often another alert flaps, a late subscriber receives each open one, unchanged', async (t) => {
   const { alerts, graph } = setUp({});
   for (let n = 0; n < 9; n += 1) graph.publishAlert(alertOf(n));
   await started(graph);
@@ -140,7 +140,7 @@ t.test('however often another alert flaps, a late subscriber learns of each open
   t.equal(alerts.length, before, 'and nothing is repeated without a reason');
 });
 
-t.test('more open alerts than a late subscriber receives take turns, one per second whatever the publish frequency', async (t) => {
+t.test('open alerts beyond a late subscriber’s depth take turns, one per second at any publish frequency', async (t) => {
   const { alerts, graph } = setUp({});
   await started(graph);
   for (let n = 0; n < 15; n += 1) graph.publishAlert(alertOf(n));

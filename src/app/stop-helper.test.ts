@@ -6,10 +6,10 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { askHelper } from '../system/stop-helper.ts';
 import { helpToStop, whyUntrusted } from './stop-helper.ts';
 
-/** Who may own the configuration and the folders above it besides root: this user or, in a user namespace, the machine's root. */
+/** Possible owners of the configuration and its folders besides root: this user or, in a user namespace, the machine's root. */
 const UID = process.getuid?.() || statSync('/').uid;
 
-/** The helper with a systemctl and a busctl that note what they are told; each connection is one run of it. */
+/** The helper with a systemctl and a busctl that log their arguments; each connection is one run of it. */
 class Place {
   readonly folder: string;
   readonly config: string;
@@ -58,7 +58,7 @@ class Place {
   }
 }
 
-t.test('a unit that the configuration names is stopped, and how that went is told', async (t) => {
+t.test('a unit listed in the configuration is stopped, and the result is returned', async (t) => {
   const place = await Place.make(t);
   t.equal(await place.ask('stop camera.service'), 'ok');
   t.equal(await place.ask('stop broken.service'), 'exit code 1; its last words: it is broken');
@@ -68,7 +68,7 @@ t.test('a unit that the configuration names is stopped, and how that went is tol
   await Promise.all(place.runs);
 });
 
-t.test('any other unit is not, nor is anything else done', async (t) => {
+t.test('no other unit is stopped, and no other action performed', async (t) => {
   const place = await Place.make(t);
   for (const unit of [
     'dbus.service',
@@ -89,7 +89,7 @@ t.test('any other unit is not, nor is anything else done', async (t) => {
   t.same(place.calls(), []);
 });
 
-t.test('the machine is stopped over all locks, as polkit lets the service do as well', async (t) => {
+t.test('the machine is stopped despite inhibitor locks, as polkit allows the service as well', async (t) => {
   const place = await Place.make(t);
   for (const [action, method] of [
     ['poweroff', 'PowerOff'],
@@ -101,7 +101,7 @@ t.test('the machine is stopped over all locks, as polkit lets the service do as 
   }
 });
 
-t.test('a configuration with errors, that is missing or that others can write, names nothing', async (t) => {
+t.test('a configuration that is invalid, missing or writable by others allows nothing', async (t) => {
   const place = await Place.make(t);
   const refused = async (why: RegExp): Promise<void> => {
     t.match(await place.ask('stop camera.service'), why);
@@ -137,7 +137,7 @@ t.test('a configuration belongs to root or to the user of the helper, as do the 
   t.match(whyUntrusted(place.config, 12_345, owners(0, { [join(place.folder, 'etc')]: 12_346 })), /etc is not owned by root/);
 });
 
-t.test('who asks and goes is not waited for: nothing is left running', async (t) => {
+t.test('a client that disconnects leaves nothing running', async (t) => {
   const place = await Place.make(t);
   const asked = askHelper(place.socket, 'stop slow.service');
   while (!existsSync(join(place.folder, 'slow')) || readFileSync(join(place.folder, 'slow'), 'utf8') === '') {

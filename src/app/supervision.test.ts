@@ -12,7 +12,7 @@ const status = {
   timestamp: '2026-01-01T00:00:00.000Z',
 } as const;
 
-t.test('a ping is sent because the service got on, and not otherwise', async (t) => {
+t.test('a ping is sent only because the service made progress', async (t) => {
   const sent: string[] = [];
   const logged: string[] = [];
   let now = 100;
@@ -69,7 +69,7 @@ t.test('a withheld ping is sent as soon as there is a sample again', async (t) =
     log: () => undefined,
   });
   t.teardown(() => supervision.stop());
-  // As after a process was stopped for seconds: the ping is due before the sample.
+  // State after the process was stopped for seconds: the ping is due before the sample.
   supervision.ready();
   t.match(sent, ['READY=1\nSTATUS=STALLED: the last sample is 6.0 s old']);
   mock.timers.tick(1000);
@@ -79,7 +79,7 @@ t.test('a withheld ping is sent as soon as there is a sample again', async (t) =
   t.match(sent[1], /^WATCHDOG=1\n/, 'long before the next regular one');
 });
 
-t.test('where nobody listens nothing is done', async (t) => {
+t.test('without a service manager nothing is sent', async (t) => {
   const supervision = new Supervision({
     manager: null,
     watchdogSeconds: null,

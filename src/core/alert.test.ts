@@ -9,7 +9,7 @@ t.test('an alert id names the node, the metric and a unique id, in this order', 
   t.equal(alertId('health_monitor', 'cpu_percent', '01J'), 'health_monitor/cpu_percent/01J');
 });
 
-t.test('the node can be read back from an alert id, a name with a namespace too', async (t) => {
+t.test('the node can be parsed from an alert id, also with a namespace', async (t) => {
   for (const node of ['health_monitor', '/robot_1/health_monitor', 'fleet/robot_1/health_monitor']) {
     for (const metric of ['temperature', diskMetric('/'), diskMetric('/media/usb')])
       t.equal(nodeOfAlertId(alertId(node, metric, '01J')), node, metric);

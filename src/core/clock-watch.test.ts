@@ -5,7 +5,7 @@ import { CLOCK_JUMP_SECONDS, type ClockReading, compareClocks } from './clock-wa
 
 const before: ClockReading = { monotonicSeconds: 1000, wallMilliseconds: 1_772_600_000_000, bootSeconds: 1500 };
 
-/** The clocks after `elapsed` seconds awake, a sleep and a step of the wall clock. */
+/** The clocks after `elapsed` seconds awake, a suspend and a step of the wall clock. */
 function later(elapsed: number, slept = 0, stepped = 0): ClockReading {
   return {
     monotonicSeconds: before.monotonicSeconds + elapsed,
@@ -14,7 +14,7 @@ function later(elapsed: number, slept = 0, stepped = 0): ClockReading {
   };
 }
 
-t.test('clocks that run alike are no event, however much time has passed', async (t) => {
+t.test('clocks that run alike give no event, however much time has passed', async (t) => {
   t.same(compareClocks(before, later(1)), []);
   t.same(compareClocks(before, later(86_400)), []);
 });
@@ -29,12 +29,12 @@ t.test('a wall clock set back is a step with a negative delta', async (t) => {
   t.same(compareClocks(before, after), [{ kind: 'step', timestamp_ms: after.wallMilliseconds, delta_seconds: -42.125 }]);
 });
 
-t.test('time slept through is a suspend, and the wall clock going on meanwhile is no step', async (t) => {
+t.test('a suspend is detected, and the wall clock running meanwhile is no step', async (t) => {
   const after = later(1, 7200);
   t.same(compareClocks(before, after), [{ kind: 'suspend', timestamp_ms: after.wallMilliseconds, delta_seconds: 7200 }]);
 });
 
-t.test('a wall clock that stood still during a sleep was stepped back by it', async (t) => {
+t.test('a wall clock that stood still during a suspend was stepped back by it', async (t) => {
   const kinds = compareClocks(before, later(1, 60, -60)).map(({ kind, delta_seconds }) => [kind, delta_seconds]);
   t.same(kinds, [
     ['suspend', 60],
@@ -50,7 +50,7 @@ t.test('slewing by less than the smallest jump is no event, the smallest jump is
   t.match(compareClocks(before, later(1, CLOCK_JUMP_SECONDS)), [{ kind: 'suspend' }]);
 });
 
-t.test('without a boot clock every jump is taken for a step', async (t) => {
+t.test('without a boot clock every jump counts as a step', async (t) => {
   const after = { ...later(1, 30), bootSeconds: null };
   t.same(
     compareClocks(before, after).map(({ kind }) => kind),
@@ -59,7 +59,7 @@ t.test('without a boot clock every jump is taken for a step', async (t) => {
   t.same(compareClocks({ ...before, bootSeconds: null }, later(1)), []);
 });
 
-t.test('a sleep and a step between the same two readings are told apart to the millisecond', async (t) => {
+t.test('a suspend and a step between the same two readings are distinguished to the millisecond', async (t) => {
   const jump = fc.integer({ min: 600, max: 1e9 });
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1e6, noNaN: true }), jump, jump, fc.boolean(), (elapsed, sleptMs, stepMs, back) => {

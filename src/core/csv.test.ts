@@ -4,7 +4,7 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import { type Cell, csvRecord, parseCsvRecord } from './csv.ts';
 import { printable } from './text.ts';
 
-/** As `unit: 'binary'`, whose tables take a second to build. */
+/** Equivalent to `unit: 'binary'`, whose tables take a second to build. */
 const character = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code));
 const cell: fc.Arbitrary<Cell> = fc.oneof(
   fc.string({ unit: character, maxLength: 20 }),
@@ -14,14 +14,14 @@ const cell: fc.Arbitrary<Cell> = fc.oneof(
   fc.constant(null),
 );
 
-/** What a reader gets back. */
+/** Parsed by an independent reader. */
 function expected(value: Cell): string {
   if (value === null || (typeof value === 'number' && !Number.isFinite(value))) return '';
   const guard = typeof value === 'string' && /^(\s*[=+\-@]|\t|\r)/.test(value) ? "'" : '';
   return guard + printable(String(value));
 }
 
-t.test('a record is one line, and every cell comes back', async (t) => {
+t.test('a record is one line, and every cell is parsed back', async (t) => {
   fc.assert(
     fc.property(fc.array(cell, { minLength: 1, maxLength: 8 }), (cells) => {
       const record = csvRecord(cells);
@@ -39,7 +39,7 @@ t.test('a record is one line, and every cell comes back', async (t) => {
   t.pass();
 });
 
-t.test('no text becomes a formula in a spreadsheet; numbers stay as they are', async (t) => {
+t.test('no text becomes a formula in a spreadsheet; numbers stay unchanged', async (t) => {
   for (const text of ['=1+1', '+1', '-1', '@SUM(1)', '\t=1', '\r=1', ' =1', '\n=1']) {
     const [cell = ''] = parseCsvRecord(csvRecord([text]).slice(0, -2)) ?? [];
     t.match(cell, /^'/, JSON.stringify(text));

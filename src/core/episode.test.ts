@@ -21,7 +21,7 @@ interface Feed {
   readonly periodSeconds?: number;
 }
 
-/** Feeds readings one period apart; tells the level after each. */
+/** Feeds readings one period apart; returns the level after each. */
 function levels(readings: readonly (number | null)[], feed: Feed = {}): Level[] {
   let state = feed.from ?? freshEpisode();
   return readings.map((reading, i) => {
@@ -129,22 +129,22 @@ t.test('where the two bands overlap CRITICAL still falls step by step', async (t
   t.equal(last(times(100, 75.9), near), 'none', 'below both');
 });
 
-t.test('a missing reading freezes what has been counted towards raising', async (t) => {
+t.test('a missing reading stops the raise timer', async (t) => {
   t.same(levels([85, 85, null, null, null, 85, 85]), ['none', 'none', 'none', 'none', 'none', 'none', 'WARNING']);
 });
 
-t.test('a missing reading freezes what has been counted towards clearing', async (t) => {
+t.test('a missing reading stops the clear timer', async (t) => {
   const open = { from: freshEpisode('WARNING') };
   t.equal(last([...times(10, 20), ...times(1000, null)], open), 'WARNING');
   t.equal(last([...times(9, 20), ...times(1000, null), 20], open), 'WARNING', 'the time without readings is not counted');
   t.equal(last([...times(9, 20), ...times(1000, null), 20, 20], open), 'none');
 });
 
-t.test('a sensor that answers every second time is judged all the same', async (t) => {
+t.test('a sensor that gives every second reading is still evaluated', async (t) => {
   t.equal(last(times(8, 85).flatMap((value) => [value, null])), 'WARNING');
 });
 
-t.test('a stall in which nobody looked counts as the longest interval at most', async (t) => {
+t.test('a stall without samples counts as the longest interval at most', async (t) => {
   const stalled = { ...timing, longestIntervalSeconds: 2 };
   const before = stepEpisode(freshEpisode(), 85, 0, cpu, stalled).state;
   const after = stepEpisode(before, 85, 600, cpu, stalled);
@@ -179,19 +179,19 @@ t.test('a clock that goes backwards is not counted', async (t) => {
   t.equal(stepEpisode(state, 85, 8, cpu, timing).state.level, 'WARNING');
 });
 
-t.test('a step leaves the state it was given as it was', async (t) => {
+t.test('a step does not modify the state passed to it', async (t) => {
   const before = freshEpisode('WARNING');
   const copy = structuredClone(before);
   stepEpisode(before, 20, 5, cpu, atOnce);
   t.same(before, copy);
 });
 
-t.test('the table has each way up and down once', async (t) => {
+t.test('the table contains each transition up and down once', async (t) => {
   const ways = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
   t.same(ways.sort(), ['CRITICAL WARNING', 'CRITICAL none', 'WARNING CRITICAL', 'WARNING none', 'none CRITICAL', 'none WARNING']);
 });
 
-t.test('whatever is read, the level changes only by the transition told, and that is one of the table', async (t) => {
+t.test('for any readings, the level changes only by the reported transition, which is in the table', async (t) => {
   const seen = new Set<string>();
   const readings = fc.array(fc.option(fc.constantFrom(20, 75.9, 76, 79, 80, 85, 85.5, 89, 90, 100)), { maxLength: 80, size: 'max' });
   fc.assert(

@@ -5,16 +5,16 @@ import { planGrid, slotAt, slotStartSeconds } from './grid.ts';
 
 const oneHertz = { originSeconds: 100, periodSeconds: 1 };
 
-t.test('at the start of a slot its sample is taken and none was missed', async (t) => {
+t.test('at the start of an interval its sample is taken and none was missed', async (t) => {
   t.same(planGrid(oneHertz, 0, 100), { kind: 'sample', slot: 0, missed: 0 });
   t.same(planGrid(oneHertz, 7, 107), { kind: 'sample', slot: 7, missed: 0 });
 });
 
-t.test('before the start of the next slot the plan is to wait for exactly what is left', async (t) => {
+t.test('before the start of the next interval the plan is to wait for exactly the remaining time', async (t) => {
   t.same(planGrid(oneHertz, 3, 102.25), { kind: 'wait', seconds: 0.75 });
 });
 
-t.test('before the grid begins the plan is to wait for slot 0', async (t) => {
+t.test('before the grid begins the plan is to wait for interval 0', async (t) => {
   t.same(planGrid(oneHertz, 0, 98.5), { kind: 'wait', seconds: 1.5 });
 });
 
@@ -23,12 +23,12 @@ t.test('a late sample does not shift the next ones', async (t) => {
   t.same(planGrid(oneHertz, 5, 104.5), { kind: 'wait', seconds: 0.5 });
 });
 
-t.test('slots slept through are counted as missed and not made up for', async (t) => {
+t.test('intervals without a wake-up are counted as missed and not caught up', async (t) => {
   t.same(planGrid(oneHertz, 4, 109.5), { kind: 'sample', slot: 9, missed: 5 });
   t.same(planGrid(oneHertz, 10, 109.5), { kind: 'wait', seconds: 0.5 });
 });
 
-t.test('a timer that wakes a few microseconds early has woken in time, one that wakes a millisecond early waits on', async (t) => {
+t.test('a timer that is microseconds early is on time, one that is a millisecond early waits again', async (t) => {
   t.equal(slotAt(oneHertz, 105 - 10e-6), 5);
   t.equal(slotAt(oneHertz, 105 - 1e-3), 4);
 });
@@ -38,7 +38,7 @@ const grids = fc.record({
   periodSeconds: fc.constantFrom(0.001, 0.0033, 0.01, 0.1, 1 / 3, 1, 7.5, 60),
 });
 
-t.test('waiting as told leads to the next slot, with none missed, on every grid', async (t) => {
+t.test('waiting as planned reaches the next interval without a miss, on every grid', async (t) => {
   let waits = 0;
   fc.assert(
     fc.property(grids, fc.nat(10_000_000), fc.double({ min: 0, max: 0.9, noNaN: true }), (grid, slot, intoSlot) => {
@@ -54,7 +54,7 @@ t.test('waiting as told leads to the next slot, with none missed, on every grid'
   t.ok(waits > 0);
 });
 
-t.test('whatever the wake-ups, slots are taken in order, and taken and missed together are all slots', async (t) => {
+t.test('for any wake-ups, intervals are taken in order, and taken plus missed equals all intervals', async (t) => {
   let missed = 0;
   fc.assert(
     fc.property(
@@ -72,7 +72,7 @@ t.test('whatever the wake-ups, slots are taken in order, and taken and missed to
           missed += plan.missed;
           counted += 1 + plan.missed;
           next = plan.slot + 1;
-          // Nothing is taken twice.
+          // No interval is taken twice.
           if (planGrid(grid, next, now).kind !== 'wait') return false;
         }
         return counted === next;

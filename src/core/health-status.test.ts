@@ -52,7 +52,7 @@ t.test('a status is shown as published up to three periods, and as UNKNOWN after
   t.equal(currentStatus(last, 3.001, 10).status, 'OK');
 });
 
-t.test('a status that has become UNKNOWN still tells the last readings and when they were taken', async (t) => {
+t.test('an UNKNOWN status keeps the last readings and their time', async (t) => {
   const last = toHealthStatus(sample, 'n', thresholds, []);
   t.strictSame(currentStatus(last, 60, 1), { ...last, status: 'UNKNOWN' });
   t.equal(last.status, 'OK', 'what was published is not changed');

@@ -17,7 +17,7 @@ function exactPercentile(values: readonly number[], quantile: number): number {
   return sorted[Math.max(0, Math.ceil(quantile * sorted.length) - 1)] as number;
 }
 
-t.test('nothing measured has no percentiles', async (t) => {
+t.test('no values have no percentiles', async (t) => {
   t.same(percentiles(new Map(), QUANTILES), [null, null, null]);
 });
 
@@ -30,11 +30,11 @@ t.test('percentiles are nearest ranks: of 1 to 100 they are the numbers themselv
   t.same(percentiles(histogramOf(values), QUANTILES), [50, 95, 99]);
 });
 
-t.test('a percentile is no average: between two values it is one of them', async (t) => {
+t.test('a percentile is no average: it is one of the values', async (t) => {
   t.same(percentiles(histogramOf([10, 90]), [0.5, 0.51]), [10, 90]);
 });
 
-t.test('the answers come in the order of the question', async (t) => {
+t.test('percentiles are returned in the order requested', async (t) => {
   const values = Array.from({ length: 100 }, (_, i) => i + 1);
   t.same(percentiles(histogramOf(values), [0.99, 0.5]), [99, 50]);
 });
@@ -43,7 +43,7 @@ t.test('negative values sort below positive ones', async (t) => {
   t.same(percentiles(histogramOf([-20.5, -3, 0, 3]), [0.25, 0.5, 0.75, 1]), [-20.5, -3, 0, 3]);
 });
 
-t.test('absurd values share the outermost bins, which stay small integers, and do not break the others', async (t) => {
+t.test('extreme values share the outermost bins, which stay small integers, and do not affect the others', async (t) => {
   const histogram = histogramOf([-1e300, -1e12, 50, 1e12, 1e300]);
   t.equal(histogram.size, 3);
   t.ok([...histogram.keys()].every((bin) => Number.isInteger(bin) && Math.abs(bin) < 2 ** 31));
@@ -58,7 +58,7 @@ const values = fc.array(
   { minLength: 1, maxLength: 400, size: 'max' },
 );
 
-t.test('every percentile is the exact one to half a bin, so true to 0.1', async (t) => {
+t.test('every percentile is within half a bin of the exact one', async (t) => {
   fc.assert(
     fc.property(values, (values) => {
       const found = percentiles(histogramOf(values), QUANTILES);
@@ -70,7 +70,7 @@ t.test('every percentile is the exact one to half a bin, so true to 0.1', async 
 });
 
 t.test('the rank is exact for every number of samples of a day at 1 Hz', async (t) => {
-  /** The 95th percentile of so many values of 1 and all others of 2. */
+  /** The 95th percentile of this many values of 1 with all others being 2. */
   const ofOnesAndTwos = (ones: number, total: number): number | null | undefined => {
     const bins: [number, number][] = [
       [10, ones],
@@ -86,7 +86,7 @@ t.test('the rank is exact for every number of samples of a day at 1 Hz', async (
   t.same(wrong, []);
 });
 
-t.test('histograms of parts, merged, are the histogram of the whole', async (t) => {
+t.test('merged histograms of parts equal the histogram of the whole', async (t) => {
   fc.assert(
     fc.property(values, values, (first, second) => {
       const merged = histogramOf(first);
@@ -99,13 +99,13 @@ t.test('histograms of parts, merged, are the histogram of the whole', async (t) 
   t.pass('for every two parts');
 });
 
-t.test('merging leaves the merged histogram as it was', async (t) => {
+t.test('merging does not modify the source histogram', async (t) => {
   const from = histogramOf([1, 1, 2]);
   mergeHistograms(histogramOf([1]), from);
   t.same([...from], [...histogramOf([1, 1, 2])]);
 });
 
-t.test('whatever is sent, a histogram has a bounded number of bins, and what it had before stays true', async (t) => {
+t.test('for any values, a histogram has a bounded number of bins, and existing bins stay valid', async (t) => {
   const histogram: Histogram = new Map();
   for (let i = 0; i < 1000; i += 1) addToHistogram(histogram, 50 + (i % 10) / 10);
   for (let i = 0; i < 20_000; i += 1) addToHistogram(histogram, -1e8 + i * 10_001.7);

@@ -14,7 +14,7 @@ t.test('values are rounded to the nearest hundredth', async (t) => {
   t.equal(toHundredths(100), 100);
 });
 
-t.test('rounding moves a value by at most half a hundredth, and rounding again changes nothing', async (t) => {
+t.test('rounding moves a value by at most half a hundredth and is idempotent', async (t) => {
   fc.assert(
     fc.property(fc.double({ min: -1000, max: 1000, noNaN: true }), (value) => {
       const rounded = toHundredths(value);

@@ -3,7 +3,7 @@ import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { LineLimit, TokenBucket } from './node-watch-limit.ts';
 
-t.test('in any stretch of time no more pass than the burst and what the rate adds', async (t) => {
+t.test('in any time span at most the burst plus the accumulated rate passes', async (t) => {
   const waits = fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(waits, fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 30 }), (list, perSecond, burst) => {
@@ -25,13 +25,13 @@ function withinRate(passed: readonly number[], from: number, perSecond: number, 
   return passed.every((at, count) => count + 1 <= burst + (at - from) * perSecond + 1e-6);
 }
 
-t.test('who keeps to the rate always passes', async (t) => {
+t.test('a sender within the rate always passes', async (t) => {
   const bucket = new TokenBucket(10, 1);
   for (let i = 0; i < 1000; i += 1) if (!bucket.take(i * 0.1)) t.fail(`number ${i}`);
   t.pass();
 });
 
-t.test('a line a minute of each kind, with how often it happened', async (t) => {
+t.test('one line per minute and kind, with the number of occurrences', async (t) => {
   const lines = new LineLimit();
   t.equal(lines.count('a', 0), 1);
   t.equal(lines.count('b', 1), 1);

@@ -7,7 +7,7 @@ import { DAY_MS, isoUtc } from './time.ts';
 const START = Date.UTC(2026, 2, 4);
 const stamp = (ms: number, print = 0): Stamp => ({ ms, print });
 
-/** Time stamps of a node that publishes every `periodMs`, with a little jitter. */
+/** Time stamps of a node that publishes every `periodMs`, with slight jitter. */
 function steady(periodMs: number, count: number, fromMs = START): Stamp[] {
   return Array.from({ length: count }, (_, i) => stamp(fromMs + Math.round(i * periodMs + (i % 3) * periodMs * 0.02)));
 }
@@ -16,11 +16,11 @@ function periodOf(stamps: readonly Stamp[]): number {
   return new NodeStamps(stamps).periodSeconds;
 }
 
-t.test('the period is that of the time stamps, whatever is lost, repeated or overtaken', async (t) => {
+t.test('the period is that of the time stamps despite losses, repetitions and reordering', async (t) => {
   fc.assert(
     fc.property(
       fc.constantFrom(10, 100, 1000, 10_000, 600_000),
-      // Of ten statuses at most three are lost.
+      // At most three of ten statuses are lost.
       fc.array(fc.subarray([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { minLength: 7 }), { minLength: 3, maxLength: 8 }),
       fc.array(fc.nat(), { maxLength: 10 }),
       fc.array(fc.nat(), { maxLength: 3 }),
@@ -42,7 +42,7 @@ t.test('the period is that of the time stamps, whatever is lost, repeated or ove
   t.equal(periodOf([stamp(START)]), 1, 'a second until two are known');
 });
 
-t.test('ten statuses at once, as a late joiner gets them, tell the period and not that it publishes ten times as often', async (t) => {
+t.test('ten statuses at once, as for a late joiner, give the period and not a tenfold rate', async (t) => {
   for (const periodMs of [100, 1000, 10_000]) t.ok(Math.abs(periodOf(steady(periodMs, 10)) * 1000 - periodMs) <= periodMs * 0.05);
 });
 
@@ -58,13 +58,13 @@ t.test('the period has bounds', async (t) => {
   t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START + i * 3_600_000))), 3600);
 });
 
-t.test('a new period is taken over within ten statuses', async (t) => {
+t.test('a new period is adopted within ten statuses', async (t) => {
   const before = steady(1000, 60);
   const after = steady(100, 10, START + 61_000);
   t.ok(periodOf([...before, ...after]) < 0.15);
 });
 
-t.test('each status is news once', async (t) => {
+t.test('each status is new once', async (t) => {
   const stamps = new NodeStamps([]);
   t.equal(stamps.take(stamp(START)), 'next');
   t.equal(stamps.take(stamp(START)), 'duplicate');
@@ -85,7 +85,7 @@ t.test('each status is news once', async (t) => {
   );
 });
 
-t.test('a clock that is set is followed, forward and back, and does not spoil the period', async (t) => {
+t.test('a clock that is set is followed, forward and back, and does not change the period', async (t) => {
   for (const stepMs of [-40_000, -3_600_000 * 5, -9 * DAY_MS, 40_000, 3_600_000 * 5, 9 * DAY_MS]) {
     const stamps = new NodeStamps(steady(1000, 300));
     const after = steady(1000, 30, START + 300_000 + stepMs + 137);
@@ -100,7 +100,7 @@ t.test('a clock that is set is followed, forward and back, and does not spoil th
   }
 });
 
-t.test('statuses that come once more after newer ones neither are news nor set the clock back', async (t) => {
+t.test('repeated statuses after newer ones are neither new nor a clock step back', async (t) => {
   const all = steady(1000, 40);
   const stamps = new NodeStamps(all.slice(0, 30));
   t.equal(stamps.take(all[39] as Stamp), 'next');
@@ -113,7 +113,7 @@ t.test('statuses that come once more after newer ones neither are news nor set t
   t.equal(stamps.take(all[39] as Stamp), 'duplicate');
 });
 
-t.test('content tells statuses apart, unavailable metrics included', async (t) => {
+t.test('statuses with different content are distinct, unavailable metrics included', async (t) => {
   const prints = [
     fingerprint([1, 2, 3, 4], 0),
     fingerprint([1, 2, 3, 4], 1),
@@ -126,7 +126,7 @@ t.test('content tells statuses apart, unavailable metrics included', async (t) =
   t.same(stampOf({ ...status, timestamp: isoUtc(START) }), { ms: START, print: prints[3] });
 });
 
-t.test('times that cannot be kept among ours', async (t) => {
+t.test('times that cannot be stored among local ones', async (t) => {
   const cases: [number, number, boolean][] = [
     [START, START, true],
     [START - 400 * DAY_MS, START, true],
@@ -139,7 +139,7 @@ t.test('times that cannot be kept among ours', async (t) => {
   for (const [at, now, plausible] of cases) t.equal(isPlausible(at, now), plausible, `${isoUtc(at)} at ${isoUtc(now)}`);
 });
 
-/** A second of a node that publishes at 1 Hz: it is heard or not. */
+/** A second of a node that publishes at 1 Hz: a status arrives or not. */
 function run(watch: NodeWatch, heard: readonly boolean[]): string[] {
   const told: string[] = [];
   heard.forEach((isHeard, second) => {
@@ -154,7 +154,7 @@ function run(watch: NodeWatch, heard: readonly boolean[]): string[] {
 
 const repeat = (isHeard: boolean, count: number): boolean[] => Array.from({ length: count }, () => isHeard);
 
-t.test('silence is raised within three periods and the grace, and resolved by the second status in a row', async (t) => {
+t.test('staleness is raised after three periods and the grace, and resolved by the second status in a row', async (t) => {
   const watch = new NodeWatch([], null, 2);
   t.same(run(watch, [...repeat(true, 10), ...repeat(false, 20), ...repeat(true, 5)]), ['raise 14 5.25', 'resolve 31']);
   t.equal(watch.isSilent, false);
@@ -162,20 +162,20 @@ t.test('silence is raised within three periods and the grace, and resolved by th
   t.same(run(new NodeWatch([], null, 0), [...repeat(true, 10), ...repeat(false, 9)]), ['raise 12 3.25'], 'without a grace');
 });
 
-t.test('a short silence is none, and a single sign of life does not resolve', async (t) => {
+t.test('a short gap is not stale, and a single status does not resolve', async (t) => {
   t.same(run(new NodeWatch([], null, 2), [...repeat(true, 5), ...repeat(false, 4), ...repeat(true, 5)]), []);
   const alone = [...repeat(true, 10), ...repeat(false, 10), true, ...repeat(false, 10), true, ...repeat(false, 10), true, true];
   t.same(run(new NodeWatch([], null, 2), alone), ['raise 14 5.25', 'resolve 43'], 'one episode');
 });
 
-t.test('who was never heard cannot fall silent; who is expected can, without a word', async (t) => {
+t.test('a node never seen cannot become stale; an expected one can without any status', async (t) => {
   t.same(run(new NodeWatch([], null, 2), repeat(false, 100)), []);
   t.same(run(new NodeWatch(steady(1000, 20), 10, 2), repeat(false, 30)), ['raise 15 5.25']);
   const known = new NodeWatch(steady(10_000, 20), 0, 2);
   t.match(run(known, repeat(false, 40)), [/^raise 32 32/], 'by the period it is known for');
 });
 
-t.test('after a single status it is waited for longer: nobody knows when the next is due', async (t) => {
+t.test('after a single status the allowed time is longer, since the period is unknown', async (t) => {
   t.same(run(new NodeWatch([], null, 2), [true, ...repeat(false, 40)]), ['raise 32 32.25']);
   const slow = new NodeWatch([], null, 2);
   const told = [0, 10, 20, 30].flatMap((second) => {
@@ -185,26 +185,26 @@ t.test('after a single status it is waited for longer: nobody knows when the nex
   t.same(told, [], 'as a node at 0.1 Hz needs');
 });
 
-t.test('an episode from before goes on and is resolved when the node is heard', async (t) => {
+t.test('an open episode of an earlier run continues and is resolved when the node returns', async (t) => {
   const watch = new NodeWatch([], null, 2);
   watch.adoptOpen();
   t.same(run(watch, [...repeat(false, 50), true, true]), ['resolve 51']);
 });
 
-t.test('what is sent once more all at once is one sign of life, and resolves nothing', async (t) => {
+t.test('a burst of repetitions is one sign of life and resolves nothing', async (t) => {
   const last = steady(1000, 10);
   const watch = new NodeWatch(last, 0, 2);
   const alive = last.map((one) => watch.receive(one, 3).isAlive);
   t.same(alive, [true, ...repeat(false, 9)]);
   for (let second = 4; second < 20; second += 1) watch.check(second);
-  t.equal(watch.isSilent, true, 'it fell silent all the same');
+  t.equal(watch.isSilent, true, 'it became stale all the same');
   t.notOk(last.map((one) => watch.receive(one, 20).change).includes('resolve'), 'again at one moment');
   const missed = steady(1000, 10, START + 60_000).map((one) => watch.receive(one, 20.1).change);
   t.notOk(missed.includes('resolve'), 'nor what was missed');
   t.equal(watch.receive(stamp(START + 71_000), 21).change, 'resolve');
 });
 
-t.test('a node whose clock stands still is there as long as it speaks, and is missed by when it spoke', async (t) => {
+t.test('a node whose clock stands still is alive while it publishes, and stale by its arrival times', async (t) => {
   const watch = new NodeWatch([], null, 2);
   for (let second = 1; second <= 60; second += 1) {
     t.equal(watch.receive(stamp(START), second).isAlive, true);
@@ -218,7 +218,7 @@ t.test('a node whose clock stands still is there as long as it speaks, and is mi
   t.equal(watch.receive(stamp(START), 71).change, 'resolve');
 });
 
-t.test('whatever comes when: at most one episode at a time, raised only by silence, resolved only by being heard', async (t) => {
+t.test('for any arrivals, at most one episode is open, raised only by a gap and resolved only by arrivals', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.record({ waits: fc.integer({ min: 1, max: 8000 }), heard: fc.boolean() }), { maxLength: 200 }), (events) => {
       const watch = new NodeWatch([], null, 1);

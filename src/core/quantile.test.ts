@@ -1,7 +1,7 @@
 import t from 'tap';
 import { median, quantile } from './quantile.ts';
 
-t.test('median: the middle value, or the mean of the two in the middle', async (t) => {
+t.test('median: the middle value, or the mean of the two middle ones', async (t) => {
   t.ok(Number.isNaN(median(new Float64Array())));
   t.equal(median(Float64Array.of(5)), 5);
   t.equal(median(Float64Array.of(5, 1)), 3);

@@ -11,7 +11,7 @@ const APT: Inhibitor = {
   pid: 123,
 };
 
-t.test('who holds the machine up is named, with why and what to do', async (t) => {
+t.test('the holder of a lock is named, with its reason and the remedy', async (t) => {
   t.equal(inhibition([]), null);
   t.equal(
     inhibition([APT]),
@@ -21,19 +21,19 @@ t.test('who holds the machine up is named, with why and what to do', async (t) =
   t.match(inhibition([APT, APT, APT, APT]), /running and 2 more; try again/);
 });
 
-t.test('locks that forbid count, of either strength; those that ask for a delay, or forbid something else, do not', async (t) => {
+t.test('blocking locks of either strength count; delay locks and locks for other actions do not', async (t) => {
   t.match(inhibition([{ ...APT, mode: 'block-weak' }]), /^inhibited/);
   t.equal(inhibition([{ ...APT, mode: 'delay' }]), null);
   t.equal(inhibition([{ ...APT, what: ['sleep', 'idle', 'handle-power-key'] }]), null);
 });
 
-t.test('what a lock says of itself cannot garble a log, nor fill it', async (t) => {
+t.test('the text of a lock can neither garble nor fill a log', async (t) => {
   const message = inhibition([{ ...APT, who: 'w\u001b[31m\n'.repeat(500), why: '\u202ey'.repeat(5000) }, APT, APT]) as string;
   t.ok(message.length < 500, `${message.length}`);
   t.notMatch(message, /\p{C}/u);
 });
 
-t.test('a machine in danger goes down all the same', async (t) => {
+t.test('a machine in danger shuts down regardless of locks', async (t) => {
   const overriding = SHUTDOWN_REASONS.filter(overridesLocks);
   t.same(overriding, ['OVERTEMP', 'CRITICAL_ALERT', 'EMERGENCY', 'POWER_LOW']);
 });

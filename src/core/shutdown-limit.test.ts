@@ -5,7 +5,7 @@ import { RequestLimit } from './shutdown-limit.ts';
 
 const wait = (limit: RequestLimit, caller: string, atSeconds: number): number => limit.take(caller, atSeconds)?.waitSeconds ?? 0;
 
-t.test('a caller may ask so often a minute, and is told when to ask again', async (t) => {
+t.test('a caller has a limit per minute and gets the time until the next call', async (t) => {
   const limit = new RequestLimit(10);
   for (let i = 0; i < 10; i += 1) t.equal(wait(limit, 'a', i * 0.1), 0);
   const seconds = wait(limit, 'a', 1);
@@ -15,7 +15,7 @@ t.test('a caller may ask so often a minute, and is told when to ask again', asyn
   t.ok(wait(limit, 'a', 1 + seconds) > 0);
 });
 
-t.test('one that calls all the time does not keep the others out', async (t) => {
+t.test('a caller that calls constantly does not exhaust the limit of others', async (t) => {
   const limit = new RequestLimit(10);
   let passed = 0;
   for (let i = 0; i < 60_000; i += 1) if (wait(limit, 'wild', i / 1000) === 0) passed += 1;
@@ -23,7 +23,7 @@ t.test('one that calls all the time does not keep the others out', async (t) => 
   t.equal(wait(limit, 'b', 60), 0);
 });
 
-t.test('all of them together are limited as well', async (t) => {
+t.test('all callers together are limited as well', async (t) => {
   const limit = new RequestLimit(10);
   let passed = 0;
   for (let i = 0; i < 10_000; i += 1) if (wait(limit, `caller ${i}`, 0) === 0) passed += 1;
@@ -41,7 +41,7 @@ t.test('the limit that was reached is named', async (t) => {
   t.match(limit.take('b', 0), { of: 'all callers', perMinute: 30, waitSeconds: 2 });
 });
 
-t.test('a new limit holds from then on', async (t) => {
+t.test('a new limit applies from then on', async (t) => {
   const limit = new RequestLimit(1);
   t.equal(wait(limit, 'a', 0), 0);
   t.ok(wait(limit, 'a', 1) > 0);
@@ -49,7 +49,7 @@ t.test('a new limit holds from then on', async (t) => {
   t.equal(wait(limit, 'a', 2), 0);
 });
 
-t.test('over any time no more pass than the bucket holds and gains, and whoever waits as told passes', async (t) => {
+t.test('over any time at most the bucket plus its refill passes, and a caller that waits as told passes', async (t) => {
   const calls = fc.array(fc.record({ caller: fc.constantFrom('a', 'b', 'c', 'd'), after: fc.double({ min: 0, max: 20, noNaN: true }) }), {
     maxLength: 200,
   });

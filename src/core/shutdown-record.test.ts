@@ -13,7 +13,7 @@ const DECIDED = {
 } as const;
 const LATER = '2026-03-04T06:00:00.000Z';
 
-t.test('what was called is kept cut and printable, whatever it was', async (t) => {
+t.test('any call is recorded truncated and printable', async (t) => {
   const call = { reason: `x\n${'y'.repeat(1000)}`, requested_by: 'z'.repeat(1000), timeout: Number.NaN };
   const record = recordOf(
     call,
@@ -25,14 +25,14 @@ t.test('what was called is kept cut and printable, whatever it was', async (t) =
   t.match(recordOf(CALL, HERE, DECIDED), { ...CALL, ...HERE, ended: null, outcome: 'in_progress' });
 });
 
-t.test('what an earlier run left in progress is interrupted', async (t) => {
+t.test('a request that an earlier run left in progress is interrupted', async (t) => {
   const left: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), step: 'hooks' };
   t.match(settled(left, 'boot-1', LATER), { outcome: 'interrupted', message: /the service ended during the step hooks/, ended: LATER });
   t.match(settled(left, 'boot-2', LATER), { outcome: 'interrupted', message: /the machine went down during the step hooks/ });
   t.match(settled(left, null, LATER), { outcome: 'interrupted' });
 });
 
-t.test('left in the last step it is completed where the machine has booted since', async (t) => {
+t.test('left in the last step it is completed if the machine has booted since', async (t) => {
   const left: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), step: 'power' };
   t.match(settled(left, 'boot-2', LATER), { outcome: 'completed', message: /started again/, ended: LATER });
   t.match(settled(left, 'boot-1', LATER), { outcome: 'interrupted' });
@@ -40,7 +40,7 @@ t.test('left in the last step it is completed where the machine has booted since
   t.match(settled({ ...left, action: 'dry-run' }, 'boot-2', LATER), { outcome: 'interrupted' });
 });
 
-t.test('what has ended stays as it is', async (t) => {
+t.test('an ended request stays unchanged', async (t) => {
   for (const outcome of ['refused', 'completed', 'aborted', 'interrupted'] as const) {
     const record: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), outcome };
     t.equal(settled(record, 'boot-2', LATER), record);

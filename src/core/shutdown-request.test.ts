@@ -11,7 +11,7 @@ const messageOf = (call: object): string => {
   return checked.ok ? 'accepted' : checked.message;
 };
 
-t.test('every reason is accepted, and nothing that is merely like one', async (t) => {
+t.test('every reason is accepted, and nothing similar', async (t) => {
   for (const reason of SHUTDOWN_REASONS) t.equal(messageOf({ reason }), 'accepted', reason);
   t.equal(SHUTDOWN_REASONS.length, 7);
   for (const reason of ['', 'manual', 'MANUAL ', 'MANUAL\0', 'constructor', 'MAINTENANCE,MANUAL']) {
@@ -51,16 +51,16 @@ t.test('a timeout is above 0 and at most 300 seconds', async (t) => {
   }
 });
 
-t.test('all wrong fields are told at once, with what was found', async (t) => {
+t.test('all invalid fields are reported at once, with the values found', async (t) => {
   const message = messageOf({ reason: 'BORED', requested_by: '', timeout: Number.NaN });
   t.match(message, /reason: found "BORED".*; requested_by: found nothing.*; timeout: found NaN/);
 });
 
-t.test('what a sloppy transport may hand over is refused like anything else', async (t) => {
+t.test('values of wrong types from a transport are refused as well', async (t) => {
   t.match(messageOf({ reason: undefined, requested_by: 7, timeout: '30' }), /found a undefined.*found 7.*found "30"/);
 });
 
-t.test('whatever is called, the answer is short, printable and of one line', async (t) => {
+t.test('for any call the message is short, printable and one line', async (t) => {
   const anything = fc.record({
     reason: fc.oneof(anyText(300), fc.constantFrom(...SHUTDOWN_REASONS)),
     requested_by: anyText(300),
@@ -83,7 +83,7 @@ t.test('whatever is called, the answer is short, printable and of one line', asy
   t.pass();
 });
 
-t.test('megabytes in a field are not gone through', async (t) => {
+t.test('a field of several megabytes is not scanned', async (t) => {
   const huge = 'x'.repeat(20_000_000);
   const millisecondsOf = (work: () => unknown): number => {
     const start = performance.now();
@@ -91,7 +91,7 @@ t.test('megabytes in a field are not gone through', async (t) => {
     return performance.now() - start;
   };
   const passMs = millisecondsOf(() => /[\p{C}\p{Zl}\p{Zp}]/u.test(huge));
-  // The best of several: whatever else the machine does makes none of them shorter.
+  // The best of several runs excludes delays by other processes.
   const checkMs = Math.min(...Array.from({ length: 10 }, () => millisecondsOf(() => messageOf({ reason: huge, requested_by: huge }))));
   t.ok(checkMs < passMs / 2, 'a call is checked faster than its text is read once');
   const message = messageOf({ reason: huge, requested_by: huge });

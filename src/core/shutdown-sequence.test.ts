@@ -6,7 +6,7 @@ import { nextPhase, ON_FAILURE, type ShutdownPhase, type StepOutcome, shutdownTi
 
 const OUTCOMES: readonly StepOutcome[] = ['done', 'failed', 'out_of_time', 'stopped'];
 
-/** The steps that are taken when each ends as given, and how it all ends. */
+/** The steps taken when each ends as given, and the final outcome. */
 function way(reason: ShutdownReason, outcomes: Partial<Record<ShutdownPhase, StepOutcome>>): ShutdownPhase[] {
   const phases: ShutdownPhase[] = ['announce'];
   for (;;) {
@@ -16,11 +16,11 @@ function way(reason: ShutdownReason, outcomes: Partial<Record<ShutdownPhase, Ste
   }
 }
 
-t.test('when all goes well every step is taken in order, for every reason', async (t) => {
+t.test('without failures every step is taken in order, for every reason', async (t) => {
   for (const reason of SHUTDOWN_REASONS) t.same(way(reason, {}), [...SHUTDOWN_STEPS, 'completed'], reason);
 });
 
-t.test('what fails is passed over where the machine is in danger, and aborts where somebody merely wants it off', async (t) => {
+t.test('failures are skipped if the machine is in danger, and abort a requested shutdown', async (t) => {
   for (const reason of ['OVERTEMP', 'CRITICAL_ALERT', 'EMERGENCY', 'POWER_LOW'] as const) {
     t.same(way(reason, { hooks: 'failed', stop_units: 'failed' }), [...SHUTDOWN_STEPS, 'completed'], reason);
   }
@@ -31,18 +31,18 @@ t.test('what fails is passed over where the machine is in danger, and aborts whe
   t.same(Object.keys(ON_FAILURE).sort(), [...SHUTDOWN_REASONS].sort());
 });
 
-t.test('time that runs out aborts nothing: what is left is passed over, the store and the last step are not', async (t) => {
+t.test('a timeout aborts nothing: the rest is skipped, except the store and the last step', async (t) => {
   for (const reason of SHUTDOWN_REASONS) {
     t.same(way(reason, { hooks: 'out_of_time' }), ['announce', 'hooks', 'store', 'power', 'completed'], reason);
     t.same(way(reason, { announce: 'out_of_time', store: 'out_of_time' }), ['announce', 'store', 'power', 'completed'], reason);
   }
 });
 
-t.test('a store that cannot be written holds up no shutdown', async (t) => {
+t.test('a store that cannot be written does not stop a shutdown', async (t) => {
   for (const reason of SHUTDOWN_REASONS) t.same(way(reason, { store: 'failed' }), [...SHUTDOWN_STEPS, 'completed'], reason);
 });
 
-t.test('however the steps end, it comes to an end, never goes back, and completes only through the last step', async (t) => {
+t.test('for any outcomes, it ends, never goes back, and completes only through the last step', async (t) => {
   const outcomes = fc.record(Object.fromEntries(SHUTDOWN_STEPS.map((step) => [step, fc.constantFrom(...OUTCOMES)])));
   fc.assert(
     fc.property(fc.constantFrom(...SHUTDOWN_REASONS), outcomes, (reason, ends) => {
@@ -57,7 +57,7 @@ t.test('however the steps end, it comes to an end, never goes back, and complete
   );
 });
 
-t.test('times: what hangs is ended, and the store has its time, before the deadline', async (t) => {
+t.test('times: hanging steps are ended, and the store has its time, before the deadline', async (t) => {
   fc.assert(
     fc.property(fc.double({ min: Number.MIN_VALUE, max: 300, noNaN: true }), (timeout) => {
       const { deadline, graceSeconds, storeSeconds, terminateAt } = shutdownTimes(timeout);

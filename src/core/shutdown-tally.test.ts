@@ -14,7 +14,7 @@ function refusal(atSeconds = 0): ShutdownRecord {
   return recordOf(call, { address: null, port: ids, user: null }, { ...decided, request_id, timestamp: isoUtc(atSeconds * 1000) });
 }
 
-t.test('the first ones are recorded one by one', async (t) => {
+t.test('the first refusals are recorded individually', async (t) => {
   const tally = new RefusalTally();
   for (let i = 0; i < 60; i += 1) {
     const record = refusal();
@@ -25,7 +25,7 @@ t.test('the first ones are recorded one by one', async (t) => {
   t.ok(tally.add(refusal(), 61), 'until time has passed');
 });
 
-t.test('a flood is one record that tells how many, from when to when, and the last of them', async (t) => {
+t.test('a burst is one record with its count, first and last time, and last refusal', async (t) => {
   const tally = new RefusalTally();
   for (let i = 0; i < 60; i += 1) tally.add(refusal(), 0);
   const first = refusal(1);
@@ -38,7 +38,7 @@ t.test('a flood is one record that tells how many, from when to when, and the la
   t.match(tally.due(), { request_id: first.request_id, calls: 4 }, 'and it goes on counting in the same one');
 });
 
-t.test('every call is in exactly one record, and an hour of flood makes no more of them than minutes', async (t) => {
+t.test('every call is in exactly one record, and an hour of bursts creates at most one record per minute', async (t) => {
   const steps = fc.array(fc.record({ calls: fc.integer({ min: 0, max: 300 }), seconds: fc.double({ min: 0, max: 900, noNaN: true }) }), {
     maxLength: 30,
   });

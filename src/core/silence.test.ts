@@ -6,7 +6,7 @@ import { freshSilence, type SilenceChange, type SilenceState, stepSilence } from
 const ALLOWED = 5;
 const CLEAR_AFTER = 10;
 
-/** Feeds observations (`+` heard, `-` not) a second apart, and tells at which second what changed. */
+/** Feeds observations (`+` present, `-` missing) a second apart; returns the changes with their second. */
 function listen(from: SilenceState, observations: string, startSeconds = 0, allowed = ALLOWED, clearAfter = CLEAR_AFTER) {
   let state = from;
   const changes: [number, SilenceChange, number][] = [];
@@ -18,24 +18,24 @@ function listen(from: SilenceState, observations: string, startSeconds = 0, allo
   return { changes, state };
 }
 
-t.test('what was never heard cannot fall silent', async (t) => {
+t.test('what never arrived cannot become stale', async (t) => {
   t.same(listen(freshSilence(null, false), '-'.repeat(100)).changes, []);
 });
 
-t.test('silence is raised once it exceeds what is allowed, with the seconds since it was last heard', async (t) => {
+t.test('it is raised once the gap exceeds the allowed time, with the seconds since the last arrival', async (t) => {
   t.same(listen(freshSilence(null, false), '++-----').changes, []);
   t.same(listen(freshSilence(null, false), '++------').changes, [[7, 'raise', 6]]);
 });
 
-t.test('silence is raised once, however long it lasts', async (t) => {
+t.test('it is raised once, regardless of its length', async (t) => {
   t.same(listen(freshSilence(null, false), `+${'-'.repeat(200)}`).changes, [[6, 'raise', 6]]);
 });
 
-t.test('a miss shorter than what is allowed is no change', async (t) => {
+t.test('a gap shorter than allowed is no change', async (t) => {
   t.same(listen(freshSilence(null, false), '+-----'.repeat(10)).changes, []);
 });
 
-t.test('it is resolved when heard without a miss for clear_after', async (t) => {
+t.test('it is resolved after clear_after without a miss', async (t) => {
   t.same(listen(freshSilence(null, false), `+------${'+'.repeat(11)}`).changes, [
     [6, 'raise', 6],
     [17, 'resolve', 0],
@@ -43,20 +43,20 @@ t.test('it is resolved when heard without a miss for clear_after', async (t) => 
   t.same(listen(freshSilence(null, false), `+------${'+'.repeat(10)}`).changes.length, 1);
 });
 
-t.test('what answers now and then stays one episode', async (t) => {
+t.test('intermittent arrivals stay one episode', async (t) => {
   const { changes, state } = listen(freshSilence(null, false), `+------${'+++++++++-'.repeat(20)}`);
   t.same(changes, [[6, 'raise', 6]]);
   t.ok(state.open);
 });
 
-t.test('with clear_after 0 the first time it is heard resolves', async (t) => {
+t.test('with clear_after 0 the first arrival resolves', async (t) => {
   t.same(listen(freshSilence(null, false), '+------+', 0, ALLOWED, 0).changes, [
     [6, 'raise', 6],
     [7, 'resolve', 0],
   ]);
 });
 
-t.test('after it was resolved a new silence is raised again', async (t) => {
+t.test('after it was resolved a new gap is raised again', async (t) => {
   const changes = listen(freshSilence(null, false), `+------${'+'.repeat(11)}------`).changes;
   t.same(
     changes.map(([, change]) => change),
@@ -64,21 +64,21 @@ t.test('after it was resolved a new silence is raised again', async (t) => {
   );
 });
 
-t.test('what was heard before this start falls silent, counted from the start', async (t) => {
+t.test('what arrived before this start becomes stale, counted from the start', async (t) => {
   t.same(listen(freshSilence(1000, false), '-------', 1000).changes, [[6, 'raise', 6]]);
 });
 
-t.test('a silence found open at the start is not raised again, and its seconds count from the start', async (t) => {
+t.test('an episode open at the start is not raised again, and its seconds count from the start', async (t) => {
   const { changes, state } = listen(freshSilence(null, true), '-'.repeat(50), 1000);
   t.same(changes, []);
   t.equal(stepSilence(state, false, 1050, ALLOWED, CLEAR_AFTER).silentSeconds, 50);
 });
 
-t.test('a silence found open at the start is resolved only after clear_after', async (t) => {
+t.test('an episode open at the start is resolved only after clear_after', async (t) => {
   t.same(listen(freshSilence(null, true), '+'.repeat(11)).changes, [[10, 'resolve', 0]]);
 });
 
-t.test('the second at which it changes does not depend on how the clock rounds', async (t) => {
+t.test('the second of a change does not depend on clock rounding', async (t) => {
   const period = fc.constantFrom(0.01, 0.1, 0.2, 1);
   fc.assert(
     fc.property(

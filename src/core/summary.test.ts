@@ -39,7 +39,7 @@ function samplesAt(times: readonly number[], status: Status = 'OK', readings: Re
   return times.map((timestampMs) => ({ timestampMs, readings, status }));
 }
 
-t.test('nothing measured has no mean and no deviation, and its status is UNKNOWN', async (t) => {
+t.test('no samples have no mean and no deviation, and their status is UNKNOWN', async (t) => {
   const summary = emptySummary();
   t.equal(summary.received, 0);
   for (const metric of summary.metrics) {
@@ -62,7 +62,7 @@ t.test('each metric has its own minimum, maximum, mean, deviation and last value
   t.equal(standardDeviationOf(cpu), 0);
 });
 
-t.test('an unavailable reading is left out, not taken for 0, and the last value stays the last measured', async (t) => {
+t.test('an unavailable reading is skipped, not counted as 0, and the last value stays the last measured', async (t) => {
   const histograms = emptyHistograms();
   const summary = emptySummary();
   addSample(summary, histograms, 0, { ...idle, temperature: 50 }, 'OK', PERIOD_MS, []);
@@ -73,7 +73,7 @@ t.test('an unavailable reading is left out, not taken for 0, and the last value 
   t.same([...(histograms[3] ?? [])], [[500, 1]]);
 });
 
-t.test('each sample stands for one period of its status', async (t) => {
+t.test('each sample accounts for one period of its status', async (t) => {
   const rows = [
     ...samplesAt([0, 1000, 2000]),
     ...samplesAt([3000, 4000], 'WARNING'),
@@ -94,7 +94,7 @@ t.test('the longest gap is the longest time between two samples', async (t) => {
   t.equal(summarize(samplesAt([5000])).longestGapMs, 0);
 });
 
-t.test('time that the machine slept through is no gap', async (t) => {
+t.test('time in a suspend is no gap', async (t) => {
   const events: ClockEvent[] = [{ kind: 'suspend', timestamp_ms: 3_601_000, delta_seconds: 3600 }];
   const summary = summarize(samplesAt([0, 3_601_000]), events);
   t.equal(summary.longestGapMs, 1000);
@@ -107,7 +107,7 @@ t.test('a clock set forward is no gap', async (t) => {
   t.equal(gapMs(3_601_000, 3_602_000, events), 1000, 'the step belongs to the samples on its two sides only');
 });
 
-t.test('a clock set back is no gap, nor is one seen among the samples that had the same time before it', async (t) => {
+t.test('a clock set back is no gap, neither at the step nor among the earlier samples of the same times', async (t) => {
   // 0 to 100 s, then set back by 60 s: 41 s to 50 s.
   const events: ClockEvent[] = [{ kind: 'step', timestamp_ms: 41_000, delta_seconds: -60 }];
   const seconds = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => (from + i) * 1000);
@@ -121,7 +121,7 @@ t.test('no gap is negative', async (t) => {
   t.equal(gapMs(0, 1000, [{ kind: 'suspend', timestamp_ms: 1000, delta_seconds: 2 }]), 0);
 });
 
-t.test('values that do not vary have no deviation, however their squares round', async (t) => {
+t.test('equal values have no deviation, despite rounding of their squares', async (t) => {
   for (let hundredths = 1; hundredths <= 10_000; hundredths += 7) {
     const cpu_percent = hundredths / 100;
     const metric = summarize(samplesAt([0, 1000, 2000], 'OK', { ...idle, cpu_percent })).metrics[0];
@@ -131,7 +131,7 @@ t.test('values that do not vary have no deviation, however their squares round',
   t.pass('for every value');
 });
 
-t.test('silence at the two ends of a range counts', async (t) => {
+t.test('gaps at both ends of a range count', async (t) => {
   const summary = summarize(samplesAt([10_000, 11_000]));
   bridgeEnds(summary, 0, 41_000, PERIOD_MS, []);
   t.equal(summary.longestGapMs, 30_000);
@@ -145,14 +145,14 @@ t.test('a range without samples is one gap, and UNKNOWN', async (t) => {
   t.equal(worstOfSummary(summary), 'UNKNOWN');
 });
 
-t.test('the worst status stands for the whole, and silence never outweighs what was seen', async (t) => {
+t.test('the worst status represents the whole, and gaps never outweigh measured statuses', async (t) => {
   t.equal(worstOfSummary(summarize(samplesAt([0, 60_000]))), 'OK');
   t.equal(worstOfSummary(summarize([...samplesAt([0]), ...samplesAt([1000], 'WARNING')])), 'WARNING');
   t.equal(worstOfSummary(summarize([...samplesAt([0], 'CRITICAL'), ...samplesAt([1000], 'WARNING')])), 'CRITICAL');
   t.equal(worstOfSummary(summarize(samplesAt([0], 'UNKNOWN'))), 'UNKNOWN');
 });
 
-t.test('merging nothing changes nothing, and leaves what was merged as it was', async (t) => {
+t.test('merging an empty summary has no effect, and the source is not modified', async (t) => {
   const rows = samplesAt([0, 1000]);
   const summary = summarize(rows);
   mergeSummary(summary, emptySummary(), PERIOD_MS, []);
@@ -164,7 +164,7 @@ t.test('merging nothing changes nothing, and leaves what was merged as it was', 
   t.same(later, summarize(samplesAt([3000])));
 });
 
-// Random data against a direct computation.
+// Compares random data with a direct computation.
 
 const reading = fc.option(
   fc.integer({ min: -4000, max: 15_000 }).map((hundredths) => hundredths / 100),
@@ -172,7 +172,7 @@ const reading = fc.option(
 );
 const step = fc.record({
   pauseMs: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 900, max: 1100 }) }, fc.integer({ min: 1, max: 400_000 })),
-  /** Milliseconds of the pause that the machine slept. */
+  /** Milliseconds of the pause that were a suspend. */
   sleptMs: fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, fc.integer({ min: 500, max: 4_000_000 })),
   readings: fc.record({ cpu_percent: reading, memory_percent: reading, disk_percent: reading, temperature: reading }),
   status: fc.constantFrom(...STATUSES),
@@ -186,13 +186,13 @@ function timeline(steps: readonly { pauseMs: number; sleptMs: number; readings: 
     if (sleptMs > 0) events.push({ kind: 'suspend', timestamp_ms: timestampMs, delta_seconds: sleptMs / 1000 });
     return { timestampMs, readings, status };
   });
-  // The first pause lies before the first sample.
+  // The first pause is before the first sample.
   return { rows, events, pauses: steps.slice(1).map(({ pauseMs }) => pauseMs) };
 }
 
 const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(a), Math.abs(b));
 
-t.test('summaries merged in any split are what is computed from the samples directly', async (t) => {
+t.test('summaries merged in any split equal the direct computation from all samples', async (t) => {
   let merges = 0;
   const cuts = fc.uniqueArray(fc.nat(80), { maxLength: 8, size: 'max' });
   fc.assert(

@@ -25,7 +25,7 @@ const shutdown: ShutdownProgress = {
   timestamp: '2026-01-01T00:00:00.000Z',
 };
 
-t.test('progress is a sample that went its whole way in time', async (t) => {
+t.test('progress is a sample that was stored and published in time', async (t) => {
   const at = (lastSampleSeconds: number | null, period: number, now: number) => stall(lastSampleSeconds, period, now);
   t.match(at(null, 1, 5), /no sample yet/);
   t.equal(at(100, 1, 101), null);

@@ -5,11 +5,11 @@ import { anyText } from '../../testkit/text.ts';
 import { printable, printableJson, withoutUrlPaths } from './text.ts';
 
 const EFFORT = { numRuns: runs(300, 5000), seed: SEED };
-/** Nothing that steers a terminal, is not drawn, or is drawn as a space and is none. */
+/** Contains no character that controls a terminal, is invisible, or looks like a space. */
 const IS_SEEN = /^[^\p{C}\p{Zl}\p{Zp}]*$/u;
 const isSeen = (text: string): boolean => IS_SEEN.test(text) && !/(?! )\p{Z}/u.test(text) && text.isWellFormed();
 
-t.test('whatever the text, every character of what comes out is seen', async (t) => {
+t.test('for any text, every character of the result is visible', async (t) => {
   fc.assert(
     fc.property(anyText(60), fc.integer({ min: 1, max: 80 }), (text, max) => {
       const cut = printable(text, max);
@@ -28,7 +28,7 @@ t.test('whatever the text, every character of what comes out is seen', async (t)
   t.pass();
 });
 
-t.test('what is escaped, and how', async (t) => {
+t.test('escaped characters and their escapes', async (t) => {
   t.equal(printable('robot 7: "Jörg", 運用, 🤖, \\ and $(id)'), 'robot 7: "Jörg", 運用, 🤖, \\ and $(id)');
   t.equal(printable('a\nb\r\tc\x1b[31m\x7f\x85'), 'a\\nb\\r\\tc\\x1b[31m\\x7f\\x85');
   t.equal(printable('\u202e\u2066\u200b\ufeff\u2028\u{e0001}\ud800'), '\\u{202e}\\u{2066}\\u{200b}\\u{feff}\\u{2028}\\u{e0001}\\u{d800}');
@@ -36,7 +36,7 @@ t.test('what is escaped, and how', async (t) => {
   t.equal(printableJson({ 'a\u202e': '\x1b\u{e0001}\ud800\n' }), '{"a\\u202e":"\\u001b\\udb40\\udc01\\ud800\\n"}');
 });
 
-t.test('printable text is cut by characters, not in the middle of one', async (t) => {
+t.test('printable text is truncated at a character boundary', async (t) => {
   t.equal(printable('abc', 3), 'abc');
   t.equal(printable('abcd', 3), 'ab…');
   t.equal(printable('🤖🤖🤖🤖', 3), '🤖🤖…');
@@ -44,7 +44,7 @@ t.test('printable text is cut by characters, not in the middle of one', async (t
   t.equal(printable('\n\n\n', 4), '\\n\\…');
 });
 
-t.test('of URLs in a text scheme and host are left', async (t) => {
+t.test('URLs in a text are reduced to scheme and host', async (t) => {
   t.equal(withoutUrlPaths('to https://a.example:8443/b/c?d#e, then'), 'to https://a.example:8443/… then');
   t.equal(withoutUrlPaths('"https://user:word@a.example" and http://[::1]:5000'), '"https://a.example" and http://[::1]:5000');
   t.equal(withoutUrlPaths('https://a.example?key=1'), 'https://a.example/…');

@@ -8,11 +8,11 @@ import { METRICS, type Metric, type Readings } from './metrics.ts';
 import { type JudgingRules, ThresholdMonitor } from './threshold-monitor.ts';
 import type { Threshold, Thresholds } from './thresholds.ts';
 
-// What holds for every sequence of samples: random thresholds and timing, readings that dwell at, between, inside and around
-// the thresholds or are missing, irregular spacing, reloads, restarts and late lists of open alerts in between.
+// Invariants for every sequence of samples: random thresholds and timing, readings that stay at, between, inside and around the
+// thresholds or are missing, irregular spacing, reloads, restarts and late lists of open alerts in between.
 
 const NODE = 'health_monitor';
-/** Sums of floating-point seconds differ in their last digits; nothing is claimed closer than this. */
+/** Sums of floating-point seconds differ in their last digits; comparisons allow for this much. */
 const ROUNDING_SECONDS = 1e-4;
 
 // --- scenarios
@@ -72,7 +72,7 @@ const rules: fc.Arbitrary<JudgingRules> = fc.record({ nodeName: fc.constant(NODE
 
 const place = fc.constantFrom(...PLACES);
 const spacing = fc.oneof(fc.constant(1), fc.constant(0.1), fc.double({ min: 1e-3, max: 8, noNaN: true }));
-/** A stretch in which each metric stays in its place. */
+/** A period in which each metric stays in its region. */
 interface Stretch {
   readonly before: 'nothing' | 'restart' | 'reload' | 'oldList';
   readonly places: readonly Place[];
@@ -90,7 +90,7 @@ const stretch: fc.Arbitrary<Stretch> = fc.record({
 
 interface Scenario {
   readonly rules: JudgingRules;
-  /** In force after the first reload; a second one goes back. */
+  /** In force after the first reload; a second one reverts it. */
   readonly otherRules: JudgingRules;
   readonly startSeconds: number;
   readonly stretches: readonly Stretch[];
@@ -107,16 +107,16 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 
 interface Entry {
   readonly sample: Sample;
-  /** In force when the sample was judged. */
+  /** In force when the sample was evaluated. */
   readonly rules: JudgingRules;
-  /** Whether the monitor was started anew just before this sample. */
+  /** Whether the monitor was restarted just before this sample. */
   readonly afterStart: boolean;
   readonly changes: readonly Alert[];
   readonly openBefore: readonly Alert[];
   readonly openAfter: readonly Alert[];
 }
 
-/** A monitor with its clock and its memory of what could be read, which outlive restarts. */
+/** A monitor with its clock and its record of readable metrics, which survive restarts. */
 class Run {
   readonly trace: Entry[] = [];
   rules: JudgingRules;
@@ -143,7 +143,7 @@ class Run {
 
   restart(): void {
     const open = this.#monitor.openAlerts();
-    // As the store gives them back: copies, in an order of its own.
+    // As the store returns them: copies, in a different order.
     this.#monitor = this.#start(structuredClone(open).reverse());
     this.#afterStart = true;
     claim(same(this.#monitor.openAlerts(), open), 'a restart changed the open alerts');
@@ -156,7 +156,7 @@ class Run {
     claim(same(this.#monitor.openAlerts(), open), 'a reload changed the open alerts');
   }
 
-  /** What was open some samples ago in this process is told again, as by a database that was slow to open. */
+  /** Passes an outdated list of this process's open alerts, as from a database that was slow to open. */
   tellOldList(): void {
     const open = this.#monitor.openAlerts();
     const sinceStart = this.trace.slice(this.trace.findLastIndex(({ afterStart }) => afterStart));
@@ -207,7 +207,7 @@ function claim(holds: boolean, otherwise: string): void {
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 const isThreshold = ({ severity }: Alert): boolean => severity !== 'ERROR';
 
-/** The level of a metric's threshold episode, told from the open alerts. */
+/** The level of a metric's threshold episode, derived from the open alerts. */
 function levelOf(open: readonly Alert[], metric: Metric): Level {
   const alert = open.find((alert) => alert.metric === metric && isThreshold(alert));
   return alert ? (alert.severity as Level) : 'none';
@@ -215,10 +215,10 @@ function levelOf(open: readonly Alert[], metric: Metric): Level {
 
 const silenceOpen = (open: readonly Alert[], metric: Metric): boolean => open.some((a) => a.metric === metric && !isThreshold(a));
 
-/** Seconds between readings that follow each other, going back from entry `end` for as long as every reading holds. */
+/** Seconds between consecutive readings, going back from entry `end` while every reading holds. */
 function heldSeconds(trace: readonly Entry[], end: number, metric: Metric, holds: (value: number, entry: Entry) => boolean): number {
   let held = 0;
-  // What the reading met last stands for; it counts once an earlier reading is found to have held as well.
+  // Time covered by the reading visited last; it counts once an earlier reading is found to have held as well.
   let pending = 0;
   for (let i = end; i >= 0; i -= 1) {
     const entry = trace[i] as Entry;
@@ -256,7 +256,7 @@ function holdsFor({ when }: Transition, metric: Metric): (value: number, entry: 
 const neededFor = ({ after }: Transition, { timing }: JudgingRules): number =>
   after === 'raise' ? timing.raiseAfterSeconds : timing.clearAfterSeconds;
 
-/** Plays random scenarios, and counts what was seen in them: a claim about what never happened would prove nothing. */
+/** Runs random scenarios and counts what occurred in them, since a claim about an event that never occurs proves nothing. */
 function forEveryScenario(check: (run: Run, seen: (what: string) => void) => void, numRuns = runs(120, 4000)): Map<string, number> {
   const counts = new Map<string, number>();
   const seen = (what: string): void => {
@@ -374,7 +374,7 @@ t.test('inside the hysteresis band of its threshold an open episode never change
       for (let i = 0; i < 12; i += 1) run.judge(1, readingsOf(rules, [up, up, up, up], [0.5, 0.5, 0.5, 0.5]));
       if (restarts) run.restart();
       const [band, crossed] = level === 'WARNING' ? (['warningBand', 'warning'] as const) : (['criticalBand', 'critical'] as const);
-      // Without hysteresis there is no band: just below the threshold it clears.
+      // Without hysteresis there is no band: a value just below the threshold clears.
       const judged = METRICS.filter((metric) => margin(rules.thresholds[metric][crossed], rules.timing) > 1e-6);
       for (const { spacing, fraction, missing } of stays) {
         const sometimes = missing ? 'missing' : band;
@@ -394,7 +394,7 @@ t.test('inside the hysteresis band of its threshold an open episode never change
   t.same([...seen].sort(), ['CRITICAL', 'WARNING']);
 });
 
-t.test('values below the warning threshold never raise, at whatever pace they come', async (t) => {
+t.test('values below the warning threshold never raise, at any spacing', async (t) => {
   const low = fc.constantFrom<Place[]>('low', 'warningBand', 'missing');
   const samples = fc.array(fc.record({ spacing, places: fc.tuple(low, low, low, low), fraction }), {
     minLength: 1,
@@ -420,7 +420,7 @@ t.test('values below the warning threshold never raise, at whatever pace they co
   t.pass('for every sequence');
 });
 
-t.test('with and without restarts in between, the same alerts are open in the end', async (t) => {
+t.test('with and without restarts, the same alerts are open in the end', async (t) => {
   const ends = new Set<string>();
   let restarts = 0;
   fc.assert(
@@ -435,7 +435,7 @@ t.test('with and without restarts in between, the same alerts are open in the en
       for (const metric of METRICS) {
         const { thresholds, timing } = runs[0].rules;
         const { warning, critical } = thresholds[metric];
-        // Inside the critical band it depends on the past whether it is CRITICAL still.
+        // Inside the critical band, CRITICAL depends on earlier samples.
         if (end === 'warning' && warning >= critical - margin(critical, timing)) continue;
         const expected = end === 'low' ? 'none' : end === 'warning' ? 'WARNING' : 'CRITICAL';
         for (const alerts of open) claim(levelOf(alerts, metric) === expected, `${metric} is ${levelOf(alerts, metric)}, not ${expected}`);
@@ -449,18 +449,18 @@ t.test('with and without restarts in between, the same alerts are open in the en
   t.ok(restarts > 20, 'many scenarios had restarts');
 });
 
-t.test('an ERROR is raised when silence exceeds sensor_timeout, and resolved after clear_after without a miss', async (t) => {
+t.test('an ERROR is raised when a gap exceeds sensor_timeout, and resolved after clear_after without a miss', async (t) => {
   const counts = forEveryScenario((run, seen) => {
-    // Of the disk each path has an ERROR of its own.
+    // Each disk path has an ERROR of its own.
     for (const metric of METRICS.filter((metric) => metric !== 'disk_percent')) {
-      let heard = false;
+      let wasSeen = false;
       let lastGood = 0;
       let goodSince: number | null = null;
       run.trace.forEach(({ sample, rules, afterStart, openBefore, openAfter }, i) => {
         const now = sample.monotonicSeconds;
         const { sensorTimeoutSeconds, clearAfterSeconds } = rules.timing;
         if (afterStart) {
-          // A restart happens right after the sample before it, and silence counts from there.
+          // A restart happens right after the previous sample, and gaps count from there.
           lastGood = run.trace[i - 1]?.sample.monotonicSeconds ?? now;
           goodSince = null;
         }
@@ -469,12 +469,12 @@ t.test('an ERROR is raised when silence exceeds sensor_timeout, and resolved aft
         if (sample.readings[metric] === null) {
           goodSince = null;
           claim(!was || is, 'resolved by a miss');
-          claim(heard || !is, 'a sensor that never existed is an ERROR');
+          claim(wasSeen || !is, 'a sensor that never existed is an ERROR');
           if (!was && is) claim(now - lastGood > sensorTimeoutSeconds - ROUNDING_SECONDS, 'raised too early');
-          if (heard && !is) claim(now - lastGood < sensorTimeoutSeconds + ROUNDING_SECONDS, 'not raised');
-          if (!heard) seen('never heard');
+          if (wasSeen && !is) claim(now - lastGood < sensorTimeoutSeconds + ROUNDING_SECONDS, 'not raised');
+          if (!wasSeen) seen('never seen');
         } else {
-          heard = true;
+          wasSeen = true;
           lastGood = now;
           goodSince ??= now;
           claim(was || !is, 'raised by a reading');
@@ -485,10 +485,10 @@ t.test('an ERROR is raised when silence exceeds sensor_timeout, and resolved aft
       });
     }
   });
-  for (const what of ['never heard', 'raised', 'resolved']) t.ok((counts.get(what) ?? 0) > 10, `often ${what}`);
+  for (const what of ['never seen', 'raised', 'resolved']) t.ok((counts.get(what) ?? 0) > 10, `often ${what}`);
 });
 
-t.test('an alert tells the reading and the threshold it was judged by', async (t) => {
+t.test('an alert shows the reading and the threshold it was evaluated by', async (t) => {
   const counts = forEveryScenario((run, seen) => {
     for (const { changes, sample, rules } of run.trace) {
       for (const { metric, severity, value, threshold, resolved } of changes) {

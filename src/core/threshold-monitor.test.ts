@@ -26,7 +26,7 @@ const rules: JudgingRules = { nodeName: 'health_monitor', thresholds, timing, di
 const atOnce: JudgingRules = { ...rules, timing: { ...timing, raiseAfterSeconds: 0, clearAfterSeconds: 0 } };
 const noPast: JudgingPast = { openAlerts: [], readableMetrics: new Set() };
 
-/** A monitor fed at 1 Hz; a slot is a second, whatever restarts in between. */
+/** A monitor fed at 1 Hz; an interval is a second, across restarts. */
 class Bench {
   monitor: ThresholdMonitor;
   #slot = 0;
@@ -43,13 +43,13 @@ class Bench {
     });
   }
 
-  /** As after a restart: all that is left are the open alerts, as they come back from the store. */
+  /** As after a restart: only the open alerts remain, as returned by the store. */
   restart(readableMetrics: Iterable<string> = METRICS, restartRules = rules): void {
     const openAlerts = JSON.parse(JSON.stringify(this.monitor.openAlerts()));
     this.monitor = this.#start(restartRules, { openAlerts, readableMetrics: new Set(readableMetrics) });
   }
 
-  /** `missing`: disk paths that cannot be read. */
+  /** `missing`: unreadable disk paths. */
   feed(readings: Partial<Readings>, times = 1, missing: readonly string[] = []): Alert[] {
     const changes: Alert[] = [];
     for (let i = 0; i < times; i += 1) {
@@ -64,7 +64,7 @@ class Bench {
   }
 }
 
-/** What changed, in short: `WARNING`, `CRITICAL resolved`. */
+/** A change in short form: `WARNING`, `CRITICAL resolved`. */
 function brief(changes: readonly Alert[]): string[] {
   return changes.map(({ severity, resolved }) => (resolved ? `${severity} resolved` : severity));
 }
@@ -94,7 +94,7 @@ t.test('an alert has exactly the fields of the specification, and an id that nam
   ]);
 });
 
-t.test('the unique id is asked for once an episode, with the time of the sample', async (t) => {
+t.test('the unique id is requested once per episode, with the time of the sample', async (t) => {
   const asked: number[] = [];
   const monitor = new ThresholdMonitor(atOnce, noPast, 0, (timestampMs) => {
     asked.push(timestampMs);
@@ -162,7 +162,7 @@ t.test('the next episode of a metric is an alert of its own', async (t) => {
   t.not(ids[2], ids[0]);
 });
 
-t.test('metrics are judged independently of each other', async (t) => {
+t.test('metrics are evaluated independently of each other', async (t) => {
   const bench = new Bench(atOnce);
   const changes = bench.feed({ cpu_percent: 85, temperature: 75 });
   t.same(
@@ -185,7 +185,7 @@ t.test('a sensor that is lost is an ERROR after sensor_timeout, with the seconds
   t.same(none, []);
 });
 
-t.test('the ERROR of a sensor that is back is resolved after clear_after', async (t) => {
+t.test('the ERROR of a recovered sensor is resolved after clear_after', async (t) => {
   const bench = new Bench();
   bench.feed({});
   const [error] = bench.feed({ temperature: null }, 10);
@@ -199,7 +199,7 @@ t.test('a sensor that never existed raises nothing', async (t) => {
   t.same(new Bench().feed({ temperature: null }, 1000), []);
 });
 
-t.test('a sensor that could be read before this start and no longer can is an ERROR', async (t) => {
+t.test('a sensor that worked before this start and no longer does is an ERROR', async (t) => {
   const bench = new Bench(rules, { openAlerts: [], readableMetrics: new Set(['temperature']) });
   const changes = bench.feed({ temperature: null, disk_percent: null }, 100);
   t.same(
@@ -208,7 +208,7 @@ t.test('a sensor that could be read before this start and no longer can is an ER
   );
 });
 
-t.test('a sensor lost while its threshold alert is open leaves that open, and adds an ERROR of its own', async (t) => {
+t.test('a sensor lost while its threshold alert is open leaves that open, and raises its own ERROR', async (t) => {
   const bench = new Bench();
   const [hot] = bench.feed({ temperature: 75 }, 4);
   const [error] = bench.feed({ temperature: null }, 1000);
@@ -235,7 +235,7 @@ t.test('a critical threshold lowered by a reload makes an open WARNING CRITICAL,
   t.match(bench.feed({ cpu_percent: 85 }), [{ severity: 'CRITICAL', threshold: 84, alert_id: raised?.alert_id }]);
 });
 
-t.test('a clear_after lengthened by a reload holds for an episode that is already falling', async (t) => {
+t.test('a clear_after lengthened by a reload applies to an episode that is already falling', async (t) => {
   const bench = new Bench();
   bench.feed({ cpu_percent: 85 }, 10);
   bench.feed({ cpu_percent: 20 }, 8);
@@ -244,7 +244,7 @@ t.test('a clear_after lengthened by a reload holds for an episode that is alread
   t.same(brief(bench.feed({ cpu_percent: 20 })), ['WARNING resolved']);
 });
 
-t.test('a sensor_timeout shortened by a reload holds for a silence that has begun', async (t) => {
+t.test('a sensor_timeout shortened by a reload applies to a gap that has begun', async (t) => {
   const bench = new Bench();
   bench.feed({});
   bench.feed({ temperature: null }, 3);
@@ -260,7 +260,7 @@ t.test('an ERROR that is open at a reload shows the sensor_timeout in force', as
   t.match(bench.feed({ temperature: null }, 3), [{ severity: 'ERROR', value: 11, threshold: 8, resolved: false }]);
 });
 
-t.test('a disk path that cannot be measured is an ERROR of its own after sensor_timeout, also when it was never there', async (t) => {
+t.test('a disk path that cannot be measured is an ERROR of its own after sensor_timeout, also when it never existed', async (t) => {
   const bench = new Bench();
   t.same(bench.feed({}, 6, ['/media/usb']), []);
   const [error, ...none] = bench.feed({}, 100, ['/media/usb']);
@@ -281,7 +281,7 @@ t.test('where no disk path can be measured each is an ERROR, and the metric adds
   );
 });
 
-t.test('the ERROR of a disk path that is no longer configured is handed back to be ended', async (t) => {
+t.test('the ERROR of a disk path that is no longer configured is returned to be resolved', async (t) => {
   const bench = new Bench();
   const [error] = bench.feed({}, 10, ['/media/usb']);
   bench.restart(METRICS, { ...rules, diskPaths: ['/'] });
@@ -302,7 +302,7 @@ t.test('a restart keeps every open alert as it was', async (t) => {
   );
 });
 
-t.test('after a restart an episode that goes on is not published again', async (t) => {
+t.test('after a restart a continuing episode is not published again', async (t) => {
   const bench = new Bench();
   bench.feed({ cpu_percent: 95 }, 10);
   bench.restart();
@@ -336,7 +336,7 @@ const openCritical: Alert = {
   resolved: false,
 };
 
-t.test('alerts of other nodes, of unknown metrics and resolved ones are not taken up', async (t) => {
+t.test('alerts of other nodes, of unknown metrics and resolved ones are ignored', async (t) => {
   const openAlerts = [
     { ...openCritical, alert_id: 'arm/cpu_percent/id0' },
     { ...openCritical, alert_id: 'health_monitor_2/cpu_percent/id0' },
@@ -347,7 +347,7 @@ t.test('alerts of other nodes, of unknown metrics and resolved ones are not take
   t.same(new Bench(rules, { ...noPast, openAlerts: [openCritical] }).monitor.openAlerts(), [openCritical]);
 });
 
-t.test('open alerts that become known late go on under their ids', async (t) => {
+t.test('open alerts that become known late continue under their ids', async (t) => {
   const bench = new Bench();
   bench.feed({ cpu_percent: 95, temperature: null }, 2);
   const openError: Alert = {
@@ -368,7 +368,7 @@ t.test('open alerts that become known late go on under their ids', async (t) => 
   );
 });
 
-t.test('a late open alert of a metric and kind that has one is handed back, once, and the present one goes on', async (t) => {
+t.test('a late open alert of a metric and kind that has one is returned once, and the present one continues', async (t) => {
   const bench = new Bench(atOnce);
   const [present] = bench.feed({ cpu_percent: 85 });
   t.same(bench.monitor.adopt([openCritical]), [openCritical]);
@@ -379,7 +379,7 @@ t.test('a late open alert of a metric and kind that has one is handed back, once
   t.same(bench.monitor.openAlerts(), []);
 });
 
-t.test('a late list that has the present alert in an older state changes nothing', async (t) => {
+t.test('a late list with an older state of the present alert has no effect', async (t) => {
   const bench = new Bench(atOnce);
   const [warning] = bench.feed({ cpu_percent: 85 });
   const [critical] = bench.feed({ cpu_percent: 95 });
@@ -387,7 +387,7 @@ t.test('a late list that has the present alert in an older state changes nothing
   t.same(bench.monitor.openAlerts(), [critical]);
 });
 
-t.test('a late list made before an episode ended does not open it again: nothing follows a resolve', async (t) => {
+t.test('a late list made before an episode ended does not reopen it', async (t) => {
   const bench = new Bench({ ...atOnce, timing: { ...atOnce.timing, sensorTimeoutSeconds: 1 } });
   const [hot] = bench.feed({ temperature: 75 });
   const [lost] = bench.feed({ temperature: null }, 3);

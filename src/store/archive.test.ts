@@ -319,7 +319,7 @@ t.test('an undetected damaged blob affects only its own samples', async (t) => {
   opened.restart();
   const { archive } = opened;
   archive.db.prepare("UPDATE hour SET summary = x'7f0102' WHERE hour_ms = ?").run(HOUR);
-  t.same(byHour(archive, HOUR, 2), [120, 60], 'an hour is told from its raw samples');
+  t.same(byHour(archive, HOUR, 2), [120, 60], 'an hour is computed from its raw samples');
   archive.db.prepare("UPDATE minute SET summaries = x'ff' WHERE hour_ms = ?").run(HOUR + HOUR_MS);
   const steps = history(archive, {
     node: NODE,

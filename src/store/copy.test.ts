@@ -42,7 +42,7 @@ t.test('the disk fills during the copy', { skip: whyNotMountable() ?? false }, a
   disk.free();
   await copyDatabase(db, { ...given, path: empty(disk.folder), ...always });
   await t.rejects(copyDatabase(db, { ...given, path: empty(disk.folder), ...always, reserveBytes: 1e6 }), { name: NOT_ENOUGH_SPACE });
-  t.same(readdirSync(disk.folder), [], 'where there is no room it does not begin');
+  t.same(readdirSync(disk.folder), [], 'without enough space it does not begin');
 });
 
 t.test('changes made during the copy are in it, and the thread is never blocked for long', async (t) => {

@@ -24,7 +24,7 @@ t.test('an incomplete database, or a file that is none, is kept under another na
     writeFileSync(path, content);
     const { db, setAside } = openDatabase(path, NOW);
     t.ok(db.prepare('SELECT count(*) FROM raw').get());
-    t.ok(readFileSync(setAside?.path ?? path).equals(content), setAside?.reason ?? 'it was not set aside');
+    t.ok(readFileSync(setAside?.path ?? path).equals(content), setAside?.reason ?? 'it was not quarantined');
     db.close();
   }
 });

@@ -34,9 +34,9 @@ t.test('samples from when the clock was ahead count, and future time is no gap',
       return { nowMs: HOUR + HOUR_MS + 20_000, hours: [3600, 3620] };
     },
   };
-  for (const [what, tell] of Object.entries(stages)) {
+  for (const [what, play] of Object.entries(stages)) {
     const opened = testArchive(t, HOUR);
-    const { nowMs, hours } = tell(opened);
+    const { nowMs, hours } = play(opened);
     const received = hours.reduce((a, b) => a + b, 0);
     const check = (): void => {
       const range = { node: NODE, fromMs: HOUR, toMs: HOUR + 2 * HOUR_MS };

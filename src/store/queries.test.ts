@@ -73,13 +73,13 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   idleMs: fc.constantFrom(1, 500, 30_000, 2 * HOUR_MS),
 });
 
-interface Told {
+interface Played {
   readonly archive: Archive;
   readonly nowMs: number;
 }
 
 /** Runs the scenario with samples of another node in between. */
-function told({ rows: all, cuts, hertz, idleMs }: Scenario, use: (told: Told) => void): void {
+function withScenario({ rows: all, cuts, hertz, idleMs }: Scenario, use: (played: Played) => void): void {
   databases += 1;
   const opened = new TestArchive(join(folder, `${databases}.db`), START);
   try {
@@ -164,7 +164,7 @@ t.test('history of any range, raw or in steps, in pages, agrees with the oracle'
       }),
       fc.oneof(fc.integer({ min: 12, max: 300 }), fc.integer({ min: 2, max: 12 })),
       ({ scenario: one, ranges: asked }, forms, limit) => {
-        told(one, ({ archive }) => {
+        withScenario(one, ({ archive }) => {
           for (const range of asked) {
             for (const { step, order } of forms) {
               const query = { node: NODE, ...range, stepMs: step === null ? null : step * 1000, order, limit };
@@ -223,7 +223,7 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
       withRanges,
       fc.array(fc.constantFrom(null, 'minute' as const, 'hour' as const, 'day' as const), { minLength: 1, maxLength: 3 }),
       ({ scenario: one, ranges: asked }, forms) => {
-        told(one, ({ archive, nowMs }) => {
+        withScenario(one, ({ archive, nowMs }) => {
           for (const range of asked) {
             for (const by of forms) {
               const query: AggregateQuery = { node: NODE, ...range, by };
@@ -246,7 +246,7 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
 });
 
 t.test('an unknown node has no data', async (t) => {
-  told({ rows: series(START, 10), cuts: [], hertz: 1, idleMs: 1 }, ({ archive, nowMs }) => {
+  withScenario({ rows: series(START, 10), cuts: [], hertz: 1, idleMs: 1 }, ({ archive, nowMs }) => {
     const range = { node: 'nobody', fromMs: START, toMs: START + DAY_MS };
     t.equal(history(archive, { ...range, stepMs: null, order: 'asc', limit: 10 }).count, 0);
     t.equal(history(archive, { ...range, stepMs: MINUTE_MS, order: 'asc', limit: 10 }).count, 0);
@@ -262,7 +262,7 @@ t.test('an unknown node has no data', async (t) => {
 
 t.test('rows of one time are returned once each, also across a page boundary', async (t) => {
   const busy = [0, 1, 1, 1, 2, 3, 3].map((ms, i) => ({ ...(series(START + ms, 1)[0] as Row), values: [i, i, i, i] }));
-  told({ rows: busy, cuts: [{ length: 3, after: 'commit' }], hertz: 1, idleMs: 1 }, ({ archive }) => {
+  withScenario({ rows: busy, cuts: [{ length: 3, after: 'commit' }], hertz: 1, idleMs: 1 }, ({ archive }) => {
     for (const order of ['asc', 'desc'] as const) {
       for (const limit of [1, 2, 3, 7]) {
         const query = { node: NODE, fromMs: START, toMs: START + 10, stepMs: null, order, limit };
@@ -278,7 +278,7 @@ t.test('an average is the same in both orders, although sums of doubles are not'
     ...(series(START + 100 * i, 1)[0] as Row),
     values: [value, value, value, value],
   }));
-  told({ rows, cuts: [], hertz: 10, idleMs: 1 }, ({ archive }) => {
+  withScenario({ rows, cuts: [], hertz: 10, idleMs: 1 }, ({ archive }) => {
     const inOrder = (order: 'asc' | 'desc') =>
       allPages(archive, { node: NODE, fromMs: START, toMs: START + 1000, stepMs: 1000, order, limit: 10 });
     t.same(inOrder('asc'), inOrder('desc'));

@@ -135,7 +135,7 @@ t.test('the last segment is found also after the clock was set back', async (t) 
 
 t.test('remote nodes are returned with their last receive time and latest time stamps in order of arrival', async (t) => {
   const opened = testArchive(t, NOW);
-  t.same(opened.archive.remoteNodes(), [], 'an archive that is not told which node is its own tells nothing');
+  t.same(opened.archive.remoteNodes(), [], 'an archive without a local node lists no remote nodes');
   opened.localNode = 'a';
   opened.restart();
   const minutes = Array.from({ length: 30 }, (_, i) => NOW - (30 - i) * MINUTE_MS);
@@ -154,22 +154,23 @@ t.test('remote nodes are returned with their last receive time and latest time s
   opened.archive.append(NOW, 'waiting', toColumns([row(NOW)]));
   for (const restarts of [false, true]) {
     if (restarts) opened.restart();
-    const heard = new Map(opened.archive.remoteNodes().map((node) => [node.name, node]));
+    const remoteNodes = new Map(opened.archive.remoteNodes().map((node) => [node.name, node]));
     const last = minutes.at(-1) as number;
-    t.same([...heard.keys()].sort(), restarts ? ['ahead', 'level', 'set'] : ['ahead', 'level', 'set', 'waiting']);
+    t.same([...remoteNodes.keys()].sort(), restarts ? ['ahead', 'level', 'set'] : ['ahead', 'level', 'set', 'waiting']);
     t.same(
-      heard.get('level')?.recent.map(({ ms }) => ms),
+      remoteNodes.get('level')?.recent.map(({ ms }) => ms),
       minutes.slice(-6).flatMap((at) => [at, at + 30_000]),
     );
     t.same(
-      heard
+      remoteNodes
         .get('set')
         ?.recent.map(({ ms }) => ms)
         .slice(-6),
       [NOW - 6 * MINUTE_MS, ...minutes.slice(-5).map((at) => at - 3 * DAY_MS)],
       'in the order in which they came',
     );
-    for (const name of ['ahead', 'level', 'set']) t.ok(Math.abs((heard.get(name)?.lastSeenMs as number) - last) <= 5 * MINUTE_MS, name);
+    for (const name of ['ahead', 'level', 'set'])
+      t.ok(Math.abs((remoteNodes.get(name)?.lastSeenMs as number) - last) <= 5 * MINUTE_MS, name);
   }
 });
 

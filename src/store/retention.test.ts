@@ -202,7 +202,7 @@ t.test('beyond the size cap the oldest data is removed, raw samples before minut
   };
   fill(30, 3600);
   t.ok(largest <= maxBytes, `${largest} of ${maxBytes} bytes`);
-  t.ok(largest > maxBytes * 0.8, 'and the room is used');
+  t.ok(largest > maxBytes * 0.8, 'and the space is used');
   t.ok(oldestOf(opened, 'raw') > NOW + HOUR_MS, 'the oldest raw samples are gone');
   t.equal(oldestOf(opened, 'hour'), NOW);
   t.equal(oldestOf(opened, 'minute'), NOW, 'but not what was made of them');
@@ -250,7 +250,7 @@ t.test('beyond the size cap the oldest data is removed, raw samples before minut
   t.teardown(() => none.close());
   none.add(NODE, bulky(none.nowMs, 60));
   none.commit();
-  t.equal(rowsOf(none, 'episode'), 200, 'alerts are never taken for room');
+  t.equal(rowsOf(none, 'episode'), 200, 'alerts are never removed to free space');
 });
 
 t.test('of remote alerts the last changes are kept, with all open ones and all of this node', async (t) => {

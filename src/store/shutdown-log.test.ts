@@ -64,7 +64,7 @@ t.test('records that cannot be written are readable and bounded in number', asyn
   const waiting = log.list({ accepted: null, limit: 1e6 });
   t.ok(waiting.length <= 500, `${waiting.length} wait`);
   t.same(waiting[0], record(1999));
-  t.same(waiting.at(-1), accepted(0), 'of which the refused ones are given up first');
+  t.same(waiting.at(-1), accepted(0), 'of which the refused ones are dropped first');
   log.flush();
   const next = standInDatabase();
   log.replace(next);

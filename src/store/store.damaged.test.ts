@@ -261,7 +261,7 @@ t.test('the write-ahead log is removed while running: its contents are written t
   rmSync(`${path}-wal`);
   started.recordNextMinute(series(START + 361_000, 1));
   await until('the log is there again', () => existsSync(`${path}-wal`));
-  t.same(started.store.state().set_aside, [], 'nothing was given up');
+  t.same(started.store.state().set_aside, [], 'nothing was quarantined');
   // State after a kill.
   const killed = `${folder}/killed.db`;
   for (const suffix of ['', '-wal']) copyFileSync(path + suffix, killed + suffix);

@@ -150,7 +150,7 @@ t.test('open episodes of a database that is opened late are reported then', asyn
   unlinkSync(path);
   renameSync(`${path}.away`, path);
   await until('it heals', () => second.store.state().state === 'ok');
-  t.same(second.lateOpens, [[alert(1)]], 'but for what this run has told of since');
+  t.same(second.lateOpens, [[alert(1)]], 'except those already reported by this run');
   await checkAll(t, second, rowsOf(2), [alert(1), alert(3), alert(2, { resolved: true, timestamp: alert(4).timestamp })], 'after it');
 });
 
@@ -166,7 +166,7 @@ t.test('over the limit the oldest samples are dropped and counted, and no alert 
     await started.store.recordAlert(alert(minute + 1));
   }
   const { samples_lost } = started.store.state();
-  t.ok(samples_lost > 10 * MINUTE && samples_lost < 30 * MINUTE, `${samples_lost} given up`);
+  t.ok(samples_lost > 10 * MINUTE && samples_lost < 30 * MINUTE, `${samples_lost} dropped`);
   const alerts = Array.from({ length: 31 }, (_, n) => alert(n));
   t.same(await started.rows(), rowsOf(30).slice(samples_lost));
   t.same(await listed(started), alerts.toReversed());

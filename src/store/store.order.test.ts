@@ -113,7 +113,7 @@ t.test('after the clock was set back new records follow the existing ones, also 
   renameSync(path, `${path}.away`);
   symlinkSync(join(folder, 'not-mounted/edge-health.db'), path);
   const late = await startStore(t, folder);
-  t.ok((late.store.segment() ?? 0) < ahead, 'nobody knows yet');
+  t.ok((late.store.segment() ?? 0) < ahead, 'not known yet');
   unlinkSync(path);
   renameSync(`${path}.away`, path);
   late.recordNextMinute(series(START, 1));

@@ -156,7 +156,7 @@ t.test('foreign files and torn lines in the spool do not prevent the start', asy
   });
   writeFileSync(
     join(tail, '7.ndjson'),
-    `not ours\n{"alert_id":"x/y/z","resolved":false,"timestamp":"2026-01-01T00:00:00Z"}\n${good}\n${good.slice(0, 40)}`,
+    `not a record\n{"alert_id":"x/y/z","resolved":false,"timestamp":"2026-01-01T00:00:00Z"}\n${good}\n${good.slice(0, 40)}`,
   );
   writeFileSync(join(tail, '8.ndjson'), Buffer.from([0, 255, 254, 10, 0]));
   const next = await startStore(t, folder);

@@ -350,7 +350,7 @@ t.test('the spool’s folder is systemd’s or a private one on tmpfs', async (t
   t.equal(statSync(folder).mode & 0o777, 0o700);
   const alias = join(temporaryFolder(t), 'alias');
   symlinkSync(data, alias);
-  t.equal(tailFolder(alias, {}), folder, 'one data folder has one tail, whatever it is called');
+  t.equal(tailFolder(alias, {}), folder, 'one data folder has one spool, under any name');
   t.not(other, folder);
   chmodSync(folder, 0o777);
   t.equal(tailFolder(data, {}), join(data, 'tail'), 'a folder that others can write to is not used');

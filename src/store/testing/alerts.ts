@@ -32,7 +32,7 @@ export function change(id: string, timestampMs: number, more: Partial<Alert> = {
   };
 }
 
-/** Follows the cursor to the end, as a client of REST does. */
+/** Follows the cursor to the end, as a REST client does. */
 export function allPages(list: (query: AlertQuery) => AlertPage, query: AlertQuery): Alert[] {
   const found: Alert[] = [];
   let after: AlertCursor | null = null;
@@ -56,7 +56,7 @@ const episode: fc.Arbitrary<Episode> = fc
   .record({
     node: fc.constantFrom('a', 'b', '/robots/arm'),
     metric: fc.constantFrom('cpu_percent', 'temperature'),
-    // Coarse times, so that many changes fall together; now and then the clock is set back.
+    // Coarse times, so that many changes share one; the clock is occasionally set back.
     raisedMs: fc.integer({ min: 0, max: 40 }).map((step) => NOW - step * 3 * 3_600_000),
     severities: fc.array(fc.constantFrom(...SEVERITIES), { minLength: 1, maxLength: 4 }),
     steps: fc.array(fc.constantFrom(1000, 3_600_000, 7_200_000, -1000, -3_600_000), { minLength: 5, maxLength: 5 }),
@@ -73,7 +73,7 @@ const episode: fc.Arbitrary<Episode> = fc
     return { node, metric, changes };
   });
 
-/** Changes of many episodes in the order in which they were published: each episode's in its own order, interleaved. */
+/** Changes of many episodes in order of publication: each episode's in its own order, interleaved. */
 export const history: fc.Arbitrary<Alert[]> = fc.array(fc.tuple(episode, fc.nat(1000)), { maxLength: 25, size: 'max' }).map((episodes) =>
   episodes
     .flatMap(([{ node, metric, changes }, start], i) =>
@@ -83,13 +83,13 @@ export const history: fc.Arbitrary<Alert[]> = fc.array(fc.tuple(episode, fc.nat(
     .map(({ alert }) => alert),
 );
 
-/** Two changes of an episode at the same time differ in more than their value. */
+/** Two changes of an episode at the same time differ not only in their value. */
 function distinct(changes: Episode['changes']): Episode['changes'] {
   const key = ({ timestamp, severity, resolved }: Episode['changes'][number]): string => `${timestamp} ${severity} ${resolved}`;
   return changes.filter((one, i) => changes.findIndex((other) => key(other) === key(one)) === i);
 }
 
-/** What a listing must hold, told naively from everything that was published. */
+/** The expected listing, computed naively from everything that was published. */
 export function expectedAlerts(published: readonly Alert[], query: AlertQuery): Alert[] {
   const ms = (alert: Alert): number => Date.parse(alert.timestamp);
   const episodes = new Map<string, Alert[]>();

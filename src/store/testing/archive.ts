@@ -4,13 +4,13 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Archive } from '../archive.ts';
 import { type Row, toColumns } from './rows.ts';
 
-/** An archive with a clock of its own that can be closed and opened again as a restart does. */
+/** An archive with its own clock that can be closed and opened again as by a restart. */
 export class TestArchive {
   readonly path: string;
   readonly maxBytes: number;
   readonly setAside: { readonly path: string; readonly reason: string }[] = [];
   nowMs: number;
-  /** Known from the next restart on. */
+  /** Takes effect at the next restart. */
   localNode: string | null = null;
   archive: Archive;
   #segment = 0;
@@ -23,12 +23,12 @@ export class TestArchive {
     this.archive.open();
   }
 
-  /** The number of the segment added last. */
+  /** Number of the segment added last. */
   get segment(): number {
     return this.#segment;
   }
 
-  /** Appends rows as a segment of their own, in parts as they come from the main thread. */
+  /** Appends rows as a segment of their own, in parts as they arrive from the main thread. */
   add(node: string, rows: readonly Row[], partLength = 1000): number {
     this.#segment += 1;
     for (let i = 0; i < rows.length; i += partLength) this.archive.append(this.#segment, node, toColumns(rows.slice(i, i + partLength)));

@@ -2,10 +2,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import type { Reply, Request } from '../protocol.ts';
 
-// The store's thread, for tests of its death and of a disk that does not answer. What it does is asked for as the node of a history:
-// 'die now'; 'die at commit', with the next commit, after it is done but maybe before its answer is received; 'hang until FILE', standing
-// still until there is such a file, as when the kernel does not come back from the disk; 'pause copy until FILE', the same after the first
-// piece of the next copy of the database, when FILE.paused is there.
+// The store's thread for tests of its death and of a disk that does not respond. Commands arrive as the node of a history query: 'die
+// now'; 'die at commit', at the next commit, after it is done but possibly before its answer is received; 'hang until FILE', which blocks
+// until the file exists, like a kernel call on a hanging disk; 'pause copy until FILE', the same after the first step of the next copy of
+// the database, once FILE.paused exists.
 
 const HANG = 'hang until ';
 const PAUSE = 'pause copy until ';

@@ -4,7 +4,7 @@ import type { Status } from '../../core/thresholds.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time.ts';
 import type { Row } from './rows.ts';
 
-// What history and aggregate must answer, told in the plainest way from all samples. Rows ascend in time.
+// The expected answers of history and aggregate, computed naively from all samples. Rows ascend in time.
 
 const WORST_FIRST: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING', 'OK', 'UNKNOWN'];
 
@@ -34,7 +34,7 @@ export interface ExpectedAggregate {
   readonly expected: number;
   readonly longestGapSeconds: number;
   readonly statusSeconds: Record<Status, number>;
-  /** By metric: the values that were measured, sorted, and the last of them in time. */
+  /** By metric: the measured values, sorted, and the last of them in time. */
   readonly values: readonly { readonly sorted: readonly number[]; readonly last: number | null }[];
 }
 
@@ -55,7 +55,7 @@ export function expectedAggregate(rows: readonly Row[], query: AggregateQuery, n
 function expectedBucket(rows: readonly Row[], fromMs: number, toMs: number, nowMs: number, hertz: number): ExpectedAggregate {
   const periodMs = 1000 / hertz;
   const inside = rows.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
-  // Before the first sample and in the future nothing can be missing.
+  // No samples are expected before the first one and in the future.
   const knownFrom = Math.max(fromMs, rows[0]?.timestampMs ?? toMs);
   const knownTo = Math.min(toMs, nowMs);
   const statusSeconds: Record<Status, number> = { OK: 0, WARNING: 0, ERROR: 0, CRITICAL: 0, UNKNOWN: 0 };
@@ -83,7 +83,7 @@ function expectedBucket(rows: readonly Row[], fromMs: number, toMs: number, nowM
   };
 }
 
-/** By the nearest-rank method. */
+/** Nearest rank. */
 export function expectedPercentile(sorted: readonly number[], quantile: number): number | null {
   return sorted.length === 0 ? null : (sorted[Math.max(0, Math.ceil(quantile * sorted.length) - 1)] as number);
 }

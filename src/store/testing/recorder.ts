@@ -4,15 +4,14 @@ import { isoUtc } from '../../core/time.ts';
 import { Store } from '../store.ts';
 import { REAL_TIMERS } from '../timers.ts';
 
-// A program to be killed: records samples and alerts and names each on its output once it is recorded. Its minutes pass in
-// a fifth of a second, so that a kill meets every stage of writing. Arguments: data folder, folder for the tail, time of the
-// first sample in milliseconds.
+// A program for kill tests: records samples and alerts and prints each once it is recorded. Its minutes pass in a fifth of a second, so
+// that a kill can hit every stage of writing. Arguments: data folder, folder for the spool, time of the first sample in milliseconds.
 
 const [, , dataPath = '', runtime = '', firstMs = ''] = process.argv;
 const NODE = 'health_monitor';
 const FASTER = 300;
 
-/** Writes to the pipe at once; a reader that is behind is waited for. */
+/** Writes to the pipe synchronously, waiting for a slow reader. */
 function say(text: string): void {
   for (;;) {
     try {
@@ -35,7 +34,7 @@ const store = new Store({
   log: (level, message) => say(`log ${level} ${message}\n`),
   monotonicSeconds: () => (performance.now() / 1000) * FASTER,
   onLateOpen: () => undefined,
-  // However busy the machine is, its disk does not count as hanging.
+  // On a busy machine the disk must not count as hanging.
   timers: { ...REAL_TIMERS, nowSeconds: () => 0 },
 });
 

@@ -6,7 +6,7 @@ import { STATUSES, type Status } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
 import { type Columns, emptyColumns } from '../chunk.ts';
 
-/** A sample as tests speak of it. */
+/** A sample in test notation. */
 export interface Row {
   readonly timestampMs: number;
   /** In the order of METRICS. */
@@ -18,7 +18,7 @@ export function row(timestampMs: number, value: number | null = 1, status: Statu
   return { timestampMs, values: METRICS.map(() => value), status };
 }
 
-/** `count` rows, one a period, with values that follow from their times. */
+/** `count` rows, one per period, with values derived from their times. */
 export function series(fromMs: number, count: number, periodMs = 1000): Row[] {
   return Array.from({ length: count }, (_, i) => {
     const timestampMs = fromMs + i * periodMs;
@@ -26,7 +26,7 @@ export function series(fromMs: number, count: number, periodMs = 1000): Row[] {
   });
 }
 
-/** `firstOrder`: number of the first row within its segment; the others follow. */
+/** `firstOrder`: sequence number of the first row within its segment; the others follow. */
 export function toColumns(rows: readonly Row[], firstOrder = 1): Columns {
   const columns = emptyColumns(rows.length);
   rows.forEach(({ timestampMs, values, status }, i) => {
@@ -53,7 +53,7 @@ export function toStatus({ timestampMs, values, status }: Row, node: string): He
   return { cpu_percent, memory_percent, disk_percent, temperature, status, node_name: node, timestamp: isoUtc(timestampMs) };
 }
 
-/** As t.same, which takes a second for some thousands of rows; where they differ it shows the first that do. */
+/** A fast t.same for thousands of rows; shows the first rows that differ. */
 export function sameRows(t: Test, found: readonly Row[], wanted: readonly Row[], what = 'the same rows'): void {
   if (isDeepStrictEqual(found, wanted)) {
     t.pass(what);

@@ -10,16 +10,16 @@ import { type Row, toRows, toStatus } from './rows.ts';
 export { until } from '../../../testkit/wait.ts';
 
 export const NODE = 'health_monitor';
-/** Lately: the store keeps raw samples for some days only. */
+/** A recent time, because the store prunes raw samples after some days. */
 export const START = Math.floor(Date.now() / HOUR_MS - 5) * HOUR_MS;
 export const EVER = { fromMs: 0, toMs: 8e14 };
 
-/** Timers of this length and more expire when the test lets time pass; a retry after less comes by itself. */
+/** Timers of at least this length expire only when the test advances the time; shorter retries run by themselves. */
 const BY_ITSELF_BELOW_MS = 100;
 
 /**
- * Time in which a store waits for its disk and between attempts. However busy the machine is, the disk hangs, and an alert is not waited
- * for, only where a test lets that much time pass.
+ * Controlled time of a store's disk timeouts and retries. However busy the machine is, a hang is detected and an alert's wait ends only
+ * when a test advances the time.
  */
 class TestTimers implements Timers {
   #seconds = 0;
@@ -54,7 +54,7 @@ class TestTimers implements Timers {
   }
 }
 
-/** A store whose minutes pass when the test says so. */
+/** A store whose minutes pass under control of the test. */
 export class TestStore {
   readonly store: Store;
   readonly logged: { readonly level: LogLevel; readonly message: string }[] = [];
@@ -87,13 +87,13 @@ export class TestStore {
     }
   }
 
-  /** Records rows after a minute has passed, so that what came before them begins to be written. */
+  /** Records rows after a minute has passed, so that the preceding segment begins to be written. */
   recordNextMinute(rows: readonly Row[], node = NODE): void {
     this.#seconds += 60;
     this.record(rows, node);
   }
 
-  /** Lets time pass for what waits for the disk or for the next attempt. */
+  /** Advances the time of disk timeouts and retries. */
   wait(seconds: number): void {
     this.#timers.pass(seconds);
   }
