@@ -124,7 +124,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const remoteAlerts = openAlerts.filter(({ alert_id }) => nodeOfAlertId(alert_id) !== localNode);
     const hasAlert = new Set(remoteAlerts.map(({ alert_id }) => nodeOfAlertId(alert_id)));
     const secondsAt = (ms: number | null): number => now - Math.max(0, nowMs - (ms ?? 0)) / 1000;
-    live.know(remoteNodes.map(({ name }) => name));
+    live.addNames(remoteNodes.map(({ name }) => name));
     const left = this.#options.left.read();
     for (const { firstSeenMs, lastSeenMs, name, recent } of remoteNodes.toSorted((a, b) => (b.lastSeenMs ?? 0) - (a.lastSeenMs ?? 0))) {
       const lastSeconds = secondsAt(lastSeenMs);
@@ -319,7 +319,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     if (!this.#capacity.hasCapacity(seen.isEstablished) || !isNodeName(name)) return null;
     const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), seen);
     this.#nodes.set(name, node);
-    node.wasKnown = this.#options.live.knows(name);
+    node.wasKnown = this.#options.live.isKnown(name);
     this.#options.live.expect(name, seen.lastSeconds);
     return node;
   }

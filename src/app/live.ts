@@ -35,11 +35,11 @@ export class Live {
   readonly #open = new Map<string, Map<string, Alert>>();
 
   /** Adds known names; invalid ones are skipped. */
-  know(names: Iterable<string>): void {
+  addNames(names: Iterable<string>): void {
     for (const name of names) if (isNodeName(name)) this.#known.add(name);
   }
 
-  knows(name: string): boolean {
+  isKnown(name: string): boolean {
     return this.#known.has(name);
   }
 

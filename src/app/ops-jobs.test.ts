@@ -64,17 +64,17 @@ t.test('the live copy takes precedence over the durable one; without either ther
   place.makeFolders();
   t.same(await place.jobs.read(), NEVER, 'an empty one');
   place.write(place.durable, told(NOW - 200_000));
-  t.same(await place.jobs.read(), stopped(told(NOW - 200_000)), 'after a reboot: what is only on the disk is of an earlier time');
+  t.same(await place.jobs.read(), stopped(told(NOW - 200_000)), 'after a reboot the durable copy dates from an earlier boot');
   place.write(place.live, told(NOW - 10_000, 2));
   t.same(await place.jobs.read(), told(NOW - 10_000, 2));
   place.write(place.live, told(NOW - 5000, 3));
   t.same(await place.jobs.read(), told(NOW - 5000, 3), 'a newer one');
   place.write(place.durable, told(NOW - 4000, 4));
-  t.same((await place.jobs.read()).jobs[0]?.runs, 4, 'a live copy that is behind is one of another life');
+  t.same((await place.jobs.read()).jobs[0]?.runs, 4, 'a live copy older than the durable one is of an earlier scheduler');
   rmSync(place.durable);
   rmSync(join(place.live, '..'), { recursive: true });
-  t.same(await place.jobs.read(), NEVER, 'a link to nowhere');
-  t.same(place.logged, [], 'nothing of this is worth a word');
+  t.same(await place.jobs.read(), NEVER, 'a dangling link');
+  t.same(place.logged, [], 'none of this is logged');
 });
 
 t.test('a scheduler without an update for three minutes has stopped, whatever its last state', async (t) => {

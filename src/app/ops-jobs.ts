@@ -11,7 +11,7 @@ const MAX_BYTES = 256 * 1024;
 /** A running scheduler updates its state at least once a minute. */
 const BEAT_SECONDS = 180;
 /** If the disk takes longer, the previous state is returned. */
-const DEADLINE_SECONDS = 1;
+const READ_TIMEOUT_SECONDS = 1;
 
 const NEVER: OpsDocument = { scheduler: { state: 'never', started: null, beat: null }, jobs: [] };
 
@@ -29,7 +29,7 @@ export class OpsJobs {
   readonly #options: OpsJobsOptions;
   readonly #live: JobsFile;
   readonly #durable: JobsFile;
-  #looking: Promise<void> | null = null;
+  #refreshing: Promise<void> | null = null;
 
   constructor(options: OpsJobsOptions) {
     this.#options = options;
@@ -40,18 +40,18 @@ export class OpsJobs {
 
   async read(): Promise<OpsDocument> {
     // One read at a time: a hanging disk must not block more than one thread of the pool.
-    this.#looking ??= this.#look();
-    await nullAfterTimeout(DEADLINE_SECONDS, this.#looking);
+    this.#refreshing ??= this.#refresh();
+    await nullAfterTimeout(READ_TIMEOUT_SECONDS, this.#refreshing);
     const live = this.#live.document;
     const durable = this.#durable.document;
     if (live && beatMs(live) >= beatMs(durable)) return this.#isRunning(live) ? live : stopped(live);
     return durable ? stopped(durable) : NEVER;
   }
 
-  async #look(): Promise<void> {
-    await this.#live.look();
-    await this.#durable.look();
-    this.#looking = null;
+  async #refresh(): Promise<void> {
+    await this.#live.refresh();
+    await this.#durable.refresh();
+    this.#refreshing = null;
   }
 
   /** A killed scheduler could not record its end. The clock may have been set since. */
@@ -88,21 +88,21 @@ class JobsFile {
   }
 
   /** Reads the file if it has changed. Never rejects. */
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     try {
       const { ino, mtimeMs, size } = await promisify(fs.stat)(this.#path);
       const signature = `${ino} ${mtimeMs} ${size}`;
       if (signature === this.#signature) return;
       this.#signature = signature;
       this.#document = await this.#read();
-      this.#reportStepEnd(null);
+      this.#logProblem(null);
     } catch (error) {
       this.#document = null;
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT' || code === 'ENOTDIR') {
         this.#signature = '';
         this.#problem = null;
-      } else this.#reportStepEnd(message);
+      } else this.#logProblem(message);
     }
   }
 
@@ -116,7 +116,7 @@ class JobsFile {
     throw new Error(`${path?.map(({ key }) => String(key)).join('.') ?? ''}: ${message}`.slice(0, 200));
   }
 
-  #reportStepEnd(problem: string | null): void {
+  #logProblem(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
     if (problem === null) this.#log('notice', 'scheduler state readable again', { file: this.#path });

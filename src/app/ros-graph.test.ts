@@ -75,7 +75,7 @@ t.test('the steps of a shutdown are published one at a time, in order: ros2 topi
   t.same(sent, ['0'], 'the first at once');
   for (let i = 1; i < messages.length; i += 1) {
     mock.timers.tick(1000);
-    t.ok(sent.length > i, 'another one each time');
+    t.ok(sent.length > i, 'one more each time');
   }
   t.same(sent, messages);
 });
@@ -137,7 +137,7 @@ t.test('however often another alert flaps, a late subscriber receives each open 
   t.equal(graph.state().published?.alerts, alerts.length);
   const before = alerts.length;
   for (let second = 0; second < 50; second += 1) graph.publishHealth(healthAt(second), '');
-  t.equal(alerts.length, before, 'and nothing is repeated without a reason');
+  t.equal(alerts.length, before, 'nothing is repeated needlessly');
 });
 
 t.test('open alerts beyond a late subscriber’s depth take turns, one per second at any publish frequency', async (t) => {

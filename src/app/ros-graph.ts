@@ -51,14 +51,14 @@ export class RosGraph implements Publisher {
   #reason = 'not decided yet';
   /** Why it is off although it should be on. */
   #offProblem: string | null = null;
-  /** Alerts published before the transport started; null: it has started, or none will. */
+  /** Messages published before the transport started; null: it has started, or none will. */
   #early: Early | null = { health: [], alerts: [], shutdown: [] };
   /** Messages handed to a transport; compared with the samples taken and those received by a subscriber, this locates losses. */
   #healthPublished = 0;
   #alertsPublished = 0;
   /** Open alerts of this machine, in the order of their last publication. */
   readonly #open = new Map<string, Alert>();
-  /** Alerts in the last messages on /alerts, which a late subscriber receives. */
+  /** Ids of the alerts in the last messages on /alerts, which a late subscriber receives. */
   readonly #recent: string[] = [];
   /** Time of the last status after which an open alert was published again. */
   #republished = '';

@@ -8,7 +8,7 @@ import { AllowList, type ShutdownSettings } from './safe-shutdown-settings.ts';
 export type FindUsers = (ports: readonly number[]) => Promise<readonly LocalUser[] | null>;
 
 /** Origin of a call, and why the caller may not request a shutdown; null: it may. */
-export interface Judged {
+export interface CallerDecision {
   readonly source: ShutdownSource;
   readonly refusal: string | null;
 }
@@ -32,15 +32,15 @@ export class Callers {
     this.#allowed = new AllowList(settings.allowFrom);
   }
 
-  async judge({ dds }: ShutdownCaller): Promise<Judged> {
+  async authorize({ dds }: ShutdownCaller): Promise<CallerDecision> {
     if (dds === null) return { source: { address: null, port: null, user: null }, refusal: null };
     const { address, local, port } = dds;
     if (local && this.#settings.trustNetwork) return { source: { address, port, user: null }, refusal: null };
-    const { refusal, user } = local ? await this.#judgeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
+    const { refusal, user } = local ? await this.#authorizeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
     const source = { address, port, user };
     if (refusal !== null) return { source, refusal };
     // Owners before and after the participant's answer are also its owners in between.
-    if (await dds.prove()) return { source, refusal: local ? (await this.#judgeUser(dds)).refusal : null };
+    if (await dds.prove()) return { source, refusal: local ? (await this.#authorizeUser(dds)).refusal : null };
     return { source, refusal: `requests from ${address} are not accepted: its DDS participant did not respond` };
   }
 
@@ -48,7 +48,7 @@ export class Callers {
    * The source port alone does not identify the sender: other local users can send from it (SO_REUSEADDR, IP_PKTINFO) and have closed
    * their socket by now. But they cannot receive what is sent to another user's participant.
    */
-  async #judgeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
+  async #authorizeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
     const [senders, receivers] = await Promise.all([this.#findUsers([port]), receivingPorts && this.#findUsers(receivingPorts)]);
     const { allowGroups, allowUsers } = this.#settings;
     const rules = { allowGroups, allowUsers, ownUid: this.#ownUid };

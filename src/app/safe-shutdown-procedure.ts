@@ -74,13 +74,13 @@ export class Procedure {
   /** Runs every step; resolves with the outcome. Never rejects. */
   async run(): Promise<'completed' | 'aborted'> {
     let timer: NodeJS.Timeout | undefined;
-    const timeUp = new Promise<'out_of_time'>((resolve) => {
+    const timeout = new Promise<'out_of_time'>((resolve) => {
       timer = setTimeout(() => resolve('out_of_time'), this.#times.terminateAt * 1000);
     });
     let phase: ShutdownPhase = 'announce';
     while (phase !== 'completed' && phase !== 'aborted') {
       this.#step = phase;
-      const result: StepResult = await this.#run(phase, timeUp).catch((error: Error) => failed(error.message));
+      const result: StepResult = await this.#run(phase, timeout).catch((error: Error) => failed(error.message));
       phase = nextPhase(phase, result.outcome, this.#options.context.reason);
       this.#reportStepEnd(result, phase);
     }
@@ -93,14 +93,14 @@ export class Procedure {
     this.#stop();
   }
 
-  #run(step: ShutdownStep, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+  #run(step: ShutdownStep, timeout: Promise<'out_of_time'>): Promise<StepResult> {
     switch (step) {
       case 'announce':
-        return this.#announce(timeUp);
+        return this.#announce(timeout);
       case 'hooks':
-        return this.#all(this.#options.hooks, timeUp);
+        return this.#runItems(this.#options.hooks, timeout);
       case 'stop_units':
-        return this.#all(this.#options.units, timeUp);
+        return this.#runItems(this.#options.units, timeout);
       case 'store':
         return this.#store();
       case 'power':
@@ -108,21 +108,21 @@ export class Procedure {
     }
   }
 
-  async #announce(timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+  async #announce(timeout: Promise<'out_of_time'>): Promise<StepResult> {
     const { context, recorded, timeoutSeconds } = this.#options;
     const { action, reason, requestedBy } = context;
     this.#begin(`safe shutdown for ${reason}, requested by ${requestedBy}: ${action} within ${timeoutSeconds} s`);
-    const outcome = await Promise.race([recorded().then(() => 'done' as const), timeUp, this.#stopping]);
+    const outcome = await Promise.race([recorded().then(() => 'done' as const), timeout, this.#stopping]);
     return { outcome, problem: null };
   }
 
-  async #all(runner: StepRunner, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
-    const listed = await Promise.race([runner.list(), timeUp, this.#stopping]);
+  async #runItems(runner: StepRunner, timeout: Promise<'out_of_time'>): Promise<StepResult> {
+    const listed = await Promise.race([runner.list(), timeout, this.#stopping]);
     if (typeof listed === 'string') return { outcome: listed, problem: null };
-    this.#begin(listed.length === 0 ? this.#words.none : `${this.#words.doing}: ${listed.map(({ name }) => name).join(', ')}`);
+    this.#begin(listed.length === 0 ? this.#texts.none : `${this.#texts.doing}: ${listed.map(({ name }) => name).join(', ')}`);
     let first: string | null = null;
     for (const item of listed) {
-      const { outcome, problem } = await this.#one(item, timeUp);
+      const { outcome, problem } = await this.#runItem(item, timeout);
       if (outcome === 'failed') first ??= problem;
       else if (outcome !== 'done') return { outcome, problem };
       if (outcome === 'failed' && ON_FAILURE[this.#options.context.reason] === 'abort') break;
@@ -130,12 +130,12 @@ export class Procedure {
     return { outcome: first === null ? 'done' : 'failed', problem: first };
   }
 
-  async #one(item: StepItem, timeUp: Promise<'out_of_time'>): Promise<StepResult> {
+  async #runItem(item: StepItem, timeout: Promise<'out_of_time'>): Promise<StepResult> {
     // Both may have happened while the previous item ended; this one is then not begun.
-    const early = await Promise.race([timeUp, this.#stopping, Promise.resolve(null)]);
+    const early = await Promise.race([timeout, this.#stopping, Promise.resolve(null)]);
     if (early !== null) return { outcome: early, problem: null };
     const running = item.start(this.#options.context);
-    const end = await Promise.race([running.ended.then((problem) => ({ problem })), timeUp, this.#stopping]);
+    const end = await Promise.race([running.ended.then((problem) => ({ problem })), timeout, this.#stopping]);
     const grace = end === 'stopped' ? STOP_GRACE_SECONDS : this.#times.graceSeconds;
     const how = await running.end(grace);
     if (typeof end === 'string') return { outcome: end, problem: `${item.name} was ${how === 'killed' ? 'killed' : 'terminated'}` };
@@ -145,7 +145,7 @@ export class Procedure {
     }
     if (this.#step === 'stop_units') this.#hasStopped = [...this.#hasStopped, item.name];
     const left = how === 'ended' ? '' : '; its remaining processes were terminated';
-    this.#options.report('in_progress', this.#step, 'notice', `${item.name} ${this.#words.done}${left}`);
+    this.#options.report('in_progress', this.#step, 'notice', `${item.name} ${this.#texts.done}${left}`);
     return { outcome: 'done', problem: null };
   }
 
@@ -207,7 +207,7 @@ export class Procedure {
     }
   }
 
-  get #words(): { readonly none: string; readonly doing: string; readonly done: string } {
+  get #texts(): { readonly none: string; readonly doing: string; readonly done: string } {
     return this.#step === 'hooks'
       ? { none: 'there are no hooks to run', doing: 'running', done: 'is done' }
       : { none: 'there are no units to stop', doing: 'stopping', done: 'is stopped' };

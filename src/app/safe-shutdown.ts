@@ -74,7 +74,7 @@ export class SafeShutdown {
   readonly handler: ShutdownHandler = async (call, caller) => {
     const settings = this.#settings;
     try {
-      const { refusal, source } = await this.#callers.judge(caller);
+      const { refusal, source } = await this.#callers.authorize(caller);
       if (refusal !== null) {
         // The refusal must not consume the rate limit of others.
         const reply = this.#refuse(call, source, refusal);
@@ -107,7 +107,7 @@ export class SafeShutdown {
         await book.recordShutdown(past);
       }
     }
-    await this.#lookAhead();
+    await this.#logObstacles();
   }
 
   /** Applies changed settings; a procedure in progress keeps its own. */
@@ -115,7 +115,7 @@ export class SafeShutdown {
     this.#settings = settings;
     this.#callers.configure(settings);
     this.#limit.setPerMinute(settings.maxRequestsPerMinute);
-    await this.#lookAhead();
+    await this.#logObstacles();
   }
 
   /** Ends a procedure in progress (unless the machine is shutting down already) and saves pending records. */
@@ -259,16 +259,16 @@ export class SafeShutdown {
   }
 
   /** Logs the obstacles to a request before there is one. */
-  async #lookAhead(): Promise<void> {
+  async #logObstacles(): Promise<void> {
     const { log, runners } = this.#options;
     if (!this.#settings.enabled) return;
-    void this.#lookAtPower();
+    void this.#checkPower();
     await runners(this.#settings)
       .hooks.list()
       .catch((error: Error) => log('warning', 'shutdown hooks not run', { error: error.message }));
   }
 
-  async #lookAtPower(): Promise<void> {
+  async #checkPower(): Promise<void> {
     const settings = this.#settings;
     await this.#options.power.prepare(settings.action);
     const problem = await this.#actionProblem(settings);

@@ -237,7 +237,7 @@ export class Service {
   async start(): Promise<AddressInfo> {
     const { clocks, log } = this.#options;
     this.#supervision.setStatusLine('starting: opening the store');
-    this.#live.know([this.#rules.nodeName]);
+    this.#live.addNames([this.#rules.nodeName]);
     const sensors = this.#temperature.search();
     void this.#hostNames.read();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
@@ -245,7 +245,7 @@ export class Service {
       // REST comes first because its port is the fastest check for a second instance.
       const address = await this.#rest.start();
       const past = await this.#store.start();
-      this.#live.know(past.nodes);
+      this.#live.addNames(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
       this.#republishOpenAlerts(past.openAlerts);

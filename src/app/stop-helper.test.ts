@@ -64,7 +64,7 @@ t.test('a unit listed in the configuration is stopped, and the result is returne
   t.equal(await place.ask('stop broken.service'), 'exit code 1; its last words: it is broken');
   t.same(place.calls(), ['--no-ask-password stop -- camera.service', '--no-ask-password stop -- broken.service']);
   place.configure('safe_shutdown: {stop_units: [arm.service]}');
-  t.equal(await place.ask('stop arm.service'), 'ok', 'as the file says at that moment');
+  t.equal(await place.ask('stop arm.service'), 'ok', 'the file is read for each request');
   await Promise.all(place.runs);
 });
 
@@ -118,11 +118,11 @@ t.test('a configuration that is invalid, missing or writable by others allows no
   await refused(/has errors; see: edge-health check-config/);
   rmSync(place.config);
   await refused(/cannot be read: ENOENT/);
-  const elsewhere = join(place.folder, 'elsewhere.yaml');
-  writeFileSync(elsewhere, 'safe_shutdown: {stop_units: [camera.service]}');
-  chmodSync(elsewhere, 0o666);
-  symlinkSync(elsewhere, place.config);
-  await refused(/users other than root can write .*elsewhere\.yaml/);
+  const linked = join(place.folder, 'elsewhere.yaml');
+  writeFileSync(linked, 'safe_shutdown: {stop_units: [camera.service]}');
+  chmodSync(linked, 0o666);
+  symlinkSync(linked, place.config);
+  await refused(/users other than root can write .*linked\.yaml/);
   t.same(place.calls(), []);
 });
 

@@ -31,17 +31,17 @@ const STICKY = 0o1000;
  */
 export async function helpToStop(options: StopHelperOptions): Promise<void> {
   const { connection, log } = options;
-  const gone = new Promise<null>((resolve) => {
+  const disconnected = new Promise<null>((resolve) => {
     for (const event of ['end', 'close', 'error']) connection.once(event, () => resolve(null));
   });
-  const request = await Promise.race([requestOf(connection), gone]);
+  const request = await Promise.race([requestOf(connection), disconnected]);
   if (request === null) return;
-  const problem = await carryOut(request, gone, options).catch((error: Error) => error.message);
+  const problem = await carryOut(request, disconnected, options).catch((error: Error) => error.message);
   if (problem !== null) log('warning', 'not stopped', { request: printable(request, SHOWN_CHARACTERS), why: problem });
   if (!connection.destroyed) await new Promise<void>((resolve) => connection.end(`${problem ?? 'ok'}\n`, resolve));
 }
 
-async function carryOut(request: string, gone: Promise<null>, options: StopHelperOptions): Promise<string | null> {
+async function carryOut(request: string, disconnected: Promise<null>, options: StopHelperOptions): Promise<string | null> {
   const { environment, log } = options;
   if (request === 'poweroff' || request === 'reboot' || request === 'halt') {
     log('notice', 'machine stop requested', { action: request });
@@ -52,12 +52,12 @@ async function carryOut(request: string, gone: Promise<null>, options: StopHelpe
   const problem = mayNotStop(unit, options);
   if (problem !== null) return problem;
   log('notice', 'stopping a unit of safe_shutdown.stop_units', { unit });
-  return endingWith(gone, stopUnit(unit, environment, log));
+  return endingWith(disconnected, stopUnit(unit, environment, log));
 }
 
 /** Waits for the unit to stop, or for the peer to disconnect; systemd stops the unit in either case. */
-async function endingWith(gone: Promise<null>, running: RunningItem): Promise<string | null> {
-  const ended = await Promise.race([running.ended, gone.then(() => 'the client disconnected')]);
+async function endingWith(disconnected: Promise<null>, running: RunningItem): Promise<string | null> {
+  const ended = await Promise.race([running.ended, disconnected.then(() => 'the client disconnected')]);
   await running.end(0);
   return ended;
 }

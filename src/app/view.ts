@@ -81,7 +81,7 @@ export class View implements ServiceView {
   }
 
   knows(node: string): boolean {
-    return node === this.localNode || this.#options.live.knows(node);
+    return node === this.localNode || this.#options.live.isKnown(node);
   }
 
   current(node: string): HealthStatus | null {

@@ -49,7 +49,7 @@ t.test('no text becomes a formula in a spreadsheet; numbers stay unchanged', asy
 
 t.test('quoting is that of RFC 4180', async (t) => {
   t.equal(csvRecord(['a,b', 'say "no"', null, 1.5, true, Number.NaN, '']), '"a,b","say ""no""",,1.5,true,,\r\n');
-  t.equal(parseCsvRecord('a,"b'), null, 'an open quote');
-  t.equal(parseCsvRecord('a,b"c'), null, 'a quote within');
+  t.equal(parseCsvRecord('a,"b'), null, 'an unterminated quote');
+  t.equal(parseCsvRecord('a,b"c'), null, 'a quote inside an unquoted cell');
   t.same(parseCsvRecord(''), ['']);
 });

@@ -124,7 +124,7 @@ t.test('CRITICAL ends in one step when the value falls below both bands', async 
 t.test('where the two bands overlap CRITICAL still falls step by step', async (t) => {
   // The bands: [76, 80) and [77.9, 82).
   const near = { threshold: { warning: 80, critical: 82 }, from: freshEpisode('CRITICAL') };
-  t.equal(last(times(100, 78), near), 'CRITICAL', 'in both bands nothing changes');
+  t.equal(last(times(100, 78), near), 'CRITICAL', 'inside both bands nothing changes');
   t.equal(last(times(100, 77.5), near), 'WARNING', 'below the critical band, in the warning band');
   t.equal(last(times(100, 75.9), near), 'none', 'below both');
 });
@@ -148,7 +148,7 @@ t.test('a stall without samples counts as the longest interval at most', async (
   const stalled = { ...timing, longestIntervalSeconds: 2 };
   const before = stepEpisode(freshEpisode(), 85, 0, cpu, stalled).state;
   const after = stepEpisode(before, 85, 600, cpu, stalled);
-  t.equal(after.taken, null, 'ten minutes later, but only two seconds were seen');
+  t.equal(after.taken, null, 'ten minutes later, but only two seconds were observed');
   t.equal(stepEpisode(after.state, 85, 601, cpu, stalled).state.level, 'WARNING');
 });
 

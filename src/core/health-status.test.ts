@@ -55,5 +55,5 @@ t.test('a status is shown as published up to three periods, and as UNKNOWN after
 t.test('an UNKNOWN status keeps the last readings and their time', async (t) => {
   const last = toHealthStatus(sample, 'n', thresholds, []);
   t.strictSame(currentStatus(last, 60, 1), { ...last, status: 'UNKNOWN' });
-  t.equal(last.status, 'OK', 'what was published is not changed');
+  t.equal(last.status, 'OK', 'the published status is not modified');
 });

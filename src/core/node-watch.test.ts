@@ -109,7 +109,7 @@ t.test('repeated statuses after newer ones are neither new nor a clock step back
     Array.from({ length: 10 }, () => 'duplicate'),
   );
   const missed = all.slice(30, 39).map((one) => stamps.take(one));
-  t.notOk(missed.includes('duplicate'), 'what was lost before is taken');
+  t.notOk(missed.includes('duplicate'), 'a status that was lost before is accepted');
   t.equal(stamps.take(all[39] as Stamp), 'duplicate');
 });
 
@@ -172,7 +172,7 @@ t.test('a node never seen cannot become stale; an expected one can without any s
   t.same(run(new NodeWatch([], null, 2), repeat(false, 100)), []);
   t.same(run(new NodeWatch(steady(1000, 20), 10, 2), repeat(false, 30)), ['raise 15 5.25']);
   const known = new NodeWatch(steady(10_000, 20), 0, 2);
-  t.match(run(known, repeat(false, 40)), [/^raise 32 32/], 'by the period it is known for');
+  t.match(run(known, repeat(false, 40)), [/^raise 32 32/], 'by its known period');
 });
 
 t.test('after a single status the allowed time is longer, since the period is unknown', async (t) => {
@@ -197,10 +197,10 @@ t.test('a burst of repetitions is one sign of life and resolves nothing', async 
   const alive = last.map((one) => watch.receive(one, 3).isAlive);
   t.same(alive, [true, ...repeat(false, 9)]);
   for (let second = 4; second < 20; second += 1) watch.check(second);
-  t.equal(watch.isSilent, true, 'it became stale all the same');
-  t.notOk(last.map((one) => watch.receive(one, 20).change).includes('resolve'), 'again at one moment');
+  t.equal(watch.isSilent, true, 'the node became stale');
+  t.notOk(last.map((one) => watch.receive(one, 20).change).includes('resolve'), 'a second burst');
   const missed = steady(1000, 10, START + 60_000).map((one) => watch.receive(one, 20.1).change);
-  t.notOk(missed.includes('resolve'), 'nor what was missed');
+  t.notOk(missed.includes('resolve'), 'nor a burst of missed statuses');
   t.equal(watch.receive(stamp(START + 71_000), 21).change, 'resolve');
 });
 

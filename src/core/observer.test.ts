@@ -12,7 +12,7 @@ t.test('few appliances observe each other, those set to always first', async (t)
 t.test('of many one is elected, independent of the order in which they are known', async (t) => {
   t.same(observersOf(autos(30)), ['robot10']);
   t.same(observersOf(autos(30).reverse()), ['robot10']);
-  t.same(observersOf(autos(30).slice(1)), ['robot11'], 'when it vanishes, the next one');
+  t.same(observersOf(autos(30).slice(1)), ['robot11'], 'when it is gone, the next one');
 });
 
 t.test('of many none is elected if one is set to always; never takes no part', async (t) => {

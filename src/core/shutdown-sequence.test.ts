@@ -51,7 +51,7 @@ t.test('for any outcomes, it ends, never goes back, and completes only through t
       t.same(steps, [...new Set(steps)].sort());
       t.equal(phases.at(-1) === 'completed', phases.includes('power') && ends['power'] === 'done');
       if (Object.values(ends).includes('stopped')) return;
-      if (ON_FAILURE[reason] === 'skip') t.ok(phases.includes('power'), 'in danger the last step is always come to');
+      if (ON_FAILURE[reason] === 'skip') t.ok(phases.includes('power'), 'in danger the last step is always reached');
     }),
     { numRuns: runs(100, 1000), seed: SEED },
   );

@@ -21,7 +21,7 @@ t.test('the first refusals are recorded individually', async (t) => {
     t.equal(tally.add(record, 0), record);
   }
   t.equal(tally.due(), null);
-  t.equal(tally.add(refusal(), 0), null, 'then they are counted together');
+  t.equal(tally.add(refusal(), 0), null, 'then they are aggregated');
   t.ok(tally.add(refusal(), 61), 'until time has passed');
 });
 
@@ -35,7 +35,7 @@ t.test('a burst is one record with its count, first and last time, and last refu
   t.match(due?.message, new RegExp(`^3 calls refused in a burst.* no ${ids}$`));
   t.equal(tally.due(), null, 'saved once');
   tally.add(refusal(4), 2);
-  t.match(tally.due(), { request_id: first.request_id, calls: 4 }, 'and it goes on counting in the same one');
+  t.match(tally.due(), { request_id: first.request_id, calls: 4 }, 'the same record continues');
 });
 
 t.test('every call is in exactly one record, and an hour of bursts creates at most one record per minute', async (t) => {

@@ -86,7 +86,7 @@ t.test('each sample accounts for one period of its status', async (t) => {
 t.test('a pause of more than three periods is UNKNOWN, a shorter one is not', async (t) => {
   t.same(summarize(samplesAt([0, 3000])).statusMs, [2000, 0, 0, 0, 0]);
   t.same(summarize(samplesAt([0, 3001])).statusMs, [2000, 0, 0, 0, 2001]);
-  t.same(summarize(samplesAt([0, 60_000])).statusMs, [2000, 0, 0, 0, 59_000], 'all but the period the last sample stands for');
+  t.same(summarize(samplesAt([0, 60_000])).statusMs, [2000, 0, 0, 0, 59_000], 'all but the period of the last sample');
 });
 
 t.test('the longest gap is the longest time between two samples', async (t) => {
@@ -104,7 +104,7 @@ t.test('time in a suspend is no gap', async (t) => {
 t.test('a clock set forward is no gap', async (t) => {
   const events: ClockEvent[] = [{ kind: 'step', timestamp_ms: 3_601_000, delta_seconds: 3600 }];
   t.equal(gapMs(0, 3_601_000, events), 1000);
-  t.equal(gapMs(3_601_000, 3_602_000, events), 1000, 'the step belongs to the samples on its two sides only');
+  t.equal(gapMs(3_601_000, 3_602_000, events), 1000, 'the step affects only the samples on both sides of it');
 });
 
 t.test('a clock set back is no gap, neither at the step nor among the earlier samples of the same times', async (t) => {

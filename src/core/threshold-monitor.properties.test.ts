@@ -161,7 +161,7 @@ class Run {
     const open = this.#monitor.openAlerts();
     const sinceStart = this.trace.slice(this.trace.findLastIndex(({ afterStart }) => afterStart));
     const old = this.#afterStart ? open : (sinceStart.at(-7) ?? sinceStart[0])?.openAfter;
-    claim(this.#monitor.adopt(old ?? []).length === 0, 'an alert known already was handed back');
+    claim(this.#monitor.adopt(old ?? []).length === 0, 'a known alert was returned');
     claim(same(this.#monitor.openAlerts(), open), 'an old list changed the open alerts');
   }
 
@@ -303,7 +303,7 @@ t.test('an alert is raised, changes only along the table and is resolved at most
   });
   for (const { from, to } of TRANSITIONS) t.ok((counts.get(`${from} ${to}`) ?? 0) > 10, `${from} to ${to} was seen often`);
   t.ok((counts.get('ERROR none') ?? 0) > 10, 'so was an ERROR from raise to resolve');
-  t.ok((counts.get('threshold moved') ?? 0) > 10, 'and a threshold that a reload moved');
+  t.ok((counts.get('threshold moved') ?? 0) > 10, 'and a threshold changed by a reload');
 });
 
 t.test('a metric has at most one threshold episode and one ERROR open', async (t) => {
@@ -441,7 +441,7 @@ t.test('with and without restarts, the same alerts are open in the end', async (
         for (const alerts of open) claim(levelOf(alerts, metric) === expected, `${metric} is ${levelOf(alerts, metric)}, not ${expected}`);
         ends.add(expected);
       }
-      claim(!open.flat().some((alert) => !isThreshold(alert)), 'an ERROR of a sensor that is back stayed open');
+      claim(!open.flat().some((alert) => !isThreshold(alert)), 'an ERROR of a recovered sensor stayed open');
     }),
     { numRuns: runs(120, 3000), seed: SEED },
   );

@@ -375,7 +375,7 @@ t.test('a late open alert of a metric and kind that has one is returned once, an
   t.same(bench.monitor.openAlerts(), [present]);
   t.same(bench.monitor.adopt([openCritical]), []);
   bench.feed({});
-  t.same(bench.monitor.adopt([openCritical]), [], 'nor is it taken up when the present one has ended');
+  t.same(bench.monitor.adopt([openCritical]), [], 'nor is it continued once the present one has ended');
   t.same(bench.monitor.openAlerts(), []);
 });
 
@@ -395,5 +395,5 @@ t.test('a late list made before an episode ended does not reopen it', async (t) 
   t.same(bench.monitor.adopt([hot as Alert, lost as Alert]), []);
   t.same(bench.monitor.openAlerts(), []);
   bench.feed({ temperature: 75 });
-  t.same(bench.monitor.adopt([hot as Alert]), [], 'nor is it handed back to be ended again');
+  t.same(bench.monitor.adopt([hot as Alert]), [], 'nor is it returned again');
 });

@@ -141,7 +141,7 @@ export class AlertLog {
 
   #isKnownOnDisk(alert: Alert): boolean {
     try {
-      return this.#disk.knows(alert);
+      return this.#disk.contains(alert);
     } catch {
       return false;
     }

@@ -80,13 +80,13 @@ t.test('the last change counts although the clock was set back before it', async
     t.same(
       table.list({ ...ALL, range: { fromMs: NOW - 7_200_000, toMs: NOW - 3_000_000 } }).alerts,
       [worse],
-      'also among those of its time',
+      'also among changes of the same time',
     );
     table.save(over);
     t.same(table.open(), []);
     table.save(raised);
     table.save(worse);
-    t.same(table.list(ALL).alerts, [over], 'and a replay does not open it again');
+    t.same(table.list(ALL).alerts, [over], 'a repetition does not reopen it');
   });
 });
 
@@ -96,7 +96,7 @@ t.test('a change that arrives after its episode was resolved is recorded, but do
     const late = change('a/cpu_percent/1', NOW + 1000, { severity: 'CRITICAL' });
     t.ok(table.save(change('a/cpu_percent/1', NOW)));
     t.ok(table.save(over));
-    t.notOk(table.save(late), 'it is no news');
+    t.notOk(table.save(late), 'it is not new');
     t.same(table.open(), []);
     t.same(table.list(ALL).alerts, [over]);
     t.equal(table.list({ ...ALL, changes: true }).alerts.length, 3);

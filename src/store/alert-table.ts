@@ -85,7 +85,7 @@ export class AlertTable {
   }
 
   /** Whether a change is stored already, or its episode is resolved. */
-  knows({ alert_id, resolved, severity, timestamp }: Alert): boolean {
+  contains({ alert_id, resolved, severity, timestamp }: Alert): boolean {
     const row = this.#db
       .prepare(
         `SELECT 1 FROM alert_change WHERE changed_ms = ? AND alert_id = ? AND severity = ? AND resolved = ?

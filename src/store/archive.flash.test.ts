@@ -144,9 +144,9 @@ t.test('changes of remote alerts write no more per day than this machine itself'
   t.ok(aDay - own < 25, `${(aDay - own).toFixed(1)} MB`);
   const stored = archive.db.prepare('SELECT count(*) AS count FROM alert_change').get() as { count: number };
   t.ok(stored.count > 400 && stored.count < count / 2, `${stored.count} of ${count} stored`);
-  t.ok(archive.alertsNotStored > count / 2, 'and that is counted');
+  t.ok(archive.alertsNotStored > count / 2, 'the others are counted');
   const shown = archive.alerts.list({ ...ALL, nowMs: START + HOUR_MS, limit: 20_000 }).alerts;
   t.ok(shown.length > stored.count, `${shown.length} of the open ones are shown`);
-  t.ok(archive.saveAlert(change('a/cpu_percent/1', START), { segment: START + HOUR_MS, order: 1 }), 'one of this node is news');
+  t.ok(archive.saveAlert(change('a/cpu_percent/1', START), { segment: START + HOUR_MS, order: 1 }), 'a local alert is new');
   t.ok(archive.db.prepare("SELECT 1 FROM episode WHERE alert_id = 'a/cpu_percent/1'").get(), 'and written at once');
 });

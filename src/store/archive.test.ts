@@ -47,7 +47,7 @@ t.test('an hour that ended while the store was not running is not lost', async (
   opened.commit();
   opened.nowMs = HOUR + 3 * HOUR_MS;
   opened.restart();
-  t.same(byHour(opened.archive, HOUR, 3), [600, 0, 0], 'before anything new came');
+  t.same(byHour(opened.archive, HOUR, 3), [600, 0, 0], 'before new samples');
   opened.add(NODE, series(HOUR + 3 * HOUR_MS, 60));
   opened.commit();
   t.same(writtenHours(t, opened), { 0: 600 });
@@ -329,7 +329,7 @@ t.test('an undetected damaged blob affects only its own samples', async (t) => {
     order: 'asc',
     limit: 10,
   });
-  t.same([...steps.timestampMs.subarray(0, steps.count)], [HOUR + HOUR_MS], 'minutes from the hour');
+  t.same([...steps.timestampMs.subarray(0, steps.count)], [HOUR + HOUR_MS], 'minutes computed from the hour');
   archive.db.prepare("UPDATE raw SET samples = x'01ff' WHERE from_ms = ?").run(HOUR);
   t.same(raw(archive, 'asc', { fromMs: HOUR, toMs: HOUR + HOUR_MS }), series(HOUR + 60_000, 60));
 });

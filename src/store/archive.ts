@@ -124,7 +124,7 @@ export class Archive implements Recordings {
       if (isNew && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
       return isNew;
     }
-    this.#reopenIfGone();
+    this.#reopenIfDeleted();
     if (!this.isOpen) {
       this.alerts.hold(alert, mark);
       throw this.#file.notOpen();
@@ -137,7 +137,7 @@ export class Archive implements Recordings {
 
   /** Writes a shutdown request durably. Throws when it cannot be written yet; reads include it either way. */
   saveShutdown(record: ShutdownRecord): void {
-    this.#reopenIfGone();
+    this.#reopenIfDeleted();
     if (!this.isOpen) {
       this.shutdowns.hold(record);
       throw this.#file.notOpen();
@@ -178,7 +178,7 @@ export class Archive implements Recordings {
    */
   commit(segment: number): void {
     this.#file.guard(() => {
-      this.#file.reopenIfGone();
+      this.#file.reopenIfDeleted();
       this.#flushAlerts();
       this.shutdowns.flush();
       for (let last = false; !last; ) {
@@ -225,9 +225,9 @@ export class Archive implements Recordings {
   }
 
   /** A record is durable only in a file that still exists under its name. */
-  #reopenIfGone(): void {
+  #reopenIfDeleted(): void {
     try {
-      if (this.isOpen) this.#file.guard(() => this.#file.reopenIfGone());
+      if (this.isOpen) this.#file.guard(() => this.#file.reopenIfDeleted());
     } catch {
       // The write that follows meets the same problem and reports it.
     }

@@ -147,15 +147,15 @@ function columnsOf(count: number): Columns {
   return { ...emptyColumns(count), count };
 }
 
-/** Unpacks a blob into the columns that `room` returns for a count, or into new ones. Throws RangeError for a damaged blob. */
-export function decodeChunk(blob: Uint8Array, room: (count: number) => Columns = columnsOf): Columns {
+/** Unpacks a blob into the columns that `allocate` returns for a count, or into new ones. Throws RangeError for a damaged blob. */
+export function decodeChunk(blob: Uint8Array, allocate: (count: number) => Columns = columnsOf): Columns {
   const input = new ByteReader(blob);
   const format = input.unsigned();
   if (format !== FORMAT && format !== FORMAT_WITHOUT_ORDER) throw new RangeError('unknown chunk format');
   const count = input.unsigned();
   // Each sample takes at least about five bytes, so a forged count cannot force a large allocation.
   if (count > blob.length) throw new RangeError('count beyond the blob');
-  const columns = room(count);
+  const columns = allocate(count);
   const { timestampMs, metrics, status, order } = columns;
   let at = input.signed();
   const spacing = input.unsigned();

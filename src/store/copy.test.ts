@@ -37,8 +37,8 @@ t.test('the disk fills during the copy', { skip: whyNotMountable() ?? false }, a
     name: NOT_ENOUGH_SPACE,
     message: /1\.4 MB must be free on the disk of .*disk \(1\.2 MB for the copy, 0\.2 MB that stay free\), but 0\.0 MB are; remove files/,
   });
-  t.equal(pieces, 1, 'it had begun');
-  t.same(readdirSync(disk.folder), ['filler'], 'nothing of it is left');
+  t.equal(pieces, 1, 'the copy had begun');
+  t.same(readdirSync(disk.folder), ['filler'], 'no file is left');
   disk.free();
   await copyDatabase(db, { ...given, path: empty(disk.folder), ...always });
   await t.rejects(copyDatabase(db, { ...given, path: empty(disk.folder), ...always, reserveBytes: 1e6 }), { name: NOT_ENOUGH_SPACE });
@@ -71,9 +71,9 @@ t.test('changes made during the copy are in it, and the thread is never blocked 
       if (pieces === 25) db.exec('PRAGMA incremental_vacuum(100)');
     },
   });
-  t.ok(pieces > 45 && written > 45, `${pieces} pieces, ${written} changes: begun once more`);
+  t.ok(pieces > 45 && written > 45, `${pieces} pieces, ${written} changes: restarted`);
   t.notOk(existsSync(path));
-  t.same(readdirSync(folder), ['witness.db'], 'no side files');
+  t.same(readdirSync(folder), ['witness.db'], 'no side files are left');
   const copy = new DatabaseSync(witness, { readOnly: true });
   t.teardown(() => copy.close());
   t.equal((copy.prepare('PRAGMA journal_mode').get() as { journal_mode: string }).journal_mode, 'delete');

@@ -86,12 +86,12 @@ export class DatabaseFile {
   }
 
   /** Reopens a database that was deleted or replaced; writes to the old inode would be lost. The same holds for its log. */
-  reopenIfGone(): void {
+  reopenIfDeleted(): void {
     const { path, nowMs, onSetAside } = this.#options;
     const inode = inodeOf(path);
     if (inode !== null && inode === this.#inode) {
       if (this.#descriptor !== null) checkStillThere(this.#descriptor);
-      this.#reopenIfLogIsGone();
+      this.#reopenIfLogDeleted();
       return;
     }
     if (this.isOpen) {
@@ -107,7 +107,7 @@ export class DatabaseFile {
   /**
    * Data in a deleted log would be lost with this process. Closing the database checkpoints it into the file; opening creates a new log.
    */
-  #reopenIfLogIsGone(): void {
+  #reopenIfLogDeleted(): void {
     const inode = inodeOf(`${this.#options.path}-wal`);
     if (this.#logInode === null || inode === this.#logInode) {
       this.#logInode = inode;

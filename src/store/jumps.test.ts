@@ -10,7 +10,7 @@ t.test('a step forward skips the time before it', async (t) => {
   t.equal(skippedMs(events, 0, 200_000), 60_000);
   t.equal(skippedMs(events, 0, 40_000), 0);
   t.equal(skippedMs(events, 0, 50_000), 10_000);
-  t.equal(skippedMs(events, 50_000, 60_000), 10_000, 'a range inside it');
+  t.equal(skippedMs(events, 50_000, 60_000), 10_000, 'a range inside the jump');
   t.equal(skippedMs(events, 90_000, 200_000), 10_000);
   t.equal(skippedMs(events, 100_000, 200_000), 0);
   t.equal(repeatedMs(events, 0, 200_000), 0);
@@ -26,7 +26,7 @@ t.test('a step back repeats the time after it', async (t) => {
   t.equal(repeatedMs(events, 0, 100_000), 0);
   t.equal(repeatedMs(events, 150_000, 200_000), 10_000);
   t.equal(skippedMs(events, 0, 200_000), 0);
-  t.same(jumpsBetween(events, 99_000, 101_000), [], 'and makes no gap');
+  t.same(jumpsBetween(events, 99_000, 101_000), [], 'a step back is no gap');
 });
 
 t.test('a jump leaves only the rest of the gap around it, also when detected after the next sample', async (t) => {
@@ -49,10 +49,10 @@ t.test('a node first seen after a time did not pass that time twice', async (t) 
 t.test('future time is excluded from gaps up to the times reached before a step back', async (t) => {
   const events = [event(100_000, -60)];
   t.same(futureJump(events, 110_000, 110_000, 0), [], 'a range that ends by now');
-  t.equal(skippedMs(futureJump(events, 110_000, 200_000, 0), 0, 200_000), 0, 'all of it was lived');
+  t.equal(skippedMs(futureJump(events, 110_000, 200_000, 0), 0, 200_000), 0, 'the clock passed all of it');
   t.equal(skippedMs(futureJump(events, 110_000, 200_000, 150_000), 0, 200_000), 40_000, 'from 150 s on');
   t.equal(skippedMs(futureJump([], 110_000, 200_000, 0), 0, 200_000), 90_000, 'without a recorded step');
   t.equal(clockTimeMs(events, 0, 200_000, 110_000, 0), 170_000, '160 s, and 10 of them again');
-  t.equal(clockTimeMs(events, 0, 200_000, 110_000, 150_000), 120_000, 'and who was first seen at 150 s');
-  t.equal(clockTimeMs(events, 120_000, 200_000, 110_000, 0), 40_000, 'a range that lies beyond now');
+  t.equal(clockTimeMs(events, 0, 200_000, 110_000, 150_000), 120_000, 'for a node first seen at 150 s');
+  t.equal(clockTimeMs(events, 120_000, 200_000, 110_000, 0), 40_000, 'a range in the future');
 });

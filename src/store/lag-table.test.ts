@@ -45,8 +45,8 @@ t.test('whatever the clock did, every chunk of the requested segments lies in th
       order.push(...late);
       order.forEach(({ segment, fromMs }, i) => {
         if (restarts && late.length === 0 && i % 7 === 6) table = new LagTable(db);
-        table.note(NODE, segment, fromMs);
-        table.note(NODE + 1, segment, segment);
+        table.record(NODE, segment, fromMs);
+        table.record(NODE + 1, segment, segment);
       });
       const first = (written[from % written.length] as Chunk).segment;
       const to = length % 3 === 0 ? Number.POSITIVE_INFINITY : first + length;
@@ -68,13 +68,13 @@ t.test('a clock that agrees or drifts slowly is never recorded; one that is set 
   t.teardown(() => db.close());
   const table = new LagTable(db);
   const count = (): number => (db.prepare('SELECT count(*) AS count FROM lag').get() as { count: number }).count;
-  for (let i = 0; i < 1000; i += 1) table.note(NODE, START + i * MINUTE_MS, START + i * MINUTE_MS + (i % 60) * 1000 - i * 100);
+  for (let i = 0; i < 1000; i += 1) table.record(NODE, START + i * MINUTE_MS, START + i * MINUTE_MS + (i % 60) * 1000 - i * 100);
   t.equal(count(), 0);
-  for (let i = 1000; i < 2000; i += 1) table.note(NODE, START + i * MINUTE_MS, START + i * MINUTE_MS - HOUR_MS);
+  for (let i = 1000; i < 2000; i += 1) table.record(NODE, START + i * MINUTE_MS, START + i * MINUTE_MS - HOUR_MS);
   t.equal(count(), 1);
   const [range, ...more] = table.ranges(NODE, START + 1500 * MINUTE_MS, START + 1510 * MINUTE_MS);
   t.same(more, []);
-  t.equal((range?.toMs as number) - (range?.fromMs as number), 10 * MINUTE_MS + 2 * LAG_SLACK_MS, 'so that little is searched');
+  t.equal((range?.toMs as number) - (range?.fromMs as number), 10 * MINUTE_MS + 2 * LAG_SLACK_MS, 'the searched ranges are short');
 });
 
 t.test('a lag recorded in a transaction that was rolled back is discarded', async (t) => {
@@ -82,13 +82,13 @@ t.test('a lag recorded in a transaction that was rolled back is discarded', asyn
   t.teardown(() => db.close());
   const table = new LagTable(db);
   db.exec('BEGIN');
-  table.note(NODE, START, START - HOUR_MS);
+  table.record(NODE, START, START - HOUR_MS);
   db.exec('ROLLBACK');
   table.reload();
-  table.note(NODE, START, START - HOUR_MS);
+  table.record(NODE, START, START - HOUR_MS);
   t.equal(
     db.prepare('SELECT 1 FROM lag WHERE node_id = ? AND segment = ? AND lag_ms = ?').all(NODE, START, HOUR_MS).length,
     1,
-    'it is noted again',
+    'the lag is recorded again',
   );
 });

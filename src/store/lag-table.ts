@@ -32,7 +32,7 @@ export class LagTable {
   }
 
   /** Must be called for every chunk written, in its transaction. */
-  note(nodeId: number, segment: number, fromMs: number): void {
+  record(nodeId: number, segment: number, fromMs: number): void {
     const lagMs = segment - fromMs;
     const inForce = inForceAt(this.#of(nodeId), segment);
     const last = this.#last.get(nodeId) ?? 0;

@@ -37,7 +37,7 @@ t.test('a newcomer’s samples are readable but not written until it is establis
   t.same(rows(), [4, 0, 0, 1, 0]);
   t.same([count('robot'), received('robot'), count('made_up')], [240, 240, 0]);
   archive.drop('robot');
-  t.equal(count('robot'), 240, 'what is stored is not dropped');
+  t.equal(count('robot'), 240, 'stored samples are not dropped');
   opened.nowMs = NOW + 3 * HOUR_MS;
   opened.restart();
   t.match(opened.archive.remoteNodes(), [{ name: 'robot', firstSeenMs: NOW, lastSeenMs: NOW + 3 * MINUTE_MS }]);

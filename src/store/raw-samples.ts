@@ -62,7 +62,7 @@ export class RawSamples {
         if (!this.#nodes.isKept(node)) continue;
         const columns = parts.filter((part) => part.node === node).map((part) => part.columns);
         const id = this.#nodes.idOf(node);
-        this.#table.write(id, segment, columns, (fromMs) => this.#lags.note(id, segment, fromMs));
+        this.#table.write(id, segment, columns, (fromMs) => this.#lags.record(id, segment, fromMs));
       }
     }
   }

@@ -21,12 +21,12 @@ export class RawTable {
     this.#db = db;
   }
 
-  /** Writes a node's part of a segment; repeating it with the same samples has no effect. `noteChunk` receives the start of each chunk. */
-  write(nodeId: number, segment: number, parts: readonly Columns[], noteChunk: (fromMs: number) => void): void {
+  /** Writes a node's part of a segment; repeating it with the same samples has no effect. `onChunk` receives the start of each chunk. */
+  write(nodeId: number, segment: number, parts: readonly Columns[], onChunk: (fromMs: number) => void): void {
     const insert = this.#db.prepare('INSERT OR IGNORE INTO raw VALUES (?, ?, ?, ?, ?)');
     for (const chunk of splitIntoChunks(joinSorted(parts))) {
       const from = chunk.timestampMs[0] as number;
-      noteChunk(from);
+      onChunk(from);
       insert.run(nodeId, from, segment, chunk.timestampMs[chunk.count - 1] as number, encodeChunk(chunk));
     }
   }

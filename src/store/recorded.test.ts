@@ -167,7 +167,7 @@ t.test('remote nodes are returned with their last receive time and latest time s
         ?.recent.map(({ ms }) => ms)
         .slice(-6),
       [NOW - 6 * MINUTE_MS, ...minutes.slice(-5).map((at) => at - 3 * DAY_MS)],
-      'in the order in which they came',
+      'in order of arrival',
     );
     for (const name of ['ahead', 'level', 'set'])
       t.ok(Math.abs((remoteNodes.get(name)?.lastSeenMs as number) - last) <= 5 * MINUTE_MS, name);
@@ -188,7 +188,7 @@ t.test('a name that passes from one machine to another', async (t) => {
   t.same(gathered(), ['b']);
   opened.localNode = 'b';
   opened.restart();
-  t.same(gathered(), [], 'what this machine was called is no other node');
+  t.same(gathered(), [], 'a former name of this machine is not a remote node');
   add('b', NOW - 3000);
   add('a', NOW - 2000);
   t.same(gathered(), ['a']);

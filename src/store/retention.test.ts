@@ -52,20 +52,20 @@ t.test('a clock that is wrong by a year deletes nothing and is trusted after a d
     opened.nowMs += HOUR_MS;
     if (hour % 8 === 0) opened.restart();
   }
-  t.equal(oldestOf(opened, 'raw'), first, 'nothing is old yet');
+  t.equal(oldestOf(opened, 'raw'), first, 'nothing is pruned yet');
   t.equal(oldestOf(opened, 'minute'), NOW - DAY_MS);
   const wrong = opened.nowMs;
   opened.nowMs = NOW;
   opened.add(NODE, series(NOW, 2));
   opened.commit();
-  t.equal(oldestOf(opened, 'raw'), first, 'nor when it is put right');
+  t.equal(oldestOf(opened, 'raw'), first, 'nor after the clock is corrected');
   opened.nowMs = wrong;
   for (let hour = 0; hour < 3; hour += 1) {
     opened.add(NODE, series(opened.nowMs, 2));
     opened.commit();
     opened.nowMs += HOUR_MS;
   }
-  t.equal(oldestOf(opened, 'raw'), NOW + 365 * DAY_MS, 'a year has passed indeed');
+  t.equal(oldestOf(opened, 'raw'), NOW + 365 * DAY_MS, 'pruned once a year has really passed');
 });
 
 t.test('each tier is kept for its retention and no longer', async (t) => {
@@ -103,7 +103,7 @@ t.test('each tier is kept for its retention and no longer', async (t) => {
   t.equal(countAt(RAW_DAYS + 1, null), 0);
   t.ok(countAt(RAW_DAYS + 1, MINUTE_MS) >= 2, 'minutes');
   t.ok(countAt(MINUTE_DAYS - 1, MINUTE_MS) >= 2);
-  t.equal(countAt(MINUTE_DAYS + 1, MINUTE_MS), 1, 'an hour as one piece');
+  t.equal(countAt(MINUTE_DAYS + 1, MINUTE_MS), 1, 'an hour without minutes');
   t.equal(countAt(HOUR_DAYS - 1, stepMs(1)), 1, 'hours');
   t.equal(countAt(HOUR_DAYS + 1, stepMs(1)), 0);
   const whole = aggregate(opened.archive, { node: NODE, fromMs: NOW - 1000 * DAY_MS, toMs: NOW + 1000, by: null }, NOW + 1000)[0];
@@ -203,9 +203,9 @@ t.test('beyond the size cap the oldest data is removed, raw samples before minut
   fill(30, 3600);
   t.ok(largest <= maxBytes, `${largest} of ${maxBytes} bytes`);
   t.ok(largest > maxBytes * 0.8, 'and the space is used');
-  t.ok(oldestOf(opened, 'raw') > NOW + HOUR_MS, 'the oldest raw samples are gone');
+  t.ok(oldestOf(opened, 'raw') > NOW + HOUR_MS, 'the oldest raw samples are removed');
   t.equal(oldestOf(opened, 'hour'), NOW);
-  t.equal(oldestOf(opened, 'minute'), NOW, 'but not what was made of them');
+  t.equal(oldestOf(opened, 'minute'), NOW, 'their minutes and hours stay');
   const newest = history(opened.archive, {
     node: NODE,
     fromMs: opened.nowMs - 600_000,
@@ -229,7 +229,7 @@ t.test('beyond the size cap the oldest data is removed, raw samples before minut
   t.ok(statSync(path).size <= 400_000, `${statSync(path).size} bytes`);
   t.equal(rowsOf(small, 'raw'), 0);
   t.ok(rowsOf(small, 'minute') > 0);
-  t.ok(oldestOf(small, 'minute') > NOW, 'then minutes go');
+  t.ok(oldestOf(small, 'minute') > NOW, 'then minutes are removed');
   t.equal(oldestOf(small, 'hour'), NOW);
   small.close();
 
@@ -274,7 +274,7 @@ t.test('of remote alerts the last changes are kept, with all open ones and all o
     [`${NODE}/cpu_percent/0`, 'robot/cpu_percent/1'],
   );
   pruneRemoteAlerts(archive.db, NODE, 10);
-  t.equal(rowsOf(opened, 'alert_change'), 30, 'nothing more goes');
+  t.equal(rowsOf(opened, 'alert_change'), 30, 'nothing more is removed');
 });
 
 t.test('beyond the size cap the node with the oldest samples loses them, however many others there are', async (t) => {

@@ -68,7 +68,7 @@ t.test('records that cannot be written are readable and bounded in number', asyn
   log.flush();
   const next = standInDatabase();
   log.replace(next);
-  t.same(log.list({ accepted: null, limit: 9 }), [], 'nothing waits any longer');
+  t.same(log.list({ accepted: null, limit: 9 }), [], 'no record is pending');
 });
 
 t.test('a record is in the spool before it is in the database, and the next run loads it', async (t) => {

@@ -75,7 +75,7 @@ async function checkWorks(t: Test, started: TestStore): Promise<void> {
   started.recordNextMinute(rows);
   await started.store.recordAlert({ ...ALERT, alert_id: `${NODE}/cpu_percent/2` });
   const found = await started.rows();
-  sameRows(t, found.slice(-100), rows, 'the new one takes samples');
+  sameRows(t, found.slice(-100), rows, 'the new database accepts samples');
   t.ok(
     (await started.store.alerts({ ...ALL, range: EVER })).alerts.some(({ alert_id }) => alert_id.endsWith('/2')),
     'and alerts',
@@ -146,8 +146,8 @@ for (const [name, { damage, reason, whenFound }] of Object.entries(damages)) {
     t.equal(samePath, path);
     t.equal(set_aside.length, 1);
     t.match(set_aside[0], /edge-health\.db\.set-aside-\d{8}T\d{6}Z$/);
-    t.ok(readFileSync(set_aside[0] as string).equals(content), 'what was put aside is as it was');
-    t.match(reasons, [reason], 'and is said');
+    t.ok(readFileSync(set_aside[0] as string).equals(content), 'the quarantined file is unchanged');
+    t.match(reasons, [reason], 'its path is reported');
     await checkWorks(t, started);
     await started.stop();
     const fresh = new DatabaseSync(path, { readOnly: true });
@@ -181,7 +181,7 @@ t.test('damage found while running: by a read', async (t) => {
     await started.store.history(EVERYTHING);
     return started.store.state().set_aside.length > 0;
   });
-  t.same((await started.rows()).slice(-30), series(START + 20_000_000, 30), 'what was not written yet is in the new one');
+  t.same((await started.rows()).slice(-30), series(START + 20_000_000, 30), 'pending records are in the new database');
   await checkWorks(t, started);
 });
 
@@ -219,9 +219,9 @@ for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and 
     await until('it is noticed', () => started.store.state().set_aside.length > 0);
     t.match(started.store.state().set_aside, ['(removed)']);
     t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('quarantined')));
-    t.same(await started.rows(), [...series(START + 300_000, 30), ...rows], 'what was not written yet is kept');
+    t.same(await started.rows(), [...series(START + 300_000, 30), ...rows], 'pending records are kept');
     const open = [ALERT.alert_id, `${NODE}/cpu_percent/5`];
-    t.same((await started.store.alerts(ALL)).alerts.map(({ alert_id }) => alert_id).sort(), open, 'and what is open stays so');
+    t.same((await started.store.alerts(ALL)).alerts.map(({ alert_id }) => alert_id).sort(), open, 'open alerts stay open');
     await checkWorks(t, started);
     await started.stop();
     t.ok(existsSync(path));
@@ -239,13 +239,13 @@ t.test('an alert raised after the database was removed is in the new one, also w
   const raised = change(`${NODE}/cpu_percent/7`, START + 301_000);
   const resolved = { ...change(`${NODE}/cpu_percent/7`, START + 302_000), resolved: true };
   await started.store.recordAlert(raised);
-  t.same(started.store.state().set_aside, ['(removed)'], 'the alert has it looked for');
+  t.same(started.store.state().set_aside, ['(removed)'], 'the alert triggers the check of the file');
   await started.store.recordAlert(resolved);
   const { alerts } = await started.store.alerts({ ...ALL, changes: true, range: EVER });
   t.same(
     alerts.filter(({ alert_id }) => alert_id.endsWith('/7')).map((alert) => alert.resolved),
     [true, false],
-    'both changes are there',
+    'both changes are stored',
   );
   t.ok(existsSync(path));
   await checkWorks(t, started);
@@ -268,7 +268,7 @@ t.test('the write-ahead log is removed while running: its contents are written t
   const check = new DatabaseSync(killed);
   t.match(check.prepare('PRAGMA integrity_check').get(), { integrity_check: 'ok' });
   const { last } = check.prepare('SELECT max(to_ms) AS last FROM raw').get() as { last: number };
-  t.ok(last >= START + 360_000, 'with what was written before the log was removed');
+  t.ok(last >= START + 360_000, 'including records written before the log was removed');
   check.close();
   sameRows(t, await started.rows(), series(START, 362), 'nothing is lost');
   await checkWorks(t, started);
@@ -287,7 +287,7 @@ t.test('the database is truncated to half while running', async (t) => {
     started.recordNextMinute([]);
     return started.store.state().set_aside.length > 0;
   });
-  t.same((await started.rows()).slice(-31), series(START + 20_000_000, 31), 'what was not written yet is in the new one');
+  t.same((await started.rows()).slice(-31), series(START + 20_000_000, 31), 'pending records are in the new database');
   await checkWorks(t, started);
 });
 
@@ -338,7 +338,7 @@ t.test('another database replaces it while running', async (t) => {
   started.recordNextMinute(series(START + 2_030_000, 1));
   await until('it is noticed', () => started.store.state().set_aside.length > 0);
   const expected = [...series(START, 300), ...series(START + 2_001_000, 30)];
-  t.same(await started.rows(), expected, 'it is gone on with');
+  t.same(await started.rows(), expected, 'the replacement is used');
   await started.stop();
   const check = new DatabaseSync(path, { readOnly: true });
   t.match(check.prepare('PRAGMA integrity_check').get(), { integrity_check: 'ok' });

@@ -52,14 +52,14 @@ t.test('the disk fills while the store runs', { skip }, async (t) => {
   await until('it is noticed', () => started.store.state().state === 'degraded');
   t.match(started.store.state(), { error: /full/, since: /^2/, samples_lost: 0 });
   t.ok(started.store.state().samples_pending > 35 * MINUTE);
-  await checkAll(t, started, rowsOf(43), [alert(1), alert(2), alert(3)], 'while it is full');
+  await checkAll(t, started, rowsOf(43), [alert(1), alert(2), alert(3)], 'while the disk is full');
   t.same((await started.store.alerts({ ...ALL, range: EVER, limit: 2 })).alerts, [alert(3), alert(2)]);
   disk.free();
   await until('it heals', () => started.store.state().state === 'ok');
   t.match(started.store.state(), { error: null, since: null, samples_lost: 0 });
   t.ok(started.logged.some(({ level, message }) => level === 'notice' && message.includes('storage recovered')));
   minutes(started, 43, 1);
-  await checkAll(t, started, rowsOf(44), [alert(1), alert(2), alert(3)], 'after it healed');
+  await checkAll(t, started, rowsOf(44), [alert(1), alert(2), alert(3)], 'after space was freed');
   await started.stop();
   t.same(readdirSync(join(folder, 'run', 'tail')), []);
   const next = await startStore(t, folder, options);
@@ -80,7 +80,7 @@ t.test('the store stops on a full disk: the spool keeps the records for the next
   await started.stop();
   const again = await startStore(t, folder, options);
   t.match(again.store.state(), { state: 'degraded', set_aside: [] });
-  t.same((await again.rows()).slice(0, MINUTE), rowsOf(1), 'what was written before is served');
+  t.same((await again.rows()).slice(0, MINUTE), rowsOf(1), 'records written before are served');
   minutes(again, 22, 5);
   await again.store.recordAlert(alert(2));
   await again.store.recordAlert(alert(1, { timestamp: alert(3).timestamp, resolved: true }));
@@ -88,7 +88,7 @@ t.test('the store stops on a full disk: the spool keeps the records for the next
   t.same(await listed(again), alerts.toReversed());
   disk.free();
   await until('it heals', () => again.store.state().state === 'ok');
-  await checkAll(t, again, rowsOf(27), alerts, 'after it healed');
+  await checkAll(t, again, rowsOf(27), alerts, 'after space was freed');
   await again.stop();
   t.same(
     readdirSync(disk.folder).filter((name) => name.includes('set-aside')),
@@ -108,11 +108,11 @@ t.test('the disk is full at the very first start', { skip }, async (t) => {
   t.not(started.store.state().error, null);
   minutes(started, 0, 10);
   await started.store.recordAlert(alert(1));
-  await checkAll(t, started, rowsOf(10), [alert(1)], 'while it is full');
+  await checkAll(t, started, rowsOf(10), [alert(1)], 'while the disk is full');
   disk.free();
   await until('it heals', () => started.store.state().state === 'ok');
-  await checkAll(t, started, rowsOf(10), [alert(1)], 'after it healed');
-  t.same(started.store.state().set_aside, [], 'the beginnings of a database were not taken for a damaged one');
+  await checkAll(t, started, rowsOf(10), [alert(1)], 'after space was freed');
+  t.same(started.store.state().set_aside, [], 'an incomplete new database does not count as damaged');
   t.same(started.lateOpens, [[]]);
   await started.stop();
   await checkAll(t, await startStore(t, folder, { dataPath: disk.folder }), rowsOf(10), [alert(1)], 'in the database');
@@ -199,7 +199,7 @@ t.test('the spool’s file system is full: recording continues, and a torn line 
     found.slice(-20),
     rest.map(({ timestampMs }) => timestampMs),
   );
-  t.equal(started.store.state().state, 'ok', 'the database was never in trouble');
+  t.equal(started.store.state().state, 'ok', 'the database was never degraded');
   t.ok(existsSync(started.store.state().path));
   await started.stop();
   t.equal((await (await startStore(t, folder)).rows()).length, 2 * MINUTE + 20);

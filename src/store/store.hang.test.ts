@@ -34,19 +34,19 @@ t.test('while the disk hangs every read fails with an error, and no record is lo
   await new Promise(setImmediate);
   t.notOk(isPublished, 'an alert waits for the disk');
   started.wait(0.2);
-  t.equal(await alert, true, 'but not for long');
+  t.equal(await alert, true, 'at most for the timeout');
   started.wait(3.2);
-  t.equal(store.state().state, 'ok', 'a moment is no hang');
+  t.equal(store.state().state, 'ok', 'a short delay is no hang');
   started.wait(0.3);
-  t.equal(store.state().state, 'ok', 'it is believed at the second look');
+  t.equal(store.state().state, 'ok', 'a second check confirms the hang');
   started.wait(0.2);
   await Promise.all(reads);
-  await t.rejects(store.alerts(ALL), { name: 'StoreHangs' }, 'at once by now');
+  await t.rejects(store.alerts(ALL), { name: 'StoreHangs' }, 'reads now fail at once');
   t.match(store.state(), { state: 'degraded', error: /^the disk has not answered for [45] s$/, since: /Z$/ });
   writeFileSync(answering, '');
   await until('the disk answers', () => store.state().state === 'ok');
   t.equal(store.state().error, null);
-  t.same(await started.rows(), series(START, 15), 'what was recorded meanwhile is there');
+  t.same(await started.rows(), series(START, 15), 'records made meanwhile are stored');
   t.same((await store.alerts(ALL)).alerts, [change('a/cpu_percent/1', NOW)]);
   t.match(
     started.logged.map(({ message }) => message),

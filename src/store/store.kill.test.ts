@@ -76,7 +76,7 @@ t.test('SIGKILL at any moment neither loses nor duplicates a record', async (t) 
   t.same(
     samples.filter((ms) => !times.has(ms)),
     [],
-    'every sample is there',
+    'every sample is stored',
   );
   // One record may have been made without its line being printed.
   t.ok(found.length - samples.length <= ROUNDS, `${found.length} of ${samples.length}`);
@@ -85,11 +85,11 @@ t.test('SIGKILL at any moment neither loses nor duplicates a record', async (t) 
   t.same(
     alerts.filter((id) => !listed.includes(id)),
     [],
-    'every alert is there',
+    'every alert is stored',
   );
   t.ok(listed.length - alerts.length <= ROUNDS);
   const [whole] = await store.aggregate({ node: NODE, ...EVER, by: null });
-  t.equal(whole?.samples_received, found.length, 'and the hours know of the same samples');
+  t.equal(whole?.samples_received, found.length, 'the hours count the same samples');
 });
 
 t.test('a folder in use by another process is refused, and free as soon as that process is gone', async (t) => {
@@ -104,6 +104,6 @@ t.test('a folder in use by another process is refused, and free as soon as that 
   t.same(
     samples.filter((ms) => !times.includes(ms)),
     [],
-    'and the one that had it lost nothing by the attempt',
+    'the attempt does not affect the other process',
   );
 });

@@ -24,7 +24,7 @@ t.test('records can be read at once and after a restart', async (t) => {
   await check({ store: first.store, rows: () => first.rows() });
   t.match(first.store.state(), { state: 'ok', error: null, samples_pending: 103, samples_lost: 0, set_aside: [] });
   await first.stop();
-  t.same(readdirSync(join(folder, 'run', 'tail')), [], 'a clean stop leaves nothing to recover');
+  t.same(readdirSync(join(folder, 'run', 'tail')), [], 'a clean stop leaves an empty spool');
 
   const second = new TestStore(folder);
   t.teardown(() => second.stop());
@@ -202,7 +202,7 @@ t.test('two stores on one folder: the second is refused and changes nothing', as
 
 t.test('a folder that cannot be created is an error', async (t) => {
   const folder = temporaryFolder(t);
-  writeFileSync(join(folder, 'data'), 'a file in the way');
+  writeFileSync(join(folder, 'data'), 'a file has that path');
   const started = new TestStore(folder);
   await t.rejects(started.store.start(), { code: 'EEXIST' });
   await started.stop();

@@ -62,9 +62,9 @@ t.test('the next run reads back all records, by segment and node', async (t) => 
   t.same(
     leftovers.map(({ segment }) => segment),
     [first, second],
-    'without the one just begun',
+    'without the current segment',
   );
-  t.same(leftovers[0]?.alerts, [{ order: 3, alert: alert(3) }], 'with the number of its line');
+  t.same(leftovers[0]?.alerts, [{ order: 3, alert: alert(3) }], 'with its line number');
   t.same(
     leftovers[0]?.samples.map(({ node, columns }) => [node, toRows(columns)]),
     [
@@ -244,7 +244,7 @@ t.test('without a folder nothing is left over, and writing throws', async (t) =>
   t.same(tail.leftovers(), []);
   t.throws(() => tail.begin(1), { code: 'EEXIST' });
   t.throws(() => tail.write('x'), { code: 'EEXIST' });
-  t.equal(tail.segment, 1, 'but samples can still be told apart by segment');
+  t.equal(tail.segment, 1, 'samples still differ by segment');
 });
 
 t.test('a deleted spool is recreated by the next line, which keeps its number', async (t) => {
@@ -273,13 +273,13 @@ t.test('a deleted spool is recreated by the next line, which keeps its number', 
 t.test('a spool that could not be created is created as soon as possible', async (t) => {
   const parent = temporaryFolder(t);
   const folder = join(parent, 'tail');
-  writeFileSync(folder, 'in the way');
+  writeFileSync(folder, 'a file has the folder’s path');
   const tail = openTail(t, folder);
   t.throws(() => tail.begin(1000));
   t.throws(() => tail.write(line(row(1))), { code: 'EEXIST' });
   rmSync(folder);
   tail.write(line(row(2)));
-  t.same(readFileSync(join(folder, `${tail.segment}.ndjson`), 'utf8').split('\n').length, 3, 'the line that was lost has its place');
+  t.same(readFileSync(join(folder, `${tail.segment}.ndjson`), 'utf8').split('\n').length, 3, 'the lost line keeps its number');
   tail.end();
   const next = openTail(t, folder);
   next.begin(2000);
@@ -292,7 +292,7 @@ t.test('a spool that could not be created is created as soon as possible', async
 t.test('a closed spool accepts no lines and leaves no files', async (t) => {
   const folder = join(temporaryFolder(t), 'tail');
   const tail = openTail(t, folder);
-  t.throws(() => tail.write(line(row(1))), /not open/, 'nor does one that was never begun');
+  t.throws(() => tail.write(line(row(1))), /not open/, 'nor does a spool that was never opened');
   const segment = tail.begin(1000);
   tail.end();
   tail.remove(segment);
@@ -323,7 +323,7 @@ t.test('unreadable files are skipped and reported', async (t) => {
     [[[row(2)]]],
   );
   t.same(problems, [join(folder, `${first}.ndjson`)]);
-  t.equal(next.leftovers().length, 2, 'it is there still, for another time');
+  t.equal(next.leftovers().length, 2, 'the file stays for a later start');
   rmSync(folder, { recursive: true });
   writeFileSync(folder, 'no folder');
   problems.length = 0;

@@ -199,7 +199,7 @@ t.test('on the shared name a caller that may not ask is recorded and not answere
   });
   t.match(
     await scene.shutdown.handler(call, caller({ receivingPorts: null, isShared: true })),
-    { message: /cannot tell/ },
+    { message: /cannot identify/ },
     'this host is meant',
   );
   t.match(await scene.shutdown.handler(call, caller({ isShared: true })), { success: true });

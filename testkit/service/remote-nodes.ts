@@ -226,11 +226,11 @@ export class GatheringService {
   }
 
   async start(): Promise<void> {
-    this.live.know([this.#localNode]);
+    this.live.addNames([this.#localNode]);
     const { address, port } = await this.rest.start();
     this.#url = `http://${address}:${port}`;
     const past = await this.store.start();
-    this.live.know(past.nodes);
+    this.live.addNames(past.nodes);
     for (const alert of past.openAlerts) this.live.setAlert(alert);
     this.gathering.start(past);
   }
