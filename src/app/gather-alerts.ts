@@ -10,10 +10,10 @@ import type { Live } from './live.ts';
 const MAX_OPEN = 1024;
 /** Rate limit of the changes of all remote nodes together. */
 const CHANGES_PER_SECOND = 5;
-const CHANGES_AT_ONCE = 500;
+const CHANGES_BURST = 500;
 /** Rate limit of log lines about changes. */
 const LINES_PER_SECOND = 1 / 10;
-const LINES_AT_ONCE = 60;
+const LINES_BURST = 60;
 /** Number of changes remembered to skip repetitions: more than DDS writers keep for late joiners. */
 const REMEMBERED = 4096;
 
@@ -29,8 +29,8 @@ export interface AlertGatheringOptions {
 /** Alerts that remote nodes raise about themselves: stored and served like local ones, each change once, within limits. */
 export class GatheredAlerts {
   readonly #options: AlertGatheringOptions;
-  readonly #changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_AT_ONCE);
-  readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_AT_ONCE);
+  readonly #changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
+  readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_BURST);
   readonly #open = new Map<string, Alert>();
   readonly #seen = new Set<string>();
   #accepted = 0;

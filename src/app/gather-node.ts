@@ -9,16 +9,15 @@ const STATUSES_PER_SECOND = 1200;
 const ASSURED_PER_SECOND = 20;
 /** Rate limit of changes of a node's alerts. */
 const CHANGES_PER_SECOND = 0.5;
-const CHANGES_AT_ONCE = 60;
+const CHANGES_BURST = 60;
 /** Rate limit of clock jumps; beyond it statuses are not stored, since each jump begins another hour in the database. */
 const JUMPS_PER_SECOND = 1 / 60;
-const JUMPS_AT_ONCE = 5;
+const JUMPS_BURST = 5;
 /** Rate limit of alerts about one stale node, so that an intermittent node fills neither log nor disk. */
 const SILENCES_PER_SECOND = 1 / 600;
-const SILENCES_AT_ONCE = 5;
-/** A newcomer becomes established after at least this long, */
+const SILENCES_BURST = 5;
+/** A newcomer becomes established after at least this long and ARRIVALS statuses that are APART_SECONDS apart. */
 export const ESTABLISHED_SECONDS = 60;
-/** with at least ARRIVALS statuses that are APART_SECONDS apart. */
 const ARRIVALS = 4;
 const APART_SECONDS = 15;
 /** The publish rate is recorded when it differs by this factor from the last one, at most once an hour. */
@@ -41,9 +40,9 @@ export class GatheredNode {
   readonly watch: NodeWatch;
   readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
   readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
-  readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_AT_ONCE);
-  readonly silences = new TokenBucket(SILENCES_PER_SECOND, SILENCES_AT_ONCE);
-  readonly #jumps = new TokenBucket(JUMPS_PER_SECOND, JUMPS_AT_ONCE);
+  readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
+  readonly silences = new TokenBucket(SILENCES_PER_SECOND, SILENCES_BURST);
+  readonly #jumps = new TokenBucket(JUMPS_PER_SECOND, JUMPS_BURST);
   /** Monotonic seconds; may precede the start of this process. */
   readonly #firstSeenSeconds: number;
   lastSeenSeconds: number;

@@ -20,9 +20,9 @@ export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
 export const PLACES_METRIC = 'remote_nodes';
 /** A newcomer is removed after this long without data. */
 const NEWCOMER_FORGET_SECONDS = 7200;
-/** Limit of open alerts about stale nodes that were seen for less than YOUNG_SECONDS. */
+/** A node seen over less than this time is young. */
 const YOUNG_SECONDS = 3600;
-/** Long-term rate at which such alerts may be raised. */
+/** Limit of open alerts about stale young nodes, also the burst; and their long-term rate. */
 const MAX_YOUNG_ALERTS = 32;
 const YOUNG_ALERTS_PER_SECOND = 1 / 60;
 const ALL_STATUSES_PER_SECOND = 5000;

@@ -118,7 +118,7 @@ t.test('a configuration that is invalid, missing or writable by others allows no
   await refused(/has errors; see: edge-health check-config/);
   rmSync(place.config);
   await refused(/cannot be read: ENOENT/);
-  const linked = join(place.folder, 'elsewhere.yaml');
+  const linked = join(place.folder, 'linked.yaml');
   writeFileSync(linked, 'safe_shutdown: {stop_units: [camera.service]}');
   chmodSync(linked, 0o666);
   symlinkSync(linked, place.config);

@@ -23,7 +23,7 @@ export interface SilenceStep {
 
 /** `lastGoodSeconds`: the last good reading before this process, on this process's clock; null: none. */
 export function freshSilence(lastGoodSeconds: number | null, open: boolean): SilenceState {
-  return { lastGoodSeconds: lastGoodSeconds, goodSinceSeconds: null, open };
+  return { lastGoodSeconds, goodSinceSeconds: null, open };
 }
 
 /**

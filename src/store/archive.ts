@@ -19,7 +19,7 @@ import { ShutdownLog } from './shutdown-log.ts';
 import { WriteBudget } from './write-budget.ts';
 
 /** Limits one transaction when many segments are pending. */
-const SEGMENTS_AT_ONCE = 60;
+const SEGMENTS_PER_TRANSACTION = 60;
 
 export interface ArchiveOptions extends DatabaseFileOptions {
   readonly maxBytes: number;
@@ -183,7 +183,7 @@ export class Archive implements Recordings {
       this.shutdowns.flush();
       for (let last = false; !last; ) {
         const due = this.samples.due(segment);
-        const next = due.slice(0, SEGMENTS_AT_ONCE);
+        const next = due.slice(0, SEGMENTS_PER_TRANSACTION);
         last = next.length === due.length;
         this.#transaction(() => {
           this.samples.write(next);

@@ -4,7 +4,7 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { sizeOf } from './database.ts';
 
 /** Half a megabyte per step, at 2048 bytes per page. Each step is synced to the disk, and other requests are served between steps. */
-const PAGES_AT_ONCE = 256;
+const PAGES_PER_STEP = 256;
 /**
  * A rollback makes SQLite restart the backup, and a step during a transaction copies nothing. More steps without progress than this (plus
  * one per copied piece) mean that writers starve the backup.
@@ -67,13 +67,13 @@ export async function copyDatabase(
   };
   const copy = (): Promise<number> =>
     backup(db, path, {
-      rate: PAGES_AT_ONCE,
+      rate: PAGES_PER_STEP,
       // An exception thrown here ends the backup.
       progress: ({ remainingPages, totalPages }) => {
         checkWanted();
         stepsWithoutProgress = remainingPages < leastRemaining ? 0 : stepsWithoutProgress + 1;
         leastRemaining = Math.min(leastRemaining, remainingPages);
-        checkProgress(MAX_STEPS_WITHOUT_PROGRESS + totalPages / PAGES_AT_ONCE);
+        checkProgress(MAX_STEPS_WITHOUT_PROGRESS + totalPages / PAGES_PER_STEP);
         fdatasyncSync(descriptor);
         if (freeBytes() < reserveBytes / 2) throw notEnoughSpace();
         onPiece();
