@@ -22,7 +22,7 @@ t.test('what has no kind is a message; lines of data are joined; one space after
 });
 
 t.test('comments, unknown fields and blocks without data make no event', async (t) => {
-  const { events, lastEventId } = all(': still here\n\nretry: 2000\n\nevent: health\n\nid: 5\n\ndata\n\n');
+  const { events, lastEventId } = all(': heartbeat\n\nretry: 2000\n\nevent: health\n\nid: 5\n\ndata\n\n');
   t.same(events, [{ event: 'message', data: '' }]);
   t.equal(lastEventId, '5', 'an id counts without data too');
 });
@@ -65,7 +65,7 @@ t.test('however the stream is cut into pieces and whatever ends its lines, the e
     'data: one',
     'data: more',
     '',
-    ': still here',
+    ': heartbeat',
     '',
     'id: 2',
     'event: alert',

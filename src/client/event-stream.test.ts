@@ -22,7 +22,7 @@ function read(pieces: readonly string[]): ServerEvent[] {
 const HEAD = 'retry: 2000\n\n';
 
 t.test('events as the service sends them', async (t) => {
-  const text = `${HEAD}id: a_1\nevent: health\ndata: {"x":1}\n\n: still here\n\nid: a_2\nevent: alert\ndata: {}\n\n`;
+  const text = `${HEAD}id: a_1\nevent: health\ndata: {"x":1}\n\n: heartbeat\n\nid: a_2\nevent: alert\ndata: {}\n\n`;
   t.same(read([text]), [
     { id: 'a_1', event: 'health', data: '{"x":1}' },
     { id: 'a_2', event: 'alert', data: '{}' },

@@ -2,15 +2,15 @@ import type { Socket } from 'node:net';
 import { ALLOW, CODES, methodNotAllowed, Problem, type ProblemCode } from './problem.ts';
 import { API_HEADERS } from './security.ts';
 
-/** Our own longest URL is a few hundred characters. */
+/** Characters. The longest URL that the API itself returns has a few hundred. */
 export const MAX_URL_LENGTH = 4096;
 
 export interface ParseError extends NodeJS.ErrnoException {
-  /** The piece in which the parser stopped. */
+  /** The chunk of input at which the parser stopped. */
   readonly rawPacket?: Buffer;
 }
 
-/** Answers what is not HTTP, or too slow, or too large, on the bare socket. */
+/** Responds on the bare socket to input for which Node creates no response object: not HTTP, too slow or too large. */
 export function refuse(error: ParseError, socket: Socket): void {
   if (refused.has(socket)) return;
   if (!socket.writable || error.code === 'ECONNRESET') {
@@ -24,13 +24,13 @@ export function refuse(error: ParseError, socket: Socket): void {
 function codeOf({ code, rawPacket }: ParseError): ProblemCode {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
   if (code !== 'HPE_HEADER_OVERFLOW') return 'malformed_request';
-  // The parser counts the URL as a header; where the request line ends tells which of them it was.
+  // The parser counts the URL as part of the headers. The length of the request line shows which of them was too long.
   const text = rawPacket?.toString('latin1') ?? '';
   const lineLength = text.includes('\n') ? text.indexOf('\n') : text.length;
   return /^[A-Z-]+ /.test(text) && lineLength > MAX_URL_LENGTH ? 'url_too_long' : 'headers_too_large';
 }
 
-/** CONNECT gets no response object from Node. */
+/** Refuses CONNECT, for which Node creates no response object. */
 export function refuseMethod(method: string | undefined, socket: Socket): void {
   socket.on('error', () => socket.destroy());
   if (refused.has(socket) || !socket.writable) return;
@@ -40,12 +40,12 @@ export function refuseMethod(method: string | undefined, socket: Socket): void {
 const GUARDS = Object.entries(API_HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('');
-/** Sockets that were answered for the last time. */
+/** Sockets on which the last response was sent. */
 const refused = new WeakSet<Socket>();
-/** How long what a refused client still sends is taken: closing at once would reset the connection, and the answer be lost. */
+/** For this long, input of a refused client is read and dropped. Closing at once would reset the connection and lose the response. */
 const LINGER_SECONDS = 1;
 
-/** Answers a socket for the last time, and closes it. */
+/** Sends the last response on a socket and closes it. */
 export function answerBare(socket: Socket, problem: Problem, headers = ''): void {
   const { status, title } = CODES[problem.code];
   const body = JSON.stringify(problem);
@@ -59,20 +59,20 @@ export function answerBare(socket: Socket, problem: Problem, headers = ''): void
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Closes a connection at once; with a reset where something was sent, so that the kernel keeps nothing of what was not read. */
+/** Closes a connection at once. If data was sent, it is reset, so that the kernel does not keep the unread data. */
 export function cutOff(socket: Socket): void {
-  // While libuv shuts a socket down it does not reset it, and Node would then lose it open.
+  // libuv does not reset a socket that it is shutting down. Node would then leave the socket open without a reference to it.
   const isShuttingDown = socket.writableEnded && !socket.writableFinished;
   if (socket.bytesWritten > 0 && !isShuttingDown) socket.resetAndDestroy();
   else socket.destroy();
 }
 
-/** What a parser is told for a request after which no HTTP comes: it parses no further. */
+/** Return value of onIncoming() for a protocol upgrade (llhttp): the parser stops, because no HTTP follows. */
 const NO_MORE_HTTP = 2;
 
 /**
- * A read brings 64 kB, which may be 1500 requests, and Node makes objects of all of them in one go, also after the socket was destroyed:
- * a tenth of a second for one connection. Its parser can be stopped, though that is not documented; where it cannot be, it only takes longer.
+ * A single read returns up to 64 kB, which can contain 1500 requests. Node creates the objects of all of them at once, even if the socket
+ * is already destroyed, which takes 0.1 s per connection. Stopping the parser is undocumented; if it fails, only that time is lost.
  */
 export function stopParsing(socket: Socket & { readonly parser?: { onIncoming?: () => number } | null }): void {
   if (socket.parser?.onIncoming) socket.parser.onIncoming = () => NO_MORE_HTTP;

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { until } from '../../testkit/wait.ts';
 import { Connections, type ConnectionsOptions, type Serve } from './connections.ts';
-import { drained, PIECE_BYTES } from './context.ts';
+import { PIECE_BYTES, waitForDrain } from './context.ts';
 import { TurnQueue } from './queues.ts';
 
 const WORK_MS = 2;
@@ -77,7 +77,7 @@ t.test('answers to one connection come in the order of its requests', async (t) 
   t.same(text.match(/(\/\w|slow) /g), ['/a ', 'slow ', '/b ', '/c ']);
 });
 
-t.test('a client that leaves while its request waits is forgotten, and is not served', async (t) => {
+t.test('the waiting requests of a client that disconnects are dropped', async (t) => {
   const served: string[] = [];
   const { port, connections } = await listening(t, (request, response: ServerResponse) => {
     work();
@@ -98,7 +98,7 @@ t.test('a client that leaves while its request waits is forgotten, and is not se
   t.pass();
 });
 
-t.test('of thousands of requests in one piece no more are made than may wait', async (t) => {
+t.test('of thousands of pipelined requests, no more objects are created than may wait', async (t) => {
   const server = createServer();
   let made = 0;
   server.on('request', () => {
@@ -115,16 +115,16 @@ t.test('of thousands of requests in one piece no more are made than may wait', a
   t.ok(made >= 65 && made <= 70, `${made} of 2000`);
 });
 
-/** As handlers send a large body: each piece waits for the reader. */
+/** Sends as handlers send a large body: each chunk waits until the client has read the previous one. */
 async function sendForever(response: ServerResponse): Promise<void> {
   const piece = Buffer.alloc(PIECE_BYTES, 'x');
   while (!response.destroyed) {
     response.write(piece);
-    await drained(response);
+    await waitForDrain(response);
   }
 }
 
-t.test('a reader that takes nothing is dropped, whatever else it sends; one that takes a little now and then is not', async (t) => {
+t.test('a client that stops reading is dropped even if it sends requests; a slow reader is not', async (t) => {
   const dropped: ServerResponse[] = [];
   const { port, connections } = await listening(t, (_request, response) => void sendForever(response), {
     writeSeconds: 2,
@@ -153,7 +153,7 @@ t.test('a reader that takes nothing is dropped, whatever else it sends; one that
   t.notOk(slow.closed);
 });
 
-t.test('a client that has its answer, and does not close the connection that the service ended, is dropped too', async (t) => {
+t.test('a client that does not close its half of an ended connection is dropped', async (t) => {
   const { port, connections } = await listening(t, (_request, response) => void response.end('x'), { writeSeconds: 0.2 });
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => socket.destroy());
@@ -168,7 +168,7 @@ t.test('a client that has its answer, and does not close the connection that the
   t.equal(connections.dropped, 1);
 });
 
-/** What Connections uses of a socket, from an address of the test's choice. */
+/** The part of a socket that Connections uses, with any remote address. */
 class FakeSocket extends EventEmitter {
   readonly remoteAddress: string;
   readonly localAddress = '192.0.2.1';
@@ -203,7 +203,7 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-/** A response that a FakeSocket carries. */
+/** A response on a FakeSocket. */
 class FakeResponse extends EventEmitter {
   readonly destroyed = false;
   readonly #socket: FakeSocket;
@@ -237,7 +237,7 @@ class Clients {
     return socket;
   }
 
-  /** Opens one whose request is being served; `unread` bytes of the response wait for its reader. */
+  /** Opens a connection whose request is being served; the client has not read `unread` bytes of the response. */
   serve(address: string, unread = 0): FakeSocket {
     const socket = this.open(address);
     if (socket.writable) this.#server.emit('request', { socket }, new FakeResponse(socket));
@@ -248,7 +248,7 @@ class Clients {
 
 const many = (count: number, open: () => FakeSocket): FakeSocket[] => Array.from({ length: count }, open);
 
-t.test('one client has half of the connections at most; its longest idle one goes, and nobody else loses any', async (t) => {
+t.test('one client has at most half of the connections; beyond it, its own longest idle connection is closed', async (t) => {
   const clients = new Clients(t, { max: 40 });
   const first = many(20, () => clients.open('198.51.100.1'));
   const other = clients.open('198.51.100.2');
@@ -261,7 +261,7 @@ t.test('one client has half of the connections at most; its longest idle one goe
   t.match(clients.open('2001:db8:0:1::1').closed, false, 'the next network another');
 });
 
-t.test('with all of its connections being served a client is refused, with an answer; others are not', async (t) => {
+t.test('a client whose connections are all being served is refused with a 503; other clients are not', async (t) => {
   const clients = new Clients(t, { max: 40 });
   const served = many(20, () => clients.serve('198.51.100.1'));
   const refused = clients.open('198.51.100.1');
@@ -274,49 +274,46 @@ t.test('with all of its connections being served a client is refused, with an an
   t.equal(clients.connections.count, 21);
 });
 
-t.test('whatever others do, this host has connections', async (t) => {
+t.test('remote clients cannot block connections of this host', async (t) => {
   const clients = new Clients(t);
   const remote = [1, 2].flatMap((n) => many(4, () => clients.serve(`198.51.100.${n}`)));
   t.match(clients.open('198.51.100.3').answer, /all 8 connections are being served/);
   const local = ['127.0.0.1', '::1', '::ffff:127.0.0.5', '192.0.2.1'].flatMap((address) => many(4, () => clients.serve(address)));
   t.notOk([...remote, ...local].some(({ closed, answer }) => closed || answer !== ''));
-  t.match(clients.open('127.0.0.1').answer, /503/, 'beyond those it is as others are');
+  t.match(clients.open('127.0.0.1').answer, /503/, 'beyond the reserve, this host is limited as well');
   remote[0]?.destroy();
   t.equal(clients.open('127.0.0.1').answer, '');
 });
 
-t.test(
-  'for a new connection one goes whose reader takes nothing, the longest first; not one that is read, nor one that waits for the service',
-  async (t) => {
-    const clients = new Clients(t, { writeSeconds: 1 });
-    const [deaf, later, reading, waiting] = [1, 2, 3, 4].map((n) => clients.serve(`198.51.100.${n}`, n === 4 ? 0 : 1000)) as [
-      FakeSocket,
-      FakeSocket,
-      FakeSocket,
-      FakeSocket,
-    ];
-    const others = many(4, () => clients.serve('198.51.100.9'));
-    const reads = setInterval(() => {
-      reading.bytesWritten += 1;
-      if (!deaf.closed) later.bytesWritten += 1;
-    }, 1);
-    t.teardown(() => clearInterval(reads));
-    let opened = 0;
-    await until('a newcomer is let in', () => {
-      opened += 1;
-      return clients.open('198.51.100.5').answer === '' && deaf.closed;
-    });
-    t.ok(opened > 0);
-    t.notOk([later, reading, waiting, ...others].some(({ closed }) => closed));
-    await until('the next one stalls', () => {
-      clients.open('198.51.100.6');
-      return later.closed;
-    });
-    t.notOk([reading, waiting, ...others].some(({ closed }) => closed));
-  },
-);
+t.test('a new connection replaces the longest stalled one, not one that is being read or that waits for the service', async (t) => {
+  const clients = new Clients(t, { writeSeconds: 1 });
+  const [stalled, later, reading, waiting] = [1, 2, 3, 4].map((n) => clients.serve(`198.51.100.${n}`, n === 4 ? 0 : 1000)) as [
+    FakeSocket,
+    FakeSocket,
+    FakeSocket,
+    FakeSocket,
+  ];
+  const others = many(4, () => clients.serve('198.51.100.9'));
+  const reads = setInterval(() => {
+    reading.bytesWritten += 1;
+    if (!stalled.closed) later.bytesWritten += 1;
+  }, 1);
+  t.teardown(() => clearInterval(reads));
+  let opened = 0;
+  await until('a new connection is accepted', () => {
+    opened += 1;
+    return clients.open('198.51.100.5').answer === '' && stalled.closed;
+  });
+  t.ok(opened > 0);
+  t.notOk([later, reading, waiting, ...others].some(({ closed }) => closed));
+  await until('the next one stalls', () => {
+    clients.open('198.51.100.6');
+    return later.closed;
+  });
+  t.notOk([reading, waiting, ...others].some(({ closed }) => closed));
+});
 
-t.test('when responses hold too much, those go that have been read least lately; a body that many share counts once', async (t) => {
+t.test('when responses hold too much memory, the longest unread are dropped; a shared body counts once', async (t) => {
   const clients = new Clients(t, { max: 40, budgetBytes: 1000, writeSeconds: 1000 });
   const hold = (socket: FakeSocket, body: object, bytes: number): void =>
     clients.connections.hold(socket as unknown as Socket, body, bytes);
@@ -329,14 +326,14 @@ t.test('when responses hold too much, those go that have been read least lately;
   hold(newcomer, own, 900);
   t.ok(
     [first, second, third].every(({ closed }) => closed),
-    'those that have what is older',
+    'the longest unread responses',
   );
   t.notOk(newcomer.closed);
   newcomer.writableLength = 200;
   await new Promise((later) => setTimeout(later, 2));
   const last = clients.serve('198.51.100.5');
   hold(last, {}, 10);
-  t.ok(newcomer.closed, 'what waits in its socket counts too');
+  t.ok(newcomer.closed, 'unread bytes of the socket count too');
   t.notOk(last.closed);
   t.equal(clients.connections.dropped, 4);
 });

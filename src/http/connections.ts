@@ -7,29 +7,30 @@ import type { TurnQueue } from './queues.ts';
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Connections of this host that are beyond the maximum, so that no remote client keeps its programs out. */
+/** Connections of this host beyond the maximum, so that remote clients cannot block local programs. */
 const RESERVED_CONNECTIONS = 16;
-/** One client has at least so many of the maximum. */
+/** Lower limit of the number of connections of one client. */
 const LEAST_SHARE = 8;
-/** Requests that may wait behind the one being served. Browsers do not pipeline; a client that sends more is cut off. */
+/** Requests that may wait behind the one being served. Browsers do not pipeline; a client that sends more is disconnected. */
 const MAX_WAITING = 64;
-/** A reader that takes nothing of a response for this long is dropped. */
+/** A client that reads nothing of a response for this long is dropped. */
 export const WRITE_SECONDS = 20;
-/** Parts of that time: how often readers are checked, and at least between two checks that new connections cause. */
-const CHECK = 1 / 4;
-const CHECK_AGAIN = 1 / 200;
-/** After this part of it a reader that takes nothing may be dropped for a new connection. */
+/** Fraction of WRITE_SECONDS between two regular checks of all connections. */
+const CHECK_INTERVAL = 1 / 4;
+/** Fraction of WRITE_SECONDS, the minimum between two checks caused by new connections. */
+const MIN_CHECK_INTERVAL = 1 / 200;
+/** After this fraction of WRITE_SECONDS, a client that reads nothing may be dropped in favour of a new connection. */
 const STALLED = 1 / 10;
-/** What responses may hold in this process until their readers have taken it; beyond it the readers that have taken nothing for longest are dropped. */
+/** Limit of the unsent response data in this process. Above it, the clients that have not read for longest are dropped. */
 const BUDGET_BYTES = 20 * 1024 * 1024;
-/** Refused connections that are kept open for their answer; further ones are reset. */
+/** Refused connections that are kept open until their response is sent; further ones are reset. */
 const MAX_REFUSING = 16;
 
 export interface ConnectionsOptions {
   readonly max: number;
   readonly serve: Serve;
   readonly turns: TurnQueue;
-  /** Called with a response whose reader is dropped. */
+  /** Called with the response of a dropped client. */
   readonly onDrop?: (response: ServerResponse) => void;
   /** Smaller in tests. */
   readonly writeSeconds?: number;
@@ -40,28 +41,29 @@ interface Connection {
   readonly socket: Socket;
   /** Null: this host. */
   readonly client: string | null;
-  /** What is being served; null: idle. */
+  /** The response being sent; null: idle. */
   response: ServerResponse | null;
-  /** The requests behind it. */
+  /** Starts each of the requests that wait behind the current one. */
   readonly waiting: (() => void)[];
-  /** What its response is made from and keeps in memory; several responses may share it. */
+  /** The data that the response is made from, which stays in memory; several responses may share it. */
   held: { readonly body: object; readonly bytes: number } | null;
-  /** How much the reader had taken when that last changed, and when that was. */
-  taken: string;
+  /** Result of readProgress() at the last check. */
+  progress: string;
+  /** When `progress` last changed. */
   sinceMs: number;
 }
 
 /**
- * Bounds the connections and what they hold. Beyond the maximum the one that has been without a request the longest is closed, or one whose
- * reader takes nothing, so that neither idle connections nor stalled ones keep a client out; only when all others are being served is the new
- * one refused. What one connection asks is served in turn, so that pipelining multiplies nothing that one connection can hold.
+ * Bounds the number of connections and the memory that they use. Above the maximum, the connection idle for longest is closed, or else one
+ * whose client has stopped reading, so that neither kind blocks new clients. A new connection is refused only if all others are being
+ * served. The requests of one connection are served one after the other, so that pipelining does not multiply the memory of a connection.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #all = new Map<Socket, Connection>();
-  /** Those without a request under way, the longest idle first. */
+  /** Connections without a request in progress, the longest idle first. */
   readonly #idle = new Set<Connection>();
-  /** Connections of each client. */
+  /** Number of connections of each client. */
   readonly #counts = new Map<string | null, number>();
   readonly #writeMs: number;
   #checkedMs = 0;
@@ -75,7 +77,7 @@ export class Connections {
     this.#writeMs = (options.writeSeconds ?? WRITE_SECONDS) * 1000;
     server.on('connection', (socket) => this.#opened(socket));
     server.on('request', (request, response) => this.#requested(request, response));
-    // Whatever else a client expects, it gets the answer.
+    // A request with an unknown Expect header is served like any other.
     server.on('checkExpectation', (request, response) => this.#requested(request, response));
   }
 
@@ -83,12 +85,12 @@ export class Connections {
     return this.#all.size;
   }
 
-  /** Closed or refused because there were too many. */
+  /** Number of connections closed or refused because of the maximum. */
   get evicted(): number {
     return this.#evicted;
   }
 
-  /** Closed because their readers took nothing, or because responses held too much. */
+  /** Number of connections closed because the client stopped reading, or because responses held too much memory. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -97,7 +99,7 @@ export class Connections {
     return this.#all.get(socket)?.response != null;
   }
 
-  /** Counts what the response under way keeps in memory until it is sent. May drop other connections, or this one. */
+  /** Records the data that the current response keeps in memory until it is sent. May drop other connections, or this one. */
   hold(socket: Socket, body: object, bytes: number): void {
     const connection = this.#all.get(socket);
     if (!connection) return;
@@ -108,7 +110,7 @@ export class Connections {
   #enforceBudget(): void {
     const { budgetBytes = BUDGET_BYTES } = this.#options;
     if (this.#heldBytes() <= budgetBytes) return;
-    this.#checkAgain();
+    this.#checkThrottled();
     const holding = [...this.#all.values()].filter((one) => one.held !== null || unread(one) > 0);
     holding.sort((a, b) => a.sinceMs - b.sinceMs || size(b) - size(a));
     for (const one of holding) {
@@ -129,12 +131,12 @@ export class Connections {
 
   #opened(socket: Socket): void {
     const client = isLocal(socket) ? null : clientOf(socket);
-    const connection: Connection = { socket, client, response: null, waiting: [], held: null, taken: '', sinceMs: performance.now() };
+    const connection: Connection = { socket, client, response: null, waiting: [], held: null, progress: '', sinceMs: performance.now() };
     this.#all.set(socket, connection);
     this.#idle.add(connection);
     this.#counts.set(client, this.#countOf(client) + 1);
     socket.once('close', () => this.#forget(connection));
-    // Where this side closes first, the kernel keeps what is unread for minutes, and nothing counts it: so the reader does.
+    // If the server closed first, the kernel would keep unread data for minutes outside of any limit. The client therefore closes.
     socket.destroySoon = () => {
       socket.end();
       stopParsing(socket);
@@ -142,11 +144,11 @@ export class Connections {
     this.#timer ??= setInterval(() => {
       this.#check();
       this.#enforceBudget();
-    }, this.#writeMs * CHECK).unref();
+    }, this.#writeMs * CHECK_INTERVAL).unref();
     const { max } = this.#options;
     const share = shareOf(max, LEAST_SHARE);
     if (client !== null && this.#countOf(client) > share && !this.#evict(connection, (one) => one.client === client)) {
-      this.#refuse(connection, `${client} has ${share} connections already, as many as one client may have; close one`);
+      this.#refuse(connection, `${client} has ${share} connections, the maximum for one client; close one`);
       return;
     }
     const reserved = Math.min(this.#countOf(null), RESERVED_CONNECTIONS);
@@ -159,7 +161,7 @@ export class Connections {
     return this.#counts.get(client) ?? 0;
   }
 
-  /** Closes the connection that matters least for a new one; false: all of them are being served. */
+  /** Closes the connection idle for longest, or else stalled for longest, in favour of a new one; false: all are being served. */
   #evict(newcomer: Connection, may: (one: Connection) => boolean): boolean {
     const victim = [...this.#idle].find((one) => one !== newcomer && may(one)) ?? this.#longestStalled(may);
     if (!victim) return false;
@@ -169,7 +171,7 @@ export class Connections {
   }
 
   #longestStalled(may: (one: Connection) => boolean): Connection | undefined {
-    this.#checkAgain();
+    this.#checkThrottled();
     const beforeMs = performance.now() - this.#writeMs * STALLED;
     const stalled = [...this.#all.values()].filter((one) => unread(one) > 0 && one.sinceMs <= beforeMs && may(one));
     return stalled.sort((a, b) => a.sinceMs - b.sinceMs)[0];
@@ -190,20 +192,20 @@ export class Connections {
     answerBare(socket, new Problem('too_many_connections', detail), 'Retry-After: 1\r\n');
   }
 
-  /** A flood of connections is not worth a check each. */
-  #checkAgain(): void {
-    if (performance.now() - this.#checkedMs > this.#writeMs * CHECK_AGAIN) this.#check();
+  /** Checks the connections, unless the last check was a moment ago: a check per connection would be too slow in a flood of them. */
+  #checkThrottled(): void {
+    if (performance.now() - this.#checkedMs > this.#writeMs * MIN_CHECK_INTERVAL) this.#check();
   }
 
-  /** Finds out which readers take what they are sent, and drops those that have not for too long. */
+  /** Updates the read progress of every connection and drops the clients that have stopped reading. */
   #check(): void {
     const nowMs = performance.now();
     this.#checkedMs = nowMs;
     for (const connection of this.#all.values()) {
-      const taken = takenOf(connection.socket);
-      const isWaitedFor = unread(connection) > 0 || connection.socket.writableEnded;
-      if (taken !== connection.taken || !isWaitedFor) {
-        connection.taken = taken;
+      const progress = readProgress(connection.socket);
+      const mustRead = unread(connection) > 0 || connection.socket.writableEnded;
+      if (progress !== connection.progress || !mustRead) {
+        connection.progress = progress;
         connection.sinceMs = nowMs;
       } else if (nowMs - connection.sinceMs >= this.#writeMs) this.#drop(connection);
     }
@@ -214,7 +216,7 @@ export class Connections {
     this.#close(connection);
   }
 
-  /** The close is reported later; the count must be right now. */
+  /** The connection is forgotten here and not on its close event, which comes later: the count must be exact at once. */
   #close(connection: Connection): void {
     const { response, socket } = connection;
     this.#forget(connection);
@@ -226,8 +228,8 @@ export class Connections {
     if (!this.#all.delete(connection.socket)) return;
     this.#idle.delete(connection);
     connection.held = null;
-    const left = this.#countOf(connection.client) - 1;
-    if (left > 0) this.#counts.set(connection.client, left);
+    const remaining = this.#countOf(connection.client) - 1;
+    if (remaining > 0) this.#counts.set(connection.client, remaining);
     else this.#counts.delete(connection.client);
     if (this.#all.size > 0 || !this.#timer) return;
     clearInterval(this.#timer);
@@ -237,9 +239,9 @@ export class Connections {
   #requested(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     const connection = this.#all.get(socket);
-    if (!connection || !socket.writable) return; // Answered for the last time already.
+    if (!connection || !socket.writable) return; // The last response was already sent.
     const begin = (): void => {
-      if (!socket.writable) return; // Gone while it waited.
+      if (!socket.writable) return; // The client disconnected while the request waited.
       connection.response = response;
       connection.sinceMs = performance.now();
       response.once('close', () => this.#served(connection));
@@ -261,7 +263,7 @@ export class Connections {
     connection.held = null;
     const next = socket.writable ? waiting.shift() : undefined;
     if (next) {
-      // Each waits for its turn, whatever connection it came by: thousands of them would hold up samples otherwise.
+      // Requests of all connections share one turn queue. Otherwise thousands of them would delay the next sample.
       void this.#options.turns.next().then(next);
       return;
     }
@@ -270,14 +272,14 @@ export class Connections {
   }
 }
 
-/** Bytes that wait in this process for the reader of a connection. */
+/** Bytes in this process that the client of a connection has not read. */
 function unread({ response, socket }: Connection): number {
   return response && !response.destroyed ? response.writableLength : socket.writableLength;
 }
 
 const size = (connection: Connection): number => Math.max(connection.held?.bytes ?? 0, unread(connection));
 
-/** Differs whenever the kernel has taken more, also of what was written in one piece: libuv has the rest, which Node shows in its handle alone. */
-function takenOf(socket: Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null }): string {
+/** Changes whenever the kernel accepts more data, even within a single write: libuv queues the rest, whose size only the handle has. */
+function readProgress(socket: Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null }): string {
   return `${socket.bytesWritten - socket.writableLength} ${socket._handle?.writeQueueSize ?? 0}`;
 }

@@ -7,36 +7,36 @@ import { Problem } from './problem.ts';
 import type { Semaphore, TurnQueue } from './queues.ts';
 import type { ServiceView } from './view.ts';
 
-/** What the requests of a server share. */
+/** State shared by all requests of a server. */
 export interface Shared {
   readonly view: ServiceView;
-  /** Leave to ask the store, which answers one question after the other; more at once would only fill memory and the loop with answers. */
+  /** Limits the concurrent store queries. The store runs one after the other; more would only fill memory with results. */
   readonly store: Semaphore;
   readonly turns: TurnQueue;
 }
 
-/** Questions to the store under way at once. */
-export const QUESTIONS_AT_ONCE = 2;
+/** Maximum number of concurrent store queries. */
+export const MAX_STORE_QUERIES = 2;
 
-/** One request on its way through a handler. */
+/** A request and everything that its handler needs. */
 export interface Context extends Shared {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
   readonly query: Query;
-  /** Counts what the response keeps in memory until it is sent. */
+  /** Records the data that the response keeps in memory until it is sent. */
   readonly hold: (body: object, bytes: number) => void;
 }
 
-/** What a question to the store is asked for. */
-export type Asking = Pick<Context, 'request' | 'response' | 'store'>;
+/** The parts of a request that a store query needs. */
+export type StoreAccess = Pick<Context, 'request' | 'response' | 'store'>;
 
 export type Handler = (context: Context) => void | Promise<void>;
 
-/** A body is written in pieces of this size, so that no more of it waits for a slow reader: as much as a socket takes before it wants to be drained. */
+/** A body is written in chunks of this size, so that a slow client leaves at most one of them in the socket's buffer. */
 export const PIECE_BYTES = 64 * 1024;
 
-/** Ends the response with a body made in one piece; HEAD gets its headers alone. */
+/** Ends the response with a complete body; HEAD gets only its headers. */
 export function sendBody(
   context: Context,
   contentType: string,
@@ -60,12 +60,12 @@ async function sendInPieces({ hold, response }: Context, body: Buffer): Promise<
   hold(body, body.length);
   for (let offset = 0; offset < body.length && !response.destroyed; offset += PIECE_BYTES) {
     response.write(body.subarray(offset, offset + PIECE_BYTES));
-    await drained(response);
+    await waitForDrain(response);
   }
   response.end();
 }
 
-/** As sendBody, for what a client may keep and ask about again; answers 304 when it has this very version. */
+/** As sendBody, for bodies that a client may cache; responds with 304 if the client has the current version. */
 export function sendTagged(context: Context, contentType: string, body: string | Buffer, tag: string): void | Promise<void> {
   const { request, response } = context;
   const known = request.headers['if-none-match'];
@@ -80,16 +80,16 @@ export function sendTagged(context: Context, contentType: string, body: string |
   return sendBody(context, contentType, body, { ETag: tag, 'Cache-Control': 'no-cache' });
 }
 
-/** Of a hundred robots a few names are enough to see how they are written. */
-const NAMES_TOLD = 20;
+/** Limits the length of the error message; a few names are enough to show how they are spelled. */
+const MAX_NAMES_SHOWN = 20;
 
-/** The node that was asked for, this machine's by default; one that was never seen is a 404. */
+/** The node named in the query, by default this machine's; throws a 404 for a node that was never seen. */
 export function nodeOf({ query, view }: Context): string {
   const node = (query['node'] as string | undefined) ?? view.localNode;
   if (!view.knows(node)) {
     const names = view.nodes();
-    const told = `${names.slice(0, NAMES_TOLD).join(', ')}${names.length > NAMES_TOLD ? ', …' : ''}`;
-    throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" was ever seen; known: ${told}`, {
+    const shown = `${names.slice(0, MAX_NAMES_SHOWN).join(', ')}${names.length > MAX_NAMES_SHOWN ? ', …' : ''}`;
+    throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" was ever seen; known: ${shown}`, {
       parameter: 'node',
     });
   }
@@ -97,37 +97,37 @@ export function nodeOf({ query, view }: Context): string {
 }
 
 /**
- * Waits for leave to ask the store; the returned function gives it back. Programs of this machine get it before remote clients do. Rejects
- * when the client has left meanwhile.
+ * Waits until the store may be queried; the returned function releases it again. Programs on this machine are served before remote
+ * clients. Rejects if the client has disconnected meanwhile.
  */
-export async function leaveToAsk({ request, response, store }: Asking): Promise<() => void> {
-  const leave = await store.acquire(isForThisMachine(request));
-  if (!response.destroyed) return leave;
-  leave();
-  throw new Error('the client has left');
+export async function acquireStore({ request, response, store }: StoreAccess): Promise<() => void> {
+  const release = await store.acquire(isForThisMachine(request));
+  if (!response.destroyed) return release;
+  release();
+  throw new Error('the client has disconnected');
 }
 
-/** The store's answer; its failure is a 503, not an error of ours. */
-export async function answered<T>(answer: Promise<T>): Promise<T> {
+/** Waits for the store's answer. A failure becomes a 503, because the request and the server are in order. */
+export async function awaitAnswer<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw new Problem('storage_unavailable', `the store cannot answer: ${(error as Error).message}`);
+    throw new Problem('storage_unavailable', `the query of the store failed: ${(error as Error).message}`);
   }
 }
 
-/** Asks the store once it is this request's turn. */
-export async function fromStore<T>(asking: Asking, ask: () => Promise<T>): Promise<T> {
-  const done = await leaveToAsk(asking);
+/** Runs a store query as soon as one of the concurrent queries has ended. */
+export async function queryStore<T>(access: StoreAccess, query: () => Promise<T>): Promise<T> {
+  const release = await acquireStore(access);
   try {
-    return await answered(ask());
+    return await awaitAnswer(query());
   } finally {
-    done();
+    release();
   }
 }
 
-/** Waits until a reader has taken what was written, or is gone: one that takes nothing is dropped (connections.ts). */
-export function drained(response: ServerResponse): Promise<void> {
+/** Waits until the client has read the written data or has disconnected. connections.ts drops a client that does not read. */
+export function waitForDrain(response: ServerResponse): Promise<void> {
   if (response.destroyed || !response.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
@@ -141,8 +141,8 @@ export function drained(response: ServerResponse): Promise<void> {
 }
 
 /**
- * The headers of a page: whether elements follow it, and where. `Link: <…>; rel="next"` has the same query, another cursor (or other place),
- * and the range fixed so that pages do not shift with the clock. `cursor` null: nothing follows.
+ * The headers Truncated and Link of a page. `Link: <…>; rel="next"` has the same query with the next cursor and a fixed range, so that
+ * pages do not shift as time passes. `cursor` null: this is the last page.
  */
 export function pageHeaders(
   { path, request }: Context,
@@ -161,7 +161,7 @@ export function pageHeaders(
   return { Truncated: 'true', Link: `<${path}?${search}>; rel="next"` };
 }
 
-/** Whether the client would rather have `type` than JSON, by the q-values of its Accept header. */
+/** Whether the client prefers `type` to JSON, according to the q-values of its Accept header. */
 export function prefers(request: IncomingMessage, type: string): boolean {
   const quality = (wanted: string): number => {
     let best = 0;

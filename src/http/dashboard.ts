@@ -5,13 +5,13 @@ import { API_HEADERS, PAGE_HEADERS } from './security.ts';
 
 type Files = (request: IncomingMessage, response: ServerResponse, missing: () => void) => void;
 
-/** Serves the built dashboard: exactly the files that were in its folder at the start, so that no path leads out of it. */
+/** Serves the built dashboard. sirv lists the folder once at the start and serves only these files, so that no path leads out of it. */
 export function dashboardFiles(folder: string): Files {
   if (!existsSync(folder)) return (_request, _response, missing) => missing();
   const files = sirv(folder, { etag: true });
   return (request, response, missing) => {
     guard(request, response);
-    // Before sirv, whose own setHeaders leaves a 304 out: a browser would take the API's policy from that, and show nothing.
+    // sirv's own setHeaders option leaves out 304 responses. A browser would then apply the API's policy to the cached page and block it.
     for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
     files(request, response, () => {
       response.removeHeader('Cache-Control');
@@ -22,8 +22,8 @@ export function dashboardFiles(folder: string): Files {
 }
 
 /**
- * What sirv leaves out: a range that ends before it begins would be an exception, a file that cannot be read one that nobody
- * catches, and the file of a client that went away would stay open for good.
+ * Works around three faults of sirv: a range that ends before it begins throws, a read error of a file is uncaught, and a file stays open
+ * if its client disconnects.
  */
 function guard(request: IncomingMessage, response: ServerResponse): void {
   delete request.headers.range;

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import type { Alert } from '../core/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
-import type { Asking } from './context.ts';
+import type { StoreAccess } from './context.ts';
 import { EventHub } from './events.ts';
 import { Semaphore } from './queues.ts';
 import type { StreamFilter } from './resume.ts';
@@ -15,7 +15,7 @@ const LINE = JSON.stringify({ node_name: 'a', padding: 'x'.repeat(4000) });
 const history = { position: () => null } as unknown as HistoryReader;
 const store = new Semaphore(1);
 
-/** A hub whose streams last a moment, and a client of it. */
+/** A hub whose streams are ended after a moment, and a client of it. */
 async function shortLived(
   t: Test,
 ): Promise<{ hub: EventHub; read: (kinds: StreamFilter['kinds'], lastId: string | null) => Promise<string> }> {
@@ -51,7 +51,7 @@ async function shortLived(
 
 const lastIdOf = (text: string): string => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? '';
 
-t.test('a stream is ended when it is old, and its client goes on without a loss, and nothing twice', async (t) => {
+t.test('a stream is ended after its lifetime, and its client resumes it without losing or repeating an event', async (t) => {
   const { hub, read } = await shortLived(t);
   let sent = 0;
   const publishing = setInterval(() => {
@@ -63,7 +63,7 @@ t.test('a stream is ended when it is old, and its client goes on without a loss,
   for (let stream = 0; stream < 5; stream += 1) {
     const text: string = await read(['health'], last);
     t.match(text, /^retry: 2000\n\n/);
-    t.match(text, /\n\nretry: 100\nid: [^\n]+\n\n$/, 'with the place to go on from, soon');
+    t.match(text, /\n\nretry: 100\nid: [^\n]+\n\n$/, 'with the id to resume from and a short retry');
     last = lastIdOf(text);
     received.push(...[...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n)));
   }
@@ -75,7 +75,7 @@ t.test('a stream is ended when it is old, and its client goes on without a loss,
   );
 });
 
-t.test('a client to which nothing was sent yet misses nothing either', async (t) => {
+t.test('a client that has received no event yet misses none', async (t) => {
   const { hub, read } = await shortLived(t);
   const before = lastIdOf(await read(['alert'], null));
   const alert = (id: string): Alert => ({ alert_id: `a/cpu_percent/${id}` }) as Alert;
@@ -84,18 +84,18 @@ t.test('a client to which nothing was sent yet misses nothing either', async (t)
   t.match(first, /"a\/cpu_percent\/first"/, 'the very first event of all');
   hub.publishHealth(STATUS, '{}');
   const after = lastIdOf(await read(['alert'], lastIdOf(first)));
-  t.not(after, lastIdOf(first), 'events of other kinds move its place on');
+  t.not(after, lastIdOf(first), 'events of other kinds advance its id');
   hub.publishAlert(alert('second'));
   const second = await read(['alert'], after);
   t.match(second, /"a\/cpu_percent\/second"/);
   t.notMatch(second, /first/);
 });
 
-/** Of a client at an address, without a network. */
-function fakeAsking(
+/** A request from an address, without a network. */
+function fakeAccess(
   remoteAddress: string,
   headers: Readonly<Record<string, string>> = {},
-): Asking & { readonly response: { writableLength: number } } {
+): StoreAccess & { readonly response: { writableLength: number } } {
   const response = Object.assign(new EventEmitter(), {
     writableLength: 0,
     socket: null,
@@ -109,14 +109,14 @@ function fakeAsking(
     },
   });
   const request = { headers, socket: { remoteAddress, localAddress: '192.0.2.1' } };
-  return { request, response, store } as unknown as Asking & { readonly response: { writableLength: number } };
+  return { request, response, store } as unknown as StoreAccess & { readonly response: { writableLength: number } };
 }
 
-t.test('what waits for thousands who do not read is bounded in all', async (t) => {
+t.test('the unread bytes of thousands of streams are bounded in total', async (t) => {
   const hub = new EventHub({ history, max: 5000 });
   t.teardown(() => hub.stop());
-  const all = Array.from({ length: 2000 }, () => fakeAsking('127.0.0.1'));
-  for (const asking of all) void hub.open(asking, { kinds: ['health'], node: null }, null);
+  const all = Array.from({ length: 2000 }, () => fakeAccess('127.0.0.1'));
+  for (const access of all) void hub.open(access, { kinds: ['health'], node: null }, null);
   let most = 0;
   while (hub.count > 0) {
     hub.publishHealth(STATUS, LINE);
@@ -129,13 +129,13 @@ t.test('what waits for thousands who do not read is bounded in all', async (t) =
   t.equal(hub.dropped, 2000);
 });
 
-t.test('one client has half of the streams; whatever others have, this host has some, a proxy on it not', async (t) => {
+t.test('one client has at most half of the streams; this host has a reserve, but a proxy on it does not', async (t) => {
   const hub = new EventHub({ history, max: 8 });
   t.teardown(() => hub.stop());
   const open = (address: string, headers: Readonly<Record<string, string>> = {}): string => {
-    const asking = fakeAsking(address, headers);
-    const refusal = hub.refusal(asking.request);
-    if (!refusal) void hub.open(asking, { kinds: ['health'], node: null }, null);
+    const access = fakeAccess(address, headers);
+    const refusal = hub.refusal(access.request);
+    if (!refusal) void hub.open(access, { kinds: ['health'], node: null }, null);
     return refusal ? `${refusal.code}: ${refusal.message}` : 'open';
   };
   const of = (count: number, address: string): Set<string> => new Set(Array.from({ length: count }, () => open(address)));

@@ -6,7 +6,7 @@ import type { HistoryReader, Position, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown.ts';
 import { cutOff } from './bare.ts';
 import { clientOf, isForThisMachine, shareOf } from './clients.ts';
-import { type Asking, drained, fromStore } from './context.ts';
+import { queryStore, type StoreAccess, waitForDrain } from './context.ts';
 import { Problem } from './problem.ts';
 import {
   type EventKind,
@@ -25,48 +25,49 @@ interface SentEvent {
   readonly node: string;
   readonly json: string;
   readonly position: Position | null;
-  /** Whether the store has it, at its position. */
+  /** Whether the store recorded it, at `position`. */
   readonly isRecorded: boolean;
 }
 
-/** An event as it goes over the wire. */
+/** An event in the format of an event stream (WHATWG HTML, "Server-sent events"). */
 function wire({ number, kind, json, position }: Omit<SentEvent, 'isRecorded'>): string {
   return `id: ${formatId(position, number)}\nevent: ${kind}\ndata: ${json}\n\n`;
 }
 
-/** The id before the first event, where nothing is recorded. */
+/** The id before the first event, if the store is empty. */
 const BEFORE_ALL = formatId(null, 0);
 
 interface Stream {
-  readonly asking: Asking;
+  readonly access: StoreAccess;
   readonly response: ServerResponse;
   readonly filter: StreamFilter;
   /** Null: this host. */
   readonly client: string | null;
   readonly openedMs: number;
-  /** Up to date: events go to it as they happen. Before that it is brought what it missed. */
+  /** Whether it receives events as they happen. Until then, it receives the events that it missed. */
   live: boolean;
-  /** How far it was brought from the store: what is published later and was in the store already is not sent again. */
+  /** Position of the last events sent from the store. An event up to this position is not sent again when it is published. */
   reached: Partial<Position>;
 }
 
-/** Streams of this host that are beyond the maximum, so that no remote client keeps its programs out. */
+/** Streams of this host beyond the maximum, so that remote clients cannot block local programs. */
 const RESERVED_STREAMS = 8;
-/** One client has at least so many of the maximum. */
+/** Lower limit of the number of streams of one client. */
 const LEAST_SHARE = 4;
-/** Events kept for clients that come back within moments. */
+/** Recent events kept in memory for clients that reconnect soon. */
 const KEPT = 1024;
-/** Missed events that are written before waiting for the reader to take them. */
+/** Missed events that are written before waiting for the client to read them. */
 const AT_ONCE = 200;
 const HEARTBEAT_SECONDS = 15;
-/** A stream is ended after this time, and its client resumes it: no reader holds anything for longer. */
+/** A stream is ended after this time, and its client resumes it. This bounds how long a client can hold memory. */
 const LIFE_SECONDS = 15 * 60;
-/** Until clients come back, by the `retry` field: where the service went away, and where it only ended the stream. */
+/** `retry` field of a stream: the time until the client reconnects if the service stops. */
 const RETRY_MS = 2000;
+/** `retry` field at the end of a stream that only reached LIFE_SECONDS. */
 const RETRY_AT_ONCE_MS = 100;
-/** Bytes that may wait for a reader who does not read; beyond it the stream is cut, and the client may resume. */
+/** Unread bytes of a stream. Above this the stream is closed; the client can resume it. */
 const MAX_WAITING_BYTES = 128 * 1024;
-/** The same for all of them together, which is shared out evenly: a thousand who do not read are not worth the service's end. */
+/** Unread bytes of all streams, divided equally among them, so that many clients that do not read cannot exhaust the memory. */
 const MAX_WAITING_BYTES_OVER_ALL = 32 * 1024 * 1024;
 
 export interface EventHubOptions {
@@ -77,7 +78,7 @@ export interface EventHubOptions {
   readonly lifeSeconds?: number;
 }
 
-/** Fans health statuses and alerts out to the readers of /events, and lets them resume where they left off. */
+/** Sends health statuses and alerts to the clients of /events, and resumes their streams after the last event that they received. */
 export class EventHub implements Publisher {
   readonly #streams = new Set<Stream>();
   readonly #history: HistoryReader;
@@ -85,7 +86,7 @@ export class EventHub implements Publisher {
   readonly #heartbeatMs: number;
   readonly #lifeMs: number;
   #kept: SentEvent[] = [];
-  /** Of the next event. Numbers begin at 1; what comes from the store has 0. */
+  /** Number of the next event. Numbers begin at 1; events from the store have 0. */
   #number = 1;
   #position: Position | null = null;
   #dropped = 0;
@@ -106,22 +107,22 @@ export class EventHub implements Publisher {
     return this.#dropped;
   }
 
-  /** Counts a stream whose connection was closed because its reader takes nothing. */
+  /** Counts a stream whose connection was closed because its client stopped reading. */
   countDropped(response: ServerResponse): void {
     for (const stream of this.#streams) if (stream.response === response) this.#dropped += 1;
   }
 
-  /** Why there can be no further stream for a request; null: there can. */
+  /** Why a further stream is refused for a request; null: it is allowed. */
   refusal(request: IncomingMessage): Problem | null {
     const countOf = (client: string | null): number => [...this.#streams].filter((stream) => stream.client === client).length;
     const client = streamClient(request);
     const reserved = Math.min(countOf(null), RESERVED_STREAMS);
     if (client === null && reserved < RESERVED_STREAMS) return null;
     if (this.#streams.size - reserved >= this.#max)
-      return new Problem('too_many_event_streams', `all ${this.#max} are in use; close another stream, or raise rest.max_event_streams`);
+      return new Problem('too_many_event_streams', `all ${this.#max} event streams are in use; close one, or raise rest.max_event_streams`);
     const share = shareOf(this.#max, LEAST_SHARE);
     if (client === null || countOf(client) < share) return null;
-    return new Problem('too_many_event_streams', `${client} has ${share} already, as many as one client may have; close one of them`);
+    return new Problem('too_many_event_streams', `${client} has ${share} event streams, the maximum for one client; close one`);
   }
 
   publishHealth(status: HealthStatus, line: string): void {
@@ -132,17 +133,17 @@ export class EventHub implements Publisher {
     this.#send('alert', nodeOfAlertId(alert.alert_id), JSON.stringify(alert));
   }
 
-  /** A safe shutdown is of the machine that serves the stream: whoever follows any node of it is told. */
+  /** A safe shutdown concerns the machine that serves the stream. It is sent regardless of the node that a client has selected. */
   publishShutdown(progress: ShutdownProgress): void {
     this.#send('shutdown', '', JSON.stringify(progress));
   }
 
-  /** Begins a stream on a response; resolves when everything missed since `lastEventId` was sent. */
-  async open(asking: Asking, filter: StreamFilter, lastEventId: string | null): Promise<void> {
-    const { request, response } = asking;
+  /** Begins a stream on a response; resolves when every event since `lastEventId` was sent. */
+  async open(access: StoreAccess, filter: StreamFilter, lastEventId: string | null): Promise<void> {
+    const { request, response } = access;
     const client = streamClient(request);
     const stream: Stream = {
-      asking,
+      access,
       response,
       filter,
       client,
@@ -169,7 +170,7 @@ export class EventHub implements Publisher {
     this.#streams.clear();
   }
 
-  /** What is recorded is published at once: the store's position is that of this event, unless it did not record it. */
+  /** An event is published directly after it was recorded, so that the store's position, if it has advanced, is the event's own. */
   #send(kind: EventKind, node: string, json: string): void {
     const before = this.#position;
     const now = this.#history.position();
@@ -178,7 +179,7 @@ export class EventHub implements Publisher {
     this.#position = position;
     const event: SentEvent = { number: this.#number++, kind, node, json, position, isRecorded };
     this.#kept.push(event);
-    // Cut in one go now and then: shifting a long array each time would cost more than sending.
+    // Truncating the array only now and then is cheaper than shifting it for each event.
     if (this.#kept.length >= 2 * KEPT) this.#kept = this.#kept.slice(-KEPT);
     for (const stream of this.#streams) if (stream.live) this.#write(stream, event);
   }
@@ -190,12 +191,12 @@ export class EventHub implements Publisher {
     const reached = kind === 'shutdown' || !event.isRecorded ? undefined : stream.reached[kind];
     if (kind !== 'shutdown' && reached && position && !isBeyond(position[kind], reached)) return;
     response.write(wire(event));
-    this.#cutIfSlow(stream);
+    this.#dropIfSlow(stream);
   }
 
-  #cutIfSlow(stream: Stream): void {
-    const most = Math.min(MAX_WAITING_BYTES, MAX_WAITING_BYTES_OVER_ALL / this.#streams.size);
-    if (stream.response.writableLength > most) this.#drop(stream);
+  #dropIfSlow(stream: Stream): void {
+    const maxBytes = Math.min(MAX_WAITING_BYTES, MAX_WAITING_BYTES_OVER_ALL / this.#streams.size);
+    if (stream.response.writableLength > maxBytes) this.#drop(stream);
   }
 
   #close(stream: Stream): void {
@@ -212,12 +213,15 @@ export class EventHub implements Publisher {
         this.#end(stream);
         continue;
       }
-      stream.response.write(': still here\n\n');
-      this.#cutIfSlow(stream);
+      stream.response.write(': heartbeat\n\n');
+      this.#dropIfSlow(stream);
     }
   }
 
-  /** The client goes on from the id, also where no event that it asked for has come yet. Before it is live, the id of its last event counts. */
+  /**
+   * Ends a stream. A live stream gets the id to resume from, since there may have been no event that its client selected; one that is not
+   * live yet is resumed from its last event.
+   */
   #end(stream: Stream): void {
     const id = formatId(this.#position ?? this.#history.position(), this.#number - 1);
     this.#close(stream);
@@ -231,21 +235,21 @@ export class EventHub implements Publisher {
     else stream.response.destroy();
   }
 
-  /** Sends what came after an event: from memory where that is known, else first from the store by its position. */
+  /** Sends the events after an event: from memory if it is still there, otherwise first from the store by its position. */
   async #bringUpToDate(stream: Stream, lastEventId: string): Promise<void> {
     const known = this.#kept.find(({ number, position }) => formatId(position, number) === lastEventId);
     let position = parseId(lastEventId);
-    /** Of the next event to send; null: it is to be sought in the store. */
+    /** Number of the next event to send; null: it must be read from the store. */
     let next = known ? known.number + 1 : position ? null : lastEventId === BEFORE_ALL ? 1 : this.#number;
     while (this.#streams.has(stream) && !stream.live) {
-      if (next !== null && next < (this.#kept[0]?.number ?? this.#number)) next = null; // Memory has moved on meanwhile.
+      if (next !== null && next < (this.#kept[0]?.number ?? this.#number)) next = null; // The event is no longer in memory.
       if (next === null && position) {
-        // What is published from here on is in memory.
-        const later = this.#number;
+        // Events published during the query are in memory.
+        const firstAfterQuery = this.#number;
         const { events, more } = await this.#missed(position, stream);
         await this.#writeMissed(stream, events);
         position = events.at(-1)?.position ?? position;
-        if (!more) next = later;
+        if (!more) next = firstAfterQuery;
         continue;
       }
       const first: number = this.#kept[0]?.number ?? this.#number;
@@ -255,15 +259,15 @@ export class EventHub implements Publisher {
       next += events.length;
       position = events.at(-1)?.position ?? position;
       if (events.length < AT_ONCE) stream.live = true;
-      else await this.#taken(stream);
+      else await this.#waitUntilRead(stream);
     }
   }
 
-  async #missed(since: Position, { asking, filter }: Stream): Promise<MissedEvents> {
+  async #missed(since: Position, { access, filter }: Stream): Promise<MissedEvents> {
     try {
-      return await fromStore(asking, () => missedSince(this.#history, since, filter));
+      return await queryStore(access, () => missedSince(this.#history, since, filter));
     } catch {
-      return { events: [], more: false }; // The store cannot be read now: the stream goes on live, and /status tells of the store.
+      return { events: [], more: false }; // The stream continues with live events; /status shows the state of the store.
     }
   }
 
@@ -273,17 +277,17 @@ export class EventHub implements Publisher {
         stream.response.write(wire({ ...event, number: 0 }));
         stream.reached = { ...stream.reached, [event.kind]: event.position[event.kind] };
       }
-      await this.#taken(stream);
+      await this.#waitUntilRead(stream);
     }
   }
 
-  async #taken({ response }: Stream): Promise<void> {
+  async #waitUntilRead({ response }: Stream): Promise<void> {
     await new Promise(setImmediate);
-    await drained(response);
+    await waitForDrain(response);
   }
 }
 
-/** Programs behind a proxy of this host are not its own. */
+/** The key by which streams are counted per client; null: a program on this host, but not a proxy. */
 function streamClient(request: IncomingMessage): string | null {
   return isForThisMachine(request) ? null : clientOf(request.socket);
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { Exposition } from './exposition.ts';
 
-t.test('whatever a label holds, its line stays one line with one value', async (t) => {
+t.test('label values are escaped, so that each series stays on one line', async (t) => {
   const exposition = new Exposition();
   exposition.family('node_up', 'gauge', 'Whether it publishes.', [[{ node: 'a\\b"} 0\nx 1', other: 'plain' }, 1]]);
   t.same(exposition.toString().split('\n'), [
@@ -12,7 +12,7 @@ t.test('whatever a label holds, its line stays one line with one value', async (
   ]);
 });
 
-t.test('what is unavailable has no series, and a family without series no lines', async (t) => {
+t.test('an unavailable value has no series, and a family without series has no lines', async (t) => {
   const exposition = new Exposition();
   exposition.family('zero', 'gauge', 'Zero.', [[{}, 0]]);
   exposition.family('half', 'counter', 'Half.', [

@@ -5,28 +5,28 @@ import { Problem } from './problem.ts';
 const MAX_SHOWN = 100;
 
 /**
- * Which names of the service requests may use. A foreign page can have a name of its own resolve to this machine's address (DNS rebinding)
- * and would then read the API as its own origin; the name that the browser sends as Host gives it away.
+ * Checks the host name of requests against DNS rebinding: a malicious web page can have its own host name resolve to this machine's address
+ * and would then read the API as its own origin. The browser still sends that name in the Host header.
  */
 export class HostCheck {
   readonly #namesOfMachine: () => readonly string[];
   #allowed: ReadonlySet<string>;
 
-  /** `namesOfMachine` is asked at each request: a machine may be given its name late. */
+  /** `namesOfMachine` is called for each request, because a machine can get its name after the service started. */
   constructor(namesOfMachine: () => readonly string[], allowed: readonly string[]) {
     this.#namesOfMachine = namesOfMachine;
     this.#allowed = lowerCased(allowed);
   }
 
-  /** Names allowed from now on beside addresses and this machine's own. */
+  /** Sets the names allowed in addition to IP addresses, localhost and this machine's own names. */
   setAllowed(allowed: readonly string[]): void {
     this.#allowed = lowerCased(allowed);
   }
 
-  /** Why a request is refused; null: it is not. The host of a whole URL, as a proxy gets it, counts as much as the header. */
+  /** Why a request is refused; null: it is allowed. The host of an absolute URL, as sent to a proxy, is checked like the header. */
   problemOf({ headers: { host }, httpVersion, rawHeaders, url = '' }: IncomingMessage): Problem | null {
     if (host === undefined && httpVersion === '1.1') return new Problem('malformed_request', 'the Host header is missing');
-    // Node keeps the first of several; a proxy before it may have looked at another.
+    // Node keeps the first of several Host headers; a proxy in front of the service may have checked another one.
     if (rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length > 1)
       return new Problem('malformed_request', 'there is more than one Host header');
     for (const given of [host, /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]]) {

@@ -7,7 +7,7 @@ import { Problem } from './problem.ts';
 /** Validated parameters by name; absent ones are undefined unless they have a default. */
 export type Query = Readonly<Record<string, unknown>>;
 
-/** As long as the longest cursor. */
+/** Length of the longest cursor. */
 const MAX_VALUE_LENGTH = 2200;
 
 function decode(text: string): string {
@@ -18,8 +18,8 @@ function decode(text: string): string {
   }
 }
 
-/** Reads a parameter's text as its kind; what does not read stays text, which its schema then refuses. */
-function read(kind: Parameter['kind'], text: string): unknown {
+/** Converts a parameter's text according to its kind; text that cannot be converted is returned as it is and then refused by the schema. */
+function convert(kind: Parameter['kind'], text: string): unknown {
   if (kind === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
   if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   return kind === 'list' ? text.split(',') : text;
@@ -51,11 +51,11 @@ export function parseQuery(path: ApiPath, search: string): Query {
   for (const [name, { kind, schema, allowed }] of Object.entries(known)) {
     const text = given.get(name);
     if (text === undefined) {
-      // Only defaults come from an absent parameter.
+      // An absent parameter is undefined, or the default of its schema.
       if (schema.type === 'optional') query[name] = v.parse(schema, undefined);
       continue;
     }
-    const result = text.length > MAX_VALUE_LENGTH ? { success: false as const } : v.safeParse(schema, read(kind, text));
+    const result = text.length > MAX_VALUE_LENGTH ? { success: false as const } : v.safeParse(schema, convert(kind, text));
     if (!result.success) throw invalid(name, text, allowed);
     query[name] = result.output;
   }
@@ -66,12 +66,12 @@ export function invalid(name: string, found: string, allowed: string): Problem {
   return new Problem('invalid_parameter', `${name} is "${found.slice(0, 60)}"; allowed: ${allowed}`, { parameter: name, allowed });
 }
 
-/** The range that from, to and hours mean together; null when none is given. */
+/** The time range given by from, to and hours; null if none of them is given. */
 export function givenRange(query: Query, nowMs: number, defaultHours: number): TimeRange | null {
   const { from, to, hours } = query as { from?: string; to?: string; hours?: number };
   if (from === undefined && to === undefined && hours === undefined) return null;
   if (from !== undefined && hours !== undefined) throw invalid('hours', String(hours), 'not together with from');
-  // The end is exclusive, and what is measured this very millisecond should be in.
+  // The end is exclusive; one more millisecond includes a sample taken in the current one.
   const toMs = to === undefined ? nowMs + 1 : Date.parse(to);
   const fromMs = from === undefined ? Math.max(EARLIEST_MS, toMs - Math.round((hours ?? defaultHours) * HOUR_MS)) : Date.parse(from);
   if (fromMs >= toMs) {
@@ -92,7 +92,7 @@ export function stepMs(step: string): number {
   return Number(step.slice(0, -1)) * STEP_UNIT_MS[step.at(-1) as keyof typeof STEP_UNIT_MS];
 }
 
-/** Cursors are opaque to clients: they hold a place in a listing, and only that. */
+/** Encodes a position in a listing. The cursor is opaque to clients. */
 export function encodeCursor(timestampMs: number, key: string): string {
   return Buffer.from(`${timestampMs} ${key}`).toString('base64url');
 }

@@ -1,34 +1,34 @@
 import type { ServerResponse } from 'node:http';
 
-/** Every kind of error there is. Codes are API: never renamed, never reused. */
+/** All errors of the API. The codes are part of it: they are never renamed or reused. */
 export const CODES = {
-  invalid_parameter: { status: 400, title: 'A query parameter has a value that is not allowed' },
-  unknown_parameter: { status: 400, title: 'There is no such query parameter' },
-  malformed_url: { status: 400, title: 'The URL is not well formed' },
-  malformed_request: { status: 400, title: 'The request is not HTTP' },
-  unauthorized: { status: 401, title: 'A bearer token is required' },
-  not_local: { status: 403, title: 'Only for programs of this machine, or with a token' },
-  snapshot_header_missing: { status: 403, title: 'A header is missing that no form or image can send' },
-  unknown_node: { status: 404, title: 'No such monitoring node' },
+  invalid_parameter: { status: 400, title: 'Invalid value of a query parameter' },
+  unknown_parameter: { status: 400, title: 'Unknown query parameter' },
+  malformed_url: { status: 400, title: 'Malformed URL' },
+  malformed_request: { status: 400, title: 'Malformed HTTP request' },
+  unauthorized: { status: 401, title: 'Bearer token required' },
+  not_local: { status: 403, title: 'Only allowed for programs on this machine, or with a token' },
+  snapshot_header_missing: { status: 403, title: 'Required request header missing' },
+  unknown_node: { status: 404, title: 'Unknown node' },
   not_found: { status: 404, title: 'No such path' },
-  method_not_allowed: { status: 405, title: 'The API only reads: GET and HEAD' },
-  place_ahead: { status: 410, title: 'The place lies ahead of everything recorded here' },
-  request_timeout: { status: 408, title: 'The request took too long to arrive' },
-  url_too_long: { status: 414, title: 'The URL is too long' },
-  host_not_allowed: { status: 421, title: 'The Host is not a name of this service' },
-  headers_too_large: { status: 431, title: 'The request headers are too large' },
-  internal_error: { status: 500, title: 'An error of the service itself' },
-  no_sample_yet: { status: 503, title: 'Nothing was measured yet' },
-  snapshot_in_progress: { status: 503, title: 'Another snapshot is under way' },
-  storage_unavailable: { status: 503, title: 'The store cannot be read' },
+  method_not_allowed: { status: 405, title: 'Method not allowed; the API is read-only' },
+  place_ahead: { status: 410, title: 'The cursor is ahead of every record in this database' },
+  request_timeout: { status: 408, title: 'Timeout while receiving the request' },
+  url_too_long: { status: 414, title: 'URL too long' },
+  host_not_allowed: { status: 421, title: 'Host name not allowed' },
+  headers_too_large: { status: 431, title: 'Request headers too large' },
+  internal_error: { status: 500, title: 'Internal error' },
+  no_sample_yet: { status: 503, title: 'No sample yet' },
+  snapshot_in_progress: { status: 503, title: 'Another snapshot is in progress' },
+  storage_unavailable: { status: 503, title: 'The database cannot be read' },
   too_many_connections: { status: 503, title: 'Too many connections' },
-  too_many_event_streams: { status: 503, title: 'Too many readers of /events' },
-  insufficient_storage: { status: 507, title: 'The disk has not the room' },
+  too_many_event_streams: { status: 503, title: 'Too many event streams' },
+  insufficient_storage: { status: 507, title: 'Not enough disk space' },
 } as const;
 
 export type ProblemCode = keyof typeof CODES;
 
-/** Thrown by handlers; becomes an RFC 9457 document. `detail` says what to do. */
+/** Thrown by handlers; sent as an RFC 9457 document. `detail` states the cause and the remedy. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
@@ -53,14 +53,14 @@ export class Problem extends Error {
   }
 }
 
-/** What a 405 says in its Allow header. */
+/** Allow header of a 405 response. */
 export const ALLOW = 'GET, HEAD';
 
 export function methodNotAllowed(method = ''): Problem {
   return new Problem('method_not_allowed', `${method} is not allowed; the API is read-only`);
 }
 
-/** Answers with a problem. Once a body has begun nothing can be said any more: the connection is cut. */
+/** Responds with a problem. If a body has already begun, closing the connection is the only way to report an error. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Readonly<Record<string, string>> = {}): void {
   if (response.headersSent) {
     response.destroy();

@@ -1,4 +1,4 @@
-/** Lets a few do something at a time; the others wait, and `isFirst` ones are let in before all that are not. */
+/** Limits the number of concurrent operations. Waiting operations with `isFirst` run before those without. */
 export class Semaphore {
   #free: number;
   readonly #first: (() => void)[] = [];
@@ -8,7 +8,7 @@ export class Semaphore {
     this.#free = atOnce;
   }
 
-  /** Resolves with the function that lets the next one in; it may be called again. */
+  /** Resolves with the function that releases the semaphore; further calls of it have no effect. */
   async acquire(isFirst: boolean): Promise<() => void> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => (isFirst ? this.#first : this.#others).push(resolve));
@@ -23,7 +23,7 @@ export class Semaphore {
   }
 }
 
-/** Gives each turn of the event loop to one piece of work of all that wait, so that samples are taken between. */
+/** Runs at most one piece of waiting work per turn of the event loop, so that samples are taken in between. */
 export class TurnQueue {
   #last: Promise<unknown> = Promise.resolve();
 

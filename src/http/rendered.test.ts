@@ -5,7 +5,7 @@ import { Rendered } from './rendered.ts';
 
 const LARGE = 'x'.repeat(PIECE_BYTES + 1);
 
-t.test('a large body is rendered once a second, for however many; after that it is gone', async (t) => {
+t.test('a large body is rendered at most once a second and then released', async (t) => {
   let renders = 0;
   const rendered = new Rendered(async () => `${LARGE}${++renders}`);
   const bodies = await Promise.all(Array.from({ length: 20 }, () => rendered.get()));
@@ -16,14 +16,14 @@ t.test('a large body is rendered once a second, for however many; after that it 
   t.equal(renders, 2);
 });
 
-t.test('a small body is rendered for each request that comes after another', async (t) => {
+t.test('a small body is rendered for each request', async (t) => {
   let renders = 0;
   const rendered = new Rendered(async () => `${++renders}`);
   t.same((await Promise.all([rendered.get(), rendered.get()])).map(String), ['1', '1'], 'while it is being rendered, for all who wait');
   t.equal(String(await rendered.get()), '2');
 });
 
-t.test('what cannot be rendered is tried again', async (t) => {
+t.test('after a failure the next request renders again', async (t) => {
   let renders = 0;
   const rendered = new Rendered(async () => {
     renders += 1;

@@ -3,8 +3,8 @@ import { PIECE_BYTES } from './context.ts';
 const KEPT_MS = 1000;
 
 /**
- * A body that everybody gets the same: with hundreds of nodes it is megabytes, which are rendered once a second at most and are in memory
- * once for all responses of that second. One that is sent in one piece is rendered for each request.
+ * A body that is the same for all clients. With hundreds of nodes it has megabytes; it is then rendered at most once a second and shared by
+ * all responses of that second. A body of at most PIECE_BYTES is rendered for each request.
  */
 export class Rendered {
   readonly #render: () => Promise<string>;
@@ -15,7 +15,7 @@ export class Rendered {
     this.#render = render;
   }
 
-  /** Rejects as `render` does; the next call tries again. */
+  /** Rejects if `render` does; the next call then renders again. */
   get(): Promise<Buffer> {
     if (this.#kept) return Promise.resolve(this.#kept);
     this.#rendering ??= this.#renderOnce().finally(() => {

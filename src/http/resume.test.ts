@@ -7,7 +7,7 @@ import { formatId, isBeyond, missedSince, parseId } from './resume.ts';
 const mark: fc.Arbitrary<Mark> = fc.record({ segment: fc.integer({ min: 0, max: 2 ** 44 }), order: fc.integer({ min: 0, max: 2 ** 24 }) });
 const position: fc.Arbitrary<Position> = fc.record({ health: mark, alert: mark });
 
-t.test('an id tells the position, is short, and nothing else is an id', async (t) => {
+t.test('an id encodes the position and is short; other texts are rejected', async (t) => {
   fc.assert(
     fc.property(position, fc.nat(), (at, number) => {
       const id = formatId(at, number);
@@ -36,7 +36,7 @@ t.test('an id tells the position, is short, and nothing else is an id', async (t
     t.equal(parseId(wrong), null, wrong);
 });
 
-t.test('an id of version 0.1 goes back to where what came after it surely begins', async (t) => {
+t.test('an id of version 0.1 becomes a position before the next event', async (t) => {
   const healthMs = 1_772_600_000_123;
   const { health, alert } = parseId(`${healthMs}.1-1772599000000.12-7`) as Position;
   t.ok(health.segment <= healthMs - 60_000 && health.segment > healthMs - 600_000, 'the minute it was in, and not much more');
@@ -44,7 +44,7 @@ t.test('an id of version 0.1 goes back to where what came after it surely begins
   t.same(parseId('0.0-0.0-0'), { health: { segment: 0, order: 0 }, alert: { segment: 0, order: 0 } });
 });
 
-t.test('one of two marks is beyond the other, unless they are the same', async (t) => {
+t.test('of two different marks, exactly one is beyond the other', async (t) => {
   fc.assert(
     fc.property(mark, mark, (a, b) => {
       const same = a.segment === b.segment && a.order === b.order;
@@ -55,7 +55,7 @@ t.test('one of two marks is beyond the other, unless they are the same', async (
   t.equal(isBeyond({ segment: 2, order: 0 }, { segment: 1, order: 9 }), true);
 });
 
-/** A store with these events, which are asked for as ports.ts says. */
+/** A store with these events that implements `recorded` of ports.ts. */
 class Remembered {
   readonly asked: RecordedQuery[] = [];
   readonly #events: readonly RecordedEvent[];
@@ -81,7 +81,7 @@ const event: fc.Arbitrary<Omit<RecordedEvent, 'mark'>> = fc.record({
   json: fc.uuid(),
 });
 
-t.test('from wherever a client stopped, it gets the rest, each once, in order; of the kinds and the node it asked for', async (t) => {
+t.test('from any position, a client gets the remaining events of its filter once and in order', async (t) => {
   const kinds = fc.constantFrom(['health', 'alert', 'shutdown'] as const, ['health'] as const, ['alert'] as const, ['shutdown'] as const);
   await fc.assert(
     fc.asyncProperty(
@@ -100,7 +100,7 @@ t.test('from wherever a client stopped, it gets the rest, each once, in order; o
         );
         t.same(json(all), json(wanted));
         for (const [i, { position: at }] of all.entries()) {
-          // By way of the id, as a client does.
+          // Encoded as an id, as a client receives it.
           const resumed = await missedSince(store, parseId(formatId(at, 0)) as Position, filter);
           t.same(json(resumed.events), json(wanted.slice(i + 1)));
         }
@@ -110,7 +110,7 @@ t.test('from wherever a client stopped, it gets the rest, each once, in order; o
   );
 });
 
-t.test('what is not asked for is not moved on', async (t) => {
+t.test('the position of an event kind outside of the filter does not advance', async (t) => {
   const store = new Remembered([{ kind: 'health', node: 'a', json: '1', mark: { segment: 9, order: 9 } }]);
   const since: Position = { health: { segment: 1, order: 1 }, alert: { segment: 2, order: 2 } };
   const { events } = await missedSince(store as unknown as HistoryReader, since, { kinds: ['health'], node: null });

@@ -15,8 +15,8 @@ export function isBeyond(mark: Mark, reached: Mark): boolean {
 }
 
 /**
- * The position says up to where everything recorded was sent, of however many nodes: with it a client can resume after a
- * restart of the service. The number tells events of one position apart. Null: nothing is recorded yet, nor to be resumed.
+ * The position is the last record that was sent, of any node; a client can resume from it after a restart of the service. The number
+ * distinguishes events with the same position. Null: the store has no records yet.
  */
 export function formatId(position: Position | null, number: number): string {
   if (!position) return `_${number.toString(36)}`;
@@ -36,10 +36,10 @@ export function parseId(id: string): Position | null {
   return { health: { segment: healthSegment, order: healthOrder }, alert: { segment: alertSegment, order: alertOrder } };
 }
 
-/** The segment that a health status of version 0.1 is in began at most so long before it. */
+/** The segment of a health status of version 0.1 began at most this long before the status. */
 const FORMER_SEGMENT_MS = 2 * MINUTE_MS;
 
-/** Ids of version 0.1 hold times of one node: what it had lately comes again rather than not at all. */
+/** Ids of version 0.1 contain times of one node. Recent events may be sent twice, but none is lost. */
 function parseFormerId(id: string): Position | null {
   const match = /^(\d{1,15})\.\d{1,9}-(\d{1,15})\.\d{1,9}-\d{1,15}$/.exec(id);
   if (!match) return null;
@@ -47,9 +47,9 @@ function parseFormerId(id: string): Position | null {
   return { health: { segment: Math.max(0, healthMs - FORMER_SEGMENT_MS), order: 0 }, alert: { segment: alertMs, order: 0 } };
 }
 
-/** An event as it is in the store. */
+/** An event read from the store. */
 export interface MissedEvent extends RecordedEvent {
-  /** Where the stream is once it was sent. */
+  /** Position of the stream after this event. */
   readonly position: Position;
 }
 
@@ -58,10 +58,10 @@ export interface MissedEvents {
   readonly more: boolean;
 }
 
-/** Events that are brought from the store in one go. */
+/** Maximum number of events per store query. */
 const EVENTS_AT_ONCE = 1000;
 
-/** What the store has after a position, in the order in which it was recorded; not all at once. */
+/** Reads the next events recorded after a position, in the order of recording. `more`: the store has further ones. */
 export async function missedSince(history: HistoryReader, since: Position, { kinds, node }: StreamFilter): Promise<MissedEvents> {
   const { events, more } = await history.recorded({
     healthAfter: kinds.includes('health') ? since.health : null,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Problem } from './problem.ts';
 
-/** Refuses requests without the token; hashes first, so that the comparison tells nothing by its time. */
+/** Refuses requests without the token. It compares hashes, so that the duration reveals neither content nor length of the token. */
 export class TokenGate {
   #token: string | null = null;
   #matches: ((token: string) => boolean) | null = null;
@@ -14,7 +14,7 @@ export class TokenGate {
     return this.#token === null;
   }
 
-  /** Whether that changed anything. */
+  /** Returns whether the token has changed. */
   setToken(token: string | null): boolean {
     if (token === this.#token) return false;
     this.#token = token;
@@ -30,7 +30,7 @@ export class TokenGate {
   }
 }
 
-/** OpenSSL takes 3 MB when it is first used: only where a token is configured. */
+/** Loads OpenSSL, which takes 3 MB, only if a token is configured. */
 function matcher(expected: string): (token: string) => boolean {
   const { createHash, timingSafeEqual } = process.getBuiltinModule('node:crypto');
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -38,7 +38,7 @@ function matcher(expected: string): (token: string) => boolean {
   return (token) => timingSafeEqual(digest(token), wanted);
 }
 
-/** Headers of every answer: no page of another site shows it, or loads it as an image or a script. */
+/** Headers of every API response. Pages of other sites can neither frame it nor load it as an image or a script. */
 export const API_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
@@ -46,7 +46,7 @@ export const API_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 } as const;
 
-/** Lets the configured origins read across origins; says so to caches. */
+/** Adds the CORS headers for the configured origins, and Vary for caches. */
 export function allowOrigin(request: IncomingMessage, response: ServerResponse, allowed: readonly string[]): void {
   if (allowed.length === 0) return;
   response.setHeader('Vary', 'Origin');
@@ -57,7 +57,10 @@ export function allowOrigin(request: IncomingMessage, response: ServerResponse, 
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
 }
 
-/** Headers of the dashboard's files beside those of every answer: nothing from elsewhere, no framing, requested again after an update. uPlot places its canvas with inline styles. */
+/**
+ * Headers of the dashboard's files, in addition to API_HEADERS: no content from other origins, no framing by other sites, and revalidation
+ * so that an update is seen at once. 'unsafe-inline' is for uPlot, which positions its canvas with inline styles.
+ */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'",

@@ -9,7 +9,7 @@ import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
 import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';
 import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
-import { type Context, type Handler, QUESTIONS_AT_ONCE, type Shared } from './context.ts';
+import { type Context, type Handler, MAX_STORE_QUERIES, type Shared } from './context.ts';
 import { dashboardFiles } from './dashboard.ts';
 import { EventHub } from './events.ts';
 import { aggregate } from './handlers/aggregate.ts';
@@ -34,14 +34,14 @@ export interface RestOptions {
   readonly port: number;
   readonly token: string | null;
   readonly allowedOrigins: readonly string[];
-  /** Names by which requests may address the service, beside addresses and those of this machine. */
+  /** Host names allowed in requests, in addition to IP addresses and the names of this machine. */
   readonly allowedHosts: readonly string[];
   readonly namesOfMachine: () => readonly string[];
   readonly maxConnections: number;
   readonly maxEventStreams: number;
-  /** Bounds what the kernel holds for each connection of a listening socket; false: it cannot. */
+  /** Bounds the kernel's buffers of each connection of a listening socket; false: not supported. */
   readonly boundSockets: (descriptor: number, bounds: SocketBounds) => boolean;
-  /** How long the headers of a request may take; shorter in tests. */
+  /** Timeout for the headers of a request; shorter in tests. */
   readonly headersSeconds?: number;
   /** The built dashboard, and the OpenAPI document. */
   readonly dashboardFolder: string;
@@ -51,20 +51,20 @@ export interface RestOptions {
 }
 
 /**
- * What the kernel may hold for a reader; it takes twice as much, with what it needs itself. Below 40 kB a segment of the loopback interface
- * does not fit, and a program of this host waits 40 ms for every few of them.
+ * Send buffer of a connection (SO_SNDBUF); the kernel doubles it for its own bookkeeping. Below 40 kB, a segment of the loopback interface
+ * does not fit, and a client on this host waits 40 ms for every few segments.
  */
 const SEND_BYTES = 64 * 1024;
-/** A request has a few kilobytes. */
+/** Receive buffer of a connection (SO_RCVBUF); a request has a few kilobytes. */
 const RECEIVE_BYTES = 16 * 1024;
-/** Later than a reader is dropped here, where that is counted. */
+/** Timeout of the kernel for unread data. It is longer than WRITE_SECONDS, so that normally this process drops the client and counts it. */
 const UNREAD_SECONDS = 1.5 * WRITE_SECONDS;
-/** Bounds of what one client can hold. */
+/** Limits of a single client. */
 const MAX_HEADER_BYTES = 8192;
 const HEADERS_SECONDS = 10;
 const REQUEST_SECONDS = 15;
 const KEEP_ALIVE_SECONDS = 30;
-/** How often Node looks for connections whose headers do not come: so many times in the time that headers may take. */
+/** Checks for incomplete requests within the timeout of the headers. */
 const CHECKS = 5;
 const MAX_REQUESTS_PER_SOCKET = 100_000;
 
@@ -83,7 +83,7 @@ export class RestServer implements Publisher {
     const { headersSeconds = HEADERS_SECONDS } = options;
     this.#gate = new TokenGate(options.token);
     this.#hosts = new HostCheck(options.namesOfMachine, options.allowedHosts);
-    this.#shared = { view: options.view, store: new Semaphore(QUESTIONS_AT_ONCE), turns: new TurnQueue() };
+    this.#shared = { view: options.view, store: new Semaphore(MAX_STORE_QUERIES), turns: new TurnQueue() };
     this.#hub = new EventHub({ history: options.view.history, max: options.maxEventStreams });
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -91,7 +91,7 @@ export class RestServer implements Publisher {
       requestTimeout: REQUEST_SECONDS * 1000,
       keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
       connectionsCheckingInterval: (headersSeconds / CHECKS) * 1000,
-      // Node's own answer to a request without Host is not a problem document; #refusal gives one.
+      // Node's own response to a request without Host is not a problem document; HostCheck provides one.
       requireHostHeader: false,
     });
     this.#server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
@@ -102,40 +102,40 @@ export class RestServer implements Publisher {
       onDrop: (response) => this.#hub.countDropped(response),
     });
     this.#server.on('clientError', (error: ParseError, socket: Socket) => {
-      // In the middle of an answer another one would only garble it.
+      // A second response would corrupt the one being sent.
       if (this.#connections.isBusy(socket)) socket.destroy();
       else refuse(error, socket);
     });
     this.#server.on('connect', ({ method }: IncomingMessage, socket: Socket) => refuseMethod(method, socket));
   }
 
-  /** Listens; resolves with the address. Rejects when the port is taken or not ours to take. */
+  /** Listens; resolves with the address. Rejects if the port is in use or needs privileges. */
   start(): Promise<AddressInfo> {
     const { host, port } = this.#options;
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen({ port, ...(host === null ? {} : { host }) }, () => {
         this.#server.off('error', reject);
-        this.#bound();
+        this.#boundSocketBuffers();
         this.#server.on('error', (error) => this.#options.log('error', 'REST server failed', { error: error.message }));
         resolve(this.#server.address() as AddressInfo);
       });
     });
   }
 
-  /** Where it listens; null: it does not. */
+  /** The address it listens on; null: not listening. */
   get address(): AddressInfo | null {
     return this.#server.address() as AddressInfo | null;
   }
 
-  /** Each connection takes over what is set on the listening socket. Node has its descriptor in the handle alone. */
-  #bound(): void {
+  /** Each connection inherits the options of the listening socket, whose descriptor Node exposes only in the handle. */
+  #boundSocketBuffers(): void {
     const { _handle: handle } = this.#server as Server & { readonly _handle?: { readonly fd?: number } };
     const bounds = { sendBytes: SEND_BYTES, receiveBytes: RECEIVE_BYTES, unreadSeconds: UNREAD_SECONDS };
     if (handle?.fd !== undefined) this.#options.boundSockets(handle.fd, bounds);
   }
 
-  /** Stops listening, ends the event streams and closes what is idle at once, the rest when it is served or after a second. */
+  /** Stops listening and ends the event streams. Idle connections are closed at once, the others after their response or after 1 s. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => {
@@ -148,12 +148,12 @@ export class RestServer implements Publisher {
     clearTimeout(timer);
   }
 
-  /** The token that is asked for from now on; event streams that were opened with another one end. */
+  /** Sets the required token; if it has changed, open event streams are ended. */
   setToken(token: string | null): void {
     if (this.#gate.setToken(token)) this.#hub.stop();
   }
 
-  /** Names that requests may address the service by from now on. */
+  /** Sets the host names allowed in addition to IP addresses and the names of this machine. */
   setAllowedHosts(names: readonly string[]): void {
     this.#hosts.setAllowed(names);
   }
@@ -197,7 +197,7 @@ export class RestServer implements Publisher {
     const files = dashboardFiles(dashboardFolder);
     const app = polka({
       onError: (error, request, response) => this.#answerError(error as unknown as Error, request, response),
-      // The dashboard's files lie behind the API's paths: whatever is neither is a problem document.
+      // A path that is not in the API is looked up among the dashboard's files; if it is not there either, a problem document is sent.
       onNoMatch: (request, response) => files(request, response, () => sendProblem(response, noSuchPath(request))),
     });
     for (const [path, handler] of Object.entries(handlers)) {
@@ -214,14 +214,14 @@ export class RestServer implements Publisher {
         else if (problem.code === 'method_not_allowed' && isPreflight(request, response)) preflight(response);
         else sendProblem(response, problem, headersOf(problem));
       } catch (error) {
-        this.#answerError(error as Error, request, response); // Whatever a request can cause, it does not end the service.
+        this.#answerError(error as Error, request, response); // An unexpected error in a request must not stop the service.
       }
     };
   }
 
-  /** What is refused before any handler is asked. */
+  /** Why a request is refused before any handler runs; null: it is not. */
   #refusal(request: IncomingMessage): Problem | null {
-    // Some clients send the whole URL, as to a proxy.
+    // Some clients send an absolute URL, as to a proxy.
     request.url = request.url?.replace(/^https?:\/\/[^/?]*\/?/i, '/') ?? '';
     const { url } = request;
     if (url.length > MAX_URL_LENGTH) return new Problem('url_too_long', `the URL has ${url.length} characters; at most ${MAX_URL_LENGTH}`);
@@ -249,13 +249,13 @@ export class RestServer implements Publisher {
   }
 
   #answerError(error: Error, request: IncomingMessage, response: ServerResponse): void {
-    if (response.destroyed) return; // Its client has left.
+    if (response.destroyed) return; // The client has disconnected.
     if (error instanceof Problem) {
       sendProblem(response, error, headersOf(error));
       return;
     }
     this.#options.log('error', 'HTTP request failed', { path: request.url?.slice(0, 200), error: error.message });
-    sendProblem(response, new Problem('internal_error', 'the log of the service says more'));
+    sendProblem(response, new Problem('internal_error', 'see the log of the service'));
   }
 }
 
@@ -266,7 +266,7 @@ function headersOf(problem: Problem): Record<string, string> {
 }
 
 function noSuchPath(request: IncomingMessage): Problem {
-  return new Problem('not_found', `there is no ${(request.url ?? '').slice(0, 100)}; the API has ${Object.keys(parameters).join(', ')}`);
+  return new Problem('not_found', `no such path: ${(request.url ?? '').slice(0, 100)}; the API has ${Object.keys(parameters).join(', ')}`);
 }
 
 function isPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {

@@ -4,19 +4,19 @@ import type { HistoryReader } from '../core/ports.ts';
 import type { Thresholds } from '../core/thresholds.ts';
 import type { StatusDocument } from './api/schema.ts';
 
-/** What the REST API asks of the running service. */
+/** Interface of the running service to the REST API. */
 export interface ServiceView {
   readonly localNode: string;
-  /** Names of the nodes that are there: this one first, then those heard lately or expected. */
+  /** Names of the known nodes: the local one first, then the remote nodes seen recently or expected on the graph. */
   nodes(): string[];
-  /** Whether anything is known of a node: whether it may be asked for by name. */
+  /** Whether a node was ever seen, so that queries may name it. */
   knows(node: string): boolean;
-  /** The current status of a node, aged to UNKNOWN when it is stale; null: nothing was measured yet. */
+  /** The current status of a node, UNKNOWN if it is stale; null: no sample yet. */
   current(node: string): HealthStatus | null;
   openAlerts(): readonly Alert[];
-  /** In force for this machine's own metrics. */
+  /** The thresholds currently applied to this machine's metrics. */
   thresholds(): Thresholds;
-  /** Everything of /status but what the REST server knows itself. */
+  /** The document of /status without the member that the REST server adds. */
   status(): Promise<Omit<StatusDocument, 'rest'>>;
   readonly history: HistoryReader;
 }

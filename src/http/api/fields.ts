@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** What the bodies of the REST API are made of. Descriptions are what an API user reads. */
+/** Building blocks of the schemas of the REST API's bodies. The descriptions end up in /openapi.json. */
 export type About = { description: string; examples?: unknown[] };
 export const about = <T>(description: string, more: Omit<About, 'description'> = {}): v.MetadataAction<T, About> =>
   v.metadata({ description, ...more });

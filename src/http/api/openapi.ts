@@ -16,13 +16,13 @@ import {
 
 type Json = Record<string, unknown>;
 
-/** JSON Schema 2020-12, which OpenAPI 3.1 uses as it is. */
+/** JSON Schema 2020-12, which OpenAPI 3.1 uses without changes. */
 function jsonSchema(schema: v.GenericSchema): Json {
   const { $schema: _, ...rest } = toJsonSchema(schema, {
     errorMode: 'ignore',
-    overrideAction: ({ valibotAction, jsonSchema: made }) => {
+    overrideAction: ({ valibotAction, jsonSchema: converted }) => {
       const action = valibotAction as { type: string; metadata?: Json };
-      return action.type === 'metadata' ? { ...made, ...action.metadata } : undefined;
+      return action.type === 'metadata' ? { ...converted, ...action.metadata } : undefined;
     },
   });
   return rest as Json;
@@ -30,20 +30,20 @@ function jsonSchema(schema: v.GenericSchema): Json {
 
 const HEADERS = {
   page: {
-    Link: { description: 'The next page, as `<…>; rel="next"`; absent on the last.', schema: { type: 'string' } },
-    Truncated: { description: 'Whether elements of the range follow this page.', schema: { type: 'boolean' } },
+    Link: { description: 'URL of the next page, as `<…>; rel="next"`; absent on the last page.', schema: { type: 'string' } },
+    Truncated: { description: 'Whether more elements of the range follow this page.', schema: { type: 'boolean' } },
   },
-  place: {
+  cursor: {
     'Last-Event-ID': {
-      description: 'With `after`: the place after the last change of this page, for `after` of the next request.',
+      description: 'With `after`: the cursor of the last change on this page. Send it as `after` in the next request.',
       schema: { type: 'string' },
     },
   },
   file: {
     'Content-Length': { description: 'Size of the copy in bytes.', schema: { type: 'integer' } },
-    'Content-Disposition': { description: 'A file name with the time of the call.', schema: { type: 'string' } },
+    'Content-Disposition': { description: 'A file name that contains the time of the request.', schema: { type: 'string' } },
   },
-  etag: { ETag: { description: 'Of this very answer, for If-None-Match.', schema: { type: 'string' } } },
+  etag: { ETag: { description: 'Version of this response, for If-None-Match.', schema: { type: 'string' } } },
 };
 
 interface Success {
@@ -59,15 +59,15 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     '/health': {
       id: 'getHealth',
       summary: 'The current health status',
-      success: { description: 'The last health status.', content: json('HealthStatus'), headers: HEADERS.etag },
+      success: { description: 'The latest health status.', content: json('HealthStatus'), headers: HEADERS.etag },
       problems: ['unknown_node', 'no_sample_yet'],
     },
     '/health/history': {
       id: 'getHistory',
-      summary: 'Health statuses of a range; by default of the last hour',
+      summary: 'Health statuses of a time range; by default the last hour',
       success: {
         description:
-          'A page of health statuses. CSV without `limit` is the whole range; a connection that is cut before the end of the body means that the rest could not be read.',
+          'A page of health statuses. CSV without `limit` contains the whole range. If the connection is closed before the end of the body, the rest could not be read.',
         content: { ...json('History'), 'text/csv': { schema: { type: 'string' } } },
         headers: HEADERS.page,
       },
@@ -75,14 +75,14 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     },
     '/health/aggregate': {
       id: 'getAggregate',
-      summary: 'Statistics of a range; by default of the last 24 hours',
-      success: { description: 'Statistics of the range.', content: json('Aggregate') },
+      summary: 'Statistics of a time range; by default the last 24 hours',
+      success: { description: 'Statistics of the time range.', content: json('Aggregate') },
       problems: ['unknown_node', 'storage_unavailable'],
     },
     '/alerts': {
       id: 'getAlerts',
-      summary: 'Open alerts and those of the last 24 hours, newest first',
-      success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.place } },
+      summary: 'Open alerts and the alerts of the last 24 hours, newest first',
+      success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.cursor } },
       problems: ['unknown_node', 'place_ahead', 'storage_unavailable'],
     },
     '/status': {
@@ -93,9 +93,9 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     },
     '/events': {
       id: 'getEvents',
-      summary: 'Server-sent events as they happen; Last-Event-ID resumes',
+      summary: 'Server-sent events as they happen; a stream is resumed with Last-Event-ID',
       success: {
-        description: 'A stream of `health` (HealthStatus), `alert` (Alert) and `shutdown` (ShutdownProgress) events.',
+        description: 'A stream of the events `health` (HealthStatus), `alert` (Alert) and `shutdown` (ShutdownProgress).',
         content: { 'text/event-stream': { schema: { type: 'string' } } },
       },
       problems: ['unknown_node', 'too_many_event_streams'],
@@ -108,9 +108,9 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     },
     '/snapshot': {
       id: 'getSnapshot',
-      summary: 'A copy of the database with everything recorded up to the call; for programs of this machine, or with a token',
+      summary: 'A copy of the database with everything recorded up to the request; for programs on this machine, or with a token',
       success: {
-        description: 'An SQLite database that can be opened as it is. HEAD makes none.',
+        description: 'An SQLite database that needs no further processing. HEAD creates no copy.',
         content: { 'application/vnd.sqlite3': { schema: { type: 'string', format: 'binary' } } },
         headers: HEADERS.file,
       },
@@ -128,7 +128,7 @@ const SNAPSHOT_PARAMETER = {
   name: SNAPSHOT_HEADER,
   in: 'header',
   required: false,
-  description: 'Required without a token: no form, link or image of a web page can send it.',
+  description: 'Required if no token is configured: forms, links and images of a web page cannot send this header.',
   schema: { type: 'string', enum: ['1'] },
 };
 
@@ -178,7 +178,7 @@ export function openApiDocument(version: string): Json {
         ],
         responses: {
           200: operation.success,
-          ...(operation.success.headers === HEADERS.etag ? { 304: { description: 'What If-None-Match names is the current one.' } } : {}),
+          ...(operation.success.headers === HEADERS.etag ? { 304: { description: 'The version in If-None-Match is current.' } } : {}),
           ...problemResponses([...general, ...operation.problems]),
         },
       },
@@ -190,7 +190,7 @@ export function openApiDocument(version: string): Json {
       title: 'edge-health',
       version,
       description:
-        'Health of an edge computer: read-only. Every path also answers HEAD. Errors are RFC 9457 problem documents with a stable `code`.',
+        'Health of an edge computer. The API is read-only. Every path also supports HEAD. Errors are RFC 9457 problem documents with a stable `code`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -10,28 +10,28 @@ export const runSchema = v.strictObject({
     v.picklist(['schedule', 'catch_up', 'manual']),
     about('catch_up: run late, because the machine was off or suspended at the scheduled time.'),
   ),
-  lines: v.pipe(v.array(v.string()), about('The last lines of its output.')),
+  lines: v.pipe(v.array(v.string()), about('The last lines of the output.')),
 });
 
-/** The scheduler's state file, which the service and `edge-health ops list` show. */
+/** The scheduler's state file, as /status and `edge-health ops list` show it. */
 export const opsDocumentSchema = v.strictObject({
   scheduler: v.strictObject({
-    state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has run on this data folder.')),
+    state: v.pipe(v.picklist(['running', 'stopped', 'never']), about('never: no scheduler has ever run on this data folder.')),
     started: v.nullable(instant),
-    beat: v.pipe(v.nullable(instant), about('Last heartbeat; at least once a minute.')),
+    beat: v.pipe(v.nullable(instant), about('Last heartbeat; the scheduler sends at least one a minute.')),
   }),
   jobs: v.pipe(
     v.array(
       v.strictObject({
         name: v.string(),
-        schedule: v.pipe(v.string(), about('cron expression, or off.')),
-        next: v.pipe(v.nullable(instant), about('When it runs next.')),
+        schedule: v.pipe(v.string(), about('A cron expression, or off.')),
+        next: v.pipe(v.nullable(instant), about('Next scheduled run.')),
         running_since: v.nullable(instant),
-        last: v.pipe(v.nullable(runSchema), about('Its last run that ended.')),
+        last: v.pipe(v.nullable(runSchema), about('The last completed run.')),
         last_success: v.pipe(v.nullable(instant), about('Start of the last run that ended with OK or WARNING.')),
-        runs: count('Runs that ended, since the data folder was made.'),
-        failures: count('Of these the ones that ended with CRITICAL or UNKNOWN.'),
-        missed: count('Scheduled runs that could not start: power-off, suspend, a stopped scheduler.'),
+        runs: count('Completed runs since the data folder was created.'),
+        failures: count('Completed runs that ended with CRITICAL or UNKNOWN.'),
+        missed: count('Scheduled runs that could not start because of a power-off, a suspend or a stopped scheduler.'),
         overlaps: count('Scheduled runs skipped because the previous run was still in progress.'),
       }),
     ),
@@ -43,7 +43,7 @@ export const opsDocumentSchema = v.strictObject({
         alerts: v.pipe(
           v.picklist(['stream', 'polling', 'unreachable']),
           about(
-            'How notifications receive alerts: from /events; by polling /alerts every 10 s because /events cannot be opened; not at all.',
+            'Source of the alerts to notify. stream: /events; polling: /alerts every 10 s, because /events cannot be opened; unreachable: neither.',
           ),
         ),
         since: instant,

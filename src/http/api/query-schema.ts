@@ -2,27 +2,27 @@ import * as v from 'valibot';
 import { SEVERITIES } from '../../core/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 
-/** The paths of the REST API and their query parameters, once. From here come the validation of queries, and /openapi.json. */
+/** The paths of the REST API and their query parameters. The validation of queries and /openapi.json are both derived from this table. */
 
-/** How a parameter's text is read before its schema judges it. */
+/** How a parameter's text is converted before its schema validates it. */
 export type ParameterKind = 'text' | 'number' | 'boolean' | 'list';
 
 export interface Parameter {
   readonly kind: ParameterKind;
   readonly schema: v.GenericSchema;
   readonly description: string;
-  /** In words, for the error message. */
+  /** The allowed values in words, for the error message. */
   readonly allowed: string;
 }
 
 const nodeParameter: Parameter = {
   kind: 'text',
   schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
-  description: 'A monitoring node, also one that is no longer there; without it the one of this machine.',
-  allowed: 'the name of a node, as /status lists them',
+  description: 'Name of a monitoring node, which may have left the graph. Default: the node of this machine.',
+  allowed: 'the name of a node in /status',
 };
 const anyNode: Parameter = { ...nodeParameter, description: 'Only this monitoring node.' };
-/** ISO 8601 has four digits for the year: with its zone a time may lie beyond them. */
+/** ISO 8601 has four digits for the year. A time with a zone offset can lie outside of them in UTC. */
 export const EARLIEST_MS = Date.parse('0000-01-01T00:00:00.000Z');
 const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -38,19 +38,19 @@ const instantParameter = (description: string): Parameter => ({
     'an ISO 8601 time with zone such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00%2B01:00 (in a URL + must be written %2B), or a date such as 2026-01-31 (UTC)',
 });
 
-/** 30 February parses in JavaScript; it is no date. */
+/** Date.parse() accepts 30 February. The year is reduced to 2000 to 2399, because Date.UTC() takes 0 to 99 as 1900 to 1999. */
 function isCalendarDate(value: string): boolean {
   const day = Number(value.slice(8, 10));
   return new Date(Date.UTC(2000 + (Number(value.slice(0, 4)) % 400), Number(value.slice(5, 7)) - 1, day)).getUTCDate() === day;
 }
 
 const range: Readonly<Record<string, Parameter>> = {
-  from: instantParameter('Beginning of the range, inclusive.'),
-  to: instantParameter('End of the range, exclusive; without it now.'),
+  from: instantParameter('Start of the range, inclusive.'),
+  to: instantParameter('End of the range, exclusive. Default: now.'),
   hours: {
     kind: 'number',
     schema: v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(17_544)),
-    description: 'Length of the range in hours, up to `to`; not together with `from`.',
+    description: 'Length of the range in hours, ending at `to`. It cannot be combined with `from`.',
     allowed: 'a number above 0 up to 17544 (two years), not together with from',
   },
 };
@@ -60,25 +60,25 @@ const limitSchema = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MA
 const limit: Parameter = {
   kind: 'number',
   schema: limitSchema,
-  description: `Elements of a page; the next page is in the Link header. Without it a page of JSON has at most ${MAX_PAGE}, and CSV is the whole range.`,
+  description: `Maximum number of elements on a page; the Link header has the URL of the next page. Default: ${MAX_PAGE} for JSON, no limit for CSV.`,
   allowed: `a whole number from 1 to ${MAX_PAGE}`,
 };
-/** It holds an alert's id, of other nodes up to 512 characters of up to three bytes. */
+/** The cursor contains an alert id. The id of a remote node's alert has up to 512 characters of up to three bytes each. */
 const cursor: Parameter = {
   kind: 'text',
   schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,2200}$/)),
-  description: 'Continues a listing; taken from the Link header of the page before.',
+  description: 'Continues a listing. The Link header of the previous page contains it.',
   allowed: 'the cursor of a Link header',
 };
-/** An id of /events: the places of health statuses and of alerts, and a number. */
+/** An event id of /events: the cursors of health statuses and of alerts, and a number. */
 export const ID = /^([0-9a-z]{1,10})\.([0-9a-z]{1,6})_([0-9a-z]{1,10})\.([0-9a-z]{1,6})_[0-9a-z]{1,10}$/;
-const oneOf = (options: readonly string[], description: string, standard?: string): Parameter => ({
+const oneOf = (options: readonly string[], description: string, defaultOption?: string): Parameter => ({
   kind: 'text',
-  schema: standard === undefined ? v.picklist(options) : v.optional(v.picklist(options), standard),
+  schema: defaultOption === undefined ? v.picklist(options) : v.optional(v.picklist(options), defaultOption),
   description,
   allowed: `one of ${options.join(', ')}`,
 });
-/** Of alerts; besides them each path of a disk has one of its own. */
+/** Metrics of alerts. In addition, each path of `disk.paths` has its own metric. */
 const ALERT_METRICS = [...METRICS, 'health_status', 'remote_nodes'];
 const flag = (description: string): Parameter => ({ kind: 'boolean', schema: v.boolean(), description, allowed: 'true or false' });
 
@@ -90,35 +90,42 @@ export const parameters = {
     step: {
       kind: 'text',
       schema: v.pipe(v.string(), v.regex(/^[1-9]\d{0,4}[smhd]$/)),
-      description:
-        'Averages over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Without it every sample.',
+      description: 'Average over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Default: every sample.',
       allowed: 'a whole number from 1 to 99999 followed by one of s, m, h, d, such as 10s or 1d',
     },
-    order: oneOf(['asc', 'desc'], 'Oldest or newest first.', 'asc'),
+    order: oneOf(['asc', 'desc'], 'asc: oldest first; desc: newest first.', 'asc'),
     limit,
     cursor,
   },
-  '/health/aggregate': { node: nodeParameter, ...range, by: oneOf(['minute', 'hour', 'day'], 'Also for each minute, hour or day (UTC).') },
+  '/health/aggregate': {
+    node: nodeParameter,
+    ...range,
+    by: oneOf(['minute', 'hour', 'day'], 'Also return statistics for each minute, hour or day (UTC).'),
+  },
   '/alerts': {
     node: anyNode,
     severity: oneOf(SEVERITIES, 'Only this severity.'),
     metric: {
       kind: 'text',
       schema: v.pipe(v.string(), v.regex(new RegExp(`^(${ALERT_METRICS.join('|')}|disk:/.*)$`))),
-      description: 'Only this metric; `disk:/…`: a path of `disk.paths` that cannot be measured.',
+      description: 'Only this metric. `disk:/…` is a path of `disk.paths` that cannot be measured.',
       allowed: `one of ${ALERT_METRICS.join(', ')}, or disk:/… for one path of disk.paths`,
     },
-    resolved: flag('Only resolved, or only open alerts.'),
-    changes: flag('Every change of each alert instead of its last.'),
+    resolved: flag('true: only resolved alerts; false: only open alerts.'),
+    changes: flag('Every change of each alert instead of only the last.'),
     after: {
       kind: 'text',
       schema: v.pipe(v.string(), v.regex(new RegExp(`^0$|${ID.source}`))),
       description:
-        'With `changes=true`: what was recorded after this place, in the order of recording, each change once whatever the clocks say. The id of the last answer (its Last-Event-ID header) or of an event of /events; 0: from the beginning. Of the other filters only `node`.',
-      allowed: 'the Last-Event-ID of an answer, or 0; together with changes=true, and but for that only with node and limit',
+        'With `changes=true`: only the changes recorded after this cursor, in the order of recording. Each change is returned exactly once, even if a clock is set back. The cursor is the Last-Event-ID header of the previous response, or the id of an event of /events; 0: from the beginning. Of the other parameters, only `node` and `limit` can be used with it.',
+      allowed: 'the Last-Event-ID of a response, or 0; together with changes=true, and otherwise only with node and limit',
     },
     ...range,
-    limit: { ...limit, schema: v.optional(limitSchema, 1000), description: 'Elements of a page; the next page is in the Link header.' },
+    limit: {
+      ...limit,
+      schema: v.optional(limitSchema, 1000),
+      description: 'Maximum number of elements on a page; the Link header has the URL of the next page.',
+    },
     cursor,
   },
   '/status': {},

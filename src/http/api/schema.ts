@@ -6,7 +6,7 @@ import { STATUSES } from '../../core/thresholds.ts';
 import { about, count, instant, reading, seconds, text, timestamp } from './fields.ts';
 import { opsDocumentSchema } from './ops-schema.ts';
 
-/** The bodies of the REST API, once, as query-schema.ts has its parameters. From here come the types and /openapi.json. */
+/** The bodies of the REST API; query-schema.ts has the parameters. The types and /openapi.json are both derived from these schemas. */
 
 export const statusSchema = v.picklist(STATUSES);
 export const severitySchema = v.picklist(SEVERITIES);
@@ -19,11 +19,11 @@ export const healthStatusSchema = v.strictObject({
   status: v.pipe(
     statusSchema,
     about(
-      "Worst of the metrics and of the node's open alerts; UNKNOWN: nothing could be measured, or no sample for more than three periods.",
+      "Worst status of the metrics and of the node's open alerts. UNKNOWN: no metric could be read, or no sample for more than three periods.",
     ),
   ),
-  node_name: text('Name of the monitoring node that produced it.'),
-  timestamp: timestamp('When it was measured, UTC.'),
+  node_name: text('Name of the monitoring node that took the sample.'),
+  timestamp: timestamp('Time of the sample, UTC.'),
 });
 
 export const historySchema = v.strictObject({
@@ -32,12 +32,12 @@ export const historySchema = v.strictObject({
 });
 
 export const alertSchema = v.strictObject({
-  alert_id: text('`<node_name>/<metric>/<unique id>`; the same from raise to resolve.'),
+  alert_id: text('`<node_name>/<metric>/<unique id>`; unchanged from raise to resolve.'),
   severity: severitySchema,
-  metric: text('The metric that crossed a threshold or fell silent.'),
-  value: v.pipe(v.number(), about('The measured value; for ERROR the seconds since the last good reading.')),
-  threshold: v.pipe(v.number(), about('The threshold that was crossed; for ERROR the seconds allowed.')),
-  timestamp: timestamp('When this change of the alert happened, UTC.'),
+  metric: text('The metric that crossed a threshold or became unavailable.'),
+  value: v.pipe(v.number(), about('The measured value; for ERROR the seconds since the last successful reading.')),
+  threshold: v.pipe(v.number(), about('The threshold that was crossed; for ERROR the timeout in seconds.')),
+  timestamp: timestamp('Time of this change of the alert, UTC.'),
   resolved: v.boolean(),
 });
 
@@ -51,21 +51,21 @@ const metricAggregateSchema = v.strictObject({
   max: reading('Largest value'),
   mean: reading('Mean'),
   stddev: reading('Standard deviation (population)'),
-  p50: reading('Median, true to 0.1'),
-  p95: reading('95th percentile, true to 0.1'),
-  p99: reading('99th percentile, true to 0.1'),
+  p50: reading('Median, accurate to 0.1'),
+  p95: reading('95th percentile, accurate to 0.1'),
+  p99: reading('99th percentile, accurate to 0.1'),
   last: reading('Last value in the range'),
 });
 
 const statistics = {
-  from: timestamp('Beginning of the range, inclusive.'),
+  from: timestamp('Start of the range, inclusive.'),
   to: timestamp('End of the range, exclusive.'),
   samples_received: count('Samples in the range.'),
-  samples_expected: count('Samples that the publish frequency asks for since the node was first seen, up to now.'),
-  longest_gap_seconds: seconds('Longest time without a sample; suspends and clock steps are taken off.'),
+  samples_expected: count('Samples in the range according to the publish frequency, from the time the node was first seen up to now.'),
+  longest_gap_seconds: seconds('Longest time without a sample, not counting suspends and clock steps.'),
   status_seconds: v.pipe(
     v.strictObject({ OK: v.number(), WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number(), UNKNOWN: v.number() }),
-    about('Seconds in each status; UNKNOWN after three periods without a sample.'),
+    about('Seconds spent in each status; UNKNOWN begins after three periods without a sample.'),
   ),
   metrics: v.strictObject({
     cpu_percent: metricAggregateSchema,
@@ -80,60 +80,63 @@ export const aggregateSchema = v.strictObject({
   ...statistics,
   buckets: v.pipe(
     v.optional(v.array(v.strictObject(statistics))),
-    about('With `by`: the same for each minute, hour or day (UTC) of the range.'),
+    about('With `by`: the same statistics for each minute, hour or day (UTC) of the range.'),
   ),
 });
 
-const shutdownAction = v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('What the last step does; `dry-run`: nothing, the machine stays up.'));
+const shutdownAction = v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('Action of the last step. With `dry-run` the machine stays up.'));
 
 export const shutdownEventSchema = v.strictObject({
-  request_id: text('Of the request; the same from announcement to end.'),
+  request_id: text('Id of the request; unchanged from the announcement to the outcome.'),
   state: v.picklist(SHUTDOWN_STATES),
   step: v.picklist(SHUTDOWN_STEPS),
   reason: v.picklist(SHUTDOWN_REASONS),
   requested_by: v.string(),
   action: shutdownAction,
-  seconds_left: seconds('Until the deadline.'),
-  message: text('What happened, for people.'),
-  timestamp: timestamp('When, UTC.'),
+  seconds_left: seconds('Seconds until the deadline of the request.'),
+  message: text('The event as readable text.'),
+  timestamp: timestamp('Time of the event, UTC.'),
 });
 
 const shutdownRequestSchema = v.strictObject({
   request_id: v.string(),
-  timestamp: timestamp('When it was called; of several calls, the first.'),
-  reason: text('As it was called, cut to 64 characters.'),
-  requested_by: text('As it was called, cut to 128 characters.'),
-  timeout: v.pipe(v.nullable(v.number()), about('Seconds; null: not a number.')),
-  address: v.pipe(v.nullable(v.string()), about('Address of the caller; null: not known by the transport.')),
-  port: v.pipe(v.nullable(v.number()), about('UDP port of the caller; null: not known by the transport.')),
+  timestamp: timestamp('Time of the request; time of the first one if it stands for several.'),
+  reason: text('Reason given by the caller, truncated to 64 characters.'),
+  requested_by: text('Name given by the caller, truncated to 128 characters.'),
+  timeout: v.pipe(v.nullable(v.number()), about('Timeout given by the caller in seconds; null: not a number.')),
+  address: v.pipe(v.nullable(v.string()), about('Address of the caller; null: the transport does not provide it.')),
+  port: v.pipe(v.nullable(v.number()), about('UDP port of the caller; null: the transport does not provide it.')),
   user: v.pipe(
     v.nullable(v.string()),
-    about('User of the calling program on this machine; several candidates are separated by commas. Null: another machine, or not known.'),
+    about('User of the calling program on this machine; several candidates are separated by commas. Null: another machine, or unknown.'),
   ),
-  calls: count('How many calls this stands for: a flood of refused ones is counted in one.'),
+  calls: count('Number of requests that this entry stands for: many refused requests of one caller are combined into one entry.'),
   action: shutdownAction,
-  outcome: v.pipe(v.picklist(SHUTDOWN_OUTCOMES), about('`interrupted`: the service or the machine ended before the procedure did.')),
-  step: v.pipe(v.nullable(v.picklist(SHUTDOWN_STEPS)), about('The last step started.')),
+  outcome: v.pipe(
+    v.picklist(SHUTDOWN_OUTCOMES),
+    about('`interrupted`: the service or the machine stopped before the procedure was complete.'),
+  ),
+  step: v.pipe(v.nullable(v.picklist(SHUTDOWN_STEPS)), about('The last step that was started.')),
   message: v.string(),
   ended: v.pipe(v.nullable(instant), about('Time of the outcome; null: in progress.')),
 });
 
 const shutdownSchema = v.strictObject({
   enabled: v.pipe(v.boolean(), about('Whether safe shutdown requests are accepted.')),
-  action: v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('What the last step of a request made now would do.')),
-  problem: v.pipe(v.nullable(v.string()), about('Why every request is refused at present; null: requests are accepted.')),
+  action: v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('Action of the last step, for a request made now.')),
+  problem: v.pipe(v.nullable(v.string()), about('Why every request is currently refused; null: requests are accepted.')),
   state: v.pipe(
     v.picklist(['none', 'in_progress', 'completed', 'aborted', 'interrupted']),
-    about('State of the last accepted request, including those of earlier runs of the service; `none`: no request yet.'),
+    about('State of the last accepted request, including requests before the last restart of the service; `none`: no request yet.'),
   ),
   request_id: v.nullable(v.string()),
   reason: v.nullable(v.string()),
   requested_by: v.nullable(v.string()),
   step: v.nullable(v.picklist(SHUTDOWN_STEPS)),
-  seconds_left: v.pipe(v.nullable(v.number()), about('Seconds until the deadline; null: none in progress.')),
+  seconds_left: v.pipe(v.nullable(v.number()), about('Seconds until the deadline of the request; null: no request in progress.')),
   started: v.nullable(instant),
   ended: v.nullable(instant),
-  message: v.pipe(v.nullable(v.string()), about('Last event, as text.')),
+  message: v.pipe(v.nullable(v.string()), about('The last event as readable text.')),
   accepted: count('Requests accepted since this process started.'),
   refused: count('Requests refused since this process started.'),
   requests: v.pipe(v.array(shutdownRequestSchema), about('The last requests, newest first, including refused ones.')),
@@ -141,61 +144,66 @@ const shutdownSchema = v.strictObject({
 
 const nodeSchema = v.strictObject({
   node_name: v.string(),
-  local: v.pipe(v.boolean(), about('Measured by this process.')),
+  local: v.pipe(v.boolean(), about('Whether this service takes the samples; false: a remote node.')),
   status: statusSchema,
-  timestamp: v.pipe(v.nullable(instant), about("Of the last sample, by the node's own clock; null: none since the start.")),
-  age_seconds: v.pipe(v.nullable(v.number()), about("Since the last sample arrived, by this machine's clock.")),
+  timestamp: v.pipe(
+    v.nullable(instant),
+    about("Time of the last sample by the node's own clock; null: no sample since the service started."),
+  ),
+  age_seconds: v.pipe(v.nullable(v.number()), about("Seconds since the last sample was received, by this machine's clock.")),
   last_seen: v.pipe(
     v.nullable(instant),
-    about("When it last sent anything, by this machine's clock, also before the start (then true to some minutes); null: not known."),
+    about(
+      "When a message of the node was last received, by this machine's clock; a time before the service started is accurate to a few minutes. Null: unknown.",
+    ),
   ),
-  period_seconds: v.pipe(v.nullable(v.number()), about('Seconds between samples; of a remote node derived from its time stamps.')),
+  period_seconds: v.pipe(v.nullable(v.number()), about('Seconds between samples; for a remote node, derived from its timestamps.')),
   clock_ahead_seconds: v.pipe(
     v.nullable(v.number()),
-    about("How far a remote node's time stamps lie ahead of this machine's clock, if more than 60 s: one of the clocks is wrong."),
+    about("By how much a remote node's timestamps are ahead of this machine's clock, if by more than 60 s: one of the clocks is wrong."),
   ),
-  open_alerts: count('Open alerts of this node, and about it.'),
+  open_alerts: count('Open alerts raised by this node or about it.'),
   left: v.pipe(
     v.nullable(instant),
     about(
-      'When a remote node left the graph in an orderly way: no alert is raised about it, unless it is in `ops.check.nodes`. Null: it did not, or is back.',
+      'When a remote node announced that it leaves the graph, as it does when it is stopped. No alert is raised about it, unless `ops.check.nodes` lists it. Null: it has not left, or has returned.',
     ),
   ),
-  silent: v.pipe(v.boolean(), about('No status received for too long; for a remote node this is an open alert (`health_status`).')),
+  silent: v.pipe(v.boolean(), about('No status received within the timeout; for a remote node, the alert `health_status` is open.')),
 });
 
 const gatheredSchema = v.strictObject({
-  statuses: count('Health statuses of other nodes that were taken.'),
-  duplicates: count('Statuses that were sent again.'),
-  late: count('Statuses that were overtaken by newer ones.'),
-  not_stored: count('Statuses that are shown but not stored: their time is impossible, or their clock jumps too often.'),
-  refused: count('Statuses beyond the limits on nodes and rates.'),
-  evicted: count('Nodes that fell silent and gave their place to others, because the list was full.'),
-  alerts: count('Changes of alerts of other nodes that were taken.'),
-  alerts_refused: count('Changes of alerts beyond the limits.'),
+  statuses: count('Health statuses accepted from remote nodes.'),
+  duplicates: count('Health statuses that were received more than once.'),
+  late: count('Health statuses that arrived after a newer one.'),
+  not_stored: count('Health statuses shown but not stored, because their time is implausible or their clock steps too often.'),
+  refused: count('Health statuses refused because of the limits on nodes and rates.'),
+  evicted: count('Stale nodes removed to make space for others because the list was full.'),
+  alerts: count('Changes of alerts accepted from remote nodes.'),
+  alerts_refused: count('Changes of alerts refused because of the limits.'),
   alerts_not_stored: count(
-    'Changes of alerts that came when what they may write in a day was spent: shown, and stored only as far as memory holds them until the next day.',
+    'Changes of alerts received after the daily write budget was used up. They are shown, and stored the next day as far as memory could hold them.',
   ),
 });
 
 const sensorSchema = v.strictObject({
-  sensor: v.pipe(v.nullable(v.string()), about("The chosen sensor: a thermal zone's type or hwmon-name/label.")),
+  sensor: v.pipe(v.nullable(v.string()), about("The selected sensor: a thermal zone's type or hwmon-name/label.")),
   path: v.nullable(v.string()),
-  reason: text('Why this one, or why none.'),
+  reason: text('Why this sensor was selected, or why none was.'),
   rejected: v.array(v.strictObject({ sensor: v.string(), path: v.string(), celsius: v.nullable(v.number()), reason: v.string() })),
 });
 
 const diskSchema = v.strictObject({
   path: v.string(),
-  percent: v.pipe(v.nullable(v.number()), about('Used; null: unavailable.')),
+  percent: v.pipe(v.nullable(v.number()), about('Disk usage in percent; null: unavailable.')),
   problem: v.pipe(v.nullable(v.string()), about('Why it is unavailable.')),
 });
 
 export const statusDocumentSchema = v.strictObject({
-  status: v.pipe(statusSchema, about('The worst of all nodes.')),
+  status: v.pipe(statusSchema, about('The worst status of all nodes.')),
   version: v.string(),
-  started: timestamp('When this process started.'),
-  uptime_seconds: seconds('How long this process has run.'),
+  started: timestamp('When the service started.'),
+  uptime_seconds: seconds('Seconds since the service started.'),
   host: v.pipe(
     v.nullable(
       v.strictObject({
@@ -210,19 +218,19 @@ export const statusDocumentSchema = v.strictObject({
         virtual: v.boolean(),
       }),
     ),
-    about('Inventory of this machine; null until it has been read, shortly after the start.'),
+    about('Inventory of this machine; null for the first seconds after the service started.'),
   ),
-  nodes: v.pipe(v.array(nodeSchema), about('This node and every remote node that was seen recently or is expected.')),
+  nodes: v.pipe(v.array(nodeSchema), about('This node and every remote node that was seen recently or is expected on the graph.')),
   gathered: v.pipe(
     v.nullable(gatheredSchema),
-    about('Messages received from remote nodes since the start; null: remote nodes are not observed.'),
+    about('Messages received from remote nodes since the service started; null: remote nodes are not observed.'),
   ),
   open_alerts: v.strictObject({ WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number() }),
   publish: v.strictObject({
     configured_hertz: v.number(),
-    measured_hertz: v.pipe(v.nullable(v.number()), about('Over the last minute; null until two samples have been taken.')),
-    samples: count('Samples taken since the start.'),
-    missed: count('Slots of the sampling grid that were missed since the start.'),
+    measured_hertz: v.pipe(v.nullable(v.number()), about('Rate over the last minute; null until two samples have been taken.')),
+    samples: count('Samples taken since the service started.'),
+    missed: count('Samples missed since the service started.'),
   }),
   collectors: v.array(
     v.strictObject({
@@ -234,7 +242,7 @@ export const statusDocumentSchema = v.strictObject({
       failures: v.number(),
     }),
   ),
-  disks: v.pipe(v.array(diskSchema), about('The configured paths; `disk_percent` is the fullest.')),
+  disks: v.pipe(v.array(diskSchema), about('The paths of `disk.paths`; `disk_percent` is the usage of the fullest.')),
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({
     undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: not reported by the kernel.')),
@@ -245,7 +253,7 @@ export const statusDocumentSchema = v.strictObject({
   }),
   clock_events: v.pipe(
     v.array(v.strictObject({ kind: v.picklist(['step', 'suspend']), timestamp: instant, delta_seconds: v.number() })),
-    about('The last steps of the wall clock and suspends, newest first.'),
+    about('The last clock steps and suspends, newest first.'),
   ),
   storage: v.strictObject({
     path: v.string(),
@@ -263,43 +271,43 @@ export const statusDocumentSchema = v.strictObject({
   rest: v.strictObject({
     connections: v.number(),
     event_streams: v.number(),
-    evicted_connections: count('Connections that were closed or refused since the start because there were too many.'),
+    evicted_connections: count('Connections closed or refused since the service started because of rest.max_connections.'),
     dropped_connections: count(
-      'Connections that were closed since the start because their readers took nothing for too long, or held too much memory.',
+      'Connections closed since the service started because the client stopped reading, or because its responses held too much memory.',
     ),
-    dropped_event_streams: count('Event streams that were closed since the start because their readers took nothing.'),
+    dropped_event_streams: count('Event streams closed since the service started because the client stopped reading.'),
   }),
   ros: v.strictObject({
     transport: v.picklist(['rclnodejs', 'embedded', 'off']),
-    reason: text('Why this transport, or why none.'),
+    reason: text('Why this transport is used, or why none is.'),
     domain_id: v.pipe(v.nullable(v.number()), about('ROS 2 domain; null: not on the graph.')),
-    peers: v.pipe(v.nullable(v.number()), about('Other participants (embedded) or nodes (rclnodejs) on the graph; null: not known.')),
-    subscribers: v.pipe(v.nullable(v.number()), about('Of /health_status; null: not known.')),
-    refused: count('Messages and datagrams that were refused since the start.'),
+    peers: v.pipe(v.nullable(v.number()), about('Other participants (embedded) or nodes (rclnodejs) on the graph; null: unknown.')),
+    subscribers: v.pipe(v.nullable(v.number()), about('Subscribers of /health_status; null: unknown.')),
+    refused: count('Messages and datagrams refused since the service started.'),
     published: v.pipe(
       v.nullable(
         v.strictObject({
           health_status: count('Health statuses of this node, on /health_status.'),
-          alerts: count('Changes of alerts, on /alerts; those that were open at the start are published again.'),
+          alerts: count('Changes of alerts, on /alerts; alerts that were open when the service started are published again.'),
         }),
       ),
-      about('Messages published since the start; null: not on the graph.'),
+      about('Messages published since the service started; null: not on the graph.'),
     ),
     problem: v.pipe(
       v.nullable(v.string()),
-      about('Current problem, such as another monitor of the same name, or why edge-health has not joined the ROS 2 graph; null: none.'),
+      about('Current problem, such as another node with the same name, or why edge-health has not joined the ROS 2 graph; null: none.'),
     ),
     observing: v.pipe(v.boolean(), about('Whether this node receives the statuses and alerts of remote nodes.')),
     observers: v.pipe(
       v.nullable(v.array(v.string())),
-      about('The nodes that observe all others; the first one publishes alerts about them. Null: not known (rclnodejs).'),
+      about('The nodes that observe all others; the first one publishes alerts about them. Null: unknown (rclnodejs).'),
     ),
   }),
   ports: v.pipe(
     v.array(
       v.strictObject({
         protocol: v.picklist(['tcp', 'udp', 'unix']),
-        address: text('IP address, `::` or `0.0.0.0` for all; of a Unix socket its path.'),
+        address: text('IP address, where `::` or `0.0.0.0` stands for all addresses; for a Unix socket, the path.'),
         port: v.nullable(v.number()),
         purpose: v.string(),
       }),
@@ -308,19 +316,22 @@ export const statusDocumentSchema = v.strictObject({
   ),
   process: v.strictObject({
     resident_memory_bytes: count('Resident memory of the service.'),
-    cpu_seconds: seconds('CPU time of the service since its start.'),
+    cpu_seconds: seconds('CPU time of the service since it started.'),
     open_files: v.pipe(v.nullable(v.number()), about('Open files and sockets of the service; null: not reported by the kernel.')),
   }),
   ops: opsDocumentSchema,
   shutdown: shutdownSchema,
-  control_socket: v.pipe(v.nullable(v.string()), about('Unix socket for `edge-health nodes forget`; null: it could not be opened.')),
+  control_socket: v.pipe(
+    v.nullable(v.string()),
+    about('Path of the Unix socket for `edge-health nodes forget`; null: it could not be opened.'),
+  ),
   config: v.strictObject({
     file: v.string(),
     loaded: instant,
     problem: v.pipe(v.nullable(v.string()), about('Why the last reload was rejected.')),
     restart_needed: v.pipe(
       v.array(v.string()),
-      about('Changed keys that need a restart, as of the last reload: `rest.port: 5055 needs a restart; still 5000`.'),
+      about('Keys whose change needs a restart, as of the last reload, such as `rest.port: 5055 needs a restart; still 5000`.'),
     ),
   }),
 });
@@ -329,7 +340,7 @@ export const problemSchema = v.strictObject({
   type: v.string(),
   title: v.string(),
   status: v.number(),
-  code: text('Stable identifier of the kind of error.'),
+  code: text('Stable identifier of the error.'),
   detail: v.string(),
   parameter: v.optional(v.string()),
   allowed: v.optional(v.string()),

@@ -1,14 +1,14 @@
 import type { Severity } from '../../core/alert.ts';
 import type { Mark } from '../../core/ports.ts';
-import { type Context, fromStore, nodeOf, pageHeaders, sendBody } from '../context.ts';
+import { type Context, nodeOf, pageHeaders, queryStore, sendBody } from '../context.ts';
 import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';
 import { Problem } from '../problem.ts';
 import { formatId, parseId } from '../resume.ts';
 
-/** GET /alerts: open alerts and those of the last 24 hours, or of a range, newest first; or changes in the order of recording. */
+/** GET /alerts: open alerts and the alerts of 24 hours or of a range, newest first; with `after`, changes in the order of recording. */
 export async function alerts(context: Context): Promise<void> {
   const { query, view } = context;
-  if (query['after'] !== undefined) return changesAfter(context, placeOf(query));
+  if (query['after'] !== undefined) return changesAfter(context, cursorOf(query));
   const nowMs = Date.now();
   const range = givenRange(query, nowMs, 24);
   const asked = {
@@ -22,15 +22,15 @@ export async function alerts(context: Context): Promise<void> {
     range,
     nowMs,
   };
-  const { alerts: data, next } = await fromStore(context, () => view.history.alerts(asked));
+  const { alerts: data, next } = await queryStore(context, () => view.history.alerts(asked));
   const headers = pageHeaders(context, next && encodeCursor(next.timestampMs, next.key), range);
   return sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...headers });
 }
 
-/** What goes together with `after`. */
+/** Parameters that can be combined with `after`. */
 const WITH_AFTER = ['after', 'changes', 'node', 'limit'];
 
-function placeOf(query: Query): Mark {
+function cursorOf(query: Query): Mark {
   const after = query['after'] as string;
   const other = Object.keys(query).find((name) => query[name] !== undefined && !WITH_AFTER.includes(name));
   if (other !== undefined) throw invalid('after', after, `together with changes, node and limit, but not with ${other}`);
@@ -39,19 +39,19 @@ function placeOf(query: Query): Mark {
 }
 
 /**
- * Changes recorded after a place, oldest first. Places grow with every record, also when a clock is set back and over restarts,
- * so that who goes on from the last one given gets each change once.
+ * Responds with the changes recorded after a cursor, oldest first. The cursor grows with every record, even if a clock is set back and
+ * across restarts, so that a client that continues from the last cursor gets each change exactly once.
  */
 async function changesAfter(context: Context, after: Mark): Promise<void> {
   const { query, view } = context;
   const node = query['node'] === undefined ? null : nodeOf(context);
-  const { events, more } = await fromStore(context, () =>
+  const { events, more } = await queryStore(context, () =>
     view.history.recorded({ healthAfter: null, alertAfter: after, node, limit: query['limit'] as number }),
   );
   if (after.segment > (view.history.segment() ?? 0)) {
     throw new Problem(
       'place_ahead',
-      'the id is of another database, or of a time when the clock was ahead; go on with after=0, and drop what you have already',
+      'the cursor is from another database, or from a time when the clock was ahead; continue with after=0 and skip known changes',
       { parameter: 'after' },
     );
   }

@@ -5,7 +5,7 @@ import { Problem } from '../problem.ts';
 export function health(context: Context): void | Promise<void> {
   const node = nodeOf(context);
   const current = context.view.current(node);
-  if (!current) throw new Problem('no_sample_yet', `${node} has not been measured yet; try again in a second`);
+  if (!current) throw new Problem('no_sample_yet', `no sample of ${node} yet; try again in a second`);
   const tag = `"${Date.parse(current.timestamp).toString(36)}-${current.status}"`;
   return sendTagged(context, 'application/json', JSON.stringify(current), tag);
 }

@@ -5,42 +5,42 @@ import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/por
 import { STATUSES } from '../../core/thresholds.ts';
 import { isoUtc } from '../../core/time.ts';
 import { MAX_PAGE } from '../api/query-schema.ts';
-import { answered, type Context, drained, leaveToAsk, nodeOf, PIECE_BYTES, pageHeaders, prefers } from '../context.ts';
+import { acquireStore, awaitAnswer, type Context, nodeOf, PIECE_BYTES, pageHeaders, prefers, waitForDrain } from '../context.ts';
 import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
 
-/** Rows that are rendered in one go: about half a millisecond, between which the loop serves others and takes samples. */
+/** Rows rendered per turn of the event loop, which takes about 0.5 ms. Samples and other requests are processed in between. */
 const ROWS_AT_ONCE = 500;
 
-/** A time, the metrics and a status. */
+/** Memory per row: the time and the metrics as 64-bit floats, and one byte for the status. */
 const BYTES_PER_ROW = 8 * (1 + METRICS.length) + 1;
 
-/** Rows that a download asks for at a time: a page waits in memory for a slow reader, and the store serves others between two pages. */
+/** Rows per store query of a CSV download. It bounds the memory held for a slow client, and the store serves others between two queries. */
 const DOWNLOAD_PAGE = 2000;
 
-/** GET /health/history: health statuses of a range, rendered piece by piece: a page as JSON, all of them as CSV unless `limit` is given. */
+/** GET /health/history: health statuses of a range, sent in chunks: one page as JSON, or as CSV the whole range unless `limit` is given. */
 export async function history(context: Context): Promise<void> {
   const { query, request, response, view } = context;
   const range = rangeOf(query, Date.now(), 1);
   const isCsv = prefers(request, 'text/csv');
   const limit = query['limit'] as number | undefined;
   const isWhole = isCsv && limit === undefined;
-  let asked = historyQuery(context, range, isWhole ? DOWNLOAD_PAGE : (limit ?? MAX_PAGE));
+  let pageQuery = historyQuery(context, range, isWhole ? DOWNLOAD_PAGE : (limit ?? MAX_PAGE));
   const render = isCsv ? csvRows : jsonRows;
   for (;;) {
-    // Leave is kept until the page is on its way: pages that wait to be rendered would fill memory.
-    const done = await leaveToAsk(context);
+    // The store is released only when the page is being sent, because pages waiting to be rendered would fill memory.
+    const release = await acquireStore(context);
     try {
-      const page = asked.fromMs < asked.toMs ? await answered(view.history.history(asked)) : EMPTY;
-      const rows = render(page, asked.node);
+      const page = pageQuery.fromMs < pageQuery.toMs ? await awaitAnswer(view.history.history(pageQuery)) : EMPTY;
+      const rows = render(page, pageQuery.node);
       const isFirst = !response.headersSent;
-      if (isFirst) writeHead(context, isCsv, page.more && !isWhole ? cursorAfter(page, asked) : null, range);
+      if (isFirst) writeHead(context, isCsv, page.more && !isWhole ? cursorAfter(page, pageQuery) : null, range);
       if (request.method === 'HEAD') return void response.end();
       context.hold(page, page.count * BYTES_PER_ROW);
-      const rest = await writeRows(context, page.count, isFirst ? rows.head : '', rows.row, done);
+      const rest = await writeRows(context, page.count, isFirst ? rows.head : '', rows.row, release);
       if (!isWhole || !page.more) return void response.end(rest + rows.foot);
-      asked = queryAfter(asked, endOfPage(page, asked));
+      pageQuery = queryAfter(pageQuery, endOfPage(page, pageQuery));
     } finally {
-      done();
+      release();
     }
   }
 }
@@ -57,8 +57,8 @@ function historyQuery(context: Context, range: TimeRange, limit: number): Histor
   return queryAfter(first, { timestampMs, taken: /^\d{1,9}$/.test(key) ? Number(key) : 0 });
 }
 
-function cursorAfter(page: HistoryPage, asked: HistoryQuery): string {
-  const { taken, timestampMs } = endOfPage(page, asked);
+function cursorAfter(page: HistoryPage, pageQuery: HistoryQuery): string {
+  const { taken, timestampMs } = endOfPage(page, pageQuery);
   return encodeCursor(timestampMs, String(taken));
 }
 
@@ -67,7 +67,7 @@ function writeHead(context: Context, isCsv: boolean, cursor: string | null, rang
     'Content-Type': isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
     'Cache-Control': 'no-cache',
     Vary: 'Accept, Origin',
-    // Pages of one listing must not shift with the clock: the range is fixed by the first.
+    // The first page fixes the range for all pages of a listing, so that they do not shift as time passes.
     ...pageHeaders(context, cursor, range),
   });
 }
@@ -106,13 +106,13 @@ function csvRows(page: HistoryPage, node: string): Rows {
   return { head: `${METRICS.join(',')},status,node_name,timestamp\r\n`, row, foot: '' };
 }
 
-/** Writes the rows of a page; resolves with the text that is not written yet. `done` is called as soon as the reader is what is waited for. */
+/** Writes the rows of a page; resolves with the text that is not written yet. Calls `release` as soon as it must wait for the client. */
 async function writeRows(
   { response, turns }: Context,
   count: number,
   head: string,
   row: (i: number) => string,
-  done: () => void,
+  release: () => void,
 ): Promise<string> {
   let text = head;
   await turns.next();
@@ -121,8 +121,8 @@ async function writeRows(
     if ((i + 1) % ROWS_AT_ONCE !== 0 && text.length < PIECE_BYTES) continue;
     response.write(text);
     text = '';
-    if (response.writableNeedDrain) done();
-    await drained(response);
+    if (response.writableNeedDrain) release();
+    await waitForDrain(response);
     await turns.next();
   }
   return text;

@@ -6,7 +6,7 @@ import type { StatusDocument } from '../api/schema.ts';
 import type { Exposition } from '../exposition.ts';
 import type { ServiceView } from '../view.ts';
 
-/** Families by metric of a health status: percent become ratios. */
+/** One metric family per metric of a health status. Percentages are exported as ratios, as Prometheus recommends. */
 const FAMILIES: readonly {
   readonly of: Metric;
   readonly name: string;
@@ -20,10 +20,10 @@ const FAMILIES: readonly {
   { of: 'temperature', name: 'temperature', unit: 'celsius', scale: 1, help: 'CPU or SoC temperature' },
 ];
 
-/** What there is of every node, by the label `node`; and the thresholds of this one. */
-export function nodeMetrics(out: Exposition, told: StatusDocument['nodes'], view: ServiceView): void {
+/** Metrics of every node, with the label `node`, and the thresholds of this machine. */
+export function nodeMetrics(out: Exposition, nodes: StatusDocument['nodes'], view: ServiceView): void {
   const current = view.nodes().map((node) => ({ node, status: view.current(node) }));
-  // An unavailable or stale metric has no series: a gap in the chart, not a zero.
+  // An unavailable or stale metric has no series, so that a chart shows a gap and not a zero.
   const fresh = current.filter(
     (entry): entry is { node: string; status: HealthStatus } => (entry.status?.status ?? 'UNKNOWN') !== 'UNKNOWN',
   );
@@ -39,14 +39,19 @@ export function nodeMetrics(out: Exposition, told: StatusDocument['nodes'], view
     );
   const thresholds = view.thresholds();
   for (const { help, name, of, scale, unit } of FAMILIES)
-    out.family(`edge_health_${name}_threshold_${unit}`, 'gauge', `${help} at which this machine raises an alert of a severity.`, [
-      [{ severity: 'WARNING' }, thresholds[of].warning / scale],
-      [{ severity: 'CRITICAL' }, thresholds[of].critical / scale],
-    ]);
+    out.family(
+      `edge_health_${name}_threshold_${unit}`,
+      'gauge',
+      `${help}: threshold at which this machine raises an alert of the severity.`,
+      [
+        [{ severity: 'WARNING' }, thresholds[of].warning / scale],
+        [{ severity: 'CRITICAL' }, thresholds[of].critical / scale],
+      ],
+    );
   out.family(
     'edge_health_status',
     'gauge',
-    'Health status of a node: 1 for the one it has.',
+    'Health status of a node: 1 for the current status, otherwise 0.',
     current.flatMap(({ node, status }) =>
       STATUSES.map((name) => [{ node, status: name }, Number((status?.status ?? 'UNKNOWN') === name)] as const),
     ),
@@ -54,7 +59,7 @@ export function nodeMetrics(out: Exposition, told: StatusDocument['nodes'], view
   out.family(
     'edge_health_last_sample_timestamp_seconds',
     'gauge',
-    'When the node was last measured.',
+    'Time of the last sample of a node.',
     current.map(({ node, status }) => [{ node }, status === null ? null : Date.parse(status.timestamp) / 1000]),
   );
   const perNode = (name: string, help: string, is: (node: StatusDocument['nodes'][number]) => boolean): void =>
@@ -62,10 +67,10 @@ export function nodeMetrics(out: Exposition, told: StatusDocument['nodes'], view
       `edge_health_node_${name}`,
       'gauge',
       help,
-      told.map((node) => [{ node: node.node_name }, Number(is(node))]),
+      nodes.map((node) => [{ node: node.node_name }, Number(is(node))]),
     );
-  perNode('local', 'Whether a node is measured by this service; others are heard on the ROS 2 graph.', ({ local }) => local);
-  perNode('silent', 'Whether nothing has come from a node for too long.', ({ silent }) => silent);
+  perNode('local', 'Whether this service takes the samples of a node; 0: a remote node.', ({ local }) => local);
+  perNode('silent', 'Whether a node is stale: no status received within the timeout.', ({ silent }) => silent);
   openAlerts(out, view);
 }
 

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SNAPSHOT_HEADER, type Snapshot, SnapshotRefused } from '../../core/snapshot.ts';
 import { isoUtc } from '../../core/time.ts';
 import { isForThisMachine } from '../clients.ts';
-import { drained, type Handler } from '../context.ts';
+import { type Handler, waitForDrain } from '../context.ts';
 import { Problem, type ProblemCode } from '../problem.ts';
 
-/** More than a response holds before it wants to be drained: once it is, the buffer is free again. */
+/** Larger than the buffer of a response, so that each write waits for the client to read, after which the chunk can be reused. */
 const PIECE_BYTES = 128 * 1024;
-/** Its disk space is free again when it is read. Whoever reads slower than this is cut off. */
+/** Timeout of a download. The copy takes disk space until the client has read it. */
 const READ_SECONDS = 3600;
 
 const CODES: Readonly<Record<SnapshotRefused['why'], ProblemCode>> = {
@@ -17,7 +17,7 @@ const CODES: Readonly<Record<SnapshotRefused['why'], ProblemCode>> = {
   unavailable: 'storage_unavailable',
 };
 
-/** GET /snapshot: a copy of the database. `hasToken`: whoever comes here has sent the token. */
+/** GET /snapshot: a copy of the database. `hasToken`: a token is configured, and the client has sent it. */
 export function snapshot(hasToken: () => boolean): Handler {
   return async ({ request, response, view }) => {
     if (!hasToken()) checkLocal(request);
@@ -26,32 +26,32 @@ export function snapshot(hasToken: () => boolean): Handler {
       response.end();
       return;
     }
-    const gone = new AbortController();
-    const leave = (): void => gone.abort();
-    response.once('close', leave);
+    const disconnected = new AbortController();
+    const abort = (): void => disconnected.abort();
+    response.once('close', abort);
     let taken: Snapshot;
     try {
-      taken = await view.history.snapshot(gone.signal);
+      taken = await view.history.snapshot(disconnected.signal);
     } catch (error) {
-      if (gone.signal.aborted) return;
+      if (disconnected.signal.aborted) return;
       throw error instanceof SnapshotRefused ? new Problem(CODES[error.why], error.message) : error;
     } finally {
-      response.off('close', leave);
+      response.off('close', abort);
     }
     await send(response, taken);
   };
 }
 
-/** A copy costs flash a writing of the whole database: not for anybody on the network, nor for a page in this machine's browser. */
+/** A copy writes the whole database to flash. Without a token, remote clients and web pages in a browser on this machine are refused. */
 function checkLocal(request: IncomingMessage): void {
   const { headers } = request;
   const isOfPage = headers.origin !== undefined || /^(cross|same)-site$/.test(String(headers['sec-fetch-site']));
   if (!isForThisMachine(request) || isOfPage)
     throw new Problem(
       'not_local',
-      'ask on the machine itself, not through a proxy or a web page; or set rest.token_file and send the token',
+      'send the request from the machine itself, not through a proxy or a web page; or set rest.token_file and send the token',
     );
-  // Browsers leave out Sec-Fetch-Site for most addresses, and Origin for images: but a page cannot send this without being asked for leave.
+  // Browsers omit Sec-Fetch-Site for plain-HTTP addresses, and Origin for images. A page cannot send this header without a CORS preflight.
   if (headers[SNAPSHOT_HEADER.toLowerCase()] !== '1')
     throw new Problem('snapshot_header_missing', `send the header "${SNAPSHOT_HEADER}: 1"; or set rest.token_file and send the token`);
 }
@@ -75,10 +75,10 @@ async function send(response: ServerResponse, { close, descriptor, sizeBytes, ta
     for (let offset = 0; offset < sizeBytes && !response.destroyed; ) {
       const length = await readAt(descriptor, piece, offset);
       offset += length;
-      // Before the end: whoever has it all may ask for the next.
+      // Closed before the last write, so that a client that has read everything can request the next snapshot at once.
       if (offset >= sizeBytes) end();
       response.write(piece.subarray(0, length));
-      await drained(response);
+      await waitForDrain(response);
     }
     response.end();
   } finally {
@@ -87,11 +87,11 @@ async function send(response: ServerResponse, { close, descriptor, sizeBytes, ta
   }
 }
 
-/** Reads a piece; the bytes read. Rejects at the end of the file: it is shorter than was said. */
+/** Resolves with the number of bytes read. Rejects at the end of the file, because the file is then shorter than Content-Length. */
 function readAt(descriptor: number, piece: Buffer, offset: number): Promise<number> {
   return new Promise((resolve, reject) => {
     read(descriptor, piece, 0, piece.length, offset, (error, length) => {
-      if (error || length === 0) reject(error ?? new Error('the snapshot ended too early'));
+      if (error || length === 0) reject(error ?? new Error('the snapshot file is shorter than expected'));
       else resolve(length);
     });
   });

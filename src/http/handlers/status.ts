@@ -3,7 +3,7 @@ import { type Handler, sendBody } from '../context.ts';
 import { Rendered } from '../rendered.ts';
 import type { ServiceView } from '../view.ts';
 
-/** GET /status: the summary of everything. */
+/** GET /status: the state of this service, its nodes and its machine in one document. */
 export function status(view: ServiceView, restCounts: () => StatusDocument['rest']): Handler {
   const rendered = new Rendered(async () => {
     const document: StatusDocument = { ...(await view.status()), rest: restCounts() };
