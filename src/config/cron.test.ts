@@ -5,7 +5,7 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import { cronProblem, isTimeZone, scheduleProblem } from './cron.ts';
 import { formatConfigError, parseConfig } from './parse.ts';
 
-t.test('expressions that are allowed', async (t) => {
+t.test('valid expressions', async (t) => {
   const allowed = [
     '* * * * *',
     '*/5 * * * *',
@@ -23,7 +23,7 @@ t.test('expressions that are allowed', async (t) => {
   t.equal(scheduleProblem('off'), null);
 });
 
-t.test('each mistake is told apart', async (t) => {
+t.test('each mistake has its own message', async (t) => {
   const problems: readonly (readonly [string, RegExp])[] = [
     ['', /fields? instead of five/],
     ['* * * *', /^4 fields instead of five/],
@@ -44,7 +44,7 @@ t.test('each mistake is told apart', async (t) => {
     ['0 0 * * 1#2', /^weekday "1#2"/],
     ['0 0 31 4,6 *', /^no month of "4,6" has a day "31"/],
     ['0 0 30 feb *', /^no month/],
-    ['0 0 1 * mon', /^either a day of the month or a weekday/],
+    ['0 0 1 * mon', /^either the day of the month or the weekday/],
     ['mon * * * *', /^minute "mon"/],
   ];
   for (const [expression, problem] of problems) t.match(cronProblem(expression), problem, expression);
@@ -61,7 +61,7 @@ const expressions = fc
   .tuple(field(0, 59), field(0, 23), fc.oneof(fc.constant('*'), field(1, 31)), field(1, 12), fc.oneof(fc.constant('*'), field(0, 7)))
   .map((fields) => fields.join(' '));
 
-t.test('what is allowed node-cron understands, and as it was meant', async (t) => {
+t.test('node-cron accepts every valid expression, with the same meaning', async (t) => {
   let allowed = 0;
   fc.assert(
     fc.property(expressions, (expression) => {
@@ -79,7 +79,7 @@ t.test('what is allowed node-cron understands, and as it was meant', async (t) =
   t.ok(allowed > 200, `${allowed} of them were allowed`);
 });
 
-t.test('no text whatever upsets it', async (t) => {
+t.test('no text causes an exception', async (t) => {
   const parts = fc.constantFrom('*', '/', '-', ',', ' ', '5', '59', '7', 'mon', 'jan', 'L', '#', '?', '@daily', 'é', '\n');
   const texts = fc.oneof(
     fc.string(),
@@ -94,7 +94,7 @@ t.test('no text whatever upsets it', async (t) => {
   t.pass();
 });
 
-t.test('a wrong schedule or zone is refused with what is allowed', async (t) => {
+t.test('an invalid schedule or time zone is refused with the allowed values', async (t) => {
   const parsed = parseConfig('ops:\n  backup_logs: 0 25 * * *\n  health_check: never\n  timezone: Europe/Atlantis\n', 'robot.yaml');
   const lines = parsed.ok ? [] : parsed.errors.map(formatConfigError);
   t.equal(lines.length, 3);
@@ -107,7 +107,7 @@ t.test('a wrong schedule or zone is refused with what is allowed', async (t) => 
   t.ok(parseConfig('ops: {backup_logs: off, timezone: America/New_York}\n', 'robot.yaml').ok);
 });
 
-t.test('zones', async (t) => {
+t.test('time zones', async (t) => {
   for (const name of ['Europe/Berlin', 'Asia/Kolkata', 'UTC', 'Etc/GMT+5']) t.ok(isTimeZone(name), name);
   for (const name of ['Berlin', '', 'Europe/Atlantis']) t.notOk(isTimeZone(name), name);
 });

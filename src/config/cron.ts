@@ -1,9 +1,9 @@
-/** What is allowed in one of the five fields of a cron expression. */
+/** Allowed values of one of the five fields of a cron expression. */
 interface Field {
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** In the order of their numbers, which begin at `min`. */
+  /** Names in the order of their values, which begin at `min`. */
   readonly words: readonly string[];
 }
 
@@ -23,7 +23,7 @@ const WEEKDAY = 4;
 
 const DAYS_OF_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** In words, for the documentation of a key. */
+/** The allowed values in words, for the documentation of a key. */
 export const CRON_ALLOWED = 'a cron expression (minute hour day month weekday) such as "0 0 * * *", or off';
 
 function numberOf(text: string, { min, words }: Field): number | null {
@@ -36,14 +36,14 @@ function rangeInWords({ max, min, words }: Field): string {
   return `${min} to ${max}${words.length > 0 ? ` or ${words[0]} to ${words.at(-1)}` : ''}`;
 }
 
-/** What one item of a field's list stands for, or why it stands for nothing. A range may go over the end: 22-5, fri-mon. */
+/** The values of one item of a field's list, or why it is invalid. A range may wrap around, as 22-5 or fri-mon. */
 function valuesOf(item: string, field: Field): readonly number[] | string {
   const parts = /^(?:(\*)|([^-/*]+)(?:-([^-/*]+))?)(?:\/(\d{1,2}))?$/.exec(item);
   const wrong = `${field.name} "${item}": allowed are *, ${rangeInWords(field)}, ranges, steps such as */5, and lists of these`;
   if (!parts) return wrong;
   const [, star, firstText, lastText, stepText] = parts;
   const first = star ? field.min : numberOf(firstText as string, field);
-  // The weekday has a second name for Sunday, 7, which * does not stand for.
+  // Sunday is both 0 and 7; * covers only 0 to 6.
   const highest = field.max === 7 ? 6 : field.max;
   const last = star ? highest : lastText === undefined ? first : numberOf(lastText, field);
   if (first === null || last === null || Math.min(first, last) < field.min || Math.max(first, last) > field.max) return wrong;
@@ -58,8 +58,8 @@ function valuesOf(item: string, field: Field): readonly number[] | string {
 }
 
 /**
- * What is wrong with a cron expression, in words; null: nothing. Five fields as crontab(5) has them. A day of the month together with a
- * weekday is refused: to some programs it means both, to others either.
+ * Why a cron expression is invalid; null: it is valid. The five fields are those of crontab(5). A day of the month together with a weekday
+ * is refused, because some programs require both to match and others either of them.
  */
 export function cronProblem(expression: string): string | null {
   const texts = expression.trim().split(/ +/);
@@ -75,19 +75,19 @@ export function cronProblem(expression: string): string | null {
     values.push(inField);
   }
   const isRestricted = (index: number): boolean => texts[index] !== '*';
-  if (isRestricted(DAY) && isRestricted(WEEKDAY)) return 'either a day of the month or a weekday, the other is *';
+  if (isRestricted(DAY) && isRestricted(WEEKDAY)) return 'either the day of the month or the weekday must be *';
   const fits = (values[MONTH] as number[]).some((month) =>
     (values[DAY] as number[]).some((day) => day <= (DAYS_OF_MONTHS[month - 1] as number)),
   );
   return fits ? null : `no month of "${texts[MONTH]}" has a day "${texts[DAY]}"`;
 }
 
-/** What is wrong with a schedule: a cron expression, or off. */
+/** Why a schedule (a cron expression, or off) is invalid; null: it is valid. */
 export function scheduleProblem(text: string): string | null {
   return text === 'off' ? null : cronProblem(text);
 }
 
-/** Whether this Node knows a time zone of that name. */
+/** Whether this Node has a time zone of that name. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });

@@ -1,11 +1,11 @@
 import type * as v from 'valibot';
 import { configSchema } from './schema.ts';
 
-/** One key of the configuration as documentation and error messages need it. */
+/** Description of a configuration key for documentation and error messages. */
 export interface KeyDescription {
   readonly key: string;
   readonly description: string;
-  /** In words: "a number from 0 to 100". */
+  /** The allowed values in words: "a number from 0 to 100". */
   readonly allowed: string;
   readonly unit: string | null;
   readonly reload: boolean;
@@ -15,7 +15,7 @@ export interface KeyDescription {
   readonly secret: boolean;
 }
 
-/** The parts of a valibot schema that are walked here; valibot's schemas are plain objects. */
+/** The members of a valibot schema that are read here; valibot's schemas are plain objects. */
 interface SchemaNode {
   readonly type: string;
   readonly wrapped?: SchemaNode;
@@ -45,8 +45,8 @@ function allowedFor(node: SchemaNode): string {
   if (node.type === 'picklist') return `one of ${(node.options ?? []).join(', ')}`;
   if (node.type === 'boolean') return 'true or false';
   if (node.type === 'array') {
-    const least = find('min_length');
-    return `a list of ${allowedFor(unwrap(node.item as SchemaNode).node)}${least ? `, at least ${least}` : ''}`;
+    const minLength = find('min_length');
+    return `a list of ${allowedFor(unwrap(node.item as SchemaNode).node)}${minLength ? `, at least ${minLength}` : ''}`;
   }
   if (node.type === 'number') {
     const noun = steps.some((step) => step.type === 'integer') ? 'a whole number' : 'a number';
@@ -59,7 +59,7 @@ function allowedFor(node: SchemaNode): string {
   return 'text';
 }
 
-/** Every key with a value of its own, in the order of the schema. */
+/** Every key that is not a section, in the order of the schema. */
 export function describeKeys(): KeyDescription[] {
   const found: KeyDescription[] = [];
   const walk = (raw: SchemaNode, path: readonly string[]): void => {
@@ -90,13 +90,13 @@ export const secretKeys: readonly string[] = describeKeys()
   .filter(({ secret }) => secret)
   .map(({ key }) => key);
 
-/** Whether the value at a path is secret, has a part that is, or is within one. */
+/** Whether the value at a path is secret, contains a secret value, or is part of one. */
 export function isSecretAt(path: readonly (string | number)[]): boolean {
-  const place = `${path.join('.')}.`;
-  return secretKeys.some((key) => place.startsWith(`${key}.`) || `${key}.`.startsWith(place));
+  const prefix = `${path.join('.')}.`;
+  return secretKeys.some((key) => prefix.startsWith(`${key}.`) || `${key}.`.startsWith(prefix));
 }
 
-/** What is allowed at a path of the document, in words; also for the sections between. */
+/** The allowed values at a path of the document, in words; the path may be that of a section. */
 export function allowedAt(path: readonly (string | number)[]): string {
   let node = unwrap(configSchema as unknown as SchemaNode).node;
   for (const part of path) {
@@ -107,7 +107,7 @@ export function allowedAt(path: readonly (string | number)[]): string {
   return node.entries ? `a section with the keys ${Object.keys(node.entries).join(', ')}` : allowedFor(node);
 }
 
-/** The names known under a section's path. */
+/** The names of the keys in the section at a path. */
 export function keysAt(path: readonly (string | number)[]): string[] {
   let node = unwrap(configSchema as unknown as SchemaNode).node;
   for (const part of path) {

@@ -2,16 +2,14 @@ import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { CRON_ALLOWED, isTimeZone, scheduleProblem } from './cron.ts';
 
-/** What the keys of the configuration are made of. */
-
-/** What a key's documentation needs beyond its type, range and default. */
+/** Metadata of a configuration key beyond its type, range and default. */
 type KeyNotes = {
   readonly unit?: string;
   /** Whether `systemctl reload` (SIGHUP) applies it. */
   readonly reload?: boolean;
-  /** What the default is where it is not a fixed value. */
+  /** Description of the default if it is not a fixed value. */
   readonly defaultIs?: string;
-  /** Whether the value itself gives access to something: it is neither shown nor part of a backup. */
+  /** Whether the value itself grants access to something. It is then neither shown nor part of a backup. */
   readonly secret?: boolean;
 };
 
@@ -21,23 +19,23 @@ export const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataA
 export const positive = (max: number) => v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(max));
 export const between = (min: number, max: number) => v.pipe(v.number(), v.finite(), v.minValue(min), v.maxValue(max));
 export const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
-/** Texts end in logs, alerts and on the graph: what cannot be seen there is a mistake, or was copied along. */
+/** Texts appear in logs, in alerts and on the graph. A character that is invisible there was entered or copied by mistake. */
 export const visible = v.rawCheck<string>(({ addIssue, dataset }) => {
   if (dataset.typed && /\p{C}/u.test(dataset.value)) addIssue({ message: 'without control and invisible characters' });
 });
 export const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096), visible);
 
-/** A section: it may be missing or empty, and an unknown key in it is an error. */
+/** A section of keys. It may be missing or empty; an unknown key in it is an error. */
 export const section = <T extends v.ObjectEntries>(entries: T) => v.nullish(v.strictObject(entries), {} as never);
 
-/** `warning` and `critical` of one metric; that warning is below critical is checked by the parser, over both keys. */
+/** The keys `warning` and `critical` of a metric. parse.ts checks that warning is below critical. */
 export function threshold(what: string, unit: string, warning: number, critical: number, min: number, max: number) {
   const limit = (severity: string) =>
-    v.pipe(between(min, max), about(`${what} from which on an alert is ${severity}.`, { unit, reload: true }));
+    v.pipe(between(min, max), about(`Raise ${severity} at or above this ${what}.`, { unit, reload: true }));
   return section({ warning: v.optional(limit('WARNING'), warning), critical: v.optional(limit('CRITICAL'), critical) });
 }
 
-/** An IP address, alone or with the length of a network's prefix. */
+/** An IP address, optionally with the prefix length of a network. */
 function isAddressOrNetwork(entry: string): boolean {
   const [address = '', prefix, ...more] = entry.split('/');
   const version = isIP(address);
@@ -51,7 +49,7 @@ export const addressOrNetwork = v.pipe(
   v.check(isAddressOrNetwork),
 );
 
-/** When a job runs: a cron expression, or off. */
+/** The schedule of a job: a cron expression, or off. */
 export const schedule = (what: string, cron: string) =>
   v.optional(
     v.pipe(

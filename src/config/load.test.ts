@@ -19,13 +19,13 @@ function found(path: string): string {
   return loaded.errors.map((error) => error.found).join('; ');
 }
 
-t.test('a file is read', async (t) => {
+t.test('reads a file', async (t) => {
   t.same(loadConfig(file('empty.yaml', '')), { ok: true, config: DEFAULT_CONFIG });
   t.same(loadConfig(file('named.yaml', 'node_name: arm\n')), { ok: true, config: { ...DEFAULT_CONFIG, node_name: 'arm' } });
   t.same(loadConfig(file('windows.yaml', '\uFEFFnode_name: arm\r\n')), { ok: true, config: { ...DEFAULT_CONFIG, node_name: 'arm' } });
 });
 
-t.test('what cannot be read is an error that names the file and why', async (t) => {
+t.test('a file that cannot be read results in an error with its name and the reason', async (t) => {
   const missing = join(folder, 'missing.yaml');
   t.same(loadConfig(missing), {
     ok: false,
@@ -35,7 +35,7 @@ t.test('what cannot be read is an error that names the file and why', async (t) 
   t.match(found(join(file('plain.yaml', ''), 'below.yaml')), /ENOTDIR/);
 });
 
-t.test('what is not text is an error', async (t) => {
+t.test('a file that is not text results in an error', async (t) => {
   t.equal(found(file('zeros.yaml', Buffer.alloc(100))), 'a binary file');
   t.equal(
     found(file('latin1.yaml', Buffer.from('storage: {path: /daten/\xfcber}\n', 'latin1'))),
@@ -46,10 +46,14 @@ t.test('what is not text is an error', async (t) => {
   t.equal(found(file('utf8.yaml', 'storage: {path: /daten/über}\n')), 'a configuration');
 });
 
-t.test('the file is the named one, else the one of the environment, else the one that there is', async (t) => {
+t.test('the file is that of the option, otherwise of the environment, otherwise the existing one', async (t) => {
   const environment = { EDGE_HEALTH_CONFIG: '/from/environment.yaml' };
   t.equal(configPath('/named.yaml', environment, '/checkout.yaml'), '/named.yaml');
-  t.equal(configPath(null, environment, '/checkout.yaml'), '/from/environment.yaml', 'even if it is not there, so that the error names it');
+  t.equal(
+    configPath(null, environment, '/checkout.yaml'),
+    '/from/environment.yaml',
+    'even if it does not exist, so that the error names it',
+  );
   t.match(configPath(null, {}, '/checkout.yaml'), /^(\/checkout\.yaml|\/etc\/edge-health\/edge_health_config\.yaml)$/);
   t.match(
     configPath(null, { EDGE_HEALTH_CONFIG: '' }, '/checkout.yaml'),
@@ -57,7 +61,7 @@ t.test('the file is the named one, else the one of the environment, else the one
   );
 });
 
-t.test('the environment file of the units counts for a person as well, after the environment', async (t) => {
+t.test('the environment file of the units also applies to commands, after the environment', async (t) => {
   const from = (text: string, environment: NodeJS.ProcessEnv = {}): string =>
     configPath(null, environment, '/checkout.yaml', file('default', text));
   t.equal(
@@ -65,7 +69,7 @@ t.test('the environment file of the units counts for a person as well, after the
     '/etc/edge-health/edge_brain_config.yaml',
   );
   t.equal(from('EDGE_HEALTH_CONFIG="/with space.yaml" \n'), '/with space.yaml');
-  t.equal(from("EDGE_HEALTH_CONFIG='/a.yaml'\nEDGE_HEALTH_CONFIG=/b.yaml\n"), '/b.yaml', 'the last one, as systemd takes it');
+  t.equal(from("EDGE_HEALTH_CONFIG='/a.yaml'\nEDGE_HEALTH_CONFIG=/b.yaml\n"), '/b.yaml', 'the last assignment applies, as in systemd');
   t.equal(from('EDGE_HEALTH_CONFIG=/a.yaml\n', { EDGE_HEALTH_CONFIG: '/own.yaml' }), '/own.yaml');
   const usual = configPath(null, {}, '/checkout.yaml', join(folder, 'missing'));
   for (const text of ['#EDGE_HEALTH_CONFIG=/a.yaml\n', 'EDGE_HEALTH_CONFIG=\n', 'MY_EDGE_HEALTH_CONFIG=/a.yaml\n'])

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type ConfigError, type ParsedConfig, parseConfig } from './parse.ts';
 
 const PACKAGE_FILE = '/etc/edge-health/edge_health_config.yaml';
-/** The environment of the package's units (EnvironmentFile=). */
+/** Environment file of the package's units (EnvironmentFile=). */
 const UNIT_ENVIRONMENT_FILE = '/etc/default/edge-health';
 
 /**
- * The file to use: `--config`, EDGE_HEALTH_CONFIG, EDGE_HEALTH_CONFIG as the units have it, the package's in /etc, the checkout's. A
- * file that is named is used even if it does not exist, so that the error names it.
+ * The configuration file, the first of: `--config`, EDGE_HEALTH_CONFIG, EDGE_HEALTH_CONFIG in the units' environment file, the package's
+ * file in /etc if it exists, the checkout's file. A named file is returned even if it does not exist, so that the error names it.
  */
 export function configPath(
   option: string | null,
@@ -21,7 +21,7 @@ export function configPath(
   return existsSync(PACKAGE_FILE) ? PACKAGE_FILE : checkoutFile;
 }
 
-/** EDGE_HEALTH_CONFIG of an environment file, as systemd.exec(5) reads it: the last assignment, without its quotes. */
+/** EDGE_HEALTH_CONFIG in an environment file, read as in systemd.exec(5): the last assignment, without quotes. */
 function configOfUnits(file: string): string | null {
   let text: string;
   try {
@@ -35,12 +35,12 @@ function configOfUnits(file: string): string | null {
 
 const UNREADABLE = 'no permission to read it';
 
-/** Whether this user may not read the file; the package's is for root and the group of the service. */
+/** Whether this user has no permission to read the file. Only root and the group of the service may read the package's file. */
 export function isUnreadable(loaded: ParsedConfig): boolean {
   return !loaded.ok && loaded.errors[0]?.found === UNREADABLE;
 }
 
-/** Reads and parses; a file that cannot be read is an error like any other. */
+/** Reads and parses a configuration file. A file that cannot be read results in an error like any other. */
 export function loadConfig(file: string): ParsedConfig {
   let bytes: Buffer;
   try {
@@ -50,7 +50,7 @@ export function loadConfig(file: string): ParsedConfig {
     const found = code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : code === 'EISDIR' ? 'a folder' : message;
     return refused(file, found, found === UNREADABLE ? 'run it with sudo, or as a member of the group of the file' : null);
   }
-  // Decoded all the same, a path or a name would silently be another one.
+  // Decoding invalid UTF-8 would change a path or a name without an error.
   return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : refused(file, 'bytes that are not UTF-8');
 }
 

@@ -20,7 +20,7 @@ t.test('the nearest word is the one with the fewest edits', async (t) => {
   }
 });
 
-t.test('what is near to nothing has no suggestion', async (t) => {
+t.test('a word that is close to none has no suggestion', async (t) => {
   for (const word of ['', 'pu', 'temperature', 'x'.repeat(65), 'warning'.repeat(4)]) t.equal(nearest(word, KNOWN), null, word);
   t.equal(nearest('port', []), null);
 });

@@ -12,7 +12,7 @@ function distance(a: string, b: string): number {
   return row[b.length] as number;
 }
 
-/** The known word that a typo most likely meant, or null when none is near. */
+/** The known word closest to a misspelled one; null if none is close. */
 export function nearest(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
   let best: string | null = null;
@@ -27,11 +27,11 @@ export function nearest(word: string, known: readonly string[]): string | null {
   return best ?? completed(word, known);
 }
 
-/** An abbreviation has more edits than a typo; of several words that begin like it, the shortest. */
-const LEAST_BEGINNING = 3;
+/** Minimum length of a word that is also matched as a prefix, because an abbreviation takes more edits than a typo. */
+const MIN_PREFIX_LENGTH = 3;
 
 function completed(word: string, known: readonly string[]): string | null {
-  if (word.length < LEAST_BEGINNING) return null;
+  if (word.length < MIN_PREFIX_LENGTH) return null;
   const [shortest = null] = known.filter((candidate) => candidate.startsWith(word.toLowerCase())).sort((a, b) => a.length - b.length);
   return shortest;
 }

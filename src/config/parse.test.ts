@@ -13,7 +13,7 @@ function errorsOf(text: string): readonly ConfigError[] {
 }
 
 /** Errors as `line:column key`. */
-const places = (text: string): string[] => errorsOf(text).map(({ line, column, key }) => `${line}:${column} ${key}`);
+const positions = (text: string): string[] => errorsOf(text).map(({ line, column, key }) => `${line}:${column} ${key}`);
 
 function configOf(text: string): unknown {
   const parsed = parseConfig(text, 'robot.yaml');
@@ -49,7 +49,7 @@ t.test('the defaults are those of the specification', async (t) => {
   });
 });
 
-t.test('every key is optional, and so is everything', async (t) => {
+t.test('every key and every section is optional', async (t) => {
   for (const text of [
     '',
     '\n',
@@ -71,7 +71,7 @@ t.test('every key is optional, and so is everything', async (t) => {
   }
 });
 
-t.test('every key refuses a wrong type, at its place, and tells what it allows', async (t) => {
+t.test('every key refuses a wrong type, with its position and the allowed values', async (t) => {
   for (const { key, allowed, secret } of describeKeys()) {
     const path = key.split('.');
     for (const [wrong, found] of [
@@ -99,7 +99,7 @@ t.test('every key refuses a wrong type, at its place, and tells what it allows',
   }
 });
 
-t.test('numbers keep to their ranges', async (t) => {
+t.test('numbers out of range are refused', async (t) => {
   const ranges: readonly (readonly [string, readonly string[], readonly string[]])[] = [
     ['publish_frequency', ['0', '-1', '1000.1', '.inf', '-.inf', '.nan', '1e9'], ['0.001', '1000', '1e2']],
     ['thresholds.cpu.warning', ['-0.1', '100.1'], ['0', '89.9']],
@@ -120,7 +120,7 @@ t.test('numbers keep to their ranges', async (t) => {
   t.match(errorsOf('publish_frequency: .inf')[0]?.found, 'Infinity');
 });
 
-t.test('texts keep to their forms', async (t) => {
+t.test('texts of a wrong form are refused', async (t) => {
   for (const name of ['a', '_x', 'robot_7', 'A'.repeat(64)]) t.same(errorsOf(`node_name: ${name}`), [], name);
   for (const name of ['', '7up', 'a-b', 'a/b', 'a b', 'ü', 'a'.repeat(65), '5'])
     t.equal(errorsOf(`node_name: "${name}"`).length, 1, JSON.stringify(name));
@@ -136,11 +136,11 @@ t.test('texts keep to their forms', async (t) => {
   for (const origin of ['a.example', 'https://a/', 'ftp://a', 'https://a b', '']) {
     t.match(errorsOf(`rest: {allowed_origins: ["${origin}"]}`), [{ key: 'rest.allowed_origins.0', allowed: /origin such as/ }], origin);
   }
-  t.match(places('disk:\n  paths: [/, 5, relative]\n'), ['2:14 disk.paths.1', '2:17 disk.paths.2']);
+  t.match(positions('disk:\n  paths: [/, 5, relative]\n'), ['2:14 disk.paths.1', '2:17 disk.paths.2']);
   t.match(errorsOf('disk: {paths: []}'), [{ key: 'disk.paths', found: '[]' }]);
 });
 
-t.test('an unknown key is told with the nearest that there is', async (t) => {
+t.test('the error for an unknown key suggests the closest known one', async (t) => {
   const hints: readonly (readonly [string, string, string | null])[] = [
     ['publish_frequncy: 1', 'publish_frequncy', 'did you mean publish_frequency?'],
     ['Node_Name: x', 'Node_Name', 'did you mean node_name?'],
@@ -168,7 +168,7 @@ t.test('an unknown key is told with the nearest that there is', async (t) => {
   }
 });
 
-t.test('every error at once, each at its place, in the order of the file', async (t) => {
+t.test('all errors at once, each with its position, in the order of the file', async (t) => {
   const text = `# comment
 node_name: 7 robots
 publish_frequency: 5000
@@ -186,7 +186,7 @@ rest:
 one: 1
 two: 2
 `;
-  t.same(places(text), [
+  t.same(positions(text), [
     '2:12 node_name',
     '3:20 publish_frequency',
     '6:14 thresholds.cpu.warning',
@@ -201,7 +201,7 @@ two: 2
   ]);
 });
 
-t.test('a key given twice is told with its name', async (t) => {
+t.test('the error for a duplicate key has its name', async (t) => {
   t.match(errorsOf('node_name: a\nnode_name: b\n'), [
     { line: 2, column: 1, key: 'node_name', found: 'the same key twice', allowed: 'each key once' },
   ]);
@@ -209,7 +209,7 @@ t.test('a key given twice is told with its name', async (t) => {
   t.match(errorsOf('rest: {port: 1}\nlog: {level: info}\nrest: {port: 1}\n'), [{ line: 3, column: 1, key: 'rest' }]);
 });
 
-t.test('warning is below critical, with the defaults counted in', async (t) => {
+t.test('warning must be below critical, including defaults', async (t) => {
   for (const [text, key] of [
     ['thresholds: {cpu: {warning: 90, critical: 90}}', 'thresholds.cpu.warning'],
     ['thresholds: {cpu: {warning: 91, critical: 90}}', 'thresholds.cpu.warning'],
@@ -222,7 +222,7 @@ t.test('warning is below critical, with the defaults counted in', async (t) => {
   t.same(errorsOf('thresholds: {cpu: {critical: 100}}'), []);
 });
 
-t.test('YAML that does not parse is told where', async (t) => {
+t.test('the error for invalid YAML has its position', async (t) => {
   for (const [text, line] of [
     ['a: [1, 2', 1],
     ['node_name: "x', 1],
@@ -241,7 +241,7 @@ t.test('YAML that does not parse is told where', async (t) => {
   t.match(errorsOf('node_name: x\n---\nnode_name: y\n'), [{ found: 'a second document', allowed: 'one document' }]);
 });
 
-t.test('what is no map of keys is refused', async (t) => {
+t.test('a document that is not a map of keys is refused', async (t) => {
   for (const text of ['[]', '- a\n- b\n', 'hello', '5', 'true', '"text"', '!!set {a}', '!!omap [a: 1]']) {
     t.match(errorsOf(text), [{ key: '', line: 1, allowed: /^a section with the keys node_name, / }], text);
   }
@@ -254,7 +254,7 @@ t.test('what is no map of keys is refused', async (t) => {
   }
 });
 
-t.test('aliases repeat a section, and do not multiply it', async (t) => {
+t.test('aliases may repeat a section, but not multiply it', async (t) => {
   t.match(configOf('thresholds:\n  cpu: &same {warning: 1, critical: 2}\n  memory: *same\n'), {
     thresholds: { cpu: { warning: 1 }, memory: { warning: 1, critical: 2 } },
   });
@@ -269,7 +269,7 @@ t.test('aliases repeat a section, and do not multiply it', async (t) => {
     t.ok(errorsOf(text).length > 0, `contains itself: ${text}`);
 });
 
-t.test('too much, too deep or binary is refused in few words', async (t) => {
+t.test('the error for a text that is too long, too deep or binary is short', async (t) => {
   t.match(errorsOf(`# ${'x'.repeat(1024 * 1024)}`), [{ found: /characters/, line: 0 }]);
   t.match(errorsOf('node_name: a\0b'), [{ found: 'a binary file' }]);
   for (const text of ['['.repeat(20_000), 'a: '.repeat(10_000), '{a: '.repeat(10_000), '- '.repeat(20_000)]) {
@@ -279,7 +279,7 @@ t.test('too much, too deep or binary is refused in few words', async (t) => {
   t.equal(errorsOf(`node_name: ${'x'.repeat(100_000)}`)[0]?.found.length, 60);
 });
 
-t.test('an error is one line, as compilers have it', async (t) => {
+t.test('an error is one line in the style of compilers', async (t) => {
   const [first] = errorsOf('rest:\n  prt: 1\n');
   t.match(
     formatConfigError(first as ConfigError),
@@ -297,7 +297,7 @@ t.test('an error is one line, as compilers have it', async (t) => {
   t.equal(formatConfigError(whole), 'x.yaml: found no such file; allowed: a readable YAML file');
 });
 
-t.test('whatever the text, it is a configuration or a list of errors', async (t) => {
+t.test('any text results in a configuration or in a list of errors', async (t) => {
   const keys = describeKeys().map(({ key }) => key.split('.').at(-1) as string);
   const line = fc.tuple(
     fc.nat({ max: 3 }),
@@ -331,7 +331,7 @@ t.test('the reference page names every key with its default', async (t) => {
   for (const { key } of describeKeys()) t.match(page, new RegExp(`^\\| \`${key.replaceAll('.', '\\.')}\` \\| \\S`, 'm'), key);
 });
 
-t.test('units that the safe shutdown itself needs cannot be stopped by it', async (t) => {
+t.test('units that the safe shutdown needs cannot be stopped by it', async (t) => {
   const stopping = (unit: string): string => `safe_shutdown: {stop_units: [${JSON.stringify(unit)}]}`;
   for (const unit of [
     'edge-health',
@@ -349,7 +349,7 @@ t.test('units that the safe shutdown itself needs cannot be stopped by it', asyn
   }
 });
 
-t.test('an error never shows a secret, wherever it was put', async (t) => {
+t.test('an error never shows a secret, even under a wrong key', async (t) => {
   t.same(secretKeys, ['ops.notify.webhook.url']);
   const address = 'https://hooks.example.com/services/T0/S3CRET?key=S3CRET';
   const webhook = (text: string): string => `ops:\n  notify:\n    webhook:${text}\n`;
@@ -376,7 +376,7 @@ t.test('an error never shows a secret, wherever it was put', async (t) => {
   t.match(errorsOf(webhook(` ${address}`))[0], { key: 'ops.notify.webhook', found: 'a text' });
 });
 
-t.test('an address in the configuration or in a file, not both', async (t) => {
+t.test('the webhook URL is allowed in the configuration or in a file, not in both', async (t) => {
   const errors = errorsOf('ops: {notify: {webhook: {url: "https://a.example/x", url_file: /etc/x}}}');
   t.match(
     errors.map(({ key, found, allowed }) => `${key} ${found} ${allowed}`),
@@ -389,7 +389,7 @@ t.test('an address in the configuration or in a file, not both', async (t) => {
   ]);
 });
 
-t.test('texts are without control and invisible characters', async (t) => {
+t.test('texts with control or invisible characters are refused', async (t) => {
   const hint = 'without control and invisible characters';
   for (const text of ['a\\nb', 'a\\e[2Jb', 'a\\u202eb', 'a\\uFEFFb', 'a\\0b']) {
     const wrong = [`temperature: {sensor: "${text}"}`, `storage: {path: "${text}"}`, `disk: {paths: ["/${text}"]}`];

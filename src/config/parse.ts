@@ -7,7 +7,7 @@ import { nearest } from './nearest.ts';
 import { type Config, configSchema, DEFAULT_CONFIG } from './schema.ts';
 import { isSecretKey, REDACTED } from './secrets.ts';
 
-/** One thing wrong with a configuration file. Lines and columns count from 1; 0 where there is no place. */
+/** An error in a configuration file. Lines and columns count from 1; they are 0 for an error of the whole file. */
 export interface ConfigError {
   readonly file: string;
   readonly line: number;
@@ -21,21 +21,21 @@ export interface ConfigError {
 
 export type ParsedConfig = { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly errors: readonly ConfigError[] };
 
-/** `file:line:column: key: found …, allowed …`, one line, as compilers have it. */
+/** Formats an error on one line, in the style of compilers: `file:line:column: key: found …; allowed: …`. */
 export function formatConfigError(error: ConfigError): string {
-  const place = error.line > 0 ? `${error.file}:${error.line}:${error.column}` : error.file;
+  const location = error.line > 0 ? `${error.file}:${error.line}:${error.column}` : error.file;
   const key = error.key === '' ? '' : `${error.key}: `;
-  return printable(`${place}: ${key}found ${error.found}; allowed: ${error.allowed}${error.hint === null ? '' : ` (${error.hint})`}`);
+  return printable(`${location}: ${key}found ${error.found}; allowed: ${error.allowed}${error.hint === null ? '' : ` (${error.hint})`}`);
 }
 
-/** Our own files have a page or two; more is a mistake or an attack. */
+/** Characters. A configuration file normally has one or two pages; a much larger one is a mistake or an attack. */
 const MAX_BYTES = 1024 * 1024;
-/** Aliases may repeat a section, not multiply it. */
+/** Allows aliases that repeat a section, but not nested aliases that multiply it ("billion laughs"). */
 const MAX_ALIASES = 50;
 
 type Path = readonly (string | number)[];
 
-/** At secret keys, and at sections that should have them, only of what kind a value is. */
+/** A value for an error message. For secret keys, and for the sections that contain them, only the type of the value is shown. */
 function shownAt(path: Path, value: unknown): string {
   if (!isSecretAt(path) || value === undefined || value === null) return shown(value);
   return Array.isArray(value)
@@ -54,12 +54,12 @@ function shown(value: unknown): string {
   try {
     json = JSON.stringify(value);
   } catch {
-    return 'something that contains itself'; // An alias of its own anchor.
+    return 'a value that contains itself'; // An alias inside its own anchor.
   }
   return json.length > 60 ? `${json.slice(0, 57)}...` : json;
 }
 
-/** Parses and validates; every error at once. Never throws for what the text contains. */
+/** Parses and validates a configuration; returns all errors at once. No content of the text causes an exception. */
 export function parseConfig(text: string, file: string): ParsedConfig {
   const whole = (found: string, allowed: string): ParsedConfig => ({
     ok: false,
@@ -85,27 +85,27 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   } catch (error) {
     return whole((error as Error).message.toLowerCase(), `at most ${MAX_ALIASES} aliases`);
   }
-  const place = (path: Path, atKey: boolean) => placeOf(document, lines, path, atKey);
+  const locate = (path: Path, atKey: boolean) => positionOf(document, lines, path, atKey);
   const result = v.safeParse(configSchema, value);
   const errors = [
     ...document.errors.map(({ pos }) => ({ file, ...at(pos[0]), ...duplicateKey(keyAt(document, pos[0])) })),
-    ...sectionErrors(value, file, place),
-    // Sections were looked at above: of unknown keys valibot tells the first alone.
-    ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, file, place)),
-    ...redactedErrors(value, file, place),
-    ...crossErrors(value, file, place),
+    ...sectionErrors(value, file, locate),
+    // Unknown keys are reported by sectionErrors, because valibot reports only the first of them.
+    ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, file, locate)),
+    ...redactedErrors(value, file, locate),
+    ...crossErrors(value, file, locate),
   ];
   const once = new Map(errors.map((error) => [formatConfigError(error), error]));
   const sorted = [...once.values()].sort((a, b) => a.line - b.line || a.column - b.column);
   return sorted.length === 0 && result.success ? { ok: true, config: result.output } : refused(sorted);
 }
 
-/** An address that stands in the wrong place, or is not quoted, is quoted by an error all the same. */
+/** Removes the paths of URLs from the errors, because a secret URL may have been entered under the wrong key. */
 function refused(errors: readonly ConfigError[]): ParsedConfig {
   return { ok: false, errors: errors.map((error) => ({ ...error, key: withoutUrlPaths(error.key), found: withoutUrlPaths(error.found) })) };
 }
 
-/** One mistake can make the parser stumble over everything after it. */
+/** A single mistake can cause errors in all following lines. */
 const MAX_SYNTAX_ERRORS = 20;
 
 type Finding = Pick<ConfigError, 'key' | 'found' | 'allowed' | 'hint'>;
@@ -137,7 +137,7 @@ function unresolvedAliases(document: Document): { source: string; offset: number
   return found;
 }
 
-/** The dotted key at a place of the text. */
+/** The dotted key at an offset of the text. */
 function keyAt(document: Document, offset: number): string {
   let key = '';
   visit(document, {
@@ -150,17 +150,17 @@ function keyAt(document: Document, offset: number): string {
   return key;
 }
 
-/** What is no section where one belongs, and every unknown key. */
-function sectionErrors(value: unknown, file: string, place: Place): ConfigError[] {
+/** Errors of values that should be sections, and of unknown keys. */
+function sectionErrors(value: unknown, file: string, locate: Locate): ConfigError[] {
   const errors: ConfigError[] = [];
   const walk = (section: unknown, path: readonly string[]): void => {
     const known = keysAt(path);
-    // A section may be left empty; which keys are no sections valibot judges.
+    // A section may be empty. The values of keys that are not sections are validated by valibot.
     if (known.length === 0 || section === undefined || section === null) return;
     if (typeof section !== 'object' || Object.getPrototypeOf(section) !== Object.prototype) {
       errors.push({
         file,
-        ...place(path, false),
+        ...locate(path, false),
         key: path.join('.'),
         found: shownAt(path, section),
         allowed: allowedAt(path),
@@ -170,7 +170,7 @@ function sectionErrors(value: unknown, file: string, place: Place): ConfigError[
     }
     for (const [name, inner] of Object.entries(section)) {
       if (known.includes(name)) walk(inner, [...path, name]);
-      else errors.push({ file, ...place([...path, name], true), ...unknownKey([...path, name]) });
+      else errors.push({ file, ...locate([...path, name], true), ...unknownKey([...path, name]) });
     }
   };
   walk(value, []);
@@ -182,7 +182,7 @@ function unknownKey(path: readonly string[]): Finding {
   const known = keysAt(path.slice(0, -1));
   const section = path.slice(0, -1).join('.');
   const close = nearest(name, known);
-  const meant = close === null ? elsewhere(path) : [...path.slice(0, -1), close].join('.');
+  const meant = close === null ? findSimilarPath(path) : [...path.slice(0, -1), close].join('.');
   return {
     key: path.join('.'),
     found: 'an unknown key',
@@ -191,22 +191,22 @@ function unknownKey(path: readonly string[]): Finding {
   };
 }
 
-/** Of every key and section. */
+/** Paths of all keys and sections. */
 const PATHS = describeKeys().flatMap(({ key }) => key.split('.').map((_, index, parts) => parts.slice(0, index + 1)));
 const SECRET_PATHS = PATHS.filter((path) => isSecretKey(path.join('.')));
 const NAMES = [...new Set(PATHS.map((parts) => parts.at(-1) as string))];
 
-/** The key or section of that name, or of one like it, that shares most with the path; null: there is none. */
-function elsewhere(path: readonly string[]): string | null {
+/** Of the keys and sections with the same or a similar name, the one that shares most sections with the path; null: there is none. */
+function findSimilarPath(path: readonly string[]): string | null {
   const name = nearest(path.at(-1) as string, NAMES);
   const shared = (parts: readonly string[]): number => parts.filter((part) => path.includes(part)).length;
   const [best] = PATHS.filter((parts) => parts.at(-1) === name).sort((a, b) => shared(b) - shared(a));
   return best?.join('.') ?? null;
 }
 
-type Place = (path: Path, atKey: boolean) => { line: number; column: number };
+type Locate = (path: Path, atKey: boolean) => { line: number; column: number };
 
-function placeOf(document: Document, lines: LineCounter, path: Path, atKey: boolean): { line: number; column: number } {
+function positionOf(document: Document, lines: LineCounter, path: Path, atKey: boolean): { line: number; column: number } {
   let offset: number | undefined;
   if (atKey) {
     const parent = document.getIn(path.slice(0, -1), true) ?? document.contents;
@@ -215,7 +215,7 @@ function placeOf(document: Document, lines: LineCounter, path: Path, atKey: bool
       if (isNode(key)) offset = key.range?.[0];
     }
   } else {
-    // A key without a value has no node of its own: its section's place then.
+    // A key without a value has no node; the position of its section is returned instead.
     for (let depth = path.length; depth >= 0 && offset === undefined; depth -= 1) {
       const node = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
       if (isNode(node)) offset = node.range?.[0];
@@ -226,18 +226,18 @@ function placeOf(document: Document, lines: LineCounter, path: Path, atKey: bool
   return { line, column: col };
 }
 
-function toError(issue: ConfigIssue, file: string, place: Place): ConfigError {
+function toError(issue: ConfigIssue, file: string, locate: Locate): ConfigError {
   const path = (issue.path ?? []).map((part) => part.key as string | number);
-  // Only such a check says more than what is allowed.
+  // The message of a raw check has details that the allowed values lack.
   const hint = issue.type === 'raw_check' ? issue.message : null;
-  return { file, ...place(path, false), key: path.join('.'), found: shownAt(path, issue.input), allowed: allowedAt(path), hint };
+  return { file, ...locate(path, false), key: path.join('.'), found: shownAt(path, issue.input), allowed: allowedAt(path), hint };
 }
 
-/** Secrets that a backup left out. */
-function redactedErrors(value: unknown, file: string, place: Place): ConfigError[] {
+/** Errors for secrets that a backup omitted. */
+function redactedErrors(value: unknown, file: string, locate: Locate): ConfigError[] {
   return SECRET_PATHS.filter((path) => path.reduce<unknown>(member, value) === REDACTED).map((path) => ({
-    ...{ file, ...place(path, false), key: path.join('.'), found: shown(REDACTED) },
-    ...{ allowed: 'the value itself, which backups leave out', hint: null },
+    ...{ file, ...locate(path, false), key: path.join('.'), found: shown(REDACTED) },
+    ...{ allowed: 'the secret value, which backups omit', hint: null },
   }));
 }
 
@@ -245,13 +245,13 @@ function member(object: unknown, name: string): unknown {
   return typeof object === 'object' && object !== null ? (object as Record<string, unknown>)[name] : undefined;
 }
 
-/** Rules over two keys; checked even where other keys are wrong, so that everything is said at once. */
-function crossErrors(value: unknown, file: string, place: Place): ConfigError[] {
+/** Errors of rules that involve two keys. They are checked even if other keys are invalid, so that all errors are reported at once. */
+function crossErrors(value: unknown, file: string, locate: Locate): ConfigError[] {
   const errors: ConfigError[] = [];
   const webhook = ['ops', 'notify', 'webhook'].reduce(member, value);
   if (typeof member(webhook, 'url') === 'string' && typeof member(webhook, 'url_file') === 'string') {
     const key = 'ops.notify.webhook.url_file';
-    errors.push({ file, ...place(key.split('.'), false), key, found: 'url as well', allowed: 'url or url_file, not both', hint: null });
+    errors.push({ file, ...locate(key.split('.'), false), key, found: 'url as well', allowed: 'url or url_file, not both', hint: null });
   }
   const thresholds = member(value, 'thresholds');
   for (const metric of ['cpu', 'memory', 'disk', 'temperature']) {
@@ -265,7 +265,7 @@ function crossErrors(value: unknown, file: string, place: Place): ConfigError[] 
     const name = member(given, 'warning') === undefined ? 'critical' : 'warning';
     errors.push({
       file,
-      ...place(['thresholds', metric, name], false),
+      ...locate(['thresholds', metric, name], false),
       key: `thresholds.${metric}.${name}`,
       found: `warning ${warning}, critical ${critical}`,
       allowed: 'warning below critical',
@@ -279,7 +279,7 @@ function crossErrors(value: unknown, file: string, place: Place): ConfigError[] 
   if (whole.length > MAX_NODE_NAME && [name, namespace].every((part) => part.length <= MAX_NODE_NAME))
     errors.push({
       file,
-      ...place(['ros', 'namespace'], false),
+      ...locate(['ros', 'namespace'], false),
       key: 'ros.namespace',
       found: `${whole.length} characters in ${shown(whole)}`,
       allowed: `at most ${MAX_NODE_NAME} in ros.namespace, / and node_name together`,

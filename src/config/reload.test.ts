@@ -17,7 +17,7 @@ t.test('keys that take effect on reload are applied', async (t) => {
   t.same(reloaded(DEFAULT_CONFIG, next), { config: next, restartNeeded: [] });
 });
 
-t.test('keys that take a restart keep their running value, and are named', async (t) => {
+t.test('keys that need a restart keep their running value and are listed', async (t) => {
   const next = changed((config) => {
     config.rest.port = 5055;
     config.rest.host = '127.0.0.1';

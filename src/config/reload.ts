@@ -2,15 +2,15 @@ import { describeKeys, type KeyDescription } from './describe.ts';
 import type { Config } from './schema.ts';
 
 export interface Reloaded {
-  /** The new configuration, with the running values of the keys that take a restart. */
+  /** The new configuration, but with the running values of the keys that need a restart. */
   readonly config: Config;
-  /** For each of these keys that differs, `rest.port: 5055 needs a restart; still 5000`. */
+  /** One line for each changed key that needs a restart: `rest.port: 5055 needs a restart; still 5000`. */
   readonly restartNeeded: readonly string[];
 }
 
 type Section = Record<string, unknown>;
 
-/** What of a new configuration a running service can apply. */
+/** Splits a new configuration into the part that a running service can apply and the keys that need a restart. */
 export function reloaded(running: Config, next: Config): Reloaded {
   const config = structuredClone(next);
   const restartNeeded: string[] = [];

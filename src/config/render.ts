@@ -1,8 +1,8 @@
 import { describeKeys, type KeyDescription } from './describe.ts';
 
-const HEADER = `# Configuration of edge-health. Every key is optional; what is shown is its default.
-# Check it with: edge-health check-config FILE
-# Keys marked "reload" change with: systemctl reload edge-health (SIGHUP); those of ops with: systemctl reload edge-health-ops
+const HEADER = `# Configuration of edge-health. Every key is optional; the values below are the defaults.
+# Check the file with: edge-health check-config FILE
+# Apply changes of keys marked "reload" with: systemctl reload edge-health (SIGHUP); of ops keys: systemctl reload edge-health-ops
 `;
 
 function yamlValue(value: unknown): string {
@@ -32,7 +32,7 @@ function note(key: KeyDescription): string {
   return `${key.description} ${key.allowed[0]?.toUpperCase()}${key.allowed.slice(1)}.${unit}${standard}${key.reload ? ' (reload)' : ''}`;
 }
 
-/** The default configuration file, each key with its meaning. */
+/** The default configuration file with a comment for each key. */
 export function renderDefaultYaml(): string {
   const lines = [HEADER];
   let open: string[] = [];
@@ -71,9 +71,9 @@ export function renderReference(): string {
 
 Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 
-The file is the first of: \`--config FILE\`, the environment variable \`EDGE_HEALTH_CONFIG\`, that variable in \`/etc/default/edge-health\`, \`/etc/edge-health/edge_health_config.yaml\`, \`config/edge_health_config.yaml\` of the checkout. Every key is optional. An unknown key, a wrong type, a value out of range or a warning threshold that is not below its critical one is an error: the service does not start and prints every error with its line. \`edge-health check-config FILE\` does the same without starting.
+The file is the first of: \`--config FILE\`, the environment variable \`EDGE_HEALTH_CONFIG\`, that variable in \`/etc/default/edge-health\`, \`/etc/edge-health/edge_health_config.yaml\`, \`config/edge_health_config.yaml\` of the checkout. Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service.
 
-SIGHUP (\`systemctl reload\`) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Of the others, those that changed are named in the log, in \`/status\` (\`config.restart_needed\`) and by \`edge-health reload\`, with the value that is still in force.
+SIGHUP (\`systemctl reload\`) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Changed keys that need a restart are listed in the log, in \`/status\` (\`config.restart_needed\`) and by \`edge-health reload\`, with the value that is still in effect.
 
 | key | default | allowed | meaning | takes effect |
 |---|---|---|---|---|

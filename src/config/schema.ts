@@ -5,8 +5,8 @@ import { about, addressOrNetwork, between, integer, positive, section, text, thr
 import { opsSchema } from './ops.ts';
 
 /**
- * Every key there is: type, range, default, unit and meaning, once. From it come the Config type, the validation, the
- * commented default file and the reference page.
+ * Type, range, default, unit and description of every key. The Config type, the validation, the commented default file and the reference
+ * page are derived from it.
  */
 export const configSchema = v.strictObject({
   node_name: v.optional(
@@ -24,9 +24,9 @@ export const configSchema = v.strictObject({
   publish_frequency: v.optional(v.pipe(positive(1000), about('Health statuses per second.', { unit: 'Hz' })), 1.0),
   thresholds: section({
     cpu: threshold('CPU usage', 'percent', 80.0, 90.0, 0, 100),
-    memory: threshold('Memory usage', 'percent', 85.0, 95.0, 0, 100),
-    disk: threshold('Disk usage', 'percent', 80.0, 90.0, 0, 100),
-    temperature: threshold('Temperature', '°C', 70.0, 85.0, -40, 150),
+    memory: threshold('memory usage', 'percent', 85.0, 95.0, 0, 100),
+    disk: threshold('disk usage', 'percent', 80.0, 90.0, 0, 100),
+    temperature: threshold('temperature', '°C', 70.0, 85.0, -40, 150),
   }),
   alerts: section({
     hysteresis_percent: v.optional(
@@ -43,7 +43,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         between(0, 3600),
         about(
-          'Raise an alert only after the value has stayed at or above the threshold for this long, so that a single spike raises none.',
+          'Raise an alert only after the value has stayed at or above the threshold for this long, so that a short spike raises none.',
           {
             unit: 's',
             reload: true,
@@ -56,7 +56,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         between(0, 3600),
         about(
-          'Lower or resolve an alert only after the value has stayed below the hysteresis for this long, so that a single dip clears none.',
+          'Lower or resolve an alert only after the value has stayed below the hysteresis for this long, so that a short dip clears none.',
           {
             unit: 's',
             reload: true,
@@ -72,7 +72,7 @@ export const configSchema = v.strictObject({
     node_grace_seconds: v.optional(
       v.pipe(
         between(0, 3600),
-        about('Raise ERROR if a remote node sends nothing for three of its periods and this long.', { unit: 's', reload: true }),
+        about('Raise ERROR if a remote node sends nothing for three of its periods plus this time.', { unit: 's', reload: true }),
       ),
       2,
     ),
@@ -93,7 +93,7 @@ export const configSchema = v.strictObject({
         v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'), visible)),
         v.minLength(1),
         v.maxLength(32),
-        about('Paths whose file systems are measured; `disk_percent` is the fullest.'),
+        about('Paths whose file systems are measured; `disk_percent` is the usage of the fullest one.'),
       ),
       ['/'],
     ),
@@ -105,7 +105,7 @@ export const configSchema = v.strictObject({
           text,
           about(
             "The sensor to read: a thermal zone's type (cpu-thermal) or hwmon-name/label (coretemp/Package id 0). `edge-health sensors` lists them.",
-            { defaultIs: 'chosen automatically' },
+            { defaultIs: 'selected automatically' },
           ),
         ),
       ),
@@ -136,7 +136,7 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           text,
-          about('File with the bearer token that clients must send, at least 16 characters; read again on every reload.', {
+          about('File with the bearer token that clients must send; at least 16 characters. It is read again on every reload.', {
             defaultIs: 'none: no authentication',
             reload: true,
           }),
@@ -162,7 +162,7 @@ export const configSchema = v.strictObject({
         ),
         v.maxLength(64),
         about(
-          "Further host names by which clients may address the service; addresses, localhost and this machine's own names always may be used.",
+          "Additional host names by which clients may address the service. IP addresses, localhost and this machine's names are always allowed.",
           { reload: true },
         ),
       ),
@@ -172,7 +172,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         integer(8, 10_000),
         about(
-          'Maximum number of connections, and half as many from one client address; beyond it the connection idle for longest is closed. This host has 16 more.',
+          'Maximum number of connections; one client address may have half of them. Above it, the connection idle for longest is closed. This host has 16 more.',
         ),
       ),
       256,
@@ -180,7 +180,7 @@ export const configSchema = v.strictObject({
     max_event_streams: v.optional(
       v.pipe(
         integer(1, 5_000),
-        about('Maximum number of /events streams, and half as many from one client address. This host has 8 more.'),
+        about('Maximum number of /events streams; one client address may have half of them. This host has 8 more.'),
       ),
       64,
     ),
@@ -190,12 +190,12 @@ export const configSchema = v.strictObject({
       v.pipe(v.picklist(['auto', 'rclnodejs', 'embedded', 'off']), about('How edge-health joins the ROS 2 graph.')),
       'auto',
     ),
-    domain_id: v.optional(v.nullable(v.pipe(integer(0, 232), about('ROS 2 domain.', { defaultIs: 'ROS_DOMAIN_ID, else 0' }))), null),
+    domain_id: v.optional(v.nullable(v.pipe(integer(0, 232), about('ROS 2 domain.', { defaultIs: 'ROS_DOMAIN_ID, otherwise 0' }))), null),
     discovery_range: v.optional(
       v.nullable(
         v.pipe(
           v.picklist(['SUBNET', 'LOCALHOST', 'OFF', 'SYSTEM_DEFAULT']),
-          about('Reach of ROS 2 discovery.', { defaultIs: 'ROS_AUTOMATIC_DISCOVERY_RANGE, else SUBNET' }),
+          about('Reach of ROS 2 discovery.', { defaultIs: 'ROS_AUTOMATIC_DISCOVERY_RANGE, otherwise SUBNET' }),
         ),
       ),
       null,
@@ -205,7 +205,7 @@ export const configSchema = v.strictObject({
         v.pipe(
           v.array(text),
           v.maxLength(64),
-          about('Addresses of ROS 2 peers beyond the reach of multicast.', { defaultIs: 'ROS_STATIC_PEERS' }),
+          about('Addresses of ROS 2 peers that multicast does not reach.', { defaultIs: 'ROS_STATIC_PEERS' }),
         ),
       ),
       null,
@@ -216,7 +216,7 @@ export const configSchema = v.strictObject({
           v.string(),
           v.regex(
             /^(\/|\/?[A-Za-z_][A-Za-z0-9_]*(\/[A-Za-z_][A-Za-z0-9_]*)*)$/,
-            `a ROS namespace: names of letters, digits and _, with / between them, at most ${MAX_NODE_NAME} together with / and node_name`,
+            `a ROS namespace: names of letters, digits and _, separated by /, at most ${MAX_NODE_NAME} together with / and node_name`,
           ),
           v.maxLength(MAX_NODE_NAME),
           about('Namespace of nodes, topics and the service; also the prefix of node_name in health statuses and alert ids.', {
@@ -230,7 +230,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         v.picklist(OBSERVE_MODES),
         about(
-          'Whether to receive the statuses and alerts of other nodes on the graph; auto: while there are at most 4 appliances, and beyond that only where this one is elected.',
+          'Whether to receive the statuses and alerts of remote nodes. auto: if there are at most 4 appliances on the graph; if there are more, only on the elected ones.',
         ),
       ),
       'auto',
@@ -242,7 +242,7 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           v.picklist(['poweroff', 'reboot', 'halt', 'dry-run']),
-          about('Last step of a safe shutdown; dry-run performs every step but this one.', {
+          about('Last step of a safe shutdown; dry-run performs every step except this one.', {
             defaultIs: 'dry-run in a checkout, poweroff in the package',
             reload: true,
           }),
@@ -258,7 +258,7 @@ export const configSchema = v.strictObject({
       v.pipe(
         v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of groups'))),
         v.maxLength(256),
-        about('Groups of this host whose members may request a safe shutdown; root always may.', { reload: true }),
+        about('Groups of this host whose members may request a safe shutdown. root is always allowed to.', { reload: true }),
       ),
       ['edge-health', 'sudo'],
     ),
@@ -266,21 +266,21 @@ export const configSchema = v.strictObject({
       v.pipe(
         v.array(v.pipe(v.string(), v.regex(/^[^\s:,/]{1,128}$/, 'names of users'))),
         v.maxLength(256),
-        about('Further users of this host who may request a safe shutdown.', { reload: true }),
+        about('Additional users of this host who may request a safe shutdown.', { reload: true }),
       ),
       [],
     ),
     trust_network: v.optional(
       v.pipe(
         v.boolean(),
-        about('Accept requests from every user and container of this host, and with rclnodejs from everywhere, without SROS2.'),
+        about('Accept requests without SROS2 from every user and container of this host, and with rclnodejs from any host.'),
       ),
       false,
     ),
     max_requests_per_minute: v.optional(
       v.pipe(
         integer(1, 600),
-        about('Maximum requests of one caller, refused requests included; all callers together have three times as many.', {
+        about('Maximum number of requests of one caller, including refused ones; for all callers together, three times as many.', {
           reload: true,
         }),
       ),
@@ -290,7 +290,7 @@ export const configSchema = v.strictObject({
       v.nullable(
         v.pipe(
           text,
-          about('Folder of executables to run first, ordered by name; relative to the working directory.', {
+          about('Folder of executables to run first, in the order of their names; relative to the working directory.', {
             defaultIs: 'the folder shutdown.d beside this file',
             reload: true,
           }),
@@ -305,7 +305,7 @@ export const configSchema = v.strictObject({
             v.string(),
             v.regex(
               /^(?!(edge-health(-(stop|udp).*)?|dbus(-broker)?|polkit|systemd-logind)(\.(service|socket))?$|(system\.slice|init\.scope)$)[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,254}$/,
-              'names of systemd units such as robot.service, but not edge-health itself nor what powers the machine off',
+              'names of systemd units such as robot.service, except those of edge-health and those needed for the power-off',
             ),
           ),
         ),

@@ -13,12 +13,12 @@ ops:
       token_file: /etc/edge-health/token
 `;
 
-t.test('secrets are left out of a text, and everything else stays', async (t) => {
+t.test('secrets are removed from a text, and everything else is preserved', async (t) => {
   const found = redactSecrets(FILE);
   t.same(found?.keys, ['ops.notify.webhook.url']);
   t.equal(found?.text, FILE.replace(`"${URL}"`, 'REDACTED').replace(URL, 'REDACTED'));
   t.equal(redactSecrets('node_name: a\n')?.text, 'node_name: a\n');
-  t.equal(redactSecrets('a: [\n'), null, 'what does not parse may hold anything');
+  t.equal(redactSecrets('a: [\n'), null, 'the secrets of an invalid text are unknown');
   for (const [what, text] of Object.entries({
     'a value of several lines': `ops:\n  notify:\n    webhook:\n      url: >-\n        ${URL}\n      content_type: text/plain\n`,
     'a flow mapping': `ops: {notify: {webhook: {url: ${URL}, content_type: text/plain}}}\n`,
@@ -34,7 +34,7 @@ t.test('secrets are left out of a text, and everything else stays', async (t) =>
   }
 });
 
-t.test('and come back from the present file', async (t) => {
+t.test('secrets are restored from the current file', async (t) => {
   const redacted = redactSecrets(FILE)?.text ?? '';
   t.match(parseConfig(redacted, 'f.yaml'), {
     ok: false,
@@ -50,5 +50,5 @@ t.test('and come back from the present file', async (t) => {
   for (const other of [null, 'node_name: a\n', 'ops: {notify: {webhook: {url: REDACTED}}}\n', 'a: [']) {
     t.same(withSecretsOf(redacted, other).missing, ['ops.notify.webhook.url']);
   }
-  t.equal(withSecretsOf(FILE, present).text, FILE, 'a value that is there stays');
+  t.equal(withSecretsOf(FILE, present).text, FILE, 'an existing value is not replaced');
 });

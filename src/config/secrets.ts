@@ -1,13 +1,13 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
 import { secretKeys } from './describe.ts';
 
-/** Stands in a backup for a value that is a secret. A configuration that has it is refused. */
+/** Placeholder for a secret value in a backup. A configuration that contains it is refused. */
 export const REDACTED = 'REDACTED';
 
-/** Keys that the configuration does not have, but that a file may have by mistake. */
+/** Names of secrets that are not configuration keys, but that a file may contain by mistake. */
 const LOOKS_SECRET = /(?:^|_)(?:password|passwd|passphrase|secret|token|api_?key|credentials?)$/i;
-/** What is shorter may be a part of other words. */
-const SHORTEST_TO_SEARCH = 8;
+/** Characters. A shorter secret is not searched for in the rest of the text, because it may be part of other words. */
+const MIN_SEARCH_LENGTH = 8;
 
 export function isSecretKey(key: string): boolean {
   return secretKeys.includes(key) || LOOKS_SECRET.test(key.slice(key.lastIndexOf('.') + 1));
@@ -16,18 +16,18 @@ export function isSecretKey(key: string): boolean {
 interface Value {
   readonly key: string;
   readonly node: Node;
-  /** What it stands for; an alias for that of its anchor. */
+  /** The value; for an alias, that of its anchor. */
   readonly value: unknown;
 }
 
-/** Deeper than any key; an alias may stand for what it lies in. */
-const DEEPEST = 16;
+/** Greater than the depth of any key. It ends the recursion for an alias inside its own anchor. */
+const MAX_DEPTH = 16;
 
-/** Single values of a document, with their dotted keys. */
+/** The scalar values of a document with their dotted keys. */
 function valuesOf(document: Document): Value[] {
   const found: Value[] = [];
   const walk = (node: unknown, path: readonly string[]): void => {
-    if (path.length > DEEPEST) return;
+    if (path.length > MAX_DEPTH) return;
     const target = isAlias(node) ? node.resolve(document) : node;
     if (isMap(target)) for (const { key, value } of target.items) walk(value, [...path, isScalar(key) ? String(key.value) : '?']);
     else if (isSeq(target)) for (const [index, item] of target.items.entries()) walk(item, [...path, String(index)]);
@@ -42,13 +42,13 @@ function parsed(text: string): Document | null {
   return document.errors.length > 0 ? null : document;
 }
 
-/** `with` for each value, in the text itself, so that comments and order stay. */
+/** Replaces values in the text itself, so that comments and the order of the keys are preserved. */
 function replaced(text: string, values: readonly (readonly [node: Node, replacement: string])[]): string {
   let result = text;
-  const byPlace = values
+  const fromEnd = values
     .flatMap(([node, replacement]) => (node.range ? [[node.range[0], node.range[1], replacement] as const] : []))
     .sort(([a], [b]) => b - a);
-  for (const [start, end, replacement] of byPlace) {
+  for (const [start, end, replacement] of fromEnd) {
     // A block of several lines ends with the line break before the next key.
     const after = result.slice(start, end).endsWith('\n') ? '\n' : '';
     result = result.slice(0, start) + replacement + after + result.slice(end);
@@ -57,8 +57,8 @@ function replaced(text: string, values: readonly (readonly [node: Node, replacem
 }
 
 /**
- * The text of a configuration without the values of secrets, also where they stand a second time, in a comment for instance, and the keys
- * of those that were there. Null: it does not parse, so that secrets in it cannot be found.
+ * Replaces the values of secrets in the text of a configuration, including further occurrences such as in a comment. Returns the text and
+ * the keys of the secrets; null if the text cannot be parsed, since the secrets in it are then unknown.
  */
 export function redactSecrets(text: string): { readonly text: string; readonly keys: readonly string[] } | null {
   const document = parsed(text);
@@ -69,22 +69,22 @@ export function redactSecrets(text: string): { readonly text: string; readonly k
     secrets.map(({ node }) => [node, REDACTED]),
   );
   for (const { value } of secrets) {
-    if (String(value).length >= SHORTEST_TO_SEARCH) result = result.replaceAll(String(value), REDACTED);
+    if (String(value).length >= MIN_SEARCH_LENGTH) result = result.replaceAll(String(value), REDACTED);
   }
   return { text: result, keys: secrets.map(({ key }) => key) };
 }
 
-/** Puts the secrets of the present configuration back into a text without them. `missing`: keys that the present one does not have either. */
-export function withSecretsOf(text: string, present: string | null): { readonly text: string; readonly missing: readonly string[] } {
+/** Inserts the secrets of the current configuration into a redacted text. `missing`: keys that the current configuration lacks as well. */
+export function withSecretsOf(text: string, current: string | null): { readonly text: string; readonly missing: readonly string[] } {
   const document = parsed(text);
-  const known = new Map((present === null ? [] : valuesOf(parsed(present) ?? parseDocument(''))).map(({ key, value }) => [key, value]));
-  const absent = (document === null ? [] : valuesOf(document)).filter(({ key, value }) => value === REDACTED && isSecretKey(key));
+  const known = new Map((current === null ? [] : valuesOf(parsed(current) ?? parseDocument(''))).map(({ key, value }) => [key, value]));
+  const redacted = (document === null ? [] : valuesOf(document)).filter(({ key, value }) => value === REDACTED && isSecretKey(key));
   const has = ({ key }: Value): boolean => known.has(key) && known.get(key) !== null && known.get(key) !== REDACTED;
   return {
     text: replaced(
       text,
-      absent.filter(has).map(({ key, node }) => [node, JSON.stringify(known.get(key))]),
+      redacted.filter(has).map(({ key, node }) => [node, JSON.stringify(known.get(key))]),
     ),
-    missing: absent.filter((value) => !has(value)).map(({ key }) => key),
+    missing: redacted.filter((value) => !has(value)).map(({ key }) => key),
   };
 }
