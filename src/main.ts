@@ -10,7 +10,7 @@ import { installation } from './installation/installation.ts';
 import { exitWhenOutputFails, printProblem } from './system/output.ts';
 import { permissionProblem } from './system/permission.ts';
 
-/** Loaded when called: `version` should not pay for `run`. */
+/** Commands are loaded when they are called, so that `version` does not load the service. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./cli/run.ts')).run,
   'check-config': async () => checkConfig,
@@ -28,14 +28,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 const ops: Command = {
   summary: 'Maintenance jobs: checks, collection, backups; `edge-health ops` lists them',
   usage: 'ops NAME [OPTIONS]',
-  help: '`edge-health ops --help` lists them; each has --help.',
+  help: '`edge-health ops --help` lists the jobs; each has --help.',
   options: {},
   positionals: 0,
   run: async () => runOps([]),
 };
 
 const harness: Command = {
-  summary: 'The reliability harness: watches the service for a week, and reports',
+  summary: 'Reliability harness: observes the service for a week and writes a report',
   usage: 'harness COMMAND [OPTIONS]',
   help: '`edge-health harness --help` lists its commands; each has --help.',
   options: {},
@@ -46,7 +46,7 @@ const harness: Command = {
 const version: Command = {
   summary: 'Print the version',
   usage: 'version',
-  help: 'Exit codes: 0, 64 wrong usage.',
+  help: 'Exit codes: 0 done, 64 wrong usage.',
   options: {},
   positionals: 0,
   run: async () => {
@@ -58,7 +58,7 @@ const version: Command = {
 const help: Command = {
   summary: 'Print this help, or the help of a command',
   usage: 'help [COMMAND]',
-  help: 'Exit codes: 0, 64 no such command.',
+  help: 'Exit codes: 0 done, 64 unknown command.',
   options: {},
   positionals: 1,
   run: async ({ positionals: [name] }) => {
@@ -70,7 +70,7 @@ const help: Command = {
 async function overview(): Promise<string> {
   const lines: string[] = [];
   for (const [name, load] of Object.entries(COMMANDS)) lines.push(`  ${name.padEnd(14)}${(await load()).summary}`);
-  return `edge-health watches the health of an edge computer.
+  return `edge-health monitors the health of an edge computer.
 
 Usage: edge-health COMMAND [OPTIONS]
 
@@ -105,7 +105,7 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(helpOf(command));
       return EXIT.ok;
     }
-    if (ros && !command.takesRosArguments) throw new UsageError(`${name} takes no --ros-args; see: edge-health ${name} --help`);
+    if (ros && !command.takesRosArguments) throw new UsageError(`${name} does not accept --ros-args; see: edge-health ${name} --help`);
     return await command.run({ ...readArguments(name, own, command.options, command.positionals), ros });
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

@@ -1,6 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 
-/** A mistake in how the program was called; the message says what is right. */
+/** An invalid command line. The message states the correct usage. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -10,7 +10,7 @@ export interface Arguments {
   readonly positionals: readonly string[];
 }
 
-/** Reads a command's arguments strictly. Throws UsageError with the command's name for what it does not know. */
+/** Parses a command's arguments. Throws UsageError with the command's name for unknown options and extra arguments. */
 export function readArguments(command: string, argv: readonly string[], options: ParseArgsOptionsConfig, positionals: number): Arguments {
   try {
     const parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });

@@ -9,11 +9,11 @@ import { EXIT } from './exit-codes.ts';
 export const checkConfig: Command = {
   summary: 'Check a configuration file without starting',
   usage: 'check-config [FILE] [--json]',
-  help: `  FILE     otherwise the file that "run" would take: EDGE_HEALTH_CONFIG of the environment or of /etc/default/edge-health,
+  help: `  FILE     file to check. Default as for "run": EDGE_HEALTH_CONFIG in the environment or in /etc/default/edge-health,
            /etc/edge-health/edge_health_config.yaml, or config/edge_health_config.yaml of the checkout
-  --json   the errors as JSON
+  --json   print the errors as JSON
 
-Prints every error with file, line, column and key, what was found and what is allowed.
+Prints every error with file, line, column and key, the value found and the values allowed.
 Exit codes: 0 valid, 64 wrong usage, 77 no permission to read it, 78 invalid.`,
   options: { json: { type: 'boolean' } },
   positionals: 1,

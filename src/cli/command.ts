@@ -7,17 +7,17 @@ export interface GivenArguments extends Arguments {
   readonly ros: RosArguments | null;
 }
 
-/** One command of the program. */
+/** A command of the program. */
 export interface Command {
   readonly summary: string;
-  /** After `edge-health `: how it is called. */
+  /** Synopsis of the command, without `edge-health`. */
   readonly usage: string;
-  /** What --help prints below the usage. */
+  /** Text that --help prints below the usage. */
   readonly help: string;
   readonly options: ParseArgsOptionsConfig;
-  /** How many positional arguments it takes at most. */
+  /** Maximum number of positional arguments. */
   readonly positionals: number;
-  /** Whether `ros2 run` and `ros2 launch` may start it, which put `--ros-args` behind its own arguments. */
+  /** Whether it accepts `--ros-args`, which `ros2 run` and `ros2 launch` append to the arguments. */
   readonly takesRosArguments?: boolean;
   /** Resolves with the exit code. */
   run(given: GivenArguments): Promise<number>;

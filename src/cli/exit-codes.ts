@@ -1,9 +1,9 @@
-/** Exit codes, from sysexits(3) where it has one; `status` uses those of monitoring plugins instead. */
+/** Exit codes, from sysexits(3) if it defines one; `status` uses STATUS_EXIT instead. */
 export const EXIT = {
   ok: 0,
   failure: 1,
   usage: 64,
-  /** Something that is needed is not installed. */
+  /** The service is not reachable, or a requirement is not installed. */
   unavailable: 69,
   /** The port or the data folder is in use. */
   inUse: 75,
@@ -11,5 +11,5 @@ export const EXIT = {
   config: 78,
 } as const;
 
-/** What `status` exits with, as monitoring plugins do. */
+/** Nagios-compatible exit codes of `status`. */
 export const STATUS_EXIT = { OK: 0, WARNING: 1, ERROR: 2, CRITICAL: 2, UNKNOWN: 3 } as const;

@@ -19,24 +19,25 @@ const TIMEOUT_SECONDS = 10;
 const SEE = 'see: edge-health nodes --help';
 
 export const nodes: Command = {
-  summary: 'List the nodes that the running service knows, or make it forget some',
+  summary: 'List the nodes of the running service, or remove remote ones',
   usage: 'nodes [forget NAME | forget --stale] [--url URL] [--config FILE] [--json]',
-  help: `  forget NAME     the service resolves the open alerts of a remote node and lists it no more; a node that
-                  publishes again is listed again. Allowed to root and to members of the group edge-health,
-                  in a checkout to the user who runs the service; on the service's own machine only
-  forget --stale  the same for every remote node from which nothing comes at present
-  --url URL       the service's address; otherwise where the one that runs with the configuration listens
-  --config FILE   configuration of the service, which has its port and token
-  --json          the nodes as in /status, or the answer to forget, as JSON
+  help: `  forget NAME     resolve the open alerts of a remote node and remove it from the list; a node that publishes again
+                  is listed again. Allowed for root and members of the group edge-health, in a checkout for the
+                  user who runs the service; only on the machine of the service
+  forget --stale  the same for every stale remote node
+  --url URL       address of the service; default: the address of the service that runs with the configuration
+  --config FILE   configuration of the service, with its port and token
+  --json          print the nodes as in /status, or the response to forget, as JSON
 
-Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable, 77 not allowed.`,
+Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 77 no permission.`,
   options: { stale: { type: 'boolean' }, url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' } },
   positionals: 2,
   run: async ({ options, positionals: [action, name] }) => {
     if (action !== undefined && action !== 'forget') throw new UsageError(`there is no "nodes ${action}"; ${SEE}`);
     const isStale = options['stale'] === true;
     if (action === 'forget' && name === undefined && !isStale) throw new UsageError(`the name of the node is missing; ${SEE}`);
-    if (isStale && (action !== 'forget' || name !== undefined)) throw new UsageError(`--stale goes with forget alone; ${SEE}`);
+    if (isStale && (action !== 'forget' || name !== undefined))
+      throw new UsageError(`--stale can only be used with forget and without a name; ${SEE}`);
     const url = (options['url'] as string | undefined) ?? null;
     if (action === 'forget' && url !== null && !isThisMachine(url))
       throw new UsageError(`nodes are forgotten on the machine of the service: log in to ${url} and run it there`);
@@ -63,12 +64,12 @@ Exit codes: 0, 1 not forgotten, 64 wrong usage, 69 the service is not reachable,
   },
 };
 
-/** `name`: null for every node that is silent. */
+/** Requests the removal of a remote node. `name` null: every stale node. */
 async function forget(name: string | null, socket: string | null, asJson: boolean): Promise<number> {
-  if (socket === null) return fail(EXIT.unavailable, 'the service has no control socket; its log has the reason');
+  if (socket === null) return fail(EXIT.unavailable, 'the service has no control socket; see its log for the reason');
   const user = process.env['SUDO_USER'] ?? userInfo().username;
   try {
-    const answer = await askControlSocket(socket, { forget: name, requested_by: user });
+    const answer = await requestControlSocket(socket, { forget: name, requested_by: user });
     if (asJson) printJson(answer);
     else if (answer.ok) printLines([answer.message]);
     if (answer.ok) return EXIT.ok;
@@ -111,8 +112,8 @@ function table(found: StatusDocument['nodes']): string[] {
   return rows.map((row) => line(row).trimEnd());
 }
 
-/** One request over the control socket of the running service. Rejects with the system's error code when it cannot be reached. */
-function askControlSocket(path: string, request: ControlRequest): Promise<ControlAnswer> {
+/** Sends a request over the control socket of the running service. Rejects with the system's error code if it cannot be reached. */
+function requestControlSocket(path: string, request: ControlRequest): Promise<ControlAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     let text = '';

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../installation/programs.ts';
 
 /**
- * The scheduler lives long and does little: without what V8 keeps to make code faster it takes 6 MB less. The other programs end soon.
+ * The scheduler runs permanently and uses little CPU. Without V8's optimizing compilers and their data it takes 6 MB less memory.
  */
 const SCHEDULER_OPTIONS = ['--lite-mode'];
 

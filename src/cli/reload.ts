@@ -10,13 +10,13 @@ const TIMEOUT_SECONDS = 30;
 const POLL_MS = 20;
 
 export const reload: Command = {
-  summary: 'Have the running service read its configuration again, and show what came of it',
+  summary: 'Reload the configuration of the running service and show the result',
   usage: 'reload [--config FILE]',
-  help: `  --config FILE   configuration that the service was started with; otherwise as "run" finds it
+  help: `  --config FILE   configuration that the service was started with; default: as for "run"
 
-Keys that docs/configuration.md marks with "reload" are applied. Every changed key that takes a restart is printed with the value
-that is still in force. A file with errors changes nothing. \`systemctl reload edge-health\` runs this command.
-Exit codes: 0 all is in force, 1 keys need a restart, 64 wrong usage, 69 no service runs or it does not answer, 78 file refused.`,
+Applies the keys marked "reload" in docs/configuration.md. Prints every changed key that needs a restart, with the value that is
+still in effect. A file with errors changes nothing. \`systemctl reload edge-health\` runs this command.
+Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no service or no response, 78 file refused.`,
   options: { config: { type: 'string' } },
   positionals: 0,
   run: async ({ options }) => {
@@ -45,7 +45,7 @@ Exit codes: 0 all is in force, 1 keys need a restart, 64 wrong usage, 69 no serv
       });
     }
     if (outcome === null) {
-      const what = isRunning(service) ? `gave no outcome within ${TIMEOUT_SECONDS} s` : 'ended meanwhile';
+      const what = isRunning(service) ? `reported no result within ${TIMEOUT_SECONDS} s` : 'ended during the reload';
       return fail(EXIT.unavailable, `process ${pid} ${what}; see its log: journalctl -u edge-health`);
     }
     const { problem, restart_needed } = outcome;

@@ -8,7 +8,7 @@ import { RootHelper } from './root-helper.ts';
 
 const OWNER = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-/** The part of root's, which here is this user's, on a folder of its own and with a systemctl that only notes what it is to do. */
+/** The helper, run as this user, with a temporary configuration folder and a systemctl that only records its arguments. */
 function helperIn(t: Test) {
   const folder = temporaryFolder(t);
   const did: string[] = [];
@@ -33,7 +33,7 @@ const file = (name: string, text: string, executable = false): SentFile => ({
 });
 const STAMP = '20260304T050607Z';
 
-t.test('units of the product are started and stopped, and nothing else is done to anything else', async (t) => {
+t.test('starts and stops units of the product; every other command is refused', async (t) => {
   const { ask, did, helper } = helperIn(t);
   const allowed = [
     ['stop', 'edge-health-ops.service', 'edge-health.service'],
@@ -66,7 +66,7 @@ t.test('units of the product are started and stopped, and nothing else is done t
   t.same(did, []);
 });
 
-t.test('files of the configuration are replaced, and put back', async (t) => {
+t.test('replaces files of the configuration and restores them', async (t) => {
   const { ask, folder, shown } = helperIn(t);
   const path = join(folder, 'edge_health_config.yaml');
   writeFileSync(path, 'node_name: now\n', { mode: 0o640 });
@@ -88,7 +88,7 @@ t.test('files of the configuration are replaced, and put back', async (t) => {
   t.same(readdirSync(join(folder, 'shutdown.d')), []);
 });
 
-t.test('what is no configuration is refused, and changes nothing', async (t) => {
+t.test('an invalid configuration is refused and changes nothing', async (t) => {
   const { ask, folder, shown } = helperIn(t);
   const outside = join(temporaryFolder(t), 'sentinel');
   writeFileSync(outside, 'untouched');
@@ -116,7 +116,7 @@ t.test('what is no configuration is refused, and changes nothing', async (t) => 
   t.equal(readFileSync(outside, 'utf8'), 'untouched', 'and is not followed');
 });
 
-t.test('a program that is killed leaves the units running and the configuration as it was', async (t) => {
+t.test('after the program is killed, the units are started and the configuration is restored', async (t) => {
   const { did, folder, helper } = helperIn(t);
   const path = join(folder, 'edge_health_config.yaml');
   writeFileSync(path, 'node_name: now\n');

@@ -10,15 +10,15 @@ import { PROGRAMS } from '../installation/programs.ts';
 import { becomeOwnerOf, type Owner, ownerOf, withoutOwn } from '../system/privileges.ts';
 import { ROOT_HELPER, type RootAnswer, type RootRequest, systemctl } from '../system/root-helper.ts';
 
-/** Commands that use nothing of the service's user: root stays root. */
+/** Commands that open no file of the service's user and therefore keep root's rights. */
 const KEEP_ROOT = ['check-config', 'ros-setup', 'version', 'help'];
-/** Nothing that the user of the service could have chosen. */
+/** Environment of systemctl. It contains nothing that the user of the service could have set. */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', SYSTEMD_PAGER: '', SYSTEMD_COLORS: '0' };
 const UNIT = 'edge-health(?:-ops|-harness)?(?:@[A-Za-z0-9:_.\\\\-]+)?\\.service';
-/** All that is done to units for another user. */
+/** The systemctl commands that are run for another user. */
 const ALLOWED = new RegExp(`^(?:start|stop|(?:enable|disable) --now)(?: ${UNIT}){1,2}$`);
-/** A request holds the files of the configuration in base64. */
-const MOST_CHARACTERS = 24e6;
+/** A request contains the files of the configuration in base64. */
+const MAX_CHARACTERS = 24e6;
 const DESCRIPTOR = 3;
 
 const requestSchema: v.GenericSchema<unknown, RootRequest> = v.variant('do', [
@@ -32,9 +32,9 @@ const requestSchema: v.GenericSchema<unknown, RootRequest> = v.variant('do', [
 ]);
 
 /**
- * Gives root's rights up before anything is opened in the data folder of an installed package: its service may have been taken over, and
- * have left links and programs there. A command that needs them for one part runs as another process, for which this one does that part.
- * Null: go on in this process; else the exit code of the other.
+ * Drops root's rights before any file in the data folder of an installed package is opened, because a compromised service could have placed
+ * links and programs there. A command that needs root's rights for one step runs in another process, for which this one executes that step.
+ * Resolves with null to continue in this process, otherwise with the exit code of the other.
  */
 export async function leaveRoot(name: string, argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number | null> {
   const { dataFolder, isPackage } = installation();
@@ -54,26 +54,26 @@ export async function leaveRoot(name: string, argv: readonly string[], environme
   return null;
 }
 
-/** What stops and starts units. */
+/** Whether a command starts or stops units. */
 function needsRoot(name: string, argv: readonly string[]): boolean {
   if (name === 'harness') return argv[0] === 'start' || argv[0] === 'stop';
   return name === 'ops' && argv[0] === 'restore_backup' && argv.includes('--yes');
 }
 
 export interface RootHelperOptions {
-  /** As whom the program runs. */
+  /** The user that the program runs as. */
   readonly owner: Owner;
-  /** Of the configuration. */
+  /** The configuration folder. */
   readonly folder: string;
   readonly systemctl: (argv: readonly string[]) => Promise<RootAnswer>;
-  /** For the terminal. */
+  /** Prints on the terminal. */
   readonly show: (text: string) => void;
 }
 
-/** Does for a process of another user the few things that take root's rights. It opens nothing that this user may write. */
+/** Executes the steps that need root's rights for a process of another user. It opens no file that this user may write. */
 export class RootHelper {
   readonly #options: RootHelperOptions;
-  /** Units that were stopped and have not been started again. */
+  /** Units that were stopped and not started again. */
   readonly #stopped = new Set<string>();
   #replaced: ReplacedConfig | null = null;
 
@@ -81,7 +81,7 @@ export class RootHelper {
     this.#options = options;
   }
 
-  /** Resolves with the exit code of the program. Where it was killed, the configuration is put back, and units that it stopped are started. */
+  /** Resolves with the exit code of the program. If it was killed, restores the configuration and starts the units that it stopped. */
   async run(program: string, argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
     const child = spawn(process.execPath, [...optionsForShortLived(), program, ...argv], {
       ...this.#options.owner,
@@ -89,7 +89,7 @@ export class RootHelper {
       env: { ...withoutOwn(environment), [ROOT_HELPER]: String(DESCRIPTOR) },
     });
     this.#serve(child.stdio[DESCRIPTOR] as unknown as Duplex);
-    // The program decides what a signal means, and may have something to put back.
+    // Signals are passed on, because the program may have to restore something before it ends.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
     const { code, signal } = await ended(child);
     if (signal !== null) {
@@ -103,10 +103,10 @@ export class RootHelper {
   #serve(connection: Duplex): void {
     let text = '';
     connection.setEncoding('utf8');
-    connection.on('error', () => undefined); // Its end is what counts.
+    connection.on('error', () => undefined); // The exit of the program decides, not the state of its connection.
     connection.on('data', (part: string) => {
       text += part;
-      if (text.length > MOST_CHARACTERS) connection.destroy();
+      if (text.length > MAX_CHARACTERS) connection.destroy();
       if (!text.endsWith('\n')) return;
       const line = text;
       text = '';
@@ -114,7 +114,7 @@ export class RootHelper {
     });
   }
 
-  /** Answers one request, a line of JSON; what is none, or is not allowed, is refused. */
+  /** Executes one request, a line of JSON. Invalid and forbidden requests are refused. */
   async answerLine(line: string): Promise<RootAnswer> {
     try {
       return await this.#answer(v.parse(requestSchema, JSON.parse(line)));
@@ -130,16 +130,16 @@ export class RootHelper {
       this.#replaced = null;
       return { code: 0, output: '' };
     }
-    if (this.#replaced !== null) throw new Error('the configuration was replaced already');
+    if (this.#replaced !== null) throw new Error('the configuration was already replaced');
     const files = request.files.map(({ base64, executable, name }) => ({ name, executable, content: Buffer.from(base64, 'base64') }));
-    // What is written is shown here: the process that sends it may show something else.
+    // The diff is shown by this process, because the process that sends the files could show a different one.
     const { folder, owner, show } = this.#options;
     this.#replaced = replaceConfig(folder, files, { stamp: request.stamp, group: owner.gid, show });
     return { code: 0, output: this.#replaced.previous ?? '' };
   }
 
   async #systemctl(argv: readonly string[]): Promise<RootAnswer> {
-    if (!ALLOWED.test(argv.join(' '))) throw new Error(`systemctl ${argv.join(' ')} is not done for another user`);
+    if (!ALLOWED.test(argv.join(' '))) throw new Error(`systemctl ${argv.join(' ')} is not allowed for another user`);
     const [verb, ...units] = argv.filter((word) => !word.startsWith('--'));
     for (const unit of units) verb === 'stop' ? this.#stopped.add(unit) : this.#stopped.delete(unit);
     return this.#options.systemctl(argv);

@@ -14,7 +14,7 @@ const messageOf = (...argv: string[]): string => {
   }
 };
 
-t.test('without --ros-args nothing is touched', async (t) => {
+t.test('arguments without --ros-args are unchanged', async (t) => {
   t.same(splitRosArguments(['--config', 'a.yaml', '-r', 'x', '--']), { own: ['--config', 'a.yaml', '-r', 'x', '--'], ros: null });
   fc.assert(
     fc.property(fc.array(fc.string().filter((word) => word !== '--ros-args')), (argv) => {
@@ -25,7 +25,7 @@ t.test('without --ros-args nothing is touched', async (t) => {
   );
 });
 
-t.test('as ros2 launch calls: the program’s own arguments first, then its rules', async (t) => {
+t.test('the order of ros2 launch: the program’s own arguments first, then the rules', async (t) => {
   const { own, ros } = splitRosArguments([
     ...['--config', '/x/edge_brain_config.yaml', '--ros-args', '-r', '__node:=edge_brain', '-r', '__ns:=/robot1'],
     ...['--params-file', '/tmp/launch_params_x', '-r', 'health_status:=status', '--log-level', 'WARN'],
@@ -42,7 +42,7 @@ t.test('as ros2 launch calls: the program’s own arguments first, then its rule
   t.match(ros?.notes[0], '--params-file /tmp/launch_params_x is not used: edge-health has no ROS parameters');
 });
 
-t.test('several groups, each to its -- or to the end', async (t) => {
+t.test('several groups, each ended by -- or by the end of the arguments', async (t) => {
   const { own, ros } = splitRosArguments([
     '--ros-args',
     '-r',
@@ -81,7 +81,7 @@ t.test('rules: nodes, schemes, private names', async (t) => {
   t.same(rulesOf('__name:=x'), [{ kind: 'node', node: null, to: 'x' }]);
 });
 
-t.test('what cannot be read or followed is a usage error that shows it', async (t) => {
+t.test('the usage error for an invalid or unsupported argument contains it', async (t) => {
   for (const [rule, why] of [
     ['a', /is not of the form from:=to/],
     ['a:=b:=c', /is not of the form/],
@@ -109,7 +109,7 @@ t.test('what cannot be read or followed is a usage error that shows it', async (
   t.match(messageOf('--ros-args', '--log-level', 'loud'), '--log-level is "loud"; allowed: debug, info, warn, error, fatal');
 });
 
-t.test('parameters and options of rcl’s own log are accepted, and said to have no effect', async (t) => {
+t.test('parameters and options of rcl’s own log are accepted with a note that they have no effect', async (t) => {
   const { own, ros } = splitRosArguments([
     ...[
       '--ros-args',
@@ -134,7 +134,7 @@ t.test('parameters and options of rcl’s own log are accepted, and said to have
   );
 });
 
-t.test('any words: taken, or a usage error, nothing else', async (t) => {
+t.test('any words are either accepted or a usage error', async (t) => {
   const word = fc.oneof(
     fc.string(),
     fc.constantFrom('-r', '-p', '--ros-args', '--', '--log-level', '__ns:=/a', 'a:=b', '__proto__', 'x:__node:=y'),

@@ -2,14 +2,14 @@ import type { LogLevel } from '../core/ports.ts';
 import { isName, isNamespace, isNodeName, type RemapRule } from '../ros/names.ts';
 import { UsageError } from './arguments.ts';
 
-/** What `--ros-args` says, as `ros2 run` and `ros2 launch` put it behind a program's own arguments. */
+/** Result of parsing `--ros-args`, which `ros2 run` and `ros2 launch` append to a program's own arguments. */
 export interface RosArguments {
-  /** In the order given; of several that match the first counts. */
+  /** In the given order; the first matching rule applies. */
   readonly rules: readonly RemapRule[];
   readonly logLevel: LogLevel | null;
   /** SROS2 enclave; null: the one of the environment. */
   readonly enclave: string | null;
-  /** What was accepted and has no effect here, a line each for the log. */
+  /** One line for the log for each accepted argument that has no effect. */
   readonly notes: readonly string[];
 }
 
@@ -28,7 +28,7 @@ interface Collected {
 }
 
 const SEE = 'see: https://docs.ros.org/en/jazzy/How-To-Guides/Node-arguments.html';
-/** As rcl calls them. */
+/** Log levels by their names in rcl. */
 const LOG_LEVELS: Readonly<Record<string, LogLevel>> = {
   debug: 'debug',
   info: 'info',
@@ -36,9 +36,9 @@ const LOG_LEVELS: Readonly<Record<string, LogLevel>> = {
   error: 'error',
   fatal: 'error',
 };
-const NO_PARAMETERS = 'edge-health has no ROS parameters; its configuration file says all (--config)';
+const NO_PARAMETERS = 'edge-health has no ROS parameters; use its configuration file (--config)';
 
-/** What each option does with its value; those of rcl's arguments.h that take one. */
+/** Handlers of the options with a value; the names are those of rcl's arguments.h. */
 const OPTIONS: Readonly<Record<string, (value: string, into: Collected) => void>> = {
   '--remap': (value, { rules }) => rules.push(remapRule(value)),
   '--param': (value, { notes }) => notes.push(`--param ${value} is not used: ${NO_PARAMETERS}`),
@@ -51,12 +51,12 @@ const OPTIONS: Readonly<Record<string, (value: string, into: Collected) => void>
   '--log-file-name': (value, { notes }) => notes.push(`--log-file-name ${value} is not used: the log goes to standard error`),
 };
 const SHORT: Readonly<Record<string, string>> = { '-r': '--remap', '-p': '--param', '-e': '--enclave' };
-/** They steer rcl's own log, which is not used. */
+/** Options for rcl's own log, which is not used. */
 const SWITCH = /^--(?:enable|disable)-(?:stdout|rosout|external-lib)-logs$/;
 
 /**
- * Takes every `--ros-args … [--]` out of the arguments. Throws UsageError for what ROS 2 would refuse, and for rules that this
- * program cannot follow.
+ * Removes every group `--ros-args … [--]` from the arguments and parses it. Throws UsageError for arguments that ROS 2 would refuse,
+ * and for rules that this program does not support.
  */
 export function splitRosArguments(argv: readonly string[]): SplitArguments {
   const own: string[] = [];
@@ -69,24 +69,24 @@ export function splitRosArguments(argv: readonly string[]): SplitArguments {
       continue;
     }
     found = true;
-    i = takeGroup(argv, i + 1, into);
+    i = parseGroup(argv, i + 1, into);
   }
   return { own, ros: found ? into : null };
 }
 
-/** Reads one group from `start` on; returns where it ends: at `--`, or at the last argument. */
-function takeGroup(argv: readonly string[], start: number, into: Collected): number {
+/** Parses one group; returns the index of its end, which is `--` or the end of the arguments. */
+function parseGroup(argv: readonly string[], start: number, into: Collected): number {
   let i = start;
   for (; i < argv.length && argv[i] !== '--'; i += 1) {
     const word = argv[i] as string;
     if (word === '--ros-args' || SWITCH.test(word)) continue;
     const name = SHORT[word] ?? word;
-    const take = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : undefined;
-    if (!take) throw new UsageError(`unknown ROS argument "${word}"; allowed: ${Object.keys(OPTIONS).join(', ')}; ${SEE}`);
+    const apply = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : undefined;
+    if (!apply) throw new UsageError(`unknown ROS argument "${word}"; allowed: ${Object.keys(OPTIONS).join(', ')}; ${SEE}`);
     i += 1;
     const value = argv[i];
     if (value === undefined || value === '--') throw new UsageError(`the ROS argument ${word} needs a value; ${SEE}`);
-    take(value, into);
+    apply(value, into);
   }
   return i;
 }
@@ -96,7 +96,7 @@ function setLogLevel(value: string, into: Collected): void {
   const level = LOG_LEVELS[(named as string).toLowerCase()];
   if (!level) throw new UsageError(`--log-level is "${value}"; allowed: ${Object.keys(LOG_LEVELS).join(', ')}`);
   if (logger === null) into.logLevel = level;
-  else into.notes.push(`--log-level ${value} is not used: there is one log; give the level alone`);
+  else into.notes.push(`--log-level ${value} is not used: there are no separate loggers; give only the level`);
 }
 
 /** `[node:][rostopic://|rosservice://]from:=to`, `[node:]__node:=name`, `__ns:=/namespace`. */
@@ -107,9 +107,9 @@ function remapRule(text: string): RemapRule {
   if (sides.length !== 2 || left === '' || to === '') throw bad('is not of the form from:=to');
   const { node, kind, from } =
     /^(?:(?<node>[^:/~]+):(?!\/\/))?(?:(?<kind>rostopic|rosservice):\/\/)?(?<from>[^:]*)$/.exec(left)?.groups ?? {};
-  if (from === undefined || (node !== undefined && !isNodeName(node))) throw bad('has no name before := that can be read');
+  if (from === undefined || (node !== undefined && !isNodeName(node))) throw bad('has no name before := that can be parsed');
   if (from === '__ns') {
-    if (node !== undefined) throw bad('is for one node; all nodes of edge-health share a namespace: __ns:=/name');
+    if (node !== undefined) throw bad('is for a single node, but all nodes of edge-health share a namespace: __ns:=/name');
     if (!isNamespace(to)) throw bad('has no namespace after := (such as /robot1)');
     return { kind: 'namespace', to };
   }

@@ -24,19 +24,19 @@ import { EXIT } from './exit-codes.ts';
 const DISTRIBUTIONS = '/opt/ros';
 
 export const rosSetup: Command = {
-  summary: 'Prepare what edge-health needs to use the ROS 2 that is sourced',
+  summary: 'Prepare edge-health for the sourced ROS 2 distribution',
   usage: 'ros-setup [--config FILE] [--data DIR] [--force] [--json]',
-  help: `Makes a private copy of rclnodejs for the sourced distribution, compiles edge_health_interfaces, generates the message code,
-and tries it. A second time it finds all of it there; another distribution, another rclnodejs or changed interfaces are
-prepared anew. Without it, edge-health speaks to ROS 2 by itself (ros.transport: auto). The package has it in
-/var/lib/edge-health-ros, which is root's: run it as root. A checkout has it in its data folder.
+  help: `Makes a private copy of rclnodejs for the sourced distribution, compiles edge_health_interfaces, generates the message code
+and tests the result. A second run finds it prepared; for another distribution, another rclnodejs or changed interfaces it
+prepares again. Without this command, edge-health uses its embedded transport (ros.transport: auto). With the package, the
+result is in /var/lib/edge-health-ros, which belongs to root: run the command as root. In a checkout, it is in the data folder.
 
   --config FILE   configuration, as for run
-  --data DIR      data folder of a checkout, whatever the configuration says
-  --force         prepare anew even if all is there
-  --json          the result as JSON on standard output
+  --data DIR      data folder of a checkout, overriding the configuration
+  --force         prepare again even if everything is prepared
+  --json          print the result as JSON on standard output
 
-Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced or something is not installed,
+Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced or a requirement is not installed,
 78 configuration invalid.`,
   options: { config: { type: 'string' }, data: { type: 'string' }, force: { type: 'boolean' }, json: { type: 'boolean' } },
   positionals: 0,
@@ -51,8 +51,8 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     const data = options['data'] as string | undefined;
     const installed = installation();
     if (data !== undefined && installed.isPackage)
-      throw new UsageError('--data is for a checkout; the package prepares for all services in one folder of root');
-    // A folder that is named is the one to have it.
+      throw new UsageError('--data can only be used in a checkout; the package has one folder for all services, which belongs to root');
+    // With --data, only the named folder is used.
     const paths =
       data === undefined ? rosPaths(dataPath(config, file, process.env, installed)) : { ...rosPaths(resolve(data)), otherRoots: [] };
     const asJson = options['json'] === true;
@@ -66,12 +66,12 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     const located = graphPlace(config.ros, process.env);
     if (!located.ok) return fail(EXIT.config, located.problem);
     const names = graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, []);
-    // Root compiles, but runs nothing of what came of it: as the service will.
+    // The compiled code is tested as the user of the service and not as root.
     const user = installed.isPackage ? ownerOf(installed.dataFolder) : null;
     const tried = user === null ? process.env : withoutOwn(process.env);
     const tryOut = (prepared: Prepared): Promise<string | null> =>
       probe(prepared, { program: PROGRAMS.rosProbe, environment: tried, place: located.place, names, enclave: null, user });
-    // Readable by the service, which may be another user.
+    // The service, which may be another user, must be able to read the files.
     process.umask(0o022);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => {
@@ -107,9 +107,9 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
 function summary(distro: string, result: Extract<PrepareResult, { state: 'already' | 'prepared' }>): string[] {
   const { prepared, removed, state } = result;
   return [
-    ...removed.map((key) => `removed ${key}, which nothing uses any more`),
+    ...removed.map((key) => `removed ${key}, which is no longer used`),
     `ROS 2 ${distro} ${state === 'already' ? 'is already prepared' : 'is prepared'}: ${prepared.folder}`,
-    ...(state === 'already' ? [] : ['edge-health uses it from its next start on, where ROS 2 is sourced.']),
+    ...(state === 'already' ? [] : ['edge-health uses it from its next start on, if ROS 2 is sourced.']),
   ];
 }
 

@@ -24,20 +24,20 @@ import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
-/** For a start that is under way to end in order. */
+/** Time for a start in progress to complete after SIGTERM, before the process is killed. */
 const START_GRACE_MS = 5000;
 
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
   usage: 'run [--config FILE] [--ros-args …]',
-  help: `  --config FILE   configuration; otherwise EDGE_HEALTH_CONFIG of the environment or of /etc/default/edge-health,
+  help: `  --config FILE   configuration; default: EDGE_HEALTH_CONFIG in the environment or in /etc/default/edge-health,
                   /etc/edge-health/edge_health_config.yaml, or config/edge_health_config.yaml of the checkout
   --proc DIR      read DIR instead of /proc (a recorded tree)
   --sys DIR       read DIR instead of /sys
-  --ros-args …    as ROS 2 programs take them: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
+  --ros-args …    ROS 2 arguments: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
 
-SIGHUP reloads the keys that docs/configuration.md marks with reload, and the token. SIGTERM and SIGINT end the service.
-Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
+SIGHUP reloads the keys marked "reload" in docs/configuration.md, and the token. SIGTERM and SIGINT stop the service.
+Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
   options: { config: { type: 'string' }, proc: { type: 'string' }, sys: { type: 'string' } },
   positionals: 0,
   takesRosArguments: true,
@@ -59,7 +59,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     const nodeName = monitorName(names);
     if (nodeName.length > MAX_NODE_NAME)
       throw new UsageError(`namespace and node name are ${nodeName.length} characters with the / between them; at most ${MAX_NODE_NAME}`);
-    process.title = 'edge-health'; // What systemctl status and top call it; else it would be the runtime's name.
+    process.title = 'edge-health'; // The name in systemctl status and top, instead of the runtime's.
     if (ros?.logLevel) logger.setLevel(ros.logLevel);
     for (const note of ros?.notes ?? []) logger.log('warning', note);
     const installed = installation();
@@ -94,7 +94,7 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
     }
     const folder = runningFolder(file, process.env);
     let reloads = 0;
-    let writing = Promise.resolve(); // One file, one writer at a time, and only the last outcome counts.
+    let writing = Promise.resolve(); // The writes are queued; an outcome that is no longer the last is skipped.
     signals.onReload = () => {
       const outcome = { reloads: ++reloads, ...reload(service, config, file, logger) };
       writing = writing
@@ -127,8 +127,8 @@ Exit codes: 0 ended as asked, 1 failed, 64 wrong usage, 75 port or data folder i
 };
 
 /**
- * Becomes the same program again, under the same process id, when what was prepared for rclnodejs needs another library path: the dynamic
- * linker reads it only when a process starts. Returns when that is not needed.
+ * Restarts this program under the same process id if the files prepared for rclnodejs need another library path, because the dynamic linker
+ * reads it only when a process starts. Returns if no restart is needed.
  */
 function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
   if (ros.transport !== 'auto' && ros.transport !== 'rclnodejs') return;
@@ -142,7 +142,7 @@ function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
   }
 }
 
-/** A start that hangs must not outlast the signal; process.exit() would wait for the thread that hangs. */
+/** Kills this process if the start hangs after a signal; process.exit() would wait for the hanging thread. */
 function killUnless(hasStarted: () => boolean, signal: string, { log }: Logger): void {
   setTimeout(() => {
     if (hasStarted()) return;
@@ -164,7 +164,7 @@ function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): 
   return error.name === 'DataFolderInUse' ? EXIT.inUse : EXIT.failure;
 }
 
-/** A file with errors leaves everything as it is, and says why. `running`: of the start. */
+/** Reloads the configuration; a file with errors changes nothing. `running`: the configuration at the start. */
 function reload(service: Service, running: Config, file: string, logger: Logger): Pick<ReloadOutcome, 'problem' | 'restart_needed'> {
   const loaded = loadConfig(file);
   let lines: string[];
@@ -187,7 +187,7 @@ function reload(service: Service, running: Config, file: string, logger: Logger)
   return { problem: lines.join('\n'), restart_needed: [] };
 }
 
-/** SIGTERM and SIGINT end; the second of them (npm passes on what the terminal sent already) changes nothing. */
+/** SIGTERM and SIGINT stop the service. Further ones are ignored, because npm forwards a SIGINT that the terminal has already sent. */
 class Signals {
   readonly ended: Promise<string>;
   onReload: () => void = () => {

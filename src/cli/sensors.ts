@@ -5,13 +5,13 @@ import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
 export const sensors: Command = {
-  summary: 'Show the temperature sensors and which one is chosen, and why',
+  summary: 'Show the temperature sensors, the selected one and the reason',
   usage: 'sensors [--sensor NAME] [--sys DIR] [--json]',
   help: `  --sensor NAME   as temperature.sensor: a thermal zone's type, or hwmon-name/label
-  --sys DIR       look in DIR instead of /sys (a recorded tree)
-  --json          as JSON
+  --sys DIR       read DIR instead of /sys (a recorded tree)
+  --json          print the result as JSON
 
-Exit codes: 0 a sensor was chosen, 1 none, 64 wrong usage.`,
+Exit codes: 0 a sensor was selected, 1 none, 64 wrong usage.`,
   options: { sensor: { type: 'string' }, sys: { type: 'string' }, json: { type: 'boolean' } },
   positionals: 0,
   run: async ({ options }) => {

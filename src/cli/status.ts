@@ -15,14 +15,14 @@ import type { Command } from './command.ts';
 import { STATUS_EXIT } from './exit-codes.ts';
 
 export const status: Command = {
-  summary: 'Show how the running service and this machine are',
+  summary: 'Show the state of the running service and of this machine',
   usage: 'status [--url URL] [--config FILE] [--json | --ports]',
-  help: `  --url URL       the service's address; otherwise where the one that runs with the configuration listens
-  --config FILE   configuration of the service, which has its port and token
-  --json          the answers of /status, /health and /alerts as one JSON document
-  --ports         the open ports and sockets of the service, and who can reach them
+  help: `  --url URL       address of the service; default: the address of the service that runs with the configuration
+  --config FILE   configuration of the service, with its port and token
+  --json          print /status, /health and /alerts as one JSON document
+  --ports         print the open ports and sockets of the service, and from where they can be reached
 
-Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
+Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN or not reachable, 64 wrong usage.`,
   options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' }, ports: { type: 'boolean' } },
   positionals: 0,
   run: async ({ options }) => {
@@ -35,7 +35,7 @@ Exit codes, Nagios-compatible: 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN o
       const config = loaded.ok ? loaded.config : DEFAULT_CONFIG;
       const running = findService(file, process.env)?.url ?? null;
       service = serviceOf(config.rest, url, () => running);
-      answers = await ask(service);
+      answers = await readAnswers(service);
     } catch (error) {
       const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
       const cause = inner?.code ?? inner?.message ?? message;
@@ -64,7 +64,7 @@ interface Answers {
   readonly alerts: readonly Alert[];
 }
 
-async function ask(service: RestClient): Promise<Answers> {
+async function readAnswers(service: RestClient): Promise<Answers> {
   const [status, health, alerts] = await Promise.all([
     service.json<StatusDocument>('/status'),
     service.json<HealthStatus>('/health').catch((error: Error) => {
@@ -76,13 +76,13 @@ async function ask(service: RestClient): Promise<Answers> {
   return { status, health, alerts: alerts.data };
 }
 
-/** A table of the ports. */
+/** Lines of the table of open ports. */
 function portsPage(ports: StatusDocument['ports']): string[] {
   const rows = ports.map(({ address, port, protocol, purpose }) => {
     const isLoopback = address.startsWith('127.') || address === '::1';
     const reach = protocol === 'unix' ? "the service's user and group" : isLoopback ? 'this host' : 'every host';
-    const place = address.includes(':') && port !== null ? `[${address}]` : address;
-    return [protocol, port === null ? place : `${place}:${port}`, reach, purpose];
+    const host = address.includes(':') && port !== null ? `[${address}]` : address;
+    return [protocol, port === null ? host : `${host}:${port}`, reach, purpose];
   });
   const table = [['PROTOCOL', 'ADDRESS', 'REACHABLE BY', 'PURPOSE'], ...rows];
   const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
@@ -116,7 +116,7 @@ function shutdownLines({
   return lines;
 }
 
-/** What a person wants to read: the status first, then the four values, the alerts, and how the service itself is. */
+/** Lines of the status page: the status first, then the four metrics, the alerts, the remote nodes and the service itself. */
 function page({ status: document, health, alerts }: Answers, base: string): string[] {
   const { host, publish, storage, power } = document;
   const machine = host ? `${host.hostname} (${host.model}, ${host.os})` : 'this machine';

@@ -21,7 +21,7 @@ function read(pieces: readonly string[]): ServerEvent[] {
 
 const HEAD = 'retry: 2000\n\n';
 
-t.test('events as the service sends them', async (t) => {
+t.test('parses events in the format of the service', async (t) => {
   const text = `${HEAD}id: a_1\nevent: health\ndata: {"x":1}\n\n: heartbeat\n\nid: a_2\nevent: alert\ndata: {}\n\n`;
   t.same(read([text]), [
     { id: 'a_1', event: 'health', data: '{"x":1}' },
@@ -29,7 +29,7 @@ t.test('events as the service sends them', async (t) => {
   ]);
 });
 
-t.test('the standard: CRLF, several lines of data, names without a value, unknown names, a torn end', async (t) => {
+t.test('follows the standard: CRLF, several lines of data, fields without a value, unknown fields, an incomplete last event', async (t) => {
   t.same(read(['id:7\r\ndata\r\ndata:  b\r\nfoo: x\r\n\r\nevent: e\r\ndata: c\r\n\r\nevent: none\r\n\r\n']), [
     { id: '7', event: 'message', data: '\n b' },
     { id: null, event: 'e', data: 'c' },
@@ -38,7 +38,7 @@ t.test('the standard: CRLF, several lines of data, names without a value, unknow
   t.same(read(['data: half\n']), [], 'an event without its empty line is ignored');
 });
 
-t.test('wherever the pieces are cut', async (t) => {
+t.test('parses chunks of any size', async (t) => {
   const events = Array.from({ length: 20 }, (_, at) => ({ id: `x_${at}`, event: at % 3 ? 'health' : 'alert', data: `{"n":${at}}` }));
   for (const end of ['\n', '\r\n']) {
     const text =
@@ -54,7 +54,7 @@ t.test('wherever the pieces are cut', async (t) => {
   }
 });
 
-t.test('an event without an end does not fill the memory', async (t) => {
+t.test('an endless event does not exhaust the memory', async (t) => {
   const flood = (text: string): void => {
     const parse = eventParser(() => undefined);
     for (let i = 0; i < 200; i += 1) parse(text.repeat(20_000));
@@ -79,7 +79,7 @@ interface Followed {
   readonly done: Promise<void>;
 }
 
-/** A server that answers each connection with `answer`, on a port or a local socket, and the stream that is followed from it. */
+/** A server that responds to each connection with `answer`, on a port or a local socket, and a client that follows its stream. */
 async function follow(
   t: Test,
   answer: Answer,
@@ -135,14 +135,14 @@ const open = (response: ServerResponse, text = HEAD): ServerResponse => {
 const event = (id: number): string => `id: id${id}\ndata: data${id}\n\n`;
 
 for (const socket of [false, true]) {
-  t.test(`it resumes after each end, cut and refusal, over ${socket ? 'a local socket' : 'TCP'}, until it is aborted`, async (t) => {
+  t.test(`resumes after each end, disconnection and refusal, over ${socket ? 'a local socket' : 'TCP'}, until it is aborted`, async (t) => {
     const { asked, closed, done, ending, events } = await follow(
       t,
       (_request, response, visit) => {
         if (visit === 2) return response.writeHead(503).end('{"detail":"close another stream"}');
         const stream = open(response, HEAD + event(visit));
         if (visit === 1) stream.end();
-        if (visit === 3) stream.write(':\n', () => stream.destroy()); // Cut once all of it was sent.
+        if (visit === 3) stream.write(':\n', () => stream.destroy()); // Disconnected after everything was sent.
         return undefined;
       },
       { cursor: 'id0', socket },
@@ -157,7 +157,7 @@ for (const socket of [false, true]) {
   });
 }
 
-t.test('a silent connection is closed, before its first bytes and after; keep-alive comments are enough', async (t) => {
+t.test('a connection without data is closed, before its first bytes and later; keep-alive comments prevent this', async (t) => {
   const { asked, closed } = await follow(
     t,
     (_request, response, visit) => {
@@ -193,7 +193,7 @@ t.test('a server that ends the stream can ask for a shorter pause', async (t) =>
   t.same(asked, [undefined, 'id1', 'id2']);
 });
 
-t.test('a lost cursor: connected again at once, once', async (t) => {
+t.test('after a lost cursor it reconnects at once, but only once', async (t) => {
   const { asked, closed, lost } = await follow(
     t,
     (request, response) => {
@@ -208,7 +208,7 @@ t.test('a lost cursor: connected again at once, once', async (t) => {
   t.same(closed, []);
 });
 
-t.test('other programs on the port, and events that are refused, end the connection', async (t) => {
+t.test('a response of another program and a rejected event end the connection', async (t) => {
   const { closed } = await follow(t, (_request, response, visit) => {
     if (visit === 1) response.end('<html>');
     else if (visit === 2) response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end();

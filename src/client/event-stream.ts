@@ -32,16 +32,16 @@ export interface FollowOptions {
   readonly silenceSeconds?: number;
 }
 
-/** Far beyond the longest event of the service: the limit is for other programs on its port. */
+/** Far above the longest event of the service. The limit protects against other programs on its port. */
 const MAX_EVENT_CHARACTERS = 1_000_000;
-/** Until the first bytes. The service begins each stream with a line. */
+/** Timeout for the first bytes. The service begins each stream with a line. */
 const OPEN_SECONDS = 10;
 /** Three of the service's keep-alive comments, which it sends every 15 s. */
 const SILENCE_SECONDS = 45;
 /** The shortest pause that a server can ask for. */
 const MIN_RETRY_MS = 100;
 
-/** Returns a function that takes the text of an event stream in pieces of any size. It throws when an event exceeds the limit. */
+/** Returns a function that parses the text of an event stream in chunks of any size. It throws if an event exceeds the limit. */
 export function eventParser(
   onEvent: (event: ServerEvent) => void,
   onRetry: (ms: number) => void = () => undefined,
@@ -62,7 +62,7 @@ export function eventParser(
 /** Follows an event stream over any number of connections, until the signal aborts. Rejects only if a callback does. */
 export async function followEvents(options: FollowOptions): Promise<void> {
   const { lastEventId, maxPauseMs, minPauseMs, onClose, onCursorLost, onOpen, signal } = options;
-  /** In a row. */
+  /** Number of consecutive failures. */
   let failures = 0;
   while (!signal.aborted) {
     const startMs = performance.now();

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { RestClient } from './rest.ts';
 
-t.test('an answer without end is not read into memory, whoever sends it', async (t) => {
+t.test('an endless response is not read into memory', async (t) => {
   let sent = 0;
   const server = createServer(({ url }, response) => {
     response.writeHead(url === '/error' ? 500 : 200, { Link: '</next>; rel="next"', 'Last-Event-ID': 'p1' });

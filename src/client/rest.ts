@@ -3,12 +3,12 @@ import * as http from 'node:http';
 import { urlToHttpOptions } from 'node:url';
 import type { Config } from '../config/schema.ts';
 
-/** The service gave no answer: it is not running, or not there. `cause` says which. */
+/** No response: the service is not running, or its address is wrong. `cause` has the error. */
 export class ServiceUnreachable extends Error {
   override readonly name = 'ServiceUnreachable';
 }
 
-/** The service answered with an error; `code` is that of its problem document, if it has one. */
+/** The service responded with an error; `code` is that of the problem document, if there is one. */
 export class ServiceRefused extends Error {
   override readonly name = 'ServiceRefused';
   readonly status: number;
@@ -39,10 +39,10 @@ export interface RestOptions {
 
 export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long no byte may come; 5 when left out. */
+  /** Timeout without data; default 5. */
   readonly timeoutSeconds?: number;
   readonly signal?: AbortSignal;
-  /** A longer body is refused; 32 MB when left out. */
+  /** A longer body is refused; default 32 MB. */
   readonly maxBytes?: number;
 }
 
@@ -53,10 +53,10 @@ export interface Page<T> {
 }
 
 const TIMEOUT_SECONDS = 5;
-/** Ten times the largest page. While the service is stopped any user of this machine may listen in its place. */
+/** Ten times the largest page. While the service is stopped, any user of this machine can listen on its port. */
 const MAX_BYTES = 32e6;
 
-/** The service's REST API as its users see it. node:http rather than fetch, which takes 14 MB. */
+/** Client of the service's REST API. It uses node:http because fetch takes 14 MB of memory. */
 export class RestClient {
   readonly #base: () => string;
   readonly #token: () => string | null;
@@ -66,17 +66,17 @@ export class RestClient {
     this.#token = typeof token === 'function' ? token : () => token;
   }
 
-  /** Without a slash at its end. */
+  /** Base URL without a slash at the end. */
   get base(): string {
     return this.#base().replace(/\/$/, '');
   }
 
-  /** The parsed body of a 2xx answer. Throws ServiceUnreachable or ServiceRefused. */
+  /** The parsed body of a 2xx response. Throws ServiceUnreachable or ServiceRefused. */
   async json<T>(path: string, options: RequestOptions = {}): Promise<T> {
     return (await this.page<T>(path, options)).body;
   }
 
-  /** A parsed page, the path of the next one if there is one, and the place after it where the path has places. */
+  /** The parsed body, the path of the next page, and the cursor after this one (Last-Event-ID); null if the response has none. */
   async page<T>(path: string, options: RequestOptions = {}): Promise<Page<T>> {
     const { body, ...page } = await this.textPage(path, options);
     try {
@@ -106,7 +106,7 @@ export class RestClient {
       for await (const piece of response as AsyncIterable<Buffer>) {
         pieces.push(piece);
         bytes += piece.length;
-        if (bytes > maxBytes) throw new Error(`more than ${maxBytes / 1e6} MB`); // Which ends the connection as well.
+        if (bytes > maxBytes) throw new Error(`more than ${maxBytes / 1e6} MB`); // Leaving the loop also closes the connection.
       }
       return Buffer.concat(pieces).toString('utf8');
     } catch (error) {
@@ -114,27 +114,27 @@ export class RestClient {
     }
   }
 
-  /** A 2xx answer whose body is still to be read. */
+  /** A 2xx response whose body has not been read. Throws ServiceUnreachable or ServiceRefused. */
   async stream(
     path: string,
     { headers = {}, signal, timeoutSeconds = TIMEOUT_SECONDS }: RequestOptions = {},
   ): Promise<http.IncomingMessage> {
     const { base } = this;
     const target = base.startsWith('unix:') ? { socketPath: base.slice('unix:'.length), path } : urlToHttpOptions(new URL(base + path));
-    // Loaded when it is used: node:https brings TLS, 3 MB that the service itself does not need.
+    // Loaded on demand: node:https loads TLS, which takes 3 MB that the service itself does not need.
     const { request } = base.startsWith('https:') ? process.getBuiltinModule('node:https') : http;
     const token = this.#token();
     const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
     let response: http.IncomingMessage;
     try {
       response = await new Promise<http.IncomingMessage>((resolve, reject) => {
-        const asked = request(
+        const outgoing = request(
           { ...target, headers: { ...authorization, ...headers }, agent: false, ...(signal ? { signal } : {}) },
           resolve,
         );
-        asked.setTimeout(timeoutSeconds * 1000, () => asked.destroy(new Error(`no answer within ${timeoutSeconds} s`)));
-        asked.once('error', reject);
-        asked.end();
+        outgoing.setTimeout(timeoutSeconds * 1000, () => outgoing.destroy(new Error(`no answer within ${timeoutSeconds} s`)));
+        outgoing.once('error', reject);
+        outgoing.end();
       });
     } catch (error) {
       throw this.#unreachable(path, error as NodeJS.ErrnoException);
@@ -149,31 +149,31 @@ export class RestClient {
   }
 }
 
-/** Not localhost: that is a name, which a machine may fail to look up. */
+/** The host for a URL. It is never localhost, because a machine may be unable to resolve that name. */
 function hostOf(host: string | null): string {
   if (host === null || host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** How the service of a configuration listens, for a program of this machine; `port` is that in use. */
+/** Base URL of the service of a configuration, for a program on this machine; `port` is the actual port. */
 export function addressOf({ host }: Config['rest'], port: number): string {
   return `http://${hostOf(host)}:${port}`;
 }
 
 /**
- * How the service of a configuration is reached from this machine: at `url`, else where the one that runs listens (`running`), else as
- * configured. Throws when the token cannot be read.
+ * A client for the service of a configuration, from this machine. Its address is `url`, otherwise that of the running service (`running`),
+ * otherwise the configured one. Throws if the token cannot be read.
  */
 export function serviceOf(rest: Config['rest'], url: string | null, running: () => string | null = () => null): RestClient {
   const { token_file } = rest;
   const read = (): string | null => (token_file === null ? null : readFileSync(token_file, 'utf8').trim());
   let token = read();
-  // A program that stays takes in a token that was rotated.
+  // The token is read again for each request, so that a long-running program uses a rotated token.
   const current = (): string | null => {
     try {
       token = read();
     } catch {
-      // It is being replaced.
+      // The file is being replaced; the previous token is used.
     }
     return token;
   };

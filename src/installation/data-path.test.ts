@@ -2,7 +2,7 @@ import t from 'tap';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { dataPath } from './data-path.ts';
 
-t.test('the data folder is the same for the units and for a person in any working directory', async (t) => {
+t.test('the data folder is the same for the units and for commands in any working directory', async (t) => {
   const checkout = { folder: '/home/me/edge-health', dataFolder: '/home/me/edge-health/data' };
   const pack = { folder: '/var/lib/edge-health', dataFolder: '/var/lib/edge-health' };
   const unit = { STATE_DIRECTORY: '/var/lib/edge-health' };
@@ -15,7 +15,7 @@ t.test('the data folder is the same for the units and for a person in any workin
     ['data/x', '/srv/x.yaml', pack, '/var/lib/edge-health/data/x'],
   ] as const) {
     t.equal(of(path, file, unit, installed), expected, `${path} of ${file} for a unit`);
-    t.equal(of(path, file, {}, installed), expected, `${path} of ${file} for a person`);
+    t.equal(of(path, file, {}, installed), expected, `${path} of ${file} for a command`);
   }
   t.equal(of('data/x', '/etc/edge-health/x.yaml', {}, checkout), '/var/lib/edge-health/data/x');
   t.equal(of('data/x', '/home/me/x.yaml', {}, checkout), '/home/me/edge-health/data/x');

@@ -3,8 +3,8 @@ import type { Config } from '../config/schema.ts';
 import { type Installation, PACKAGE_CONFIG, PACKAGE_DATA } from './installation.ts';
 
 /**
- * Where data is kept: the configured folder, else systemd's state directory, else the installation's. It does not depend on the working
- * directory, so that the units and a person mean the same folder.
+ * The data folder: the configured one, otherwise systemd's state directory, otherwise the installation's. It does not depend on the working
+ * directory, so that the units and the commands use the same folder.
  */
 export function dataPath(
   { storage }: Config,

@@ -5,7 +5,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { installation } from './installation.ts';
 
-t.test('a checkout tries things out, a package does them', async (t) => {
+t.test('the default action is dry-run in a checkout and poweroff in the package', async (t) => {
   const folder = temporaryFolder(t);
   const manifest = join(folder, 'package.json');
   const of = (text: object) => {

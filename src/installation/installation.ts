@@ -4,24 +4,24 @@ import { fileURLToPath } from 'node:url';
 import type { ShutdownAction } from '../core/shutdown.ts';
 import { PROGRAMS } from './programs.ts';
 
-/** What differs between an installed package and a checkout. */
+/** The properties that differ between an installed package and a checkout. */
 export interface Installation {
   readonly version: string;
   readonly isPackage: boolean;
-  /** What the last step of a safe shutdown does where the configuration leaves it open: nobody looks on where a package runs. */
+  /** Default of `safe_shutdown.action`: a checkout, on a developer's machine, must not power it off by default. */
   readonly standardAction: ShutdownAction;
-  /** A relative `storage.path` is below it. */
+  /** Base of a relative `storage.path`. */
   readonly folder: string;
-  /** Where data is kept where neither the configuration nor systemd says it. */
+  /** Data folder if neither the configuration nor systemd sets one. */
   readonly dataFolder: string;
 }
 
-/** Where the package keeps its data. */
+/** Data folder of the package. */
 export const PACKAGE_DATA = '/var/lib/edge-health';
-/** Where the package has its configuration. */
+/** Configuration folder of the package. */
 export const PACKAGE_CONFIG = '/etc/edge-health';
 
-/** As the product's manifest says: the package's has `packaged`. */
+/** Reads the properties from package.json; that of the package has `packaged`. */
 export function installation(manifest: URL = PROGRAMS.manifest): Installation {
   const { packaged, version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string; packaged?: boolean };
   if (packaged === true) return { version, isPackage: true, standardAction: 'poweroff', folder: PACKAGE_DATA, dataFolder: PACKAGE_DATA };

@@ -1,31 +1,31 @@
 /**
- * Where the other programs and files of the product lie: beside the bundle in dist/, or in the sources when those run
- * by themselves (tests).
+ * Paths of the other programs and files of the product: beside the bundle in dist/, or among the sources if these run without a bundle, as
+ * in tests.
  */
 const here = import.meta.url;
 const fromSources = here.endsWith('.ts');
 
-const place = (source: string, built: string): URL => new URL(fromSources ? source : built, here);
+const resolve = (source: string, built: string): URL => new URL(fromSources ? source : built, here);
 
 export const PROGRAMS = {
-  storeWorker: place('../store/worker.ts', './store-worker.cjs'),
-  inventory: place('../system/inventory-program.ts', './inventory.cjs'),
-  rosProbe: place('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
-  ops: place('../../ops/main.ts', './ops.cjs'),
-  harness: place('../../harness/main.ts', './harness.cjs'),
+  storeWorker: resolve('../store/worker.ts', './store-worker.cjs'),
+  inventory: resolve('../system/inventory-program.ts', './inventory.cjs'),
+  rosProbe: resolve('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
+  ops: resolve('../../ops/main.ts', './ops.cjs'),
+  harness: resolve('../../harness/main.ts', './harness.cjs'),
   /** Runs the service of a harness run in a checkout; not in the package. */
-  serviceSupervisor: place('../../harness/run/service-supervisor.sh', '../harness/run/service-supervisor.sh'),
-  /** The product as it is called. */
-  command: place('../../bin/edge-health', '../bin/edge-health'),
-  dashboard: place('../../dist/dashboard', './dashboard'),
-  openapi: place('../../docs/openapi.json', './openapi.json'),
+  serviceSupervisor: resolve('../../harness/run/service-supervisor.sh', '../harness/run/service-supervisor.sh'),
+  /** The command edge-health. */
+  command: resolve('../../bin/edge-health', '../bin/edge-health'),
+  dashboard: resolve('../../dist/dashboard', './dashboard'),
+  openapi: resolve('../../docs/openapi.json', './openapi.json'),
   /** The default configuration of a checkout. */
-  config: place('../../config/edge_health_config.yaml', '../config/edge_health_config.yaml'),
-  manifest: place('../../package.json', '../package.json'),
-  /** The package with the messages and services, in source. */
-  rosInterfaces: place('../../ros2/edge_health_interfaces', '../ros2/edge_health_interfaces'),
-  /** As npm installed it; its addon may be missing. */
-  sdNotify: place('../../node_modules/sd-notify', '../node_modules/sd-notify'),
-  /** As npm installed it; only copies of it are ever loaded. */
-  rclnodejs: place('../../node_modules/rclnodejs', '../node_modules/rclnodejs'),
+  config: resolve('../../config/edge_health_config.yaml', '../config/edge_health_config.yaml'),
+  manifest: resolve('../../package.json', '../package.json'),
+  /** Source of the ROS 2 package with the messages and services. */
+  rosInterfaces: resolve('../../ros2/edge_health_interfaces', '../ros2/edge_health_interfaces'),
+  /** The npm package; its addon may be missing. */
+  sdNotify: resolve('../../node_modules/sd-notify', '../node_modules/sd-notify'),
+  /** The npm package; only copies of it are loaded. */
+  rclnodejs: resolve('../../node_modules/rclnodejs', '../node_modules/rclnodejs'),
 } as const;

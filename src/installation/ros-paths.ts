@@ -4,17 +4,17 @@ import { fileURLToPath } from 'node:url';
 import { installation } from './installation.ts';
 import { PROGRAMS } from './programs.ts';
 
-/** Where root prepares for all services of a machine. They load native code from it: it is root's, and not in the data folder, which is theirs. */
+/** Folder prepared for all services of a machine. They load native code from it, so it belongs to root and is not in their data folder. */
 const PACKAGE_ROS = '/var/lib/edge-health-ros';
 
-/** What rclnodejs is prepared from, and where (ros/rclnodejs/prepared.ts, RosPaths): of a checkout in the data folder; null: in the usual one. */
+/** The paths for preparing rclnodejs (RosPaths in ros/rclnodejs/prepared.ts). `dataPath`: that of a checkout; null: the default one. */
 export function rosPaths(dataPath: string | null, { dataFolder, folder, isPackage } = installation()) {
   const ofCheckout = [...new Set([dataPath ?? dataFolder, dataFolder])].map((data) => join(data, 'ros'));
   const [preparedRoot = PACKAGE_ROS, ...otherRoots] = isPackage ? [PACKAGE_ROS] : [...ofCheckout, PACKAGE_ROS];
   return {
     preparedRoot,
     otherRoots,
-    // Of a checkout everything is its owner's.
+    // In a checkout, the files belong to its owner.
     owners: isPackage ? [0] : [0, process.geteuid?.() ?? 0, statSync(folder).uid],
     interfaces: fileURLToPath(PROGRAMS.rosInterfaces),
     rclnodejs: fileURLToPath(PROGRAMS.rclnodejs),

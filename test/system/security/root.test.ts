@@ -204,7 +204,10 @@ touch node_modules/rclnodejs/build/Release/rclnodejs.node; cat >prepared.json`,
   const prepared = setup();
   t.match(prepared, { code: 0, stdout: /ROS 2 jazzy is already prepared: \/var\/lib\/edge-health-ros\// }, prepared.stderr);
   t.equal(tried().split(' ')[0], site.copy.sh('id -u edge-health'));
-  t.match(site.copy.run(['edge-health', 'ros-setup', '--data', STATE], { environment }), { code: 64, stderr: /--data is for a checkout/ });
+  t.match(site.copy.run(['edge-health', 'ros-setup', '--data', STATE], { environment }), {
+    code: 64,
+    stderr: /--data can only be used in a checkout/,
+  });
 });
 
 t.test('the configuration is for root and the service alone', { skip }, async (t) => {
