@@ -61,7 +61,7 @@ class Place {
 t.test('a unit listed in the configuration is stopped, and the result is returned', async (t) => {
   const place = await Place.make(t);
   t.equal(await place.ask('stop camera.service'), 'ok');
-  t.equal(await place.ask('stop broken.service'), 'exit code 1; its last words: it is broken');
+  t.equal(await place.ask('stop broken.service'), 'exit code 1; last output: it is broken');
   t.same(place.calls(), ['--no-ask-password stop -- camera.service', '--no-ask-password stop -- broken.service']);
   place.configure('safe_shutdown: {stop_units: [arm.service]}');
   t.equal(await place.ask('stop arm.service'), 'ok', 'the file is read for each request');
@@ -149,6 +149,6 @@ t.test('a client that disconnects leaves nothing running', async (t) => {
   t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   const silent = askHelper(place.socket, 'unused');
   silent.close();
-  t.match(await silent.answer, { problem: /without an answer/ });
+  t.match(await silent.answer, { problem: /without a response/ });
   await Promise.all(place.runs);
 });

@@ -8,7 +8,7 @@ import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts'
 const syncs = await recordSyncs();
 const { readIfThere, writeAtomically } = await import('./atomic-file.ts');
 
-t.test('a file is replaced, and nothing is left beside it', async (t) => {
+t.test('replaces a file and leaves no temporary file', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'file');
   t.equal(await readIfThere(file), null);
@@ -19,7 +19,7 @@ t.test('a file is replaced, and nothing is left beside it', async (t) => {
   await t.rejects(readIfThere(folder), { code: 'EISDIR' });
 });
 
-t.test('content reaches the disk before its name, and the name before the caller continues where that is asked for', async (t) => {
+t.test('the content reaches the disk before the rename and, with durable, the rename before the call returns', async (t) => {
   const folder = temporaryFolder(t);
   syncs();
   await writeAtomically(join(folder, 'file'), 'one');

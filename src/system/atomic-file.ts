@@ -2,7 +2,7 @@ import { close, fchmod, fdatasync, fsync, open, readFile, rename, rm, write } fr
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 
-// Not node:fs/promises, which costs 3 MB: a program that stays in memory uses this file, too.
+// node:fs/promises is avoided because it takes 3 MB of memory, also in the long-running programs that use this file.
 const file = {
   open: promisify(open),
   chmod: promisify(fchmod),
@@ -15,12 +15,12 @@ const file = {
   read: promisify(readFile),
 };
 
-/** A file's mode where nothing else is said: its group may read. */
+/** Default mode: the group may read the file. */
 const MODE = 0o640;
 
 /**
- * Replaces a file so that a reader, a kill or a power cut finds the old content or the new, never a mixture; throws with the old
- * one in place. One writer at a time. Not durable: a power cut may bring the old content back, which spares flash an fsync of the folder.
+ * Replaces a file atomically: a reader sees the old or the new content, also after SIGKILL or a power cut. If it throws, the old content is
+ * unchanged. Only one writer at a time. Without `durable`, a power cut may restore the old content; this saves an fsync of the folder.
  */
 export async function writeAtomically(
   path: string,
@@ -31,10 +31,10 @@ export async function writeAtomically(
   try {
     const fd = await file.open(temporary, 'w', MODE);
     try {
-      if (mode !== undefined) await file.chmod(fd, mode); // Whatever the umask.
+      if (mode !== undefined) await file.chmod(fd, mode); // The mode of open() is reduced by the umask.
       const bytes = Buffer.from(content);
       for (let done = 0; done < bytes.length; ) done += (await file.write(fd, bytes, done)).bytesWritten;
-      await file.datasync(fd); // Otherwise the name could reach the disk before the content.
+      await file.datasync(fd); // Otherwise the rename could reach the disk before the content.
     } finally {
       await file.close(fd);
     }
@@ -46,7 +46,7 @@ export async function writeAtomically(
   if (durable) await syncFolder(dirname(path));
 }
 
-/** Makes the names in a folder outlast a power cut. */
+/** Makes the directory entries of a folder survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {
   const fd = await file.open(folder, 'r');
   try {

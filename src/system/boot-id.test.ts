@@ -4,7 +4,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { readBootId } from './boot-id.ts';
 
-t.test('a boot is told by the kernel’s id of it and by the start of process 1', async (t) => {
+t.test('a boot is identified by the kernel’s boot id and the start of process 1', async (t) => {
   const folder = temporaryFolder(t);
   t.equal(readBootId(folder), null);
   mkdirSync(join(folder, 'sys/kernel/random'), { recursive: true });

@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
 
-/** What a program answered on its standard output; else what went wrong. */
+/** The standard output of a program, or why it failed. */
 export type Answer = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string };
 
 const MAX_ANSWER_BYTES = 1 << 20;
 const NOT_FOUND = 127;
-/** How much longer than it gives D-Bus the program gets. */
+/** Time that the program gets in addition to the timeout of its D-Bus call. */
 const SPARE_SECONDS = 0.5;
 
 /**
- * Runs `busctl`, which comes with systemd; it speaks to the system bus as this process's user, and asks nobody for a password. Never
- * rejects. It goes on when the whole service gets SIGTERM, as it does when the power-off begins that it has just asked for.
+ * Runs `busctl`, a part of systemd, as this process's user and without prompting for a password. Never rejects. It ignores SIGTERM, because
+ * the power-off that it requests sends SIGTERM to all processes of the service.
  */
 export function busctl(parameters: readonly string[], timeoutSeconds: number, environment: NodeJS.ProcessEnv): Promise<Answer> {
   const options = ['--system', '--json=short', '--allow-interactive-authorization=no', `--timeout=${timeoutSeconds}`];
@@ -24,5 +24,5 @@ export function busctl(parameters: readonly string[], timeoutSeconds: number, en
       else resolve({ ok: false, problem: stderr.trim().split('\n').at(-1) || error.message });
     });
   });
-  return answer.catch((error: Error) => ({ ok: false, problem: error.message })); // No process could be made.
+  return answer.catch((error: Error) => ({ ok: false, problem: error.message })); // The process could not be started.
 }

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { hrtime } from 'node:process';
 import type { Clocks } from '../core/time.ts';
 
-/** The machine's clocks. Boot time comes from /proc/uptime, which counts sleep, to a hundredth of a second. */
+/** The machine's clocks. Boot time is read from /proc/uptime, which includes suspends and has a resolution of 0.01 s. */
 export function systemClocks(): Clocks {
   const buffer = Buffer.alloc(64);
   let descriptor: number | null = null;
@@ -15,7 +15,7 @@ export function systemClocks(): Clocks {
         const seconds = Number.parseFloat(buffer.toString('latin1', 0, fs.readSync(descriptor, buffer, 0, 64, 0)));
         return Number.isFinite(seconds) ? seconds : null;
       } catch {
-        return null; // No procfs, or one that hides it: suspends cannot be told then.
+        return null; // Without /proc/uptime, suspends are not detected.
       }
     },
   };

@@ -3,14 +3,14 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { Log } from '../core/ports.ts';
 import { printable } from '../core/text.ts';
 
-/** A request, one line of JSON. `requested_by` is what the caller states; who may connect is up to the file's permissions. */
+/** A request, one line of JSON. `requested_by` is not verified; the permissions of the socket determine who may connect. */
 export interface ControlRequest {
-  /** A node; null: every node that is silent. */
+  /** Name of a remote node; null: every stale node. */
   readonly forget: string | null;
   readonly requested_by: string;
 }
 
-/** The answer, one line of JSON. `message` is for people. */
+/** The response, one line of JSON. `message` is readable text. */
 export interface ControlAnswer {
   readonly ok: boolean;
   readonly message: string;
@@ -18,22 +18,22 @@ export interface ControlAnswer {
 
 export interface ControlOptions {
   readonly path: string;
-  /** Forgets a remote node; null: every one that is silent. */
+  /** Forgets a remote node; null: every stale one. */
   readonly forget: (node: string | null, requestedBy: string) => Promise<ControlAnswer>;
   readonly log: Log;
 }
 
-/** `sun_path` has 108 octets, the last of which is zero: unix(7). Node cuts longer paths. */
+/** `sun_path` has 108 octets, the last of which is zero (unix(7)). Node truncates longer paths. */
 const MAX_PATH_OCTETS = 107;
 const MAX_REQUEST = 1024;
 const MAX_NAME = 256;
 const MAX_USER = 128;
 const REQUEST_SECONDS = 5;
 const MAX_CONNECTIONS = 8;
-/** The service's user and group, which on an appliance is edge-health. */
+/** The service's user and group may connect; on an appliance the group is edge-health. */
 const MODE = 0o660;
 
-/** What users of this machine may ask of the running service, over a Unix socket: nothing of it is reachable by network. */
+/** Accepts commands of local users on a Unix socket, which is not reachable over the network. */
 export class ControlSocket {
   readonly #options: ControlOptions;
   readonly #server: Server;
@@ -44,12 +44,12 @@ export class ControlSocket {
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /** Null: it does not listen. */
+  /** Null: not listening. */
   get path(): string | null {
     return this.#server.listening ? this.#options.path : null;
   }
 
-  /** Only one service may use the path: what an earlier run left there is removed. A failure is logged; the service runs without it. */
+  /** Removes the socket of an earlier run first; only one service uses the path. A failure is logged, and the service runs without it. */
   async start(): Promise<void> {
     const { log, path } = this.#options;
     try {
@@ -97,7 +97,7 @@ export class ControlSocket {
       return await this.#options.forget(request.forget, printable(request.requested_by, MAX_USER));
     } catch (error) {
       this.#options.log('error', 'control request failed', { error: (error as Error).message });
-      return { ok: false, message: 'the request failed; the log of the service has the reason' };
+      return { ok: false, message: 'the request failed; see the log of the service for the reason' };
     }
   }
 }

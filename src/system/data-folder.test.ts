@@ -14,7 +14,7 @@ t.test('the nearest folder that exists', async (t) => {
   t.notOk(existsSync(join(folder, 'a')));
 });
 
-t.test('a folder is made with all that is missing above it', async (t) => {
+t.test('creates a folder and its missing parents', async (t) => {
   const deep = join(folder, 'deep/er/est');
   makeFolder(deep, 0o700);
   t.equal(statSync(deep).mode & 0o777, 0o700);
@@ -26,7 +26,7 @@ t.test('a folder is made with all that is missing above it', async (t) => {
   t.ok(statSync(join(folder, 'real/below')).isDirectory());
 });
 
-t.test('what cannot be made: which level, why, what to do', async (t) => {
+t.test('the problem of a folder that cannot be created: which level, cause, remedy', async (t) => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
@@ -36,7 +36,7 @@ t.test('what cannot be made: which level, why, what to do', async (t) => {
     [join(file, 'a/b'), `${file} is not a folder; move it away, or set another storage.path`],
     [join(folder, 'dangling'), `${join(folder, 'dangling')} is not a folder; move it away, or set another storage.path`],
   ] as const)
-    t.same(prepareDataFolder(path, {}), { text: `${path} cannot be made: ${reason}`, isMissing: true });
+    t.same(prepareDataFolder(path, {}), { text: `${path} cannot be created: ${reason}`, isMissing: true });
   t.equal(prepareDataFolder(join(folder, 'data'), {}), null);
   t.ok(existsSync(join(folder, 'data')));
 });
@@ -59,7 +59,7 @@ t.test('a read-only disk', { skip: whyNotMountable() ?? false }, async (t) => {
   const plain = `the file system of ${disk} is read-only; mount it for writing, or set another storage.path`;
   const both = (text: string) => [
     { text, isMissing: false },
-    { text: `${join(disk, 'data')} cannot be made: ${text}`, isMissing: true },
+    { text: `${join(disk, 'data')} cannot be created: ${text}`, isMissing: true },
   ];
   t.same(inReadOnly({ STATE_DIRECTORY: '/var/lib/edge-health' }), both(ofUnit));
   t.same(inReadOnly({ STATE_DIRECTORY: undefined }), both(plain));

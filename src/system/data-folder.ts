@@ -1,22 +1,22 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** The folder itself, or the nearest one above it that exists. */
+/** The folder itself, or its nearest parent that exists. */
 export function nearestExisting(folder: string): string {
   let path = resolve(folder);
   while (!existsSync(path) && path !== dirname(path)) path = dirname(path);
   return path;
 }
 
-/** A folder with all those above it but the root, the uppermost first. */
+/** A folder and all its parents except the root, the uppermost first. */
 export function levelsOf(folder: string): string[] {
   const path = resolve(folder);
   return path === dirname(path) ? [] : [...levelsOf(dirname(path)), path];
 }
 
 /**
- * Makes a folder and what is missing above it, one level at a time: Node's recursive mkdir loops for ever in a file system that answers
- * with ENOENT, such as /proc. Throws the error of the level that cannot be made, which names it.
+ * Creates a folder and its missing parents, one level at a time, because Node's recursive mkdir loops forever in a file system that returns
+ * ENOENT, such as /proc. Throws the error of the level that cannot be created.
  */
 export function makeFolder(folder: string, mode = 0o777): void {
   for (const level of levelsOf(folder)) {
@@ -37,19 +37,19 @@ function isFolder(path: string): boolean {
 }
 
 export interface DataFolderProblem {
-  /** What is wrong, and what to do. */
+  /** The cause and the remedy. */
   readonly text: string;
-  /** There is no such folder, and it cannot be made; otherwise it cannot be written for now. */
+  /** The folder does not exist and cannot be created; false: it exists but is not writable at present. */
   readonly isMissing: boolean;
 }
 
-/** Makes the data folder where it is missing. Null: it can be used. */
+/** Creates the data folder if it is missing. Null: it is usable. */
 export function prepareDataFolder(folder: string, environment: NodeJS.ProcessEnv): DataFolderProblem | null {
   try {
     makeFolder(folder);
   } catch (error) {
     const { path = folder } = error as NodeJS.ErrnoException;
-    return { text: `${folder} cannot be made: ${problemText(error as NodeJS.ErrnoException, path, environment)}`, isMissing: true };
+    return { text: `${folder} cannot be created: ${problemText(error as NodeJS.ErrnoException, path, environment)}`, isMissing: true };
   }
   try {
     accessSync(folder, constants.W_OK);
@@ -59,10 +59,10 @@ export function prepareDataFolder(folder: string, environment: NodeJS.ProcessEnv
   }
 }
 
-/** `path`: what could not be made or written. */
+/** `path`: the folder that could not be created or written. */
 function problemText({ code, message }: NodeJS.ErrnoException, path: string, environment: NodeJS.ProcessEnv): string {
   const place = nearestExisting(path);
-  // A read-only view of a disk that is writable for others: the sandbox of a unit.
+  // The sandbox of a unit shows a writable disk as read-only.
   if (code === 'EROFS' && environment['STATE_DIRECTORY'] !== undefined)
     return `the unit may not write to ${place}: systemctl edit the unit, and add under [Service] the line ReadWritePaths=${place}`;
   if (code === 'EROFS') return `the file system of ${place} is read-only; mount it for writing, or set another storage.path`;

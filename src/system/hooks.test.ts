@@ -41,7 +41,7 @@ class Hooks {
     return new HookFolder({ folder, required, environment, log, uid: process.geteuid?.() ?? 0 });
   }
 
-  /** Runs all of them; what each came to. */
+  /** Runs all hooks; returns the outcome of each. */
   async outcomes(): Promise<Record<string, string | null>> {
     const outcomes: Record<string, string | null> = {};
     for (const item of await this.runner().list()) outcomes[item.name] = await item.start(CONTEXT).ended;
@@ -49,7 +49,7 @@ class Hooks {
   }
 }
 
-t.test('executables are run in the order of their names; the rest is left alone', async (t) => {
+t.test('executables are run in the order of their names; other files are skipped', async (t) => {
   const hooks = new Hooks(t);
   for (const name of ['20-b', '10-a.sh', '9-z', 'Z', 'a_b']) hooks.add(name);
   for (const name of ['.hidden', '10-a~', '#10-a#', 'x.bak', 'x.dpkg-old', 'x.dpkg-dist', 'x.swp', 'x.orig', 'x.rpmsave', 'x.disabled']) {
@@ -62,7 +62,7 @@ t.test('executables are run in the order of their names; the rest is left alone'
   t.notMatch(hooks.logged.join('\n'), /README/);
 });
 
-t.test('a hook is told what it is about, and what it says goes to the log', async (t) => {
+t.test('a hook gets the shutdown in its environment, and its output is logged', async (t) => {
   const hooks = new Hooks(t).add('10-tell', 'env | grep -E "^(EDGE_|ROS_|NOTIFY_)"; echo "by $EDGE_HEALTH_SHUTDOWN_REQUESTED_BY"');
   t.same(await hooks.outcomes(), { '10-tell': null });
   const log = hooks.logged.join('\n');
@@ -72,14 +72,14 @@ t.test('a hook is told what it is about, and what it says goes to the log', asyn
     ACTION: 'dry-run',
     REQUEST_ID: '01J',
   })) {
-    t.match(log, `{"hook":"10-tell","says":"EDGE_HEALTH_SHUTDOWN_${name}=${value}"}`);
+    t.match(log, `{"hook":"10-tell","output":"EDGE_HEALTH_SHUTDOWN_${name}=${value}"}`);
   }
   t.match(log, '"by operator; $(touch /tmp/x)"', 'nothing of it is run');
   t.match(log, 'ROS_DOMAIN_ID=7');
   t.notMatch(log, /NOTIFY_SOCKET|EDGE_HEALTH_CONFIG/, 'what is the service’s alone stays with it');
 });
 
-t.test('what the environment must not hold is told by its name alone', async (t) => {
+t.test('private variables of the service are not passed on, by their names', async (t) => {
   const environment = {
     NODE_PATH: 'a',
     NODE_OPTIONS: 'a',
@@ -96,20 +96,20 @@ t.test('what the environment must not hold is told by its name alone', async (t)
   t.equal(made['EDGE_HEALTH_SHUTDOWN_REASON'], 'MAINTENANCE');
 });
 
-t.test('a hook that others may write is not run, and that is a failure', async (t) => {
+t.test('a hook that others may write is not run and counts as failed', async (t) => {
   const hooks = new Hooks(t).add('10-open', 'exit 0', 0o757).add('20-well');
   const outcomes = await hooks.outcomes();
   t.match(outcomes['10-open'], /not run: others may write .*10-open; chmod/);
   t.equal(outcomes['20-well'], null);
 });
 
-t.test('nor one of a folder into which others may put files', async (t) => {
+t.test('a hook in a folder that others may write is not run', async (t) => {
   const hooks = new Hooks(t).add('10-well');
   chmodSync(hooks.folder, 0o777);
   t.match((await hooks.outcomes())['10-well'], /not run: others may write .*edge-health-test-/);
 });
 
-t.test('a link is judged by what it leads to', async (t) => {
+t.test('a link is checked by its target', async (t) => {
   const elsewhere = new Hooks(t).add('real', 'exit 5').add('open', 'exit 0', 0o777);
   const hooks = new Hooks(t);
   symlinkSync(join(elsewhere.folder, 'real'), join(hooks.folder, '10-link'));
@@ -123,7 +123,7 @@ t.test('a link is judged by what it leads to', async (t) => {
   t.match((await hooks.outcomes())['10-link'], /others may write/, 'and by the folder of that');
 });
 
-t.test('whose writing is whose: root trusts root alone, others root and themselves', async (t) => {
+t.test('root trusts only files of root; other users trust those of root and their own', async (t) => {
   t.equal(unsafe('/f', { mode: 0o100755, uid: 0 }, 0), null);
   t.match(unsafe('/f', { mode: 0o100775, uid: 0 }, 0), /chmod go-w/);
   t.match(unsafe('/f', { mode: 0o100755, uid: 1000 }, 0), /belongs to user 1000/);
@@ -133,7 +133,7 @@ t.test('whose writing is whose: root trusts root alone, others root and themselv
   t.match(unsafe('/f', { mode: 0o100755, uid: 1001 }, 1000), /belongs to user 1001/);
 });
 
-t.test('without a folder there are no hooks; one that was asked for must be there', async (t) => {
+t.test('without a folder there are no hooks; a configured folder must exist', async (t) => {
   const hooks = new Hooks(t);
   t.same(await hooks.runner(false, '/no/such/folder').list(), []);
   await t.rejects(hooks.runner(true, '/no/such/folder').list(), /safe_shutdown\.hooks_path \/no\/such\/folder cannot be read: ENOENT/);

@@ -4,7 +4,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { HostNames } from './host-names.ts';
 
-t.test('a machine has the names that its own files give it, and no others', async (t) => {
+t.test('a machine has exactly the names in its own files', async (t) => {
   const folder = temporaryFolder(t);
   const [hosts, resolvConf] = [join(folder, 'hosts'), join(folder, 'resolv.conf')];
   writeFileSync(
@@ -31,7 +31,7 @@ t.test('a machine has the names that its own files give it, and no others', asyn
   t.same(names.names(), []);
 });
 
-t.test('files that are missing give no names', async (t) => {
+t.test('missing files result in no names', async (t) => {
   const names = new HostNames(() => 'robot-7', ['/nowhere/hosts', '/nowhere/resolv.conf']);
   await names.read();
   t.same(names.names(), ['robot-7', 'robot-7', 'robot-7.local']);

@@ -3,12 +3,12 @@ import { hostname } from 'node:os';
 
 const HOSTS = '/etc/hosts';
 const RESOLV_CONF = '/etc/resolv.conf';
-/** Names may come with the network, after the start. */
+/** Names may become known with the network, after the service started. */
 const READ_AGAIN_MS = 10_000;
 
 /**
- * The names under which others may know this machine: its host name, with and without its domain, in the domains that names are looked up in
- * here, in mDNS, and by hosts(5). No name server is asked.
+ * The names by which clients may address this machine: its host name with and without its domain, with the search domains of
+ * resolv.conf(5), in mDNS, and according to hosts(5). No name server is queried.
  */
 export class HostNames {
   readonly #own: () => string;
@@ -22,7 +22,7 @@ export class HostNames {
     this.#files = files;
   }
 
-  /** As they are known now. The files are read beside, also when the disk hangs: what is new in them counts from the next call on. */
+  /** The names as last read. The files are read in the background, so that a hanging disk does not block; the next call has the result. */
   names(): readonly string[] {
     if (performance.now() - this.#readMs > READ_AGAIN_MS) void this.read();
     const name = this.#own();
@@ -40,7 +40,7 @@ export class HostNames {
   }
 }
 
-/** The words of each line, without comments; of a file that cannot be read, none. */
+/** The words of each line without comments; empty for a file that cannot be read. */
 function linesOf(file: string): Promise<string[][]> {
   return new Promise((resolve) => {
     readFile(file, 'utf8', (error, text) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { cpu, mem, osInfo, system } from 'systeminformation';
 import type { Inventory } from './inventory.ts';
 
-/** A board's own name (device tree), else what the firmware says; both hold fillers on many machines. */
+/** The model of the machine from the device tree, otherwise from the firmware, which has placeholders on many machines. */
 async function model(manufacturer: string, name: string): Promise<string> {
   const board = await readFile('/proc/device-tree/model', 'utf8').catch(() => '');
   if (board !== '') return board.replaceAll('\0', '').trim();

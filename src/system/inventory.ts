@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** What kind of machine this is; asked once. */
+/** Hardware and operating system of this machine; read once. */
 export interface Inventory {
   readonly hostname: string;
   readonly model: string;
@@ -14,15 +14,15 @@ export interface Inventory {
   readonly virtual: boolean;
 }
 
-const DEADLINE_SECONDS = 20;
+const TIMEOUT_SECONDS = 20;
 
 /**
- * Runs the inventory program, a process of its own: systeminformation starts further processes and takes a while, which is nothing
- * that the sampling loop should wait for, and its memory is given back when it is done.
+ * Runs the inventory program as a separate process: systeminformation starts further processes and takes seconds, which must not delay the
+ * sampling loop, and its memory is freed at the end.
  */
 export function readInventory(program: URL): Promise<Inventory> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: DEADLINE_SECONDS * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 } as const;
+    const options = { timeout: TIMEOUT_SECONDS * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 } as const;
     execFile(process.execPath, [fileURLToPath(program)], options, (error, output) => {
       if (error) return reject(error);
       try {

@@ -4,7 +4,7 @@ export interface Signature {
   readonly return: string;
 }
 
-/** What of node:ffi is used; it is experimental, and its types are not there yet. */
+/** The part of node:ffi that is used. It is experimental and has no types yet. */
 interface Ffi {
   dlopen(
     file: string,
@@ -12,7 +12,7 @@ interface Ffi {
   ): { readonly functions: Readonly<Record<string, (...values: unknown[]) => number | bigint>> };
 }
 
-/** Functions of the system's C library, for what Node has no way to. Throws where they, or node:ffi, are not there. */
+/** Opens functions of the C library that Node does not offer. Throws if node:ffi or one of the functions is missing. */
 export function openLibc<Name extends string>(
   signatures: Readonly<Record<Name, Signature>>,
 ): Readonly<Record<Name, (...values: unknown[]) => number | bigint>> {

@@ -4,7 +4,7 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import { anyText } from '../../testkit/text.ts';
 import { formatLine } from './log.ts';
 
-/** Below this the journal takes a line as one. */
+/** Up to this length, the journal does not split a line. */
 const LINE_MAX_BYTES = 48 * 1024;
 
 t.test('a message with its fields', async (t) => {
@@ -16,7 +16,7 @@ t.test('a message with its fields', async (t) => {
   t.equal(formatLine(true, 'error', 'failed', { path: 'C:\\x y' }), 'error: failed path="C:\\\\x y"\n');
 });
 
-t.test('nothing in a text begins another line, with a priority of its own, or steers a terminal', async (t) => {
+t.test('no text can begin another line with its own priority or control a terminal', async (t) => {
   t.equal(
     formatLine(false, 'notice', 'node left\n<0>forged', { node: 'a\u202eb\x1b[2J', by: 'x y\n<0>forged\u2028\x85' }),
     '<5>node left\\n<0>forged node=a\\u{202e}b\\x1b[2J by="x y\\n<0>forged\\u{2028}\\x85"\n',
@@ -31,7 +31,7 @@ t.test('nothing in a text begins another line, with a priority of its own, or st
   );
 });
 
-t.test('a line is never so long that the journal makes several of it', async (t) => {
+t.test('a line is never long enough for the journal to split it', async (t) => {
   for (const text of ['x', '🤖', '\n', '<0>'])
     t.ok(Buffer.byteLength(formatLine(false, 'error', text.repeat(100_000), { text: text.repeat(100_000) })) < LINE_MAX_BYTES, text);
 });

@@ -1,10 +1,10 @@
 import type { Log, LogLevel } from '../core/ports.ts';
 import { printable } from '../core/text.ts';
 
-/** Priorities of sd-daemon(3): the journal reads them off the front of each line. */
+/** Priorities of sd-daemon(3), which the journal reads from the beginning of each line. */
 const PRIORITY: Readonly<Record<LogLevel, number>> = { error: 3, warning: 4, notice: 5, info: 6, debug: 7 };
 
-/** The journal takes a longer line (LineMax=, 48 KB) for several, of which each may begin with a priority. */
+/** The journal splits longer lines (LineMax=, 48 KB) into several, each of which could begin with a priority. */
 const MAX_CHARACTERS = 8192;
 
 function value(field: unknown): string {
@@ -13,8 +13,8 @@ function value(field: unknown): string {
 }
 
 /**
- * One event as one line: `<6>message key=value key="with spaces"`. A terminal gets the level's name instead of the number. Texts come
- * from outside as well: whatever they hold, it is one line in which every character can be seen.
+ * Formats an event as one line: `<6>message key=value key="with spaces"`. On a terminal, the level's name replaces the number. Texts may be
+ * from untrusted sources; line breaks and invisible characters in them are escaped.
  */
 export function formatLine(terminal: boolean, level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): string {
   const pairs = Object.entries(fields)
@@ -27,20 +27,20 @@ export function formatLine(terminal: boolean, level: LogLevel, message: string, 
 
 export interface Logger {
   readonly log: Log;
-  /** Lines less severe than this are dropped from now on. */
+  /** Sets the minimum level; less severe lines are dropped. */
   setLevel(level: LogLevel): void;
 }
 
 export function createLogger(stream: NodeJS.WriteStream, level: LogLevel): Logger {
-  let least = PRIORITY[level];
-  // Whoever read the log may go away (a closed pipe): the service goes on without.
+  let maxPriority = PRIORITY[level];
+  // If the reader of the log closes the pipe, the service continues without a log.
   stream.on('error', () => undefined);
   return {
     log: (lineLevel, message, fields) => {
-      if (PRIORITY[lineLevel] <= least) stream.write(formatLine(stream.isTTY === true, lineLevel, message, fields));
+      if (PRIORITY[lineLevel] <= maxPriority) stream.write(formatLine(stream.isTTY === true, lineLevel, message, fields));
     },
     setLevel: (next) => {
-      least = PRIORITY[next];
+      maxPriority = PRIORITY[next];
     },
   };
 }

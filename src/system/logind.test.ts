@@ -9,7 +9,7 @@ import type { ShutdownContext } from '../core/shutdown-ports.ts';
 import { busctl } from './busctl.ts';
 import { Logind } from './logind.ts';
 
-/** A busctl that records its calls and answers each method with a shell script. Real ones are tested in test/system/appliance. */
+/** A busctl that records its calls and runs a shell script for each method. test/system/appliance tests the real one. */
 class Bus {
   readonly folder: string;
   readonly logged: string[] = [];
@@ -73,7 +73,7 @@ const LOCKS = (...rows: string[]): string => says(`{"type":"a(ssssuu)","data":[[
 const LOCK = '["shutdown:sleep","apt","upgrading","block",0,7]';
 const WALL = 'SetWallMessage|sb|edge-health: MANUAL, requested by Zoë, request 01J|true|';
 
-t.test('what logind says of an action, and what to do about it', async (t) => {
+t.test('each response of logind for an action, with the remedy', async (t) => {
   const answers: readonly [string, RegExp | null][] = [
     [says('{"type":"s","data":["yes"]}'), null],
     [says('{"type":"s","data":["inhibited"]}'), null],
@@ -81,8 +81,8 @@ t.test('what logind says of an action, and what to do about it', async (t) => {
     [says('{"type":"s","data":["challenge"]}'), /which polkit does not allow the user \S+; install polkit and the rules/],
     [says('{"type":"s","data":["no"]}'), /polkit does not allow/],
     [fails('The name org.freedesktop.login1 was not provided'), /needs systemd-logind on the system's D-Bus \(.*not provided\); install/],
-    ['echo nonsense', /says "undefined"/],
-    [says('{"type":"s","data":["maybe"]}'), /of which systemd-logind says "maybe"; set it to dry-run/],
+    ['echo nonsense', /returned "undefined"/],
+    [says('{"type":"s","data":["maybe"]}'), /for which systemd-logind returned "maybe"; set it to dry-run/],
   ];
   for (const [script, expected] of answers) {
     const refusal = await new Bus(t, { CanReboot: script }).logind.refusal('reboot');
@@ -96,13 +96,13 @@ t.test('what logind says of an action, and what to do about it', async (t) => {
   t.equal(bus.calls().length, 2, 'for a dry run nobody is asked');
 });
 
-t.test('a machine without systemd says so', async (t) => {
+t.test('without systemd the action is refused with the reason', async (t) => {
   const environment = { PATH: '/nowhere' };
   const logind = new Logind({ environment, log: () => undefined, monotonicSeconds: () => 0, helperSocket: null });
   t.match(await logind.refusal('poweroff'), /busctl is not installed.*install systemd and dbus, or set it to dry-run/);
 });
 
-t.test('it is asked now and then only, once at a time, and nobody waits for a slow one', async (t) => {
+t.test('logind is queried seldom and once at a time, and no caller waits for a slow response', async (t) => {
   const yes = says('{"type":"s","data":["yes"]}');
   const bus = new Bus(t, { CanPowerOff: yes });
   for (let n = 0; n < 5; n += 1) await bus.logind.refusal('poweroff');
@@ -124,13 +124,13 @@ t.test('it is asked now and then only, once at a time, and nobody waits for a sl
   const slow = new Bus(t);
   slow.answer({ CanPowerOff: slow.waiting(yes) });
   slow.timeouts.askingSeconds = 0.05;
-  t.match(await slow.logind.refusal('poweroff'), /has not said yet/);
+  t.match(await slow.logind.refusal('poweroff'), /has not responded yet/);
   slow.proceed();
   await slow.logind.prepare('poweroff');
   t.equal(await slow.logind.refusal('poweroff'), null);
 });
 
-t.test('locks: named where the reason respects them, not even asked for where it does not', async (t) => {
+t.test('locks are listed if the reason respects them, otherwise they are not even queried', async (t) => {
   const bus = new Bus(t, { ListInhibitors: LOCKS(LOCK, '["shutdown","NetworkManager","x","delay",5,8]') });
   t.match(await bus.logind.inhibition('poweroff', 'MAINTENANCE'), /^inhibited by apt \(pid 7, user root\): upgrading; try/);
   for (const reason of ['OVERTEMP', 'EMERGENCY', 'CRITICAL_ALERT', 'POWER_LOW'] as const) {
@@ -141,16 +141,16 @@ t.test('locks: named where the reason respects them, not even asked for where it
   t.equal(await new Bus(t).logind.inhibition('poweroff', 'MANUAL'), null);
   for (const script of [fails('no'), 'echo {}']) {
     const unknown = await new Bus(t, { ListInhibitors: script }).logind.inhibition('poweroff', 'MANUAL');
-    t.match(unknown, /does not tell who holds the machine up/, 'unknown is not none');
+    t.match(unknown, /did not report its shutdown locks/, 'unknown is not none');
   }
   const slow = new Bus(t);
   slow.answer({ ListInhibitors: slow.waiting(LOCKS()) });
   slow.timeouts.askingSeconds = 0.05;
-  t.match(await slow.logind.inhibition('poweroff', 'MANUAL'), /does not tell who holds the machine up; try again/);
+  t.match(await slow.logind.inhibition('poweroff', 'MANUAL'), /did not report its shutdown locks; try again/);
   slow.proceed();
 });
 
-t.test('the last step: locks are looked at once more, who is logged in is told, and no lock is overridden', async (t) => {
+t.test('the last step checks the locks again, sends a message to logged-in users and overrides no lock', async (t) => {
   for (const [action, method] of [
     ['poweroff', 'PowerOff'],
     ['reboot', 'Reboot'],
@@ -165,7 +165,7 @@ t.test('the last step: locks are looked at once more, who is logged in is told, 
   t.same(locked.calls(), ['ListInhibitors|']);
 });
 
-t.test('in danger locks are overridden: with the flag, without it where systemd does not know it, and through root’s helper', async (t) => {
+t.test('in an emergency locks are overridden: with the flag, without it for an old systemd, and through the helper', async (t) => {
   const wall = WALL.replace('MANUAL', 'OVERTEMP');
   const flag = 'PowerOffWithFlags|t|16|';
   const newer = new Bus(t, { ListInhibitors: LOCKS(LOCK) });
@@ -191,7 +191,7 @@ t.test('in danger locks are overridden: with the flag, without it where systemd 
   t.equal(asked.length, 1, 'for that root is not asked');
 });
 
-t.test('refused by logind it fails with its words, unless the machine is going down all the same', async (t) => {
+t.test('a refusal of logind is an error with its text, unless the machine is going down anyway', async (t) => {
   const refused = { PowerOff: fails('Access denied') };
   const up = new Bus(t, { ...refused, 'get-property': says('{"type":"b","data":false}') });
   await t.rejects(up.perform('EMERGENCY'), /^systemd-logind: Call failed: Access denied$/);
@@ -204,14 +204,14 @@ t.test('refused by logind it fails with its words, unless the machine is going d
   t.equal(await unknown.logind.isGoingDown(), null);
 });
 
-t.test('that nobody can be told holds up nothing', async (t) => {
+t.test('a failure to send the message does not delay the shutdown', async (t) => {
   const bus = new Bus(t, { SetWallMessage: fails('Access denied') });
   await bus.perform('MANUAL');
   t.match(bus.logged, [/not sent to logged-in users/]);
   t.equal(bus.calls().at(-1), 'PowerOff|b|false|');
 });
 
-t.test('busctl outlives the SIGTERM that its own request brings upon the service, but not its time', async (t) => {
+t.test('busctl survives the SIGTERM caused by its own request, but not its timeout', async (t) => {
   const bus = new Bus(t, { Slow: 'kill -TERM $$; echo survived', Hangs: 'exec sleep 3000' });
   const environment = { PATH: `${bus.folder}:${process.env['PATH']}` };
   t.same(await busctl(['Slow'], 120, environment), { ok: true, text: 'survived\n' });

@@ -16,19 +16,19 @@ const METHODS: Readonly<Record<MachineAction, { readonly can: string; readonly g
   halt: { can: 'CanHalt', go: 'Halt', goWithFlags: 'HaltWithFlags' },
 };
 const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'];
-/** SD_LOGIND_SKIP_INHIBITORS: systemd 257 honours locks without it; 252 does not know it, and overrides them where polkit allows it. */
+/** SD_LOGIND_SKIP_INHIBITORS. systemd 257 honours locks without this flag; 252 lacks it and overrides locks if polkit allows it. */
 const SKIP_INHIBITORS = '16';
 
 export interface LogindTimeouts {
-  /** A caller waits no longer than this for what is asked before anything is begun. */
+  /** For the queries before a safe shutdown begins, while its caller waits. */
   readonly askingSeconds: number;
-  /** polkit may have to be started first. */
+  /** For a response of logind. polkit may have to be started first. */
   readonly answerSeconds: number;
   readonly wallSeconds: number;
 }
 
 const TIMEOUTS: LogindTimeouts = { askingSeconds: 0.4, answerSeconds: 3, wallSeconds: 1 };
-/** An answer that stands in nobody's way is not asked for more often: it costs 20 ms of CPU. */
+/** Validity of a positive answer. A query takes 20 ms of CPU. */
 const GOOD_FOR_SECONDS = 60;
 const BAD_FOR_SECONDS = 5;
 
@@ -36,9 +36,9 @@ export interface LogindOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly log: Log;
   readonly monotonicSeconds: () => number;
-  /** Where root's helper listens; null: there is none. */
+  /** Socket of the helper that runs as root; null: there is none. */
   readonly helperSocket: string | null;
-  /** Users' names are looked up here. */
+  /** File with the names of users. */
   readonly passwordFile?: string;
   readonly timeouts?: LogindTimeouts;
 }
@@ -48,7 +48,7 @@ interface Known {
   readonly untilSeconds: number;
 }
 
-/** Powers the machine off through systemd-logind, which asks polkit whether this user may. */
+/** Powers the machine off through systemd-logind, which checks with polkit whether this user may do so. */
 export class Logind implements PowerControl {
   readonly #options: LogindOptions;
   readonly #timeouts: LogindTimeouts;
@@ -68,17 +68,14 @@ export class Logind implements PowerControl {
     if (action === 'dry-run') return null;
     const known = this.#known.get(action);
     if (known && this.#options.monotonicSeconds() < known.untilSeconds) return known.refusal;
-    const pending = known ? known.refusal : 'which systemd-logind has not said yet whether it can do; try again in a few seconds';
-    return Promise.race([this.#ask(action), afterwards(this.#timeouts.askingSeconds, pending)]);
+    const pending = known ? known.refusal : 'for which systemd-logind has not responded yet; try again in a few seconds';
+    return Promise.race([this.#ask(action), resolveAfter(this.#timeouts.askingSeconds, pending)]);
   }
 
   async inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null> {
     if (action === 'dry-run' || overridesLocks(reason)) return null;
     const found = this.#inhibitors().then((list) => (typeof list === 'string' ? list : inhibition(list)));
-    return Promise.race([
-      found,
-      afterwards(this.#timeouts.askingSeconds, 'systemd-logind does not tell who holds the machine up; try again'),
-    ]);
+    return Promise.race([found, resolveAfter(this.#timeouts.askingSeconds, 'systemd-logind did not report its shutdown locks; try again')]);
   }
 
   async perform({ action, reason, requestedBy, requestId }: ShutdownContext): Promise<void> {
@@ -90,15 +87,15 @@ export class Logind implements PowerControl {
       if (held !== null) throw new Error(held);
     }
     const wall = `edge-health: ${reason}, requested by ${requestedBy}, request ${requestId}`;
-    const told = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
-    if (!told.ok) this.#options.log('warning', 'shutdown message not sent to logged-in users', { error: told.problem });
+    const sent = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
+    if (!sent.ok) this.#options.log('warning', 'shutdown message not sent to logged-in users', { error: sent.problem });
     const { environment, helperSocket } = this.#options;
     const problem = await (isOverriding ? override : go)(action, environment, this.#timeouts.answerSeconds);
     if (problem === null) return;
-    // The logind of systemd 252 cannot ask polkit two questions about one call ("Stale file handle"), which a lock together with
-    // somebody else's session needs; it asks none where root calls.
+    // The logind of systemd 252 cannot make two polkit checks for one call ("Stale file handle"), which a lock together with the session of
+    // another user requires. It makes none if root calls.
     if (isOverriding && helperSocket !== null && (await askHelper(helperSocket, action).answer) === null) return;
-    // Whatever was answered: it may have begun all the same, or somebody else's has.
+    // Despite the error, this shutdown or one requested by another program may have begun.
     if ((await this.isGoingDown()) !== true) throw new Error(`systemd-logind: ${problem}`);
   }
 
@@ -126,12 +123,12 @@ export class Logind implements PowerControl {
     return asked;
   }
 
-  /** Of a failure, what went wrong. */
+  /** The active locks, or why they are unknown. */
   async #inhibitors(): Promise<readonly Inhibitor[] | string> {
     const answer = await this.#call(this.#timeouts.answerSeconds, 'ListInhibitors');
     const rows = answer.ok ? data(answer.text, 0) : null;
     if (!Array.isArray(rows))
-      return `systemd-logind does not tell who holds the machine up: ${answer.ok ? 'an odd answer' : answer.problem}`;
+      return `systemd-logind did not report its shutdown locks: ${answer.ok ? 'unexpected response' : answer.problem}`;
     return rows.map(([what, who, why, mode, uid, pid]: [string, string, string, string, number, number]) => {
       return { what: what.split(':'), who, why, mode, pid, user: this.#userName(uid) };
     });
@@ -146,14 +143,14 @@ export class Logind implements PowerControl {
   }
 }
 
-/** Powers off, reboots or halts the machine over all locks. Why that failed; null: it is under way. */
+/** Powers off, reboots or halts the machine despite all locks. Resolves with the reason for a failure; null: it has begun. */
 export async function override(
   action: MachineAction,
   environment: NodeJS.ProcessEnv,
   answerSeconds = TIMEOUTS.answerSeconds,
 ): Promise<string | null> {
   const answer = await manager(environment, answerSeconds, METHODS[action].goWithFlags, 't', SKIP_INHIBITORS);
-  return answer.ok ? null : go(action, environment, answerSeconds); // A systemd that does not know the flag needs none.
+  return answer.ok ? null : go(action, environment, answerSeconds); // A systemd without the flag does not need it.
 }
 
 async function go(action: MachineAction, environment: NodeJS.ProcessEnv, answerSeconds: number): Promise<string | null> {
@@ -165,7 +162,7 @@ function manager(environment: NodeJS.ProcessEnv, timeoutSeconds: number, method:
   return busctl(['call', ...MANAGER, method, ...values], timeoutSeconds, environment);
 }
 
-/** What of `CanPowerOff` and the like stands in the way. Locks are looked at by themselves. */
+/** Why the response of `CanPowerOff` or a similar method forbids the action; null: it is allowed. Locks are checked separately. */
 function refusalOf(answer: Answer, user: string): string | null {
   if (!answer.ok)
     return `which needs systemd-logind on the system's D-Bus (${answer.problem}); install systemd and dbus, or set it to dry-run`;
@@ -185,11 +182,11 @@ function refusalOf(answer: Answer, user: string): string | null {
     case 'na':
       return 'which this machine cannot do; choose another one, or set it to dry-run';
     default:
-      return `of which systemd-logind says "${printable(String(can), 40)}"; set it to dry-run`;
+      return `for which systemd-logind returned "${printable(String(can), 40)}"; set it to dry-run`;
   }
 }
 
-/** What is in an answer of busctl: `{"type":"s","data":["yes"]}`; of a property there is no array around it. Undefined: something else. */
+/** The data of a busctl response such as `{"type":"s","data":["yes"]}`; for a property it is not an array. Undefined: another format. */
 function data(text: string, index?: number): unknown {
   try {
     const { data: found } = JSON.parse(text) as { data?: unknown };
@@ -199,7 +196,7 @@ function data(text: string, index?: number): unknown {
   }
 }
 
-function afterwards<T>(seconds: number, value: T): Promise<T> {
+function resolveAfter<T>(seconds: number, value: T): Promise<T> {
   return new Promise((resolve) => {
     setTimeout(resolve, seconds * 1000, value).unref();
   });

@@ -4,19 +4,19 @@ import type { Log } from '../core/ports.ts';
 import type { ServiceManager } from '../core/supervision.ts';
 import { openLibc } from './libc.ts';
 
-/** What of npm's sd-notify is used. */
+/** The part of the npm package sd-notify that is used. */
 interface SdNotify {
   sendState(state: string): void;
 }
 
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000;
-/** sun_path of unix(7), with the zero at its end. */
+/** Size of sun_path (unix(7)), including the zero at the end. */
 const MAX_PATH_BYTES = 108;
 
 /**
- * The service manager that NOTIFY_SOCKET names, or null: nobody listens, or there is no way to it, which is logged. npm's sd-notify speaks
- * to it where its addon was compiled; else the system's C library does.
+ * The service manager at NOTIFY_SOCKET. Null: the variable is not set, or the socket cannot be used, which is logged. The npm package
+ * sd-notify sends the messages if its addon was compiled, otherwise the C library.
  */
 export function serviceManager(environment: NodeJS.ProcessEnv, sdNotifyFolder: string, log: Log): ServiceManager | null {
   const path = environment['NOTIFY_SOCKET'];
@@ -40,8 +40,8 @@ export function serviceManager(environment: NodeJS.ProcessEnv, sdNotifyFolder: s
 }
 
 /**
- * sd_notify(3) takes a socket each time, and nobody learns when there was no descriptor for one: the watchdog would end a service that is
- * well. A descriptor is held in reserve for it.
+ * sd_notify(3) opens a socket for each message and reports no error if no file descriptor is free. The watchdog would then kill a healthy
+ * service. One descriptor is therefore kept in reserve.
  */
 function withReserve(send: (state: string) => void): (state: string) => void {
   let reserve = openReserve();
@@ -59,11 +59,11 @@ function openReserve(): number | null {
   try {
     return openSync('/dev/null', 'r');
   } catch {
-    return null; // Taken by somebody else just now; the next time there may be one.
+    return null; // No descriptor is free now; the next call tries again.
   }
 }
 
-/** sd_notify(3) is one datagram to a socket; Node has none of that kind, the C library has. Needs node:ffi. */
+/** Sends the datagrams of sd_notify(3) through the C library, because Node has no Unix datagram sockets. Needs node:ffi. */
 function throughLibc(path: string): ServiceManager {
   const length = Buffer.byteLength(path);
   if (!/^[/@]/.test(path) || length >= MAX_PATH_BYTES) throw new Error(`NOTIFY_SOCKET is not the path of a socket: ${path}`);
@@ -72,10 +72,10 @@ function throughLibc(path: string): ServiceManager {
     sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
   });
   const socket = libc.socket(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
-  if (typeof socket !== 'number' || socket < 0) throw new Error('no socket can be made');
+  if (typeof socket !== 'number' || socket < 0) throw new Error('no socket can be created');
   const isAbstract = path.startsWith('@');
-  // struct sockaddr_un: the family in the machine's byte order (little, on all that Node runs on), then the path; an abstract one starts
-  // with a zero and has none at its end.
+  // struct sockaddr_un: the family in the machine's byte order (little endian on all supported machines), then the path. An abstract path
+  // begins with a zero and has none at the end.
   const address = Buffer.alloc(2 + length + (isAbstract ? 0 : 1));
   address.writeUInt16LE(AF_UNIX, 0);
   address.write(isAbstract ? `\0${path.slice(1)}` : path, 2);
@@ -88,7 +88,7 @@ function throughLibc(path: string): ServiceManager {
   };
 }
 
-/** How long this process may be silent before its service manager ends it; null: for ever. As sd_watchdog_enabled(3) finds out. */
+/** The watchdog timeout of this process, determined as by sd_watchdog_enabled(3); null: no watchdog. */
 export function watchdogSeconds(environment: NodeJS.ProcessEnv, pid: number): number | null {
   const microseconds = Number(environment['WATCHDOG_USEC'] ?? 0);
   const forPid = environment['WATCHDOG_PID'];

@@ -7,7 +7,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { openSockets } from './open-sockets.ts';
 
-t.test('the UDP ports and listening Unix sockets of this process are found, while they are open', async (t) => {
+t.test('lists the UDP ports and listening Unix sockets of this process while they are open', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'a socket');
   const server = createServer().listen(path);
@@ -32,7 +32,7 @@ t.test('the UDP ports and listening Unix sockets of this process are found, whil
   t.notOk(openSockets().some((one) => one.protocol === 'udp' && one.port === port));
 });
 
-t.test('sockets of other processes, connected ones and those without a path are none', async (t) => {
+t.test('sockets of other processes, connected ones and those without a path are not listed', async (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['fd', 'net']) mkdirSync(join(folder, name));
   for (const [fd, target] of ['socket:[11]', 'socket:[21]', 'socket:[22]', 'socket:[23]', '/dev/null', 'pipe:[12]'].entries())

@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** A UDP port, or a Unix socket that listens, of this process. */
+/** A UDP port or a listening Unix socket of this process. */
 export type OpenSocket =
   | { readonly protocol: 'udp'; readonly address: string; readonly port: number }
   | { readonly protocol: 'unix'; readonly path: string };
 
-/** `__SO_ACCEPTCON` of the kernel: the socket listens. */
+/** `__SO_ACCEPTCON` of the kernel: the socket is listening. */
 const LISTENING = 0x10000;
 
 /**
- * The sockets of this process to which others can send, TCP left out: the kernel's table of that may have a hundred thousand rows. They are
- * those of its libraries too. `folder`: of a process in procfs; where that does not show them, there are none.
+ * The sockets of this process, including those of its libraries, to which others can send. TCP is not included, because the kernel's table
+ * can have 100,000 rows. `folder`: the process in procfs. If procfs does not show the sockets, the list is empty.
  */
 export function openSockets(folder = '/proc/self'): OpenSocket[] {
   const own = ownInodes(folder);
@@ -29,7 +29,7 @@ export function openSockets(folder = '/proc/self'): OpenSocket[] {
   ];
 }
 
-/** Of the descriptors that are sockets. */
+/** Inodes of the descriptors that are sockets. */
 function ownInodes(folder: string): Set<string> {
   const inodes = new Set<string>();
   for (const name of list(`${folder}/fd`)) {
@@ -59,7 +59,7 @@ function lines(file: string): string[] {
   }
 }
 
-/** The kernel writes each 32 bits of an address as a number of this machine, little endian on all that we run on. */
+/** The kernel prints each 32 bits of an address as a number in the machine's byte order, little endian on all supported machines. */
 function addressOf(hex: string): string {
   const octets = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());
   if (octets.length === 4) return octets.map((octet) => Number.parseInt(octet, 16)).join('.');

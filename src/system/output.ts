@@ -2,12 +2,12 @@ import { constants } from 'node:os';
 import { getSystemErrorMessage } from 'node:util';
 import { printable, printableJson } from '../core/text.ts';
 
-/** What a shell reports of a program that SIGPIPE ended; Node ignores the signal. */
+/** Exit code of a program killed by SIGPIPE, as a shell reports it. Node ignores the signal. */
 const CLOSED_PIPE_EXIT = 128 + constants.signals.SIGPIPE;
 /** EX_IOERR of sysexits(3). */
 const OUTPUT_FAILED_EXIT = 74;
 
-/** Ends the program when its standard output cannot be written: quietly when the reader has closed the pipe, else with the reason. */
+/** Ends the program if its standard output cannot be written; without a message if the reader has closed the pipe. */
 export function exitWhenOutputFails(): void {
   process.stdout.on('error', ({ code, errno = 0, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') process.exit(CLOSED_PIPE_EXIT);
@@ -15,7 +15,7 @@ export function exitWhenOutputFails(): void {
     process.stderr.write(`edge-health: cannot write the output: ${reason.charAt(0).toUpperCase()}${reason.slice(1)}\n`);
     process.exit(OUTPUT_FAILED_EXIT);
   });
-  // A log or an error that nobody can read: the work goes on.
+  // The program continues if its standard error cannot be written.
   process.stderr.on('error', () => undefined);
 }
 
@@ -29,12 +29,12 @@ const COLOURS: Readonly<Record<string, string>> = {
 };
 const STATUS = /^(\s*(?:Shutdown\s+)?)(OK|WARNING|CRITICAL|ERROR|UNKNOWN|IN PROGRESS)\b/;
 
-/** Names and messages come from outside as well. The journal, where a unit's output goes, takes `<0>` at the beginning for a priority. */
+/** Escapes a text, which may be from an untrusted source. The journal would interpret `<0>` at the beginning of a line as a priority. */
 function asLine(text: string): string {
   return printable(text).replace(/^<(?=[0-7]>)/, '\\x3c');
 }
 
-/** Prints each text as one line of standard output, whatever it holds; on a terminal a status at its beginning has its colour. */
+/** Prints each text as exactly one line of standard output. On a terminal, a status at the beginning is coloured. */
 export function printLines(lines: readonly string[]): void {
   const { isTTY } = process.stdout;
   const shown = lines.map(asLine).map((line) => {
@@ -43,12 +43,12 @@ export function printLines(lines: readonly string[]): void {
   if (shown.length > 0) process.stdout.write(`${shown.join('\n')}\n`);
 }
 
-/** Prints a JSON document on standard output, in ASCII where a character could not be seen. */
+/** Prints a JSON document on standard output; invisible characters are escaped. */
 export function printJson(value: unknown, indent = 0): void {
   process.stdout.write(`${printableJson(value, indent)}\n`);
 }
 
-/** Prints what went wrong on standard error, in as many lines as it has. */
+/** Prints an error, which may have several lines, on standard error. */
 export function printProblem(text: string): void {
   process.stderr.write(`${text.split('\n').map(asLine).join('\n')}\n`);
 }

@@ -1,8 +1,8 @@
 import { identity } from './privileges.ts';
 
 /**
- * One line for a file or folder that this user may not use, with the way to do it; null: the error is another one. `command` is what was
- * called, without options: `ops health_check`.
+ * Message and remedy for a missing permission on a file or folder; null for other errors. `command`: the command without options, such as
+ * `ops health_check`.
  */
 export function permissionProblem(error: unknown, command: string): string | null {
   const { code, message, path } = error as NodeJS.ErrnoException;
@@ -10,7 +10,7 @@ export function permissionProblem(error: unknown, command: string): string | nul
   return `${path === undefined ? message : `no permission for ${path}`}; ${wayToPermission(`run: sudo edge-health ${command}`)}`;
 }
 
-/** What to do without permission: `otherwise`, unless that was done, and root became the owner of the data folder for it. */
+/** The remedy for a missing permission: `otherwise`, unless sudo was used and root's rights were dropped for the data folder's owner. */
 export function wayToPermission(otherwise: string): string {
   return process.env['SUDO_USER'] === undefined
     ? otherwise

@@ -2,13 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { nearestExisting } from './data-folder.ts';
 
-/** The types of Node lack it. */
+/** initgroups() is missing in the types of Node. */
 type WithInitgroups = NodeJS.Process & { initgroups(user: number, extraGroup: number): void };
 
-/** As the unit has it (SupplementaryGroups=): a backup made by hand has the journal's share, too. */
+/** Group of the unit (SupplementaryGroups=), so that a backup started by hand can include the journal. */
 const JOURNAL_GROUP = 'systemd-journal';
-/** Variables that would have programs of the new user load what was meant for root's, or use root's folders. */
-const NOT_PASSED_ON = /^(?:NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_AUDIT|XDG_.*|DBUS_SESSION_.*|HOME|LOGNAME|USER)$/;
+/** Variables that could make programs of the new user load code or use folders meant for root. */
+const REMOVED = /^(?:NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_AUDIT|XDG_.*|DBUS_SESSION_.*|HOME|LOGNAME|USER)$/;
 
 export interface Owner {
   readonly uid: number;
@@ -16,8 +16,8 @@ export interface Owner {
 }
 
 /**
- * The user that root is to become before it opens anything in a folder; of one that is missing the nearest above counts. Null: root stays
- * root, also where the owner is a user whom this user namespace lacks: its root is an ordinary user outside, and may not write there anyway.
+ * The owner of a folder, or of its nearest existing parent, as whom root must run before it opens a file there. Null: this process is not
+ * root, the owner is root, or this user namespace lacks the owner; in the last case its root has no write access to the folder anyway.
  */
 export function ownerOf(folder: string): Owner | null {
   if (process.getuid?.() !== 0) return null;
@@ -25,7 +25,7 @@ export function ownerOf(folder: string): Owner | null {
   return uid === 0 || !isMapped(uid, readFileSync('/proc/self/uid_map', 'utf8')) ? null : { gid, uid };
 }
 
-/** Whether a user namespace has a user; `map` as in /proc/PID/uid_map (user_namespaces(7)): first inside, first outside, count. */
+/** Whether a user namespace has a user. `map`: text of /proc/PID/uid_map (user_namespaces(7)): first inside, first outside, count. */
 export function isMapped(uid: number, map: string): boolean {
   return map.split('\n').some((line) => {
     const [first = Number.NaN, , count = 0] = line.trim().split(/\s+/).map(Number);
@@ -35,14 +35,14 @@ export function isMapped(uid: number, map: string): boolean {
 
 /** An environment for programs of another user. */
 export function withoutOwn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const passed = Object.entries(environment).filter(([name]) => !NOT_PASSED_ON.test(name));
-  // Who asked is still of interest.
+  const passed = Object.entries(environment).filter(([name]) => !REMOVED.test(name));
+  // SUDO_USER remains set, since it names the user who called sudo.
   return { SUDO_USER: 'root', ...Object.fromEntries(passed) };
 }
 
 /**
- * Root becomes the user whose folder it is, for good: a link or a program that this user left in there can then do no more than the user
- * could already, and what is made in there stays the user's. Nothing happens to other users, nor where the folder is root's.
+ * Permanently switches from root to the owner of a folder. A link or program that this user placed there then gains no rights, and files
+ * created there belong to the user. Has no effect for other users than root, or if the folder belongs to root.
  */
 export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): void {
   const owner = ownerOf(folder);
@@ -50,12 +50,12 @@ export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): v
   try {
     (process as WithInitgroups).initgroups(owner.uid, owner.gid);
   } catch {
-    process.setgroups?.([owner.gid]); // A user without a name.
+    process.setgroups?.([owner.gid]); // The user has no name.
   }
   try {
     process.setgroups?.([...(process.getgroups?.() ?? []), JOURNAL_GROUP]);
   } catch {
-    // No such group here: no journal either.
+    // Without this group there is no journal.
   }
   process.setgid?.(owner.gid);
   process.setuid?.(owner.uid);
@@ -64,7 +64,7 @@ export function becomeOwnerOf(folder: string, environment: NodeJS.ProcessEnv): v
   Object.assign(environment, passed, identity());
 }
 
-/** The user of this process, as programs find it in their environment. */
+/** Environment variables that describe the user of this process. */
 export function identity(): { readonly HOME: string; readonly LOGNAME: string; readonly USER: string } {
   try {
     const { homedir, username } = userInfo();

@@ -21,7 +21,7 @@ Swap:             ${String(swap).padStart(6)} kB
 VmFlags: rd ex mr mw me sd
 `;
 
-t.test('only what is as it is in the file may be released, of the program alone', async (t) => {
+t.test('only unmodified mappings of the program may be released', async (t) => {
   const node = '/opt/edge health/node';
   const smaps = [
     { where: '00400000-00500000', mode: 'r--p', path: node },
@@ -61,13 +61,13 @@ function released(...options: string[]): { before: number; after: number; bytes:
   return JSON.parse(execFileSync(process.execPath, argv, { encoding: 'utf8' }));
 }
 
-t.test('a process gives back what it has read of its program, and goes on', async (t) => {
+t.test('a process releases the pages of its program and continues', async (t) => {
   const { after, before, bytes, works } = released();
   t.ok(after < before / 2, `${before} kB before, ${after} kB after`);
   t.ok(bytes > 0 && bytes <= before * 1024, `${bytes} bytes`);
   t.equal(works, 'all of it');
 });
 
-t.test('a Node without a way to the C library keeps it', async (t) => {
+t.test('a Node without node:ffi keeps them', async (t) => {
   t.match(released('--no-experimental-ffi'), { bytes: 0, works: 'all of it' });
 });

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { openLibc } from './libc.ts';
 
-/** asm-generic/mman-common.h, the same on every architecture Node runs on. */
+/** asm-generic/mman-common.h; the same on every architecture supported by Node. */
 const MADV_DONTNEED = 4;
 
 /**
- * Takes what this process has read of its program file out of its resident memory; what is needed on comes back from the page cache as it
- * is touched. Of Node's 100 MB starting touches some 50, and a program that does little goes on with half of them. Returns bytes, 0 where
- * that cannot be done: by a Node without node:ffi, without procfs.
+ * Removes the unmodified pages of the program file from the resident memory of this process; pages still needed are mapped again from the
+ * page cache. Of Node's 100 MB, the start touches about 50, and an idle program needs half of them. Returns the bytes released; 0 without
+ * node:ffi or procfs.
  */
 export function releaseProgramPages(): number {
   let bytes = 0;
@@ -17,21 +17,21 @@ export function releaseProgramPages(): number {
       if (madvise(from, to - from, MADV_DONTNEED) === 0) bytes += residentBytes;
     }
   } catch {
-    // Then it keeps them.
+    // The pages remain resident.
   }
   return bytes;
 }
 
 export interface Mapping {
-  /** Addresses; `to` is the first one behind it. */
+  /** Addresses; `to` is exclusive. */
   readonly from: bigint;
   readonly to: bigint;
   readonly residentBytes: number;
 }
 
 /**
- * Read-only mappings of a file in the text of /proc/PID/smaps (proc_pid_smaps(5)) that are all as they are in the file: a page that the
- * dynamic linker has written to is nowhere else.
+ * Read-only mappings of a file in the text of /proc/PID/smaps (proc_pid_smaps(5)) whose pages all equal the file. A page that the dynamic
+ * linker has modified could not be restored.
  */
 export function unchangedMappings(smaps: string, file: string): Mapping[] {
   const found: Mapping[] = [];

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import { startProgram } from './program.ts';
 
-/** Seconds to sleep that stand on no other command line of this machine. */
+/** A number of seconds that occurs on no other command line of this machine. */
 const seconds = (n: number): string => `${1000 + n}.${process.pid}`;
 
 function shell(t: Test, script: string, lines: string[] = []): ReturnType<typeof startProgram> {
@@ -25,24 +25,24 @@ function alive(mark: string): boolean {
     try {
       return /^\d+$/.test(pid) && pid !== String(process.pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark);
     } catch {
-      return false; // Gone meanwhile.
+      return false; // The process has ended meanwhile.
     }
   });
 }
 
-t.test('a program that ends well, and what it says on both streams', async (t) => {
+t.test('a successful program and its output on both streams', async (t) => {
   const lines: string[] = [];
   t.equal(await shell(t, 'echo "$GREETING"; echo there >&2; printf "no newline"', lines).ended, null);
   t.same(lines.sort(), ['hello', 'no newline', 'there']);
 });
 
-t.test('what goes wrong is told, with its last words', async (t) => {
+t.test('a failure is reported with the last output', async (t) => {
   t.equal(await shell(t, 'exit 3').ended, 'exit code 3');
-  t.equal(await shell(t, 'echo disk is busy >&2; exit 1').ended, 'exit code 1; its last words: disk is busy');
+  t.equal(await shell(t, 'echo disk is busy >&2; exit 1').ended, 'exit code 1; last output: disk is busy');
   t.equal(await shell(t, 'kill -9 $$').ended, 'ended by SIGKILL');
 });
 
-t.test('what cannot be started is told as well', async (t) => {
+t.test('a program that cannot be started is reported', async (t) => {
   const path = join(temporaryFolder(t), 'plain');
   const start = (file: string): Promise<string | null> =>
     startProgram({ file, parameters: [], environment: {}, onLine: () => undefined }).ended;
@@ -52,7 +52,7 @@ t.test('what cannot be started is told as well', async (t) => {
   t.match(await start('with\0nul'), /cannot be started/);
 });
 
-t.test('it has a process group of its own, no input, and / to stand in', async (t) => {
+t.test('it has its own process group, no input, and / as working directory', async (t) => {
   const lines: string[] = [];
   await shell(t, 'echo "$(cut -d " " -f 5 "/proc/$$/stat") $$"; pwd; cat; echo end', lines).ended;
   const [group, pid] = lines[0]?.split(' ') ?? [];
@@ -60,7 +60,7 @@ t.test('it has a process group of its own, no input, and / to stand in', async (
   t.same(lines.slice(1), ['/', 'end']);
 });
 
-t.test('one that hangs ends when it is asked to', async (t) => {
+t.test('a hanging program is ended with SIGTERM', async (t) => {
   const running = shell(t, `exec sleep ${seconds(1)}`);
   await until('it runs', () => alive(seconds(1)));
   t.equal(await running.end(10), 'terminated');
@@ -68,7 +68,7 @@ t.test('one that hangs ends when it is asked to', async (t) => {
   t.equal(await running.end(10), 'ended', 'and then there is nothing left to end');
 });
 
-t.test('one that does not listen is killed after the grace, and its children and their children with it', async (t) => {
+t.test('a program that ignores SIGTERM is killed after the grace period, with all its descendants', async (t) => {
   const lines: string[] = [];
   // Every shell in the chain ignores SIGTERM, which what it starts inherits.
   const deep = `trap '' TERM; (trap '' TERM; sh -c "trap '' TERM; echo ready; sleep ${seconds(2)}; sleep ${seconds(2)}" & wait; sleep ${seconds(2)}) & wait; sleep ${seconds(2)}`;
@@ -87,7 +87,7 @@ t.test('a stopped process is killed as well', async (t) => {
   t.match(await running.ended, /^ended by SIGKILL/);
 });
 
-t.test('it has ended when its first process has; what it leaves behind is ended with it', async (t) => {
+t.test('it has ended when its first process has; remaining processes are ended with it', async (t) => {
   const running = shell(t, `sleep ${seconds(3)} & exit 0`);
   t.equal(await running.ended, null, 'though somebody still holds its output');
   t.ok(alive(seconds(3)));
@@ -95,12 +95,12 @@ t.test('it has ended when its first process has; what it leaves behind is ended 
   await until('it is gone', () => !alive(seconds(3)));
 });
 
-t.test('a flood of output is cut and holds up neither side', async (t) => {
+t.test('excess output is dropped and blocks neither side', async (t) => {
   const lines: string[] = [];
   t.equal(await shell(t, 'seq 1 20000; exit 0', lines).ended, null);
   t.equal(lines.length, 201);
   t.equal(lines[199], '200');
-  t.match(lines[200], /200 lines: what follows is dropped/);
+  t.match(lines[200], /200 lines: further output is dropped/);
 
   // Not what is resident: that is also the compiler's, and whatever else the machine is doing to this process.
   const held = (): number => process.memoryUsage().heapUsed + process.memoryUsage().external;
@@ -117,20 +117,20 @@ t.test('a flood of output is cut and holds up neither side', async (t) => {
   t.ok(lines.at(-1) !== undefined && (lines.at(-1) as string).length <= 400, 'a line without an end is cut');
 });
 
-t.test('what it says cannot garble a terminal or a log', async (t) => {
+t.test('its output cannot corrupt a terminal or a log', async (t) => {
   const lines: string[] = [];
   await shell(t, `printf 'a\\tb\\033[31m\\007c\\r\\n\\n\\377\\n'`, lines).ended;
   t.equal(lines.length, 2);
   for (const line of lines) t.notMatch(line, /\p{C}/u);
 });
 
-t.test('a big output that ends is read to its end', async (t) => {
+t.test('a large output is read to its end', async (t) => {
   const path = join(temporaryFolder(t), 'after');
   t.equal(await shell(t, `seq 1 200000; echo done > ${path}`).ended, null);
   t.ok(existsSync(path));
 });
 
-t.test('scripts without an interpreter line run as execvp has it', async (t) => {
+t.test('scripts without an interpreter line run as with execvp', async (t) => {
   const path = join(temporaryFolder(t), 'bare');
   writeFileSync(path, 'exit 4\n');
   chmodSync(path, 0o755);

@@ -4,28 +4,28 @@ import type { EndedHow, RunningItem } from '../core/shutdown-ports.ts';
 import { printable } from '../core/text.ts';
 
 export interface ProgramOptions {
-  /** A path, or a name to be found in the environment's PATH. */
+  /** A path, or a name that is looked up in the environment's PATH. */
   readonly file: string;
   readonly parameters: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
-  /** Told each line that it writes, to either stream, as far as they are taken in. */
+  /** Called with each line of standard output and standard error, up to MAX_LINES. */
   readonly onLine: (line: string) => void;
 }
 
-/** Bounds of what is taken in of a program's output. */
+/** Limits of the output that is processed. */
 const MAX_LINES = 200;
 const MAX_LINE_CHARACTERS = 400;
-/** What goes beyond is read and dropped, so that the program does not stand still, but not faster than this. */
+/** Pause between reads of further output, which is dropped. It is read so that the program does not block. */
 const PAUSE_MS = 10;
-/** How long the last of the output is waited for after the program ended; somebody else may hold the stream open. */
+/** Time to wait for the last output after the program ended. A child process may keep the stream open. */
 const LAST_OUTPUT_MS = 100;
 const POLL_MS = 10;
-/** A killed process that does not go (it hangs in the kernel) is not waited for any longer. */
+/** Time to wait for a killed process, which may hang in the kernel. */
 const KILLED_SECONDS = 0.25;
 
 /**
- * Starts a program in a process group of its own, without input. It counts as ended when its first process has; what it leaves behind
- * in its group is ended with it.
+ * Starts a program in its own process group, without input. It has ended when its first process has; `end` also ends the processes that it
+ * leaves in its group.
  */
 export function startProgram({ file, parameters, environment, onLine }: ProgramOptions): RunningItem {
   let child: ChildProcess;
@@ -42,17 +42,17 @@ export function startProgram({ file, parameters, environment, onLine }: ProgramO
   });
   const ended = (async (): Promise<string | null> => {
     const problem = await outcome(child);
-    await Promise.race([closed, later(LAST_OUTPUT_MS)]);
-    await new Promise(setImmediate); // Where this process itself was late, what has come meanwhile is read first.
+    await Promise.race([closed, sleep(LAST_OUTPUT_MS)]);
+    await new Promise(setImmediate); // If this process was delayed, output that arrived meanwhile is read first.
     for (const stream of streams) stream.destroy();
     output.end();
     if (problem === null) return null;
-    return output.last === '' ? problem : `${problem}; its last words: ${output.last}`;
+    return output.last === '' ? problem : `${problem}; last output: ${output.last}`;
   })();
   return { ended, end: (graceSeconds) => endGroup(child.pid, graceSeconds) };
 }
 
-/** Null: it ended well. */
+/** Why a program failed; null: exit code 0. */
 function outcome(child: ChildProcess): Promise<string | null> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(`cannot be started: ${codeOf(error)}`));
@@ -64,18 +64,18 @@ function codeOf(error: NodeJS.ErrnoException): string {
   return error.code ?? error.message;
 }
 
-function later(milliseconds: number): Promise<void> {
+function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, milliseconds);
   });
 }
 
-/** Whether there was anybody in the group to get it. Signal 0 only asks. */
+/** Sends a signal to a process group; returns whether the group has processes. Signal 0 only checks. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // Somebody is there, but not ours to signal.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // The group has processes, but of another user.
   }
 }
 
@@ -88,16 +88,16 @@ async function endGroup(group: number | undefined, graceSeconds: number): Promis
   return 'killed';
 }
 
-/** The kernel tells nobody but a parent when a process ends: of grandchildren it has to be asked. */
+/** Polls, because the kernel reports the end of a process only to its parent, and not the end of grandchildren. */
 async function isGoneWithin(group: number, seconds: number): Promise<boolean> {
   for (let waitedMs = 0; signalGroup(group, 0); waitedMs += POLL_MS) {
     if (waitedMs >= seconds * 1000) return false;
-    await later(POLL_MS);
+    await sleep(POLL_MS);
   }
   return true;
 }
 
-/** Cuts what a program writes into lines, and takes in so many of them. */
+/** Splits the output of a program into lines and passes on at most MAX_LINES of them. */
 class Output {
   readonly #onLine: (line: string) => void;
   readonly #partial = new Map<Readable, string>();
@@ -108,7 +108,7 @@ class Output {
     this.#onLine = onLine;
   }
 
-  /** The last line that was taken in. */
+  /** The last line that was passed on. */
   get last(): string {
     return this.#last;
   }
@@ -122,11 +122,11 @@ class Output {
       setTimeout(() => stream.resume(), PAUSE_MS);
     });
     stream.on('error', () => {
-      // Whatever broke it, the program's end tells how it went.
+      // The exit of the program decides, not a read error of its output.
     });
   }
 
-  /** Takes in last lines that lack their end. */
+  /** Passes on the last lines, which may lack a line break. */
   end(): void {
     for (const partial of this.#partial.values()) this.#line(partial);
     this.#partial.clear();
@@ -146,6 +146,6 @@ class Output {
     this.#lines += 1;
     this.#last = printable(line.trimEnd().replaceAll('\t', ' '), MAX_LINE_CHARACTERS);
     this.#onLine(this.#last);
-    if (this.#lines === MAX_LINES) this.#onLine(`(${MAX_LINES} lines: what follows is dropped)`);
+    if (this.#lines === MAX_LINES) this.#onLine(`(${MAX_LINES} lines: further output is dropped)`);
   }
 }

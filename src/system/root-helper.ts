@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { read, write } from 'node:fs';
 import { promisify } from 'node:util';
 
-/** What a command that runs as the service's user has done by the process of root's that started it; nothing else needs root's rights. */
+/** The steps that a command which runs as the service's user requests from its parent process, which runs as root. */
 export type RootRequest =
   | { readonly do: 'systemctl'; readonly arguments: readonly string[] }
   | { readonly do: 'replace configuration'; readonly files: readonly SentFile[]; readonly stamp: string }
   | { readonly do: 'put configuration back' };
 
-/** A file below the folder of the configuration. */
+/** A file of the configuration folder. */
 export interface SentFile {
   readonly name: string;
   readonly base64: string;
@@ -16,15 +16,15 @@ export interface SentFile {
 }
 
 export interface RootAnswer {
-  /** 0: done; else as a program's exit code. */
+  /** Exit code; 0: done. */
   readonly code: number;
-  /** What the program printed, or what is wrong. */
+  /** Output of the program, or the error. */
   readonly output: string;
 }
 
-/** Holds the file descriptor of the connection to root's process, over which each request and each answer is a line of JSON. */
+/** Variable with the file descriptor of the connection to root's process. Each request and each response is a line of JSON. */
 export const ROOT_HELPER = 'EDGE_HEALTH_ROOT_HELPER';
-/** Starting a unit waits for its first answer, stopping one for its report. */
+/** Starting a unit waits until the service responds; stopping the harness waits for its report. */
 const SYSTEMCTL_MS = 200_000;
 const CHUNK_BYTES = 64 * 1024;
 
@@ -32,12 +32,12 @@ export function hasRootHelper(environment: NodeJS.ProcessEnv): boolean {
   return environment[ROOT_HELPER] !== undefined;
 }
 
-/** Whether units can be started and stopped: by root, or by the process of root's that started this one. */
+/** Whether units can be started and stopped: this process or its parent runs as root. */
 export function hasRootRights(environment: NodeJS.ProcessEnv): boolean {
   return process.getuid?.() === 0 || hasRootHelper(environment);
 }
 
-/** Starts, stops, enables or disables units, with root's rights where this process or the one that started it has them. Never rejects. */
+/** Starts, stops, enables or disables units, with root's rights if this process or its parent has them. Never rejects. */
 export async function changeUnits(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<RootAnswer> {
   try {
     return hasRootHelper(environment)
@@ -48,7 +48,7 @@ export async function changeUnits(argv: readonly string[], environment: NodeJS.P
   }
 }
 
-/** Runs `systemctl` to its end, whatever that is. */
+/** Runs `systemctl`. Never rejects. */
 export function systemctl(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<RootAnswer> {
   return new Promise((resolve) => {
     execFile('systemctl', argv, { env: environment, timeout: SYSTEMCTL_MS }, (error, stdout, stderr) => {
@@ -58,7 +58,7 @@ export function systemctl(argv: readonly string[], environment: NodeJS.ProcessEn
   });
 }
 
-/** Has root's process do something, one thing at a time. Rejects where it is gone. */
+/** Sends a request to root's process, one at a time. Rejects if that process has ended. */
 export async function askRoot(request: RootRequest, environment: NodeJS.ProcessEnv): Promise<RootAnswer> {
   const fd = Number(environment[ROOT_HELPER]);
   const line = Buffer.from(`${JSON.stringify(request)}\n`);
@@ -67,7 +67,7 @@ export async function askRoot(request: RootRequest, environment: NodeJS.ProcessE
   let text = '';
   while (!text.endsWith('\n')) {
     const { bytesRead } = await promisify(read)(fd, chunk, 0, chunk.length, null);
-    if (bytesRead === 0) throw new Error('the process of root that started this one is gone');
+    if (bytesRead === 0) throw new Error('the parent process, which runs as root, has ended');
     text += chunk.toString('utf8', 0, bytesRead);
   }
   return JSON.parse(text) as RootAnswer;

@@ -43,7 +43,7 @@ t.test('a service is found by its configuration, in the folder of a unit', async
   t.same(readdirSync(folder), []);
 });
 
-t.test('without systemd it is found in memory', { skip: existsSync('/dev/shm') ? false : 'no /dev/shm' }, async (t) => {
+t.test('without systemd a service is found in /dev/shm', { skip: existsSync('/dev/shm') ? false : 'no /dev/shm' }, async (t) => {
   const config = join(temporaryFolder(t), 'edge_health_config.yaml');
   const folder = runningFolder(config, {});
   await announceService(folder, { config, url: URL_IN_USE });
@@ -55,7 +55,7 @@ t.test('without systemd it is found in memory', { skip: existsSync('/dev/shm') ?
   t.notOk(existsSync(folder));
 });
 
-t.test('what is left of a process that ended, or belongs to another user, is not believed', async (t) => {
+t.test('files of an ended process or of another user are ignored', async (t) => {
   const { folder, run } = unitIn(t);
   const file = join(folder, 'service.json');
   const service = { pid: process.pid, started: startTime(process.pid), config: CONFIG, url: URL_IN_USE };

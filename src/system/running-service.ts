@@ -4,23 +4,23 @@ import { promisify } from 'node:util';
 import { shortName } from '../core/short-name.ts';
 import { writeAtomically } from './atomic-file.ts';
 
-/** What a running service leaves for the commands of this machine: they find it even after its configuration file was edited. */
+/** File of a running service, by which local commands find it even after its configuration was edited. */
 export interface RunningService {
   readonly pid: number;
-  /** Distinguishes the process from a later one of the same number. */
+  /** Start time, which distinguishes the process from a later one with the same id. */
   readonly started: number;
   /** Absolute path of the configuration file. */
   readonly config: string;
-  /** Where REST listens, for a program of this machine. */
+  /** Base URL of the REST API for local programs. */
   readonly url: string;
 }
 
-/** What came of the last reload. */
+/** Result of the last reload. */
 export interface ReloadOutcome {
   readonly pid: number;
-  /** How many reloads there were since the start. */
+  /** Number of reloads since the service started. */
   readonly reloads: number;
-  /** Why the file was refused; null: it was taken. */
+  /** Why the file was refused; null: it was applied. */
   readonly problem: string | null;
   readonly restart_needed: readonly string[];
 }
@@ -31,11 +31,11 @@ const READABLE_BY_ALL = 0o644;
 const MAX_BYTES = 1024 * 1024;
 const UNIT_FOLDER = /^edge-health/;
 
-/** Of a service without systemd, for commands of the same user. Named after the configuration file: all else in it may have changed. */
+/** Folder of a service without systemd, for commands of the same user. It is named after the path of the configuration file. */
 const IN_MEMORY = `/dev/shm/edge-health-${process.getuid?.() ?? 0}-service-`;
 const folderInMemory = (configFile: string): string => IN_MEMORY + shortName(resolve(configFile));
 
-/** systemd's folder in memory, else one that no other user can write. It may be missing. */
+/** systemd's runtime folder, otherwise one that no other user can write to. It may be missing. */
 export function runningFolder(configFile: string, environment: NodeJS.ProcessEnv): string {
   return environment['RUNTIME_DIRECTORY']?.split(':')[0] || folderInMemory(configFile);
 }
@@ -59,7 +59,7 @@ export async function withdrawService(folder: string): Promise<void> {
   if (folder.startsWith(IN_MEMORY)) await promisify(rmdir)(folder).catch(() => undefined);
 }
 
-/** The service that runs with a configuration file, and the folder of its files; null: none is found. `run`: where the units have theirs. */
+/** The service that runs with a configuration file, and its runtime folder; null: none found. `run`: parent of the units' runtime folders. */
 export function findService(
   configFile: string,
   environment: NodeJS.ProcessEnv,
@@ -76,7 +76,7 @@ export function findService(
   return null;
 }
 
-/** Of the service with that process id; null: it has not been reloaded. */
+/** Result of the last reload of the service with this process id; null: it was not reloaded. */
 export function readReloadOutcome(folder: string, pid: number): ReloadOutcome | null {
   const outcome = read<ReloadOutcome>(join(folder, RELOAD_FILE))?.value;
   return outcome?.pid === pid ? outcome : null;
@@ -84,7 +84,7 @@ export function readReloadOutcome(folder: string, pid: number): ReloadOutcome | 
 
 export const isRunning = ({ pid, started }: RunningService): boolean => startTime(pid) === started;
 
-/** When a process was started (proc(5), field 22): distinguishes it from a later one of the same number. Null: there is none, or it has ended. */
+/** Start time of a process (proc(5), field 22), which distinguishes it from a later one with the same id. Null: no such process. */
 export function startTime(pid: number): number | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(')').at(-1)?.trim().split(' ') ?? [];
@@ -104,7 +104,7 @@ function unitFolders(run: string): string[] {
   }
 }
 
-/** Anybody can make folders in /dev/shm. */
+/** Whether a folder belongs to this user alone; in /dev/shm, every user can create folders. */
 function isOwn(folder: string): boolean {
   try {
     const stats = lstatSync(folder);
@@ -114,7 +114,7 @@ function isOwn(folder: string): boolean {
   }
 }
 
-/** Root signals the process: the file must be of that process's user, who could signal it as well. `uid`: of the file. */
+/** Root sends signals to the process, so the file (owner `uid`) must belong to the user of that process, who could signal it as well. */
 function isProcessOf(service: RunningService, uid: number | undefined): boolean {
   try {
     const effective = /^Uid:\s+\d+\s+(\d+)/m.exec(readFileSync(`/proc/${Number(service.pid)}/status`, 'utf8'))?.[1];
@@ -124,7 +124,7 @@ function isProcessOf(service: RunningService, uid: number | undefined): boolean 
   }
 }
 
-/** The folder is the service's, the reader may be another user: a link, a pipe or a file without end in its place is none. */
+/** Reads a file of the service's folder. The reader may be root, so that a link, a pipe or a huge file in its place must be ignored. */
 function read<T>(file: string): { readonly value: T; readonly uid: number } | null {
   let fd: number | null = null;
   try {

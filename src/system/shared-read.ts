@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs';
 
-/** A reading that takes long is followed by a pause that is as many times as long. */
+/** The pause after a read is the duration of the read times this factor. */
 const PAUSE_FACTOR = 3;
-/** But no longer than that: who asks has to be answered. */
-const LONGEST_PAUSE_MS = 300;
+/** Upper limit of the pause, because callers wait for it. */
+const MAX_PAUSE_MS = 300;
 
 /**
- * Shares what those read who ask at the same time: each gets what was begun after it asked. `read` never
- * rejects; `pauseMs`: from the end of one reading to the beginning of the next at least.
+ * Shares one read among concurrent callers; each gets the result of a read that began after its call. `read` must not reject. `pauseMs`:
+ * minimum time from the end of one read to the beginning of the next.
  */
 export function shared<T>(read: () => Promise<T>, pauseMs: number): () => Promise<T> {
   let free: Promise<unknown> = Promise.resolve();
@@ -18,7 +18,7 @@ export function shared<T>(read: () => Promise<T>, pauseMs: number): () => Promis
       const begun = performance.now();
       const reading = read();
       free = reading.then(() => {
-        const pause = Math.max(pauseMs, Math.min(PAUSE_FACTOR * (performance.now() - begun), LONGEST_PAUSE_MS));
+        const pause = Math.max(pauseMs, Math.min(PAUSE_FACTOR * (performance.now() - begun), MAX_PAUSE_MS));
         return new Promise((resolve) => {
           setTimeout(resolve, pause);
         });
@@ -29,7 +29,7 @@ export function shared<T>(read: () => Promise<T>, pauseMs: number): () => Promis
   };
 }
 
-/** A file's text; empty where it cannot be read. */
+/** The text of a file; empty if it cannot be read. */
 export function readText(file: string, encoding: 'latin1' | 'utf8'): Promise<string> {
   return new Promise((resolve) => {
     readFile(file, encoding, (error, text) => resolve(error ? '' : text));

@@ -1,7 +1,7 @@
 import type { SocketBounds } from '../core/ports.ts';
 import { openLibc } from './libc.ts';
 
-/** socket(7) and tcp(7); the same on every architecture Node runs on. */
+/** socket(7) and tcp(7); the same on every architecture supported by Node. */
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
 const SO_RCVBUF = 8;
@@ -9,8 +9,8 @@ const IPPROTO_TCP = 6;
 const TCP_USER_TIMEOUT = 18;
 
 /**
- * Bounds what the kernel holds for each connection of a listening socket: without it megabytes, which count as this process's memory.
- * Connections take these options over from the socket that accepts them. False: a Node without node:ffi; then they are as the kernel sets them.
+ * Bounds the kernel's buffers of each connection of a listening socket. Otherwise they can take megabytes, which count as this process's
+ * memory. Connections inherit the options of the listening socket. False: not possible without node:ffi; the kernel's defaults apply.
  */
 export function boundSockets(descriptor: number, { receiveBytes, sendBytes, unreadSeconds }: SocketBounds): boolean {
   try {

@@ -2,19 +2,18 @@ import { connect } from 'node:net';
 import { printable } from '../core/text.ts';
 
 /**
- * A helper of root's that stops the units which its configuration names, and the machine: systemd starts it for each connection to
- * this socket, which belongs to the service's user alone. One line is asked (`stop UNIT`, or an action), one is answered: `ok`, or what
- * went wrong.
+ * Socket of a helper that runs as root and stops the configured units and the machine. systemd starts it for each connection; only the
+ * service's user may connect. The request is one line (`stop UNIT`, or an action), and so is the response: `ok`, or the error.
  */
 export const HELPER_SOCKET = '/run/edge-health-stop.sock';
 
-/** `absent`: there is no helper, or it is not for this user. Null: done. */
+/** `absent`: there is no helper, or this user may not use it. Null: done. */
 export type HelperAnswer = 'absent' | null | { readonly problem: string };
 
 export interface Asked {
   /** Never rejects. */
   readonly answer: Promise<HelperAnswer>;
-  /** Gives up waiting, which tells the helper to do so as well. */
+  /** Closes the connection, on which the helper cancels the request. */
   close(): void;
 }
 
@@ -32,12 +31,15 @@ export function askHelper(socketPath: string, request: string): Asked {
       if (text.includes('\n')) socket.destroy();
     });
     socket.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      resolve(ABSENT.includes(code ?? '') ? 'absent' : { problem: `${socketPath} cannot be asked: ${code ?? message}` });
+      resolve(ABSENT.includes(code ?? '') ? 'absent' : { problem: `${socketPath} cannot be reached: ${code ?? message}` });
     });
     socket.once('close', () => {
       const [line = ''] = text.split('\n');
       if (line === 'ok') resolve(null);
-      else resolve({ problem: line === '' ? `${socketPath} closed without an answer; its journal says why` : printable(line, MAX_ANSWER) });
+      else
+        resolve({
+          problem: line === '' ? `${socketPath} closed without a response; see its journal for the reason` : printable(line, MAX_ANSWER),
+        });
     });
   });
   return { answer, close: () => socket.destroy() };

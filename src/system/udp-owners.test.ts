@@ -12,7 +12,7 @@ const HEADER =
 const HEADER_6 =
   '  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n';
 const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');
-/** A line as the kernel writes it; addresses are four little-endian octets in hexadecimal, or sixteen. */
+/** A line in the kernel's format; addresses are four or sixteen little-endian octets in hexadecimal. */
 const line = (address: string, port: number, uid: number, inode: number, remote = '0'.repeat(address.length), remotePort = 0): string =>
   `${String(inode % 100_000).padStart(5)}: ${address}:${hex(port)} ${remote}:${hex(remotePort)} 07 00000000:00000000 00:00000000 00000000 ${String(uid).padStart(5)}        0 ${inode} 2 0000000000000000 0         \n`;
 const ANY = '00000000';
@@ -20,7 +20,7 @@ const LOOPBACK = '0100007F';
 const ANY_6 = '0'.repeat(32);
 const MAPPED = '0000000000000000FFFF00000100007F';
 
-t.test('the sockets on a port, whatever address they are bound to', async (t) => {
+t.test('the sockets on a port, regardless of their local address', async (t) => {
   const udp =
     HEADER +
     line(ANY, 7411, 1000, 11) +
@@ -57,7 +57,7 @@ t.test('the sockets on a port, whatever address they are bound to', async (t) =>
   t.equal(table.size, 5, 'the heads are no sockets');
 });
 
-/** A /proc of a process in a user namespace, and the socket at which the table with all users is read; null: nobody listens there. */
+/** A /proc of a process in a user namespace, and the socket that returns the table with all users; null: there is none. */
 async function place(t: Test, options: { map: string; own: string; outside?: string | null }) {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'self/net'), { recursive: true });
@@ -79,10 +79,10 @@ async function place(t: Test, options: { map: string; own: string; outside?: str
 }
 
 const EVERYBODY = '         0          0 4294967295\n';
-/** As PrivateUsers=yes of systemd has it. */
+/** The uid_map with PrivateUsers=yes of systemd. */
 const SANDBOX = '         0          0          1\n       997        997          1\n';
 
-t.test('a process that sees every user asks nobody else', async (t) => {
+t.test('a process that sees every user does not use the table socket', async (t) => {
   const own = line(ANY, 7411, 1000, 11) + line(ANY, 40_000, 65_534, 12) + line(LOOPBACK, 53_000, 0, 13, '3500007F', 53);
   const { owners, state } = await place(t, { map: EVERYBODY, own, outside: own });
   t.same(await owners.usersOf([7411]), [1000]);
@@ -93,7 +93,7 @@ t.test('a process that sees every user asks nobody else', async (t) => {
   t.equal(state.asked, 0);
 });
 
-t.test('in a user namespace the users that it knows are known, and the others are asked for', async (t) => {
+t.test('in a user namespace, unmapped users are read from the table socket', async (t) => {
   const own = line(ANY, 7411, 0, 11) + line(ANY, 7413, 997, 12) + line(ANY, 40_000, 65_534, 13);
   const outside = line(ANY, 7411, 0, 11) + line(ANY, 7413, 997, 12) + line(ANY, 40_000, 1000, 13);
   const { owners, state, write } = await place(t, { map: SANDBOX, own, outside });
@@ -114,14 +114,14 @@ t.test('in a user namespace the users that it knows are known, and the others ar
   t.equal(state.asked, 3);
 });
 
-t.test('without anybody to ask the others are not known', async (t) => {
+t.test('without a table socket, unmapped users are unknown', async (t) => {
   const own = line(ANY, 7411, 0, 11) + line(ANY, 40_000, 65_534, 13);
   const { owners } = await place(t, { map: SANDBOX, own });
   t.equal(await owners.usersOf([40_000]), null);
   t.same(await owners.usersOf([7411]), [0]);
 });
 
-t.test('many callers at once cost one reading, which began after they asked', async (t) => {
+t.test('concurrent callers share one read, which began after their calls', async (t) => {
   const own = line(ANY, 40_000, 65_534, 13);
   const { owners, state } = await place(t, { map: SANDBOX, own, outside: line(ANY, 40_000, 1000, 13) });
   const answers = await Promise.all(Array.from({ length: 500 }, () => owners.usersOf([40_000])));

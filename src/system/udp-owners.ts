@@ -3,44 +3,44 @@ import { connect } from 'node:net';
 import { readText, shared } from './shared-read.ts';
 
 /**
- * Lists the UDP sockets of this machine with their users for a service in a user namespace, which sees most users as nobody: systemd starts
- * `cat` for each connection to this socket (edge-health-udp.socket), which belongs to the service's user alone.
+ * Socket that returns the UDP sockets of this machine with their users, for a service in a user namespace, which sees most users as nobody.
+ * systemd starts `cat` for each connection (edge-health-udp.socket); only the service's user may connect.
  */
 export const UDP_TABLE_SOCKET = '/run/edge-health-udp.sock';
 
-/** A UDP socket, as the kernel lists it. */
+/** A UDP socket in the kernel's table. */
 export interface UdpSocket {
   readonly port: number;
   readonly uid: number;
-  /** It receives from one sender alone, such as a name server. */
+  /** Whether it receives only from one sender, such as a name server. */
   readonly isConnected: boolean;
-  /** Its number among all sockets of the machine. */
+  /** Identifies the socket among all sockets of the machine. */
   readonly inode: number;
 }
 
 export interface UdpOwnersOptions {
-  /** /proc of this process; another one in tests. */
+  /** /proc; another folder in tests. */
   readonly proc?: string;
-  /** Where the table with all users is read; null: nowhere. */
+  /** Socket that returns the table with all users; null: there is none. */
   readonly tableSocket: string | null;
 }
 
-/** A user that has no number in this user namespace; also the number of nobody (/proc/sys/kernel/overflowuid). */
+/** Id of users that have none in this user namespace, and of nobody (/proc/sys/kernel/overflowuid). */
 const OVERFLOW_UID = 65_534;
 const EVERY_USER = /^\s*0\s+0\s+4294967295\s*$/;
-/** What is not answered by then cannot be told: the caller's answer is due within a second. */
+/** Timeout of the table socket. The caller must get a response within a second. */
 const ANSWER_MS = 700;
 const MAX_TABLE_CHARACTERS = 16 * 1024 * 1024;
-/** Reading begins so often at most, however many callers there are: systemd starts a process for each connection. */
+/** Minimum time between two reads for any number of callers, because systemd starts a process for each connection. */
 const PAUSE_MS = { own: 20, users: 250 } as const;
-/** Numbers of sockets are given again, after four billion others. */
+/** The kernel reuses inode numbers of sockets after four billion others. */
 const KNOWN_FOR_MS = 60_000;
 
 /** sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode (proc(5)); udp6 has the same columns. */
 const LINE = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) \S+ \S+ \S+ \S+ +(\d+) +\d+ (\d+) /gm;
 
 /**
- * Reads the tables of IPv4 and IPv6, one behind the other. The addresses that sockets are bound to are left aside: a socket may send from any
+ * Parses the concatenated tables of IPv4 and IPv6. The local addresses of the sockets are ignored, because a socket may send from any
  * address of the machine (IP_PKTINFO).
  */
 export function parseUdpTables(tables: string): UdpSocket[] {
@@ -52,14 +52,14 @@ export function parseUdpTables(tables: string): UdpSocket[] {
   }));
 }
 
-/** Finds out which users the UDP sockets of this machine's network belong to. */
+/** Determines the users of the UDP sockets of this machine. */
 export class UdpOwners {
   readonly #seesEveryUser: boolean;
-  /** The sockets as this process sees them, by their ports. */
+  /** The sockets with the user ids that this process sees, by port. */
   readonly #own: () => Promise<ReadonlyMap<number, readonly UdpSocket[]>>;
-  /** Reads the table with all users anew. */
+  /** Reads the table with all users again. */
   readonly #readUsers: () => Promise<void>;
-  /** The users of that table, by the numbers of the sockets: a socket keeps both as long as it is there. */
+  /** User ids of that table by inode; both are constant for a socket. */
   #users: ReadonlyMap<number, number> = new Map();
   #usersReadMs = Number.NEGATIVE_INFINITY;
 
@@ -78,8 +78,8 @@ export class UdpOwners {
   }
 
   /**
-   * The numbers of the users who have a socket on one of these ports; null: on one of them there is none that a participant can have, or its
-   * user cannot be told.
+   * The ids of the users who have a socket on one of these ports. Null: one of the ports has no socket that a DDS participant could use, or
+   * its user is unknown.
    */
   async usersOf(ports: readonly number[]): Promise<readonly number[] | null> {
     const own = await this.#own();
@@ -97,7 +97,7 @@ function unique(numbers: readonly number[]): readonly number[] {
   return [...new Set(numbers)];
 }
 
-/** What comes until the other side closes; empty: it is not there, or not done in time. */
+/** Reads from a socket until the other side closes it; empty if the socket does not exist or the timeout has passed. */
 function readSocket(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path).setEncoding('latin1');

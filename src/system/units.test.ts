@@ -6,9 +6,9 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import type { RunningItem, ShutdownContext } from '../core/shutdown-ports.ts';
 import { UnitList } from './units.ts';
 
-const CONTEXT = {} as ShutdownContext; // A unit is told nothing.
+const CONTEXT = {} as ShutdownContext; // A unit gets no information about the shutdown.
 
-/** A systemctl that notes what it is told, and knows no b.service. */
+/** A systemctl that records its arguments and fails for b.service. */
 function systemctl(folder: string): NodeJS.ProcessEnv {
   const script = `#!/bin/sh\nprintf '%s|' "$@" >> ${folder}/calls\necho >> ${folder}/calls\n[ "$4" != b.service ] || { echo "Unit b.service not loaded." >&2; exit 5; }\n`;
   writeFileSync(join(folder, 'systemctl'), script);
@@ -31,7 +31,7 @@ async function stopAll(units: readonly string[], environment: NodeJS.ProcessEnv,
   return outcomes;
 }
 
-/** Root's helper as far as the other side can tell. */
+/** A stand-in for the helper that runs as root. */
 async function helper(t: Test, answer: (request: string, connection: Socket) => void): Promise<string> {
   const path = join(temporaryFolder(t), 'helper.sock');
   const server = createServer((connection) => {
@@ -49,8 +49,8 @@ t.test('units are stopped one by one, by their exact names', async (t) => {
   const folder = temporaryFolder(t);
   for (const helperSocket of [null, join(folder, 'no-helper-here')]) {
     const outcomes = await stopAll(['a.service', 'b.service', 'robot@left arm.service'], systemctl(folder), helperSocket);
-    t.match(outcomes, [null, /^exit code 5; its last words: Unit b\.service not loaded\./, null]);
-    t.equal(outcomes[1]?.includes("no-helper-here, where root's helper is asked, is not there"), helperSocket !== null);
+    t.match(outcomes, [null, /^exit code 5; last output: Unit b\.service not loaded\./, null]);
+    t.equal(outcomes[1]?.includes('no-helper-here is missing (edge-health-stop.socket)'), helperSocket !== null);
     t.same(readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n'), [
       '--no-ask-password|stop|--|a.service|',
       '--no-ask-password|stop|--|b.service|',
@@ -60,11 +60,11 @@ t.test('units are stopped one by one, by their exact names', async (t) => {
   }
 });
 
-t.test('a machine without systemd says so', async (t) => {
+t.test('without systemd the stop fails with the reason', async (t) => {
   t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, null), [/cannot be started: ENOENT/]);
 });
 
-t.test('where there is a helper it is asked, and nobody else', async (t) => {
+t.test('with a helper, systemctl is not run directly', async (t) => {
   const requests: string[] = [];
   const path = await helper(t, (request, connection) => {
     requests.push(request);
@@ -75,9 +75,9 @@ t.test('where there is a helper it is asked, and nobody else', async (t) => {
   t.same(requests, ['stop a.service\n', 'stop b.service\n', 'stop c.service\n']);
 });
 
-t.test('a helper that fails is a failure, whatever it does', async (t) => {
+t.test('a failure of the helper is reported', async (t) => {
   const silent = await helper(t, (_, connection) => connection.end());
-  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, silent), [/helper\.sock closed without an answer; its journal says why/]);
+  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, silent), [/helper\.sock closed without a response; see its journal/]);
   const endless = await helper(t, (_, connection) => {
     for (let n = 0; n < 100; n += 1) connection.write('x'.repeat(10_000));
     connection.end('\n');
@@ -86,10 +86,10 @@ t.test('a helper that fails is a failure, whatever it does', async (t) => {
   t.ok(problem && problem.length <= 1000);
   const stale = join(temporaryFolder(t), 'stale.sock');
   writeFileSync(stale, '');
-  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, stale), [/stale\.sock cannot be asked: (ECONNREFUSED|ENOTSOCK)/]);
+  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, stale), [/stale\.sock cannot be reached: (ECONNREFUSED|ENOTSOCK)/]);
 });
 
-t.test('a unit that does not stop is not waited for any longer than is wanted, and the helper is told', async (t) => {
+t.test('waiting for a unit that does not stop can be ended, and the helper cancels the request', async (t) => {
   let told = (): void => undefined;
   const gone = new Promise<void>((resolve) => {
     told = resolve;
@@ -100,7 +100,7 @@ t.test('a unit that does not stop is not waited for any longer than is wanted, a
   await new Promise((later) => setTimeout(later, 50));
   t.equal(await running.end(5), 'terminated');
   await gone;
-  t.match(await running.ended, /without an answer/);
+  t.match(await running.ended, /without a response/);
   t.equal(await running.end(5), 'ended');
 
   const early = ((await start(['a.service'], { PATH: '/nowhere' }, `${path}.none`)) as [() => RunningItem])[0]();

@@ -7,11 +7,11 @@ export interface UnitListOptions {
   readonly units: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly log: Log;
-  /** Where root's helper listens, which may what this user may not; where it is not there, or null, this user tries by itself. */
+  /** Socket of the helper that runs as root. If it is null or absent, systemctl is run as this user. */
   readonly helperSocket: string | null;
 }
 
-/** systemd units to stop, in the given order. Each is waited for: `systemctl stop` ends when the unit has. */
+/** Stops systemd units in the given order. `systemctl stop` waits until the unit has stopped. */
 export class UnitList implements StepRunner {
   readonly #options: UnitListOptions;
 
@@ -36,7 +36,7 @@ export function stopUnit(unit: string, environment: NodeJS.ProcessEnv, log: Log)
     file: 'systemctl',
     parameters: ['--no-ask-password', 'stop', '--', unit],
     environment,
-    onLine: (line) => log('info', 'systemctl stop', { unit, says: line }),
+    onLine: (line) => log('info', 'systemctl stop', { unit, output: line }),
   });
 }
 
@@ -62,7 +62,7 @@ function throughHelper(socketPath: string, unit: string, direct: () => RunningIt
   return { ended, end };
 }
 
-/** What was tried without the helper failed, and most likely for want of it. */
+/** Adds a hint to the error of a direct attempt, which most likely failed for lack of the helper. */
 function withHint(problem: string | null, socketPath: string): string | null {
-  return problem === null ? null : `${problem}; and ${socketPath}, where root's helper is asked, is not there (edge-health-stop.socket)`;
+  return problem === null ? null : `${problem}; the helper socket ${socketPath} is missing (edge-health-stop.socket)`;
 }

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Users, userName } from './users.ts';
 
-/** Files of users and groups, and an `id` that answers with this script. */
+/** Files of users and groups, and an `id` that runs this script. */
 function machine(t: Test, id = 'exit 1'): { users: Users; passwd: string } {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
@@ -28,7 +28,7 @@ t.test('groups are those of the files: the primary one, and those that have the 
   t.equal(userName(0, '/nowhere'), null);
 });
 
-t.test('users that the files do not have are asked for', async (t) => {
+t.test('users that are not in the files are looked up with id', async (t) => {
   const { users } = machine(
     t,
     `[ "$*" = 5000 ] && printf '%s\\n' 'uid=5000(LAB\\anna) gid=5000(domain users) groups=5000(domain users),27(sudo),6000'`,
@@ -37,7 +37,7 @@ t.test('users that the files do not have are asked for', async (t) => {
   t.same(await users.user(5001), { uid: 5001, name: null, groups: [] });
 });
 
-t.test('a directory that does not answer holds nobody up, and few processes wait for it', async (t) => {
+t.test('a directory without response delays no caller, and few processes wait for it', async (t) => {
   const { users } = machine(t, 'echo $$ >> "$0.runs"; exec sleep 60');
   const found = await Promise.all(Array.from({ length: 50 }, (_, i) => users.user(5000 + i)));
   t.ok(found.every(({ groups, name }) => name === null && groups.length === 0));

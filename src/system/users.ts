@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import type { LocalUser } from '../core/shutdown-callers.ts';
 import { readText, shared } from './shared-read.ts';
 
-/** How long `id` may take to ask the directory that users come from. */
+/** Timeout of `id`, which queries the directory of users. */
 const ANSWER_MS = 400;
-const MOST_AT_ONCE = 4;
-/** The files are read so often at most, however many ask. */
+const MAX_CONCURRENT = 4;
+/** Minimum time between two reads of the files. */
 const PAUSE_MS = 20;
 
-/** The name of a user in a password file; null: it has none there. */
+/** The name of a user in a password file; null: the file has no such user. */
 export function userName(uid: number, passwordFile = '/etc/passwd'): string | null {
   try {
     return entriesOf(readFileSync(passwordFile, 'utf8')).find((entry) => entry[2] === String(uid))?.[0] ?? null;
@@ -18,7 +18,7 @@ export function userName(uid: number, passwordFile = '/etc/passwd'): string | nu
   }
 }
 
-/** Users of this machine with their groups: as its files have them, or as `id` says of those who come from elsewhere (LDAP, SSSD). */
+/** Users of this machine with their groups, from /etc or, for users of a directory (LDAP, SSSD), from `id`. */
 export class Users {
   /** The entries of /etc/passwd and /etc/group. */
   readonly #files: () => Promise<readonly [passwd: string[][], group: string[][]]>;
@@ -31,7 +31,7 @@ export class Users {
     this.#files = shared(() => Promise.all([entries('passwd'), entries('group')]), PAUSE_MS);
   }
 
-  /** Who is known by no name has null for it, and no groups. */
+  /** An unknown user has no name (null) and no groups. */
   async user(uid: number): Promise<LocalUser> {
     const [passwd, group] = await this.#files();
     const entry = passwd.find(([, , number]) => number === String(uid));
@@ -41,15 +41,15 @@ export class Users {
     return { uid, name, groups: groups.map(([groupName = '']) => groupName) };
   }
 
-  /** A process for each, but not for everybody at once. */
+  /** Runs `id`. At most MAX_CONCURRENT processes run at once; further users are unknown. */
   async #ask(uid: number): Promise<LocalUser> {
     const unknown = { uid, name: null, groups: [] };
-    if (this.#asking >= MOST_AT_ONCE) return unknown;
+    if (this.#asking >= MAX_CONCURRENT) return unknown;
     this.#asking += 1;
     const options = { env: { ...this.#environment, LC_ALL: 'C' }, cwd: '/', timeout: ANSWER_MS, killSignal: 'SIGKILL' } as const;
     const answer = await new Promise<string>((resolve) => {
       execFile('id', [String(uid)], options, (error, stdout) => resolve(error ? '' : stdout));
-    }).catch(() => ''); // No process could be made.
+    }).catch(() => ''); // The process could not be started.
     this.#asking -= 1;
     // uid=1000(robot) gid=1000(robot) groups=1000(robot),27(sudo)
     const [, name = null, rest = ''] = /^uid=\d+\(([^)]*)\).* groups=(.*)$/m.exec(answer) ?? [];
@@ -57,7 +57,7 @@ export class Users {
   }
 }
 
-/** The lines of a file such as /etc/passwd, by field. */
+/** The fields of each line of a file such as /etc/passwd. */
 function entriesOf(text: string): string[][] {
   return text.split('\n').map((line) => line.split(':'));
 }

@@ -26,7 +26,7 @@ t.test('a dry run does everything but the last step, in order, and the service g
     t.match(progress, { reason: 'MAINTENANCE', requested_by: 'operator', action: 'dry-run', timestamp: /^2.*Z$/ });
     t.ok(progress.seconds_left > 0 && progress.seconds_left <= TIMEOUT_SECONDS);
   }
-  t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook' && fields['says'] === 'parked'));
+  t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook' && fields['output'] === 'parked'));
   t.equal((await scene.call()).success, true, 'and the next one is accepted');
   await scene.ended();
 });
@@ -58,7 +58,7 @@ t.test('a failing hook aborts where somebody wants the machine off, and the mess
     t.equal((await scene.call({ reason })).success, true);
     const end = await scene.ended();
     t.match(end, { state: 'aborted', step: 'hooks', reason });
-    t.match(end.message, /aborted, the machine stays up: the step hooks failed: 20-fails: exit code 7; its last words: arm is not parked/);
+    t.match(end.message, /aborted, the machine stays up: the step hooks failed: 20-fails: exit code 7; last output: arm is not parked/);
     t.same(scene.order(), ['hook 10-well', 'hook 20-fails'], reason);
     t.match(await scene.shutdown.status(), { state: 'aborted', reason, step: 'hooks', message: /20-fails/ });
     t.equal((await scene.call()).success, true, 'after that the next one is accepted');

@@ -16,6 +16,6 @@ t.test('a data folder of another user: what must be given to whom', async (t) =>
   const reason = `user 65534 may not write to ${folder}; give it to that user, or set another storage.path`;
   t.same(JSON.parse(execFileSync(process.execPath, parameters, { encoding: 'utf8' })), [
     { text: reason, isMissing: false },
-    { text: `${data} cannot be made: ${reason}`, isMissing: true },
+    { text: `${data} cannot be created: ${reason}`, isMissing: true },
   ]);
 });
