@@ -9,7 +9,7 @@ export interface CpuTicks {
 
 /**
  * Parses the aggregate line of /proc/stat (proc_stat(5)): user nice system idle iowait irq softirq steal guest guest_nice.
- * guest and guest_nice are inside user and nice already, so they are not added. Throws on anything else.
+ * guest and guest_nice are included in user and nice, so they are not added. Throws for any other text.
  */
 export function parseCpuTicks(text: string): CpuTicks {
   const end = text.indexOf('\n');
@@ -26,8 +26,8 @@ export function parseCpuTicks(text: string): CpuTicks {
 }
 
 /**
- * 100 × (1 − Δ(idle + iowait) / Δ(total)); null when a counter went backwards (the pair starts over: iowait may, and a
- * container's can) or when no tick has passed.
+ * 100 × (1 − Δ(idle + iowait) / Δ(total)); null if no tick has passed, or if a counter went backwards, as iowait and the counters of a
+ * container can. The next pair then begins with the newer reading.
  */
 export function cpuPercent(before: CpuTicks, after: CpuTicks): number | null {
   const total = after.total - before.total;
@@ -37,13 +37,13 @@ export function cpuPercent(before: CpuTicks, after: CpuTicks): number | null {
 }
 
 /**
- * Two readings are at least this far apart. Ticks are 10 ms of each core, so that a shorter pair would say little but noise;
- * at 4 Hz and below every sample is compared with the one before it.
+ * Minimum time between the two readings of a pair. A tick is 10 ms per core, so that a shorter pair would mostly measure noise. At 4 Hz and
+ * below, every sample is compared with the previous one.
  */
 const WINDOW_SECONDS = 0.25;
 /** Spacing of the readings kept for the window, which bounds their number at high frequencies. */
 const KEEP_EVERY_SECONDS = 0.02;
-/** Timers may be this early or late; a pair is not skipped for that. */
+/** Tolerance for early or late timers. */
 const SLACK_SECONDS = 0.01;
 
 interface TimedTicks {
@@ -51,12 +51,12 @@ interface TimedTicks {
   readonly ticks: CpuTicks;
 }
 
-/** Share of all processors' time spent busy since the reading before. */
+/** Reads the share of busy time of all processors since an earlier reading. */
 export class CpuSource implements Source {
   readonly metric = 'cpu_percent';
   readonly #file: TextFile;
   readonly #nowSeconds: () => number;
-  /** Oldest first; the first is the one that the next reading is compared with. */
+  /** Oldest first; the next reading is compared with the first one. */
   #kept: TimedTicks[] = [];
 
   constructor(procRoot: string, nowSeconds: () => number) {
@@ -84,7 +84,7 @@ export class CpuSource implements Source {
 
   #next(now: TimedTicks): number {
     const kept = this.#kept;
-    // The newest reading that is old enough becomes the other half of the pair; what is older is no longer needed.
+    // The reading is compared with the newest one that is old enough; older ones are dropped.
     while (kept.length > 1 && now.atSeconds - (kept[1] as TimedTicks).atSeconds >= WINDOW_SECONDS - SLACK_SECONDS) kept.shift();
     const before = kept[0];
     const last = kept.at(-1);

@@ -59,7 +59,7 @@ t.test('the same as df shows, which rounds up to a whole percent', async (t) => 
   }
 });
 
-t.test('the fullest path counts, wherever it stands', async (t) => {
+t.test('the fullest path counts, regardless of the order', async (t) => {
   const known = { '/': percentUsed(40), '/data': percentUsed(90), '/boot': percentUsed(10) };
   for (const paths of [
     ['/', '/data', '/boot'],
@@ -98,7 +98,7 @@ t.test('where no path can be read the metric is unavailable, and each is named',
   t.match((await ask(source)).problem, /^\/odd: 0 blocks.*; \/gone: ENOENT/);
 });
 
-t.test('a mount that hangs costs its own reading alone, is not asked again meanwhile, and comes back', async (t) => {
+t.test('a hanging mount affects only its own reading, is not read again meanwhile, and recovers', async (t) => {
   let nowSeconds = 100;
   const held: (() => void)[] = [];
   const hanging: Statfs = (path, callback) => {
@@ -123,7 +123,7 @@ t.test('a mount that hangs costs its own reading alone, is not asked again meanw
   t.same(await again, { problem: null, value: 70 });
 });
 
-t.test('however many mounts hang, the pool has threads left, and / is measured', async (t) => {
+t.test('with any number of hanging mounts the pool has free threads, and / is measured', async (t) => {
   const asked: string[] = [];
   const hanging: Statfs = (path, callback) => {
     asked.push(path);

@@ -4,7 +4,7 @@ import { toHundredths } from '../core/metrics.ts';
 import { DEADLINE_SECONDS } from './probe.ts';
 import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
 
-/** What of statfs(2) is needed, in blocks. */
+/** The members of statfs(2) that are used, in blocks. */
 export interface Blocks {
   readonly blocks: number;
   readonly bfree: number;
@@ -23,7 +23,7 @@ export function diskPercent({ blocks, bfree, bavail }: Blocks): number {
   return (100 * used) / (used + bavail);
 }
 
-/** Whether a path is a directory that nobody may open, as systemd lays over what ProtectHome= hides; its numbers are not the disk's. */
+/** Whether a path is a directory without any permissions, which systemd mounts over paths hidden by ProtectHome=. */
 export type IsHidden = (path: string, callback: (hidden: boolean) => void) => void;
 
 const isHidden: IsHidden = (path, callback) => {
@@ -33,11 +33,11 @@ const isHidden: IsHidden = (path, callback) => {
 /** Called with the numbers of one path or an error; tests pass one that hangs. */
 export type Statfs = (path: string, callback: (error: NodeJS.ErrnoException | null, blocks: Blocks) => void) => void;
 
-/** A path that takes longer is left to answer when it can; the others are not kept waiting. */
+/** A read that takes longer continues in the background; the other paths do not wait for it. */
 const SLOW_SECONDS = DEADLINE_SECONDS / 2;
 /**
- * Of the eight threads of Node's pool (bin/edge-health) this many may be held by mounts that hang, such as a network share
- * whose server is gone. The shortest paths are asked first, so that / does not wait for them.
+ * Maximum number of the eight threads of Node's pool (bin/edge-health) that hanging mounts may block, such as a network share whose server
+ * is down. The shortest paths are read first, so that / does not wait for the others.
  */
 const MAX_ASKED = 4;
 
@@ -47,13 +47,13 @@ interface DiskPath {
   /** When it was last read, monotonic seconds. */
   readSeconds: number;
   problem: string | null;
-  /** When it was asked; null: it has answered. */
+  /** Start of the read in progress; null: none. */
   askedSeconds: number | null;
-  /** It was found to be what it seems. What is laid over a path is there from the start. */
+  /** Whether the path was checked for a hiding mount. Such a mount exists from the start of the service, so one check suffices. */
   isKnown: boolean;
 }
 
-/** The fullest of the configured paths that can be measured. A path that cannot, or hangs, costs only its own reading. */
+/** Reads the usage of the fullest configured path. A path that fails or hangs affects only its own reading. */
 export class DiskSource implements Source {
   readonly metric = 'disk_percent';
   readonly #paths: readonly DiskPath[];
@@ -71,7 +71,7 @@ export class DiskSource implements Source {
     this.#isHidden = look;
   }
 
-  /** Each path as it is now. */
+  /** The current state of each path. */
   readings(): DiskReading[] {
     const now = this.#nowSeconds();
     return this.#paths.map(({ path, percent, problem, askedSeconds, readSeconds }) => {

@@ -19,7 +19,7 @@ export function parseMemoryPercent(text: string): number {
   return 100 * (1 - available / total);
 }
 
-/** Memory in use as the kernel estimates it: what a new program could not get without swapping. */
+/** Memory in use according to the kernel's estimate of the memory available to a new program without swapping (MemAvailable). */
 export class MemorySource implements Source {
   readonly metric = 'memory_percent';
   readonly #file: TextFile;

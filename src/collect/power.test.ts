@@ -6,7 +6,7 @@ import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../
 import { PowerSource, readPowerState } from './power.ts';
 
 for (const name of fixtureNames()) {
-  t.test(`${name}: undervoltage and throttling as its kernel tells`, async (t) => {
+  t.test(`${name}: undervoltage and throttling as its kernel reports them`, async (t) => {
     const { sysRoot, expect } = materialiseFixture(t, name);
     let events: number | null = null;
     if (expect.packageThrottleCount !== null) {
@@ -60,11 +60,11 @@ t.test('throttling is counted over all cores, and the package once', async (t) =
   t.equal((await readPowerState(sysRoot)).throttle_events, null, 'unknown is not 0');
 });
 
-t.test('a machine without any of it tells nothing', async (t) => {
+t.test('a machine without such files reports null', async (t) => {
   t.same(await readPowerState(join(temporaryFolder(t), 'missing')), { undervoltage: null, throttle_events: null });
 });
 
-t.test('asked often, it is read every few seconds, and never twice at once', async (t) => {
+t.test('frequent calls cause a read every few seconds, and never two at once', async (t) => {
   const { sysRoot } = materialiseFixture(t, 'pi4');
   const alarm = join(sysRoot, 'class/hwmon/hwmon1/in0_lcrit_alarm');
   let now = 0;

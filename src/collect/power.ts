@@ -1,10 +1,10 @@
 import { namesIn, OccasionalReader } from './text-file.ts';
 
-/** What the kernel tells of a machine held back by its power supply or its heat; null where it does not tell. */
+/** Power supply and throttling state of the machine; null if the kernel does not report it. */
 export interface PowerState {
   /** Raspberry Pi: the supply is or was below 4.63 V (hwmon `rpi_volt`, in0_lcrit_alarm). */
   readonly undervoltage: boolean | null;
-  /** Intel: times that a core or the package was slowed for its heat since boot (thermal_throttle counters). */
+  /** Intel: thermal throttling events of the cores and the package since boot (thermal_throttle counters). */
   readonly throttle_events: number | null;
 }
 
@@ -13,7 +13,7 @@ async function numberIn(reader: OccasionalReader, path: string): Promise<number 
     const text = (await reader.read(path)).trim();
     return /^\d+$/.test(text) ? Number(text) : null;
   } catch {
-    return null; // Not there, or not readable: the kernel does not tell.
+    return null; // The file is missing or not readable.
   }
 }
 
@@ -40,12 +40,12 @@ async function throttleEvents(reader: OccasionalReader, sysRoot: string): Promis
   return packages === null ? events : (events ?? 0) + packages;
 }
 
-/** An answer this young is given again. */
+/** Time for which a reading is reused. */
 const FRESH_SECONDS = 5;
 
 /**
- * Tells of power and throttling when asked (by /status and /metrics), at most every few seconds and never twice at once: a driver
- * that hangs holds one thread, however often it is asked.
+ * Reads power supply and throttling on demand (for /status and /metrics), at most every few seconds and never twice at once, so that a
+ * hanging driver blocks only one thread.
  */
 export class PowerSource {
   readonly #sysRoot: string;
@@ -60,7 +60,7 @@ export class PowerSource {
     this.#nowSeconds = nowSeconds;
   }
 
-  /** The state now, or a few seconds ago. Never rejects. */
+  /** The state, at most a few seconds old. Never rejects. */
   async read(): Promise<PowerState> {
     if (this.#nowSeconds() - this.#readSeconds < FRESH_SECONDS) return this.#last;
     this.#reading ??= readPowerState(this.#sysRoot, this.#reader).finally(() => {

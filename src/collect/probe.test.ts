@@ -39,7 +39,7 @@ class Bench {
   }
 }
 
-t.test('before the first reading it is unavailable, and says so', async (t) => {
+t.test('before the first reading it is unavailable with a reason', async (t) => {
   const bench = new Bench('cpu_percent');
   t.equal(bench.reading, null);
   t.same(bench.state, {
@@ -89,7 +89,7 @@ t.test('a reading is current for the deadline, and not longer', async (t) => {
   t.equal(bench.reading, null);
 });
 
-t.test('an error makes it unavailable with that reason, though there was a value a moment ago', async (t) => {
+t.test('an error makes it unavailable with that reason, even if the last value is recent', async (t) => {
   const bench = new Bench();
   bench.behave = (callback) => callback(null, 50);
   bench.start();
@@ -103,7 +103,7 @@ t.test('an error makes it unavailable with that reason, though there was a value
   t.match(bench.state, { available: true, problem: null, failures: 1 });
 });
 
-t.test('what is not a number is unavailable', async (t) => {
+t.test('a value that is not a number is unavailable', async (t) => {
   const bench = new Bench();
   for (const [index, value] of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].entries()) {
     bench.behave = (callback) => callback(null, value);
@@ -113,7 +113,7 @@ t.test('what is not a number is unavailable', async (t) => {
   }
 });
 
-t.test('a source that throws has failed, and is asked again the next time', async (t) => {
+t.test('a source that throws has failed and is read again the next time', async (t) => {
   const bench = new Bench();
   bench.behave = () => {
     throw new Error('broken');
@@ -126,7 +126,7 @@ t.test('a source that throws has failed, and is asked again the next time', asyn
   t.equal(bench.reading, 50);
 });
 
-t.test('a source that answers and then throws has answered', async (t) => {
+t.test('an exception after the callback is ignored', async (t) => {
   const bench = new Bench();
   bench.behave = (callback) => {
     callback(null, 50);
@@ -137,7 +137,7 @@ t.test('a source that answers and then throws has answered', async (t) => {
   t.equal(bench.reading, 50);
 });
 
-t.test('of a source that answers twice the first answer counts', async (t) => {
+t.test('only the first of two callbacks counts', async (t) => {
   const bench = new Bench();
   bench.behave = (callback) => {
     callback(null, 50);
@@ -150,7 +150,7 @@ t.test('of a source that answers twice the first answer counts', async (t) => {
   t.equal(bench.state.failures, 0);
 });
 
-t.test('a second answer does not end the read after it', async (t) => {
+t.test('a second callback does not end the next read', async (t) => {
   const bench = new Bench();
   bench.start();
   bench.callbacks[0]?.(null, 50);
@@ -163,7 +163,7 @@ t.test('a second answer does not end the read after it', async (t) => {
   t.equal(bench.settled, 2);
 });
 
-t.test('a source that never answers is not asked again, and says for how long', async (t) => {
+t.test('a hanging source is not read again, and the problem has the duration', async (t) => {
   const bench = new Bench();
   bench.behave = (callback) => callback(null, 50);
   bench.start();
@@ -180,7 +180,7 @@ t.test('a source that never answers is not asked again, and says for how long', 
   t.equal(bench.settled, 1);
 });
 
-t.test('a hang ends when it answers, late as that is', async (t) => {
+t.test('a hang ends with a late value', async (t) => {
   const bench = new Bench();
   bench.start();
   bench.nowSeconds += 30;
@@ -192,7 +192,7 @@ t.test('a hang ends when it answers, late as that is', async (t) => {
   t.equal(bench.start(), true);
 });
 
-t.test('it ends with an error too', async (t) => {
+t.test('a hang ends with a late error', async (t) => {
   const bench = new Bench();
   bench.start();
   bench.nowSeconds += 30;
@@ -202,7 +202,7 @@ t.test('it ends with an error too', async (t) => {
   t.equal(bench.start(), true);
 });
 
-t.test('what one source does costs the others nothing', async (t) => {
+t.test('a faulty source does not affect the others', async (t) => {
   const good = new Bench('memory_percent');
   const hanging = new Bench('disk_percent');
   const throwing = new Bench('temperature');

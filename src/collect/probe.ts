@@ -1,24 +1,24 @@
 import { type Metric, type Reading, toHundredths } from '../core/metrics.ts';
 import type { Source } from './source.ts';
 
-/** How a collector is doing, for /status and /metrics. */
+/** State of a collector for /status and /metrics. */
 export interface ProbeState {
   readonly metric: Metric;
   readonly available: boolean;
-  /** Why there is no value now; null when there is one. */
+  /** Why there is no current value; null: there is one. */
   readonly problem: string | null;
-  /** Seconds since the last good reading; null: there was none yet. */
+  /** Seconds since the last successful reading; null: none yet. */
   readonly age_seconds: number | null;
   readonly duration_seconds: number;
   readonly failures: number;
 }
 
-/** A reading older than this does not count as current; a source that takes longer is unavailable. */
+/** An older reading is not current; a source that takes longer is unavailable. */
 export const DEADLINE_SECONDS = 0.5;
 
 /**
- * Isolates one source: at most one read is under way, whatever the source does costs its own metric only, and what went
- * wrong can be told. Time comes in from outside.
+ * Isolates a source: at most one read is in progress, a faulty source affects only its own metric, and its last error is reported. The
+ * clock is passed in.
  */
 export class Probe {
   readonly source: Source;
@@ -40,14 +40,14 @@ export class Probe {
     return this.source.metric;
   }
 
-  /** Starts a read unless one still hangs; `settled` is called once when it has ended, not at all if none was started. */
+  /** Starts a read unless one is in progress; returns whether it did. `settled` is called once when the read has ended. */
   start(settled: () => void): boolean {
     if (this.#busy) return false;
     this.#busy = true;
     this.#startedSeconds = this.#nowSeconds();
     let answered = false;
     const answer = (error: Error | null, value: number): void => {
-      if (answered) return; // A source that answers twice is wrong, but harms nobody.
+      if (answered) return; // A second callback of a faulty source is ignored.
       answered = true;
       this.#busy = false;
       this.#finish(error, value);
@@ -61,7 +61,7 @@ export class Probe {
     return true;
   }
 
-  /** The value if it was read lately, else null. */
+  /** The last value if it is current, otherwise null. */
   reading(nowSeconds: number): Reading {
     if (this.#problem !== null || nowSeconds - this.#goodSeconds > DEADLINE_SECONDS) return null;
     return this.#value;

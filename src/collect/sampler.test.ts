@@ -162,7 +162,7 @@ class Bench {
   }
 }
 
-t.test('one sample a slot, with all readings, stamped by both clocks', async (t) => {
+t.test('one sample per sampling interval, with all readings and the times of both clocks', async (t) => {
   const bench = new Bench(1);
   bench.machine.inPlace(() => {
     bench.sampler.start(0.25);
@@ -183,7 +183,7 @@ t.test('one sample a slot, with all readings, stamped by both clocks', async (t)
   t.same(bench.sampler.counts, { taken: 4, missed: 0 });
 });
 
-t.test('the first half of a pair is read at the start, before slot 0', async (t) => {
+t.test('the first reading of a pair is taken at the start, before sampling interval 0', async (t) => {
   const bench = new Bench(1);
   bench.machine.inPlace(() => bench.sampler.start(0.25));
   t.same(
@@ -207,7 +207,7 @@ t.test('a late sample does not shift the next ones', async (t) => {
   t.same(bench.sampler.counts, { taken: 6, missed: 0 });
 });
 
-t.test('timers that are always late do not add up', async (t) => {
+t.test('the delays of late timers do not accumulate', async (t) => {
   const bench = new Bench(1);
   bench.machine.latenessSeconds = 0.125;
   bench.machine.inPlace(() => {
@@ -221,7 +221,7 @@ t.test('timers that are always late do not add up', async (t) => {
   }
 });
 
-t.test('slots slept through are counted as missed, and the grid stays', async (t) => {
+t.test('samples missed during a sleep are counted, and the grid does not shift', async (t) => {
   const bench = new Bench(1);
   bench.cpu.behave = (callback) => {
     if (bench.cpu.reads === 4) bench.machine.block(3.5);
@@ -237,7 +237,7 @@ t.test('slots slept through are counted as missed, and the grid stays', async (t
   t.same(bench.sampler.counts, { taken: 7, missed: 2 });
 });
 
-t.test('slots missed before the first sample count too', async (t) => {
+t.test('samples missed before the first one are counted too', async (t) => {
   const bench = new Bench(1);
   bench.machine.inPlace(() => {
     bench.sampler.start(0.5);
@@ -248,7 +248,7 @@ t.test('slots missed before the first sample count too', async (t) => {
   t.same(bench.sampler.counts, { taken: 2, missed: 2 });
 });
 
-t.test('whatever delays it, every slot is taken or missed, and every one taken is measured in its slot', async () => {
+t.test('with any delays, every sample is taken within its sampling interval or counted as missed', async () => {
   const delays = fc.array(fc.double({ min: 0, max: 5, noNaN: true }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(fc.constantFrom(0.001, 0.004, 0.01, 0.1, 0.25, 1, 10), delays, delays, (periodSeconds, blocks, answers) => {
@@ -284,7 +284,7 @@ t.test('whatever delays it, every slot is taken or missed, and every one taken i
   );
 });
 
-t.test('an answer within the grace is waited for, and the sample goes out with it', async (t) => {
+t.test('a reading that ends within the grace period is part of the sample', async (t) => {
   const bench = new Bench(1);
   bench.temperature.behave = (callback) => bench.machine.after(0.25, () => callback(null, 41));
   bench.machine.inPlace(() => {
@@ -296,7 +296,7 @@ t.test('an answer within the grace is waited for, and the sample goes out with i
   t.equal(bench.taken[1]?.sample.monotonicSeconds, ORIGIN_SECONDS + 1, 'stamped with the start of its slot');
 });
 
-t.test('a source that begins to hang delays only its first slot, and costs only its own metric', async (t) => {
+t.test('a source that begins to hang delays only one sample and affects only its own metric', async (t) => {
   const bench = new Bench(1);
   bench.machine.latenessSeconds = 1 / 1024;
   bench.machine.inPlace(() => {
@@ -325,7 +325,7 @@ t.test('a source that begins to hang delays only its first slot, and costs only 
   t.same(bench.sampler.counts, { taken: 7, missed: 0 });
 });
 
-t.test('a source that hangs from the start delays no slot', async (t) => {
+t.test('a source that hangs from the start delays no sample', async (t) => {
   const bench = new Bench(1);
   bench.disk.behave = () => {};
   bench.machine.inPlace(() => {
@@ -337,7 +337,7 @@ t.test('a source that hangs from the start delays no slot', async (t) => {
   t.same(bench.values('cpu_percent'), [10, 10, 10, 10]);
 });
 
-t.test('when it answers at last, its metric is back', async (t) => {
+t.test('when a hanging read ends, the metric is available again', async (t) => {
   const bench = new Bench(1);
   let release: ReadCallback = () => {};
   bench.disk.behave = (callback) => {
@@ -369,7 +369,7 @@ t.test('a source that always takes longer than the deadline is never available',
   t.same([...new Set(bench.values('memory_percent'))], [20]);
 });
 
-t.test('at 10 Hz the grace is half a period', async (t) => {
+t.test('at 10 Hz the grace period is half a sampling interval', async (t) => {
   const bench = new Bench(0.1);
   bench.machine.inPlace(() => {
     bench.sampler.start(0);
@@ -386,7 +386,7 @@ t.test('at 10 Hz the grace is half a period', async (t) => {
   t.same(bench.values('cpu_percent').slice(-2), [10, 10]);
 });
 
-t.test('a source that fails in any way costs its own metric only', async (t) => {
+t.test('a source that fails in any way affects only its own metric', async (t) => {
   const failures: Record<string, (callback: ReadCallback) => void> = {
     throws: () => {
       throw new Error('broken');
@@ -423,7 +423,7 @@ t.test('a source that fails in any way costs its own metric only', async (t) => 
   }
 });
 
-t.test('after stop there is no sample, no read, and nothing left to come', async (t) => {
+t.test('after stop there is no sample, no read and no pending timer', async (t) => {
   for (const periodSeconds of [0.001, 0.02, 1]) {
     const bench = new Bench(periodSeconds);
     const late: ReadCallback[] = [];
@@ -452,7 +452,7 @@ t.test('after stop there is no sample, no read, and nothing left to come', async
   }
 });
 
-t.test('it can be stopped from the sample it hands on', async (t) => {
+t.test('it can be stopped from the callback of a sample', async (t) => {
   for (const periodSeconds of [0.001, 0.02, 1]) {
     for (const hangs of [false, true]) {
       const bench = new Bench(periodSeconds);
@@ -487,13 +487,13 @@ t.test('it can be started again', async (t) => {
   t.same(bench.sampler.counts, { taken: 4, missed: 0 });
 });
 
-t.test('stopping what was not started is harmless', async (t) => {
+t.test('stop without start has no effect', async (t) => {
   const bench = new Bench(1);
   bench.sampler.stop();
   t.same(bench.sampler.counts, { taken: 0, missed: 0 });
 });
 
-t.test('1000 Hz on the real clocks: every slot is taken or missed, on the grid, with the answers of slower sources', async (t) => {
+t.test('1000 Hz on the real clocks: every sample is taken on the grid or missed, with readings of slower sources', async (t) => {
   const clocks: Clocks = {
     monotonicSeconds: () => performance.now() / 1000,
     wallMilliseconds: () => Date.now(),
@@ -535,7 +535,7 @@ t.test('1000 Hz on the real clocks: every slot is taken or missed, on the grid, 
   );
 });
 
-t.test('on the real clocks no sample is before its slot, and a blocked loop does not shift the next ones', async (t) => {
+t.test('on the real clocks no sample is early, and a blocked loop does not shift the next ones', async (t) => {
   const clocks: Clocks = {
     monotonicSeconds: () => performance.now() / 1000,
     wallMilliseconds: () => Date.now(),
@@ -567,7 +567,7 @@ t.test('on the real clocks no sample is before its slot, and a blocked loop does
   t.ok(Math.min(...periodsLate.slice(-10)) < 1, `${Math.min(...periodsLate.slice(-10))} periods late at the end`);
 });
 
-t.test('stop leaves nothing that keeps the process alive', async (t) => {
+t.test('after stop no handle keeps the process running', async (t) => {
   const busy = (): string[] => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout' || kind === 'Immediate');
   const before = busy().length;
   const clocks: Clocks = { monotonicSeconds: () => performance.now() / 1000, wallMilliseconds: () => Date.now(), bootSeconds: () => null };

@@ -9,13 +9,13 @@ export interface SamplerCounts {
   readonly missed: number;
 }
 
-/** Sleeps shorter than this are slept precisely; timers have a grain of a millisecond and wake late. */
+/** At shorter periods, the sampler sleeps precisely, because timers have a resolution of 1 ms and fire late. */
 const PRECISE_BELOW_SECONDS = 0.01;
 const TIMER_GRAIN_SECONDS = 0.002;
 
 /**
- * Takes one sample a slot, on a fixed grid of monotonic time. The answers that are not there at the slot's start are waited
- * for up to half a period, but no longer than a reading's deadline, and not for a source that hangs since an earlier slot.
+ * Takes one sample per sampling interval, on a fixed grid of monotonic time. It waits for readings up to half a period, but no longer than
+ * DEADLINE_SECONDS, and not for a source that has been hanging since an earlier interval.
  */
 export class Sampler {
   readonly #probes: readonly Probe[];
@@ -29,7 +29,7 @@ export class Sampler {
   #timer: NodeJS.Timeout | null = null;
   #immediate: NodeJS.Immediate | null = null;
   #graceTimer: NodeJS.Timeout | null = null;
-  /** The slot whose answers are being waited for. */
+  /** The sampling interval whose readings are still awaited. */
   #open: { slot: number; monotonicSeconds: number; timestampMs: number; waiting: number } | null = null;
   #taken = 0;
   #missed = 0;
@@ -48,13 +48,13 @@ export class Sampler {
     this.#readDisks = readDisks;
   }
 
-  /** `firstInSeconds`: when slot 0 begins, from now; readings that need a pair take their first half at once. */
+  /** `firstInSeconds`: time until sampling interval 0 begins. Sources that compare two readings take the first one at once. */
   start(firstInSeconds: number): void {
     this.#grid = { originSeconds: this.#clocks.monotonicSeconds() + firstInSeconds, periodSeconds: this.#periodSeconds };
     this.#nextSlot = 0;
     for (const probe of this.#probes) {
       probe.start(() => {
-        // Only to have the first half of a pair.
+        // The result of the first of two readings is not used.
       });
     }
     this.#plan();
@@ -87,13 +87,14 @@ export class Sampler {
     const plan = planGrid(grid, this.#nextSlot, this.#clocks.monotonicSeconds());
     if (plan.kind === 'sample') {
       this.#begin(plan.slot, plan.missed);
-      // Whoever takes a sample may stop the sampling with it.
+      // The callback may have stopped the sampler.
       if (this.#grid === grid) this.#immediate = setImmediate(this.#plan);
     } else if (this.#periodSeconds >= PRECISE_BELOW_SECONDS || plan.seconds > TIMER_GRAIN_SECONDS) {
       const early = this.#periodSeconds >= PRECISE_BELOW_SECONDS ? 0 : TIMER_GRAIN_SECONDS;
       this.#timer = setTimeout(this.#plan, Math.max(1, Math.ceil((plan.seconds - early) * 1000)));
     } else {
-      // Above 100 Hz a timer would miss slots. The loop serves what is pending, then sleeps here for the fraction of a millisecond left.
+      // Above 100 Hz, a timer would miss samples. The loop processes pending events, then sleeps here for the remaining fraction of a
+      // millisecond.
       Atomics.wait(this.#sleeper, 0, 0, plan.seconds * 1000);
       this.#immediate = setImmediate(this.#plan);
     }
@@ -101,13 +102,13 @@ export class Sampler {
 
   #begin(slot: number, missed: number): void {
     const grid = this.#grid;
-    this.#emit(); // A slot still waiting for a slow source is over now.
+    this.#emit(); // An interval that still waits for a slow source ends here.
     if (!grid || this.#grid !== grid) return;
     this.#missed += missed;
     this.#nextSlot = slot + 1;
     const open = {
       slot,
-      // The slot's own start, not when the timer came: durations are judged by it, and jitter must not make 3 s into 2.999.
+      // The start of the interval and not the time of the timer: durations are computed from it, and jitter must not turn 3 s into 2.999.
       monotonicSeconds: slotStartSeconds(grid, slot),
       timestampMs: Math.round(this.#clocks.wallMilliseconds()),
       waiting: 1,
@@ -135,7 +136,7 @@ export class Sampler {
     if (this.#graceTimer) clearTimeout(this.#graceTimer);
     this.#graceTimer = null;
     this.#taken += 1;
-    // However late the wait for a hanging source ends, what was read for this slot counts.
+    // Readings of this interval are used even if waiting for a hanging source has ended late.
     const now = Math.min(this.#clocks.monotonicSeconds(), open.monotonicSeconds + DEADLINE_SECONDS);
     const readings: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
     for (const probe of this.#probes) readings[probe.metric] = probe.reading(now);

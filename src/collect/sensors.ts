@@ -1,6 +1,6 @@
 import { namesIn, OccasionalReader } from './text-file.ts';
 
-/** A temperature that the kernel shows, as found under /sys; `celsius` is its value then, null with the reason in `problem`. */
+/** A temperature sensor found under /sys. `celsius`: its value at that time; null: see `problem`. */
 export interface SensorCandidate {
   /** A thermal zone's type, or `hwmon-name/label`: stable across boots, unlike the numbers in the path. */
   readonly id: string;
@@ -15,30 +15,29 @@ export interface SensorChoice {
   readonly rejected: readonly { readonly id: string; readonly path: string; readonly celsius: number | null; readonly reason: string }[];
 }
 
-/** Millidegrees as sysfs gives them. Throws for what is not a number. */
+/** Parses millidegrees of sysfs. Throws for text that is not a number. */
 export function parseMillidegrees(text: string): number {
   const trimmed = text.trim();
   if (!/^-?\d+$/.test(trimmed)) throw new Error(trimmed === '' ? 'empty' : `"${trimmed.slice(0, 20)}" is not a number`);
   return Number(trimmed) / 1000;
 }
 
-/** What a working sensor of a running computer can show; outside of it drivers say "not there" (-256, -40) or overflow. */
+/** Whether a working sensor of a running computer can have this value. Drivers return -256 or -40 for a missing sensor, or overflow. */
 export function isPossibleCelsius(celsius: number): boolean {
   return celsius > -40 && celsius < 150;
 }
 
 /**
- * What is believed without knowing the sensor; constants such as 0 and 127 mean "not connected" on many boards, and a
- * Jetson's PMIC-Die always says 100.
+ * Plausible values of an unknown sensor. Constants such as 0 and 127 mean "not connected" on many boards, and PMIC-Die of a Jetson is
+ * always 100.
  */
 function isPlausibleUnknown({ id, celsius }: SensorCandidate): boolean {
   return celsius !== null && celsius > 5 && celsius < 120 && id !== 'PMIC-Die';
 }
 
 /**
- * The sensors that are the CPU or SoC, in the order in which they are preferred, each with the hardware that has it.
- * A Pi and a Jetson Orin name their zone cpu-thermal, an older Jetson CPU-therm (the TX2 BCPU-therm and MCPU-therm), older
- * Pi kernels cpu_thermal.
+ * Known sensors of the CPU or SoC in order of preference, each with its hardware. The zone is cpu-thermal on a Pi and a Jetson Orin,
+ * CPU-therm on an older Jetson (BCPU-therm and MCPU-therm on the TX2), and cpu_thermal with older Pi kernels.
  */
 const KNOWN: readonly { readonly pattern: RegExp; readonly what: string }[] = [
   { pattern: /^cpu[-_]thermal$/, what: 'the SoC zone of a Raspberry Pi or a Jetson Orin' },
@@ -51,9 +50,9 @@ const KNOWN: readonly { readonly pattern: RegExp; readonly what: string }[] = [
 ];
 
 /**
- * Chooses from what was found: the configured sensor, else the first of the known order that answers, else the hottest
- * plausible thermal zone, else the hottest plausible of all. Every other candidate is listed with why it was not taken.
- * A configured sensor is never replaced by another.
+ * Selects a sensor: the configured one, otherwise the first known one with a value, otherwise the hottest plausible thermal zone, otherwise
+ * the hottest plausible of all. All other candidates are listed with the reason for their rejection. A configured sensor is never replaced
+ * by another one.
  */
 export function chooseSensor(candidates: readonly SensorCandidate[], configured: string | null): SensorChoice {
   const decide = (chosen: SensorCandidate | null, reason: string, others: string): SensorChoice => ({
@@ -65,7 +64,7 @@ export function chooseSensor(candidates: readonly SensorCandidate[], configured:
   });
   if (configured !== null) {
     const named = candidates.filter(({ id }) => id === configured);
-    // A name may be there several times, as two zones "acpitz" of which one shows nothing.
+    // Several sensors may have the same name, such as two zones "acpitz" of which one has no value.
     const match = named.find(({ problem }) => problem === null) ?? named[0];
     if (match) return decide(match, 'configured as temperature.sensor', 'another one is configured');
     const known = candidates.map(({ id }) => id).join(', ') || 'none';
@@ -93,10 +92,10 @@ export function chooseSensor(candidates: readonly SensorCandidate[], configured:
   );
 }
 
-/** Each hanging read holds a thread of the pool for good: after two, the search ends. */
+/** Each hanging read blocks a thread of the pool. After two, no further sensors are read. */
 const MAX_HANGING = 2;
 
-/** Entries of a /sys/class folder in the order of their numbers; none where the folder is missing. */
+/** Entries of a /sys/class folder in the order of their numbers; none if the folder is missing. */
 async function numbered(folder: string, prefix: string): Promise<string[]> {
   const names = await namesIn(folder);
   const number = (name: string): number => Number(name.slice(prefix.length));
@@ -110,7 +109,7 @@ async function textOf(reader: OccasionalReader, path: string): Promise<string | 
   );
 }
 
-/** Looks through thermal zones and hwmon. A hwmon input without a label is named after its file (`temp1`). */
+/** Finds the sensors in thermal zones and hwmon. A hwmon input without a label is named after its file (`temp1`). */
 export async function findSensors(sysRoot: string, reader = new OccasionalReader()): Promise<SensorCandidate[]> {
   const found: { id: string; path: string }[] = [];
   for (const zone of await numbered(`${sysRoot}/class/thermal`, 'thermal_zone')) {

@@ -1,16 +1,16 @@
 import type { Metric } from '../core/metrics.ts';
 
-/** Called once per read, with a value or with the reason why there is none. */
+/** Called once per read, with a value or with the reason for its absence. */
 export type ReadCallback = (error: Error | null, value: number) => void;
 
-/** Something that can be measured. It may never answer, answer with an error, or answer late; the probe around it copes. */
+/** Source of a metric. A read may end late, fail or hang; Probe handles these cases. */
 export interface Source {
   readonly metric: Metric;
   read(callback: ReadCallback): void;
   close(): void;
 }
 
-/** The kernel gave something that it never should: counts as unavailable, with this as its reason. */
+/** The kernel returned an implausible value. The metric is then unavailable, with this message as the reason. */
 export class ImplausibleReading extends Error {
   override readonly name = 'ImplausibleReading';
 }

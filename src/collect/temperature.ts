@@ -3,12 +3,12 @@ import { chooseSensor, findSensors, isPossibleCelsius, parseMillidegrees, type S
 import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
 import { OccasionalReader, TextFile } from './text-file.ts';
 
-/** How often to look for a sensor that is missing or stopped answering: a driver may be loaded, hwmon numbers may move. */
+/** Interval between searches for a missing or failing sensor: a driver may be loaded later, and hwmon numbers may change. */
 const SEARCH_EVERY_SECONDS = 10;
 
 /**
- * The CPU's or SoC's temperature. Once a sensor is chosen it stays the one: when it fails the metric is unavailable
- * rather than silently another sensor's, and it is looked up again by its name.
+ * Reads the temperature of the CPU or SoC. The sensor is selected once. If it fails, the metric is unavailable and never that of another
+ * sensor, and the sensor is searched again by its name.
  */
 export class TemperatureSource implements Source {
   readonly metric = 'temperature';
@@ -19,9 +19,9 @@ export class TemperatureSource implements Source {
   readonly #reader = new OccasionalReader();
   #choice: SensorChoice | null = null;
   #file: TextFile | null = null;
-  /** The sensor first chosen; later searches look for this one alone. */
+  /** The sensor selected first; later searches are only for this one. */
   #settledId: string | null = null;
-  /** The last read failed: its driver may be gone, and another may have taken over the hwmon number in the path. */
+  /** Whether the last read failed: the driver may have been unloaded, and another one may have the hwmon number in the path. */
   #doubted = false;
   #searching: Promise<void> | null = null;
   #searchedSeconds = Number.NEGATIVE_INFINITY;
@@ -71,7 +71,7 @@ export class TemperatureSource implements Source {
     this.#file?.close();
   }
 
-  /** Searches now; resolves when the choice is made. Never rejects. */
+  /** Searches for sensors; resolves after the selection. Never rejects. */
   search(): Promise<void> {
     this.#searching ??= this.#search().finally(() => {
       this.#searching = null;
@@ -83,13 +83,13 @@ export class TemperatureSource implements Source {
     this.#searchedSeconds = this.#nowSeconds();
     this.#doubted = false;
     const found = await findSensors(this.#sysRoot, this.#reader);
-    // Still there under its name: nothing to choose, though another of the same name may answer while it does not.
+    // The sensor still exists under its name and is kept, even if it fails and another sensor of the same name does not.
     if (this.#file && found.some(({ id, path }) => id === this.#settledId && path === this.#file?.path)) return;
     this.#file?.close();
     this.#file = null;
     const choice = chooseSensor(found, this.#settledId ?? this.#configured);
     const { chosen } = choice;
-    // A sensor that moved keeps its first explanation.
+    // A sensor with a new path keeps the reason of its first selection.
     const first = this.#settledId === null ? null : this.#choice;
     if (chosen) {
       this.#file = new TextFile(chosen.path, 64);

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 
-/** Called once with the file's first bytes as text, or with the error that reading gave. */
+/** Called once with the first bytes of the file as text, or with the error of the read. */
 export type TextCallback = (error: NodeJS.ErrnoException | null, text: string) => void;
 
 const PROC_MAGIC = 0x9fa0;
@@ -8,12 +8,12 @@ const SYSFS_MAGIC = 0x62656572;
 const MAX_BYTES = 4096;
 
 /**
- * Reads the beginning of a small kernel file, again and again.
+ * Reads the beginning of a small kernel file repeatedly.
  *
- * On procfs it is read at once: the kernel makes those bytes from its own memory, and the read cannot wait for a device
- * (the cost is a third of a trip through the thread pool). Everything else, sysfs with its drivers foremost, is read
- * in the thread pool, where it may hang without holding up the loop. On both the descriptor is kept open; on any other file
- * system (a recorded tree) the file is opened anew each time, since it may be replaced under us.
+ * A file of procfs is read synchronously, at a third of the cost of the thread pool: the kernel generates its content from memory, so that
+ * the read cannot wait for a device. Other files, in particular those of drivers in sysfs, are read in the thread pool, where they may hang
+ * without blocking the event loop. In procfs and sysfs the descriptor is kept open. In other file systems (a recorded tree) the file is
+ * opened for each read, since it may be replaced.
  */
 export class TextFile {
   readonly path: string;
@@ -28,7 +28,7 @@ export class TextFile {
     this.#buffer = Buffer.allocUnsafeSlow(maxBytes);
   }
 
-  /** One read at a time. */
+  /** Starts a read; only one at a time. */
   read(callback: TextCallback): void {
     if (this.#kind === 'proc') {
       this.#readNow(callback);
@@ -46,7 +46,7 @@ export class TextFile {
     else this.#openAndRead(done);
   }
 
-  /** While a read is under way its descriptor stays: the number could become another file's before the thread has read. */
+  /** Keeps the descriptor open while a read is in progress, because its number could be reused for another file before the thread reads. */
   close(): void {
     if (this.#underWay) this.#closeWanted = true;
     else this.#release();
@@ -57,7 +57,7 @@ export class TextFile {
     const descriptor = this.#descriptor;
     this.#descriptor = null;
     fs.close(descriptor, () => {
-      // Nothing was written through it; a failing close has nothing to tell.
+      // An error of close() is irrelevant for a file that was only read.
     });
   }
 
@@ -84,7 +84,7 @@ export class TextFile {
   }
 
   #openAndRead(callback: TextCallback): void {
-    // O_NONBLOCK: a pipe in a recorded tree answers EAGAIN as some sensors do, instead of waiting for a writer.
+    // O_NONBLOCK: a pipe in a recorded tree returns EAGAIN, as some sensors do, instead of waiting for a writer.
     fs.open(this.path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK, (error, descriptor) => {
       if (error) return callback(error, '');
       this.#descriptor = descriptor;
@@ -105,12 +105,12 @@ export class TextFile {
   }
 }
 
-/** A file that does not answer in this time is passed over; powered-down sensors (Jetson's cv*) answer EAGAIN at once. */
+/** Timeout of a read, after which the file is skipped. Powered-down sensors (cv* of a Jetson) return EAGAIN at once. */
 const ANSWER_SECONDS = 0.5;
 
 /**
- * Reads small files now and then, e.g. while looking for sensors; never waits longer than half a second. A hanging read holds a
- * thread of the pool until it ends: such a file is not asked again before that.
+ * Reads small files occasionally, such as during the search for sensors, with a timeout of 0.5 s. A hanging read blocks a thread of the
+ * pool; the file is not read again before that read has ended.
  */
 export class OccasionalReader {
   readonly #hanging = new Set<string>();
@@ -141,7 +141,7 @@ export class OccasionalReader {
   }
 }
 
-/** Names in a folder; none where it is missing or cannot be read. (node:fs/promises takes 3 MB when it is first loaded.) */
+/** Names in a folder; none if it is missing or cannot be read. node:fs/promises is avoided because it takes 3 MB of memory. */
 export function namesIn(folder: string): Promise<string[]> {
   return new Promise((resolve) => {
     fs.readdir(folder, (error, names) => resolve(error ? [] : names));
