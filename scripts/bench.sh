@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm run bench: measures edge-health beside its rivals and writes bench/RESULTS.md; --help tells the options.
+# npm run bench: measures edge-health and other monitors and writes bench/RESULTS.md; --help shows the options.
 set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh
@@ -13,7 +13,7 @@ has() { command -v "$1" > /dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 missing=
 has collectd || missing="$missing collectd-core"
 has prometheus-node-exporter || has node_exporter || missing="$missing prometheus-node-exporter"
-# wanted NAME: whether that benchmark is asked for.
+# wanted NAME: whether that benchmark is selected.
 wanted() {
   case "$arguments" in
     *--only*"$1"*) return 0 ;;
@@ -24,7 +24,7 @@ arguments=" $* "
 packages=
 # Two DDS implementations with their code generators, a compiler, and network namespaces for the subscribers.
 if wanted ros; then packages="cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
-# What the package is built with, and containers to install it in.
+# Build tools of the package, and containers in which to install it.
 if wanted appliance; then packages="$packages debhelper debootstrap e2fsprogs g++ iproute2 libsystemd-dev make patchelf procps systemd-container"; fi
 if has dpkg-query; then
   for package in $packages; do
@@ -34,14 +34,14 @@ fi
 if [ -n "$missing" ]; then
   # shellcheck disable=SC2086 # a list of words
   if sh scripts/debian-packages.sh "npm run bench" $missing; then
-    # Nor are their services wanted at the next boot.
+    # Their services must not start at the next boot either.
     if [ -d /run/systemd/system ]; then
       for unit in collectd prometheus-node-exporter; do
         case $missing in *$unit*) systemctl -q disable $unit 2> /dev/null || true ;; esac
       done
     fi
   else
-    echo "What needs them is measured without a rival, or not at all." >&2
+    echo "Benchmarks that need these packages run without the comparison or are skipped." >&2
   fi
 fi
 exec $node bench/main.ts "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds dist/ unless it is newer than everything it is made from.
+# Builds dist/ unless it is newer than all of its sources.
 set -eu
 cd "$(dirname -- "$0")/.."
 if [ -f dist/.built ] && [ -z "$(find src ops harness dashboard scripts/build.ts scripts/harness-chart.ts docs/openapi.json package-lock.json -newer dist/.built -type f -print 2>/dev/null | head -n 1)" ]; then

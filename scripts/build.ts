@@ -5,8 +5,8 @@ import { bundleHarnessChart } from './harness-chart.ts';
 
 const out = 'dist';
 
-// CommonJS on purpose: an ES module import of node:http touches every lazy export of it, which loads the whole fetch client:
-// 14 MB of resident memory that a monitor does not need.
+// CommonJS, because an ES module import of node:http evaluates all of its lazy exports, which loads the fetch client and takes 14 MB of
+// resident memory.
 await build({
   entryPoints: {
     main: 'src/main.ts',
@@ -26,15 +26,15 @@ await build({
   minifySyntax: true,
   banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
   define: { 'import.meta.url': '__moduleUrl' },
-  // Its Node build loads OpenSSL for random numbers that are passed to it here.
+  // The Node build of ulid loads OpenSSL for random numbers, which this project passes in.
   alias: { ulid: './node_modules/ulid/dist/browser/index.js' },
-  // As require(): the first real import() loads the whole ES module loader, 7 MB.
+  // Converts import() to require(), because the first import() loads the ES module loader, which takes 7 MB.
   supported: { 'dynamic-import': false },
   legalComments: 'linked',
   logLevel: 'warning',
 });
 
-// What report.html of the harness carries in it.
+// Script and style sheet embedded in report.html of the harness.
 const { script, style } = await bundleHarnessChart();
 writeFileSync(`${out}/harness-chart.js`, script);
 writeFileSync(`${out}/harness-chart.css`, style);

@@ -1,8 +1,8 @@
 #!/bin/sh
-# npm run deb: installs and builds what is missing or out of date, then makes the Debian package; --help tells the options.
+# npm run deb: installs and builds what is missing or out of date, then builds the Debian package; --help shows the options.
 set -eu
 cd "$(dirname -- "$0")/.."
-# Root need not be told what is missing first; anybody else is, by the build.
+# As root, missing packages are installed here; for other users, the build lists them.
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   case " $(dpkg --print-architecture) $* " in
     " amd64 "*arm64*) cross=g++-aarch64-linux-gnu ;;
@@ -17,9 +17,9 @@ node="node_modules/node/bin/node --disable-warning=ExperimentalWarning"
 case " $* " in
   *" --help "* | *" -h "*) exec $node scripts/deb/main.ts --help ;;
 esac
-# One build at a time: they share build/ and dist/.
+# Only one build at a time, because builds share build/ and dist/.
 mkdir -p build
 exec 9> build/deb.lock
-flock --nonblock 9 || { echo "Another build of the package is under way; waiting for it..." >&2; flock 9; }
+flock --nonblock 9 || { echo "Another build of the package is in progress; waiting for it..." >&2; flock 9; }
 sh scripts/build.sh
 exec $node scripts/deb/main.ts "$@"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# debian-packages.sh PURPOSE PACKAGE...: installs the Debian packages that are missing, as root; else says which. Their services are
-# not started: only the programs are wanted. Exit status 1: some are missing still.
+# debian-packages.sh PURPOSE PACKAGE...: installs missing Debian packages; lists them if this user is not root. Their services are not
+# started, because only the programs are needed. Exit status 1: packages are still missing.
 set -eu
 purpose=$1
 shift
@@ -31,7 +31,7 @@ trap 'exit 1' INT TERM
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086 # a list of words
 install() { apt-get install -y -qq --no-install-recommends $missing >"$log" 2>&1; }
-# The lists may be of today already; only where they are not are they fetched. What apt prints is of use only where it fails.
+# The package lists are updated only if the installation fails without. The output of apt is printed only if it fails.
 install || { apt-get update -qq >&2 && install; } || {
   tail -n 20 "$log" >&2
   echo "$purpose: these could not be installed:$missing" >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm run test:deliberate-faults: puts faults into a copy of the checkout, one by one, and fails when the quick tests miss one; --help.
+# npm run test:deliberate-faults: inserts faults into a copy of the checkout, one by one, and fails if the quick tests miss one; --help.
 set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh

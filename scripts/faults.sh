@@ -11,7 +11,7 @@ if [ "$(id -u)" != 0 ]; then
   echo "faults: needs root, to boot containers: sudo npm run faults" >&2
   exit 69
 fi
-# What the package is built with, containers to install it in, and two DDS implementations with a compiler for the subscribers.
+# Build tools of the package, containers in which to install it, and two DDS implementations with a compiler for the subscribers.
 packages="cyclonedds-dev cyclonedds-tools debhelper debootstrap e2fsprogs faketime fastddsgen g++ iproute2 libfastrtps-dev libsystemd-dev make patchelf procps systemd-container"
 if command -v dpkg-query >/dev/null 2>&1; then
   # shellcheck disable=SC2086 # a list of words

@@ -1,6 +1,7 @@
 /**
- * Writes what is made from the schemas and the ROS definitions: the default configuration, its reference page and manual page, the
- * OpenAPI document, the schema of the harness's reports, the ROS types, and the version of package.json wherever else it stands. With --check it only compares, and fails where a file is out of date.
+ * Generates the files that are derived from the schemas and the ROS definitions: the default configuration, its reference page and manual
+ * page, the OpenAPI document, the schema of the harness's reports and the ROS types. Also copies the version of package.json to the other
+ * files that contain it. With --check it only compares, and fails if a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
@@ -12,11 +13,11 @@ import { renderInterfaces } from './ros/render.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-/** A file written by hand, with the version of package.json in place of the one it has. */
-function withVersion(file: string, place: RegExp): Record<string, string> {
+/** A hand-written file in which the version is replaced by that of package.json. */
+function withVersion(file: string, pattern: RegExp): Record<string, string> {
   const text = readFileSync(file, 'utf8');
-  if (!place.test(text)) throw new Error(`${file} has no version`);
-  return { [file]: text.replace(place, (_, before: string, after: string) => `${before}${version}${after}`) };
+  if (!pattern.test(text)) throw new Error(`${file} has no version`);
+  return { [file]: text.replace(pattern, (_, before: string, after: string) => `${before}${version}${after}`) };
 }
 
 const files: Readonly<Record<string, string>> = {
@@ -36,7 +37,7 @@ const read = (file: string): string => {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return ''; // Not there yet: differs.
+    return ''; // A missing file counts as out of date.
   }
 };
 const stale = Object.entries(files).filter(([file, text]) => read(file) !== text);

@@ -1,7 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { reportSchema } from '../harness/report/document.ts';
 
-/** docs/harness-report.schema.json: what report.json of the harness is, for programs that read it. */
+/** docs/harness-report.schema.json: JSON Schema of the harness's report.json, for programs that read it. */
 export function harnessReportSchema(): object {
   const { $schema: _, ...schema } = toJsonSchema(reportSchema, { target: 'draft-2020-12' });
   return {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm run harness, npm run harness:7day: installs and builds what is missing or out of date, then becomes `edge-health harness run`.
+# npm run harness, npm run harness:7day: installs and builds what is missing or out of date, then executes `edge-health harness run`.
 set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the packages of package-lock.json unless that was done for this very file, and compiles what can be compiled here.
+# Installs the packages of package-lock.json unless this version of the file is installed, and compiles the optional addon if possible.
 set -eu
 cd "$(dirname -- "$0")/.."
 
-# What the user typed, for messages.
+# The command that the user called, for messages.
 case ${npm_lifecycle_event:-} in
   start | test) command="npm $npm_lifecycle_event" ;;
   ?*) command="npm run $npm_lifecycle_event" ;;
@@ -23,8 +23,8 @@ need_libatomic() {
   fi
 }
 
-# Only install scripts that are needed are run: npm before version 11 would run all of them. Warnings of npm are about the Node that
-# runs npm; everything here is run by the pinned one.
+# Only required install scripts are run; npm before version 11 would run all of them. Warnings of npm concern the Node that runs npm;
+# all programs of this checkout run with the pinned one.
 install_packages() {
   wanted=$(cksum < package-lock.json)
   if [ -x node_modules/node/bin/node ] && [ "$(cat node_modules/.edge-health-installed 2>/dev/null)" = "$wanted" ]; then
@@ -39,12 +39,12 @@ install_packages() {
   fi
   PATH="$PWD/node_modules/.bin:$PATH"
   node scripts/link-bin.mjs
-  # Makes the test runner without its TypeScript compiler, as .taprc says; Node runs the tests as they are.
+  # Builds the test runner with the plugins of .taprc, without the TypeScript one, because Node runs the tests directly.
   tap build >&2
   echo "$wanted" > node_modules/.edge-health-installed
 }
 
-# The addon of sd-notify is optional in a checkout: what it is made with may be missing, now or until later.
+# The addon of sd-notify is optional in a checkout, because its build tools may be missing.
 build_sd_notify() {
   folder=$PWD/node_modules/sd-notify
   [ -f "$folder/binding.gyp" ] && [ ! -f "$folder/build/Release/notify.node" ] || return 0

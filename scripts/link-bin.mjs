@@ -1,4 +1,4 @@
-// Lets `npx edge-health` find the checkout's own program: npm links the programs of dependencies, not those of the package itself.
+// Links the checkout's own program for `npx edge-health`, because npm links only the programs of dependencies.
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 
 const link = 'node_modules/.bin/edge-health';

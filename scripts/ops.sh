@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm run ops, npm run ops:NAME: installs and builds what is missing or out of date, then becomes `edge-health ops NAME`.
+# npm run ops, npm run ops:NAME: installs and builds what is missing or out of date, then executes `edge-health ops NAME`.
 set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh

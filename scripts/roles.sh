@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm run roles: installs and builds what is missing or out of date, then runs one process a role until Ctrl-C.
+# npm run roles: installs and builds what is missing or out of date, then runs one process per role until Ctrl-C.
 set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh

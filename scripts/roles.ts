@@ -1,6 +1,6 @@
 /**
- * Runs one edge-health process a role in the foreground, as launch/multi_node_monitoring.launch.py does where there is ROS 2:
- * `node scripts/roles.ts [ROLE…]`. Each line of their logs has the role in front. Ctrl-C ends all; so does the end of one.
+ * Runs one edge-health process per role in the foreground, as launch/multi_node_monitoring.launch.py does with ROS 2:
+ * `node scripts/roles.ts [ROLE…]`. Each log line begins with the role. All processes end on Ctrl-C, or if one of them ends.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 const ROOT = resolve(import.meta.dirname, '..');
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const USAGE_ERROR = 64;
-/** The service's log has sd-daemon(3) priorities where it is no terminal. */
+/** The service's log has sd-daemon(3) priorities if it is not written to a terminal. */
 const LEVELS: Readonly<Record<string, string>> = { '<3>': 'error: ', '<4>': 'warning: ', '<5>': 'notice: ', '<6>': '', '<7>': 'debug: ' };
 
 const given = process.argv.slice(2);
@@ -25,7 +25,7 @@ const width = Math.max(...roles.map((role) => role.length));
 function start(role: string): ChildProcess {
   const child = spawn(join(ROOT, 'bin/edge-health'), ['run', '--config', join(ROOT, `config/${role}_config.yaml`)], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // systemd's, of whoever runs this: the processes must not share it.
+    // The processes must not share a RUNTIME_DIRECTORY inherited from systemd.
     env: { ...process.env, RUNTIME_DIRECTORY: '' },
   });
   const prefix = `${role.padEnd(width)} | `;
@@ -39,7 +39,7 @@ function readable(line: string): string {
   return line.replace(/^<[3-7]>/, (priority) => LEVELS[priority] as string);
 }
 
-let asked = false;
+let isStopping = false;
 let code = 0;
 const running = new Map(roles.map((role) => [role, start(role)]));
 
@@ -48,7 +48,7 @@ function endAll(): void {
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    asked = true;
+    isStopping = true;
     endAll();
   });
 }
@@ -57,8 +57,8 @@ await Promise.all(
   [...running].map(async ([role, child]) => {
     const [exitCode, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
     running.delete(role);
-    if (asked) return;
-    asked = true;
+    if (isStopping) return;
+    isStopping = true;
     code = exitCode ?? 1;
     process.stderr.write(`roles: ${role} ended by itself (${by ?? exitCode}); the others are ended too\n`);
     endAll();

@@ -13,7 +13,7 @@ if [ "$(id -u)" != 0 ]; then
   echo "npm run test:system needs root on Debian 12: sudo npm run test:system" >&2
   exit 69
 fi
-# The client of Docker is told from Podman's by its answers; the engine that comes with it need not run.
+# The tests distinguish the client of Docker from that of Podman by its output; Docker's engine need not run.
 case " $packages " in *" podman "*) command -v docker >/dev/null || packages="$packages docker.io" ;; esac
 # shellcheck disable=SC2086 # a list of words
 sh scripts/debian-packages.sh "npm run test:system" $packages

@@ -7,7 +7,7 @@ sh scripts/install.sh
 sh scripts/build.sh
 PATH="$PWD/node_modules/.bin:$PATH"
 [ $# -gt 0 ] || npm run --silent check
-# Tests that fill a disk mount a small one of their own; a user without root may do so in a user namespace, where the kernel allows it.
+# Tests that fill a disk mount a small one. Without root this needs a user namespace, if the kernel allows it.
 in_namespace=
 if [ "$(id -u)" != 0 ] && unshare --user --map-root-user --mount mount -t tmpfs tmpfs /mnt 2>/dev/null; then
   in_namespace="unshare --user --map-root-user --mount"
