@@ -13,7 +13,7 @@ export function stageAddon(target: Architecture, node: string, libraries: Target
   const headers = resolve(node);
   rmSync(folder, { recursive: true, force: true });
   cpSync(PACKAGE, folder, { recursive: true, filter: (path) => path !== join(PACKAGE, 'build') });
-  // The same bytes wherever the checkout lies.
+  // The result must not depend on the path of the checkout.
   const maps = [`-ffile-prefix-map=${folder}=sd-notify`, `-ffile-prefix-map=${headers}=node`];
   const flags = ['-O2', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2', ...maps, libraries.includes];
   logged(

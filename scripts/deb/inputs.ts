@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Everything that the package is made from. */
+/** All inputs of the package. */
 const INPUTS = [
   ...[
     'bin',
@@ -29,13 +29,13 @@ const INPUTS = [
   ],
 ];
 
-/** When the newest input changed, in milliseconds since 1970. Tests beside the code are no input. */
+/** Time of the newest input in milliseconds since 1970. Tests beside the code are not inputs. */
 export function newestInput(): number {
   let newest = 0;
   const visit = (path: string): void => {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (stat === undefined || /\.test\.ts$/.test(path)) return;
-    // A folder changes when something in it is removed.
+    // The time of a folder changes if a file in it is removed.
     newest = Math.max(newest, stat.mtimeMs);
     if (stat.isDirectory()) for (const name of readdirSync(path)) visit(join(path, name));
   };

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Architecture } from './architectures.ts';
 import { BuildFailed, output, progress } from './step.ts';
 
-/** Where the libraries and headers of the target architecture are. */
+/** Paths of the libraries and headers of the target architecture. */
 export interface TargetLibraries {
   readonly libatomic: string;
   /** Options for the compiler and the linker to find libsystemd. */
@@ -13,7 +13,7 @@ export interface TargetLibraries {
 
 const PACKAGES = ['libatomic1', 'libsystemd-dev', 'libsystemd0'];
 
-/** This machine's own ones, or those of the target's Debian packages, unpacked into the cache. Throws BuildFailed. */
+/** The libraries of this machine, or those of the target's Debian packages, unpacked into the cache. Throws BuildFailed. */
 export function targetLibraries(target: Architecture, own: Architecture | null, cache: string): TargetLibraries {
   if (target === own) return { libatomic: realpathSync(`/usr/lib/${target.gnu}/libatomic.so.1`), includes: '', libraries: '' };
   const sysroot = resolve(cache, `libraries-${target.debian}`);
@@ -34,8 +34,8 @@ export function targetLibraries(target: Architecture, own: Architecture | null, 
 }
 
 /**
- * Fetches packages of another architecture by apt, with lists of its own: the machine's dpkg knows nothing of it, as nobody
- * wants `dpkg --add-architecture` done by a build. Returns the .deb files.
+ * Fetches packages of another architecture by apt, with separate package lists, because a build should not run `dpkg --add-architecture`.
+ * Returns the .deb files.
  */
 export function downloadPackages(target: Architecture, packages: readonly string[], state: string): string[] {
   progress(`Fetching ${packages.join(', ')} of ${target.debian} (once)...`);

@@ -4,13 +4,13 @@ import { closure, type LockedPackage } from './closure.ts';
 import { modulePackages } from './modules.ts';
 import { BuildFailed } from './step.ts';
 
-/** Development packages whose code is in the dashboard. */
+/** Development dependencies whose code is part of the dashboard. */
 const IN_THE_DASHBOARD = ['preact', 'uplot'];
-/** Not bundled: the runtime itself. */
+/** The runtime itself, which is not bundled. */
 const RUNTIME = 'node';
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)/i;
 
-/** Where zx names what its authors have bundled into it. */
+/** File in which zx lists the packages bundled into it. */
 const VENDORED = 'build/3rd-party-licenses';
 
 interface Manifest {
@@ -20,7 +20,7 @@ interface Manifest {
   readonly repository?: string | { readonly url?: string };
 }
 
-/** Every npm package whose code is in the Debian package, bundled or as it is. */
+/** Every npm package whose code is in the Debian package, bundled or unchanged. */
 export function bundledPackages(): LockedPackage[] {
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Readonly<Record<string, string>> };
   const inPrograms = Object.keys(dependencies).filter((name) => name !== RUNTIME);
@@ -58,7 +58,7 @@ function sourceOf({ homepage, repository }: Manifest): string {
   return homepage ?? (typeof repository === 'string' ? repository : (repository?.url ?? ''));
 }
 
-/** For packages that name a licence and come without its text. */
+/** Licence texts for packages that name a licence but lack its text. */
 function standardText(name: string, manifest: Manifest): string {
   if (manifest.license !== 'MIT') throw new BuildFailed(`the npm package ${name} (${manifest.license}) has no licence text`);
   return `MIT License

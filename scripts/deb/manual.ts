@@ -3,14 +3,14 @@ import { describeKeys, type KeyDescription } from '../../src/config/describe.ts'
 
 const MAX_LINE = 80;
 
-/** The day of the newest entry of a Debian changelog, as manual pages have it. */
+/** The day of the newest entry of a Debian changelog, in the format of manual pages. */
 export function changelogDay(changelog = 'debian/changelog'): string {
   const stamp = /^ -- .*> {2}(.+)$/m.exec(readFileSync(changelog, 'utf8'))?.[1];
   if (stamp === undefined) throw new Error(`${changelog} has no entry`);
   return new Date(stamp).toISOString().slice(0, 10);
 }
 
-/** Text as roff shows it unchanged, but for a line that begins with a dot or an apostrophe. */
+/** Escapes a text for roff, except for a dot or an apostrophe at the beginning of a line. */
 function plain(text: string): string {
   return text
     .replaceAll('\\', '\\e')
@@ -18,7 +18,7 @@ function plain(text: string): string {
     .replace(/[^\x20-\x7e\n]/gu, (character) => `\\[u${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
 
-/** Lines of moderate length, as those who read the source want them. */
+/** Wraps a text, so that the lines of the source have a moderate length. */
 function lines(text: string): string {
   const made: string[] = [];
   for (const word of text.split(' ')) {
@@ -40,7 +40,7 @@ function standard(key: KeyDescription): string {
 function entry(key: KeyDescription): string {
   const unit = key.unit === null ? '' : ` (${key.unit})`;
   const facts = `Allowed: ${key.allowed}${unit}. Default: ${standard(key)}.${key.reload ? ' Takes effect on reload.' : ''}`;
-  // What stands in backquotes is code elsewhere, and bold here.
+  // Text in backquotes, which is code in Markdown, is bold in the manual page.
   const description = key.description
     .split('`')
     .map((part, index) => (index % 2 === 1 ? bold(part) : plain(part)))

@@ -4,10 +4,10 @@ import type { Architecture } from './architectures.ts';
 import { closure, type LockedPackage } from './closure.ts';
 import { BuildFailed, output } from './step.ts';
 
-/** What is loaded, or compiled by `ros-setup`, from node_modules at run time. The rest of the program is bundled in dist/. */
+/** Packages that are loaded from node_modules at run time, or compiled by `ros-setup`. All others are bundled in dist/. */
 const ROOTS = ['node-gyp', 'rclnodejs', 'sd-notify'];
 
-/** Of these packages only the parts that are used: of rclnodejs what `ros-setup` copies and compiles. */
+/** Packages of which only the used parts are copied; of rclnodejs, the parts that `ros-setup` copies and compiles. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   rclnodejs: [
     ...['dist/index.cjs', 'lib', 'rosidl_gen', 'rosidl_parser', 'rostsd_gen', 'third_party', 'src'],
@@ -40,7 +40,7 @@ export function stageModules(target: Architecture, root: string): void {
   stagePrebuilt(target, root);
   const modules = join(root, 'node_modules');
   output('find', [modules, '-type', 'd', '-empty', '-delete']);
-  // Node, Python and the compiler read these files; nothing here is a program to be called.
+  // Node, Python and the compiler only read these files; none of them is called as a program.
   output('chmod', ['-R', 'a-x,a+X', modules]);
 }
 
@@ -57,7 +57,7 @@ function copyPart(from: string, to: string): void {
   cpSync(from, to, { recursive: true, filter: (file) => file === from || isUsed(basename(file)) });
 }
 
-/** rclnodejs comes with addons for each architecture, and for electron. */
+/** rclnodejs contains addons for each architecture and for Electron. */
 function stagePrebuilt(target: Architecture, root: string): void {
   const folder = `node_modules/rclnodejs/prebuilds/linux-${target.node}`;
   const files = readdirSync(folder).filter((file) => file.endsWith('-node-rclnodejs.node'));

@@ -23,10 +23,10 @@ export interface Options {
   readonly ifNeeded: boolean;
 }
 
-/** Debian's form of a native version: no epoch, no revision. */
+/** Format of a native Debian version: no epoch, no revision. */
 const VERSION = /^\d[A-Za-z0-9.+~]*$/;
 
-/** Throws BuildFailed for arguments that mean nothing. */
+/** Parses the options. Throws BuildFailed for invalid arguments. */
 export function readOptions(argv: readonly string[], own: Architecture | null): Options {
   let values: { help?: boolean; arch?: string; version?: string; out?: string; 'if-needed'?: boolean };
   try {

@@ -5,7 +5,7 @@ import type { Architecture } from './architectures.ts';
 import { BuildFailed, output, progress } from './step.ts';
 
 const PINS = 'scripts/deb/runtime.json';
-/** Only for addons that call OpenSSL themselves: 66 of the 67 MB of headers. */
+/** Headers for addons that call OpenSSL directly, which are not needed; they take 66 of the 67 MB of all headers. */
 const UNUSED_HEADERS = 'openssl';
 
 /** The npm package of the pinned Node runtime, unpacked, after its tarball was checked against the pin. */
@@ -58,7 +58,7 @@ export function stageRuntime(target: Architecture, node: string, libatomic: stri
   mkdirSync(join(runtime, 'bin'), { recursive: true });
   mkdirSync(join(runtime, 'lib'), { recursive: true });
   output(`${target.gnu}-strip`, ['--strip-all', '-o', program, join(node, 'bin/node')]);
-  // Debian's minimal systems are without libatomic, which this Node needs.
+  // Minimal Debian systems lack libatomic, which this Node needs.
   copyFileSync(libatomic, join(runtime, 'lib/libatomic.so.1'));
   output('patchelf', ['--set-rpath', '$ORIGIN/../lib', program]);
   chmodSync(program, 0o755);

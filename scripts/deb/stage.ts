@@ -2,7 +2,7 @@ import { chmodSync, cpSync, existsSync, lstatSync, lutimesSync, mkdirSync, readd
 import { basename, dirname, join } from 'node:path';
 import { BuildFailed, output } from './step.ts';
 
-/** Copied as they are into the tree that debian/ makes the package of; debian/edge-health.install says where each part goes. */
+/** Files copied unchanged into the tree from which debian/ builds the package; debian/edge-health.install has their targets. */
 const PARTS: readonly { readonly from: string; readonly to?: string; readonly only?: RegExp }[] = [
   { from: 'bin' },
   { from: 'config', only: /\.yaml$|^README$/ },

@@ -2,23 +2,23 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A step of the build that failed; the message says why and what to do. */
+/** A failed step of the build. The message has the cause and the remedy. */
 export class BuildFailed extends Error {
   override readonly name = 'BuildFailed';
 }
 
-/** Tells whoever waits what is being done. */
+/** Prints the progress of the build. */
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 export interface CommandOptions {
   readonly folder?: string;
-  /** Added to this process's environment; undefined takes a variable away. */
+  /** Added to this process's environment; undefined removes a variable. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** Runs a program and gives back what it printed on standard output. Throws BuildFailed with the last lines it printed. */
+/** Runs a program and returns its standard output. Throws BuildFailed with the last lines of the output. */
 export function output(program: string, args: readonly string[], { folder, environment }: CommandOptions = {}): string {
   const { status, signal, error, stdout, stderr } = spawnSync(program, args, {
     cwd: folder,
@@ -30,7 +30,7 @@ export function output(program: string, args: readonly string[], { folder, envir
   throw failure(program, args, error?.message ?? signal ?? `exit code ${status}`, `${stdout}${stderr}`);
 }
 
-/** Runs a program with its output going into a file. Throws BuildFailed with the file's last lines. */
+/** Runs a program with its output redirected to a file. Throws BuildFailed with the last lines of the file. */
 export function logged(logFile: string, program: string, args: readonly string[], { folder, environment }: CommandOptions = {}): void {
   mkdirSync(dirname(logFile), { recursive: true });
   const log = openSync(logFile, 'a');

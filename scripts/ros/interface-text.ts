@@ -1,6 +1,6 @@
 /** Reads the text of ROS interface definitions (.msg, .srv) into fields. */
 
-/** How often a field's value is repeated: once, a fixed number of times, or any number of times up to `capacity` (0: unbounded). */
+/** Whether a field is a single value, an array, or a sequence of up to `capacity` elements (0: unbounded). */
 export type Repetition = 'once' | 'array' | 'bounded_sequence' | 'sequence';
 
 export interface FieldDefinition {

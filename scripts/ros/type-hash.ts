@@ -26,7 +26,7 @@ const TYPE_IDS: Readonly<Record<string, number>> = {
   wstring: 18,
 };
 const NESTED = 1;
-/** What a bounded string has over an unbounded one. */
+/** Difference between the type ids of a bounded and an unbounded string. */
 const BOUNDED_STRING = 4;
 const REPEATED: Readonly<Record<Repetition, number>> = { once: 0, array: 48, bounded_sequence: 96, sequence: 144 };
 

@@ -1,4 +1,4 @@
-/** Loaded before each test file: what Node compiles once is not compiled again by 300 files. Programs that a test starts are left alone. */
+/** Loaded before each test file, so that 300 files share compiled code. It does not affect programs that a test starts. */
 import { enableCompileCache } from 'node:module';
 
 enableCompileCache('node_modules/.cache/edge-health-tests');

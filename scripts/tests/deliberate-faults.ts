@@ -1,6 +1,7 @@
 /**
- * Shows that the quick tests detect faults: puts each fault of deliberate-faults.txt into a copy of the checkout, runs the tests that
- * are expected to detect it, and fails when they pass. First the same tests run without a fault: one that fails shows nothing.
+ * Checks that the quick tests detect faults: inserts each fault of deliberate-faults.txt into a copy of the checkout, runs the tests that
+ * are expected to detect it, and fails if they pass. The same tests first run without a fault, because a test that fails anyway proves
+ * nothing.
  *   deliberate-faults.ts [--only NAME,...] [--list] [--help]
  * A text of the table that no longer occurs exactly once in its file is an error: the table has to follow the code.
  */
@@ -16,9 +17,9 @@ import { PARTS } from './parts.ts';
 interface Fault {
   readonly name: string;
   readonly file: string;
-  /** Files of `npm test` that detect it. */
+  /** Files of `npm test` that detect the fault. */
   readonly tests: readonly string[];
-  /** The tests run what was built. */
+  /** Whether the tests run the built program. */
   readonly needsBuild: boolean;
   readonly from: string;
   readonly to: string;
@@ -52,7 +53,7 @@ function parseTable(text: string): Fault[] {
   return table;
 }
 
-/** What is wrong with the table, such as a text that is no longer in its file. */
+/** Errors of the table, such as a text that is no longer in its file. */
 function problemsOf(table: readonly Fault[]): string[] {
   const isQuick = (test: string): boolean =>
     existsSync(join(ROOT, test)) && !PARTS.some(({ folder, name }) => name !== 'fuzz' && test.startsWith(`${folder}/`));
@@ -98,7 +99,7 @@ async function copyCheckout(): Promise<string> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const names = (await mustRun('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], ROOT)).split('\0');
   for (const name of names.filter((file) => file !== '' && existsSync(join(ROOT, file)))) {
-    // Recursive for links to folders, which stay links.
+    // `recursive` is needed for links to folders, which are copied as links.
     cpSync(join(ROOT, name), join(folder, name), { recursive: true, verbatimSymlinks: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
@@ -110,7 +111,7 @@ async function detectedBy({ file, from, to, tests, needsBuild }: Fault, folder: 
   const path = join(folder, file);
   const text = readFileSync(path, 'utf8');
   const changed = text.replace(from, () => to);
-  stripTypeScriptTypes(changed); // Throws where the fault is not valid code, with which any test would fail.
+  stripTypeScriptTypes(changed); // Throws if the fault is not valid code, because then any test would fail.
   writeFileSync(path, changed);
   try {
     if (needsBuild) await build(folder);
@@ -123,7 +124,7 @@ async function detectedBy({ file, from, to, tests, needsBuild }: Fault, folder: 
   }
 }
 
-/** Returns those that were missed. */
+/** Returns the faults that were missed. */
 async function detect(faults: readonly Fault[], folder: string): Promise<Fault[]> {
   const missed: Fault[] = [];
   for (const fault of faults) {
@@ -151,7 +152,7 @@ async function main(): Promise<number> {
     process.stderr.write(`test:deliberate-faults: no fault "${unknown.join('", "')}"; see --list\n`);
     return USAGE_STATUS;
   }
-  // Those that need a build come last: the others' tests must not run what was built with a fault.
+  // Faults that need a build come last, because the tests of the others must not run a program built with a fault.
   const faults = table.filter(({ name }) => names.includes(name)).sort((a, b) => Number(a.needsBuild) - Number(b.needsBuild));
   if (values.list) {
     for (const { name, file } of faults) print(`${name.padEnd(36)} ${file}`);
@@ -168,7 +169,7 @@ async function main(): Promise<number> {
   print(`Running ${tests.length} test files without a fault...`);
   const { output } = await runTests(tests, folder);
   const failing = tests.filter((test) => !output.split('\n').some((line) => line.startsWith(`ok     ${test} (`)));
-  // A test that fails anyway shows nothing.
+  // A test that fails anyway proves nothing.
   const unproven = faults.filter((fault) => fault.tests.some((test) => failing.includes(test)));
   const provable = faults.filter((fault) => !unproven.includes(fault));
   if (failing.length > 0) print(`${output}\nThese fail without a fault: ${failing.join(', ')}`);

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Parser, type Result } from 'tap-parser';
 
-/** What an assertion that did not hold says of itself. */
+/** A failed assertion. */
 export interface Failure {
-  /** Its test and the tests around it. */
+  /** Names of its test and of the enclosing tests. */
   readonly name: string;
   readonly detail: string;
 }
@@ -14,20 +14,20 @@ export interface Skip {
   readonly reason: string;
 }
 
-/** What one test file came to. */
+/** Result of a test file. */
 export interface FileResult {
   readonly file: string;
   readonly seconds: number;
   readonly passed: number;
   readonly failures: readonly Failure[];
   readonly skips: readonly Skip[];
-  /** The end of what it printed on standard error. */
+  /** The end of its standard error. */
   readonly stderr: string;
 }
 
 export interface FileOptions {
   readonly environment: NodeJS.ProcessEnv;
-  /** After which the file's process is killed. It only bounds a test that hangs. */
+  /** Time after which the file's process is killed; it bounds only hanging tests. */
   readonly limitSeconds: number;
   readonly signal: AbortSignal;
 }
@@ -35,7 +35,7 @@ export interface FileOptions {
 const COMPILE_CACHE = new URL('./compile-cache.ts', import.meta.url).href;
 const STDERR_CHARACTERS = 4000;
 
-/** Runs a test file in a process of its own. What it prints on standard error is shown only when it fails. */
+/** Runs a test file in its own process. Its standard error is shown only if it fails. */
 export async function runFile(file: string, { environment, limitSeconds, signal }: FileOptions): Promise<FileResult> {
   const begun = performance.now();
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--import', COMPILE_CACHE, file], {
@@ -57,10 +57,10 @@ export async function runFile(file: string, { environment, limitSeconds, signal 
       const name = [...names, result.name].filter((part) => part !== '').join(' › ');
       if (result.skip) skips.push({ name, reason: result.skip === true ? 'no reason given' : result.skip });
       else if (result.todo) return;
-      // The summary of a subtest counts only for what went wrong outside of its assertions.
+      // The summary of a subtest counts only if it failed outside of its assertions.
       else if (!result.ok && !(result.closingTestPoint && failures.length > failuresBefore))
         failures.push({ name, detail: describe(result.diag) });
-      // A test that passed without assertions of tap has those of fast-check.
+      // A passed test without assertions of tap has assertions of fast-check.
       else if (result.ok && (!result.closingTestPoint || passed === passedBefore)) passed += 1;
     });
   };
@@ -74,7 +74,7 @@ export async function runFile(file: string, { environment, limitSeconds, signal 
   const end = (): boolean => child.kill('SIGTERM');
   signal.addEventListener('abort', end, { once: true });
   let isOverLimit = false;
-  // tap ends the file itself at the limit; this is for a process that no longer can.
+  // tap itself ends the file at the limit; this kills a process in which tap no longer runs.
   const timer = setTimeout(
     () => {
       isOverLimit = child.kill('SIGKILL');
@@ -99,7 +99,7 @@ interface Diagnostics {
   readonly [key: string]: unknown;
 }
 
-/** tap's diagnostics without the source that they quote. */
+/** tap's diagnostics without the quoted source. */
 function describe(diagnostics: Diagnostics | null): string {
   if (diagnostics === null) return '';
   const { at, diff, source: _, stack, compare: __, ...rest } = diagnostics;

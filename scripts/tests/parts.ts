@@ -4,18 +4,18 @@ export interface Part {
   /** The folder of its test files. */
   readonly folder: string;
   readonly proves: string;
-  /** What it needs beside root and a Debian 12. */
+  /** Requirements in addition to root and Debian 12. */
   readonly needs: string;
   /** Debian packages that the script installs. */
   readonly packages: readonly string[];
-  /** Measured on two cores, the first run's preparations not included. */
+  /** Measured on two cores, without the preparations of the first run. */
   readonly minutes: number;
-  /** Its files run at the same time; 2 by default. */
+  /** Number of files that run at the same time; default 2. */
   readonly jobs?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** What boots Debian with a real systemd, and what the package is built with. */
+/** Packages to boot Debian with a real systemd, and to build the package. */
 const CONTAINERS = ['debootstrap', 'e2fsprogs', 'iproute2', 'procps', 'systemd-container'];
 const PACKAGE_BUILD = ['debhelper', 'g++', 'libsystemd-dev', 'make', 'patchelf', 'python3', 'zstd'];
 /** The two DDS implementations with their code generators, and a compiler for the peers. */

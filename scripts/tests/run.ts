@@ -1,5 +1,5 @@
 /**
- * Runs test files, each in a process of its own: a line for each, the failures again at the end, and a last line of counts.
+ * Runs test files, each in its own process. Prints a line for each, the failures again at the end, and the counts in the last line.
  *   run.ts [FILE...]                     the quick tests, or these files
  *   run.ts --system [PART...]            the parts of parts.ts
  *   run.ts --system --packages [PART...] the Debian packages of these parts
@@ -13,7 +13,7 @@ import { PARTS, type Part, packagesOf } from './parts.ts';
 
 const LIMIT_SECONDS = { quick: 300, system: 1200 } as const;
 const MAX_JOBS = 8;
-/** The one reason for a skip where every part runs: ROS 2 is not in Debian. */
+/** The only accepted reason for a skip if all parts run: ROS 2 is not in Debian. */
 const ACCEPTED_SKIP = /needs a sourced ROS 2/;
 const USAGE_STATUS = 64;
 
@@ -73,7 +73,7 @@ function printFailures({ failures, stderr }: FileResult): void {
   if (failures.length > 0 && stderr !== '') print(indent(`printed on standard error:\n${indent(stderr)}`));
 }
 
-/** All but the system tests, the larger ones first: they would be waited for at the end. */
+/** All files except the system tests. The larger ones come first, so that the run does not wait for them at the end. */
 function quickFiles(): string[] {
   const found = globSync('{src,ops,harness,dashboard/src,scripts,testkit,test}/**/*.test.ts').filter(
     (file) => !file.includes('node_modules') && !PARTS.some(({ folder, name }) => name !== 'fuzz' && file.startsWith(`${folder}/`)),
@@ -81,7 +81,7 @@ function quickFiles(): string[] {
   return found.sort((a, b) => Number(b.startsWith('test/')) - Number(a.startsWith('test/')) || a.localeCompare(b));
 }
 
-/** The long fuzz runs every file whose number of cases can be raised. */
+/** The long fuzz part runs every file whose number of cases can be increased. */
 function filesOf({ folder, name }: Part): string[] {
   const others = name === 'fuzz' ? quickFiles().filter((file) => readFileSync(file, 'utf8').includes("testkit/effort.ts'")) : [];
   return [...new Set([...globSync(`${folder}/**/*.test.ts`), ...others])].sort();
@@ -100,7 +100,7 @@ async function runParts(parts: readonly Part[]): Promise<void> {
       environment: { ...process.env, ...part.environment },
     });
     print(`${part.name}: ${duration((performance.now() - begun) / 1000)}`);
-    // A part that ran nothing has not passed.
+    // A part without test files has failed.
     if (files.length === 0)
       results.push({
         file: part.folder,
@@ -129,7 +129,7 @@ function summarize(begun: number, isSystem: boolean, isWhole: boolean): void {
       print(`  ${group.length} in ${new Set(group.map(({ file }) => file)).size} files: ${reason}`);
     }
   }
-  // Where everything is installed, a skip is a gap: on CI it counts as a failure.
+  // On CI, where everything is installed, a skip counts as a failure.
   const gaps = process.env['CI'] ? skips.filter(({ reason }) => !ACCEPTED_SKIP.test(reason)).length : 0;
   print(
     `\n${results.length} files in ${duration((performance.now() - begun) / 1000)}${interruption.signal.aborted ? ', interrupted' : ''}`,
