@@ -140,9 +140,9 @@ t.test('one client has at most half of the streams; this host has a reserve, but
   };
   const of = (count: number, address: string): Set<string> => new Set(Array.from({ length: count }, () => open(address)));
   t.same(of(4, '198.51.100.1'), new Set(['open']));
-  t.match(open('::ffff:198.51.100.1'), /^too_many_event_streams: 198\.51\.100\.1 has 4 already/);
+  t.match(open('::ffff:198.51.100.1'), /^too_many_event_streams: 198\.51\.100\.1 has 4 event streams/);
   t.same(of(4, '2001:db8::1'), new Set(['open']));
-  t.match(open('198.51.100.2'), /^too_many_event_streams: all 8 are in use/);
+  t.match(open('198.51.100.2'), /^too_many_event_streams: all 8 event streams are in use/);
   t.match(open('127.0.0.1', { 'x-forwarded-for': '198.51.100.3' }), /all 8/);
   t.same(of(8, '127.0.0.1'), new Set(['open']));
   t.match(open('127.0.0.1'), /all 8/);

@@ -110,16 +110,16 @@ t.test('a hook in a folder that others may write is not run', async (t) => {
 });
 
 t.test('a link is checked by its target', async (t) => {
-  const elsewhere = new Hooks(t).add('real', 'exit 5').add('open', 'exit 0', 0o777);
+  const other = new Hooks(t).add('real', 'exit 5').add('open', 'exit 0', 0o777);
   const hooks = new Hooks(t);
-  symlinkSync(join(elsewhere.folder, 'real'), join(hooks.folder, '10-link'));
-  symlinkSync(join(elsewhere.folder, 'open'), join(hooks.folder, '20-open'));
-  symlinkSync(join(elsewhere.folder, 'gone'), join(hooks.folder, '30-broken'));
+  symlinkSync(join(other.folder, 'real'), join(hooks.folder, '10-link'));
+  symlinkSync(join(other.folder, 'open'), join(hooks.folder, '20-open'));
+  symlinkSync(join(other.folder, 'gone'), join(hooks.folder, '30-broken'));
   const outcomes = await hooks.outcomes();
   t.equal(outcomes['10-link'], 'exit code 5');
   t.match(outcomes['20-open'], /others may write/);
   t.match(outcomes['30-broken'], /cannot be run: ENOENT/);
-  chmodSync(elsewhere.folder, 0o777);
+  chmodSync(other.folder, 0o777);
   t.match((await hooks.outcomes())['10-link'], /others may write/, 'and by the folder of that');
 });
 

@@ -93,7 +93,7 @@ t.test('each response of logind for an action, with the remedy', async (t) => {
   t.equal(await bus.logind.refusal('poweroff'), null);
   t.match(await bus.logind.refusal('halt'), /cannot do/);
   t.equal(await bus.logind.refusal('dry-run'), null);
-  t.equal(bus.calls().length, 2, 'for a dry run nobody is asked');
+  t.equal(bus.calls().length, 2, 'a dry run causes no query');
 });
 
 t.test('without systemd the action is refused with the reason', async (t) => {

@@ -89,7 +89,7 @@ t.test('a stopped process is killed as well', async (t) => {
 
 t.test('it has ended when its first process has; remaining processes are ended with it', async (t) => {
   const running = shell(t, `sleep ${seconds(3)} & exit 0`);
-  t.equal(await running.ended, null, 'though somebody still holds its output');
+  t.equal(await running.ended, null, 'even if another process keeps its output open');
   t.ok(alive(seconds(3)));
   t.not(await running.end(5), 'ended');
   await until('it is gone', () => !alive(seconds(3)));

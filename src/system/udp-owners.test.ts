@@ -86,7 +86,7 @@ t.test('a process that sees every user does not use the table socket', async (t)
   const own = line(ANY, 7411, 1000, 11) + line(ANY, 40_000, 65_534, 12) + line(LOOPBACK, 53_000, 0, 13, '3500007F', 53);
   const { owners, state } = await place(t, { map: EVERYBODY, own, outside: own });
   t.same(await owners.usersOf([7411]), [1000]);
-  t.same(await owners.usersOf([40_000]), [65_534], 'nobody is a user as others are');
+  t.same(await owners.usersOf([40_000]), [65_534], 'nobody is an ordinary user');
   t.same(await owners.usersOf([40_000, 7411, 7411]), [65_534, 1000]);
   t.equal(await owners.usersOf([40_000, 7412]), null, 'there is no socket on one of the ports');
   t.equal(await owners.usersOf([53_000]), null, 'a connected one is no participant’s');

@@ -76,8 +76,8 @@ t.test('with a helper, systemctl is not run directly', async (t) => {
 });
 
 t.test('a failure of the helper is reported', async (t) => {
-  const silent = await helper(t, (_, connection) => connection.end());
-  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, silent), [/helper\.sock closed without a response; see its journal/]);
+  const closing = await helper(t, (_, connection) => connection.end());
+  t.match(await stopAll(['a.service'], { PATH: '/nowhere' }, closing), [/helper\.sock closed without a response; see its journal/]);
   const endless = await helper(t, (_, connection) => {
     for (let n = 0; n < 100; n += 1) connection.write('x'.repeat(10_000));
     connection.end('\n');
@@ -90,11 +90,11 @@ t.test('a failure of the helper is reported', async (t) => {
 });
 
 t.test('waiting for a unit that does not stop can be ended, and the helper cancels the request', async (t) => {
-  let told = (): void => undefined;
+  let cancelled = (): void => undefined;
   const gone = new Promise<void>((resolve) => {
-    told = resolve;
+    cancelled = resolve;
   });
-  const path = await helper(t, (_, connection) => connection.once('close', told));
+  const path = await helper(t, (_, connection) => connection.once('close', cancelled));
   const [begin] = await start(['hangs.service'], { PATH: '/nowhere' }, path);
   const running = (begin as () => RunningItem)();
   await new Promise((later) => setTimeout(later, 50));
@@ -104,6 +104,6 @@ t.test('waiting for a unit that does not stop can be ended, and the helper cance
   t.equal(await running.end(5), 'ended');
 
   const early = ((await start(['a.service'], { PATH: '/nowhere' }, `${path}.none`)) as [() => RunningItem])[0]();
-  t.equal(await early.end(5), 'terminated', 'given up before it is known that there is no helper');
+  t.equal(await early.end(5), 'terminated', 'cancelled before the absence of the helper is known');
   t.notMatch(await early.ended, /cannot be started/, 'nothing was run after that');
 });
