@@ -1,6 +1,5 @@
 /**
- * One timer for all deadlines: it is set to the earliest one and does nothing in between. A participant without anything to do costs
- * nothing.
+ * One timer for all deadlines, set to the earliest one: an idle participant causes no wake-ups.
  */
 export class Agenda {
   readonly #monotonicSeconds: () => number;
@@ -13,7 +12,7 @@ export class Agenda {
     this.#onDue = onDue;
   }
 
-  /** When the timer will go off: monotonic seconds, Infinity when it is not set. */
+  /** When the timer will fire: monotonic seconds, Infinity when it is not set. */
   get dueSeconds(): number {
     return this.#dueSeconds;
   }
@@ -25,7 +24,7 @@ export class Agenda {
     this.#timer = null;
     this.#dueSeconds = dueSeconds;
     if (!Number.isFinite(dueSeconds)) return;
-    // A millisecond more: timers may go off a little early, which would only mean to come again.
+    // One millisecond more, since a timer may fire slightly early and would have to be set again.
     const milliseconds = Math.max(1, Math.ceil((dueSeconds - this.#monotonicSeconds()) * 1000) + 1);
     this.#timer = setTimeout(() => {
       this.#timer = null;

@@ -237,7 +237,7 @@ t.test('where there is a participant others can be invented too: from elsewhere 
   for (const datagram of sent.splice(0)) network.inject(honest.answer(datagram) ?? Buffer.alloc(0), VICTIM, false);
   t.ok(participant.isProven(honest.prefix));
   for (const [from, most] of [
-    [ATTACKER, LIMITS.unheardDatagrams],
+    [ATTACKER, LIMITS.unseenDatagrams],
     [VICTIM, Number.POSITIVE_INFINITY],
   ] as const) {
     sent.length = 0;
@@ -286,8 +286,8 @@ t.test('an acknowledgement from another address than the one that was asked prov
 
 t.test('the limit of an address', async (t) => {
   const limit = new AmplificationLimit();
-  const spend = (now: number, { octets = 72, isHeard = true, isUrgent = false } = {}): boolean =>
-    limit.spend(VICTIM, octets, isHeard, isUrgent, now);
+  const spend = (now: number, { octets = 72, isSeen = true, isUrgent = false } = {}): boolean =>
+    limit.spend(VICTIM, octets, isSeen, isUrgent, now);
   t.notOk(spend(0), 'nothing came');
   limit.receive(VICTIM, 100);
   t.ok(spend(0));
@@ -296,9 +296,9 @@ t.test('the limit of an address', async (t) => {
   t.ok(spend(10));
   t.notOk(spend(20), 'three times what came, headers included');
   limit.receive(VICTIM, 100_000);
-  for (let i = 3; i < LIMITS.unheardDatagrams; i += 1) t.ok(spend(10 * i, { isHeard: false }));
-  t.notOk(spend(90, { isHeard: false }), 'those who only name it leave something to itself');
-  for (let i = LIMITS.unheardDatagrams; i < LIMITS.unprovenDatagrams; i += 1) t.ok(spend(20 * i));
+  for (let i = 3; i < LIMITS.unseenDatagrams; i += 1) t.ok(spend(10 * i, { isSeen: false }));
+  t.notOk(spend(90, { isSeen: false }), 'those who only name it leave something to itself');
+  for (let i = LIMITS.unseenDatagrams; i < LIMITS.unprovenDatagrams; i += 1) t.ok(spend(20 * i));
   t.notOk(spend(300), 'as many as there are in all');
   t.ok(limit.spendAtProven(VICTIM, 72), 'octets alone count where another participant is proven');
   t.ok(spend(200 + LIMITS.unprovenSeconds), 'after a long time they begin anew');

@@ -1,23 +1,23 @@
-/** So many are looked at in one poll: looking at a thousand, of whom each is sent something, would hold up samples for a tenth of a second. */
-const AT_ONCE = 64;
-/** After as many as that, everything else has its turn: each datagram that comes meanwhile would look at as many again. */
+/** Items processed per poll: a thousand of them, each with something to send, would delay samples by a tenth of a second. */
+const MAX_PER_POLL = 64;
+/** Pause after a full poll, since otherwise each received datagram would process as many items again. */
 const PAUSE_SECONDS = 0.005;
-/** All are looked at no more often than this times their number, or thousands of deadlines would be as many looks at all. */
-const APART_SECONDS = 20e-6;
+/** Shortest time between two polls of all items, per item: thousands of separate deadlines would otherwise cause as many full polls. */
+const MIN_INTERVAL_SECONDS = 20e-6;
 
 /**
- * Those that may have something to say, of many that mostly have not: looked at is who was woken since, and all of them only when the
- * first of their deadlines is due. With hundreds of peers that are being found, each datagram would else be a look at all of them.
+ * A poll queue for many items that are mostly idle: a poll processes the items that were woken, and all of them only when the earliest
+ * deadline is due. Without it, each datagram would cause a poll of all of hundreds of peers.
  */
-export class Attention<Who> {
+export class Attention<Item> {
   readonly #onBusy: () => void;
-  readonly #busy = new Set<Who>();
-  readonly #woken = new Set<Who>();
-  /** Nobody who was not woken has anything to say before this moment. */
+  readonly #busy = new Set<Item>();
+  readonly #woken = new Set<Item>();
+  /** Items that were not woken have nothing to do before this moment. */
   #dueSeconds = Number.POSITIVE_INFINITY;
   #pausedUntilSeconds = Number.NEGATIVE_INFINITY;
 
-  /** `onBusy`: there is somebody, after there was nobody. */
+  /** `onBusy`: the queue was empty and is so no longer. */
   constructor(onBusy: () => void = () => {}) {
     this.#onBusy = onBusy;
   }
@@ -26,50 +26,50 @@ export class Attention<Who> {
     return this.#busy.size === 0;
   }
 
-  /** Something has changed for this one. */
-  wake(who: Who): void {
+  /** Queues an item for the next poll. */
+  wake(item: Item): void {
     if (this.#busy.size === 0) this.#onBusy();
-    this.#busy.add(who);
-    this.#woken.add(who);
+    this.#busy.add(item);
+    this.#woken.add(item);
   }
 
-  /** It has nothing to say until it is woken. */
-  rest(who: Who): void {
-    this.#busy.delete(who);
-    this.#woken.delete(who);
+  /** Removes an item until it is woken. */
+  rest(item: Item): void {
+    this.#busy.delete(item);
+    this.#woken.delete(item);
   }
 
   /**
-   * `look` says when to look again: monotonic seconds, null for not until it is woken. Returns when to poll again: the earliest of these
-   * moments, or soon where more are to be looked at than one poll takes.
+   * `process` returns when to process the item again: monotonic seconds; null: when it is woken. Returns when to poll again: the earliest
+   * of these moments, or sooner when more items are queued than one poll processes.
    */
-  poll(nowSeconds: number, look: (who: Who) => number | null): number {
+  poll(nowSeconds: number, process: (item: Item) => number | null): number {
     if (nowSeconds < this.#pausedUntilSeconds) return this.isIdle ? Number.POSITIVE_INFINITY : this.#pausedUntilSeconds;
     if (nowSeconds >= this.#dueSeconds) {
-      // In the order in which they came; but where they are more than one poll takes, who has waited longest stays in front.
-      if (this.#busy.size <= AT_ONCE) this.#woken.clear();
-      for (const who of this.#busy) this.#woken.add(who);
+      // All items in their order of arrival; when one poll cannot process all, the woken ones stay first.
+      if (this.#busy.size <= MAX_PER_POLL) this.#woken.clear();
+      for (const item of this.#busy) this.#woken.add(item);
       this.#dueSeconds = Number.POSITIVE_INFINITY;
     }
     const next = this.#next();
-    if (next.length === AT_ONCE) this.#pausedUntilSeconds = nowSeconds + PAUSE_SECONDS;
-    for (const who of next) {
-      // Whoever is woken while he is looked at is looked at again.
-      this.#woken.delete(who);
-      const again = look(who);
-      if (again === null) this.rest(who);
+    if (next.length === MAX_PER_POLL) this.#pausedUntilSeconds = nowSeconds + PAUSE_SECONDS;
+    for (const item of next) {
+      // Removed first, because an item that is woken during its processing must be processed again.
+      this.#woken.delete(item);
+      const again = process(item);
+      if (again === null) this.rest(item);
       else this.#dueSeconds = Math.min(this.#dueSeconds, again);
     }
     if (this.isIdle) this.#dueSeconds = Number.POSITIVE_INFINITY;
-    else this.#dueSeconds = Math.max(this.#dueSeconds, nowSeconds + this.#busy.size * APART_SECONDS);
+    else this.#dueSeconds = Math.max(this.#dueSeconds, nowSeconds + this.#busy.size * MIN_INTERVAL_SECONDS);
     return this.#woken.size > 0 ? Math.max(nowSeconds, this.#pausedUntilSeconds) : this.#dueSeconds;
   }
 
-  #next(): Who[] {
-    const next: Who[] = [];
-    for (const who of this.#woken) {
-      if (next.length === AT_ONCE) break;
-      next.push(who);
+  #next(): Item[] {
+    const next: Item[] = [];
+    for (const item of this.#woken) {
+      if (next.length === MAX_PER_POLL) break;
+      next.push(item);
     }
     return next;
   }

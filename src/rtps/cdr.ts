@@ -1,9 +1,9 @@
 import { Malformed } from './protocol.ts';
 
 /**
- * Common Data Representation (OMG CORBA 3.3 part 2, 9.3, as RTPS 10 encapsulates it): primitives aligned to their own size, counted
- * from behind the four octets of the encapsulation header. XCDR2 (DDS-XTYPES 1.3, 7.4.3) aligns to four at most, and puts the size of
- * a collection of anything but primitives in front of it; it is read, for final types, not written.
+ * Common Data Representation (OMG CORBA 3.3 part 2, 9.3, encapsulated as of RTPS 10): primitives are aligned to their own size, counted
+ * from the end of the four-octet encapsulation header. XCDR2 (DDS-XTYPES 1.3, 7.4.3) aligns to at most four, and puts a size before
+ * collections of non-primitive types. XCDR2 is read, for final types, but not written.
  */
 const CDR_BE = 0x0000;
 const CDR_LE = 0x0001;
@@ -25,7 +25,7 @@ export type Primitive =
   | 'float64'
   | 'string';
 
-/** How a message lies on the wire: its fields in order. */
+/** The serialised form of a message: its fields in order. */
 export interface Layout {
   readonly fields: readonly (readonly [name: string, type: FieldType])[];
 }
@@ -57,8 +57,8 @@ export function encode(layout: Layout, message: Message): Buffer {
 }
 
 /**
- * Reads a message with its encapsulation header, in either endianness. `skip`: octets between the header and the message that
- * alignment counts as well. Throws Malformed when it is cut short, a length lies, or the representation is none of these.
+ * Reads a message with its encapsulation header, in either endianness. `skip`: octets between the header and the message, which count
+ * for alignment. Throws Malformed on a truncated message, an invalid length, or an unsupported representation.
  */
 export function decode(layout: Layout, payload: Buffer, skip = 0): Message {
   const decoder = new Decoder(payload, skip);
@@ -74,12 +74,12 @@ class Encoder {
   }
 
   finish(): Buffer {
-    // A copy of its own size: it may be kept in a writer's history.
+    // A copy without spare capacity, since it may stay in a writer's history.
     return Buffer.from(this.#buffer.subarray(0, this.#length));
   }
 
   struct(layout: Layout, message: Message): void {
-    // An empty structure has one octet, as ROS 2 gives empty messages a member.
+    // An empty structure takes one octet, because ROS 2 adds a member to empty messages.
     if (layout.fields.length === 0) this.#primitive('uint8', 0);
     for (const [name, type] of layout.fields) this.#value(type, message[name]);
   }
@@ -166,10 +166,10 @@ class Decoder {
   #at: number;
 
   constructor(payload: Buffer, skip: number) {
-    if (payload.length < HEADER_OCTETS) throw new Malformed('a sample without encapsulation header');
+    if (payload.length < HEADER_OCTETS) throw new Malformed('sample without encapsulation header');
     const representation = payload.readUInt16BE(0);
     if (representation !== CDR_LE && representation !== CDR_BE && representation !== PLAIN_CDR2_LE && representation !== PLAIN_CDR2_BE) {
-      throw new Malformed(`a sample in representation 0x${representation.toString(16)}`);
+      throw new Malformed(`unsupported representation 0x${representation.toString(16)}`);
     }
     this.#buffer = payload;
     this.#littleEndian = (representation & 1) === 1;
@@ -189,7 +189,7 @@ class Decoder {
     if (typeof type === 'string') return this.#primitive(type);
     if ('fields' in type) return this.struct(type);
     const element = 'sequence' in type ? type.sequence : type.array;
-    // The DHEADER: what it says is what follows, or the rest does not fit either.
+    // The DHEADER is redundant: an inconsistent size makes the following reads fail.
     if (this.#largestAlignment === 4 && (typeof element !== 'string' || element === 'string')) this.#primitive('uint32');
     const count = 'sequence' in type ? this.#count() : type.length;
     const list: unknown[] = [];
@@ -197,19 +197,19 @@ class Decoder {
     return list;
   }
 
-  /** A length that lies is found before anything is made for it: each element takes at least an octet. */
+  /** Reads and checks a count before memory is allocated for it: each element takes at least one octet. */
   #count(): number {
     const count = this.#primitive('uint32') as number;
-    if (count > this.#buffer.length - this.#at) throw new Malformed(`a sequence of ${count} elements in ${this.#buffer.length} octets`);
+    if (count > this.#buffer.length - this.#at) throw new Malformed(`sequence of ${count} elements in ${this.#buffer.length} octets`);
     return count;
   }
 
   #string(): string {
     const octets = this.#primitive('uint32') as number;
-    if (octets > this.#buffer.length - this.#at) throw new Malformed(`a string of ${octets} octets in ${this.#buffer.length}`);
+    if (octets > this.#buffer.length - this.#at) throw new Malformed(`string of ${octets} octets in ${this.#buffer.length}`);
     const start = this.#at;
     this.#at += octets;
-    // The length counts the terminating zero; some writers leave both out for an empty string.
+    // The length includes the terminating zero; some writers omit both for an empty string.
     const end = octets > 0 && this.#buffer[this.#at - 1] === 0 ? this.#at - 1 : this.#at;
     return this.#buffer.toString('utf8', start, end);
   }
@@ -217,7 +217,7 @@ class Decoder {
   #primitive(type: Exclude<Primitive, 'string'>): number | bigint | boolean {
     const size = SIZE[type];
     const at = this.#at + (-(this.#at - HEADER_OCTETS) & (Math.min(size, this.#largestAlignment) - 1));
-    if (at + size > this.#buffer.length) throw new Malformed(`a sample of ${this.#buffer.length} octets ends within a field`);
+    if (at + size > this.#buffer.length) throw new Malformed(`sample of ${this.#buffer.length} octets ends within a field`);
     this.#at = at + size;
     const buffer = this.#buffer;
     const little = this.#littleEndian;

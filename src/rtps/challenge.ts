@@ -1,22 +1,22 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { EntityId } from './protocol.ts';
 
-/** One of discovery's writers, which every participant reads and acknowledges. */
+/** A discovery writer, which every participant reads and acknowledges. */
 export interface NumberedWriter {
   readonly entity: EntityId;
-  /** The number of its last change. */
+  /** Sequence number of its last change. */
   readonly last: number;
 }
 
 /**
- * Fast DDS takes a tenth of a microsecond for each number that a first heartbeat passes over, so they have to be small; two writers'
- * together are four billion.
+ * Fast DDS spends 0.1 µs per number below the first heartbeat, so the numbers must be small. Two writers of 16 bits each give four
+ * billion combinations.
  */
 const NUMBER_OCTETS = 2;
-/** Acknowledgements that were wrong are remembered: when they come again they are no further guesses. */
-const MOST_REMEMBERED = 64;
+/** Wrong acknowledgements remembered: a repeated one is not another guess. */
+const MAX_REMEMBERED = 64;
 
-/** 1 to 65,535, not to be guessed. From the kernel: node:crypto would cost the service 3 MB. */
+/** A secret random number, 1 to 65,535. Read from the kernel, since loading node:crypto takes 3 MB of memory. */
 function secretNumber(): number {
   const octets = Buffer.alloc(NUMBER_OCTETS);
   const file = openSync('/dev/urandom', 'r');
@@ -29,35 +29,35 @@ function secretNumber(): number {
 }
 
 /**
- * What proves that a participant receives what is sent to its address: towards it discovery's writers number their changes from numbers on
- * that are not to be guessed. A reader acknowledges all below the first heartbeat that it reads, so one that acknowledges up to just these
- * numbers has read it.
+ * The proof that a participant receives datagrams at its address. Towards each participant the discovery writers number their changes
+ * from secret random numbers on. A reader acknowledges all numbers below the first heartbeat it reads, so one that acknowledges exactly
+ * up to these numbers has received the heartbeats.
  */
 export class Challenge {
   readonly #writers: readonly NumberedWriter[];
-  readonly #most: number;
+  readonly #max: number;
   readonly #firsts = new Map<EntityId, number>();
   readonly #answered = new Set<EntityId>();
   readonly #wrong = new Set<number>();
 
-  /** `most`: a number beyond it is not reached, however far ahead the participant says to be. */
-  constructor(writers: readonly NumberedWriter[], most: number) {
+  /** `max`: upper bound of the numbers, whatever the participant acknowledges. */
+  constructor(writers: readonly NumberedWriter[], max: number) {
     this.#writers = writers;
-    this.#most = most;
+    this.#max = max;
     for (const { entity } of writers) this.#firsts.set(entity, 1 + secretNumber());
   }
 
-  /** The number that a writer's first change has on the wire. */
+  /** The number of a writer's first change on the wire. */
   firstOf(writer: EntityId): number {
     return this.#firsts.get(writer) ?? 1;
   }
 
   /**
-   * A reader at the participant's address acknowledges all below `base`. True: the last one that was missing, and the participant is
-   * proven. A wrong one makes all numbers others, so that they have to be guessed at once; but not one that answers former numbers.
+   * Handles an acknowledgement of all numbers below `base`. True: all writers are acknowledged correctly, the participant is proven. A
+   * wrong `base` renews all numbers, so that both must be guessed together; an answer to former numbers does not.
    */
   answer(writer: EntityId, base: number): boolean {
-    // It asks for the first heartbeat.
+    // A request for the first heartbeat.
     if (base <= 1) return false;
     if (base !== this.#firsts.get(writer)) {
       if (!this.#wrong.has(base)) this.renew(writer, base);
@@ -67,32 +67,36 @@ export class Challenge {
     return this.#answered.size === this.#firsts.size;
   }
 
-  /** Other numbers, above those before, and above where the participant says to be: it may know the writer from before. */
+  /**
+   * Chooses new numbers, above the former ones and above the acknowledged `base`: the participant may have state of this writer from
+   * before, and ignores lower numbers.
+   */
   renew(writer?: EntityId, base = 0): void {
     this.#answered.clear();
-    if (this.#wrong.size > MOST_REMEMBERED) this.#wrong.clear();
+    if (this.#wrong.size > MAX_REMEMBERED) this.#wrong.clear();
     this.#wrong.add(base);
     for (const { entity, last } of this.#writers) {
       this.#wrong.add(this.firstOf(entity));
-      const reached = Math.max(this.firstOf(entity) + last, entity === writer && base <= this.#most ? base : 0);
-      this.#firsts.set(entity, (reached <= this.#most ? reached : 1) + secretNumber());
+      const reached = Math.max(this.firstOf(entity) + last, entity === writer && base <= this.#max ? base : 0);
+      this.#firsts.set(entity, (reached <= this.#max ? reached : 1) + secretNumber());
     }
   }
 }
 
-/** How long a participant may take to show once more that it receives what is sent to it. */
+/** Timeout of a `Proof`. */
 const PROOF_MS = 500;
 
 /**
- * The same of a participant that is proven already: its numbers are made others, and what discovery's writers have is sent to it again under
- * these. Whoever acknowledges up to one of them has received it, and not earlier than now. A number that was never sent is a guess, and ends it.
+ * The same for a participant that is proven already: its numbers are renewed, and the history of the discovery writers is sent to it
+ * again. An acknowledgement of a new number shows that it receives datagrams now. A number that was never sent is a guess and fails
+ * the proof.
  */
 export class Proof {
-  /** Whether it was proven, soon. */
+  /** Resolves with whether the participant has answered within PROOF_MS. */
   readonly result: Promise<boolean>;
   readonly #challenge: Challenge;
   readonly #open: Map<EntityId, NumberedWriter>;
-  /** Up to here numbers may be acknowledged that were sent before. */
+  /** Numbers sent before, whose acknowledgements may still arrive. */
   readonly #before: ReadonlyMap<EntityId, readonly [first: number, last: number]>;
   #end: (isProven: boolean) => void = () => undefined;
 
@@ -112,11 +116,11 @@ export class Proof {
     });
   }
 
-  /** The participant acknowledges all of a discovery writer below `base`. */
+  /** Handles an acknowledgement of all numbers of a discovery writer below `base`. */
   answer(writer: EntityId, base: number): void {
     const open = this.#open.get(writer);
     const [beforeFirst, beforeLast] = this.#before.get(writer) ?? [0, 0];
-    // It asks for the first heartbeat, or what it has received before is acknowledged late.
+    // A request for the first heartbeat, or a late acknowledgement of former numbers.
     if (!open || base <= 1 || (base >= beforeFirst && base <= beforeLast)) return;
     const first = this.#challenge.firstOf(writer);
     if (base < first || base > first + open.last) {

@@ -20,23 +20,23 @@ export interface DetectorOptions {
   readonly network: Network;
   readonly log: Logger;
   readonly monotonicSeconds: () => number;
-  /** An announcement names no address that may be used. */
+  /** An announcement contains no usable address. */
   readonly onUnusable: () => void;
 }
 
-/** Where a datagram came from. */
+/** The source of a datagram. */
 export interface Arrival {
   readonly source: Source;
   readonly viaMulticast: boolean;
-  /** Its octets, until they are counted in favour of an address. */
+  /** Octets not yet credited to an address in the amplification limit. */
   octets: number;
 }
 
-/** Numbers towards a participant do not get beyond; the smaller one for Fast DDS, which would stand still for seconds. */
-const MOST_NUMBER = 2 ** 50;
-const MOST_NUMBER_FAST = 2 ** 23;
+/** Upper bounds of challenge numbers. Fast DDS iterates over all numbers below the first one, which would block it for seconds. */
+const MAX_NUMBER = 2 ** 50;
+const MAX_NUMBER_FAST_DDS = 2 ** 23;
 
-/** Takes note of participants as they announce themselves, leave and fall silent (8.5.3, SPDP). */
+/** Adds, updates and removes participants as they announce themselves, leave, or let their lease expire (8.5.3, SPDP). */
 export class Detector {
   readonly #options: DetectorOptions;
 
@@ -44,20 +44,20 @@ export class Detector {
     this.#options = options;
   }
 
-  /** `isForeign`: it did not come from an address of the participant that it is about. Throws Malformed. */
-  onAnnouncement({ sender, payload, isKey, inlineQos }: DataSubmessage, arrival: Arrival, isForeign: boolean): void {
+  /** `isAddressMismatch`: the announcement did not come from an address of its participant. Throws Malformed. */
+  onAnnouncement({ sender, payload, isKey, inlineQos }: DataSubmessage, arrival: Arrival, isAddressMismatch: boolean): void {
     const { announcer, domain, monotonicSeconds, network, onUnusable, peers } = this.#options;
     const prefix = prefixOf(sender);
     const known = peers.get(prefix);
     const now = monotonicSeconds();
     if (isKey || isEnd(inlineQos)) {
-      // Only itself can say that it leaves.
-      if (known && !isForeign) this.#remove(known, 'left');
+      // Only the participant itself may announce that it leaves.
+      if (known && !isAddressMismatch) this.#remove(known, 'left');
       return;
     }
-    // Who claims the name of another that is about to be proven has to wait.
-    if (!payload || (known && isForeign && (known.wasProven || now - known.foundSeconds < LIMITS.claimSeconds))) return;
-    const peer = isForeign ? undefined : known;
+    // A participant that is being proven keeps its GUID against claims from other addresses for a while.
+    if (!payload || (known && isAddressMismatch && (known.wasProven || now - known.foundSeconds < LIMITS.claimSeconds))) return;
+    const peer = isAddressMismatch ? undefined : known;
     if (peer && arrival.viaMulticast) peer.isInGroup = true;
     if (peer?.announcement.equals(payload)) return;
     const list = ParameterList.ofPayload(payload);
@@ -79,7 +79,7 @@ export class Detector {
     this.#add(data, payload, arrival, now);
   }
 
-  /** A participant that is not proven acknowledges all of a discovery writer below `base`. */
+  /** An unproven participant has acknowledged all numbers of a discovery writer below `base`. */
   onAnswer(peer: Peer, writer: EntityId, base: number, address: string): void {
     const { endpoints, limit, log, peers } = this.#options;
     if (!this.#isAnnounced(peer, address) || !peer.challenge.answer(writer, base)) return;
@@ -89,7 +89,7 @@ export class Detector {
     endpoints.addPeer(peer);
   }
 
-  /** Not where it merely spoke from, unless that is where it was sent to. */
+  /** Whether the participant announces the address, or the challenge was sent there: being a source address is not enough. */
   #isAnnounced({ data, meta, isLocal }: Peer, address: string): boolean {
     return (
       address === meta.address ||
@@ -98,7 +98,7 @@ export class Detector {
     );
   }
 
-  /** Forgets those whose lease has ended. */
+  /** Removes the participants whose lease has ended. */
   expire(nowSeconds: number): void {
     for (const peer of this.#options.peers.expired(nowSeconds)) this.#remove(peer, 'lease expired');
   }
@@ -106,11 +106,11 @@ export class Detector {
   #add(data: ParticipantData, announcement: Buffer, arrival: Arrival, now: number): void {
     const { announcer, endpoints, limit, log, network, peers } = this.#options;
     const { address } = arrival.source;
-    const challenge = new Challenge(endpoints.discoveryWriters, data.vendor === VENDOR.FAST_DDS ? MOST_NUMBER_FAST : MOST_NUMBER);
+    const challenge = new Challenge(endpoints.discoveryWriters, data.vendor === VENDOR.FAST_DDS ? MAX_NUMBER_FAST_DDS : MAX_NUMBER);
     const { peer, evicted } = peers.add(data, challenge, announcement, address, announcer.interfaces, now);
     if (evicted) endpoints.removePeer(evicted);
     if (!peer) {
-      log('warning', 'too many participants: one ignored', { most: LIMITS.participants, from: address });
+      log('warning', 'too many participants, participant ignored', { most: LIMITS.participants, from: address });
       return;
     }
     peer.isInGroup = arrival.viaMulticast;

@@ -16,7 +16,7 @@ import {
 } from './protocol.ts';
 import type { Qos } from './qos.ts';
 
-/** What a participant announces of itself (8.5.3.2, SPDPdiscoveredParticipantData). */
+/** The announcement of a participant (8.5.3.2, SPDPdiscoveredParticipantData). */
 export interface ParticipantData {
   readonly prefix: GuidPrefix;
   readonly vendor: number;
@@ -30,25 +30,25 @@ export interface ParticipantData {
   readonly readsLiveliness: boolean;
 }
 
-/** What a participant announces of one endpoint (8.5.4.4). */
+/** The announcement of an endpoint (8.5.4.4). */
 export interface EndpointData {
   readonly guid: Guid;
   readonly topic: string;
   readonly type: string;
   readonly userData: string;
   readonly qos: Qos;
-  /** Where it wants to be sent to, if not where its participant says. */
+  /** Its own locators; empty: the default ones of its participant. */
   readonly unicast: readonly Locator[];
   readonly expectsInlineQos: boolean;
 }
 
-/** 8.5.3.2: where it does not say. */
+/** 8.5.3.2: default of leaseDuration. */
 const DEFAULT_LEASE_SECONDS = 100;
 const RELIABLE = 2;
-/** How long a write may block in other implementations; here it never does. */
+/** max_blocking_time of RELIABILITY: a default for other implementations; writes here never block. */
 const MAX_BLOCKING_SECONDS = 0.1;
 
-/** `further`: locators that only this implementation takes note of. */
+/** `further`: locators in vendor parameters that only this implementation reads. */
 export function participantPayload(
   own: Omit<ParticipantData, 'readsLiveliness'>,
   multicast: Locator | null,
@@ -76,16 +76,19 @@ export function participantKey(prefix: GuidPrefix): Buffer {
   return new ParameterWriter().guid(PID.PARTICIPANT_GUID, guidOf(prefix, ENTITY.PARTICIPANT)).payload();
 }
 
-/** Throws Malformed when the guid is missing; null when it is in another domain, or asks for more than is understood, such as a domain tag. */
+/**
+ * Throws Malformed when the GUID is missing. Null: the participant is in another domain, or has an unknown must-understand parameter
+ * such as a domain tag.
+ */
 export function readParticipant(list: ParameterList, domain: number): ParticipantData | null {
   if (!list.isUnderstood) return null;
   const guid = list.guid(PID.PARTICIPANT_GUID);
-  if (!guid) throw new Malformed('a participant without guid');
+  if (!guid) throw new Malformed('participant without GUID');
   const announced = list.uint32(PID.DOMAIN_ID);
   if (announced !== null && announced !== domain) return null;
   const lease = list.seconds(PID.PARTICIPANT_LEASE_DURATION) ?? DEFAULT_LEASE_SECONDS;
   const vendor = list.bytes(PID.VENDOR_ID, 2)?.readUInt16BE(0) ?? VENDOR.UNKNOWN;
-  // Others may mean something else by the numbers.
+  // In the vendor ranges of others these ids have other meanings.
   const further = (id: number): Locator[] => (vendor === VENDOR.UNKNOWN ? list.locators(id) : []);
   return {
     prefix: prefixOf(guid),
@@ -115,12 +118,15 @@ export function endpointPayload(endpoint: Omit<EndpointData, 'unicast' | 'expect
   return list.payload();
 }
 
-/** Throws Malformed when guid, topic or type is missing. Defaults are those of 9.6.2.2.2 (table 9.13): a reader is best effort, a writer reliable. */
+/**
+ * Throws Malformed when GUID, topic or type is missing. Defaults are those of 9.6.2.2.2 (table 9.13): a reader is best effort, a
+ * writer reliable.
+ */
 export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointData {
   const guid = list.guid(PID.ENDPOINT_GUID);
   const topic = list.text(PID.TOPIC_NAME);
   const type = list.text(PID.TYPE_NAME);
-  if (!guid || !topic || !type) throw new Malformed('an endpoint without guid, topic or type');
+  if (!guid || !topic || !type) throw new Malformed('endpoint without GUID, topic or type');
   const reliability = list.uint32(PID.RELIABILITY);
   return {
     guid,
@@ -144,13 +150,13 @@ export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointDa
 /** 9.6.3.4 (9.6.3.9 from 2.3 on): bits of STATUS_INFO. */
 export const STATUS = { DISPOSED: 0x1, UNREGISTERED: 0x2 } as const;
 
-/** Whether inline QoS says that an instance has ended. */
+/** Whether inline QoS marks an instance as disposed or unregistered. */
 export function isEnd(inlineQos: ParameterList | null): boolean {
   const status = inlineQos?.bytes(PID.STATUS_INFO, 4)?.[3] ?? 0;
   return (status & (STATUS.DISPOSED | STATUS.UNREGISTERED)) !== 0;
 }
 
-/** Inline QoS that ends the instance of a guid. Fast DDS looks for the key here, and passes over the one in the payload. */
+/** Inline QoS that disposes of the instance of a GUID. Fast DDS reads the key from here and ignores the one in the payload. */
 export function endOfInstance(guid: Guid): Buffer {
   return new ParameterWriter()
     .guid(PID.KEY_HASH, guid)

@@ -12,7 +12,7 @@ export interface TopicWriterOptions {
   readonly topic: string;
   readonly type: string;
   readonly transientLocal: boolean;
-  /** KEEP_LAST: samples kept. */
+  /** Depth of the KEEP_LAST history. */
   readonly depth: number;
   readonly userData: string;
   readonly onMatched?: (reader: MatchedReader) => void;
@@ -25,16 +25,16 @@ export interface TopicReaderOptions {
   readonly transientLocal: boolean;
   readonly depth: number;
   readonly userData: string;
-  /** Takes every sample at once, those that come again too; see ReaderOptions. */
+  /** Delivers every sample on arrival, duplicates included; see ReaderOptions. */
   readonly isUnordered?: boolean;
   /**
-   * Only participants that have a writer for it are told of it: where it is one of hundreds, telling all of them to everybody would be
-   * most of what is said on the network.
+   * Announce the reader only to participants that have a matching writer. With hundreds of readers, announcing each of them to all
+   * participants would be most of the traffic.
    */
   readonly isDiscreet?: boolean;
-  /** Which offers of writers it takes, where other readers of the topic take the others; by default all that satisfy it. */
+  /** Restricts the writers to match by their offered QoS, where other readers of the topic match the rest; by default no restriction. */
   readonly isFor?: (offered: Qos) => boolean;
-  /** A reader of the same topic that is announced as disposed to participants with a writer for this one, which takes its place there. */
+  /** A reader of the same topic that this one replaces: it is announced as disposed to participants with a writer for this one. */
   readonly insteadOf?: LocalReader | null;
   /** May throw: the sample is counted as refused. */
   readonly onSample: (received: Received) => void;
@@ -61,46 +61,49 @@ export interface EndpointsOptions {
   /** Something may have to be sent. */
   readonly onWork: () => void;
   readonly onRefused: (error: unknown) => void;
-  /** A number that a remote writer names is too far ahead to be believed. */
+  /** A remote writer has used a sequence number that is implausibly far ahead. */
   readonly onFarAhead: (writer: Guid, number: number) => void;
-  /** A remote writer was announced, before it is matched: a reader for it may be made now. False: there is no room for one. */
+  /** Called before a remote writer is matched: a reader may be created for it. False: no reader could be created. */
   readonly onRemoteWriter: (endpoint: EndpointData) => boolean;
-  /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
+  /** A matched remote endpoint was removed; `hasLeft`: it or its participant was disposed; otherwise its lease expired. */
   readonly onRemoteGone: (guid: Guid, hasLeft: boolean) => void;
-  /** The same of a remote reader: a writer for it may be made now. */
+  /** Called before a remote reader is matched: a writer may be created for it. */
   readonly onRemoteReader: (endpoint: EndpointData) => void;
 }
 
-/** Of one participant: more than a robot has of what is read here. */
+/** Refused endpoints kept per participant; a robot has fewer writers of the topics that are read here. */
 const MAX_REFUSED = 8;
-/** Removed readers that are still announced as disposed to participants that knew them. */
+/** Removed readers whose disposal is still announced to the participants to which they had been announced. */
 const MAX_ENDED = 256;
 
 /**
- * The endpoints of this participant and of the others (8.5.4): announces ours, reads theirs, and matches the two. Only what is matched is
- * kept, so that one who announces a hundred thousand endpoints costs nothing.
+ * Announces the local endpoints, reads the announcements of remote ones, and matches the two (8.5.4). Only matched remote endpoints are
+ * stored, so that a participant that announces a hundred thousand endpoints takes no memory.
  */
 export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #publications: StatefulWriter;
   readonly #subscriptions: StatefulWriter;
-  /** Of 8.4.13: never writes, since our writers assert no liveliness. But its readers ask for its heartbeat until they get it: Fast DDS 14 times a second, for ever. */
+  /**
+   * Of 8.4.13. It never writes, since the local writers assert no liveliness, but Fast DDS requests its first heartbeat 14 times a second
+   * until it gets one.
+   */
   readonly #liveliness: StatefulWriter;
   readonly #writers = new Map<EntityId, LocalWriter>();
   readonly #readers = new Map<EntityId, LocalReader>();
-  /** Everything that takes part in the protocol, discovery's own endpoints included. */
+  /** All endpoints, those of discovery included. */
   readonly writerStates = new Map<EntityId, StatefulWriter>();
   readonly readerStates = new Map<EntityId, StatefulReader>();
-  /** Those that may have something to say: with hundreds of endpoints it takes too long to ask each. */
+  /** Endpoints that may have something to send; polling each of hundreds takes too long. */
   readonly busyWriters = new Set<StatefulWriter>();
   readonly busyReaders = new Set<StatefulReader>();
-  /** The readers here of each remote writer. */
+  /** The local readers of each remote writer. */
   readonly #readersOf = new Map<Guid, StatefulReader[]>();
-  /** The readers that were announced as disposed to each participant alone. */
+  /** By participant: the readers that were announced as disposed to this participant alone. */
   readonly #retracted = new Map<GuidPrefix, Set<Guid>>();
-  /** Endpoints that there was no room for, a few of each participant: announced once, they are looked at again when others go. */
+  /** Endpoints beyond the limits, a few per participant: they are announced only once, so they are kept until others are removed. */
   readonly #refused = new Map<GuidPrefix, { readonly endpoint: EndpointData; readonly isWriter: boolean }[]>();
-  /** Instances of removed readers that are still announced as disposed, oldest first. */
+  /** Instances of removed readers whose disposal is still announced, oldest first. */
   readonly #ended: string[] = [];
   #nextKey = 1;
 
@@ -113,7 +116,7 @@ export class Endpoints {
     this.#addDiscoveryReader(ENTITY.SUBSCRIPTIONS_READER, false);
   }
 
-  /** They announce endpoints. */
+  /** The writers that announce endpoints. */
   get discoveryWriters(): readonly StatefulWriter[] {
     return [this.#publications, this.#subscriptions];
   }
@@ -145,8 +148,8 @@ export class Endpoints {
   }
 
   /**
-   * Removes a discreet reader. Participants that were told of it and are still there are told that it is gone; the last of these
-   * announcements are kept for those that have not acknowledged them yet.
+   * Removes a reader that was created with `isDiscreet`, and announces its disposal to the participants that knew it. The last of these
+   * announcements are kept for participants that have not acknowledged them yet.
    */
   removeReader({ guid, state }: LocalReader): void {
     this.#readers.delete(state.entity);
@@ -169,7 +172,7 @@ export class Endpoints {
     this.#options.onWork();
   }
 
-  /** Whom a submessage of a remote writer is for: the reader that it names, or all of this writer. */
+  /** The readers that a submessage of a remote writer is for: the named one, or all that are matched with the writer. */
   readersFor(receiver: EntityId, writer: Guid): readonly StatefulReader[] {
     if (receiver === ENTITY.UNKNOWN) return this.#readersOf.get(writer) ?? [];
     const reader = this.readerStates.get(receiver);
@@ -179,7 +182,7 @@ export class Endpoints {
   readonly #onBusyWriter = (writer: StatefulWriter): void => void this.busyWriters.add(writer);
   readonly #onBusyReader = (reader: StatefulReader): void => void this.busyReaders.add(reader);
 
-  /** Matches of user endpoints, ours with those of others. */
+  /** Matches between local and remote user endpoints. */
   get matchedCount(): number {
     let count = 0;
     for (const { state } of this.#writers.values()) count += state.readerCount;
@@ -187,7 +190,7 @@ export class Endpoints {
     return count;
   }
 
-  /** Matches the discovery endpoints with those of a peer that was just proven (8.5.5.1); its readers begin anew. */
+  /** Matches the discovery endpoints with those of a peer that was just proven (8.5.5.1); its readers are sent the whole history again. */
   addPeer({ data, challenge }: Peer): void {
     const { seconds } = this.#options.now();
     const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
@@ -203,7 +206,7 @@ export class Endpoints {
     this.#options.onWork();
   }
 
-  /** Forgets all endpoints of a peer; `hasLeft`: it said that it leaves. */
+  /** Removes all endpoints of a peer; `hasLeft`: it has announced that it leaves. */
   removePeer({ data, matched }: Peer, hasLeft = false): void {
     for (const [writer, reader] of DISCOVERY_READERS) {
       this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
@@ -240,13 +243,12 @@ export class Endpoints {
     return entity;
   }
 
-  /** Matches a reader with a remote writer. */
   #join(reader: StatefulReader, writer: MatchedWriter, seconds: number): void {
     reader.match(writer, seconds);
     this.#readersOf.set(writer.guid, [...(this.#readersOf.get(writer.guid) ?? []), reader]);
   }
 
-  /** `to`: one participant alone; null: all. */
+  /** `to`: the only participant to which the endpoint is announced; null: all. */
   #announce(announcer: StatefulWriter, { guid, options }: LocalWriter | LocalReader, to: GuidPrefix | null = null): void {
     const { topic, type, userData, depth } = options;
     const qos = ownQos({ reliable: !('reliable' in options) || options.reliable, transientLocal: options.transientLocal });
@@ -268,7 +270,7 @@ export class Endpoints {
   #onEndpoint({ data, writer }: Received, isWriter: boolean): void {
     const list = data.payload && ParameterList.ofPayload(data.payload);
     const guid = list?.guid(PID.ENDPOINT_GUID) ?? data.inlineQos?.guid(PID.KEY_HASH);
-    // A participant speaks for its own endpoints only.
+    // A participant may announce its own endpoints only.
     const peer = this.#options.peers.get(prefixOf(writer.guid));
     if (!guid || !peer || prefixOf(guid) !== peer.data.prefix) return;
     if (data.isKey || isEnd(data.inlineQos)) {
@@ -281,7 +283,7 @@ export class Endpoints {
     if (list?.isUnderstood) this.#offer(readEndpoint(list, isWriter), isWriter, peer);
   }
 
-  /** What was refused, until there is no room again. */
+  /** Tries to match the refused endpoints again, until one is refused once more. */
   #offerAgain(): void {
     const refused = [...this.#refused.values()].flat();
     this.#refused.clear();
@@ -305,7 +307,7 @@ export class Endpoints {
       const policies = [...this.#readers.values()]
         .filter((reader) => meets(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
         .map((reader) => this.#matchReader(reader, endpoint, peer));
-      // A second, less demanding reader may take what the first cannot.
+      // Incompatibility with one reader is no problem when a second, less demanding reader matches.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
     } else {
       this.#options.onRemoteReader(endpoint);
@@ -314,7 +316,7 @@ export class Endpoints {
     }
   }
 
-  /** Null: matched, now or before; else the policy that keeps the two apart. */
+  /** Returns null when matched, now or before; otherwise the incompatible policy. */
   #matchReader(reader: LocalReader, endpoint: EndpointData, peer: Peer): string | null {
     const { options, state } = reader;
     const { guid, qos, userData } = endpoint;
@@ -328,7 +330,7 @@ export class Endpoints {
     return null;
   }
 
-  /** Announces to the participant of a writer which reader takes its samples, where that differs from what all others get. */
+  /** Announces the matched reader to the writer's participant where that differs from what is announced to all participants. */
   #announceToWriter(reader: LocalReader, { data: { prefix } }: Peer): void {
     const { isDiscreet, insteadOf } = reader.options;
     if (isDiscreet || this.#retracted.get(prefix)?.delete(reader.guid)) this.#announce(this.#subscriptions, reader, prefix);
@@ -339,7 +341,6 @@ export class Endpoints {
     this.#announceEnd(insteadOf.guid, prefix);
   }
 
-  /** Announces a reader as disposed to one participant. */
   #announceEnd(reader: Guid, to: GuidPrefix): void {
     this.#subscriptions.write({
       payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, reader).payload(),
@@ -372,12 +373,12 @@ export class Endpoints {
     if (!hasTooMany && matched < LIMITS.matchedPerEndpoint && this.matchedCount < LIMITS.matched) return true;
     if (!hasTooMany) this.#refuse(endpoint, isWriter);
     const { guid, topic } = endpoint;
-    // The topic is no part of the kind of line, of which each is said once in a while: strangers may name a thousand.
-    this.#options.log('warning', 'too many endpoints: one not matched', { topic, peer: peer.data.name || peer.data.prefix, guid });
+    // The topic is a field, not part of the message: messages are rate-limited by their text, and a remote participant can invent topics.
+    this.#options.log('warning', 'too many endpoints, endpoint not matched', { topic, peer: peer.data.name || peer.data.prefix, guid });
     return false;
   }
 
-  /** Also where it wants to be sent to, when that is another port of an address that is sent to anyway. */
+  /** Stores also the endpoint's own port, if it announces one at the address that is used for its participant. */
   #noteMatch({ guid, unicast }: EndpointData, peer: Peer): void {
     peer.matched.add(guid);
     const own = unicast.find(({ address }) => address === peer.meta.address);

@@ -168,7 +168,7 @@ t.test('announcements that name what is nobody’s, everybody’s, or this machi
   await time.pass(10);
   t.equal(participant.peerCount, 1, 'none of them is taken in');
   t.equal(participant.refused - refused, locators.length);
-  t.match(participant.lines.join('\n'), /names no address that can be used.*10\.0\.0\.3/);
+  t.match(participant.lines.join('\n'), /announces no usable address.*10\.0\.0\.3/);
   t.same(flights, []);
   for (const [i, from] of ['127.0.0.1', '10.0.0.1'].entries())
     network.inject(new ForgedParticipant(100 + i, { address: from, port: 7412 }).announcement(), from, true);

@@ -1,10 +1,10 @@
 import { hrtime } from 'node:process';
 
-/** What comes is handled at once, but for no longer than this in one turn of the event loop: a flood must not hold up everything else. */
+/** Datagrams are handled at once, up to this time per turn of the event loop, so that a flood does not block everything else. */
 const TURN_MS = 10;
-/** What waits for the next turn; beyond it datagrams are lost, as they are when the kernel's own buffer is full. */
-const MOST_WAITING = 1024;
-const MOST_WAITING_OCTETS = 4 * 1024 * 1024;
+/** Bounds of the queue for the next turns; beyond them datagrams are dropped, as they are when the kernel's buffer is full. */
+const MAX_WAITING = 1024;
+const MAX_WAITING_OCTETS = 4 * 1024 * 1024;
 
 interface Waiting {
   readonly octets: number;
@@ -23,19 +23,19 @@ export class Intake {
     this.#nowMs = nowMs;
   }
 
-  /** Handles a datagram of so many octets, now or soon. False: too much waits, it is lost. */
+  /** Handles a datagram now or in a later turn. False: the queue is full and the datagram was dropped. */
   take(octets: number, handle: () => void): boolean {
     if (this.#waiting.length === 0 && this.#spentMs < TURN_MS) {
       this.#handle(handle);
       return true;
     }
-    if (this.#waiting.length >= MOST_WAITING || this.#waitingOctets + octets > MOST_WAITING_OCTETS) return false;
+    if (this.#waiting.length >= MAX_WAITING || this.#waitingOctets + octets > MAX_WAITING_OCTETS) return false;
     this.#waiting.push({ octets, handle });
     this.#waitingOctets += octets;
     return true;
   }
 
-  /** What waits is forgotten. */
+  /** Discards the queue. */
   close(): void {
     if (this.#turn) clearImmediate(this.#turn);
     this.#turn = null;
@@ -44,7 +44,7 @@ export class Intake {
   }
 
   #handle(handle: () => void): void {
-    // Told before it is handled, which may throw.
+    // Scheduled first, because `handle` may throw.
     this.#turn ??= setImmediate(() => this.#nextTurn());
     const began = this.#nowMs();
     try {
@@ -62,7 +62,7 @@ export class Intake {
       const { octets, handle } = this.#waiting[taken] as Waiting;
       this.#waitingOctets -= octets;
       this.#handle(handle);
-      if (this.#waiting.length === 0) return; // Closed meanwhile.
+      if (this.#waiting.length === 0) return; // `handle` has called `close`.
     }
     this.#waiting = this.#waiting.slice(taken);
   }

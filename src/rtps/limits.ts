@@ -1,80 +1,83 @@
 /**
- * What strangers may make this participant keep and do. Every datagram is hostile until it is parsed, and anybody on the network may
- * send one; with these bounds the worst they can do is to keep others from being seen.
+ * Bounds of memory and work that remote hosts can cause. Any host on the network can send datagrams, and none of them is trusted; within
+ * these bounds the worst effect is that other participants are not discovered.
  */
 export const LIMITS = {
-  /** Participants known at once: a campus of robots, several times over. */
+  /** Participants known at the same time; several times the robots of a large site. */
   participants: 1024,
   /** Matched remote endpoints of one local endpoint. */
   matchedPerEndpoint: 1024,
-  /** Matched remote endpoints of one participant, over all local endpoints: a process of many service clients has two for each. */
+  /** Matched remote endpoints of one participant, over all local endpoints: a process with many service clients has two for each. */
   matchedPerParticipant: 256,
-  /** Matches in all. */
+  /** Matches in total. */
   matched: 4096,
-  /** Leases are cut to this: nobody stays without a word for longer. */
+  /** Longest lease; longer ones are cut to it. */
   leaseSeconds: 300,
-  /** Those of participants that were only announced, and are not proven. */
+  /** Longest lease of an unproven participant. */
   unansweredLeaseSeconds: 15,
-  /** Octets that are sent to an address at which no participant is proven, for each that came in its name. */
+  /** Octets sent to an address without a proven participant, per octet received from it or claiming it. */
   unprovenFactor: 3,
-  /** Of these octets so many are saved up. */
+  /** Upper bound of the octets that may still be sent to such an address. */
   unprovenOctets: 4096,
-  /** Datagrams that are sent to it in all, and of these to one from which nothing came; after so many seconds without one they begin anew. */
+  /**
+   * Datagrams sent to such an address in total, and to one from which no datagram was received; the count is reset after
+   * `unprovenSeconds` without one.
+   */
   unprovenDatagrams: 10,
-  unheardDatagrams: 5,
+  unseenDatagrams: 5,
   unprovenSeconds: 600,
-  /** Addresses for which that is counted. */
+  /** Addresses for which these are counted. */
   unprovenAddresses: 4096,
-  /** A participant that is not proven keeps its identity from others who claim it for so long. */
+  /** How long the GUID of an unproven participant cannot be claimed from another address. */
   claimSeconds: 3,
-  /** Numbers further ahead of what is known of a writer are believed only when it says so twice. */
+  /** Sequence numbers further ahead of a writer's known ones need confirmation by a second message. */
   numbersAhead: 65_536,
-  /** An announcement that is larger is read anew each time, instead of being kept to be compared. */
+  /** Larger announcements are not kept for comparison, but parsed every time. */
   announcementOctets: 4096,
-  /** Samples that wait for an earlier one, of one remote writer. */
+  /** Samples per remote writer that are buffered until an earlier one arrives. */
   waitingSamples: 256,
-  /** Octets that wait so, or for further fragments, over all remote writers of the participant. */
+  /** Octets in reorder buffers and reassembly, over all remote writers. */
   waitingOctets: 8 * 1024 * 1024,
-  /** What each thing that waits takes beside its octets, at least. */
+  /** Memory per buffered sample or fragment in addition to its octets. */
   waitingOverheadOctets: 384,
-  /** One sample, reassembled. */
+  /** Largest reassembled sample. */
   sampleOctets: 1024 * 1024,
-  /** Its fragments: more would be of fewer octets each than anybody sends. */
+  /** Fragments per sample; more would mean fragments smaller than any implementation sends. */
   sampleFragments: 8192,
-  /** Samples under reassembly of one remote writer. */
+  /** Incomplete samples per remote writer. */
   partialSamples: 8,
-  /** Octets that one remote reader may have sent again at once, and per second. */
+  /** Octets resent to one remote reader, at once and per second. */
   resendOctets: 512 * 1024,
-  /** A sample that never comes is given up after so many requests, and no sooner than so many seconds after the first. */
+  /** A missing sample is skipped after this many requests, but not before `unansweredSeconds` after the first. */
   unansweredRequests: 20,
   unansweredSeconds: 60,
   /** Octets of topic and type names and of user data. */
   nameOctets: 1024,
 } as const;
 
-/** A copy to be kept: in memory of its own, not in a slab that what is kept holds on to for all that comes and goes beside it. */
+/** A copy in memory of its own: a copy in the shared pool of Buffer would retain the whole pool slab. */
 export function kept(octets: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(octets.length);
   octets.copy(copy);
   return copy;
 }
 
-/** Octets of strangers that are held, counted over all readers of a participant. */
+/** Octets of buffered remote data, over all readers of a participant. */
 export class OctetBudget {
-  readonly #most: number;
+  readonly #max: number;
   #held = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get held(): number {
     return this.#held;
   }
 
-  /** False: there is no room; nothing was taken. */
+  /** False: the budget does not suffice; nothing was taken. */
   take(octets: number): boolean {
-    if (this.#held + octets > this.#most) return false;
+    if (this.#held + octets > this.#max) return false;
     this.#held += octets;
     return true;
   }

@@ -21,10 +21,10 @@ t.test('a kind of line once in a period, then how many more there were', async (
   now += 0.1;
   log('warning', 'a', { n: 4 });
   log('warning', 'a', { n: 5 });
-  t.same(lines[2], ['warning', 'a', { n: 4, more_like_it: 2 }]);
+  t.same(lines[2], ['warning', 'a', { n: 4, suppressed: 2 }]);
   now += 1000;
   log('warning', 'a', { n: 6 });
-  t.same(lines[3], ['warning', 'a', { n: 6, more_like_it: 1 }]);
+  t.same(lines[3], ['warning', 'a', { n: 6, suppressed: 1 }]);
   now += 1000;
   log('warning', 'a', { n: 7 });
   t.same(lines[4], ['warning', 'a', { n: 7 }], 'none in between');

@@ -1,33 +1,33 @@
-/** How this room speaks; nothing of it knows of the rest of the product. */
+/** Log function of this module, declared here so that the module depends on nothing outside its folder. */
 export type Logger = (
   level: 'error' | 'warning' | 'notice' | 'info' | 'debug',
   message: string,
   fields?: Readonly<Record<string, unknown>>,
 ) => void;
 
-interface Said {
+interface Line {
   readonly sinceSeconds: number;
-  more: number;
+  suppressed: number;
 }
 
-/** Kinds of lines remembered. */
-const MOST = 64;
+/** Messages remembered. */
+const MAX_KINDS = 64;
 
 /**
- * Lets each kind of line through once in `periodSeconds`, and then tells how many there were: what strangers can cause must not fill the
- * journal.
+ * Passes each message on once per `periodSeconds`, and adds the number of suppressed ones to the next: lines that remote participants can
+ * cause must not fill the journal.
  */
 export function rarely(log: Logger, monotonicSeconds: () => number, periodSeconds: number): Logger {
-  const said = new Map<string, Said>();
+  const lines = new Map<string, Line>();
   return (level, message, fields = {}) => {
     const now = monotonicSeconds();
-    const last = said.get(message);
+    const last = lines.get(message);
     if (last && now - last.sinceSeconds < periodSeconds) {
-      last.more += 1;
+      last.suppressed += 1;
       return;
     }
-    if (said.size >= MOST && !last) said.clear();
-    said.set(message, { sinceSeconds: now, more: 0 });
-    log(level, message, last && last.more > 0 ? { ...fields, more_like_it: last.more } : fields);
+    if (lines.size >= MAX_KINDS && !last) lines.clear();
+    lines.set(message, { sinceSeconds: now, suppressed: 0 });
+    log(level, message, last && last.suppressed > 0 ? { ...fields, suppressed: last.suppressed } : fields);
   };
 }

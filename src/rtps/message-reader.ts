@@ -6,28 +6,27 @@ const HEADER_OCTETS = 20;
 const FLAG_LITTLE_ENDIAN = 0x01;
 const NO_PREFIX = '0'.repeat(24);
 
-/** What every submessage of a datagram says of itself: from whom, and for which of our endpoints. */
+/** The endpoints that a submessage is from and for. */
 export interface Origin {
-  /** The endpoint that sent it. */
   readonly sender: Guid;
-  /** Of our endpoints; ENTITY.UNKNOWN means all that are matched with the sender. */
+  /** A local endpoint; ENTITY.UNKNOWN: all local endpoints that are matched with the sender. */
   readonly receiver: EntityId;
 }
 
 export interface DataSubmessage extends Origin {
   readonly sequenceNumber: number;
-  /** Serialised data or key, in the datagram's own memory; null: neither. */
+  /** Serialised data or key, as a view of the datagram's memory; null: neither. */
   readonly payload: Buffer | null;
   /** The payload is only a key: the instance was disposed or unregistered. */
   readonly isKey: boolean;
   readonly inlineQos: ParameterList | null;
-  /** When it was written, milliseconds since the epoch; null: not told. */
+  /** When it was written, milliseconds since the epoch; null: unknown. */
   readonly sourceTimestampMs: number | null;
 }
 
 export interface DataFragSubmessage extends DataSubmessage {
   readonly payload: Buffer;
-  /** Of the first fragment here, from 1 on. */
+  /** Number of the first contained fragment, counted from 1. */
   readonly fragmentStart: number;
   readonly fragmentCount: number;
   readonly fragmentOctets: number;
@@ -38,7 +37,7 @@ export interface HeartbeatSubmessage extends Origin {
   readonly first: number;
   readonly last: number;
   readonly count: number;
-  /** No answer is asked for. */
+  /** No answer is requested. */
   readonly isFinal: boolean;
 }
 
@@ -48,7 +47,7 @@ export interface HeartbeatFragSubmessage extends Origin {
 }
 
 export interface GapSubmessage extends Origin {
-  /** Irrelevant: from here up to the set's base, and the set's numbers. */
+  /** Irrelevant are the numbers from `start` to below the set's base, and the set's numbers. */
   readonly start: number;
   readonly set: NumberSet;
 }
@@ -64,9 +63,9 @@ export interface NackFragSubmessage extends Origin {
   readonly set: NumberSet;
 }
 
-/** Who is told what a datagram holds. */
+/** Receives the submessages of a datagram. */
 export interface MessageHandler {
-  /** Another participant's datagram begins, or its part of one (INFO_SRC); false: it is not to be read on. */
+  /** Called at the beginning of a datagram and at a change of its source (INFO_SRC); false: the rest must not be read. */
   onMessage(sender: GuidPrefix): boolean;
   onData(data: DataSubmessage): void;
   onDataFrag(data: DataFragSubmessage): void;
@@ -77,14 +76,14 @@ export interface MessageHandler {
   onNackFrag(nackFrag: NackFragSubmessage): void;
 }
 
-/** Whether a datagram claims to be RTPS 2.x (9.4.4); anything else on the port is none of our business. */
+/** Whether a datagram has the header of RTPS 2.x (9.4.4). */
 export function isRtps(datagram: Buffer): boolean {
   return datagram.length >= HEADER_OCTETS && datagram.readUInt32BE(0) === 0x52545053 && datagram[4] === 2;
 }
 
 /**
- * Walks through one datagram (8.3.4) and hands each submessage for this participant to the handler. Throws Malformed or RangeError
- * where it is cut short or lies; what came before has been handled.
+ * Reads one datagram (8.3.4) and passes each submessage for this participant to the handler. Throws Malformed or RangeError at an
+ * invalid submessage; the handler has received those before it.
  */
 export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageHandler): void {
   let sender = datagram.toString('hex', 8, HEADER_OCTETS);
@@ -98,10 +97,10 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     const little = (flags & FLAG_LITTLE_ENDIAN) !== 0;
     const said = little ? datagram.readUInt16LE(at + 2) : datagram.readUInt16BE(at + 2);
     at += 4;
-    // 9.4.5.1.3: no length means up to the end, except where a submessage may well be empty.
+    // 9.4.5.1.3: length 0 means up to the end of the datagram, except for submessages that may be empty.
     const octets = said === 0 && kind !== SUBMESSAGE.PAD && kind !== SUBMESSAGE.INFO_TS ? datagram.length - at : said;
     if (at + octets > datagram.length)
-      throw new Malformed(`submessage 0x${kind.toString(16)} says ${octets} octets, ${datagram.length - at} follow`);
+      throw new Malformed(`submessage 0x${kind.toString(16)} of ${octets} octets, ${datagram.length - at} present`);
     const body = datagram.subarray(at, at + octets);
     at += octets;
     if (kind === SUBMESSAGE.INFO_DST) {
@@ -110,7 +109,7 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     } else if (kind === SUBMESSAGE.INFO_TS) {
       sourceTimestampMs = (flags & 0x02) !== 0 ? null : timestampMs(body, little);
     } else if (kind === SUBMESSAGE.INFO_SRC) {
-      // Forwarded for another participant (8.3.7.9): no time of the one before is its.
+      // Forwarded for another participant (8.3.7.9), to which the former timestamp does not apply.
       sender = prefixAt(body, 8);
       sourceTimestampMs = null;
       if (sender === own || !handler.onMessage(sender)) return;
@@ -121,7 +120,7 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
 }
 
 function prefixAt(body: Buffer, at: number): GuidPrefix {
-  if (body.length < at + 12) throw new Malformed('a guid prefix is cut short');
+  if (body.length < at + 12) throw new Malformed('truncated GUID prefix');
   return body.toString('hex', at, at + 12);
 }
 
@@ -141,7 +140,7 @@ function readSubmessage(
   handler: MessageHandler,
 ): void {
   const uint32 = (at: number): number => (little ? body.readUInt32LE(at) : body.readUInt32BE(at));
-  // Writers' submessages name the reader first; readers' do so as well, and are then for the writer that follows.
+  // All submessages name the reader first, then the writer.
   switch (kind) {
     case SUBMESSAGE.DATA:
       handler.onData(readData(flags, body, little, sender, sourceTimestampMs));
@@ -152,8 +151,8 @@ function readSubmessage(
     case SUBMESSAGE.HEARTBEAT: {
       const first = readSequenceNumber(body, 8, little);
       const last = readSequenceNumber(body, 16, little);
-      // 8.3.7.5.3: an empty writer says last = first - 1.
-      if (first < 1 || last < first - 1) throw new Malformed(`a heartbeat from ${first} to ${last}`);
+      // 8.3.7.5.3: an empty writer sends last = first - 1.
+      if (first < 1 || last < first - 1) throw new Malformed(`invalid heartbeat from ${first} to ${last}`);
       handler.onHeartbeat({ ...fromWriter(body, sender), first, last, count: uint32(24), isFinal: (flags & 0x02) !== 0 });
       break;
     }
@@ -167,7 +166,7 @@ function readSubmessage(
     case SUBMESSAGE.GAP: {
       const start = readSequenceNumber(body, 8, little);
       const { set } = readSequenceNumberSet(body, 16, little);
-      if (start < 1 || set.base < start) throw new Malformed(`a gap from ${start} to ${set.base}`);
+      if (start < 1 || set.base < start) throw new Malformed(`invalid gap from ${start} to ${set.base}`);
       handler.onGap({ ...fromWriter(body, sender), start, set });
       break;
     }
@@ -198,9 +197,9 @@ const FLAG_INLINE_QOS = 0x02;
 function readData(flags: number, body: Buffer, little: boolean, sender: GuidPrefix, sourceTimestampMs: number | null): DataSubmessage {
   const hasData = (flags & 0x04) !== 0;
   const isKey = (flags & 0x08) !== 0;
-  if (hasData && isKey) throw new Malformed('data that is also a key');
+  if (hasData && isKey) throw new Malformed('DATA with the data and the key flag');
   const sequenceNumber = readSequenceNumber(body, 12, little);
-  if (sequenceNumber < 1) throw new Malformed(`data number ${sequenceNumber}`);
+  if (sequenceNumber < 1) throw new Malformed(`invalid sequence number ${sequenceNumber}`);
   const { inlineQos, at } = readInlineQos(flags, body, little);
   return {
     receiver: body.readUInt32BE(4),
@@ -225,10 +224,10 @@ function readDataFrag(
   const uint16 = (offset: number): number => (little ? body.readUInt16LE(offset) : body.readUInt16BE(offset));
   const fragment = { fragmentStart: uint32(20), fragmentCount: uint16(24), fragmentOctets: uint16(26), sampleOctets: uint32(28) };
   const { fragmentStart, fragmentCount, fragmentOctets, sampleOctets } = fragment;
-  // 8.3.7.3.3: what makes it invalid.
+  // 8.3.7.3.3: conditions of validity.
   const total = Math.ceil(sampleOctets / fragmentOctets);
   if (sequenceNumber < 1 || fragmentStart < 1 || fragmentCount < 1 || fragmentOctets < 1 || fragmentStart + fragmentCount - 1 > total) {
-    throw new Malformed(`fragments ${fragmentStart} to ${fragmentStart + fragmentCount - 1} of ${total}`);
+    throw new Malformed(`invalid fragments ${fragmentStart} to ${fragmentStart + fragmentCount - 1} of ${total}`);
   }
   const { inlineQos, at } = readInlineQos(flags, body, little);
   return {
@@ -243,10 +242,10 @@ function readDataFrag(
   };
 }
 
-/** 9.4.5.3.3: what lies between the fixed part and the payload is found by its offset, so that later versions may add to it. */
+/** 9.4.5.3.3: the inline QoS is located by octetsToInlineQos, because later versions may add fields before it. */
 function readInlineQos(flags: number, body: Buffer, little: boolean): { inlineQos: ParameterList | null; at: number } {
   const at = 4 + (little ? body.readUInt16LE(2) : body.readUInt16BE(2));
-  if (at > body.length) throw new Malformed('inline QoS beyond the end');
+  if (at > body.length) throw new Malformed('inline QoS beyond the end of the submessage');
   if ((flags & FLAG_INLINE_QOS) === 0) return { inlineQos: null, at };
   const { list, end } = ParameterList.read(body, at, little);
   return { inlineQos: list, at: end };

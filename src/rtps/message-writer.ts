@@ -1,9 +1,9 @@
 import { bitmapOf, MAX_SET_BITS, type NumberSet, writeSequenceNumber } from './number-set.ts';
 import { type EntityId, type GuidPrefix, PROTOCOL_VERSION, SUBMESSAGE } from './protocol.ts';
 
-/** Submessages as octets, little endian (9.4.5). A message is a header and these, one behind the other. */
+/** Serialisation of messages: a header (9.4.4) and submessages (9.4.5), little endian. */
 const FLAG_LITTLE_ENDIAN = 0x01;
-/** From the end of octetsToInlineQos to the inline QoS: reader, writer, sequence number. */
+/** Octets from the end of the field octetsToInlineQos to the inline QoS. */
 const TO_INLINE_QOS = 16;
 const TO_INLINE_QOS_FRAG = 28;
 
@@ -11,12 +11,12 @@ function submessage(kind: number, flags: number, octets: number): Buffer {
   const buffer = Buffer.alloc(4 + octets);
   buffer[0] = kind;
   buffer[1] = flags | FLAG_LITTLE_ENDIAN;
-  // What does not fit says 0: up to the end of the datagram.
+  // Length 0 means up to the end of the datagram, for lengths that do not fit.
   buffer.writeUInt16LE(octets > 0xffff ? 0 : octets, 2);
   return buffer;
 }
 
-/** The head of a message (9.4.4). */
+/** The header of a message (9.4.4). */
 export function header(prefix: GuidPrefix, vendor: number): Buffer {
   const buffer = Buffer.alloc(20);
   buffer.write('RTPS', 'latin1');
@@ -71,7 +71,7 @@ export function dataFrag(
   fragmentOctets: number,
 ): Buffer {
   const part = payload.subarray((number - 1) * fragmentOctets, number * fragmentOctets);
-  // Only the first one says the inline QoS.
+  // Only the first fragment carries the inline QoS.
   const inline = number === 1 ? inlineQos : null;
   const inlineOctets = inline?.length ?? 0;
   const buffer = submessage(SUBMESSAGE.DATA_FRAG, inline ? 0x02 : 0, 32 + inlineOctets + part.length + (-part.length & 3));
@@ -121,7 +121,7 @@ export function nackFrag(reader: EntityId, writer: EntityId, sequenceNumber: num
   return buffer;
 }
 
-/** Says that these will never come: the first run as a range, the rest as a set. `numbers` ascend; returns also those left over. */
+/** Declares numbers irrelevant: the first run as a range, others as a set. `numbers` ascend; `rest` are those that did not fit. */
 export function gap(
   reader: EntityId,
   writer: EntityId,

@@ -107,7 +107,7 @@ t.test('listening on an interface that is not there is no error, and is said', a
   const gone: Interface = { name: 'eth9', address: '10.255.255.254', netmask: '255.255.255.0', isLoopback: false };
   network.join([gone]);
   network.join([gone]);
-  t.same(problems, ['cannot listen to the multicast group'], 'once');
+  t.same(problems, ['cannot join the multicast group'], 'once');
   network.multicast(Buffer.from('x'), gone);
   network.join([]);
 });
@@ -139,7 +139,7 @@ t.test('while the kernel does not tell the interfaces, those of before count, an
   t.ok(network.isOwn('10.0.1.5'));
   const turn = (): Promise<unknown> => new Promise((done) => setImmediate(done));
   await turn();
-  t.same(problems, ['cannot ask for the network interfaces']);
+  t.same(problems, ['cannot read the network interfaces']);
   all = () => allInterfaces({ lo: MACHINE.lo });
   t.same(
     network.interfaces().map(({ name }) => name),

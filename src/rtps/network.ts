@@ -11,46 +11,46 @@ export interface Interface {
   readonly isLoopback: boolean;
 }
 
-/** Interfaces used at once; a machine with more has mostly those of containers. */
+/** Interfaces used; a machine with more has mostly container interfaces. */
 const MAX_INTERFACES = 16;
-/** 9.6.1.3: participants on one machine. */
+/** 9.6.1.3: highest number of participants on one machine. */
 const MAX_INDEX = 120;
 const RECEIVE_BUFFER_OCTETS = 1024 * 1024;
-/** What waits for a socket that is stuck; beyond it datagrams are lost, as on any network. */
+/** Send queue of a blocked socket; beyond it datagrams are dropped. */
 const SEND_QUEUE_OCTETS = 256 * 1024;
 const LOOPBACK = '127.0.0.1';
 
-/** Which of a participant's two unicast sockets. */
+/** A participant's two unicast sockets: for discovery and for samples. */
 export type Channel = 'meta' | 'user';
 
-/** The sender of a datagram, as the kernel names it. */
+/** The source address of a datagram, as reported by the kernel. */
 export interface Source {
   readonly address: string;
   readonly port: number;
 }
 
 export interface DatagramHandler {
-  /** `viaMulticast`: it came to the group's port. */
+  /** `viaMulticast`: received on the group's port. */
   onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void;
   onProblem(message: string, fields: Readonly<Record<string, unknown>>): void;
 }
 
-/** The network as a participant uses it. */
+/** The network operations of a participant, implemented over UDP and, for tests, in memory. */
 export interface Network {
-  /** Addresses to announce, as they are now. */
+  /** Reads the present interfaces to be announced. */
   interfaces(): Interface[];
-  /** Whether an address is this machine's, as of the last look at the interfaces. */
+  /** Whether an address belongs to this machine, as of the last call of `interfaces`. */
   isOwn(address: string): boolean;
-  /** Takes the ports of the domain. Rejects when none is free; nothing stays open then. */
+  /** Binds the ports of the domain. Rejects when none is free, leaving no socket open. */
   open(domain: number, handler: DatagramHandler): Promise<Readonly<Record<Channel, number>>>;
-  /** Listens to the group on these interfaces too; those it listens to already are left as they are. */
+  /** Joins the multicast group on these interfaces, and leaves it on all others. */
   join(interfaces: readonly Interface[]): void;
   /**
-   * `isDoubtful`: perhaps nobody is there. The kernel holds what is sent to such a host while it asks for it, seconds long, and a socket
-   * that has much held is stuck: it must not be the one that the others are sent to with.
+   * `isDoubtful`: the host may be unreachable. While the kernel resolves such an address, for seconds, it queues the datagrams and a full
+   * queue blocks the socket, so these datagrams are sent from a separate one.
    */
   send(channel: Channel, datagram: Buffer, address: string, port: number, isDoubtful?: boolean): void;
-  /** Sends to the group, out of one interface. */
+  /** Sends to the multicast group from one interface. */
   multicast(datagram: Buffer, out: Interface): void;
   close(): void;
 }
@@ -64,7 +64,7 @@ export function allInterfaces(all: ReturnType<typeof networkInterfaces> = networ
   );
 }
 
-/** Those to take part with: all but loopback, and loopback where there is no other, or where only this machine is meant. */
+/** The interfaces to use: all but loopback, or loopback alone if there is no other or `localhostOnly` is set. */
 export function usableInterfaces(localhostOnly: boolean, found: readonly Interface[]): Interface[] {
   const outward = found.filter(({ isLoopback }) => !isLoopback).slice(0, MAX_INTERFACES);
   if (!localhostOnly && outward.length > 0) return outward;
@@ -72,16 +72,15 @@ export function usableInterfaces(localhostOnly: boolean, found: readonly Interfa
   return [loopback ?? { name: 'lo', address: LOOPBACK, netmask: '255.0.0.0', isLoopback: true }];
 }
 
-/** Whether an address is in an interface's network. */
 export function isInNetwork(address: string, { address: own, netmask }: Interface): boolean {
   const mask = toNumber(netmask);
   return (toNumber(address) & mask) === (toNumber(own) & mask);
 }
 
-/** Whether an address is not one machine's, but that of an interface's whole network (RFC 919). */
+/** Whether an address is a broadcast address of an interface's network (RFC 919). */
 export function isBroadcast(address: string, own: Interface): boolean {
   const host = ~toNumber(own.netmask);
-  // Networks of two addresses and of one have none (RFC 3021).
+  // Networks of one or two addresses have no broadcast address (RFC 3021).
   if (host === 0 || host === 1 || !isInNetwork(address, own)) return false;
   const number = toNumber(address) & host;
   return number === 0 || number === host;
@@ -91,36 +90,36 @@ function toNumber(address: string): number {
   return address.split('.').reduce((number, octet) => (number << 8) | Number(octet), 0);
 }
 
-/** UDP over IPv4 (9.6). IPv6 is not announced, and locators of it are passed over. */
+/** UDP over IPv4 (9.6). IPv6 is not supported. */
 export class UdpNetwork implements Network {
   readonly #localhostOnly: boolean;
-  readonly #ask: () => Interface[];
+  readonly #readInterfaces: () => Interface[];
   readonly #joined = new Set<string>();
-  /** As they were told last. */
+  /** As last read. */
   #all: readonly Interface[] = [];
   #own: ReadonlySet<string> = new Set();
-  #isTold = true;
+  #wasReadable = true;
   #handler: DatagramHandler | null = null;
   readonly #intake = new Intake();
   #group: Socket | null = null;
   #sockets: Readonly<Record<Channel, Socket>> | null = null;
-  /** For what is sent to those who may not be there. */
+  /** Socket for hosts that may be unreachable. */
   #doubtful: Socket | null = null;
 
-  constructor(localhostOnly: boolean, ask: () => Interface[] = allInterfaces) {
+  constructor(localhostOnly: boolean, readInterfaces: () => Interface[] = allInterfaces) {
     this.#localhostOnly = localhostOnly;
-    this.#ask = ask;
+    this.#readInterfaces = readInterfaces;
   }
 
   interfaces(): Interface[] {
     const problem = attempt(() => {
-      this.#all = this.#ask();
+      this.#all = this.#readInterfaces();
     });
-    // The kernel tells them through a socket, and there may be no descriptor for one.
-    if (problem && this.#isTold) {
-      setImmediate(() => this.#handler?.onProblem('cannot ask for the network interfaces', { error: problem.message }));
+    // Reading them takes a netlink socket, which fails when no file descriptor is free.
+    if (problem && this.#wasReadable) {
+      setImmediate(() => this.#handler?.onProblem('cannot read the network interfaces', { error: problem.message }));
     }
-    this.#isTold = problem === null;
+    this.#wasReadable = problem === null;
     this.#own = new Set(this.#all.map(({ address }) => address));
     return usableInterfaces(this.#localhostOnly, this.#all);
   }
@@ -132,7 +131,7 @@ export class UdpNetwork implements Network {
   async open(domain: number, handler: DatagramHandler): Promise<Readonly<Record<Channel, number>>> {
     this.#handler = handler;
     try {
-      // The group's port is shared by every participant of the machine.
+      // All participants of the machine share the group's port.
       this.#group = await this.#bind(ports.metaMulticast(domain), true, true);
       const bound = await this.#bindUnicast(domain);
       this.#sockets = bound.sockets;
@@ -148,16 +147,16 @@ export class UdpNetwork implements Network {
     for (const key of this.#joined) {
       if (interfaces.some((entry) => keyOf(entry) === key)) continue;
       this.#joined.delete(key);
-      // The interface may be gone, and the membership with it.
+      // Fails if the interface is gone, and the membership with it.
       attempt(() => this.#group?.dropMembership(MULTICAST_GROUP, key.slice(key.indexOf(' ') + 1)));
     }
     for (const entry of interfaces) {
-      // Again even where it was joined: an interface that was taken away and came back between two looks has forgotten.
+      // Joined again on known interfaces, because one that was removed and returned between two reads has lost its membership.
       const problem = attempt(() => this.#group?.addMembership(MULTICAST_GROUP, entry.address));
       const isNew = !this.#joined.has(keyOf(entry));
       this.#joined.add(keyOf(entry));
       if (problem && problem.code !== 'EADDRINUSE' && isNew) {
-        this.#handler?.onProblem('cannot listen to the multicast group', {
+        this.#handler?.onProblem('cannot join the multicast group', {
           interface: entry.name,
           address: entry.address,
           error: problem.code,
@@ -177,7 +176,7 @@ export class UdpNetwork implements Network {
   multicast(datagram: Buffer, out: Interface): void {
     const socket = this.#sockets?.meta;
     if (!socket) return;
-    // The interface may have vanished since the last look.
+    // Fails if the interface was removed since it was last read.
     const problem = attempt(() => socket.setMulticastInterface(out.address));
     if (problem) return;
     socket.send(datagram, this.#groupPort(), MULTICAST_GROUP, (error) => {
@@ -202,7 +201,7 @@ export class UdpNetwork implements Network {
     return this.#group?.address().port ?? 0;
   }
 
-  /** Two neighbouring ports of the first free index: the one for discovery, the one for samples. */
+  /** Binds the two ports of the first free participant index: for discovery and for samples. */
   async #bindUnicast(domain: number): Promise<{ sockets: Record<Channel, Socket>; ports: Record<Channel, number> }> {
     for (let index = 0; index < MAX_INDEX && ports.userUnicast(domain, index) < 65536; index += 1) {
       const meta = await this.#bindIfFree(ports.metaUnicast(domain, index));
@@ -233,7 +232,7 @@ export class UdpNetwork implements Network {
         type: 'udp4',
         reuseAddr,
         recvBufferSize: RECEIVE_BUFFER_OCTETS,
-        // Addresses are sent to, never names: without this each send would wait for a turn of the event loop.
+        // Only addresses are used, never names; the default lookup would delay each send by a turn of the event loop.
         lookup: (address, _options, done) => done(null, address, 4),
       });
       socket.once('error', reject);
@@ -243,7 +242,7 @@ export class UdpNetwork implements Network {
       const address = this.#localhostOnly && !isGroup ? LOOPBACK : '0.0.0.0';
       socket.bind(port, address, () => {
         socket.removeListener('error', reject);
-        socket.on('error', (error: NodeJS.ErrnoException) => this.#handler?.onProblem('socket', { port, error: error.code }));
+        socket.on('error', (error: NodeJS.ErrnoException) => this.#handler?.onProblem('socket error', { port, error: error.code }));
         resolve(socket);
       });
     });
@@ -254,7 +253,7 @@ function keyOf({ name, address }: Interface): string {
   return `${name} ${address}`;
 }
 
-/** The error, if there was one. */
+/** Runs the action; returns its error or null. */
 function attempt(action: () => void): NodeJS.ErrnoException | null {
   try {
     action();

@@ -3,19 +3,19 @@ import { Malformed } from './protocol.ts';
 /** 9.4.2.6 and 9.4.2.8: at most this many numbers from the base on. */
 export const MAX_SET_BITS = 256;
 
-/** Which sequence or fragment numbers are meant: a base, and a bitmap from it on. Below the base all is acknowledged (in an ACKNACK). */
+/** A set of sequence or fragment numbers: a base and a bitmap. An ACKNACK acknowledges all numbers below the base. */
 export interface NumberSet {
   readonly base: number;
   /** Ascending, from `base` on. */
   readonly numbers: readonly number[];
 }
 
-/** A sequence number (9.4.2.5): high word signed, low word unsigned. Beyond 2^53 nobody counts honestly. */
+/** A sequence number (9.4.2.5): high word signed, low word unsigned. Numbers beyond 2^53 are refused; no writer reaches them. */
 export function readSequenceNumber(buffer: Buffer, at: number, littleEndian: boolean): number {
   const high = littleEndian ? buffer.readInt32LE(at) : buffer.readInt32BE(at);
   const low = littleEndian ? buffer.readUInt32LE(at + 4) : buffer.readUInt32BE(at + 4);
   const number = high * 2 ** 32 + low;
-  if (number < 0 || !Number.isSafeInteger(number + MAX_SET_BITS)) throw new Malformed(`sequence number ${number}`);
+  if (number < 0 || !Number.isSafeInteger(number + MAX_SET_BITS)) throw new Malformed(`invalid sequence number ${number}`);
   return number;
 }
 
@@ -24,7 +24,7 @@ export function writeSequenceNumber(buffer: Buffer, at: number, number: number):
   buffer.writeUInt32LE(number % 2 ** 32, at + 4);
 }
 
-/** Reads a SequenceNumberSet; `end` is where it ends. */
+/** Reads a SequenceNumberSet; `end` is the offset of its end. */
 export function readSequenceNumberSet(
   buffer: Buffer,
   at: number,
@@ -33,7 +33,6 @@ export function readSequenceNumberSet(
   return readBitmap(buffer, at + 8, littleEndian, readSequenceNumber(buffer, at, littleEndian));
 }
 
-/** Reads a FragmentNumberSet. */
 export function readFragmentNumberSet(
   buffer: Buffer,
   at: number,
@@ -44,7 +43,7 @@ export function readFragmentNumberSet(
 
 function readBitmap(buffer: Buffer, at: number, littleEndian: boolean, base: number): { set: NumberSet; end: number } {
   const bits = littleEndian ? buffer.readUInt32LE(at) : buffer.readUInt32BE(at);
-  if (bits > MAX_SET_BITS) throw new Malformed(`a set of ${bits} numbers`);
+  if (bits > MAX_SET_BITS) throw new Malformed(`set of ${bits} numbers`);
   const words = (bits + 31) >> 5;
   const numbers: number[] = [];
   for (let word = 0; word < words; word += 1) {
@@ -56,7 +55,7 @@ function readBitmap(buffer: Buffer, at: number, littleEndian: boolean, base: num
   return { set: { base, numbers }, end: at + 4 + 4 * words };
 }
 
-/** Count and bitmap words of a set, little endian; numbers beyond what a set can hold are left to the next one. */
+/** Bit count and bitmap of a set, little endian; numbers beyond MAX_SET_BITS are left out. */
 export function bitmapOf({ base, numbers }: NumberSet): Buffer {
   const last = numbers.findLast((number) => number - base < MAX_SET_BITS);
   const bits = last === undefined ? 0 : last - base + 1;

@@ -6,7 +6,7 @@ import { type EntityId, type Guid, prefixOf } from './protocol.ts';
 import type { SendToWriter } from './reader.ts';
 import type { SendToReader } from './writer.ts';
 
-/** Sends what the endpoints have to say, each to where its counterpart is reached. */
+/** Polls the endpoints and sends their submessages to the locators of the matched endpoints. */
 export class Outbox {
   readonly #endpoints: Endpoints;
   readonly #peers: Peers;
@@ -20,11 +20,11 @@ export class Outbox {
     this.#network = network;
   }
 
-  /** Sends everything that is due. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
+  /** Sends everything that is due. Returns when to call it again: monotonic seconds, Infinity when nothing is pending. */
   poll(nowSeconds: number): number {
     let due = Number.POSITIVE_INFINITY;
     const { busyReaders, busyWriters } = this.#endpoints;
-    // Acknowledgements first: by one of them a peer finds this participant proven, and reads what follows.
+    // Acknowledgements first: one of them may prove this participant to a peer, which then reads the data that follows.
     for (const state of busyReaders) {
       const send: SendToWriter = (writer, actions) =>
         this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions), nowSeconds);
@@ -42,9 +42,9 @@ export class Outbox {
 
   #send(own: EntityId, to: Guid, datagrams: readonly Buffer[], nowSeconds: number): void {
     const peer = this.#peers.get(prefixOf(to));
-    // Discovery's own endpoints are told by the two high bits of the kind (9.3.1.2).
+    // The two high bits of the entity kind mark the built-in endpoints (9.3.1.2).
     const channel: Channel = (own & 0xc0) === 0xc0 ? 'meta' : 'user';
-    // To one that has moved everything is lost until it is proven there.
+    // A peer that has moved gets nothing until it is proven at its new address.
     if (!peer?.isProven) return;
     const { address } = peer.meta;
     const port = peer.ports.get(to) ?? (channel === 'meta' ? peer.meta : peer.user)?.port;

@@ -16,20 +16,20 @@ import { DISCOVERY_READERS, ENTITY, type EntityId, entityOf, FRAGMENT_OCTETS, ty
 import type { MatchedWriter, ReaderAction } from './reader.ts';
 import type { Change, MatchedReader, WriterAction } from './writer.ts';
 
-/** A datagram that passes Ethernet whole: IP fragments are lost altogether when one of them is. */
+/** Fits into an Ethernet frame: a datagram in IP fragments is lost when any of them is. */
 const DATAGRAM_OCTETS = 1400;
 
-/** Puts submessages for one participant into as few datagrams as they take. */
+/** Packs submessages for one participant into as few datagrams as possible. */
 export class Packer {
   readonly #head: Buffer;
-  /** 8.3.7.5, 8.3.7.1: counts of heartbeats and acknowledgements only ever go up, also towards a peer that comes back. */
+  /** 8.3.7.5, 8.3.7.1: counts of HEARTBEAT and ACKNACK must increase, also towards a peer that was rediscovered. */
   #count = 0;
 
   constructor(prefix: GuidPrefix, vendor: number) {
     this.#head = header(prefix, vendor);
   }
 
-  /** What a writer has for a reader, in order, as datagrams. */
+  /** The datagrams for a writer's submessages to a reader, in order. */
   forReader(writer: EntityId, reader: MatchedReader, actions: readonly WriterAction[]): Buffer[] {
     const to = entityOf(reader.guid);
     const { numberOffset: offset = 0 } = reader;
@@ -44,7 +44,7 @@ export class Packer {
     return bundle.finish();
   }
 
-  /** What a reader has for a writer. */
+  /** The datagrams for a reader's submessages to a writer. */
   forWriter(reader: EntityId, writer: MatchedWriter, actions: readonly ReaderAction[]): Buffer[] {
     const to = entityOf(writer.guid);
     const bundle = new Bundle(this.#head, prefixOf(writer.guid));
@@ -56,13 +56,13 @@ export class Packer {
   }
 
   /**
-   * What a participant that is not proven is sent, in one datagram: an announcement, acknowledgements of what may be its own challenge, and
-   * heartbeats of the writers from the numbers on that it is to acknowledge.
+   * A challenge to an unproven participant, in one datagram: an announcement, acknowledgements of its own possible challenge, and
+   * heartbeats of the discovery writers that begin at the numbers of the challenge.
    */
-  challenge({ data: { prefix }, challenge, questions }: Peer, writers: readonly NumberedWriter[], announcement: Change | null): Buffer {
+  challenge({ data: { prefix }, challenge, pendingAcks }: Peer, writers: readonly NumberedWriter[], announcement: Change | null): Buffer {
     const parts = [this.#head, infoDestination(prefix)];
     if (announcement) parts.push(infoTimestamp(announcement.timestampMs), data(0, ENTITY.SPDP_WRITER, withBuffer(announcement)));
-    for (const [writer, first] of questions) {
+    for (const [writer, first] of pendingAcks) {
       parts.push(ackNack(readerOf(writer), writer, { base: first, numbers: [] }, this.#next(), true));
     }
     for (const { entity, last } of writers) {
@@ -72,7 +72,7 @@ export class Packer {
     return Buffer.concat(parts);
   }
 
-  /** A sample outside of any history, such as an announcement: to everybody, or to one participant. */
+  /** A sample that is in no history, such as an announcement, to all participants or to one. */
   single(writer: EntityId, change: Change, destination: GuidPrefix | null): Buffer {
     const parts = [this.#head, infoTimestamp(change.timestampMs), data(0, writer, withBuffer(change))];
     if (destination !== null) parts.splice(1, 0, infoDestination(destination));
@@ -85,7 +85,7 @@ export class Packer {
   }
 }
 
-/** Datagrams to one participant, each with its head. */
+/** Collects submessages into datagrams to one participant. */
 class Bundle {
   readonly #head: readonly Buffer[];
   readonly #datagrams: Buffer[] = [];
@@ -96,7 +96,7 @@ class Bundle {
     this.#head = [head, infoDestination(destination)];
   }
 
-  /** Adds submessages that belong into one datagram. */
+  /** Adds submessages that must be in the same datagram. */
   add(...parts: readonly Buffer[]): void {
     const octets = parts.reduce((sum, part) => sum + part.length, 0);
     if (this.#parts.length > 0 && this.#octets + octets > DATAGRAM_OCTETS) this.#close();
@@ -120,12 +120,12 @@ function readerOf(writer: EntityId): EntityId {
   return DISCOVERY_READERS.get(writer) ?? ENTITY.UNKNOWN;
 }
 
-/** Outside of a history payloads depend on no reader. */
+/** Payloads that are in no history do not depend on the reader. */
 function withBuffer(change: Change): DataContent {
   return { ...change, payload: change.payload as Buffer | null };
 }
 
-/** A sample, in fragments when it is large; `only`: just these fragments. */
+/** Adds a sample, in fragments when it is large; `only`: these fragments alone. */
 function addData(
   bundle: Bundle,
   reader: EntityId,

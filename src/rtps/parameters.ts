@@ -6,11 +6,11 @@ const PL_CDR_LE = 0x0003;
 const PL_CDR_BE = 0x0002;
 const LOCATOR_KIND_UDP4 = 1;
 const LOCATOR_OCTETS = 24;
-/** More than any participant says of itself: what comes beyond is not read. */
+/** Parameters per list; more than any implementation sends. */
 const MAX_PARAMETERS = 256;
 /** 9.3.2: Duration_t's infinity. */
 const INFINITE_SECONDS = 0x7fffffff;
-/** Parameter ids with this bit must be understood, or what they belong to is not for us (9.6.2.2.1, table 9.11). */
+/** What has an unknown parameter with this bit must be ignored as a whole (9.6.2.2.1, table 9.11). */
 const MUST_UNDERSTAND = 0x4000;
 const UNDERSTOOD: ReadonlySet<number> = new Set(Object.values(PID));
 
@@ -19,11 +19,11 @@ interface Parameter {
   readonly value: Buffer;
 }
 
-/** A parameter list that arrived (9.4.2.11): discovery data, or the inline QoS of a sample. Values stay in the datagram until asked for. */
+/** A received parameter list (9.4.2.11): discovery data, or inline QoS. Values are views of the datagram, decoded on access. */
 export class ParameterList {
   readonly #parameters: readonly Parameter[];
   readonly #littleEndian: boolean;
-  /** False: it holds a parameter that must be understood, and is not; nothing may be made of what it belongs to. */
+  /** False: the list has an unknown parameter with the must-understand bit, so its owner must be ignored. */
   readonly isUnderstood: boolean;
 
   private constructor(parameters: readonly Parameter[], littleEndian: boolean, isUnderstood: boolean) {
@@ -32,28 +32,28 @@ export class ParameterList {
     this.isUnderstood = isUnderstood;
   }
 
-  /** Reads the list at `offset`; `end` is where it ends behind its sentinel. Throws Malformed when it is cut short. */
+  /** Reads the list at `offset`; `end` is the offset behind its sentinel. Throws Malformed when it is truncated. */
   static read(buffer: Buffer, offset: number, littleEndian: boolean): { readonly list: ParameterList; readonly end: number } {
     const parameters: Parameter[] = [];
     let at = offset;
     let isUnderstood = true;
     for (let i = 0; i < MAX_PARAMETERS; i += 1) {
-      if (at + 4 > buffer.length) throw new Malformed('a parameter list without its end');
+      if (at + 4 > buffer.length) throw new Malformed('parameter list without sentinel');
       const id = littleEndian ? buffer.readUInt16LE(at) : buffer.readUInt16BE(at);
       const length = littleEndian ? buffer.readUInt16LE(at + 2) : buffer.readUInt16BE(at + 2);
       at += 4;
       if (id === PID.SENTINEL) return { list: new ParameterList(parameters, littleEndian, isUnderstood), end: at };
       if (at + length > buffer.length)
-        throw new Malformed(`parameter 0x${id.toString(16)} says ${length} octets, ${buffer.length - at} follow`);
+        throw new Malformed(`parameter 0x${id.toString(16)} of ${length} octets, ${buffer.length - at} present`);
       const known = UNDERSTOOD.has(id) ? id : id & ~MUST_UNDERSTAND;
       if ((id & MUST_UNDERSTAND) !== 0 && !UNDERSTOOD.has(known)) isUnderstood = false;
       if (id !== PID.PAD) parameters.push({ id: known, value: buffer.subarray(at, at + length) });
       at += length;
     }
-    throw new Malformed(`a parameter list of more than ${MAX_PARAMETERS} parameters`);
+    throw new Malformed(`parameter list of more than ${MAX_PARAMETERS} parameters`);
   }
 
-  /** Reads a payload that is a parameter list; null when it is of another representation. */
+  /** Reads a payload that is a parameter list; null: it has another representation. */
   static ofPayload(payload: Buffer): ParameterList | null {
     if (payload.length < 4) return null;
     const representation = payload.readUInt16BE(0);
@@ -61,7 +61,7 @@ export class ParameterList {
     return ParameterList.read(payload, 4, representation === PL_CDR_LE).list;
   }
 
-  /** The same in memory of its own, to be kept beyond the datagram. */
+  /** A copy that does not retain the datagram's memory. */
   detached(): ParameterList {
     return new ParameterList(
       this.#parameters.map(({ id, value }) => ({ id, value: Buffer.from(value) })),
@@ -74,7 +74,7 @@ export class ParameterList {
     return this.#parameters.some((parameter) => parameter.id === id);
   }
 
-  /** The octets of the first parameter of this id, at least `octets` of them. */
+  /** The value of the first parameter of this id; throws Malformed if it is shorter than `octets`. */
   bytes(id: number, octets = 0): Buffer | null {
     const value = this.#parameters.find((parameter) => parameter.id === id)?.value;
     if (value && value.length < octets) throw new Malformed(`parameter 0x${id.toString(16)} has ${value.length} octets`);
@@ -90,16 +90,16 @@ export class ParameterList {
     return this.bytes(id, 16)?.toString('hex', 0, 16) ?? null;
   }
 
-  /** Octets with their length in front, such as USER_DATA. */
+  /** Octets preceded by their length, such as USER_DATA. */
   octets(id: number): Buffer | null {
     const value = this.bytes(id, 4);
     if (!value) return null;
     const length = this.#uint32(value, 0);
-    if (length > value.length - 4) throw new Malformed(`parameter 0x${id.toString(16)} says ${length} octets, ${value.length - 4} follow`);
+    if (length > value.length - 4) throw new Malformed(`parameter 0x${id.toString(16)} of ${length} octets, ${value.length - 4} present`);
     return value.subarray(4, 4 + length);
   }
 
-  /** A name; longer ones than anybody has are cut, before they take memory. */
+  /** A string, cut to `LIMITS.nameOctets`. */
   text(id: number): string | null {
     return this.octets(id)?.toString('utf8', 0, LIMITS.nameOctets).replace(/\0$/, '') ?? null;
   }
@@ -112,16 +112,16 @@ export class ParameterList {
     let at = 4;
     for (let i = this.#uint32(value, 0); i > 0; i -= 1) {
       at += -at & 3;
-      if (at + 4 > value.length) throw new Malformed('a list of strings is cut short');
+      if (at + 4 > value.length) throw new Malformed('truncated sequence of strings');
       const length = this.#uint32(value, at);
-      if (length > value.length - at - 4) throw new Malformed('a list of strings is cut short');
+      if (length > value.length - at - 4) throw new Malformed('truncated sequence of strings');
       texts.push(value.toString('utf8', at + 4, at + 4 + length).replace(/\0$/, ''));
       at += 4 + length;
     }
     return texts;
   }
 
-  /** Seconds of a Duration_t; Infinity as such. `skip`: octets before it. */
+  /** A Duration_t in seconds, possibly Infinity. `skip`: octets before it. */
   seconds(id: number, skip = 0): number | null {
     const value = this.bytes(id, skip + 8);
     if (!value) return null;
@@ -131,9 +131,8 @@ export class ParameterList {
   }
 
   /**
-   * Every UDPv4 locator of this id of a single machine; those of other kinds (shared memory, IPv6, TCP) are passed over, and so are
-   * groups, broadcasts and privileged ports: what is sent by unicast shall reach neither everybody nor a service of the system because one
-   * participant said so.
+   * All usable UDPv4 locators of this id. Other kinds (shared memory, IPv6, TCP) are skipped. So are multicast and broadcast addresses
+   * and privileged ports, so that no participant can direct unicast datagrams to whole networks or to system services.
    */
   locators(id: number): Locator[] {
     const found: Locator[] = [];
@@ -151,15 +150,15 @@ export class ParameterList {
   }
 }
 
-/** Lower ones are privileged (RFC 6335, system ports). */
+/** Lower ports are system ports (RFC 6335). */
 const FIRST_PORT = 1024;
 
-/** By the first octet: neither "this network" nor multicast, reserved or broadcast (RFC 6890). */
+/** False for "this network", multicast, reserved and broadcast addresses, by the first octet (RFC 6890). */
 function isOfOneMachine(first: number): boolean {
   return first > 0 && first < 224;
 }
 
-/** Makes a parameter list, little endian. */
+/** Writes a parameter list, little endian. */
 export class ParameterWriter {
   readonly #parts: Buffer[] = [];
 
@@ -207,12 +206,12 @@ export class ParameterWriter {
     return this.bytes(id, value);
   }
 
-  /** As inline QoS: the list and its sentinel. */
+  /** The list with its sentinel, for inline QoS. */
   list(): Buffer {
     return Buffer.concat([...this.#parts, Buffer.from([PID.SENTINEL, 0, 0, 0])]);
   }
 
-  /** As payload: with the encapsulation header. */
+  /** The list with its encapsulation header, for a payload. */
   payload(): Buffer {
     return Buffer.concat([Buffer.from([0, PL_CDR_LE, 0, 0]), this.list()]);
   }

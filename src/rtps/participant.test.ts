@@ -161,7 +161,7 @@ t.test('a listener that throws costs its sample alone', async (t) => {
   await time.pass(1);
   t.same(a.reader.samples, ['one', 'two']);
   t.equal(a.participant.refused, 2);
-  t.match(a.participant.lines.join(), /could not be handled.*a bug/);
+  t.match(a.participant.lines.join(), /message handler failed.*a bug/);
 });
 
 t.test('a reader made for a writer that was announced gets its history', async (t) => {

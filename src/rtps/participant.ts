@@ -31,55 +31,57 @@ import type { Change } from './writer.ts';
 export interface ParticipantOptions {
   /** 0 to 232. */
   readonly domain: number;
-  /** 24 hexadecimal digits, never used before by anybody. */
+  /** 24 hexadecimal digits, unique for every start of every process. */
   readonly prefix: GuidPrefix;
   readonly name: string;
   readonly userData: string;
   readonly network: Network;
-  /** Addresses that are announced to besides the multicast group. */
+  /** Addresses to which announcements are sent in addition to the multicast group. */
   readonly staticPeers: readonly string[];
-  /** Take nothing from other machines but the static peers, and announce nothing to their group. */
+  /** Ignore datagrams of other machines, except of the static peers, and do not announce to the multicast group of the network. */
   readonly localhostOnly: boolean;
-  /** For tests: how long others keep this participant without a datagram from it; LEASE_SECONDS by default. */
+  /** The lease announced to other participants; LEASE_SECONDS by default, shorter in tests. */
   readonly leaseSeconds?: number;
   readonly log: Logger;
   readonly monotonicSeconds: () => number;
   readonly wallMilliseconds: () => number;
-  /** A remote writer was announced; a reader made now is matched with it at once. False: there is no room for one; it comes again when others go. */
+  /**
+   * Called before a remote writer is matched: a reader created in the call is matched with it. False: no reader could be created; the
+   * call is repeated when other endpoints are removed.
+   */
   readonly onRemoteWriter?: (endpoint: EndpointData) => boolean;
-  /** A matched remote endpoint is gone; `hasLeft`: it or its participant said so, rather than fell silent. */
+  /** A matched remote endpoint was removed; `hasLeft`: it or its participant was disposed; otherwise its lease expired. */
   readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
-  /** A remote reader was announced; a writer made now is matched with it at once. */
+  /** Called before a remote reader is matched: a writer created in the call is matched with it. */
   readonly onRemoteReader?: (endpoint: EndpointData) => void;
-  /** An address that others were told is gone for good. */
+  /** An announced address was removed permanently. */
   readonly onAddressLost?: () => void;
 }
 
-/** A lease that ends without a word from us: some announcements may be lost. */
+/** Long enough that several announcements in a row may be lost. */
 export const LEASE_SECONDS = 20;
-/** What strangers cause is logged once in so long, kind by kind. */
+/** Remote participants can cause log lines at will; each message is logged at most once in this period. */
 const LOG_PERIOD_SECONDS = 60;
-/** Later than this, the process stood still (stopped, or the machine asleep). */
+/** A timer later than this means that the process was stopped or the machine suspended. */
 const STOOD_STILL_SECONDS = 1;
 
-/** How one change is written. */
 export interface WriteOptions {
   readonly inlineQos?: Buffer;
-  /** Only for this reader. */
+  /** Sent to this reader alone. */
   readonly only?: Guid;
   readonly timestampMs?: number;
 }
 
 /**
- * A participant of a DDS domain (8.2): endpoints are made first, `start` opens the network, and from then on everything happens when a
- * datagram comes or a deadline is due. Nothing that arrives makes it throw.
+ * A participant of a DDS domain (8.2). Endpoints are created first; `start` opens the network; from then on only datagrams and
+ * deadlines cause activity. No received datagram makes a method throw.
  */
 export class Participant implements MessageHandler {
   readonly #options: ParticipantOptions;
   readonly #log: Logger;
   readonly #peers = new Peers();
   readonly #limit = new AmplificationLimit();
-  /** Of participants that are to be proven once more. */
+  /** Running proofs of participants that were proven before. */
   readonly #proofs = new Map<GuidPrefix, Proof>();
   readonly #budget = new OctetBudget(LIMITS.waitingOctets);
   readonly #endpoints: Endpoints;
@@ -87,13 +89,13 @@ export class Participant implements MessageHandler {
   readonly #announcer: Announcer;
   readonly #detector: Detector;
   readonly #outbox: Outbox;
-  /** Of the datagram that is being read. */
+  /** The source of the datagram that is being read. */
   #arrival: Arrival = { source: { address: '', port: 0 }, viaMulticast: false, octets: 0 };
-  /** Who speaks in it; undefined: nobody who is known. */
-  #speaker: Peer | undefined;
-  /** The speaker's name is known, and the datagram comes from elsewhere: none of it is true. */
-  #isForeign = false;
-  /** Something is being read or sent: what there is to be sent goes out at the end of it. */
+  /** The participant named as the sender of that datagram; undefined: unknown. */
+  #senderPeer: Peer | undefined;
+  /** The sender is known, but the datagram comes from another address than the sender's: its content must not be used. */
+  #isAddressMismatch = false;
+  /** A datagram is being read or sent; pending output is flushed when that ends. */
   #isBusy = false;
   #isOpen = false;
   #isStopped = false;
@@ -116,7 +118,7 @@ export class Participant implements MessageHandler {
       now: () => ({ seconds: monotonicSeconds(), ms: options.wallMilliseconds() }),
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
-      onFarAhead: (writer, number) => this.#reject('a sequence number far ahead is not believed', { writer, number }),
+      onFarAhead: (writer, number) => this.#reject('sequence number far ahead ignored until confirmed', { writer, number }),
       onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint) ?? true,
       onRemoteGone: (guid, hasLeft) => options.onRemoteGone?.(guid, hasLeft),
       onRemoteReader: (endpoint) => options.onRemoteReader?.(endpoint),
@@ -126,7 +128,7 @@ export class Participant implements MessageHandler {
     const announcer = new Announcer({ ...options, leaseSeconds, packer, peers, limit, writers: endpoints.discoveryWriters, log });
     this.#endpoints = endpoints;
     this.#announcer = announcer;
-    const onUnusable = (): void => this.#reject('a participant names no address that can be used');
+    const onUnusable = (): void => this.#reject('participant announces no usable address');
     this.#detector = new Detector({
       domain: options.domain,
       peers,
@@ -150,17 +152,16 @@ export class Participant implements MessageHandler {
     return this.#peers.size;
   }
 
-  /** Whether a participant is there. */
   knows(prefix: GuidPrefix): boolean {
     return this.#peers.get(prefix) !== undefined;
   }
 
-  /** Whether a participant has shown that it receives what is sent to its address: whoever speaks in its name cannot have invented that. */
+  /** Whether a participant has shown that it receives datagrams at its address, which a sender with a forged address cannot. */
   isProven(prefix: GuidPrefix): boolean {
     return this.#peers.get(prefix)?.isProven ?? false;
   }
 
-  /** Has a proven participant show once more that it receives what is sent to it: resolves with whether it did, within half a second. */
+  /** Challenges a proven participant again; resolves within half a second with whether it has answered correctly. */
   prove(prefix: GuidPrefix): Promise<boolean> {
     const peer = this.#peers.get(prefix);
     if (!peer?.isProven) return Promise.resolve(false);
@@ -172,18 +173,18 @@ export class Participant implements MessageHandler {
     return proof.result.finally(() => this.#proofs.delete(prefix));
   }
 
-  /** The addresses at which a participant is sent to; empty: it is not known. */
+  /** The locators to which datagrams for a participant are sent; empty: the participant is not known. */
   locatorsOf(prefix: GuidPrefix): readonly Locator[] {
     const peer = this.#peers.get(prefix);
     return [peer?.meta, peer?.user].filter((locator) => locator !== null && locator !== undefined);
   }
 
-  /** Matches of endpoints here with endpoints of others. */
+  /** Matches between local and remote endpoints. */
   get matchedCount(): number {
     return this.#endpoints.matchedCount;
   }
 
-  /** Datagrams that were RTPS and for this domain. */
+  /** Received datagrams with an RTPS header. */
   get received(): number {
     return this.#received;
   }
@@ -193,7 +194,7 @@ export class Participant implements MessageHandler {
     return this.#refused + this.#peers.refused;
   }
 
-  /** Octets of others that wait for something. */
+  /** Octets of received samples and fragments that are buffered. */
   get heldOctets(): number {
     return this.#budget.held;
   }
@@ -206,19 +207,19 @@ export class Participant implements MessageHandler {
     return this.#endpoints.createReader(options);
   }
 
-  /** Removes a discreet reader. */
+  /** Removes a reader that was created with `isDiscreet`. */
   removeReader(reader: LocalReader): void {
     this.#endpoints.removeReader(reader);
   }
 
-  /** Writes a sample to everybody who is matched, and to late joiners if the writer keeps it for them. */
+  /** Writes a sample to all matched readers, and to late joiners if the writer is transient local. */
   write({ state }: LocalWriter, payload: Change['payload'], { inlineQos, only, timestampMs }: WriteOptions = {}): void {
     const at = timestampMs ?? this.#options.wallMilliseconds();
     state.write({ payload, isKey: false, inlineQos: inlineQos ?? null, timestampMs: at, only: only ?? null, instance: null });
     this.#work();
   }
 
-  /** Rejects when no ports are free. */
+  /** Rejects when no port of the domain is free. */
   async start(): Promise<void> {
     const { domain, network } = this.#options;
     const ports = await network.open(domain, {
@@ -234,7 +235,7 @@ export class Participant implements MessageHandler {
     this.#onDue();
   }
 
-  /** Tells everybody that it leaves, and closes; one that is still starting closes as soon as it can. */
+  /** Announces that the participant leaves, then closes the sockets; during `start`, they are closed once they are open. */
   stop(): void {
     this.#isStopped = true;
     if (!this.#isOpen) return;
@@ -244,30 +245,29 @@ export class Participant implements MessageHandler {
     this.#options.network.close();
   }
 
-  /** The address that a peer is sent to, for logs; null: not known. */
+  /** The address to which datagrams for a peer are sent, for logs; null: the peer is not known. */
   addressOf(guid: Guid): string | null {
     return this.#peers.get(prefixOf(guid))?.meta.address ?? null;
   }
 
-  /** Whether a datagram from this address is from this machine. */
   isOwnAddress(address: string): boolean {
     return this.#options.network.isOwn(address);
   }
 
-  // ---- What arrives
+  // ---- Received messages
 
   onMessage(sender: GuidPrefix): boolean {
     this.#identify(sender);
-    const peer = this.#speaker;
+    const peer = this.#senderPeer;
     if (!peer) return true;
     const { address } = this.#arrival.source;
-    if (this.#isForeign) {
-      // One that is not proven may have announced itself from elsewhere first, or somebody else in its name.
+    if (this.#isAddressMismatch) {
+      // The known address of an unproven participant may itself be forged, so the datagram may be genuine.
       if (!peer.wasProven) return true;
-      this.#reject('a datagram in the name of a participant at another address', { peer: sender, at: peer.meta.address });
+      this.#reject('datagram ignored: not sent from the address of its participant', { peer: sender, at: peer.meta.address });
       return false;
     }
-    this.#peers.heard(peer, address, this.#announcer.interfaces, this.#options.monotonicSeconds());
+    this.#peers.recordDatagram(peer, address, this.#announcer.interfaces, this.#options.monotonicSeconds());
     if (!peer.isProven) {
       this.#limit.receive(peer.meta.address, this.#arrival.octets);
       this.#arrival.octets = 0;
@@ -278,13 +278,13 @@ export class Participant implements MessageHandler {
   #identify(sender: GuidPrefix): void {
     const peer = this.#peers.get(sender);
     const { address } = this.#arrival.source;
-    this.#speaker = peer;
-    this.#isForeign = peer !== undefined && !peer.addresses.has(address) && !(peer.isLocal && this.isOwnAddress(address));
+    this.#senderPeer = peer;
+    this.#isAddressMismatch = peer !== undefined && !peer.addresses.has(address) && !(peer.isLocal && this.isOwnAddress(address));
   }
 
   onData(data: DataSubmessage): void {
     if (entityOf(data.sender) === ENTITY.SPDP_WRITER) {
-      this.#detector.onAnnouncement(data, this.#arrival, this.#isForeign);
+      this.#detector.onAnnouncement(data, this.#arrival, this.#isAddressMismatch);
       this.#identify(prefixOf(data.sender));
     } else for (const reader of this.#readersFor(data)) reader.onData(data, this.#arrival.source);
   }
@@ -295,10 +295,10 @@ export class Participant implements MessageHandler {
 
   onHeartbeat(heartbeat: HeartbeatSubmessage): void {
     const { sender, first } = heartbeat;
-    const peer = this.#speaker;
-    // Beyond 1 it may be what it is to be proven to the other by: without an answer both would wait for the other's.
-    if (peer && !peer.isProven && !this.#isForeign && first > 1 && DISCOVERY_READERS.has(entityOf(sender)))
-      peer.questions.set(entityOf(sender), first);
+    const peer = this.#senderPeer;
+    // A heartbeat that begins above 1 may be the challenge of the same implementation; both sides would wait for each other otherwise.
+    if (peer && !peer.isProven && !this.#isAddressMismatch && first > 1 && DISCOVERY_READERS.has(entityOf(sender)))
+      peer.pendingAcks.set(entityOf(sender), first);
     for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeat(heartbeat);
   }
 
@@ -311,23 +311,23 @@ export class Participant implements MessageHandler {
   }
 
   onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
-    const peer = this.#speaker;
-    if (!peer || this.#isForeign) return;
+    const peer = this.#senderPeer;
+    if (!peer || this.#isAddressMismatch) return;
     if (!peer.isProven) {
       if (DISCOVERY_READERS.has(receiver)) this.#detector.onAnswer(peer, receiver, set.base, this.#arrival.source.address);
       return;
     }
     if (DISCOVERY_READERS.has(receiver)) this.#proofs.get(prefixOf(sender))?.answer(receiver, set.base);
-    this.#peers.answered(peer, this.#options.monotonicSeconds());
+    this.#peers.recordAnswer(peer, this.#options.monotonicSeconds());
     this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }
 
   onNackFrag({ sender, receiver, sequenceNumber, set }: NackFragSubmessage): void {
-    if (!this.#isForeign) this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
+    if (!this.#isAddressMismatch) this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
   }
 
   #readersFor({ receiver, sender }: Origin): readonly StatefulReader[] {
-    return this.#isForeign ? [] : this.#endpoints.readersFor(receiver, sender);
+    return this.#isAddressMismatch ? [] : this.#endpoints.readersFor(receiver, sender);
   }
 
   #onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void {
@@ -335,7 +335,7 @@ export class Participant implements MessageHandler {
     const { localhostOnly, staticPeers } = this.#options;
     if (localhostOnly && !this.isOwnAddress(source.address) && !staticPeers.includes(source.address)) return;
     this.#arrival = { source, viaMulticast, octets: datagram.length };
-    this.#speaker = undefined;
+    this.#senderPeer = undefined;
     this.#received += 1;
     this.#isBusy = true;
     try {
@@ -345,36 +345,36 @@ export class Participant implements MessageHandler {
     }
     this.#isBusy = false;
     this.#challenge();
-    // Answers to all of its submessages go out together: one datagram cannot make us send many.
+    // Answers to all submessages are combined, so that one datagram cannot trigger many.
     this.#flush();
   }
 
-  /** Whoever speaks and is not proven has shown that this is the time to ask. */
+  /** A datagram of an unproven participant shows that it is running and able to answer a challenge. */
   #challenge(): void {
-    const peer = this.#speaker;
-    if (peer && !peer.isProven && !this.#isForeign) this.#announcer.challenge(peer, this.#options.monotonicSeconds());
+    const peer = this.#senderPeer;
+    if (peer && !peer.isProven && !this.#isAddressMismatch) this.#announcer.challenge(peer, this.#options.monotonicSeconds());
   }
 
   #onProblem(message: string, fields: Readonly<Record<string, unknown>>): void {
     this.#log('warning', message, fields);
-    this.#announcer.suspect(this.#options.monotonicSeconds());
+    this.#announcer.recheckInterfaces(this.#options.monotonicSeconds());
     this.#work();
   }
 
   #refuse(error: unknown): void {
     this.#refused += 1;
     const isExpected = error instanceof Malformed || error instanceof RangeError;
-    const message = isExpected ? 'refused a malformed message' : 'a message could not be handled';
+    const message = isExpected ? 'malformed message refused' : 'message handler failed';
     this.#log(isExpected ? 'debug' : 'error', message, { from: this.#arrival.source.address, reason: (error as Error).message });
   }
 
-  /** What is well-formed and not to be believed. */
+  /** Counts and logs a message that is well-formed but implausible. */
   #reject(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
     this.#refused += 1;
     this.#log('warning', message, { ...fields, from: this.#arrival.source.address });
   }
 
-  // ---- What is sent, and when
+  // ---- Sending
 
   #work(): void {
     this.#hasWork = true;
@@ -384,13 +384,13 @@ export class Participant implements MessageHandler {
   #onDue(): void {
     const now = this.#options.monotonicSeconds();
     const late = now - this.#announcer.dueSeconds;
-    if (late > STOOD_STILL_SECONDS) this.#peers.excuse(late);
+    if (late > STOOD_STILL_SECONDS) this.#peers.extendLeases(late);
     if (now >= this.#announcer.dueSeconds && this.#announcer.announce(now)) this.#options.onAddressLost?.();
     if (now >= this.#peers.nextExpirySeconds) this.#detector.expire(now);
     this.#flush();
   }
 
-  /** Lets every endpoint send what is due, and sets the timer to what is due next. */
+  /** Sends everything that is due, and sets the timer to the next deadline. */
   #flush(): void {
     if (!this.#isOpen) return;
     const now = this.#options.monotonicSeconds();

@@ -43,7 +43,7 @@ t.test('a lease ends when nothing was heard for so long', async (t) => {
   t.equal(peers.nextExpirySeconds, 100 + LIMITS.unansweredLeaseSeconds, 'or earlier, had it not answered');
   t.same(peers.expired(119.9), []);
   t.equal(peers.nextExpirySeconds, 120);
-  peers.heard(a, '10.0.1.2', OURS, 119.9);
+  peers.recordDatagram(a, '10.0.1.2', OURS, 119.9);
   t.same(peers.expired(120.1), []);
   t.equal(peers.nextExpirySeconds, 139.9);
   t.same(peers.expired(140), [a]);
@@ -65,7 +65,7 @@ t.test('time that this process stood still is nobody’s silence', async (t) => 
   const peers = new Peers();
   const a = add(peers, 1, 0);
   peers.prove(a);
-  peers.excuse(3600);
+  peers.extendLeases(3600);
   t.same(peers.expired(3610), []);
   t.same(peers.expired(3621), [a]);
 });
@@ -114,14 +114,14 @@ t.test('another way when the chosen one is silent, not before', async (t) => {
   ];
   const a = add(peers, 1, 0, { metaUnicast: both(7410), userUnicast: both(7411) });
   t.equal(a.meta?.address, '10.0.1.2');
-  peers.heard(a, '192.168.4.2', OURS, 5);
+  peers.recordDatagram(a, '192.168.4.2', OURS, 5);
   t.equal(a.meta?.address, '10.0.1.2');
-  peers.heard(a, '10.0.1.2', OURS, 6);
-  peers.heard(a, '192.168.4.2', OURS, 11);
+  peers.recordDatagram(a, '10.0.1.2', OURS, 6);
+  peers.recordDatagram(a, '192.168.4.2', OURS, 11);
   t.equal(a.meta?.address, '10.0.1.2');
-  peers.heard(a, '10.66.66.66', OURS, 12.5);
+  peers.recordDatagram(a, '10.66.66.66', OURS, 12.5);
   t.equal(a.meta?.address, '10.0.1.2', 'an address that is not its own');
-  peers.heard(a, '192.168.4.2', OURS, 12.5);
+  peers.recordDatagram(a, '192.168.4.2', OURS, 12.5);
   t.equal(a.meta?.address, '192.168.4.2');
   t.same(a.user, { address: '192.168.4.2', port: 7411 });
 });
@@ -143,9 +143,9 @@ t.test('a peer whose address has changed without a word of it', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   const moved = '10.0.1.99';
-  peers.heard(a, moved, OURS, 7.9);
+  peers.recordDatagram(a, moved, OURS, 7.9);
   t.equal(a.meta?.address, '10.0.1.2', 'not at once: anybody can speak in its name');
-  peers.heard(a, moved, OURS, 8);
+  peers.recordDatagram(a, moved, OURS, 8);
   t.same(
     [a.meta, a.user],
     [
@@ -153,10 +153,10 @@ t.test('a peer whose address has changed without a word of it', async (t) => {
       { address: moved, port: 7411 },
     ],
   );
-  peers.heard(a, moved, OURS, 30);
+  peers.recordDatagram(a, moved, OURS, 30);
   t.equal(a.meta?.address, moved, 'heard from where it is sent to');
-  peers.heard(a, '10.0.1.55', OURS, 37);
-  peers.heard(a, '10.0.1.55', OURS, 39);
+  peers.recordDatagram(a, '10.0.1.55', OURS, 37);
+  peers.recordDatagram(a, '10.0.1.55', OURS, 39);
   t.equal(a.meta?.address, '10.0.1.2', 'what it announces has its turn');
 });
 
@@ -174,7 +174,7 @@ t.test('what is proven is an address: at another one it is not, and knows other 
   const first = challenge.firstOf(0x3c2);
   peers.update(a, data(1, { metaUnicast: both(7420), userUnicast: both(7421) }), Buffer.from('2'), '10.0.1.2', OURS, 1);
   t.same([a.isProven, a.meta.port, a.user?.port], [true, 7420, 7421], 'at other ports it is');
-  peers.heard(a, '192.168.4.2', OURS, 9);
+  peers.recordDatagram(a, '192.168.4.2', OURS, 9);
   t.same([a.isProven, a.wasProven, a.meta.address], [false, true, '192.168.4.2']);
   t.ok(challenge.firstOf(0x3c2) > first + 3);
   peers.prove(a);
@@ -193,25 +193,25 @@ t.test('whose turn it is to be challenged at an address', async (t) => {
   const peers = new Peers();
   const [a, b] = [add(peers, 1, 0), add(peers, 2, 0)];
   add(peers, 3, 0, { metaUnicast: [{ address: '10.0.1.3', port: 7410 }] });
-  t.equal(peers.turnOf(a, 0), 'its turn');
+  t.equal(peers.challengeTurn(a, 0), 'its turn');
   a.challenges = 1;
-  t.equal(peers.turnOf(a, 1), 'not yet', 'the other one first');
-  t.equal(peers.turnOf(b, 1), 'its turn');
-  t.equal(peers.turnOf(a, 10), 'its turn', 'the other one is silent');
-  peers.heard(b, '10.0.1.2', OURS, 10);
-  t.equal(peers.turnOf(a, 10), 'not yet');
-  b.heardThereSeconds = Number.NEGATIVE_INFINITY;
-  t.equal(peers.turnOf(a, 10), 'its turn', 'the other one only names the address');
+  t.equal(peers.challengeTurn(a, 1), 'not yet', 'the other one first');
+  t.equal(peers.challengeTurn(b, 1), 'its turn');
+  t.equal(peers.challengeTurn(a, 10), 'its turn', 'the other one is silent');
+  peers.recordDatagram(b, '10.0.1.2', OURS, 10);
+  t.equal(peers.challengeTurn(a, 10), 'not yet');
+  b.receivedFromPathSeconds = Number.NEGATIVE_INFINITY;
+  t.equal(peers.challengeTurn(a, 10), 'its turn', 'the other one only names the address');
   peers.prove(b);
-  t.equal(peers.turnOf(a, 10), 'proven address');
+  t.equal(peers.challengeTurn(a, 10), 'proven address');
 });
 
 t.test('an answer shows that a way is good, wherever it comes from', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   for (let now = 1; now < 60; now += 1) {
-    peers.heard(a, '10.66.66.66', OURS, now);
-    if (now % 5 === 0) peers.answered(a, now);
+    peers.recordDatagram(a, '10.66.66.66', OURS, now);
+    if (now % 5 === 0) peers.recordAnswer(a, now);
   }
   t.equal(a.meta?.address, '10.0.1.2');
 });

@@ -4,65 +4,68 @@ import { kept, LIMITS } from './limits.ts';
 import { type Interface, isBroadcast, isInNetwork } from './network.ts';
 import type { EntityId, Guid, GuidPrefix, Locator } from './protocol.ts';
 
-/** Another participant, as far as it is known. */
+/** A remote participant. */
 export interface Peer {
   data: ParticipantData;
-  /** Its announcement as it arrived, so that the same one again need not be read again; empty when it was too large. */
+  /** The last announcement as received: an identical one is not parsed again. Empty when it was too large to be kept. */
   announcement: Buffer;
-  /** Where discovery is sent to. */
+  /** The locator to which discovery is sent: the path to the peer. */
   meta: Locator;
-  /** Where samples are sent to, of the same address; null: where each endpoint says. */
+  /** The locator to which samples are sent, at the same address; null: only to the ports that endpoints announce. */
   user: Locator | null;
-  /** What it speaks from: the addresses that it announces, and the one that its announcement came from. */
+  /** The addresses it may send from: those that it announces, and the source of its announcement. */
   addresses: ReadonlySet<string>;
-  /** It is on this machine, and speaks from any address of it. */
+  /** It is on this machine, and may send from any address of this machine. */
   isLocal: boolean;
   /** Monotonic seconds. */
   readonly foundSeconds: number;
-  /** Monotonic seconds of its last datagram, from whatever address. */
-  heardSeconds: number;
-  /** The same, from the address that is sent to, or in answer to what was sent there. */
-  heardOnPathSeconds: number;
-  /** The same, from that very address; -Infinity: never. */
-  heardThereSeconds: number;
-  /** Its announcements reach the group; otherwise it must be announced to directly. */
+  /** Monotonic seconds of its last datagram, from any address. */
+  receivedSeconds: number;
+  /** Monotonic seconds of its last datagram from the address of `meta`, or of its last acknowledgement of data sent there. */
+  pathConfirmedSeconds: number;
+  /** Monotonic seconds of its last datagram from the address of `meta`; -Infinity: none. */
+  receivedFromPathSeconds: number;
+  /** Its announcements arrive by multicast; otherwise announcements must be sent to it by unicast. */
   isInGroup: boolean;
-  /** It receives what is sent to the address of `meta`; until it has shown that by the challenge, it is sent nothing else. */
+  /** It has answered the challenge, so it receives datagrams at the address of `meta`. Until then nothing but challenges is sent there. */
   isProven: boolean;
-  /** It was proven before, at this address or another one: its endpoints are matched. */
+  /** It has been proven at least once, at this address or another one: its endpoints are matched. */
   wasProven: boolean;
   readonly challenge: Challenge;
-  /** How often it was sent, when it is due, and until when that takes no word from the peer: monotonic seconds. */
+  /**
+   * Number of challenges sent; when the next one is due; until when challenges are repeated without a datagram from the peer.
+   * Monotonic seconds.
+   */
   challenges: number;
   challengeSeconds: number;
-  insistUntilSeconds: number;
-  /** The first numbers of its own discovery writers that may be its challenge, and are to be acknowledged. */
-  readonly questions: Map<EntityId, number>;
-  /** Its endpoints that are matched with ours. */
+  retryUntilSeconds: number;
+  /** First numbers of its discovery writers: possibly its own challenge, to be acknowledged. */
+  readonly pendingAcks: Map<EntityId, number>;
+  /** Its endpoints that are matched with local ones. */
   readonly matched: Set<Guid>;
-  /** Ports of endpoints that want to be sent to elsewhere than at `user`. */
+  /** Ports of endpoints that announce another port than `user`. */
   readonly ports: Map<Guid, number>;
 }
 
-/** Without a word over the chosen path for so long, another address of the same peer that does speak is taken instead. */
-const PATH_SILENT_SECONDS = 6;
-/** The same for an address that the peer has not announced: its own has changed, and not every implementation tells (Fast DDS). */
-const MOVED_SECONDS = 8;
+/** After this time without a datagram over the chosen path, another announced address from which the peer sends is used. */
+const PATH_TIMEOUT_SECONDS = 6;
+/** The same for an address that is not announced: Fast DDS does not announce a changed address. */
+const MOVED_TIMEOUT_SECONDS = 8;
 /**
- * One that was just found, or has moved, is challenged again without a word from it, until it answers: the first time it may not have been
- * ready to read (Fast DDS), or not have read the announcement when it read the heartbeat (Cyclone DDS). Later, whenever something comes
- * from it.
+ * For this long, a peer that was just found or has moved is challenged repeatedly even if it sends nothing: Fast DDS may not yet read
+ * when the first challenge arrives, Cyclone DDS may read the heartbeat before the announcement. Afterwards only a datagram from the peer
+ * triggers a challenge.
  */
-const INSIST_SECONDS = 1;
-/** Who was heard of within this time will be again soon: participants announce themselves every three seconds or so. */
-const SPEAKS_SECONDS = 4;
-/** A host counts as there for so long: about as long as the kernel itself takes it to be there. */
-const THERE_SECONDS = 5;
+const CHALLENGE_RETRY_SECONDS = 1;
+/** A participant that sent a datagram within this time is active: the announcement period is about three seconds. */
+const ACTIVE_SECONDS = 4;
+/** A host counts as reachable this long after a datagram from it: about as long as the kernel keeps a neighbour entry reachable. */
+const PRESENT_SECONDS = 5;
 
-/** The participants that were heard of (8.5.3): who they are, where to reach them, and until when they count as there. */
+/** The remote participants (8.5.3), with the address of each and the end of its lease. */
 export class Peers {
   readonly #peers = new Map<GuidPrefix, Peer>();
-  /** No lease ends before this moment. */
+  /** A lower bound of the end of all leases. */
   #nextExpirySeconds = Number.POSITIVE_INFINITY;
   #refused = 0;
 
@@ -70,7 +73,7 @@ export class Peers {
     return this.#peers.size;
   }
 
-  /** Announcements that were refused because there were too many. */
+  /** Announcements refused because of LIMITS.participants. */
   get refused(): number {
     return this.#refused;
   }
@@ -88,8 +91,8 @@ export class Peers {
   }
 
   /**
-   * Notes a participant that was not known and announces at least one address for discovery; of its announcement a copy is kept. When there
-   * are too many, one that is not proven makes room, returned as `evicted`; when all are proven, the new one is refused.
+   * Adds a new participant, which must announce at least one address for discovery. At the limit the oldest unproven participant is
+   * removed and returned as `evicted`; when all are proven, the new one is refused.
    */
   add(
     data: ParticipantData,
@@ -115,27 +118,27 @@ export class Peers {
       addresses: addressesOf(data, source),
       isLocal: false,
       foundSeconds: nowSeconds,
-      heardSeconds: nowSeconds,
-      heardOnPathSeconds: nowSeconds,
-      heardThereSeconds: Number.NEGATIVE_INFINITY,
+      receivedSeconds: nowSeconds,
+      pathConfirmedSeconds: nowSeconds,
+      receivedFromPathSeconds: Number.NEGATIVE_INFINITY,
       isInGroup: false,
       isProven: false,
       wasProven: false,
       challenge,
       challenges: 0,
       challengeSeconds: nowSeconds,
-      insistUntilSeconds: nowSeconds + INSIST_SECONDS,
-      questions: new Map(),
+      retryUntilSeconds: nowSeconds + CHALLENGE_RETRY_SECONDS,
+      pendingAcks: new Map(),
       matched: new Set(),
       ports: new Map(),
     };
-    if (source === meta.address) peer.heardThereSeconds = nowSeconds;
+    if (source === meta.address) peer.receivedFromPathSeconds = nowSeconds;
     this.#peers.set(data.prefix, peer);
     this.#expectExpiry(peer);
     return { peer, evicted };
   }
 
-  /** Takes a changed announcement: new addresses, another lease. */
+  /** Applies a changed announcement: new addresses, another lease. */
   update(
     peer: Peer,
     data: ParticipantData,
@@ -147,106 +150,106 @@ export class Peers {
     peer.data = data;
     peer.announcement = compared(announcement);
     peer.addresses = addressesOf(data, source);
-    const stays = data.metaUnicast.find((locator) => isSame(locator, peer.meta)) ?? chooseLocator(data.metaUnicast, source, interfaces);
-    if (stays) this.#setPath(peer, stays, nowSeconds);
+    const path = data.metaUnicast.find((locator) => isSame(locator, peer.meta)) ?? chooseLocator(data.metaUnicast, source, interfaces);
+    if (path) this.#setPath(peer, path, nowSeconds);
     this.#expectExpiry(peer);
   }
 
   /**
-   * Whether another participant is proven at a peer's address; where none is, whether it is this one's turn to be challenged. Those who were
-   * so less often and still speak go first: few datagrams are left for all of them, and one that never answers must not have them.
+   * Whether another participant is proven at a peer's address, or otherwise whether the peer may be challenged now. Active participants
+   * with fewer challenges go first: few datagrams are allowed per address, and one that never answers must not use them up.
    */
-  turnOf(peer: Peer, nowSeconds: number): 'proven address' | 'its turn' | 'not yet' {
+  challengeTurn(peer: Peer, nowSeconds: number): 'proven address' | 'its turn' | 'not yet' {
     let turn: 'its turn' | 'not yet' = 'its turn';
     for (const other of this.#peers.values()) {
       if (other.meta.address !== peer.meta.address) continue;
       if (other.isProven) return 'proven address';
-      const speaks = nowSeconds - other.heardSeconds < SPEAKS_SECONDS && (isHeardThere(other) || !isHeardThere(peer));
-      if (speaks && other.challenges < peer.challenges) turn = 'not yet';
+      const isActive = nowSeconds - other.receivedSeconds < ACTIVE_SECONDS && (isPathAddressSeen(other) || !isPathAddressSeen(peer));
+      if (isActive && other.challenges < peer.challenges) turn = 'not yet';
     }
     return turn;
   }
 
-  /** It has acknowledged its numbers. */
+  /** Marks a peer that has answered its challenge. */
   prove(peer: Peer): void {
     peer.isProven = true;
     peer.wasProven = true;
-    peer.questions.clear();
+    peer.pendingAcks.clear();
     this.#expectExpiry(peer);
   }
 
-  /** A datagram of a peer arrived: its lease begins anew, and the way to it is looked at. */
-  heard(peer: Peer, source: string, interfaces: readonly Interface[], nowSeconds: number): void {
-    peer.heardSeconds = nowSeconds;
+  /** Renews the lease of a peer from which a datagram was received, and changes the path to it if the present one does not work. */
+  recordDatagram(peer: Peer, source: string, interfaces: readonly Interface[], nowSeconds: number): void {
+    peer.receivedSeconds = nowSeconds;
     if (source === peer.meta.address) {
-      peer.heardOnPathSeconds = nowSeconds;
-      peer.heardThereSeconds = nowSeconds;
+      peer.pathConfirmedSeconds = nowSeconds;
+      peer.receivedFromPathSeconds = nowSeconds;
       return;
     }
-    const silentSeconds = nowSeconds - peer.heardOnPathSeconds;
+    const unconfirmedSeconds = nowSeconds - peer.pathConfirmedSeconds;
     const isAnnounced = peer.data.metaUnicast.some(({ address }) => address === source);
-    if (silentSeconds < (isAnnounced ? PATH_SILENT_SECONDS : MOVED_SECONDS)) return;
+    if (unconfirmedSeconds < (isAnnounced ? PATH_TIMEOUT_SECONDS : MOVED_TIMEOUT_SECONDS)) return;
     const { meta, data } = peer;
     const wasMoved = !data.metaUnicast.some((locator) => isSame(locator, meta));
-    // If that was no better, what is announced has its turn again.
+    // When an unannounced address has not worked either, the announced ones are tried again.
     const isMoving = !isAnnounced && !wasMoved;
     const path = isMoving ? { ...meta, address: source } : chooseLocator(data.metaUnicast, source, interfaces);
     if (path) this.#setPath(peer, path, nowSeconds);
-    peer.heardOnPathSeconds = nowSeconds;
-    peer.heardThereSeconds = source === peer.meta.address ? nowSeconds : Number.NEGATIVE_INFINITY;
+    peer.pathConfirmedSeconds = nowSeconds;
+    peer.receivedFromPathSeconds = source === peer.meta.address ? nowSeconds : Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether nothing shows that somebody is at the address that is sent to. */
-  isDoubtful({ heardThereSeconds }: Peer, nowSeconds: number): boolean {
-    return nowSeconds - heardThereSeconds > THERE_SECONDS;
+  /** Whether no datagram has recently arrived from the address of `meta`. */
+  isDoubtful({ receivedFromPathSeconds }: Peer, nowSeconds: number): boolean {
+    return nowSeconds - receivedFromPathSeconds > PRESENT_SECONDS;
   }
 
-  /** What was sent to a peer has reached it: the way is good, wherever the answer came from. */
-  answered(peer: Peer, nowSeconds: number): void {
-    peer.heardOnPathSeconds = nowSeconds;
+  /** An acknowledgement confirms the path to a peer, from whatever address it was sent. */
+  recordAnswer(peer: Peer, nowSeconds: number): void {
+    peer.pathConfirmedSeconds = nowSeconds;
   }
 
   remove(prefix: GuidPrefix): void {
     this.#peers.delete(prefix);
   }
 
-  /** Those whose lease has ended; they are still listed. */
+  /** The peers whose lease has ended; they are not removed. */
   expired(nowSeconds: number): Peer[] {
     const ended: Peer[] = [];
     this.#nextExpirySeconds = Number.POSITIVE_INFINITY;
     for (const peer of this.#peers.values()) {
-      if (nowSeconds > peer.heardSeconds + leaseSeconds(peer)) ended.push(peer);
+      if (nowSeconds > peer.receivedSeconds + leaseSeconds(peer)) ended.push(peer);
       else this.#expectExpiry(peer);
     }
     return ended;
   }
 
-  /** This process stood still so long: what the others said meanwhile has not been read yet, so nobody is silent because of it. */
-  excuse(seconds: number): void {
+  /** Extends all leases after this process was stopped: datagrams received meanwhile have not been read yet. */
+  extendLeases(seconds: number): void {
     for (const peer of this.#peers.values()) {
-      peer.heardSeconds += seconds;
-      peer.heardOnPathSeconds += seconds;
-      peer.heardThereSeconds += seconds;
+      peer.receivedSeconds += seconds;
+      peer.pathConfirmedSeconds += seconds;
+      peer.receivedFromPathSeconds += seconds;
     }
   }
 
   #expectExpiry(peer: Peer): void {
-    this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, peer.heardSeconds + leaseSeconds(peer));
+    this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, peer.receivedSeconds + leaseSeconds(peer));
   }
 
   /**
-   * At another address it has to be proven again, by numbers that nobody at the former one knows; on this machine at another port as well:
-   * that may be another user's.
+   * At another address a peer must be proven again, with new numbers, which are not known at the former address. On this machine this
+   * holds for another port, too, which may be another user's.
    */
   #setPath(peer: Peer, meta: Locator, nowSeconds: number): void {
-    const isElsewhere = meta.address !== peer.meta.address || (peer.isLocal && meta.port !== peer.meta.port);
+    const isNewPath = meta.address !== peer.meta.address || (peer.isLocal && meta.port !== peer.meta.port);
     peer.meta = meta;
     peer.user = userLocator(peer.data, meta);
-    if (!isElsewhere) return;
+    if (!isNewPath) return;
     peer.isProven = false;
     peer.challenges = 0;
     peer.challengeSeconds = nowSeconds;
-    peer.insistUntilSeconds = nowSeconds + INSIST_SECONDS;
+    peer.retryUntilSeconds = nowSeconds + CHALLENGE_RETRY_SECONDS;
     peer.challenge.renew();
     this.#expectExpiry(peer);
   }
@@ -254,20 +257,20 @@ export class Peers {
   #oldestUnproven(): Peer | null {
     let oldest: Peer | null = null;
     for (const peer of this.#peers.values()) {
-      if (!peer.isProven && (!oldest || peer.heardSeconds < oldest.heardSeconds)) oldest = peer;
+      if (!peer.isProven && (!oldest || peer.receivedSeconds < oldest.receivedSeconds)) oldest = peer;
     }
     return oldest;
   }
 }
 
-/** Datagrams came from the very address that it is sent to at, and not only in its name. */
-export function isHeardThere({ heardThereSeconds }: Peer): boolean {
-  return heardThereSeconds > Number.NEGATIVE_INFINITY;
+/** Whether any datagram came from the address of `meta`, rather than only naming it. */
+export function isPathAddressSeen({ receivedFromPathSeconds }: Peer): boolean {
+  return receivedFromPathSeconds > Number.NEGATIVE_INFINITY;
 }
 
 /**
- * Which of a peer's addresses to send to: the one its announcement came from, because that way works; else one in a network of ours;
- * else the first.
+ * The locator to send to: at the source address of the announcement, which is known to work; else in a directly attached network; else
+ * the first.
  */
 export function chooseLocator(locators: readonly Locator[], source: string, interfaces: readonly Interface[]): Locator | null {
   return (
@@ -278,16 +281,16 @@ export function chooseLocator(locators: readonly Locator[], source: string, inte
   );
 }
 
-/** What was only announced may be an invention, with an address of somebody who knows of nothing: it is not sent to for long. */
+/** An unproven participant may be forged with the address of an uninvolved host, so its lease is short. */
 function leaseSeconds({ data, isProven }: Peer): number {
   return isProven ? data.leaseSeconds : Math.min(data.leaseSeconds, LIMITS.unansweredLeaseSeconds);
 }
 
-/** Samples go where discovery goes: to no other address, since no other one is proven. */
+/** Samples are sent to the address of `meta` only, since no other address is proven. */
 function userLocator({ metaUnicast, userUnicast }: ParticipantData, { address }: Locator): Locator | null {
   const announced = userUnicast.find((locator) => locator.address === address);
   if (announced || metaUnicast.some((locator) => locator.address === address)) return announced ?? null;
-  // It has moved, and announces the address that it had.
+  // The peer has moved, and still announces its former address.
   const [former] = userUnicast;
   return former ? { ...former, address } : null;
 }
@@ -297,8 +300,8 @@ function addressesOf({ metaUnicast, userUnicast }: ParticipantData, source: stri
 }
 
 /**
- * The locators that a participant may name whose announcement came from `source`: from another machine no address of this one, loopback
- * included, and in no case a broadcast of a network here.
+ * The locators accepted in an announcement from `source`: from another machine no address of this machine, loopback included, and never
+ * a broadcast address of an attached network.
  */
 export function usableLocators(
   locators: readonly Locator[],

@@ -19,7 +19,7 @@ export const SUBMESSAGE = {
   DATA_FRAG: 0x16,
 } as const;
 
-/** 9.6.2.2.2, table 9.12: parameter ids; the last ones are of the RPC and vendor mappings that ROS 2 uses. */
+/** 9.6.2.2.2, table 9.12: parameter ids; the last ones are of DDS-RPC and of vendor ranges. */
 export const PID = {
   PAD: 0x0000,
   SENTINEL: 0x0001,
@@ -48,11 +48,11 @@ export const PID = {
   ENTITY_NAME: 0x0062,
   KEY_HASH: 0x0070,
   STATUS_INFO: 0x0071,
-  /** DDS-RPC 1.0, 7.8.2: which request a reply belongs to. */
+  /** DDS-RPC 1.0, 7.8.2: the request to which a reply belongs. */
   RELATED_SAMPLE_IDENTITY: 0x0083,
-  /** Fast DDS before 2.14 knows the same under a number of its own vendor range. */
+  /** The same in the vendor range of Fast DDS, used before its version 2.14. */
   RELATED_SAMPLE_IDENTITY_FAST: 0x800f,
-  /** Of this implementation's vendor range: further addresses that a participant has, for those who hold that against it where it speaks from. */
+  /** In the vendor range of this implementation: further addresses from which a participant may send. */
   FURTHER_METATRAFFIC_LOCATOR: 0x8e01,
   FURTHER_DEFAULT_LOCATOR: 0x8e02,
 } as const;
@@ -81,19 +81,19 @@ export const DISCOVERY_READERS: ReadonlyMap<number, number> = new Map([
 export const ENTITY_KIND = { WRITER_NO_KEY: 0x03, READER_NO_KEY: 0x04 } as const;
 
 /**
- * 9.3.2, BuiltinEndpointSet_t: announcer and detector of participants, publications and subscriptions, and the writer of liveliness messages: what this
- * participant offers.
+ * 9.3.2, BuiltinEndpointSet_t of this participant: announcer and detector of participants, publications and subscriptions, and the writer
+ * of liveliness messages.
  */
 export const BUILTIN_ENDPOINTS = 0x43f;
-/** The bit of a participant that reads liveliness messages. */
+/** BuiltinEndpointSet_t: the participant reads liveliness messages. */
 export const READS_LIVELINESS = 0x800;
 
-/** OMG's list of vendor ids; two of them map ROS 2 services differently. */
+/** OMG's list of vendor ids; Fast DDS and Cyclone DDS map ROS 2 services differently. */
 export const VENDOR = { UNKNOWN: 0x0000, FAST_DDS: 0x010f, CYCLONE_DDS: 0x0110 } as const;
 
 export const PROTOCOL_VERSION = Buffer.from([2, 2]);
 
-/** 9.6.1.4.1: the group every participant listens to. */
+/** 9.6.1.4.1: the multicast group that every participant joins. */
 export const MULTICAST_GROUP = '239.255.0.1';
 
 /** 9.6.1.1: 7400 + 250 × domain, and the offsets d0 to d3. */
@@ -103,12 +103,12 @@ export const ports = {
   userUnicast: (domain: number, index: number): number => 7400 + 250 * domain + 11 + 2 * index,
 };
 
-/** 9.6.1.3: a domain beyond it has no ports. */
+/** 9.6.1.3: higher domain ids have no ports. */
 export const MAX_DOMAIN = 232;
 
-/** 12 octets as 24 hexadecimal digits: a participant. */
+/** A participant: 12 octets as 24 hexadecimal digits. */
 export type GuidPrefix = string;
-/** 16 octets as 32 hexadecimal digits: an endpoint. */
+/** An endpoint: 16 octets as 32 hexadecimal digits. */
 export type Guid = string;
 /** The last four octets of a guid, big endian. */
 export type EntityId = number;
@@ -125,7 +125,7 @@ export function entityOf(guid: Guid): EntityId {
   return Number.parseInt(guid.slice(24), 16);
 }
 
-/** Octets of a sample in one fragment of ours; samples up to this size go in one piece. */
+/** Octets per fragment when writing; samples up to this size are not fragmented. */
 export const FRAGMENT_OCTETS = 1280;
 
 /** An IPv4 address and port (9.3.2: LOCATOR_KIND_UDPv4). */
@@ -134,7 +134,7 @@ export interface Locator {
   readonly port: number;
 }
 
-/** What arrived does not follow the protocol; the message says where. */
+/** A received message violates the protocol. */
 export class Malformed extends Error {
   override readonly name = 'Malformed';
 }

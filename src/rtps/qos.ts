@@ -1,4 +1,4 @@
-/** What an endpoint offers or asks for (DDS 1.4, 2.2.3), as far as it decides whether two of them match. */
+/** The QoS policies of an endpoint that decide whether a writer and a reader match (DDS 1.4, 2.2.3). */
 export interface Qos {
   readonly reliable: boolean;
   /** DURABILITY: 0 volatile, 1 transient local, 2 transient, 3 persistent. */
@@ -12,7 +12,7 @@ export interface Qos {
   readonly partitions: readonly string[];
 }
 
-/** What this participant's own endpoints are, apart from reliability and durability. */
+/** QoS of all local endpoints, apart from reliability and durability. */
 export const OWN_QOS: Omit<Qos, 'reliable' | 'durability'> = {
   deadlineSeconds: Number.POSITIVE_INFINITY,
   liveliness: 0,
@@ -22,8 +22,8 @@ export const OWN_QOS: Omit<Qos, 'reliable' | 'durability'> = {
 };
 
 /**
- * Whether a writer's offer satisfies a reader's request (DDS 1.4, 2.2.3, "RxO"): null when it does, else which policy does not, by the
- * name that ROS 2 gives it.
+ * Whether a writer's offer satisfies a reader's request (DDS 1.4, 2.2.3, "RxO"): null when it does, otherwise the ROS 2 name of the
+ * first incompatible policy.
  */
 export function incompatiblePolicy(offered: Qos, requested: Qos): string | null {
   if (requested.reliable && !offered.reliable) return 'RELIABILITY';
@@ -35,7 +35,7 @@ export function incompatiblePolicy(offered: Qos, requested: Qos): string | null 
   return null;
 }
 
-/** No partition is the one named ''. Patterns beyond a lone * are not known to ROS 2 and match nothing here. */
+/** No partition means the partition ''. Of patterns only a lone * is supported; ROS 2 uses no others. */
 function sharePartition(a: readonly string[], b: readonly string[]): boolean {
   const ours = a.length > 0 ? a : [''];
   const theirs = b.length > 0 ? b : [''];

@@ -1,32 +1,32 @@
 import { LIMITS } from './limits.ts';
 import type { Guid } from './protocol.ts';
 
-/** A remote reader, as matching found it. */
+/** A matched remote reader. */
 export interface MatchedReader {
   readonly guid: Guid;
   readonly reliable: boolean;
   readonly transientLocal: boolean;
   readonly userData: string;
-  /** What its numbers are ahead of the writer's own on the wire; 0 by default. */
+  /** Sequence numbers on the wire minus the writer's own; 0 by default. */
   readonly numberOffset?: number;
 }
 
-/** What the writer knows of one matched reader (8.4.7.5, ReaderProxy). */
+/** A writer's state for one matched reader (8.4.7.5, ReaderProxy). */
 export interface ReaderProxy {
   readonly reader: MatchedReader;
-  /** Changes up to here are none of its business: it came later and wants no history. */
+  /** Changes up to this number are not sent to it: it was matched later and is volatile. */
   readonly from: number;
-  /** Before it is sent data it must have answered a heartbeat. */
+  /** No data is sent before it has answered a heartbeat. */
   awaitsAnswer: boolean;
-  /** Acknowledgements that only asked for a heartbeat, each after one was sent. */
-  questions: number;
+  /** ACKNACKs that only requested a heartbeat, each after one was sent. */
+  heartbeatRequests: number;
   /** The next change to be sent for the first time. */
   next: number;
-  /** The last change that was for it alone, or was there before it. */
-  owed: number;
-  /** It has all up to here; -1: it has not said anything yet. */
+  /** The last change that was for it alone, or that was written before it was matched. */
+  required: number;
+  /** It has acknowledged all numbers up to this one; -1: no ACKNACK yet. */
   acknowledged: number;
-  /** Asked for again, as of its last word. */
+  /** Numbers requested by its last ACKNACK. */
   requested: Set<number>;
   readonly requestedFragments: Map<number, readonly number[]>;
   heartbeatAsked: boolean;
@@ -34,15 +34,15 @@ export interface ReaderProxy {
   heartbeatAt: number;
   heartbeatPeriodSeconds: number;
   lastAckNackCount: number;
-  /** Octets that may be sent again, and since when that is known. */
+  /** Octets that may be resent, as of `resendAtSeconds`. */
   resendOctets: number;
   resendAtSeconds: number;
 }
 
-/** The first ones come quickly, so that a loss is soon made good. */
+/** Time to the second heartbeat, short so that a lost sample is soon requested. */
 export const FIRST_HEARTBEAT_SECONDS = 0.1;
 
-/** What a writer whose last change was `last` knows of a reader that it has just found. */
+/** The state for a reader that was just matched, when the writer's last change was `last`. */
 export function newProxy(
   reader: MatchedReader,
   writer: { readonly transientLocal: boolean },
@@ -55,9 +55,9 @@ export function newProxy(
     reader,
     from,
     awaitsAnswer: reader.reliable && !wantsHistory,
-    questions: 0,
+    heartbeatRequests: 0,
     next: from + 1,
-    owed: last,
+    required: last,
     acknowledged: reader.reliable ? -1 : last,
     requested: new Set(),
     requestedFragments: new Map(),

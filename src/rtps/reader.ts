@@ -9,15 +9,15 @@ import { type MatchedWriter, newProxy, type WriterProxy } from './writer-proxy.t
 
 export type { MatchedWriter } from './writer-proxy.ts';
 
-/** A sample as it is delivered: once, and in the writer's order. */
+/** A delivered sample. */
 export interface Received {
   readonly data: DataSubmessage;
   readonly writer: MatchedWriter;
-  /** Of the datagram that completed it. */
+  /** Source of the datagram that completed the sample. */
   readonly source: Source;
 }
 
-/** What is to be sent to one writer. */
+/** A submessage to send to one writer. */
 export type ReaderAction =
   | { readonly kind: 'ackNack'; readonly set: NumberSet; readonly isFinal: boolean }
   | { readonly kind: 'nackFrag'; readonly sequenceNumber: number; readonly set: NumberSet };
@@ -29,36 +29,36 @@ export interface ReaderOptions {
   readonly reliable: boolean;
   readonly budget: OctetBudget;
   readonly deliver: (received: Received) => void;
-  /** A number is too far ahead to be believed. */
+  /** A writer has used a sequence number that is implausibly far ahead. */
   readonly onFarAhead?: (writer: Guid, number: number) => void;
   /**
-   * Delivers whatever comes at once, and again when it comes again: a number that was forged, in a sample, a heartbeat or a gap, keeps nothing
-   * that the writer sends from being delivered.
+   * Delivers every sample on arrival, duplicates included, so that a forged sequence number in a sample, a heartbeat or a gap cannot
+   * suppress samples of the writer.
    */
   readonly isUnordered?: boolean;
-  /** There is something to be polled for, after there was nothing. */
+  /** The reader has left the idle state and must be polled. */
   readonly onBusy?: (reader: StatefulReader) => void;
 }
 
-const LAST_ASK_SECONDS = 3;
+const MAX_ASK_SECONDS = 3;
 /**
- * 8.4.10.1, heartbeatSuppressionDuration: however many heartbeats come, the same is not asked for again before an answer can have come;
- * the longer there is none, the longer.
+ * 8.4.10.1, heartbeatSuppressionDuration: shortest time between equal requests, however many heartbeats arrive, so that an answer can
+ * arrive first. It doubles with each request that is not answered.
  */
 const FIRST_PAUSE_SECONDS = 0.01;
-const LAST_PAUSE_SECONDS = 0.5;
+const MAX_PAUSE_SECONDS = 0.5;
 /**
- * A request may be lost, and the writer's next heartbeat be seconds away: it is made again after this, and twice that, and so on, without
- * waiting for one (8.4.2.3.4 asks for one, Cyclone DDS AutoReschedNackDelay, does the same).
+ * A request may be lost and the writer's next heartbeat seconds away, so a request is repeated without a heartbeat, after a time that
+ * doubles. 8.4.2.3.4 requires a heartbeat; Cyclone DDS repeats requests, too (AutoReschedNackDelay).
  */
-const FIRST_AGAIN_SECONDS = 0.1;
-const LAST_AGAIN_SECONDS = 3;
-/** So often; from then on only when the writer says once more that it has it. */
-const MOST_AGAIN = 8;
+const FIRST_RETRY_SECONDS = 0.1;
+const LAST_RETRY_SECONDS = 3;
+/** Repetitions; afterwards only another heartbeat triggers a request. */
+const MAX_RETRIES = 8;
 
 /**
- * A stateful reader (8.4.12): takes samples of every matched writer, delivers them in order (or at once), and asks the reliable ones for what is
- * missing. Pure: time comes in, what to send goes out. Times are monotonic seconds.
+ * A stateful reader (8.4.12): delivers the samples of every matched writer, in order or on arrival, and requests missing ones of reliable
+ * writers. It has no clock and no I/O: time and the function that sends are parameters. Times are monotonic seconds.
  */
 export class StatefulReader {
   readonly entity: EntityId;
@@ -81,12 +81,12 @@ export class StatefulReader {
     return [...this.#proxies.values()].map(({ writer }) => writer);
   }
 
-  /** Samples that were given up because their writer never sent them. */
+  /** Samples that were skipped because their writer never sent them, or because they are too large. */
   get skipped(): number {
     return this.#skipped;
   }
 
-  /** Nothing is to be polled for. */
+  /** True: `poll` has nothing to do. */
   get isIdle(): boolean {
     return this.#busy.isIdle;
   }
@@ -95,7 +95,7 @@ export class StatefulReader {
     return this.#proxies.has(guid);
   }
 
-  /** Adds a writer. A reliable one is asked at once for a heartbeat: its own next one may be seconds away. */
+  /** Adds a writer. A heartbeat is requested at once from a reliable one, whose own next heartbeat may be seconds away. */
   match(writer: MatchedWriter, nowSeconds: number): void {
     if (this.#proxies.has(writer.guid)) return;
     const proxy = newProxy(writer, this.#options, nowSeconds);
@@ -108,42 +108,42 @@ export class StatefulReader {
     if (!proxy) return;
     this.#proxies.delete(guid);
     this.#busy.rest(proxy);
-    // It may be unmatched while it delivers: nothing is left to be delivered.
+    // `deliver` may have called this: no buffered sample must follow.
     proxy.waiting.clear();
   }
 
   onData(data: DataSubmessage, source: Source): void {
     const proxy = this.#proxies.get(data.sender);
     if (!proxy) return;
-    this.#take(proxy, data, source);
-    this.#look(proxy);
+    this.#accept(proxy, data, source);
+    this.#wakeIfAckDue(proxy);
   }
 
   onDataFrag(data: DataFragSubmessage, source: Source): void {
     const proxy = this.#proxies.get(data.sender);
     if (!proxy || data.sequenceNumber < proxy.next || proxy.waiting.has(data.sequenceNumber)) return;
     if (isTooLarge(data)) {
-      this.#passOver(proxy, data.sequenceNumber);
+      this.#skip(proxy, data.sequenceNumber);
       return;
     }
     if (!proxy.isReliable) proxy.waiting.dropPartsBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
     const whole = proxy.waiting.addPart(data);
-    if (whole) this.#take(proxy, whole, source);
-    this.#look(proxy);
+    if (whole) this.#accept(proxy, whole, source);
+    this.#wakeIfAckDue(proxy);
   }
 
   onHeartbeat({ sender, first, last, count, isFinal }: HeartbeatSubmessage): void {
     const proxy = this.#proxies.get(sender);
     if (!proxy?.isReliable) return;
     if (!this.#isBelieved(proxy, Math.max(first - 1, last), count)) {
-      // What it says next shows whether that was true.
+      // The acknowledgement asks for another heartbeat, which confirms the number or not.
       proxy.ackNackDue = true;
       this.#busy.wake(proxy);
       return;
     }
-    proxy.heard = true;
+    proxy.hasHeartbeat = true;
     proxy.last = Math.max(proxy.last, last);
-    // What is below its first will not come any more: what waits for that goes out.
+    // Numbers below the first are no longer available: the samples that were waiting for them are delivered.
     if (first > proxy.next) this.#advance(proxy, first);
     if (!isFinal || proxy.next <= last) proxy.ackNackDue = true;
     if (proxy.ackNackDue) this.#busy.wake(proxy);
@@ -171,16 +171,16 @@ export class StatefulReader {
     }
     for (const number of set.numbers) if (number >= proxy.next) proxy.waiting.put(number, null, proxy.next);
     this.#deliverInOrder(proxy);
-    this.#look(proxy);
+    this.#wakeIfAckDue(proxy);
   }
 
-  /** Whether a number is out of all proportion to what is known of a writer; of one that was just found nothing is. */
+  /** Whether a sequence number is implausible for the writer. Of a new writer any number is accepted. */
   #isFarAhead(proxy: WriterProxy, number: number): boolean {
-    const isKnown = proxy.next > 1 || (proxy.isReliable && proxy.heard);
+    const isKnown = proxy.next > 1 || (proxy.isReliable && proxy.hasHeartbeat);
     return isKnown && number - Math.max(proxy.next - 1, proxy.last) > LIMITS.numbersAhead;
   }
 
-  /** A number far ahead, which would make this reader pass over all that is to come, is believed when it is confirmed by another message. */
+  /** A number far ahead would make this reader skip all following samples, so it is accepted only when a second message confirms it. */
   #isBelieved(proxy: WriterProxy, number: number, count: number): boolean {
     const { farAhead } = proxy;
     const isFar = this.#isFarAhead(proxy, number);
@@ -190,47 +190,47 @@ export class StatefulReader {
     return proxy.farAhead === null;
   }
 
-  /** What came may be what an acknowledgement waits for. */
-  #look(proxy: WriterProxy): void {
+  /** A sample may have ended the pause for which a due acknowledgement is waiting. */
+  #wakeIfAckDue(proxy: WriterProxy): void {
     if (proxy.ackNackDue && this.#proxies.has(proxy.writer.guid)) this.#busy.wake(proxy);
   }
 
-  /** Sends what is due now. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
+  /** Sends everything that is due. Returns when to call it again: monotonic seconds, Infinity when nothing is pending. */
   poll(nowSeconds: number, send: SendToWriter): number {
-    return this.#busy.poll(nowSeconds, (proxy) => this.#say(proxy, nowSeconds, send));
+    return this.#busy.poll(nowSeconds, (proxy) => this.#sendDue(proxy, nowSeconds, send));
   }
 
-  /** When it has to say something again; null: not until something comes. */
-  #say(proxy: WriterProxy, nowSeconds: number, send: SendToWriter): number | null {
-    const asks = !proxy.heard && nowSeconds >= proxy.askAt;
+  /** Returns when to call it again for this writer; null: when a submessage of the writer arrives. */
+  #sendDue(proxy: WriterProxy, nowSeconds: number, send: SendToWriter): number | null {
+    const asks = !proxy.hasHeartbeat && nowSeconds >= proxy.askAt;
     if (asks) {
       proxy.askAt = nowSeconds + proxy.askPeriodSeconds;
-      proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, LAST_ASK_SECONDS);
+      proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, MAX_ASK_SECONDS);
     }
     const isComplete = proxy.next > proxy.last;
-    if (isComplete) proxy.askAgainAt = Number.POSITIVE_INFINITY;
-    else if (nowSeconds >= proxy.askAgainAt) proxy.ackNackDue = true;
+    if (isComplete) proxy.requestAgainAt = Number.POSITIVE_INFINITY;
+    else if (nowSeconds >= proxy.requestAgainAt) proxy.ackNackDue = true;
     const pauseEnd = this.#pauseEnd(proxy);
     if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
       proxy.ackNackDue = false;
       send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
-    } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstQuestion(proxy.writer), isFinal: false }]);
+    } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstAckNack(proxy.writer), isFinal: false }]);
     if (proxy.ackNackDue) return pauseEnd;
-    if (!proxy.heard) return proxy.askAt;
-    return proxy.askAgainAt === Number.POSITIVE_INFINITY ? null : proxy.askAgainAt;
+    if (!proxy.hasHeartbeat) return proxy.askAt;
+    return proxy.requestAgainAt === Number.POSITIVE_INFINITY ? null : proxy.requestAgainAt;
   }
 
-  #take(proxy: WriterProxy, data: DataSubmessage, source: Source): void {
+  #accept(proxy: WriterProxy, data: DataSubmessage, source: Source): void {
     const { sequenceNumber } = data;
     const { deliver, isUnordered } = this.#options;
     if (isUnordered) deliver({ data, source, writer: proxy.writer });
     if (sequenceNumber < proxy.next) return;
     if (proxy.isReliable && sequenceNumber > proxy.next) {
-      // When there is no room it will be asked for again.
+      // A sample that is not buffered because of the limits is requested again.
       proxy.waiting.put(sequenceNumber, isUnordered ? null : { data, source }, proxy.next);
       return;
     }
-    // Where there are no heartbeats the next sample is what confirms it.
+    // A best-effort writer sends no heartbeats, so the next sample confirms the number.
     if (!proxy.isReliable && !this.#isBelieved(proxy, sequenceNumber, sequenceNumber)) return;
     proxy.next = sequenceNumber + 1;
     proxy.waiting.dropPartsBelow(proxy.next);
@@ -248,7 +248,7 @@ export class StatefulReader {
     if (received) this.#options.deliver({ ...received, writer: proxy.writer });
   }
 
-  /** Nothing below `to` is waited for any more. */
+  /** Delivers the buffered samples below `to` and waits for no other ones below it. */
   #advance(proxy: WriterProxy, to: number): void {
     for (const number of proxy.waiting.below(to)) this.#deliverWaiting(proxy, number);
     proxy.next = Math.max(proxy.next, to);
@@ -256,26 +256,26 @@ export class StatefulReader {
     this.#deliverInOrder(proxy);
   }
 
-  /** One that will not come: as if the writer had said so. */
-  #passOver(proxy: WriterProxy, number: number): void {
+  /** Skips a sample that will not be received, like one in a GAP. */
+  #skip(proxy: WriterProxy, number: number): void {
     if (!proxy.isReliable) return;
     this.#skipped += 1;
     if (number === proxy.next) this.#advance(proxy, number + 1);
     else proxy.waiting.put(number, null, proxy.next);
   }
 
-  /** Acknowledges what is there and asks for what is not (8.4.12.3); partly arrived samples are asked for by fragment. */
+  /** Acknowledges received samples and requests missing ones (8.4.12.3), by fragment where some fragments are present. */
   #acknowledgement(proxy: WriterProxy, nowSeconds: number): ReaderAction[] {
     let missing = this.#missing(proxy);
-    if (missing[0] !== undefined && this.#isGivenUp(proxy, missing[0], nowSeconds)) {
-      this.#passOver(proxy, missing[0]);
+    if (missing[0] !== undefined && this.#isBeyondRetries(proxy, missing[0], nowSeconds)) {
+      this.#skip(proxy, missing[0]);
       missing = this.#missing(proxy);
     }
-    const again = Math.min(FIRST_AGAIN_SECONDS * 2 ** (proxy.unanswered - 1), LAST_AGAIN_SECONDS);
-    const mayAsk = missing.length > 0 && proxy.unanswered <= MOST_AGAIN;
-    proxy.askAgainAt = mayAsk ? nowSeconds + again : Number.POSITIVE_INFINITY;
+    const again = Math.min(FIRST_RETRY_SECONDS * 2 ** (proxy.unanswered - 1), LAST_RETRY_SECONDS);
+    const mayRequest = missing.length > 0 && proxy.unanswered <= MAX_RETRIES;
+    proxy.requestAgainAt = mayRequest ? nowSeconds + again : Number.POSITIVE_INFINITY;
     const whole = missing.filter((number) => !proxy.waiting.hasPart(number));
-    // Where a heartbeat is doubted, another one is asked for.
+    // An unconfirmed heartbeat needs another one.
     const isFinal = missing.length === 0 && proxy.farAhead === null;
     const actions: ReaderAction[] = [{ kind: 'ackNack', set: { base: proxy.next, numbers: whole }, isFinal }];
     for (const sequenceNumber of missing) {
@@ -285,22 +285,22 @@ export class StatefulReader {
     return actions;
   }
 
-  /** Counts a request; true: a writer that never sends what it claims to have would hold up all that follows. */
-  #isGivenUp(proxy: WriterProxy, from: number, nowSeconds: number): boolean {
+  /** Counts a request. True: the writer has not sent the sample after many requests, which must not block the following samples. */
+  #isBeyondRetries(proxy: WriterProxy, from: number, nowSeconds: number): boolean {
     if (from !== proxy.unansweredFrom) {
       proxy.unansweredFrom = from;
       proxy.unanswered = 0;
       proxy.unansweredSince = nowSeconds;
     }
     proxy.unanswered += 1;
-    proxy.askedAt = nowSeconds;
+    proxy.requestedAt = nowSeconds;
     return proxy.unanswered > LIMITS.unansweredRequests && nowSeconds - proxy.unansweredSince > LIMITS.unansweredSeconds;
   }
 
-  /** Until when the request that would be made now is not made, because it was made a moment ago. */
+  /** The end of the pause after an equal request. */
   #pauseEnd(proxy: WriterProxy): number {
     if (proxy.next !== proxy.unansweredFrom || proxy.next > proxy.last) return Number.NEGATIVE_INFINITY;
-    return proxy.askedAt + Math.min(FIRST_PAUSE_SECONDS * 2 ** (proxy.unanswered - 1), LAST_PAUSE_SECONDS);
+    return proxy.requestedAt + Math.min(FIRST_PAUSE_SECONDS * 2 ** (proxy.unanswered - 1), MAX_PAUSE_SECONDS);
   }
 
   #missing(proxy: WriterProxy): number[] {
@@ -311,7 +311,7 @@ export class StatefulReader {
   }
 }
 
-/** What makes a writer send its first heartbeat now. Fast DDS takes only base 0 for that question, which others do not know. */
-function firstQuestion({ vendor }: MatchedWriter): NumberSet {
+/** The ACKNACK that requests the first heartbeat. Fast DDS answers only base 0, which other implementations do not support. */
+function firstAckNack({ vendor }: MatchedWriter): NumberSet {
   return { base: vendor === VENDOR.FAST_DDS ? 0 : 1, numbers: [] };
 }

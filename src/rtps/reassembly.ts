@@ -3,27 +3,27 @@ import type { DataFragSubmessage, DataSubmessage } from './message-reader.ts';
 import { MAX_SET_BITS } from './number-set.ts';
 
 interface Partial {
-  /** The first fragment that arrived: what the sample says of itself. */
+  /** The first fragment that arrived, with the properties of the sample. */
   head: DataFragSubmessage;
   readonly total: number;
   readonly fragments: Map<number, Buffer>;
   octets: number;
 }
 
-/** Where the memory comes from: `take` may make others wait no longer, for the sake of an earlier sample. */
+/** The memory budget: `take` may evict later samples in favour of an earlier one. */
 export interface Room {
   take(octets: number, sequenceNumber: number): boolean;
   giveBack(octets: number): void;
 }
 
-/** A sample that will never be whole here. */
+/** Whether a sample exceeds the limits of reassembly. */
 export function isTooLarge({ sampleOctets, fragmentOctets }: DataFragSubmessage): boolean {
   return sampleOctets > LIMITS.sampleOctets || sampleOctets > LIMITS.sampleFragments * fragmentOctets;
 }
 
 /**
- * Puts the fragments of one remote writer's samples together (8.4.14.1). Memory is taken as fragments arrive, never because one says how
- * large the sample is going to be.
+ * Reassembles the samples of one remote writer from fragments (8.4.14.1). Memory is allocated per received fragment, never for the
+ * announced size of a sample.
  */
 export class Reassembly {
   readonly #room: Room;
@@ -33,7 +33,7 @@ export class Reassembly {
     this.#room = room;
   }
 
-  /** The latest sample that is partly here; 0: none. */
+  /** The highest number of an incomplete sample; 0: none. */
   get latest(): number {
     return Math.max(0, ...this.#partials.keys());
   }
@@ -42,11 +42,11 @@ export class Reassembly {
     return this.#partials.has(sequenceNumber);
   }
 
-  /** Takes a submessage of fragments, of a sample that is not too large; the whole sample when it was the last one that was missing. */
+  /** Adds the fragments of a submessage, whose sample must not be too large. Returns the sample once it is complete. */
   add(data: DataFragSubmessage): DataSubmessage | null {
     const { sequenceNumber, fragmentStart, fragmentCount, fragmentOctets, sampleOctets, payload } = data;
     const known = this.#partials.get(sequenceNumber);
-    // When it says something else than those before, the last word counts: the others may have been the false ones.
+    // When fragments contradict each other, the latest is used: the earlier ones may have been forged.
     if (known && (known.head.sampleOctets !== sampleOctets || known.head.fragmentOctets !== fragmentOctets)) this.drop(sequenceNumber);
     const partial = this.#partials.get(sequenceNumber) ?? this.#begin(data);
     if (!partial) return null;
@@ -55,7 +55,7 @@ export class Reassembly {
       const number = fragmentStart + i;
       const length = number === partial.total ? sampleOctets - (partial.total - 1) * fragmentOctets : fragmentOctets;
       const part = payload.subarray(i * fragmentOctets, i * fragmentOctets + length);
-      if (part.length < length) break; // It says more fragments than it has.
+      if (part.length < length) break; // The submessage is shorter than its fragment count.
       if (partial.fragments.has(number)) continue;
       if (!this.#room.take(length + LIMITS.waitingOverheadOctets, sequenceNumber)) break;
       partial.octets += length + LIMITS.waitingOverheadOctets;
@@ -68,7 +68,7 @@ export class Reassembly {
     return { ...partial.head, payload: Buffer.concat(parts) };
   }
 
-  /** Numbers of the fragments that are missing, as many as one request can name. */
+  /** Numbers of the missing fragments, at most as many as fit into one request. */
   missing(sequenceNumber: number): number[] {
     const partial = this.#partials.get(sequenceNumber);
     if (!partial) return [];
@@ -81,7 +81,7 @@ export class Reassembly {
     return missing;
   }
 
-  /** Forgets a sample that will not be completed. */
+  /** Discards an incomplete sample. */
   drop(sequenceNumber: number): void {
     const partial = this.#partials.get(sequenceNumber);
     if (!partial) return;
@@ -99,7 +99,7 @@ export class Reassembly {
 
   #begin(data: DataFragSubmessage): Partial | null {
     if (this.#partials.size >= LIMITS.partialSamples) {
-      // An earlier one goes first: those behind it cannot be delivered before it.
+      // The earlier sample is kept, since the later ones cannot be delivered before it.
       if (this.latest <= data.sequenceNumber) return null;
       this.drop(this.latest);
     }

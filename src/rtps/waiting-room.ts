@@ -3,12 +3,12 @@ import type { DataFragSubmessage, DataSubmessage } from './message-reader.ts';
 import type { Source } from './network.ts';
 import { Reassembly } from './reassembly.ts';
 
-/** What waits for an earlier sample; null: told to be irrelevant. */
+/** A sample that waits for an earlier one; null: a number that the writer has declared irrelevant. */
 type Waiting = { readonly data: DataSubmessage; readonly source: Source } | null;
 
 /**
- * What came from one remote writer before its turn: samples, numbers that will never come, and samples of which parts are here. All of
- * it is counted on the budget of the participant; a sample nearer its turn takes memory from later ones, which are asked for again.
+ * The reorder buffer of one remote writer: samples received out of order, irrelevant numbers, and incomplete samples. All of it counts
+ * towards the participant's budget; an earlier sample evicts later ones, which are requested again.
  */
 export class WaitingRoom {
   readonly #budget: OctetBudget;
@@ -31,17 +31,17 @@ export class WaitingRoom {
     return this.#partly.has(number);
   }
 
-  /** Fragments that are missing of a sample that is partly here. */
+  /** Missing fragments of an incomplete sample. */
   missingParts(number: number): number[] {
     return this.#partly.missing(number);
   }
 
-  /** The whole sample when this was what was missing of it. */
+  /** Adds fragments; returns the sample once it is complete. */
   addPart(data: DataFragSubmessage): DataSubmessage | null {
     return this.#partly.add(data);
   }
 
-  /** Keeps what is ahead of `next`, whose turn it is; false when there is no room. */
+  /** Buffers a sample ahead of `next`, the next number to deliver; false: a limit is reached. */
   put(number: number, what: Waiting, next: number): boolean {
     if (this.#waiting.has(number)) return true;
     if (number - next > LIMITS.waitingSamples || this.#waiting.size >= LIMITS.waitingSamples) return false;
@@ -51,7 +51,7 @@ export class WaitingRoom {
     return true;
   }
 
-  /** Hands out what waits under this number, and forgets it; undefined: nothing does. */
+  /** Removes and returns the entry of this number; undefined: none. */
   remove(number: number): Waiting | undefined {
     this.#partly.drop(number);
     const what = this.#waiting.get(number);
@@ -61,7 +61,7 @@ export class WaitingRoom {
     return what;
   }
 
-  /** Numbers below this one that wait, ascending. */
+  /** Buffered numbers below `end`, ascending. */
   below(end: number): number[] {
     return [...this.#waiting.keys()].filter((number) => number < end).sort((a, b) => a - b);
   }
@@ -89,7 +89,7 @@ function octetsOf(what: Waiting): number {
   return LIMITS.waitingOverheadOctets + (what?.data.payload?.length ?? 0);
 }
 
-/** The sample waits; the datagram's memory does not. */
+/** Copies the sample, so that the datagram's memory is not retained. */
 function withoutDatagram({ data, source }: NonNullable<Waiting>): Waiting {
   return { source, data: { ...data, payload: data.payload && kept(data.payload), inlineQos: data.inlineQos?.detached() ?? null } };
 }

@@ -2,7 +2,7 @@ import type { OctetBudget } from './limits.ts';
 import type { Guid } from './protocol.ts';
 import { WaitingRoom } from './waiting-room.ts';
 
-/** A remote writer, as matching found it. */
+/** A matched remote writer. */
 export interface MatchedWriter {
   readonly guid: Guid;
   readonly reliable: boolean;
@@ -11,35 +11,36 @@ export interface MatchedWriter {
   readonly userData: string;
 }
 
-/** What the reader knows of one matched writer (8.4.10.4, WriterProxy). */
+/** A reader's state for one matched writer (8.4.10.4, WriterProxy). */
 export interface WriterProxy {
   readonly writer: MatchedWriter;
   readonly isReliable: boolean;
-  /** All below was delivered, or will never come. */
+  /** The next number to deliver: all lower ones were delivered or skipped. */
   next: number;
-  /** The highest number the writer is known to have. */
+  /** The highest number the writer is known to have sent. */
   last: number;
-  /** A number far ahead that it named once, and the count of that heartbeat; null: none, or it has spoken of nearer ones since. */
+  /** An unconfirmed number far ahead, and the count of its heartbeat; null: none, or a plausible number has followed. */
   farAhead: { readonly number: number; readonly count: number } | null;
   readonly waiting: WaitingRoom;
-  heard: boolean;
+  /** A heartbeat was received, or is not needed because the writer or the reader is best effort. */
+  hasHeartbeat: boolean;
   ackNackDue: boolean;
-  /** While the writer has not said anything: when to ask it again. */
+  /** When to request the first heartbeat again. */
   askAt: number;
   askPeriodSeconds: number;
-  /** Requests in a row that began with the same number, and when the first and the last of them were made. */
+  /** Consecutive requests that begin with the same number, and when the first and the last of them were sent. */
   unanswered: number;
   unansweredFrom: number;
   unansweredSince: number;
-  askedAt: number;
-  /** When to ask once more for what is missing, should nothing come. */
-  askAgainAt: number;
+  requestedAt: number;
+  /** When to request the missing samples again. */
+  requestAgainAt: number;
 }
 
-/** A writer that is silent is asked so soon for the second time. */
+/** Time until the first heartbeat is requested for the second time. */
 const FIRST_ASK_SECONDS = 0.1;
 
-/** What a reader knows of a writer that it has just found. */
+/** The state for a writer that was just matched. */
 export function newProxy(
   writer: MatchedWriter,
   { reliable, budget }: { readonly reliable: boolean; readonly budget: OctetBudget },
@@ -53,14 +54,14 @@ export function newProxy(
     last: 0,
     farAhead: null,
     waiting: new WaitingRoom(budget),
-    heard: !isReliable,
+    hasHeartbeat: !isReliable,
     ackNackDue: false,
     askAt: nowSeconds,
     askPeriodSeconds: FIRST_ASK_SECONDS,
     unanswered: 0,
     unansweredFrom: 0,
     unansweredSince: nowSeconds,
-    askedAt: Number.NEGATIVE_INFINITY,
-    askAgainAt: Number.POSITIVE_INFINITY,
+    requestedAt: Number.NEGATIVE_INFINITY,
+    requestAgainAt: Number.POSITIVE_INFINITY,
   };
 }

@@ -9,12 +9,12 @@ export type { MatchedReader } from './reader-proxy.ts';
 /** One sample in a writer's history (8.2.6, CacheChange). */
 export interface Change {
   readonly sequenceNumber: number;
-  /** Serialised; a function where readers of different kinds need different octets. Null: no payload. */
+  /** Serialised; a function where the octets depend on the reader. Null: no payload. */
   readonly payload: Buffer | ((reader: MatchedReader) => Buffer) | null;
   readonly isKey: boolean;
   readonly inlineQos: Buffer | null;
   readonly timestampMs: number;
-  /** Only this reader gets it; null: all. */
+  /** The only reader that receives it; null: all. */
   readonly only: Guid | null;
   /** Replaces the earlier change of the same instance; null: history by depth alone. */
   readonly instance: string | null;
@@ -22,14 +22,14 @@ export interface Change {
 
 export interface WriterOptions {
   readonly entity: EntityId;
-  /** Samples kept for late joiners and for sending again; Infinity keeps one change an instance (discovery). */
+  /** Samples kept for late joiners and for resending; Infinity keeps one change per instance (discovery). */
   readonly depth: number;
   readonly transientLocal: boolean;
-  /** There is something to be polled for, after there was nothing. */
+  /** The writer has left the idle state and must be polled. */
   readonly onBusy?: (writer: StatefulWriter) => void;
 }
 
-/** What is to be sent to one reader; whoever sends knows how to put it into datagrams. */
+/** Submessages to send to one reader; `Packer` makes datagrams of them. */
 export type WriterAction =
   | { readonly kind: 'data'; readonly change: Change }
   | { readonly kind: 'fragments'; readonly change: Change; readonly numbers: readonly number[] }
@@ -38,16 +38,16 @@ export type WriterAction =
 
 export type SendToReader = (reader: MatchedReader, actions: readonly WriterAction[]) => void;
 
-/** 8.4.2.2.3: heartbeats go on until everything is acknowledged, less and less often. */
+/** 8.4.2.2.3: heartbeats are repeated until everything is acknowledged, with a period that doubles up to this. */
 const LAST_HEARTBEAT_SECONDS = 3;
-/** A reader that asks for a heartbeat more often has no other way to say that it has heard one. */
-const MOST_QUESTIONS = 5;
-/** What waits for its budget to be sent again is looked at no more often than this. */
+/** After this many requests for a heartbeat the reader counts as having received one: some readers acknowledge it in no other form. */
+const MAX_HEARTBEAT_REQUESTS = 5;
+/** Shortest time between two attempts to resend samples that exceed the reader's budget. */
 const RESEND_PAUSE_SECONDS = 0.05;
 
 /**
- * A stateful writer (8.4.9): keeps the last samples, sends each to every matched reader, and to the reliable ones again until they
- * acknowledge. Pure: time comes in, what to send goes out. Times are monotonic seconds.
+ * A stateful writer (8.4.9): keeps the last samples, sends each to every matched reader, and resends those that reliable readers request.
+ * It has no clock and no I/O: time and the function that sends are parameters. Times are monotonic seconds.
  */
 export class StatefulWriter {
   readonly entity: EntityId;
@@ -57,7 +57,7 @@ export class StatefulWriter {
   #last = 0;
   /** The last change that is not for one reader alone. */
   #lastForAll = 0;
-  /** Proxies that may have something to be sent. */
+  /** Proxies of readers for which something may have to be sent. */
   readonly #busy: Attention<ReaderProxy>;
 
   constructor(options: WriterOptions) {
@@ -74,12 +74,12 @@ export class StatefulWriter {
     return this.#proxies.size;
   }
 
-  /** Nothing is to be polled for. */
+  /** True: `poll` has nothing to do. */
   get isIdle(): boolean {
     return this.#busy.isIdle;
   }
 
-  /** The number of its last change; 0: there was none. */
+  /** Sequence number of the last change; 0: none yet. */
   get last(): number {
     return this.#last;
   }
@@ -97,7 +97,7 @@ export class StatefulWriter {
     return this.#proxies.has(guid);
   }
 
-  /** Adds a sample; `poll` sends it. Returns its number. */
+  /** Adds a sample, which `poll` sends. Returns its sequence number. */
   write(change: Omit<Change, 'sequenceNumber'>): number {
     this.#last += 1;
     const sequenceNumber = this.#last;
@@ -106,9 +106,9 @@ export class StatefulWriter {
     }
     this.#history.set(sequenceNumber, { ...change, sequenceNumber });
     while (this.#history.size > this.#options.depth) this.#history.delete(this.#first());
-    for (const proxy of this.#concerned(change.only, sequenceNumber)) {
+    for (const proxy of this.#recipientsOf(change.only, sequenceNumber)) {
       this.#busy.wake(proxy);
-      // It is for the answer to a heartbeat that this waits.
+      // The sample is sent once the reader has answered a heartbeat.
       if (proxy.awaitsAnswer) {
         proxy.heartbeatAsked = true;
         proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
@@ -118,12 +118,12 @@ export class StatefulWriter {
     return sequenceNumber;
   }
 
-  /** Removes the change of an instance. */
+  /** Removes the changes of an instance from the history. */
   forget(instance: string): void {
     for (const [number, change] of this.#history) if (change.instance === instance) this.#history.delete(number);
   }
 
-  /** Adds a reader; one that was matched before begins anew, because it has forgotten. */
+  /** Adds a reader. The state of one that is matched already is reset, because it has lost its own. */
   match(reader: MatchedReader, nowSeconds: number): void {
     const proxy = newProxy(reader, this.#options, this.#last, nowSeconds);
     this.#drop(reader.guid);
@@ -131,7 +131,7 @@ export class StatefulWriter {
     this.#busy.wake(proxy);
   }
 
-  /** Removes a reader, and what was for it alone. */
+  /** Removes a reader and the changes that are for it alone. */
   unmatch(guid: Guid): void {
     this.#drop(guid);
     for (const [number, { only }] of this.#history) if (only === guid) this.#history.delete(number);
@@ -146,41 +146,42 @@ export class StatefulWriter {
   }
 
   /**
-   * Who is to be told of a change now. What is for one reader alone the others are told to pass over when there is something for them
-   * too: a writer of hundreds of readers would speak to all of them for each. A volatile one tells them at once, to be able to forget.
+   * The readers to which something must be sent for a change. Of a change for one reader alone the others get a GAP with the next change
+   * for them, since a writer with hundreds of readers would otherwise send hundreds of GAPs per change. A volatile writer sends the GAP at
+   * once, because it needs all acknowledgements to drop the change.
    */
-  #concerned(only: Guid | null, sequenceNumber: number): Iterable<ReaderProxy> {
+  #recipientsOf(only: Guid | null, sequenceNumber: number): Iterable<ReaderProxy> {
     if (only === null || !this.#options.transientLocal) {
       this.#lastForAll = sequenceNumber;
       return this.#proxies.values();
     }
     const proxy = this.#proxies.get(only);
-    if (proxy) proxy.owed = sequenceNumber;
+    if (proxy) proxy.required = sequenceNumber;
     return proxy ? [proxy] : [];
   }
 
   /** The last change that this reader must have. */
-  #owedTo({ owed }: ReaderProxy): number {
-    return Math.max(owed, this.#lastForAll);
+  #lastRequiredBy({ required }: ReaderProxy): number {
+    return Math.max(required, this.#lastForAll);
   }
 
   onAckNack(guid: Guid, set: NumberSet, count: number, isFinal: boolean): void {
     const proxy = this.#proxies.get(guid);
-    // The same count again is the same datagram again. A lower one is not refused: a reader that began anew counts anew.
+    // An equal count is a duplicate. A lower one is accepted, since a reader that was restarted counts from the beginning.
     if (!proxy?.reader.reliable || count === proxy.lastAckNackCount) return;
     proxy.lastAckNackCount = count;
-    const { base, numbers } = without(set, proxy.reader.numberOffset ?? 0);
-    // Some ask with base 0 for the first heartbeat (Fast DDS); nothing is acknowledged by that. One that lies ahead is no news either.
+    const { base, numbers } = withoutOffset(set, proxy.reader.numberOffset ?? 0);
+    // Fast DDS requests the first heartbeat with base 0, which acknowledges nothing; a base beyond the last change acknowledges no more.
     const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
     proxy.acknowledged = acknowledged;
-    const isQuestion = !isFinal && numbers.length === 0 && base <= 1;
-    if (isQuestion && !proxy.heartbeatAsked) proxy.questions += 1;
-    if (!isQuestion || proxy.questions > MOST_QUESTIONS) proxy.awaitsAnswer = false;
-    // What it was sent once and misses; it says so of everything at once, so what it asked for before is forgotten.
+    const isHeartbeatRequest = !isFinal && numbers.length === 0 && base <= 1;
+    if (isHeartbeatRequest && !proxy.heartbeatAsked) proxy.heartbeatRequests += 1;
+    if (!isHeartbeatRequest || proxy.heartbeatRequests > MAX_HEARTBEAT_REQUESTS) proxy.awaitsAnswer = false;
+    // Every ACKNACK lists all missing changes, so it replaces the former requests. Changes not sent yet are not missing.
     proxy.requested = new Set(numbers.filter((number) => number > 0 && number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
-    // It asks for the first heartbeat, which it may have missed: also when there is nothing else to say.
-    if (!isFinal && numbers.length === 0 && (acknowledged < this.#owedTo(proxy) || base <= 1)) proxy.heartbeatAsked = true;
+    // The reader may have missed the first heartbeat, so its request is answered even if nothing else is due.
+    if (!isFinal && numbers.length === 0 && (acknowledged < this.#lastRequiredBy(proxy) || base <= 1)) proxy.heartbeatAsked = true;
     if (proxy.heartbeatAsked || !this.#isSettled(proxy)) this.#busy.wake(proxy);
     else this.#busy.rest(proxy);
     this.#forgetAcknowledged();
@@ -208,22 +209,22 @@ export class StatefulWriter {
     const { reader } = proxy;
     const actions: WriterAction[] = [];
     const irrelevant: number[] = [];
-    const owed = this.#owedTo(proxy);
-    const isNews = proxy.next <= owed;
+    const required = this.#lastRequiredBy(proxy);
+    const hasNewChanges = proxy.next <= required;
     const isRequested = proxy.requested.size > 0 || proxy.requestedFragments.size > 0;
-    const isDue = proxy.acknowledged < owed && nowSeconds >= proxy.heartbeatAt;
-    // A heartbeat counts also what is for others: with it comes what there is to pass over.
-    if ((isNews || isRequested || isDue || proxy.heartbeatAsked) && !proxy.awaitsAnswer) {
-      // What left the history before it could be sent: the heartbeat says that it is gone, one by one is told only what is in between.
+    const isDue = proxy.acknowledged < required && nowSeconds >= proxy.heartbeatAt;
+    // A heartbeat covers also the changes for other readers, so it is sent together with the GAPs for them.
+    if ((hasNewChanges || isRequested || isDue || proxy.heartbeatAsked) && !proxy.awaitsAnswer) {
+      // The heartbeat excludes the changes that left the history unsent; GAPs are needed only for those above its first number.
       let number = Math.max(proxy.next, this.#first());
       for (; number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
       proxy.next = this.#last + 1;
-      if (isNews) proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
+      if (hasNewChanges) proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
     }
     if (isRequested) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
     if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
     if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
-      // Where numbers begin far above 1 what comes before the first heartbeat cannot be placed: this one says no more than where that is.
+      // A reader whose numbers begin far above 1 cannot order data before it knows the first number, which this empty heartbeat contains.
       if (reader.numberOffset && proxy.acknowledged < 0 && actions.length > 0)
         actions.unshift({ kind: 'heartbeat', first: this.#first(), last: this.#first() - 1, isFinal: true });
       actions.push(this.#heartbeat(proxy));
@@ -235,8 +236,8 @@ export class StatefulWriter {
   }
 
   /**
-   * A reader that wants no history begins where its first heartbeat ends (Cyclone DDS): until it has answered one it is told of what was
-   * there before it came, and no more. A sample whose data is lost on the way would be lost for good otherwise.
+   * A volatile reader of Cyclone DDS begins behind the last number of its first heartbeat. Until it has answered one, heartbeats therefore
+   * end with the last change before it was matched; otherwise a later sample that is lost in transit would never be requested.
    */
   #heartbeat({ awaitsAnswer, from }: ReaderProxy): WriterAction {
     if (awaitsAnswer) return { kind: 'heartbeat', first: Math.min(this.#first(), from + 1), last: from };
@@ -249,13 +250,13 @@ export class StatefulWriter {
     else irrelevant.push(number);
   }
 
-  /** What a reader may have under this number; undefined: nothing, or nothing any more. */
+  /** The change with this number; undefined: not in the history, or not for this reader. */
   #changeFor({ from, reader }: ReaderProxy, number: number): Change | undefined {
     const change = this.#history.get(number);
     return change && number > from && (change.only === null || change.only === reader.guid) ? change : undefined;
   }
 
-  /** Sends again within the reader's budget; what is beyond it waits. */
+  /** Resends within the reader's budget; further requests stay pending. */
   #addRequested(proxy: ReaderProxy, nowSeconds: number, actions: WriterAction[], irrelevant: number[]): void {
     const passed = Math.max(0, nowSeconds - proxy.resendAtSeconds);
     proxy.resendOctets = Math.min(LIMITS.resendOctets, proxy.resendOctets + passed * LIMITS.resendOctets);
@@ -278,34 +279,34 @@ export class StatefulWriter {
     }
   }
 
-  /** When it is to be looked at again: its next heartbeat is due, or what it asked for has its budget. */
+  /** When to poll the reader again: when its next heartbeat is due, or when its budget allows to resend. */
   #deadlineOf({ heartbeatAt, requested, requestedFragments, resendOctets }: ReaderProxy, nowSeconds: number): number {
     if (requested.size === 0 && requestedFragments.size === 0) return heartbeatAt;
     return Math.min(heartbeatAt, nowSeconds + Math.max(0, -resendOctets / LIMITS.resendOctets) + RESEND_PAUSE_SECONDS);
   }
 
   #isSettled(proxy: ReaderProxy): boolean {
-    const owed = this.#owedTo(proxy);
-    const hasAll = proxy.acknowledged >= owed && proxy.requested.size === 0 && proxy.requestedFragments.size === 0;
-    return proxy.next > owed && (!proxy.reader.reliable || hasAll);
+    const required = this.#lastRequiredBy(proxy);
+    const hasAll = proxy.acknowledged >= required && proxy.requested.size === 0 && proxy.requestedFragments.size === 0;
+    return proxy.next > required && (!proxy.reader.reliable || hasAll);
   }
 
-  /** Smallest number in the history, or the next one when it is empty: what is below it will not be sent again (8.3.7.5). */
+  /** Smallest number in the history, or the next one when it is empty: lower ones are no longer available (8.3.7.5). */
   #first(): number {
     for (const number of this.#history.keys()) return number;
     return this.#last + 1;
   }
 
-  /** A volatile writer keeps nothing that everybody has. */
+  /** A volatile writer drops the changes that all readers have acknowledged. */
   #forgetAcknowledged(): void {
     if (this.#options.transientLocal || this.#history.size === 0) return;
-    let everybody = this.#last;
-    for (const { reader, acknowledged } of this.#proxies.values()) if (reader.reliable) everybody = Math.min(everybody, acknowledged);
-    for (const number of this.#history.keys()) if (number <= everybody) this.#history.delete(number);
+    let byAll = this.#last;
+    for (const { reader, acknowledged } of this.#proxies.values()) if (reader.reliable) byAll = Math.min(byAll, acknowledged);
+    for (const number of this.#history.keys()) if (number <= byAll) this.#history.delete(number);
   }
 }
 
-/** What a reader says in numbers that are ahead, in the writer's own. */
-function without(set: NumberSet, offset: number): NumberSet {
+/** Converts the numbers on the wire to the writer's own. */
+function withoutOffset(set: NumberSet, offset: number): NumberSet {
   return offset === 0 ? set : { base: set.base - offset, numbers: set.numbers.map((number) => number - offset) };
 }

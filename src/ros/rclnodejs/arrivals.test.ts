@@ -100,7 +100,7 @@ t.test('what cannot be read or is not what it should be is refused, counted, and
   t.equal(lines.length, 1);
   clock.seconds += 61;
   arrivals.onHealth(Buffer.alloc(3), '/health_status', false);
-  t.match(lines.at(-1), /message refused .*"more_like_it":5/);
+  t.match(lines.at(-1), /message refused .*"suppressed":5/);
 });
 
 t.test('where two subscriptions bring each message, it counts once', async (t) => {

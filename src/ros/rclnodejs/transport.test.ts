@@ -228,7 +228,7 @@ t.test('middleware that refuses does not get through to the service, and is logg
   t.equal(lines.length, 1, 'once a minute');
   clock.seconds += 61;
   transport.publishHealth(STATUS);
-  t.match(lines.at(-1), /more_like_it/);
+  t.match(lines.at(-1), /suppressed/);
   await transport.stop();
 });
 

@@ -234,7 +234,7 @@ t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => 
     const details = await node.detailsUntil(({ refused }) => refused >= before.refused + 10 * lies.length, 20);
     t.ok(details.refused > before.refused, `${details.refused - before.refused} datagrams refused`);
     t.match(
-      node.all('log').filter(({ message }) => /in the name of a participant/.test(message)),
+      node.all('log').filter(({ message }) => /not sent from the address of its participant/.test(message)),
       [{ level: 'warning', fields: { from: attackerAddress, at: friendAddress } }],
       'logged once, with both addresses',
     );
