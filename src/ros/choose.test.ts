@@ -39,7 +39,7 @@ t.test('what is configured outright is taken without looking', async (t) => {
 t.test('with discovery OFF nothing is opened, whatever is configured', async (t) => {
   for (const configured of ['auto', 'rclnodejs', 'embedded'] as const) {
     const choice = await chooseTransport(configured, { ...usual, discoveryRange: 'OFF' }, untouched);
-    t.match(choice, { transport: 'off', reason: /OFF: nothing is opened/, fallback: false });
+    t.match(choice, { transport: 'off', reason: /OFF: no socket is opened/, fallback: false });
   }
 });
 
@@ -83,7 +83,7 @@ t.test('auto falls back, and says why and what to do', async (t) => {
 t.test('rclnodejs that cannot be used is off, not something else', async (t) => {
   for (const found of [FOUND.none, FOUND.broken, FOUND.unprepared]) {
     const choice = await chooseTransport('rclnodejs', usual, probes(found));
-    t.match(choice, { transport: 'off', fallback: true, reason: /ros\.transport is rclnodejs, so there is no ROS 2 graph/ }, found.state);
+    t.match(choice, { transport: 'off', fallback: true, reason: /ros\.transport is rclnodejs, so ROS 2 is disabled/ }, found.state);
     t.match(choice.reason, 'reason' in found ? found.reason : '', 'what is wrong comes first');
   }
   t.match(await chooseTransport('rclnodejs', usual, probes(FOUND.prepared, 'no')), { transport: 'off', reason: /does not work: no;/ });

@@ -4,31 +4,30 @@ import type { Prepared } from './rclnodejs/prepared.ts';
 
 export interface TransportChoice {
   readonly transport: 'rclnodejs' | 'embedded' | 'off';
-  /** Why, in words for the log and /status. */
+  /** The reason, for the log and /status. */
   readonly reason: string;
-  /** Somebody meant it otherwise: a warning. */
+  /** The choice differs from the configuration or from the sourced ROS 2, which deserves a warning. */
   readonly fallback: boolean;
-  /** What rclnodejs is to be loaded from; null with the other transports. */
+  /** The prepared copy of rclnodejs to load; null with the other transports. */
   readonly prepared: Prepared | null;
 }
 
-/** What the choice depends on. */
 export interface Circumstances {
   readonly discoveryRange: DiscoveryRange;
-  /** SROS2 is enforced: nothing unsecured may go out, and the embedded participant knows no security. */
+  /** SROS2 is enforced, so the embedded participant, which does not implement DDS Security, must not be used. */
   readonly securityEnforced: boolean;
 }
 
-/** Each is asked only when it matters. */
+/** Called only when the result matters. */
 export interface RosProbes {
   readonly find: () => RosFinding;
-  /** Tries what was prepared in a process of its own; null: it works, else what went wrong. */
+  /** Tests the prepared copy in a separate process; null: it works; otherwise the problem. */
   readonly probe: (prepared: Prepared) => Promise<string | null>;
 }
 
 /**
- * Chooses how to take part in the ROS 2 graph. `auto` takes rclnodejs where a usable ROS 2 is sourced and prepared, else the
- * embedded participant. Never rejects: what was asked for and cannot be used is `off`.
+ * Chooses the transport. `auto`: rclnodejs if a usable ROS 2 is sourced and prepared, otherwise the embedded participant. Never rejects:
+ * a configured transport that cannot be used results in `off`.
  */
 export async function chooseTransport(
   configured: 'auto' | 'rclnodejs' | 'embedded' | 'off',
@@ -36,14 +35,14 @@ export async function chooseTransport(
   probes: RosProbes,
 ): Promise<TransportChoice> {
   if (configured === 'off') return choice('off', 'ros.transport is off');
-  if (discoveryRange === 'OFF') return choice('off', 'the discovery range is OFF: nothing is opened');
+  if (discoveryRange === 'OFF') return choice('off', 'the discovery range is OFF: no socket is opened');
   const embedded = (reason: string, fallback = false): TransportChoice => {
     if (securityEnforced) return choice('off', `${reason}, but ROS_SECURITY_STRATEGY is Enforce, and embedded is not secured`, true);
     return choice('embedded', fallback ? `${reason}; embedded instead` : reason, fallback);
   };
   const unusable = (reason: string, meant: boolean): TransportChoice => {
     if (configured === 'auto') return embedded(reason, meant);
-    return choice('off', `${reason}; ros.transport is rclnodejs, so there is no ROS 2 graph until that is put right`, true);
+    return choice('off', `${reason}; ros.transport is rclnodejs, so ROS 2 is disabled until this is corrected`, true);
   };
   if (configured === 'embedded') return embedded('ros.transport is embedded');
   const found = probes.find();

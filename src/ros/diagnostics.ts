@@ -4,15 +4,15 @@ import { METRICS, type Metric, type Reading } from '../core/metrics.ts';
 import { healthStatusOf, type Status, statusOfReading, type Threshold, type Thresholds } from '../core/thresholds.ts';
 import type { DiagnosticArrayMessage, DiagnosticStatusMessage, KeyValueMessage, TimeMessage } from './interfaces.generated.ts';
 
-/** diagnostic_msgs/msg/DiagnosticStatus: OK, WARN, ERROR, STALE. What is not known is STALE, never OK. */
+/** diagnostic_msgs/msg/DiagnosticStatus: OK, WARN, ERROR, STALE. Unknown is STALE, never OK. */
 export const DIAGNOSTIC_LEVELS: Readonly<Record<Status, number>> = { OK: 0, WARNING: 1, ERROR: 2, CRITICAL: 2, UNKNOWN: 3 };
 
-/** What /diagnostics says beyond the health status itself. */
+/** Content of /diagnostics in addition to the health status. */
 export interface DiagnosticContext {
   /** Becomes `hardware_id`. */
   readonly hostname: string;
   readonly thresholds: Thresholds;
-  /** Open alerts; those of other nodes are left out. */
+  /** Open alerts; those of other nodes are ignored. */
   readonly openAlerts: readonly Alert[];
 }
 
@@ -24,8 +24,8 @@ const TITLES: Readonly<Record<Metric, { readonly title: string; readonly unit: s
 };
 
 /**
- * A health status as rqt_runtime_monitor, Foxglove and diagnostic_aggregator expect it: one entry for the whole and one for
- * each metric, named `node: title` as diagnostic_updater does. A level is the worst of the value and of the open alerts.
+ * A health status for rqt_runtime_monitor, Foxglove and diagnostic_aggregator: one entry for the node and one per metric, named
+ * `node: title` as in diagnostic_updater. A level is the worst of the value and of the open alerts.
  */
 export function diagnosticArray(status: HealthStatus, context: DiagnosticContext): DiagnosticArrayMessage {
   const alerts = context.openAlerts.filter(({ alert_id, resolved }) => !resolved && nodeOfAlertId(alert_id) === status.node_name);
@@ -98,7 +98,7 @@ function entry(key: string, value: string): KeyValueMessage {
   return { key, value };
 }
 
-/** The last second that builtin_interfaces/Time can say, in 2038. */
+/** The largest second of builtin_interfaces/Time, in 2038. */
 const MAX_SECONDS = 2 ** 31 - 1;
 
 /** builtin_interfaces/msg/Time of an ISO 8601 time. */

@@ -59,7 +59,7 @@ t.test('ROS_AUTOMATIC_DISCOVERY_RANGE; a word it does not have is LOCALHOST, as 
   }
   const odd = placeOf({ ROS_AUTOMATIC_DISCOVERY_RANGE: 'subnet' });
   t.equal(odd.discoveryRange, 'LOCALHOST');
-  t.match(odd.notes[0], /ROS_AUTOMATIC_DISCOVERY_RANGE is "subnet", .* taken as LOCALHOST/);
+  t.match(odd.notes[0], /ROS_AUTOMATIC_DISCOVERY_RANGE is "subnet", .* using LOCALHOST/);
   t.equal(placeOf({ ROS_AUTOMATIC_DISCOVERY_RANGE: 'OFF' }, { discovery_range: 'SUBNET' }).discoveryRange, 'SUBNET');
 });
 

@@ -1,13 +1,13 @@
 import type { DiscoveryRange, GraphPlace } from './graph.ts';
 
-/** The keys of the configuration's `ros` section that say where; null: as the environment says. */
+/** The keys of the configuration's `ros` section for the place on the graph; null: from the environment. */
 export interface PlaceConfig {
   readonly domain_id: number | null;
   readonly discovery_range: DiscoveryRange | null;
   readonly static_peers: readonly string[] | null;
 }
 
-/** `notes`: what was odd but has a meaning, a line each for the log. `problem`: why there is no place to be. */
+/** `notes`: log lines about unusual but usable values. `problem`: why the values cannot be used. */
 export type PlaceResult =
   | { readonly ok: true; readonly place: GraphPlace; readonly notes: readonly string[] }
   | { readonly ok: false; readonly problem: string };
@@ -19,18 +19,19 @@ const MAX_PEER_LENGTH = 255;
 const MAX_PEERS = 64;
 
 /**
- * Where on the ROS 2 graph to be. A key of the configuration wins over its variable; what neither says is ROS 2's default.
- * The variables mean what they mean to rcl (init.c, domain_id.c, discovery_options.c, localhost.c), but for a domain id that
- * is no number in full, which rcl takes for the number it begins with.
+ * Determines domain, discovery range and peers. A configuration key overrides its environment variable; without both, ROS 2's default
+ * applies. Variables are read as in rcl (init.c, domain_id.c, discovery_options.c, localhost.c), except that a domain id with trailing
+ * characters is an error here, while rcl uses its leading digits.
  */
 export function graphPlace(config: PlaceConfig, environment: Readonly<Record<string, string | undefined>>): PlaceResult {
   const notes: string[] = [];
   const domainId = config.domain_id ?? parseDomainId(environment['ROS_DOMAIN_ID'] ?? '');
   if (domainId === null) {
-    const problem = `ROS_DOMAIN_ID is ${JSON.stringify(environment['ROS_DOMAIN_ID'])}; set it to a whole number from 0 to ${MAX_DOMAIN_ID}, or set ros.domain_id`;
+    const given = JSON.stringify(environment['ROS_DOMAIN_ID']);
+    const problem = `ROS_DOMAIN_ID is ${given}; set it to a whole number from 0 to ${MAX_DOMAIN_ID}, or set ros.domain_id`;
     return { ok: false, problem };
   }
-  // rcl lets the older variable win over the newer ones, its peers included.
+  // In rcl the older variable overrides the newer ones, including the peers.
   const localhostOnly = config.discovery_range === null && (environment['ROS_LOCALHOST_ONLY'] ?? '').startsWith('1');
   const discoveryRange = config.discovery_range ?? (localhostOnly ? 'LOCALHOST' : rangeOf(environment, notes));
   const named = config.static_peers ?? (localhostOnly ? [] : peersOf(environment, notes));
@@ -39,7 +40,7 @@ export function graphPlace(config: PlaceConfig, environment: Readonly<Record<str
   return { ok: true, place: { domainId, discoveryRange, staticPeers: usesPeers ? named : [] }, notes };
 }
 
-/** As strtoul(3) with base 0: decimal, hexadecimal after 0x, octal after 0. Null: none of these, or out of range. */
+/** Like strtoul(3) with base 0: decimal, hexadecimal after 0x, octal after 0. Null: invalid or out of range. */
 function parseDomainId(text: string): number | null {
   const trimmed = text.trim();
   if (trimmed === '') return 0;
@@ -54,9 +55,8 @@ function rangeOf(environment: Readonly<Record<string, string | undefined>>, note
   if (given === '') return 'SUBNET';
   const range = RANGES.find((one) => one === given);
   if (range) return range;
-  notes.push(
-    `ROS_AUTOMATIC_DISCOVERY_RANGE is ${JSON.stringify(given.slice(0, 60))}, which is none of ${RANGES.join(', ')}; taken as LOCALHOST, as ROS 2 does`,
-  );
+  const text = JSON.stringify(given.slice(0, 60));
+  notes.push(`ROS_AUTOMATIC_DISCOVERY_RANGE is ${text}, which is none of ${RANGES.join(', ')}; using LOCALHOST, as ROS 2 does`);
   return 'LOCALHOST';
 }
 
@@ -66,7 +66,8 @@ function peersOf(environment: Readonly<Record<string, string | undefined>>, note
     .map((peer) => peer.trim())
     .filter((peer) => peer !== '');
   const short = named.filter((peer) => peer.length <= MAX_PEER_LENGTH);
-  if (short.length < named.length) notes.push(`ROS_STATIC_PEERS has an address of more than ${MAX_PEER_LENGTH} characters; it is left out`);
+  if (short.length < named.length)
+    notes.push(`ROS_STATIC_PEERS has an address of more than ${MAX_PEER_LENGTH} characters, which is ignored`);
   if (short.length > MAX_PEERS) notes.push(`ROS_STATIC_PEERS has ${short.length} addresses; the first ${MAX_PEERS} are used`);
   return short.slice(0, MAX_PEERS);
 }

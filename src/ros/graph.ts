@@ -5,21 +5,21 @@ import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownHandler } from '../core/shutdown.ts';
 import type { DiagnosticContext } from './diagnostics.ts';
 
-/** How far discovery reaches, as ROS 2 names it. */
+/** Discovery range, by the names of ROS 2. */
 export type DiscoveryRange = 'SUBNET' | 'LOCALHOST' | 'OFF' | 'SYSTEM_DEFAULT';
 
-/** Where in the ROS 2 world this process is: from the configuration, else from ROS 2's own environment variables. */
+/** Domain, discovery range and peers: from the configuration, otherwise from ROS 2's environment variables. */
 export interface GraphPlace {
   /** 0 to 232. */
   readonly domainId: number;
   readonly discoveryRange: DiscoveryRange;
-  /** Host names or addresses that discovery asks by unicast. */
+  /** Host names or addresses for discovery by unicast. */
   readonly staticPeers: readonly string[];
 }
 
 /** Fully qualified names on the graph, remapping applied: nodes as `/ns/name`, topics as `/ns/health_status`. */
 export interface GraphNames {
-  /** Absolute, `/` when there is none. */
+  /** Absolute; `/`: no namespace. */
   readonly namespace: string;
   /** Names without namespace. */
   readonly nodes: {
@@ -35,20 +35,20 @@ export interface GraphNames {
     readonly diagnostics: string;
   };
   readonly services: {
-    /** Offered by every machine that is not in a namespace: /safe_shutdown. */
+    /** The shared name, offered by every machine that is not in a namespace: /safe_shutdown. */
     readonly safeShutdown: string;
-    /** The machine's own: /<node_name>/safe_shutdown. */
+    /** The name of this machine alone: /<node_name>/safe_shutdown. */
     readonly ownSafeShutdown: string;
   };
 }
 
-/** What arrives from other nodes on the graph, already checked and in the product's own terms. */
+/** Receives the messages of other nodes on the graph, validated and converted to types of core. */
 export interface GraphListener {
   onHealthStatus(status: HealthStatus): void;
   onAlert(alert: Alert): void;
-  /** A node, by the `node_name` of its statuses, left the graph in an orderly way. Where a transport cannot tell, it is not called. */
+  /** A node, by the `node_name` of its statuses, was disposed of. Not called by transports that cannot detect it. */
   onNodeLeft?(nodeName: string): void;
-  /** Other nodes are received from now on, or no longer. `appliances`: those that are on the graph. */
+  /** Reception of other nodes was started or stopped. `appliances`: those on the graph. */
   onObserving?(isObserving: boolean, appliances: readonly string[]): void;
   /** Null: /safe_shutdown is not offered. */
   readonly onSafeShutdown: ShutdownHandler | null;
@@ -58,26 +58,26 @@ export interface GraphOptions {
   readonly place: GraphPlace;
   readonly names: GraphNames;
   readonly listener: GraphListener;
-  /** `node_name` of the statuses of this process: what arrives under it is its own, or a conflict of names. */
+  /** `node_name` of the statuses of this process: a received status with it is its own, or a name conflict. */
   readonly localNode: string;
   /** Whether to receive what other nodes publish on any topic .../health_status and .../alerts. */
   readonly observe: ObserveMode;
-  /** What /diagnostics says beyond the status, as it is now. */
+  /** Present content of /diagnostics in addition to the status. */
   readonly diagnostics: () => DiagnosticContext;
   readonly log: Log;
   readonly monotonicSeconds: () => number;
 }
 
-/** Serves the safe shutdown beside a transport that cannot tell who calls. */
+/** Serves the safe shutdown beside a transport that cannot identify callers. */
 export interface ShutdownServer {
-  /** Never rejects: what is in the way is `problem`. */
+  /** Never rejects; an error is in `problem`. */
   start(): Promise<void>;
   stop(): void;
   /** Why the service is not offered; null: it is. */
   readonly problem: string | null;
 }
 
-/** What is wrong while other participants offer the shared name of the safe shutdown, too; null: none does. */
+/** The problem that other participants offer the shared name of the safe shutdown, too; null: none does. */
 export function sharedShutdownProblem({ services }: GraphNames, others: number): string | null {
   if (others === 0) return null;
   const offer = others === 1 ? 'another machine on the graph offers' : `${others} other machines on the graph offer`;
@@ -86,19 +86,19 @@ export function sharedShutdownProblem({ services }: GraphNames, others: number):
 
 /** KEEP_LAST of /health_status, /alerts and /diagnostics (contract). */
 export const DEPTH = 10;
-/** Of /shutdown_status: more than a procedure with 64 units and as many hooks has steps, so that a late joiner gets all of it. */
+/** Of /shutdown_status: more than the steps of a procedure with 64 units and 64 hooks, so that a late joiner gets all of them. */
 export const SHUTDOWN_DEPTH = 200;
 
-/** A way to take part in the ROS 2 graph. What is published before `start` or after `stop` is dropped. */
+/** A transport to the ROS 2 graph. Messages published before `start` or after `stop` are dropped. */
 export interface RosTransport extends Publisher {
-  /** Rejects when this way cannot be gone; nothing is left running then. */
+  /** Rejects when the transport cannot be used, leaving nothing running. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** For /status. */
   details(): RosDetails;
   /** Whether other nodes are received now. */
   readonly isObserving: boolean;
-  /** Who receives all others, the first of which publishes alerts about them; null: not known. */
+  /** Names of the appliances that observe remote nodes; the first one publishes alerts about them. Null: not known. */
   observers(): readonly string[] | null;
 }
 
@@ -107,8 +107,8 @@ export interface RosDetails {
   readonly peers: number | null;
   /** Matched subscribers of /health_status; null: not known. */
   readonly subscribers: number | null;
-  /** Datagrams or messages that were refused since the start. */
+  /** Datagrams or messages refused since the start. */
   readonly refused: number;
-  /** What is wrong just now, such as another monitor with the same name; null: nothing. */
+  /** A present problem, such as another monitor with the same name; null: none. */
   readonly problem: string | null;
 }

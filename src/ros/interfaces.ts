@@ -2,7 +2,7 @@ import type { Layout } from '../rtps/cdr.ts';
 
 export type { Layout };
 
-/** A ROS message type. Bounds of strings and sequences are left out; `byte` and `char` of .msg files are uint8. */
+/** A ROS message type. Bounds of strings and sequences are not represented; `byte` and `char` of .msg files are uint8. */
 export interface MessageType extends Layout {
   /** `edge_health_interfaces/msg/HealthStatus`. */
   readonly rosName: string;
@@ -19,6 +19,6 @@ export interface ServiceType {
   readonly typeHash: string;
   readonly request: MessageType;
   readonly response: MessageType;
-  /** What service introspection publishes. */
+  /** The message of service introspection. */
   readonly event: MessageType;
 }

@@ -7,7 +7,7 @@ import { STATUSES, type Status } from '../core/thresholds.ts';
 import { isoUtc } from '../core/time.ts';
 import type { AlertMessage, HealthStatusMessage, ShutdownStatusMessage } from './interfaces.generated.ts';
 
-/** What arrived and was found good, or why not: field, what was found and what is allowed. */
+/** A validated message, or why it was refused: the field, the value found and the allowed values. */
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
 /** Unavailable metrics are NaN. */
@@ -34,9 +34,8 @@ export function shutdownStatusMessage(progress: ShutdownProgress): ShutdownStatu
 }
 
 /**
- * A health status off the network, into the product's own terms; never throws. NaN and infinities are unavailable (null). A
- * percentage may exceed 100, since others count each core as 100, and is kept as it is; only what no quantity can be is
- * refused.
+ * Converts a received health status; never throws. NaN and infinities are unavailable (null). A percentage above 100 is kept, since
+ * some monitors count each core as 100; only impossible values are refused.
  */
 export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
   return checked(message, (field) => ({
@@ -50,7 +49,7 @@ export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
   }));
 }
 
-/** An alert off the network, into the product's own terms; never throws. Value and threshold must be finite. */
+/** Converts a received alert; never throws. Value and threshold must be finite. */
 export function alertFrom(message: unknown): Checked<Alert> {
   return checked(message, (field) => {
     const metric = metricName('metric', field('metric'));
@@ -67,11 +66,11 @@ export function alertFrom(message: unknown): Checked<Alert> {
 }
 
 const MAX_ALERT_ID = 512;
-/** Of percent, degrees and seconds (31 years of them); beyond it the bytes were something else. */
+/** Bound for percent, degrees and seconds (31 years); larger values indicate wrongly decoded data. */
 const MAX_QUANTITY = 1e9;
 const MAX_DISK_METRIC = 256;
 const METRIC = /^[A-Za-z0-9_./-]{1,64}$/;
-/** Letters, marks, digits, punctuation, symbols and the plain space: nothing that breaks a line or a terminal. */
+/** Letters, marks, digits, punctuation, symbols and the plain space; no line breaks and no control characters. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
 /** ISO 8601 with a zone; fractions to nanoseconds. */
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
@@ -89,7 +88,7 @@ function checked<T>(message: unknown, read: (field: (name: string) => unknown) =
   }
 }
 
-/** What was found, for a log line: bounded, and never by a method of the value itself. */
+/** A value for a log line: of bounded length, and without calling methods of the value. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
@@ -110,7 +109,7 @@ function finite(name: string, value: unknown): number {
   if (typeof value !== 'number' || !(Math.abs(value) <= MAX_QUANTITY)) {
     return refuse(name, value, `a number from ${-MAX_QUANTITY} to ${MAX_QUANTITY}`);
   }
-  return value === 0 ? 0 : value; // Not -0, which JSON cannot say.
+  return value === 0 ? 0 : value; // -0 cannot be represented in JSON.
 }
 
 function boolean(name: string, value: unknown): boolean {
@@ -139,22 +138,22 @@ function metricName(name: string, value: unknown): string {
   return matching(name, value, METRIC, 'a name of 1 to 64 letters, digits, _ . / or -, or disk: and a path');
 }
 
-/** `<node_name>/<metric>/<unique id>` with the alert's own metric; the node's name may hold slashes. */
+/** `<node_name>/<metric>/<unique id>` with the alert's own metric; the node's name may contain slashes. */
 function alertId(name: string, value: unknown, metric: string): string {
   const id = printable(name, value, MAX_ALERT_ID);
   const end = id.lastIndexOf('/');
   const isOfMetric = id.slice(0, end).endsWith(`/${metric}`) && end < id.length - 1;
   if (!isOfMetric) return refuse(name, value, `<node_name>/${metric}/<unique id>`);
-  // Two nodes may be read from an id whose metric holds slashes.
+  // An id whose metric contains slashes would be ambiguous.
   const areNames = isNodeName(id.slice(0, end - metric.length - 1)) && isNodeName(nodeOfAlertId(id));
   return areNames ? id : refuse(name, value, `a node_name of ${NODE_NAME_ALLOWED}`);
 }
 
-/** As isoUtc: to the millisecond, in UTC. */
+/** In the format of isoUtc: milliseconds, UTC. */
 function instant(name: string, value: unknown): string {
   const parts = typeof value === 'string' && value.length <= 40 ? INSTANT.exec(value) : null;
   const ms = parts ? Date.parse(parts[0]) : Number.NaN;
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse accepts February 30 as March 2.
   const calendar =
     parts !== null && new Date(Date.UTC(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3]))).getUTCDate() === Number(parts[3]);
   if (!calendar || !(ms >= 0 && ms < END_OF_YEARS_MS)) {

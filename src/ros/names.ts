@@ -2,17 +2,17 @@ import { isNodeName as isMonitorName } from '../core/node-name.ts';
 import type { Appliance, ObserveMode } from '../core/observer.ts';
 import type { GraphNames } from './graph.ts';
 
-/** A rule of `--ros-args -r`. `node`: the node it is for, by its name without namespace; null: all of them. */
+/** A rule of `--ros-args -r`. `node`: name, without namespace, of the node that it applies to; null: all nodes. */
 export type RemapRule =
   | { readonly kind: 'namespace'; readonly to: string }
   | { readonly kind: 'node'; readonly node: string | null; readonly to: string }
-  /** `any`: topics and services alike. Names as given: absolute, relative to the namespace, or to the node with `~/`. */
+  /** `any`: topics and services. Names as given: absolute, relative to the namespace, or relative to the node with `~/`. */
   | { readonly kind: 'topic' | 'service' | 'any'; readonly node: string | null; readonly from: string; readonly to: string };
 
-/** The keys of the configuration that names come from. */
+/** The configuration keys that determine names. */
 export interface NameConfig {
   readonly node_name: string;
-  /** With or without the slash in front; null: none. */
+  /** With or without a leading slash; null: none. */
   readonly namespace: string | null;
 }
 
@@ -20,7 +20,7 @@ const TOKEN = '[A-Za-z_][A-Za-z0-9_]*';
 const NODE_NAME = new RegExp(`^${TOKEN}$`);
 const NAMESPACE = new RegExp(`^/(?:${TOKEN}(?:/${TOKEN})*)?$`);
 const NAME = new RegExp(`^(?:~|(?:~/|/)?${TOKEN}(?:/${TOKEN})*)$`);
-/** A topic's whole name may have 249 characters (rmw_validate_full_topic_name); a namespace leaves room for the rest. */
+/** Full topic names are limited to 249 characters (rmw_validate_full_topic_name); these limits keep their sum below that. */
 const MAX_NODE_NAME = 128;
 const MAX_NAMESPACE = 120;
 const MAX_NAME = 120;
@@ -41,17 +41,17 @@ export function isName(text: string): boolean {
 
 const APPLIANCES = '/_edge_health/';
 
-/** Of a hidden topic that nothing is published on: that there is an appliance, by its name, and whether it observes. */
+/** The hidden topic that announces an appliance, its name and its observe mode; no message is published on it. */
 export function applianceTopic({ name, mode }: Appliance): string {
   return `${APPLIANCES}${mode}/${name}`;
 }
 
-/** Whether a topic stands for an appliance, or pretends to. */
+/** Whether a topic has the prefix of appliance topics. */
 export function isApplianceTopic(topic: string): boolean {
   return topic.startsWith(APPLIANCES);
 }
 
-/** The appliance that a topic stands for; null: none. */
+/** The appliance that a topic announces; null: none. */
 export function applianceOf(topic: string): Appliance | null {
   const [, mode, name] = /^\/_edge_health\/(auto|always|never)\/(.+)$/.exec(topic) ?? [];
   return mode === undefined || name === undefined || !isMonitorName(name) ? null : { name, mode: mode as ObserveMode };
@@ -60,19 +60,18 @@ export function applianceOf(topic: string): Appliance | null {
 /** Namespace and node of the self-test of rclnodejs. */
 export const PROBE_NAME = '_edge_health_probe';
 
-/** Whether a topic is that of a self-test: releases before 1.0 publish it on the domain of the robots. */
+/** Whether a topic belongs to a self-test, which must not be read as a robot's. */
 export function isProbeTopic(topic: string): boolean {
   return topic.startsWith(`/${PROBE_NAME}/`);
 }
 
-/** The configuration's default: its process has the helper nodes by the names of the specification. */
+/** The default of `node_name`, with which the helper nodes have the names of the specification. */
 const DEFAULT_NODE_NAME = 'health_monitor';
 
 /**
- * The names on the graph: the configuration's, remapped as rcl does it (remap.c): for each name the first rule that matches. A
- * rule `__node` for all nodes renames the health monitor alone, since four nodes of one name would help nobody. Rules that
- * match nothing change nothing. Processes of several roles share a graph: with a `node_name` of its own a process puts that in
- * front of its helper nodes (`edge_brain_alert_publisher`); rules may name such a node either way.
+ * The names on the graph: the configured ones, remapped by the rules of rcl (remap.c), where the first matching rule applies. A rule
+ * `__node` for all nodes renames only the health monitor, since node names must be unique. Processes of several roles share a graph:
+ * with a configured `node_name` the helper nodes get it as a prefix (`edge_brain_alert_publisher`); rules may omit the prefix.
  */
 export function graphNames(config: NameConfig, rules: readonly RemapRule[]): GraphNames {
   const given = config.namespace === null ? '/' : absolute(config.namespace);
@@ -103,7 +102,7 @@ export function graphNames(config: NameConfig, rules: readonly RemapRule[]): Gra
       healthStatus: named('topic', nodes.healthMonitor, 'health_status'),
       alerts: named('topic', nodes.alertPublisher, 'alerts'),
       shutdownStatus: named('topic', nodes.safeShutdown, 'shutdown_status'),
-      // Absolute, as diagnostic_updater has it: the aggregator and the viewers listen there for all robots.
+      // Absolute, as in diagnostic_updater: the aggregator and viewers subscribe to it for all robots.
       diagnostics: named('topic', nodes.healthMonitor, '/diagnostics'),
     },
     services: {
@@ -114,8 +113,8 @@ export function graphNames(config: NameConfig, rules: readonly RemapRule[]): Gra
 }
 
 /**
- * `node_name` of health statuses and alert ids: the health monitor's name, in a namespace with it in front
- * (`robot1/health_monitor`), so that machines which are configured alike are told apart.
+ * `node_name` of health statuses and alert ids: the health monitor's name, preceded by its namespace (`robot1/health_monitor`), so that
+ * it differs between machines with the same configuration.
  */
 export function monitorName({ namespace, nodes }: GraphNames): string {
   return namespace === '/' ? nodes.healthMonitor : `${namespace.slice(1)}/${nodes.healthMonitor}`;

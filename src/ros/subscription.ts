@@ -3,24 +3,24 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { Log } from '../core/ports.ts';
 import type { GraphPlace } from './graph.ts';
 
-/** How a message came. */
+/** Origin of a received message. */
 export interface Arrived {
-  /** As the graph names it: `/robot1/health_status`. */
+  /** ROS 2 name: `/robot1/health_status`. */
   readonly topic: string;
-  /** Tells publishers apart; null: the transport does not tell. */
+  /** Identifies the publisher; null: not available from the transport. */
   readonly publisher: string | null;
-  /** What the publisher counts by, from 1 on: a number that is left out was written and never came. Null: the transport does not tell. */
+  /** The publisher's sequence number, from 1 on; a missing number is a lost message. Null: not available from the transport. */
   readonly sequenceNumber: number | null;
 }
 
-/** Listening on the ROS 2 graph without taking part in it otherwise: one node with subscriptions, no topic of its own, no service. */
+/** Receives messages of the ROS 2 graph: one node with subscriptions, without publishers or services. */
 export interface GraphSubscription {
-  /** Rejects when this way cannot be gone; nothing is left running then. */
+  /** Rejects when the transport cannot be used, leaving nothing running. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Topics to listen to, fully qualified; null: every topic with such messages, whatever its name. */
+/** Topics to subscribe to, fully qualified; null: every topic of the message type. */
 export interface SubscribedTopics {
   readonly healthStatus: string | null;
   readonly alerts: string | null;
@@ -28,10 +28,10 @@ export interface SubscribedTopics {
 
 export interface SubscriptionOptions {
   readonly place: GraphPlace;
-  /** Of its node, in the root namespace. */
+  /** Name of its node, in the root namespace. */
   readonly nodeName: string;
   readonly topics: SubscribedTopics;
-  /** What arrives, from whatever node, already checked and in the product's own terms. */
+  /** Receives the messages of all nodes, validated and converted to types of core. */
   readonly listener: {
     onHealthStatus(status: HealthStatus, arrived: Arrived): void;
     onAlert(alert: Alert, arrived: Arrived): void;

@@ -31,11 +31,11 @@ export interface TopicReaderOptions {
    * Announce the reader only to participants that have a matching writer. With hundreds of readers, announcing each of them to all
    * participants would be most of the traffic.
    */
-  readonly isDiscreet?: boolean;
+  readonly isAnnouncedToWritersOnly?: boolean;
   /** Restricts the writers to match by their offered QoS, where other readers of the topic match the rest; by default no restriction. */
   readonly isFor?: (offered: Qos) => boolean;
   /** A reader of the same topic that this one replaces: it is announced as disposed to participants with a writer for this one. */
-  readonly insteadOf?: LocalReader | null;
+  readonly replaces?: LocalReader | null;
   /** May throw: the sample is counted as refused. */
   readonly onSample: (received: Received) => void;
 }
@@ -143,13 +143,13 @@ export class Endpoints {
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
     this.readerStates.set(entity, state);
-    if (!options.isDiscreet) this.#announce(this.#subscriptions, reader);
+    if (!options.isAnnouncedToWritersOnly) this.#announce(this.#subscriptions, reader);
     return reader;
   }
 
   /**
-   * Removes a reader that was created with `isDiscreet`, and announces its disposal to the participants that knew it. The last of these
-   * announcements are kept for participants that have not acknowledged them yet.
+   * Removes a reader created with `isAnnouncedToWritersOnly`, and announces its disposal to the participants that knew it. The last of
+   * these announcements are kept for participants that have not acknowledged them yet.
    */
   removeReader({ guid, state }: LocalReader): void {
     this.#readers.delete(state.entity);
@@ -332,13 +332,13 @@ export class Endpoints {
 
   /** Announces the matched reader to the writer's participant where that differs from what is announced to all participants. */
   #announceToWriter(reader: LocalReader, { data: { prefix } }: Peer): void {
-    const { isDiscreet, insteadOf } = reader.options;
-    if (isDiscreet || this.#retracted.get(prefix)?.delete(reader.guid)) this.#announce(this.#subscriptions, reader, prefix);
-    if (!insteadOf || insteadOf.state.writers.some(({ guid }) => prefixOf(guid) === prefix)) return;
+    const { isAnnouncedToWritersOnly, replaces } = reader.options;
+    if (isAnnouncedToWritersOnly || this.#retracted.get(prefix)?.delete(reader.guid)) this.#announce(this.#subscriptions, reader, prefix);
+    if (!replaces || replaces.state.writers.some(({ guid }) => prefixOf(guid) === prefix)) return;
     const retracted = this.#retracted.get(prefix) ?? new Set();
-    if (retracted.has(insteadOf.guid)) return;
-    this.#retracted.set(prefix, retracted.add(insteadOf.guid));
-    this.#announceEnd(insteadOf.guid, prefix);
+    if (retracted.has(replaces.guid)) return;
+    this.#retracted.set(prefix, retracted.add(replaces.guid));
+    this.#announceEnd(replaces.guid, prefix);
   }
 
   #announceEnd(reader: Guid, to: GuidPrefix): void {

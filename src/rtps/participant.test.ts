@@ -44,7 +44,7 @@ t.test('two find each other and exchange samples, late ones too', async (t) => {
 t.test('a reader that is removed is gone for those that were told of it, and the others hear nothing of it', async (t) => {
   const { time, wire, side } = sides(t);
   const [a, b, c] = [side('10.0.0.1'), side('10.0.0.2'), side('10.0.0.3')];
-  const discreet = readerOf(a.participant, { topic: 'discreet', isDiscreet: true });
+  const discreet = readerOf(a.participant, { topic: 'discreet', isAnnouncedToWritersOnly: true });
   const writer = writerOf(b.participant, { topic: 'discreet' });
   for (const { participant } of [a, b, c]) await participant.start();
   await time.pass(5);

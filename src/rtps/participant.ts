@@ -207,7 +207,7 @@ export class Participant implements MessageHandler {
     return this.#endpoints.createReader(options);
   }
 
-  /** Removes a reader that was created with `isDiscreet`. */
+  /** Removes a reader that was created with `isAnnouncedToWritersOnly`. */
   removeReader(reader: LocalReader): void {
     this.#endpoints.removeReader(reader);
   }

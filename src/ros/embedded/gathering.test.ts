@@ -251,7 +251,7 @@ t.test('another monitor of the same name is a problem, until it is gone for a wh
     await time.pass(1);
   }
   t.same(statuses, [], 'it is not taken for ours');
-  t.match(transport.details().problem, /named here too/);
+  t.match(transport.details().problem, /also named here/);
   t.equal(lines.filter((line) => line.includes('same name')).length, 1);
   await time.pass(70);
   t.equal(transport.details().problem, null);

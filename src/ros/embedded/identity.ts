@@ -1,7 +1,7 @@
-/** SROS2's name of the place that security rules are looked up at, as a participant's USER_DATA; peers show it. */
+/** USER_DATA of a participant: the SROS2 enclave, which ROS 2 tools display. */
 export const ENCLAVE_DATA = 'enclave=/;';
 
-/** A participant's prefix, unlike any other, which is all that is asked of it (8.2.4.2): no secret. Begins with the vendor id (9.3.1.5). */
+/** A unique GUID prefix (8.2.4.2), beginning with the vendor id (9.3.1.5). It is not secret, so Math.random suffices. */
 export function newPrefix(): string {
   const octets = Buffer.alloc(12);
   octets.writeUInt32BE((process.pid ^ (Date.now() >>> 0)) >>> 0, 2);

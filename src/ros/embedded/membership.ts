@@ -2,7 +2,7 @@ import type { Log } from '../../core/ports.ts';
 import type { GraphPlace } from '../graph.ts';
 import { addressesOf } from './static-peers.ts';
 
-/** A participant with what is on it. */
+/** A participant with its endpoints. */
 export interface Joined {
   start(): Promise<void>;
   stop(): void;
@@ -11,17 +11,17 @@ export interface Joined {
 export interface MembershipOptions<S extends Joined> {
   readonly place: GraphPlace;
   readonly log: Log;
-  /** `staticPeers`: addresses that discovery asks by unicast; `former`: what it takes over from, null at first. */
+  /** `staticPeers`: addresses for discovery by unicast; `former`: the session that is replaced; null: none. */
   readonly create: (staticPeers: readonly string[], former: S | null) => S;
 }
 
 const REJOIN_AGAIN_MS = 10_000;
 
-/** Being on the graph as one participant after the other. */
+/** Keeps the process on the graph: starts a session, and replaces it by a new one in `rejoin`. */
 export class Membership<S extends Joined> {
   readonly #options: MembershipOptions<S>;
   #session: S | null = null;
-  /** As the names of the configuration were last resolved. */
+  /** Resolved once, at the start. */
   #staticPeers: readonly string[] = [];
   #rejoinTimer: NodeJS.Timeout | null = null;
   #problem: string | null = null;
@@ -36,7 +36,7 @@ export class Membership<S extends Joined> {
     return this.#session;
   }
 
-  /** Why it is not on the graph just now; null: it is. */
+  /** Why there is no session on the graph; null: there is one. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -46,7 +46,7 @@ export class Membership<S extends Joined> {
     this.#staticPeers = await addressesOf(place, log);
     const session = create(this.#staticPeers, null);
     await session.start();
-    // It may have been stopped meanwhile.
+    // `stop` may have been called during the start.
     if (this.#stopped) session.stop();
     else this.#session = session;
   }
@@ -59,8 +59,8 @@ export class Membership<S extends Joined> {
   }
 
   /**
-   * Joins again under another identity: others cannot be told that a known participant has moved, and would go on sending to an address
-   * that is gone.
+   * Joins again with a new GUID. Not every implementation accepts a changed address of a known participant; some would go on sending to
+   * the removed one.
    */
   rejoin(reason: string): void {
     const { create, log } = this.#options;
@@ -77,7 +77,7 @@ export class Membership<S extends Joined> {
       (error: Error) => {
         if (this.#stopped) return;
         this.#problem = `cannot join the ROS 2 graph: ${error.message}`;
-        log('error', 'cannot join the ROS 2 graph; trying again', { error: error.message });
+        log('error', 'cannot join the ROS 2 graph; will retry', { error: error.message });
         this.#rejoinTimer = setTimeout(() => this.rejoin(reason), REJOIN_AGAIN_MS);
       },
     );

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { HEALTH_STATUS } from '../interfaces.generated.ts';
-import { clientIdOf, replyTopicOf, requestTopicOf, tellsTypeHash, topicOf, typeHashData } from './names.ts';
+import { clientIdOf, hasTypeHash, replyTopicOf, requestTopicOf, topicOf, typeHashData } from './names.ts';
 
 t.test('names of topics and services', async (t) => {
   t.equal(topicOf('/health_status'), 'rt/health_status');
@@ -11,9 +11,9 @@ t.test('names of topics and services', async (t) => {
 
 t.test('user data', async (t) => {
   t.match(typeHashData(HEALTH_STATUS), /^typehash=RIHS01_[0-9a-f]{64};$/);
-  t.ok(tellsTypeHash(typeHashData(HEALTH_STATUS)));
-  t.notOk(tellsTypeHash(''), 'Humble says nothing');
-  t.notOk(tellsTypeHash('clientid= 1.10.2;'));
+  t.ok(hasTypeHash(typeHashData(HEALTH_STATUS)));
+  t.notOk(hasTypeHash(''), 'Humble says nothing');
+  t.notOk(hasTypeHash('clientid= 1.10.2;'));
   t.equal(clientIdOf('clientid= 1.10.32;typehash=RIHS01_00;'), ' 1.10.32');
   t.equal(clientIdOf('typehash=RIHS01_00;clientid=1.2;'), '1.2');
   t.equal(clientIdOf('serviceid= 1.10.32;'), null);

@@ -3,9 +3,9 @@ import type { LocalWriter } from '../../rtps/endpoints.ts';
 import type { Participant } from '../../rtps/participant.ts';
 import { ENTITY, type Guid, guidOf } from '../../rtps/protocol.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../interfaces.generated.ts';
-import { tellsTypeHash, typeHashData } from './names.ts';
+import { hasTypeHash, typeHashData } from './names.ts';
 
-/** A ROS 2 node: a name, and endpoints of the participant that count as its. */
+/** A ROS 2 node: its name and its endpoints on the participant. */
 export interface GraphNode {
   readonly name: string;
   readonly readers: readonly Guid[];
@@ -16,8 +16,8 @@ const IRON_GID_OCTETS = 16;
 const HUMBLE_GID_OCTETS = 24;
 
 /**
- * Makes the nodes visible to `ros2 node list` (rmw_dds_common, ParticipantEntitiesInfo on `ros_discovery_info`). Up to Humble a gid has 24
- * octets, from Iron on 16: each reader gets what it can read.
+ * Makes the nodes visible to `ros2 node list` (rmw_dds_common, ParticipantEntitiesInfo on `ros_discovery_info`). Up to Humble a gid has
+ * 24 octets, from Iron on 16; the payload depends on the reader.
  */
 export class NodeGraph {
   readonly #participant: Participant;
@@ -39,7 +39,7 @@ export class NodeGraph {
   publish(nodes: readonly GraphNode[]): void {
     const iron = encode(PARTICIPANT_ENTITIES_INFO, this.#message(nodes, IRON_GID_OCTETS));
     const humble = encode(HUMBLE_PARTICIPANT_ENTITIES_INFO, this.#message(nodes, HUMBLE_GID_OCTETS));
-    this.#participant.write(this.#writer, ({ userData }) => (tellsTypeHash(userData) ? iron : humble));
+    this.#participant.write(this.#writer, ({ userData }) => (hasTypeHash(userData) ? iron : humble));
   }
 
   #message(nodes: readonly GraphNode[], octets: number): Message {

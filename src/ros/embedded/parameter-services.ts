@@ -13,12 +13,12 @@ export interface ParameterServicesOptions {
 }
 
 /**
- * The parameter services of the nodes, without which `ros2 param list` waits five seconds for each node. Each is created when a client for
- * it is discovered: from the start they would be 48 more endpoints to announce to every other participant.
+ * The parameter services of the nodes, without which `ros2 param list` waits five seconds per node. Each is created when a client for it
+ * is discovered; created at the start, they would add 48 endpoints to announce to every participant.
  */
 export class ParameterServices {
   readonly #options: ParameterServicesOptions;
-  /** What is not offered yet, by the DDS topics that its clients have. */
+  /** Functions that create the services not offered yet, by the DDS topics of their clients. */
   readonly #offers = new Map<string, () => void>();
   readonly #servers: ServiceServer[] = [];
 
@@ -37,7 +37,7 @@ export class ParameterServices {
     }
   }
 
-  /** For the participant's `onRemoteEndpoint`. */
+  /** To be called for each discovered remote endpoint. */
   onRemoteEndpoint({ topic }: EndpointData): void {
     this.#offers.get(topic)?.();
   }

@@ -11,17 +11,17 @@ import type { MatchedReader } from '../../rtps/writer.ts';
 import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
 
-/** Who sent a request, as far as the datagram shows it. */
+/** The sender of a request, according to its datagram and to discovery. */
 export interface Requester extends Source {
-  /** Whether it came from this machine. */
+  /** Sent from an address of this machine. */
   readonly local: boolean;
-  /** The ports of this machine at which its participant receives; null: it receives elsewhere. */
+  /** The ports of this machine at which its participant receives; null: it receives at another machine. */
   readonly receivingPorts: readonly number[] | null;
-  /** Has its participant show that it receives what is sent to it now, at the same ports still; resolves within half a second. */
+  /** Challenges its participant again; resolves within half a second with whether it still receives at the same ports. */
   prove(): Promise<boolean>;
   /**
-   * Notes that the request is handled; false: it was before, and has come again. A handler that has to know who asks calls it only then:
-   * whoever else may have forged the number of a request that is still to come.
+   * Marks the request as handled; false: it is a duplicate. A handler that authenticates the caller must call it after the
+   * authentication, because a forged request may carry the number of a later genuine one.
    */
   isNew(): boolean;
 }
@@ -38,13 +38,13 @@ export interface ServiceServerOptions {
   readonly log: Logger;
 }
 
-/** How a reply finds its request, in the manner of the client's middleware. */
+/** Relates a reply to its request, as the client's middleware expects it. */
 interface Correlation {
-  /** Octets in front of the reply's message: rmw_cyclonedds' header, echoed. */
+  /** Octets before the reply's message: the echoed header of rmw_cyclonedds. */
   readonly header: Buffer;
   /** Inline QoS of the reply; null: none. */
   readonly inlineQos: Buffer | null;
-  /** Which of the readers of the reply topic is the client's; of one that does not tell, every one of its participant. */
+  /** Whether a reader of the reply topic is the client's. Without a client id all readers of its participant match. */
   readonly isClient: (reader: MatchedReader) => boolean;
 }
 
@@ -54,27 +54,27 @@ interface WaitingReply {
   readonly timer: NodeJS.Timeout;
 }
 
-/** ROS 2's rmw_qos_profile_services_default keeps ten; fifty clients may ask at once. */
+/** More than the ten of rmw_qos_profile_services_default, since fifty clients may call at once. */
 const DEPTH = 100;
-/** The client's reply reader may be discovered after its request; on a bad network long after, when the word of it is lost several times. */
+/** The client's reply reader may be discovered after its request; on a lossy network its announcement may be repeated several times. */
 const WAIT_FOR_READER_MS = 20_000;
 const MAX_WAITING = 256;
-/** Writers of requests, and the last requests of each, that are remembered: one that comes again is not run again. */
+/** Writers of requests, and requests of each, that are remembered to ignore duplicates. */
 const MAX_REMEMBERED = 1024;
 const REMEMBERED_OF_EACH = 64;
 const CYCLONE_HEADER_OCTETS = 16;
 
 /**
- * A ROS 2 service over DDS topics, for the clients of both middlewares. rmw_cyclonedds puts the client's id and a number in front of the
- * message and expects them back; rmw_fastrtps names the reply's reader in inline QoS (DDS-RPC 1.0, 7.8.2) and expects that back.
- * Each reply goes to its client's reader alone.
+ * A ROS 2 service over DDS topics, for clients of both middlewares. rmw_cyclonedds puts the client's id and a number before the message
+ * and expects them in the reply; rmw_fastrtps names the reply's reader in inline QoS (DDS-RPC 1.0, 7.8.2) and expects that in the
+ * reply. Each reply is sent to its client's reader alone.
  */
 export class ServiceServer {
   readonly requests: LocalReader;
   readonly replies: LocalWriter;
   readonly #options: ServiceServerOptions;
   readonly #waiting = new Set<WaitingReply>();
-  /** The numbers of handled requests, by their writers; each the most recent last. */
+  /** Sequence numbers of handled requests by writer, each list and the map in order of use. */
   readonly #handled = new Map<Guid, Set<number>>();
 
   constructor(options: ServiceServerOptions) {
@@ -125,7 +125,7 @@ export class ServiceServer {
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
   }
 
-  /** Where a participant receives, if that is all on this machine. */
+  /** The ports at which a participant receives, if all its locators are on this machine. */
   #receivingPorts(prefix: GuidPrefix): readonly number[] | null {
     const { participant } = this.#options;
     const locators = participant.locatorsOf(prefix);
@@ -185,9 +185,9 @@ export class ServiceServer {
 /** rmw_cyclonedds_cpp, serdata.cpp: client guid and sequence number, eight octets each, in front of the message. */
 function cycloneCorrelation({ data, writer }: Received): Correlation {
   const payload = data.payload as Buffer;
-  if (payload.length < HEADER_OCTETS + CYCLONE_HEADER_OCTETS) throw new Malformed('a request without header');
+  if (payload.length < HEADER_OCTETS + CYCLONE_HEADER_OCTETS) throw new Malformed('request without header');
   const header = Buffer.from(payload.subarray(HEADER_OCTETS, HEADER_OCTETS + CYCLONE_HEADER_OCTETS));
-  // Replies are little endian: the numbers of a request that is not are turned round.
+  // Replies are little endian, so the header of a big-endian request is byte-swapped.
   if ((payload.readUInt16BE(0) & 1) === 0) header.swap64();
   const client = clientIdOf(writer.userData);
   const prefix = prefixOf(writer.guid);
@@ -209,7 +209,7 @@ function relatedIdentity({ data, writer }: Received): Correlation {
   const prefix = prefixOf(writer.guid);
   return {
     header: Buffer.alloc(0),
-    // Fast DDS from 2.14 on reads only the standard number from other vendors, earlier ones only their own.
+    // From other vendors, Fast DDS reads only the standard parameter id from 2.14 on, and before that only its own.
     inlineQos: new ParameterWriter().bytes(PID.RELATED_SAMPLE_IDENTITY, identity).bytes(PID.RELATED_SAMPLE_IDENTITY_FAST, identity).list(),
     isClient: ({ guid }) => (isReader ? guid === named : prefixOf(guid) === prefix),
   };
@@ -224,7 +224,7 @@ function first<T>(of: Map<T, unknown> | Set<T>): T {
   return of.keys().next().value as T;
 }
 
-/** As rmw_cyclonedds writes ids: sixteen octets in hexadecimal, with dots. */
+/** An id in the format of rmw_cyclonedds: sixteen octets in hexadecimal, separated by dots. */
 function serviceId(prefix: string): string {
   const octets = [...Buffer.from(prefix, 'hex'), 0, 0, 0, 1];
   return octets.map((octet) => octet.toString(16)).join('.');

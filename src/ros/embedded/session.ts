@@ -38,29 +38,28 @@ export interface SessionOptions extends GraphOptions {
   readonly onAddressLost: () => void;
   /** Another participant offers the shared name of the safe shutdown, too. */
   readonly onOtherServer: () => void;
-  /** A message that was well-formed, but not what it should be. */
+  /** A message was decoded, but has an invalid value. */
   readonly onRefused: (topic: string, reason: string) => void;
 }
 
-/** As many as participants are known at most. */
 const MAX_APPLIANCES = LIMITS.participants;
 
-/** What a session that takes over begins with: the last samples of each topic. */
+/** The last samples of each topic, which a new session takes over from the former one. */
 export type Histories = Readonly<Record<TopicName, readonly Change[]>>;
 
-/** The ROS 2 nodes of this process on one DDS participant: its topics, its service, and what it reads of others. */
+/** The ROS 2 nodes of this process on one DDS participant: topics, services, and the readers for remote nodes. */
 export class Session {
   readonly #options: SessionOptions;
   readonly #participant: Participant;
   readonly #writers: Readonly<Record<TopicName, LocalWriter>>;
   readonly #readers: TopicReaders;
-  /** Of the safe shutdown, by its shared name and by the node's own. */
+  /** The safe shutdown service under its shared name and under the node's own. */
   readonly #services: readonly ServiceServer[];
-  /** Participants that offer the shared name, too. */
+  /** Other participants that offer the shared name. */
   readonly #otherServers = new Set<GuidPrefix>();
   /** Other appliances, by their participants. */
   readonly #appliances = new Map<GuidPrefix, Appliance>();
-  /** Names of appliances that exchanged data with this one and vanished. */
+  /** Names of appliances that were matched with this one and whose lease has expired. */
   readonly vanished = new Set<string>();
   readonly #applianceWriter: LocalWriter;
   readonly #parameters: ParameterServices;
@@ -82,9 +81,9 @@ export class Session {
       monotonicSeconds: options.monotonicSeconds,
       wallMilliseconds: options.wallMilliseconds,
       onRemoteWriter: (endpoint) => {
-        if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#noteServer(endpoint);
+        if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#addOtherServer(endpoint);
         this.#parameters.onRemoteEndpoint(endpoint);
-        this.#noteAppliance(endpoint);
+        this.#addAppliance(endpoint);
         return !options.isObserving || this.#readers.onRemoteWriter(endpoint);
       },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
@@ -180,7 +179,7 @@ export class Session {
     return [...this.#appliances.values()];
   }
 
-  #noteAppliance({ guid, topic }: EndpointData): void {
+  #addAppliance({ guid, topic }: EndpointData): void {
     const appliance = applianceOf(nameOf(topic));
     if (!appliance) return;
     if (this.#appliances.size >= MAX_APPLIANCES) this.appliances();
@@ -194,19 +193,19 @@ export class Session {
     return this.#services.length === 0 ? 0 : this.#otherServers.size;
   }
 
-  #noteServer({ guid }: EndpointData): void {
+  #addOtherServer({ guid }: EndpointData): void {
     this.#otherServers.add(prefixOf(guid));
     if (this.otherServers() > 0) this.#options.onOtherServer();
   }
 
-  /** One appliance shows every robot: whoever publishes health statuses or alerts, in whatever namespace, is read. */
+  /** Whether to read a topic: health statuses and alerts of all namespaces, so that one appliance shows every robot. */
   #wants(topic: string, kind: Kind): boolean {
     const { topics } = this.#options.names;
     const [own, name] = kind === 'health' ? [topics.healthStatus, '/health_status'] : [topics.alerts, '/alerts'];
     return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name) && !isApplianceTopic(nameOf(topic)));
   }
 
-  /** Which endpoint is of which node, for `ros2 node info`. */
+  /** Publishes which endpoints belong to which node, for `ros2 node info`. */
   #publishGraph(): void {
     const { nodes } = this.#options.names;
     const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;

@@ -12,13 +12,13 @@ import { isLoopbackOnly } from './static-peers.ts';
 
 export interface ShutdownServerOptions extends GraphOptions {
   readonly wallMilliseconds: () => number;
-  /** For tests; otherwise UDP. */
+  /** UDP by default; replaced in tests. */
   readonly network?: () => Network;
 }
 
 const LOG_PERIOD_SECONDS = 60;
 
-/** The node of the safe shutdown alone, on a participant of its own beside a transport that cannot tell who calls. */
+/** The node of the safe shutdown on a participant of its own, beside a transport that cannot identify callers. */
 export class EmbeddedShutdownServer implements ShutdownServer {
   readonly #options: ShutdownServerOptions;
   readonly #membership: Membership<ShutdownSession>;
@@ -27,7 +27,7 @@ export class EmbeddedShutdownServer implements ShutdownServer {
   constructor(options: ShutdownServerOptions) {
     this.#options = options;
     const { log, monotonicSeconds, place } = options;
-    const rejoin = (): void => this.#membership.rejoin('an address of this machine is gone');
+    const rejoin = (): void => this.#membership.rejoin('an address of this machine was removed');
     const sessionOptions = { ...options, log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS), onAddressLost: rejoin };
     this.#membership = new Membership({ place, log, create: (staticPeers) => new ShutdownSession({ ...sessionOptions, staticPeers }) });
   }
@@ -40,7 +40,7 @@ export class EmbeddedShutdownServer implements ShutdownServer {
     const { log, names } = this.#options;
     try {
       await this.#membership.start();
-      log('notice', 'safe shutdown is served by the embedded participant, which can tell who calls', {
+      log('notice', 'safe shutdown is served by the embedded participant, which can identify callers', {
         service: names.services.safeShutdown,
       });
     } catch (error) {

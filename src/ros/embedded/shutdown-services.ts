@@ -4,7 +4,7 @@ import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import type { GraphNode } from './node-graph.ts';
 import { ServiceServer } from './service-server.ts';
 
-/** The service of the safe shutdown by its shared name and by the node's own; empty where it is not offered. */
+/** The safe shutdown service under its shared name and under the node's own; empty when it is not offered. */
 export function shutdownServices(participant: Participant, { listener, log, names }: GraphOptions): readonly ServiceServer[] {
   const answer = listener.onSafeShutdown;
   if (!answer) return [];
@@ -26,7 +26,7 @@ export function shutdownServices(participant: Participant, { listener, log, name
   );
 }
 
-/** The endpoints of services, as those of a node. */
+/** The endpoints of services, for `NodeGraph`. */
 export function endpointsOf(services: readonly ServiceServer[]): Pick<GraphNode, 'readers' | 'writers'> {
   return { writers: services.map(({ replies }) => replies.guid), readers: services.map(({ requests }) => requests.guid) };
 }

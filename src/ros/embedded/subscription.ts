@@ -12,13 +12,13 @@ import { TopicReaders } from './topic-readers.ts';
 
 export interface EmbeddedSubscriptionOptions extends SubscriptionOptions {
   readonly wallMilliseconds: () => number;
-  /** For tests; otherwise UDP. */
+  /** UDP by default; replaced in tests. */
   readonly network?: () => Network;
 }
 
 const LOG_PERIOD_SECONDS = 60;
 
-/** Listens on the ROS 2 graph by an RTPS participant of our own. */
+/** Receives messages of the ROS 2 graph by an RTPS participant, without a ROS 2 installation. */
 export class EmbeddedSubscription implements GraphSubscription {
   readonly #membership: Membership<Session>;
 
@@ -36,7 +36,7 @@ export class EmbeddedSubscription implements GraphSubscription {
           staticPeers,
           localhostOnly,
           network: () => network,
-          onAddressLost: () => this.#membership.rejoin('an address of this machine is gone'),
+          onAddressLost: () => this.#membership.rejoin('an address of this machine was removed'),
         }),
     });
   }
@@ -57,7 +57,7 @@ interface SessionOptions extends EmbeddedSubscriptionOptions {
   readonly onAddressLost: () => void;
 }
 
-/** One participant with its readers, and what makes them visible as a ROS 2 node. */
+/** One participant with its readers, announced as a ROS 2 node. */
 class Session {
   readonly #participant: Participant;
   readonly #readers: TopicReaders;

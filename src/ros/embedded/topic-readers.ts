@@ -15,27 +15,27 @@ import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
 import { isProbeTopic } from '../names.ts';
 import { nameOf, typeHashData } from './names.ts';
 
-/** Readers of topics that are taken in: two of each of 512 nodes in namespaces of their own, and some more. */
-const MAX_GATHERING = 1088;
+/** Limit of readers: two for each of 512 nodes in different namespaces, and some spare. */
+const MAX_READERS = 1088;
 /**
- * The readers of so many topics are announced to every participant, as any subscription is; further ones only to publishers of their topic.
- * Several topics of each robot would make the number of announcements a square of the number of robots.
+ * Readers that are announced to every participant, as any subscription is; further ones are announced only to publishers of their topic.
+ * Otherwise the number of announcements would grow with the square of the number of robots.
  */
 const MAX_ANNOUNCED_TO_ALL = 32;
 
-/** What a writer offers and a reader asks for. */
-type Offer = 'whole' | 'volatile' | 'best effort';
+/** The QoS classes that a writer may offer: reliable and transient local, reliable and volatile, best effort. */
+type Offer = 'transient local' | 'volatile' | 'best effort';
 
 /**
- * The QoS of the reader that is announced to every participant: what a publisher offers by default, which would log incompatible QoS for
- * a more demanding reader. A publisher that offers something else gets the announcement of a matching reader in its place.
+ * The QoS of the reader that is announced to every participant: the default of publishers, which log incompatible QoS for a more
+ * demanding reader. To a publisher with another offer a matching reader is announced instead.
  */
-const SHOWN: Offer = 'volatile';
+const ANNOUNCED_OFFER: Offer = 'volatile';
 
-/** As much as the writer promises: one that offers less than the contract asks for is read all the same. */
+/** The class of a writer's offer. Writers that offer less than the interface contract are read, too. */
 function offerOf({ reliable, durability }: Qos): Offer {
   if (!reliable) return 'best effort';
-  return durability > 0 ? 'whole' : 'volatile';
+  return durability > 0 ? 'transient local' : 'volatile';
 }
 
 export type Kind = 'health' | 'alert';
@@ -46,43 +46,43 @@ interface Entry {
   readonly topic: string;
   readonly kind: Kind;
   readonly reader: LocalReader;
-  readonly isShown: boolean;
+  readonly isAnnounced: boolean;
 }
 
 export interface TopicReadersOptions {
-  /** Whether a topic that somebody publishes on, by its DDS name, is to be read. */
+  /** Whether to read a topic that has a publisher, by its DDS name. */
   readonly wants: (topic: string, kind: Kind) => boolean;
   readonly onHealthStatus: (status: HealthStatus, received: Received, topic: string) => void;
   readonly onAlert: (alert: Alert, received: Received, topic: string) => void;
   /** The last writer of a node's health statuses was disposed of. */
   readonly onNodeLeft?: (nodeName: string) => void;
-  /** A message that was well-formed, but not what it should be. */
+  /** A message was decoded, but has an invalid value. */
   readonly onRefused: (topic: string, reason: string) => void;
-  /** There is another reader that everybody is told of. */
+  /** The list of `guids` has changed. */
   readonly onChange: () => void;
   readonly log: Log;
 }
 
-/** The readers of health statuses and alerts of a participant: for each topic one for each thing that its writers promise. */
+/** A participant's readers of health statuses and alerts: for each topic, one per QoS class that its writers offer. */
 export class TopicReaders {
   readonly #options: TopicReadersOptions;
   readonly #participant: Participant;
   /** `node_name` of the last health status of each matched writer. */
   readonly #nodeOfWriter = new Map<Guid, string>();
   readonly #readers = new Map<string, Entry>();
-  #shownCount = 0;
+  #announcedCount = 0;
 
   constructor(participant: Participant, options: TopicReadersOptions) {
     this.#participant = participant;
     this.#options = options;
   }
 
-  /** Those that count as a node's, for `ros2 node info`: of each topic the one that is announced to all, and those in its place. */
+  /** The readers to list for a node in `ros2 node info`: those announced to all participants, and those that replace them. */
   guids(kind: Kind): Guid[] {
-    return [...this.#readers.values()].filter((entry) => entry.kind === kind && entry.isShown).map(({ reader }) => reader.guid);
+    return [...this.#readers.values()].filter((entry) => entry.kind === kind && entry.isAnnounced).map(({ reader }) => reader.guid);
   }
 
-  /** For the participant's `onRemoteWriter`. */
+  /** Handler of the participant's option of this name: creates a matching reader for the writer of a wanted topic. */
   onRemoteWriter({ topic, type, qos }: EndpointData): boolean {
     const kind = (['health', 'alert'] as const).find((one) => type === TYPES[one].ddsName && this.#options.wants(topic, one));
     if (!kind || isProbeTopic(nameOf(topic))) return true;
@@ -90,7 +90,7 @@ export class TopicReaders {
     return this.#read(topic, kind, offerOf(qos));
   }
 
-  /** For the participant's option of this name. A node is left only by the last of its writers, and so are the readers of a topic. */
+  /** Handler of the participant's option of this name. A node has left when its last writer was removed. */
   onRemoteGone(guid: Guid, hasLeft: boolean): void {
     this.#removeUnused();
     const node = this.#nodeOfWriter.get(guid);
@@ -99,66 +99,66 @@ export class TopicReaders {
     if (hasLeft && ![...this.#nodeOfWriter.values()].includes(node)) this.#options.onNodeLeft?.(node);
   }
 
-  /** Reads a topic, whether somebody publishes there already or not. */
+  /** Reads a topic, even if it has no publisher yet. */
   read(topic: string, kind: Kind): void {
-    if (this.#shownCount < MAX_ANNOUNCED_TO_ALL) this.#read(topic, kind, SHOWN);
+    if (this.#announcedCount < MAX_ANNOUNCED_TO_ALL) this.#read(topic, kind, ANNOUNCED_OFFER);
   }
 
-  /** False: there are too many. */
+  /** False: the limit of readers is reached. */
   #read(topic: string, kind: Kind, offer: Offer): boolean {
     const key = `${topic} ${offer}`;
     if (this.#readers.has(key)) return true;
     const { log, onAlert, onChange, onHealthStatus } = this.#options;
-    if (this.#readers.size >= MAX_GATHERING) this.#removeUnused();
-    if (this.#readers.size >= MAX_GATHERING) {
-      log('warning', 'too many remote topics: one not subscribed', { topic, most: MAX_GATHERING });
+    if (this.#readers.size >= MAX_READERS) this.#removeUnused();
+    if (this.#readers.size >= MAX_READERS) {
+      log('warning', 'too many remote topics, topic not subscribed', { topic, limit: MAX_READERS });
       return false;
     }
     const type = TYPES[kind];
-    const take =
+    const onSample =
       kind === 'health'
-        ? this.#taking(topic, type, healthStatusFrom, (status, received) => {
+        ? this.#sampleHandler(topic, type, healthStatusFrom, (status, received) => {
             this.#nodeOfWriter.set(received.writer.guid, status.node_name);
             onHealthStatus(status, received, topic);
           })
-        : this.#taking(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
-    const isForAll = offer === SHOWN && this.#shownCount < MAX_ANNOUNCED_TO_ALL;
-    const insteadOf = this.#shown(topic);
+        : this.#sampleHandler(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
+    const isAnnouncedToAll = offer === ANNOUNCED_OFFER && this.#announcedCount < MAX_ANNOUNCED_TO_ALL;
+    const replaces = this.#announcedReader(topic);
     const reader = this.#participant.createReader({
       topic,
-      isDiscreet: !isForAll,
-      insteadOf,
+      isAnnouncedToWritersOnly: !isAnnouncedToAll,
+      replaces,
       isFor: (offered) => offerOf(offered) === offer,
       type: type.ddsName,
       reliable: offer !== 'best effort',
-      transientLocal: offer === 'whole',
+      transientLocal: offer === 'transient local',
       depth: DEPTH,
       userData: typeHashData(type),
-      onSample: take,
+      onSample,
     });
-    const isShown = isForAll || insteadOf !== null;
-    this.#readers.set(key, { topic, kind, reader, isShown });
-    if (isForAll) this.#shownCount += 1;
-    if (isShown) onChange();
+    const isAnnounced = isAnnouncedToAll || replaces !== null;
+    this.#readers.set(key, { topic, kind, reader, isAnnounced });
+    if (isAnnouncedToAll) this.#announcedCount += 1;
+    if (isAnnounced) onChange();
     return true;
   }
 
-  /** Topics come and go, and whoever makes them up must not fill the list. Those whose readers are announced to all stay. */
+  /** Removes readers without a writer, so that invented topics cannot use up the limit. Readers announced to all participants stay. */
   #removeUnused(): void {
-    for (const [key, { isShown, reader }] of this.#readers) {
-      if (isShown || reader.state.writerCount > 0) continue;
+    for (const [key, { isAnnounced, reader }] of this.#readers) {
+      if (isAnnounced || reader.state.writerCount > 0) continue;
       this.#readers.delete(key);
       this.#participant.removeReader(reader);
     }
   }
 
-  /** The reader of a topic that is announced to all; null: there is none. */
-  #shown(topic: string): LocalReader | null {
-    const entry = this.#readers.get(`${topic} ${SHOWN}`);
-    return entry?.isShown ? entry.reader : null;
+  /** The reader of a topic that is announced to all participants; null: none. */
+  #announcedReader(topic: string): LocalReader | null {
+    const entry = this.#readers.get(`${topic} ${ANNOUNCED_OFFER}`);
+    return entry?.isAnnounced ? entry.reader : null;
   }
 
-  #taking<T>(
+  #sampleHandler<T>(
     topic: string,
     type: MessageType,
     check: (message: unknown) => Checked<T>,

@@ -101,7 +101,7 @@ t.test('when it cannot join anew it says so, tries again, and loses nothing of i
   network.open = open;
   await time.pass(11);
   t.equal(transport.details().problem, null);
-  t.match(lines.join('\n'), /trying again[\s\S]*joined the ROS 2 graph again/);
+  t.match(lines.join('\n'), /will retry[\s\S]*joined the ROS 2 graph again/);
   const statuses = reads('rt/health_status', HEALTH_STATUS);
   await other.start();
   await time.pass(3);

@@ -15,22 +15,22 @@ import { isLoopbackOnly } from './static-peers.ts';
 
 export interface EmbeddedOptions extends GraphOptions {
   readonly wallMilliseconds: () => number;
-  /** For tests; otherwise UDP. */
+  /** UDP by default; replaced in tests. */
   readonly network?: () => Network;
-  /** For tests; otherwise the participant's default. */
+  /** The participant's default; shorter in tests. */
   readonly leaseSeconds?: number;
 }
 
-/** /diagnostics goes out at most this often, whatever the publish frequency: people and aggregators look at it. */
+/** Shortest time between two messages on /diagnostics, whatever the publish frequency: its readers are people and aggregators. */
 const DIAGNOSTICS_SECONDS = 1;
 const LOG_PERIOD_SECONDS = 60;
-/** Who observes is decided so often, and acted upon when it comes out the same so many times: discovery takes seconds. */
-const DECIDE_SECONDS = 5;
-const DECISIONS_IN_A_ROW = 2;
-/** A conflict of names is shown for so long after it was last noticed. */
+/** Period of the election of observers, and equal results needed before a change: discovery takes seconds. */
+const ELECTION_SECONDS = 5;
+const EQUAL_ELECTIONS = 2;
+/** How long a name conflict is reported after it was last detected. */
 const CONFLICT_SECONDS = 60;
 
-/** Takes part in the ROS 2 graph without ROS 2: an RTPS participant of our own, with ROS 2's names, types and services on it. */
+/** Takes part in the ROS 2 graph without a ROS 2 installation, by an RTPS participant with ROS 2's names, types and services. */
 export class EmbeddedTransport implements RosTransport {
   readonly #options: EmbeddedOptions;
   readonly #membership: Membership<Session>;
@@ -38,8 +38,8 @@ export class EmbeddedTransport implements RosTransport {
   #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #conflictSeconds = Number.NEGATIVE_INFINITY;
   #isObserving: boolean;
-  #decisions = 0;
-  #decisionTimer: NodeJS.Timeout | null = null;
+  #equalElections = 0;
+  #electionTimer: NodeJS.Timeout | null = null;
 
   constructor(options: EmbeddedOptions) {
     this.#options = options;
@@ -61,9 +61,9 @@ export class EmbeddedTransport implements RosTransport {
         },
         onAlert: (alert) => listener.onAlert(alert),
       },
-      onAddressLost: () => this.#membership.rejoin('an address of this machine is gone'),
+      onAddressLost: () => this.#membership.rejoin('an address of this machine was removed'),
       onOtherServer: () =>
-        log('warning', 'several machines offer the same safe shutdown', {
+        log('warning', 'several machines offer the same safe shutdown service', {
           service: options.names.services.safeShutdown,
           call: options.names.services.ownSafeShutdown,
         }),
@@ -72,7 +72,7 @@ export class EmbeddedTransport implements RosTransport {
     this.#membership = new Membership({
       place,
       log: options.log,
-      // The last samples come along.
+      // The new session takes over the last samples, so that late joiners still get them.
       create: (staticPeers, former) => {
         this.#refusedBefore += former?.participant.refused ?? 0;
         return new Session({ ...sessionOptions, staticPeers, isObserving: this.#isObserving }, former?.histories ?? null);
@@ -85,12 +85,12 @@ export class EmbeddedTransport implements RosTransport {
   }
 
   start(): Promise<void> {
-    if (this.#options.observe === 'auto') this.#decideLater();
+    if (this.#options.observe === 'auto') this.#scheduleElection();
     return this.#membership.start();
   }
 
   async stop(): Promise<void> {
-    if (this.#decisionTimer) clearTimeout(this.#decisionTimer);
+    if (this.#electionTimer) clearTimeout(this.#electionTimer);
     this.#membership.stop();
   }
 
@@ -117,30 +117,30 @@ export class EmbeddedTransport implements RosTransport {
     return observersOf([{ name: localNode, mode: observe }, ...(this.#membership.session?.appliances() ?? [])]);
   }
 
-  #decideLater(): void {
-    this.#decisionTimer = setTimeout(() => {
-      this.#decideLater();
-      this.#decide();
-    }, DECIDE_SECONDS * 1000);
+  #scheduleElection(): void {
+    this.#electionTimer = setTimeout(() => {
+      this.#scheduleElection();
+      this.#elect();
+    }, ELECTION_SECONDS * 1000);
   }
 
-  /** Whether to observe: decided again and again, since appliances come and go. */
-  #decide(): void {
+  /** Decides whether this appliance observes remote nodes. Repeated, since appliances join and leave. */
+  #elect(): void {
     const { listener, localNode, log } = this.#options;
     const observers = this.observers();
     const isWanted = observers.includes(localNode);
-    this.#decisions = isWanted === this.#isObserving ? 0 : this.#decisions + 1;
+    this.#equalElections = isWanted === this.#isObserving ? 0 : this.#equalElections + 1;
     const { session } = this.#membership;
-    if (this.#decisions < DECISIONS_IN_A_ROW || !session) return;
-    this.#decisions = 0;
+    if (this.#equalElections < EQUAL_ELECTIONS || !session) return;
+    this.#equalElections = 0;
     this.#isObserving = isWanted;
     const appliances = [...session.vanished, ...session.appliances().map(({ name }) => name)];
     log('notice', isWanted ? 'this appliance observes the remote nodes' : 'another appliance observes the remote nodes', {
       observers,
       appliances: appliances.length,
     });
-    // Remote endpoints that nothing was matched with are not kept: they are discovered again.
-    this.#membership.rejoin(isWanted ? 'to receive other nodes' : 'to receive other nodes no longer');
+    // Remote endpoints without a match are not stored, so they must be discovered again.
+    this.#membership.rejoin(isWanted ? 'observation of remote nodes started' : 'observation of remote nodes stopped');
     listener.onObserving?.(isWanted, appliances);
   }
 
@@ -154,7 +154,7 @@ export class EmbeddedTransport implements RosTransport {
       refused: this.#refusedBefore + (participant?.refused ?? 0),
       problem:
         problem ??
-        (conflict ? `another monitor on the graph is named ${this.#options.localNode} too; set node_name` : null) ??
+        (conflict ? `another monitor on the graph is also named ${this.#options.localNode}; set node_name` : null) ??
         sharedShutdownProblem(this.#options.names, session?.otherServers() ?? 0),
     };
   }

@@ -57,8 +57,8 @@ t.test('what this process published itself is not taken for news', async (t) => 
   const { arrivals, statuses, alerts } = setUp();
   const own = { ...STATUS, node_name: 'health_monitor' };
   const ownAlert = { ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' };
-  arrivals.willReturnHealth(own);
-  arrivals.willReturnAlert(ownAlert);
+  arrivals.addSentHealth(own);
+  arrivals.addSentAlert(ownAlert);
   arrivals.onHealth(serializedStatus(own), '/health_status', false);
   arrivals.onAlert(serializedAlert(ownAlert), '/alerts', false);
   t.same([statuses, alerts], [[], []]);
@@ -67,7 +67,7 @@ t.test('what this process published itself is not taken for news', async (t) => 
 
 t.test('an alert about another node that this process published comes back as its own', async (t) => {
   const { arrivals, alerts } = setUp();
-  arrivals.willReturnAlert(ALERT_CHANGE);
+  arrivals.addSentAlert(ALERT_CHANGE);
   arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', false);
   t.same(alerts, []);
   arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, resolved: true }), '/alerts', false);
@@ -78,7 +78,7 @@ t.test('another monitor of the same name is noticed, not mixed in, and forgotten
   const { arrivals, statuses, alerts, lines, clock } = setUp();
   arrivals.onHealth(serializedStatus({ ...STATUS, node_name: 'health_monitor' }), '/health_status', false);
   t.same(statuses, []);
-  t.match(arrivals.problem, /named health_monitor too; set node_name/);
+  t.match(arrivals.problem, /also named health_monitor; set node_name/);
   t.match(lines, [/^warning another monitor on the graph has the same name/]);
   clock.seconds += 61;
   t.equal(arrivals.problem, null);

@@ -15,18 +15,18 @@ interface Options extends Pick<GraphOptions, 'localNode' | 'log' | 'monotonicSec
   };
 }
 
-/** A conflict of names is shown for so long after it was last noticed. */
+/** How long a name conflict is reported after it was last detected. */
 const CONFLICT_SECONDS = 60;
 const LOG_PERIOD_SECONDS = 60;
-/** Messages remembered, sent and received each. */
-const REMEMBERED = 1024;
+/** Messages remembered, of sent and of received ones each. */
+const MAX_REMEMBERED = 1024;
 
-/** What comes in: decoded, checked, told from what this process sent itself, and each message once. */
+/** Handles received messages: decodes and validates them, and drops duplicates and those of this process. */
 export class Arrivals {
   readonly #options: Options;
   readonly #log: Log;
   readonly #sent = new Recent();
-  readonly #taken = new Recent();
+  readonly #received = new Recent();
   #conflictSeconds = Number.NEGATIVE_INFINITY;
   #refused = 0;
 
@@ -39,40 +39,40 @@ export class Arrivals {
     return this.#refused;
   }
 
-  /** Another monitor publishes under this one's name; null: none does. */
+  /** The problem that another monitor publishes under this one's name; null: none does. */
   get problem(): string | null {
     if (this.#options.monotonicSeconds() - this.#conflictSeconds >= CONFLICT_SECONDS) return null;
-    return `another monitor on the graph is named ${this.#options.localNode} too; set node_name`;
+    return `another monitor on the graph is also named ${this.#options.localNode}; set node_name`;
   }
 
-  /** What this process sends comes back to it, since it listens where it speaks. */
-  willReturnHealth(status: HealthStatus): void {
+  /** Remembers a message of this process, since its own subscriptions receive it, too. */
+  addSentHealth(status: HealthStatus): void {
     this.#sent.add(healthKey(status));
   }
 
-  willReturnAlert(alert: Alert): void {
+  addSentAlert(alert: Alert): void {
     this.#sent.add(alertKey(alert));
   }
 
-  /** `twice`: more than one subscription listens to this topic or did, and each may bring the same message. */
+  /** `twice`: the topic has or had more than one subscription, so that the same message may be received several times. */
   onHealth(serialized: Buffer, topic: string, twice: boolean): void {
     const status = this.#read(HEALTH_STATUS, serialized, topic, healthStatusFrom);
     if (status === null) return;
     if (status.node_name === this.#options.localNode) {
       if (!this.#sent.has(healthKey(status))) this.#onConflict(topic);
-    } else if (this.#isNews(status, twice)) this.#options.listener.onHealthStatus(status, topic);
+    } else if (this.#isNew(status, twice)) this.#options.listener.onHealthStatus(status, topic);
   }
 
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
     if (alert === null || this.#sent.has(alertKey(alert))) return;
     if (nodeOfAlertId(alert.alert_id) === this.#options.localNode) this.#onConflict(topic);
-    else if (this.#isNews(alert, twice)) this.#options.listener.onAlert(alert, topic);
+    else if (this.#isNew(alert, twice)) this.#options.listener.onAlert(alert, topic);
   }
 
-  /** Remembered in any case: a subscription that is added brings the last ones of before once more. */
-  #isNews(message: HealthStatus | Alert, twice: boolean): boolean {
-    const isFirst = this.#taken.add(JSON.stringify(message));
+  /** Remembers every message, because a subscription that is added later delivers the last ones again. */
+  #isNew(message: HealthStatus | Alert, twice: boolean): boolean {
+    const isFirst = this.#received.add(JSON.stringify(message));
     return isFirst || !twice;
   }
 
@@ -105,15 +105,15 @@ function alertKey({ alert_id, severity, timestamp, resolved }: Alert): string {
   return `${timestamp} ${alert_id} ${severity} ${resolved}`;
 }
 
-/** The last keys, the oldest forgotten first. */
+/** A bounded set of the most recent keys. */
 class Recent {
   readonly #keys = new Set<string>();
 
-  /** False: it was there. */
+  /** False: the key is known already. */
   add(key: string): boolean {
     if (this.#keys.has(key)) return false;
     this.#keys.add(key);
-    if (this.#keys.size > REMEMBERED) for (const oldest of this.#keys) return this.#keys.delete(oldest);
+    if (this.#keys.size > MAX_REMEMBERED) for (const oldest of this.#keys) return this.#keys.delete(oldest);
     return true;
   }
 

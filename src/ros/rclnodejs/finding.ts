@@ -1,14 +1,14 @@
 import { findPrepared, type Prepared, type RosPaths } from './prepared.ts';
 import { lookForRos, type SourcedRos } from './sourced.ts';
 
-/** What there is of ROS 2 for rclnodejs, short of trying it. */
+/** The state of ROS 2 for rclnodejs, determined without loading it. */
 export type RosFinding =
   | { readonly state: 'none'; readonly reason: string }
   | { readonly state: 'broken'; readonly reason: string }
   | { readonly state: 'unprepared'; readonly ros: SourcedRos; readonly reason: string }
   | { readonly state: 'prepared'; readonly ros: SourcedRos; readonly prepared: Prepared };
 
-/** Looks at the environment and at what was prepared. Reads some small files; loads nothing and starts nothing. */
+/** Reads environment variables and some small files; loads no library and starts no process. */
 export function findRos(environment: NodeJS.ProcessEnv, paths: RosPaths): RosFinding {
   const ros = lookForRos(environment);
   if (ros.state !== 'sourced') return ros;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { graphNames } from '../names.ts';
-import { askingFor, MAX_FOLLOWED_TOPICS, subscribedTopics, topicsToFollow } from './followed-topics.ts';
+import { MAX_FOLLOWED_TOPICS, qosClassOf, subscribedTopics, topicsToFollow } from './followed-topics.ts';
 
 const HEALTH = 'edge_health_interfaces/msg/HealthStatus';
 const ALERT = 'edge_health_interfaces/msg/Alert';
@@ -49,9 +49,9 @@ t.test('bounded, and the same ones each time', async (t) => {
 });
 
 t.test('what may be asked of a publisher', async (t) => {
-  t.equal(askingFor({ reliability: 1, durability: 1 }), 'transient local');
-  t.equal(askingFor({ reliability: 2, durability: 1 }), 'best effort');
-  t.equal(askingFor({ reliability: 1, durability: 2 }), 'volatile');
+  t.equal(qosClassOf({ reliability: 1, durability: 1 }), 'transient local');
+  t.equal(qosClassOf({ reliability: 2, durability: 1 }), 'best effort');
+  t.equal(qosClassOf({ reliability: 1, durability: 2 }), 'volatile');
 });
 
 t.test('a subscription: what is named, and where nothing is named all of that type', async (t) => {

@@ -8,27 +8,27 @@ export interface FollowedTopic {
   readonly kind: 'health' | 'alert';
 }
 
-/** What is published on the graph. */
+/** The topics of the graph with their types. */
 export type GraphTopics = readonly { readonly name: string; readonly types: readonly string[] }[];
 
-/** How a publisher's offer is numbered in rmw/types.h. */
+/** A publisher's QoS, with the numbers of rmw/types.h. */
 export interface Offer {
   readonly reliability: number;
   readonly durability: number;
 }
 
-/** Topics of other namespaces that are taken in. */
+/** Limit of subscribed topics. */
 export const MAX_FOLLOWED_TOPICS = 64;
 
-/** What a subscription asks for: as much as the publishers that it is for offer. */
-export type Asking = 'transient local' | 'volatile' | 'best effort';
+/** The QoS class of a subscription, equal to that of the publishers it is for. */
+export type QosClass = 'transient local' | 'volatile' | 'best effort';
 
 const RELIABLE = 1;
 const TRANSIENT_LOCAL = 1;
 
 /**
- * The topics to listen to: the own ones, and whatever else on the graph ends in /health_status or /alerts and has our type. The
- * own ones come first, the others in the order of their names.
+ * The topics to subscribe to: the own ones first, then all others on the graph that end in /health_status or /alerts and have the
+ * matching type, sorted by name.
  */
 export function topicsToFollow(graph: GraphTopics, names: GraphNames): FollowedTopic[] {
   const own: FollowedTopic[] = [
@@ -44,7 +44,7 @@ export function topicsToFollow(graph: GraphTopics, names: GraphNames): FollowedT
   return [...own, ...others].slice(0, MAX_FOLLOWED_TOPICS);
 }
 
-/** The topics of a subscription: those named, and of the kinds that are not named all, by their type, in the order of their names. */
+/** The topics of a `GraphSubscription`: the configured ones; for a kind without one, all topics of its type, sorted by name. */
 export function subscribedTopics(graph: GraphTopics, { alerts, healthStatus }: SubscribedTopics): FollowedTopic[] {
   const topics: FollowedTopic[] = [];
   if (healthStatus !== null) topics.push({ topic: healthStatus, kind: 'health' });
@@ -57,8 +57,8 @@ export function subscribedTopics(graph: GraphTopics, { alerts, healthStatus }: S
   return topics.slice(0, MAX_FOLLOWED_TOPICS);
 }
 
-/** The most that a subscription may ask of a publisher: of one that asks for more it gets nothing, and the publisher logs a warning. */
-export function askingFor({ reliability, durability }: Offer): Asking {
+/** The highest QoS class that matches a publisher's offer. With a higher one the two do not match, and the publisher logs a warning. */
+export function qosClassOf({ reliability, durability }: Offer): QosClass {
   if (reliability !== RELIABLE) return 'best effort';
   return durability === TRANSIENT_LOCAL ? 'transient local' : 'volatile';
 }

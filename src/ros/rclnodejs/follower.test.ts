@@ -50,7 +50,7 @@ t.test('the own topics from the start, with what a publisher offers by default',
   const { node, topics, follower, graph } = setUp();
   t.same(topics(), ['/health_status 12', '/alerts 12']);
   graph.publishers['/health_status'] = [OWN];
-  follower.look();
+  follower.scan();
   t.equal(node.runTriggered(), 0, 'what this process publishes changes nothing');
   t.same(
     node.subscriptions.map(({ type }) => type),
@@ -63,14 +63,14 @@ t.test('the own topics from the start, with what a publisher offers by default',
 
 t.test('topics of other namespaces are taken in when they are seen, while the executor waits', async (t) => {
   const { node, graph, follower, topics } = setUp();
-  follower.look();
+  follower.scan();
   t.equal(node.runTriggered(), 0, 'nothing to change, nobody is woken');
   graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] }, { name: '/robot1/alerts', types: [ALERT] });
-  follower.look();
+  follower.scan();
   t.equal(topics().length, 2, 'nothing is changed from outside');
   t.equal(node.runTriggered(), 1);
   t.same(topics(), ['/health_status 12', '/alerts 12', '/robot1/alerts 12', '/robot1/health_status 12']);
-  follower.look();
+  follower.scan();
   t.equal(node.runTriggered(), 0);
 });
 
@@ -78,7 +78,7 @@ t.test('each publisher is asked for what it offers, by one subscription where al
   const { node, graph, follower, topics } = setUp();
   const after = (...publishers: (typeof FULL)[]): string[] => {
     graph.publishers['/health_status'] = [OWN, ...publishers];
-    follower.look();
+    follower.scan();
     node.runTriggered();
     t.equal(follower.subscriptionCount('/health_status'), topics().length - 1);
     return topics()
@@ -90,7 +90,7 @@ t.test('each publisher is asked for what it offers, by one subscription where al
   t.same(after(FULL, FULL, VOLATILE), ['/health_status 11', '/health_status 12']);
   t.same(after(BEST_EFFORT), ['/health_status 22']);
   t.same(after(), ['/health_status 22'], 'without publishers it stays: they may come back');
-  follower.look();
+  follower.scan();
   t.equal(node.runTriggered(), 0, 'once is enough');
 });
 
@@ -100,7 +100,7 @@ t.test('messages arrive outside of the callback of native code, with what is to 
   t.same(arrived, []);
   await setImmediate();
   graph.publishers['/alerts'] = [FULL, VOLATILE];
-  follower.look();
+  follower.scan();
   node.runTriggered();
   node.subscriptions[1]?.deliver(Buffer.from('two'));
   node.subscriptions[2]?.deliver(Buffer.from('two'));
@@ -113,7 +113,7 @@ t.test('a topic that nobody publishes on any more is left, the own ones never', 
   graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] });
   graph.publishers['/robot1/health_status'] = [FULL];
   for (let i = 0; i < SILENCE + 2; i += 1) {
-    follower.look();
+    follower.scan();
     node.runTriggered();
   }
   t.equal(topics().length, 3, 'it is published on');
@@ -121,7 +121,7 @@ t.test('a topic that nobody publishes on any more is left, the own ones never', 
   for (let i = 0; i < SILENCE; i += 1) {
     t.equal(topics().length, 3, `look ${i}`);
     // Our own subscription alone keeps the topic on the graph.
-    follower.look();
+    follower.scan();
     node.runTriggered();
   }
   t.same(topics(), ['/health_status 12', '/alerts 12']);
@@ -135,7 +135,7 @@ t.test('a subscription that is not allowed costs that topic alone', async (t) =>
     return create(type, topic, options, onMessage);
   };
   graph.topics.push({ name: '/a/health_status', types: [HEALTH] }, { name: '/b/health_status', types: [HEALTH] });
-  follower.look();
+  follower.scan();
   node.runTriggered();
   t.ok(topics().includes('/b/health_status 12'));
   t.match(lines, [/cannot subscribe to a ROS 2 topic/]);

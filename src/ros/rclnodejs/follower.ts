@@ -1,7 +1,7 @@
 import type { Log } from '../../core/ports.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type Asking, askingFor, type FollowedTopic, type GraphTopics } from './followed-topics.ts';
+import { type FollowedTopic, type GraphTopics, type QosClass, qosClassOf } from './followed-topics.ts';
 import {
   anyQos,
   type GuardCondition,
@@ -15,73 +15,73 @@ import {
 
 export interface FollowerOptions {
   readonly library: Rclnodejs;
-  /** The node that the subscriptions belong to; it spins. */
+  /** The node of the subscriptions, which spins. */
   readonly node: RclNode;
-  /** What to listen to, as the graph is now; of an empty graph: what is listened to from the start, and always. */
+  /** The topics to subscribe to, given the present graph. Those returned for an empty graph stay subscribed from the start on. */
   readonly topics: (graph: GraphTopics) => readonly FollowedTopic[];
-  /** Publishers of this process, which are not listened to; by default none is. */
+  /** Whether a publisher belongs to this process and must be ignored; by default none does. */
   readonly isOwn?: (publisher: RclPublisherInfo) => boolean;
   readonly arrivals: Arrivals;
   readonly log: Log;
 }
 
 interface Following {
-  /** One for each thing that its publishers offer. */
-  readonly subscriptions: Map<Asking, RclSubscription>;
-  /** It was subscribed to in more than one way, now or before: the same message may have come before. */
+  /** One for each QoS class that its publishers offer. */
+  readonly subscriptions: Map<QosClass, RclSubscription>;
+  /** It has or had more than one subscription, so that the same message may be received several times. */
   isTwice: boolean;
-  /** Looks in a row that saw no publisher. */
-  silentLooks: number;
+  /** Consecutive scans that found no publisher. */
+  scansWithoutPublisher: number;
 }
 
-/** One topic may have many publishers, and their last ten messages each come at once: more is kept than each of them keeps. */
+/** Larger than a publisher's history: a topic may have many publishers, whose last ten messages each arrive at the same time. */
 const DEPTH = 1000;
-/** Subscriptions to topics that nobody publishes on any more go after so many looks. */
-const SILENT_LOOKS = 12;
+/** A topic without a publisher is unsubscribed after this many scans. */
+const MAX_SCANS_WITHOUT_PUBLISHER = 12;
 
-/** Keeps subscriptions to the topics of health statuses and alerts on the graph that are wanted. */
+/** Subscribes to the wanted topics of health statuses and alerts, and follows changes of the graph. */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #guard: GuardCondition;
   readonly #following = new Map<string, Following>();
   #changes: readonly (() => void)[] = [];
 
-  /** Subscribes at once to what is always listened to; the node must not spin yet. */
+  /** Subscribes to the permanent topics; the node must not spin yet. */
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#guard = options.node.createGuardCondition(() => this.#change());
-    // What a publisher offers by default: one that came before the next look would report incompatible QoS if more were asked for.
+    // The default QoS of publishers: until the next scan, a new publisher would report incompatible QoS for a more demanding reader.
     for (const wanted of options.topics([])) this.#follow(wanted, ['volatile']);
   }
 
-  /** How many subscriptions of this process there are to a topic. */
+  /** Number of this process's subscriptions to a topic. */
   subscriptionCount(topic: string): number {
     return this.#following.get(topic)?.subscriptions.size ?? 0;
   }
 
-  /** Looks at the graph for topics that came or went, or whose publishers offer something else than is asked for. */
-  look(): void {
+  /** Scans the graph for new and removed topics, and for topics whose publishers offer another QoS than the subscriptions request. */
+  scan(): void {
     const { isOwn, node, topics } = this.#options;
     const wanted = topics(node.getTopicNamesAndTypes());
     const changes: (() => void)[] = [];
     for (const one of wanted) {
       const publishers = node.getPublishersInfoByTopic(one.topic);
       const following = this.#following.get(one.topic);
-      if (following) following.silentLooks = publishers.length === 0 ? following.silentLooks + 1 : 0;
+      if (following) following.scansWithoutPublisher = publishers.length === 0 ? following.scansWithoutPublisher + 1 : 0;
       const others = publishers.filter((publisher) => !isOwn?.(publisher));
-      const asking = [...new Set(others.map(({ qos_profile }) => askingFor(qos_profile)))];
+      const classes = [...new Set(others.map(({ qos_profile }) => qosClassOf(qos_profile)))];
       const { subscriptions } = following ?? {};
-      // Without publishers the subscriptions stay as they are.
-      if (asking.length === 0 ? !following : asking.length !== subscriptions?.size || !asking.every((one) => subscriptions.has(one)))
-        changes.push(() => this.#follow(one, asking));
+      // Without publishers the subscriptions are not changed.
+      if (classes.length === 0 ? !following : classes.length !== subscriptions?.size || !classes.every((one) => subscriptions.has(one)))
+        changes.push(() => this.#follow(one, classes));
     }
     const kept = new Set(topics([]).map(({ topic }) => topic));
-    for (const [topic, { silentLooks }] of this.#following) {
-      if (silentLooks >= SILENT_LOOKS && !kept.has(topic)) changes.push(() => this.#leave(topic));
+    for (const [topic, { scansWithoutPublisher }] of this.#following) {
+      if (scansWithoutPublisher >= MAX_SCANS_WITHOUT_PUBLISHER && !kept.has(topic)) changes.push(() => this.#leave(topic));
     }
     this.#changes = changes;
-    // The subscriptions of a spinning node are changed while its executor waits for the event loop: at any other time the
-    // change would block the loop until the executor's wait is over.
+    // The subscriptions of a spinning node are changed in a callback of its executor: at any other time the change would block the
+    // event loop until the executor's wait ends.
     if (changes.length > 0) this.#guard.trigger();
   }
 
@@ -97,17 +97,17 @@ export class Follower {
     }
   }
 
-  /** Subscribes in these ways and no other; without any, as publishers offer by default. */
-  #follow(wanted: FollowedTopic, asking: readonly Asking[]): void {
-    const following = this.#following.get(wanted.topic) ?? { subscriptions: new Map(), isTwice: false, silentLooks: 0 };
+  /** Replaces the subscriptions of a topic by one per QoS class; without any class, by one with the default of publishers. */
+  #follow(wanted: FollowedTopic, classes: readonly QosClass[]): void {
+    const following = this.#following.get(wanted.topic) ?? { subscriptions: new Map(), isTwice: false, scansWithoutPublisher: 0 };
     const { subscriptions } = following;
-    const ways: readonly Asking[] = asking.length === 0 ? ['volatile'] : asking;
-    for (const way of ways) if (!subscriptions.has(way)) subscriptions.set(way, this.#subscribe(wanted, way));
+    const required: readonly QosClass[] = classes.length === 0 ? ['volatile'] : classes;
+    for (const qosClass of required) if (!subscriptions.has(qosClass)) subscriptions.set(qosClass, this.#subscribe(wanted, qosClass));
     if (subscriptions.size > 1) following.isTwice = true;
     this.#following.set(wanted.topic, following);
-    for (const [way, subscription] of subscriptions) {
-      if (ways.includes(way)) continue;
-      subscriptions.delete(way);
+    for (const [qosClass, subscription] of subscriptions) {
+      if (required.includes(qosClass)) continue;
+      subscriptions.delete(qosClass);
       this.#options.node.destroySubscription(subscription);
     }
   }
@@ -119,12 +119,12 @@ export class Follower {
     for (const subscription of following.subscriptions.values()) this.#options.node.destroySubscription(subscription);
   }
 
-  #subscribe({ topic, kind }: FollowedTopic, asking: Asking): RclSubscription {
+  #subscribe({ topic, kind }: FollowedTopic, qosClass: QosClass): RclSubscription {
     const { library, node, arrivals } = this.#options;
-    const qos = asking === 'best effort' ? anyQos(library, DEPTH) : reliableQos(library, asking, DEPTH);
+    const qos = qosClass === 'best effort' ? anyQos(library, DEPTH) : reliableQos(library, qosClass, DEPTH);
     const type = rawType((kind === 'health' ? HEALTH_STATUS : ALERT).rosName);
     const twice = (): boolean => this.#following.get(topic)?.isTwice ?? false;
-    // Out of native code's callback, as `later` says.
+    // Deferred for the reason given at `later`.
     return node.createSubscription(type, topic, { qos, isRaw: true }, (serialized) => {
       setImmediate(() => {
         if (kind === 'health') arrivals.onHealth(serialized, topic, twice());

@@ -5,8 +5,8 @@ import { applyVariables, placeVariables } from './place.ts';
 import { addonFile, type Prepared } from './prepared.ts';
 
 /**
- * The part of rclnodejs 2 that is used here. Messages go through it serialized: their bytes are made and read by this product's
- * own CDR code, as with the embedded transport, which takes a third of the CPU time of rclnodejs' message objects.
+ * The part of rclnodejs 2 that is used here. Messages pass it in serialized form: the CDR code of the embedded transport takes a third of
+ * the CPU time of rclnodejs' message objects.
  */
 export interface Rclnodejs {
   readonly Context: new () => RclContext;
@@ -27,12 +27,12 @@ export interface Rclnodejs {
     readonly profileServicesDefault: string;
   };
   init(context: RclContext, argv: readonly string[]): Promise<void>;
-  /** Takes away its SIGINT handler, which would end the nodes behind the service's back. */
+  /** Removes its SIGINT handler, which would destroy the nodes before the service stops them. */
   removeSignalHandlers(): void;
 }
 
 export interface RclContext {
-  /** Destroys every node; blocks until their executors' waits are over. */
+  /** Destroys all nodes; blocks until the waits of their executors end. */
   shutdown(): void;
   isShutdown(): boolean;
 }
@@ -47,16 +47,16 @@ export interface RclQos {
   readonly depth: number;
 }
 
-/** What rclnodejs asks of a message class when only serialized messages pass. */
+/** The part of a message class that rclnodejs needs for serialized messages. */
 export interface RawType {
   type(): { readonly pkgName: string; readonly subFolder: string; readonly interfaceName: string };
 }
 
 export interface RclPublisher {
   publish(serialized: Buffer): void;
-  /** Matched subscriptions, those of this process too. */
+  /** Matched subscriptions, including those of this process. */
   readonly subscriptionCount: number;
-  /** Blocks at most this long; throws where the middleware cannot tell. */
+  /** Blocks at most this long; throws if the middleware does not support it. */
   waitForAllAcked(nanoseconds: bigint): boolean;
 }
 
@@ -73,9 +73,9 @@ export interface RclPublisherInfo {
 }
 
 export interface RclNode {
-  /** Called by native code with what is ready. */
+  /** Called by native code with the handles that are ready. */
   execute(handles: unknown): void;
-  /** Waits in a thread of its own, at most this long at a time; callbacks run in the event loop. */
+  /** Waits in a separate thread, at most this long at a time; callbacks run in the event loop. */
   spin(timeoutMilliseconds: number): void;
   createPublisher(type: RawType, topic: string, options: { readonly qos: RclQos }): RclPublisher;
   createSubscription(
@@ -101,7 +101,7 @@ export interface RclNode {
   getNodeNamesAndNamespaces(): readonly { readonly name: string; readonly namespace: string }[];
 }
 
-/** As numbered in rmw/types.h. */
+/** Numbers of rmw/types.h. */
 const KEEP_LAST = 1;
 const RELIABLE = 1;
 const BEST_EFFORT = 2;
@@ -112,22 +112,22 @@ export function reliableQos(library: Rclnodejs, durability: 'transient local' | 
   return new library.QoS(KEEP_LAST, depth, RELIABLE, durability === 'volatile' ? VOLATILE : TRANSIENT_LOCAL);
 }
 
-/** What every publisher satisfies. */
+/** The QoS that every publisher satisfies. */
 export function anyQos(library: Rclnodejs, depth: number): RclQos {
   return new library.QoS(KEEP_LAST, depth, BEST_EFFORT, VOLATILE);
 }
 
-/** What rclnodejs takes for the class of a type such as `edge_health_interfaces/msg/Alert`. */
+/** A stand-in for the message class of a type such as `edge_health_interfaces/msg/Alert`. */
 export function rawType(rosName: string): RawType {
   const [pkgName = '', subFolder = '', interfaceName = ''] = rosName.split('/');
   return Object.assign(() => undefined, { type: () => ({ pkgName, subFolder, interfaceName }) });
 }
 
 /**
- * Keeps what is thrown while a node handles what is ready (a request that cannot be read, for one) from going back to native
- * code, which would end the process.
+ * Catches errors thrown by a node's callbacks, for example on an unreadable request. In native code they would terminate the
+ * process.
  */
-export function keepErrors(node: RclNode, onError: (error: Error) => void): void {
+export function catchErrors(node: RclNode, onError: (error: Error) => void): void {
   const execute = node.execute.bind(node);
   node.execute = (handles) => {
     try {
@@ -138,23 +138,23 @@ export function keepErrors(node: RclNode, onError: (error: Error) => void): void
   };
 }
 
-/** Neither parameters nor rosout: the product has its own configuration and log, and each costs endpoints and memory (`ParameterServices`). */
+/** Without parameters and rosout, which the product does not use and which take endpoints and memory (see `ParameterServices`). */
 const BARE: NodeOptions = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
 
-/** A node that outlives whatever arrives. */
+/** A node without the standard services, which logs errors of its callbacks. */
 export function bareNode(
   library: Rclnodejs,
   context: RclContext,
   { name, namespace, log }: { readonly name: string; readonly namespace: string; readonly log: Log },
 ): RclNode {
   const node = new library.Node(name, namespace, context, BARE, [], false);
-  keepErrors(node, (error) => log('warning', 'rclnodejs could not process a message', { node: name, error: error.message }));
+  catchErrors(node, (error) => log('warning', 'rclnodejs could not process a message', { node: name, error: error.message }));
   return node;
 }
 
 /**
- * Leaves a callback of rclnodejs, which native code runs outside of Node's own callbacks: promises that are settled there would
- * not go on before something else happens in the process.
+ * Defers work out of a callback of rclnodejs. Native code runs these outside of Node's callback scope, where continuations of settled
+ * promises do not run until the next event of the process.
  */
 export function later<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -169,8 +169,8 @@ export function later<T>(work: () => T | Promise<T>): Promise<T> {
 }
 
 /**
- * Loads the private copy in a prepared folder. Throws what the dynamic linker says when its addon cannot be loaded; rclnodejs
- * itself would start to compile then, so the addon goes first.
+ * Loads the private copy in a prepared folder. Throws the dynamic linker's error when its addon cannot be loaded. The addon is loaded
+ * first, because rclnodejs would react to the error by compiling itself.
  */
 export function loadRclnodejs(folder: string): Rclnodejs {
   delete process.env['RCLNODEJS_FORCE_BUILD'];
@@ -185,22 +185,22 @@ export function loadRclnodejs(folder: string): Rclnodejs {
 export interface RclPlace {
   readonly prepared: Prepared;
   readonly place: GraphPlace;
-  /** SROS2 enclave; null: as the environment says. */
+  /** SROS2 enclave; null: from the environment. */
   readonly enclave: string | null;
-  /** For tests; otherwise the prepared copy. */
+  /** Loads the prepared copy by default; replaced in tests. */
   readonly load?: (folder: string) => Rclnodejs;
 }
 
 /**
- * Loads rclnodejs, initialises rcl at that place and has something made in it: to be called in a process whose environment is that of
- * `environmentFor`. Where that fails nothing is left running.
+ * Loads rclnodejs, initialises rcl and calls `make`. The process must have the environment of `environmentFor`. On failure nothing is
+ * left running.
  */
 export async function withRcl<T>(at: RclPlace, make: (library: Rclnodejs, context: RclContext) => T): Promise<T> {
   applyVariables(process.env, placeVariables(at.prepared.distro, at.place));
   const library = (at.load ?? loadRclnodejs)(at.prepared.folder);
   const context = new library.Context();
   try {
-    // Without rcl's own log files: the product logs elsewhere, and a home folder need not be writable then.
+    // Without rcl's log files, which the product does not need and which require a writable home folder.
     const named = at.enclave === null ? [] : ['--enclave', at.enclave];
     await library.init(context, ['--ros-args', '--disable-external-lib-logs', ...named]);
     return make(library, context);

@@ -6,14 +6,14 @@ export interface ParameterServicesOptions {
   readonly library: Rclnodejs;
   /** By fully qualified name. */
   readonly nodes: ReadonlyMap<string, RclNode>;
-  /** Has a node wait for requests, if it does not yet. */
+  /** Starts the executor of a node, if it is not running. */
   readonly spin: (node: RclNode) => void;
   readonly log: Log;
 }
 
 /**
- * The parameter services of the nodes, without which `ros2 param list` waits five seconds for each node. They are created when a client
- * for one of them is seen: from the start they would be 48 more endpoints to announce to every other participant, and two more threads.
+ * The parameter services of the nodes, without which `ros2 param list` waits five seconds per node. They are created when one of them
+ * has a client; created at the start, they would add 48 endpoints to announce to every participant, and two threads.
  */
 export class ParameterServices {
   readonly #options: ParameterServicesOptions;
@@ -23,8 +23,8 @@ export class ParameterServices {
     this.#options = options;
   }
 
-  /** Looks for clients, and serves them all from the first on. */
-  look(): void {
+  /** Creates all services once one of them has a client. */
+  scan(): void {
     if (this.#isOffered) return;
     const { library, nodes, spin, log } = this.#options;
     const services = [...nodes].flatMap(([path, node]) =>
@@ -39,7 +39,7 @@ export class ParameterServices {
       for (const node of nodes.values()) spin(node);
     } catch (error) {
       this.#isOffered = true;
-      // Under SROS2, for one, where the enclave has no permission for them.
+      // For example under SROS2, when the enclave has no permission for them.
       log('info', 'no parameter services: ros2 param list waits for each node', { error: (error as Error).message });
     }
   }

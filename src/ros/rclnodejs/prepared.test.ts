@@ -107,15 +107,15 @@ t.test('not whole, or for another machine', async (t) => {
   const folder = fakePrepared(paths, key);
   const addon = join(folder, 'node_modules/rclnodejs/build/Release/rclnodejs.node');
   rmSync(addon);
-  t.match(findPrepared('jazzy', paths), { reason: /is not whole: run edge-health ros-setup --force/ });
+  t.match(findPrepared('jazzy', paths), { reason: /is incomplete: run edge-health ros-setup --force/ });
   writeFileSync(addon, '');
   rmSync(join(folder, 'interfaces'), { recursive: true });
-  t.match(findPrepared('jazzy', paths), { reason: /is not whole/ });
+  t.match(findPrepared('jazzy', paths), { reason: /is incomplete/ });
   fakePrepared(paths, key);
   write(folder, { 'prepared.json': JSON.stringify({ key, architecture: 'sparc' }) });
   t.match(findPrepared('jazzy', paths), { reason: /is for sparc: run edge-health ros-setup --force/ });
   write(folder, { 'prepared.json': JSON.stringify({ key: 'another', architecture: process.arch }) });
-  t.match(findPrepared('jazzy', paths), { reason: /is not whole/ });
+  t.match(findPrepared('jazzy', paths), { reason: /is incomplete/ });
   write(folder, { 'prepared.json': '{ "key": ' });
   t.match(findPrepared('jazzy', paths), { reason: /: run edge-health ros-setup/ }, 'a manifest cut short');
 });

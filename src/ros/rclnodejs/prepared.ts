@@ -1,28 +1,28 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the product keeps what preparing needs, and where it puts the result. */
+/** Paths of the input and the results of `edge-health ros-setup`. */
 export interface RosPaths {
-  /** One folder a key. */
+  /** Contains one folder per key. */
   readonly preparedRoot: string;
-  /** Where else to look for what was prepared: processes with data folders of their own share it. */
+  /** Further folders with prepared copies, shared by processes with separate data folders. */
   readonly otherRoots: readonly string[];
-  /** Users whose code may be loaded. */
+  /** User ids whose code may be loaded. */
   readonly owners: readonly number[];
   /** The package edge_health_interfaces: .msg and .srv files, CMakeLists.txt. */
   readonly interfaces: string;
-  /** rclnodejs as it was installed with the product. Never imported: it would try to compile itself where it cannot load. */
+  /** The rclnodejs installed with the product. It must not be imported, since it starts to compile itself when it cannot be loaded. */
   readonly rclnodejs: string;
 }
 
-/** What `edge-health ros-setup` made for one ROS distribution, one rclnodejs and one set of interfaces. */
+/** A prepared copy for one ROS distribution, one version of rclnodejs and one version of the interfaces. */
 export interface Prepared {
   readonly key: string;
   readonly distro: string;
   readonly folder: string;
 }
 
-/** `prepared.json` of a prepared folder: written last, so that a folder that has it is whole. */
+/** `prepared.json` of a prepared folder. It is written last, so its presence shows that the folder is complete. */
 export interface PreparedManifest {
   readonly key: string;
   readonly architecture: string;
@@ -33,7 +33,7 @@ export interface PreparedManifest {
 
 export const MANIFEST = 'prepared.json';
 
-/** The compiled typesupport libraries of edge_health_interfaces: rcl finds them by LD_LIBRARY_PATH alone. */
+/** The compiled typesupport libraries of edge_health_interfaces, which rcl finds only through LD_LIBRARY_PATH. */
 export function libraryFolder(prepared: Prepared): string {
   return join(prepared.folder, 'interfaces/lib');
 }
@@ -42,7 +42,7 @@ export function addonFile(folder: string): string {
   return join(folder, 'node_modules/rclnodejs/build/Release/rclnodejs.node');
 }
 
-/** Version of the rclnodejs that came with the product; null: it is not installed. */
+/** Version of the rclnodejs installed with the product; null: not installed. */
 export function rclnodejsVersion(paths: RosPaths): string | null {
   try {
     const { version } = JSON.parse(readFileSync(join(paths.rclnodejs, 'package.json'), 'utf8')) as { version?: unknown };
@@ -52,13 +52,13 @@ export function rclnodejsVersion(paths: RosPaths): string | null {
   }
 }
 
-/** Eight hexadecimal digits that change with any file that decides the generated code. Throws when the files cannot be read. */
+/** A hash, eight hexadecimal digits, of all files that determine the generated code. Throws when a file cannot be read. */
 export function interfaceHash(folder: string): string {
   const files = ['CMakeLists.txt'];
   for (const kind of ['msg', 'srv']) {
     for (const name of readdirSync(join(folder, kind)).sort()) if (name.endsWith(`.${kind}`)) files.push(`${kind}/${name}`);
   }
-  // FNV-1a: node:crypto would cost the service 3 MB, and nobody is to be kept out by this.
+  // FNV-1a, because the hash is not for security and loading node:crypto takes 3 MB of memory.
   let hash = 0x811c9dc5;
   for (const file of files) {
     for (const octet of Buffer.concat([Buffer.from(`${file}\0`), readFileSync(join(folder, file)), Buffer.from([0])])) {
@@ -68,7 +68,7 @@ export function interfaceHash(folder: string): string {
   return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
-/** The name of the folder for this distribution and what the product has now; null: rclnodejs is not installed. */
+/** The folder name for this distribution and the installed versions; null: rclnodejs is not installed. */
 export function preparedKey(distro: string, paths: RosPaths): string | null {
   const version = rclnodejsVersion(paths);
   return version === null ? null : `${distro}-${version}-${interfaceHash(paths.interfaces)}`;
@@ -78,7 +78,7 @@ export function notInstalled({ rclnodejs }: RosPaths): string {
   return `the npm package rclnodejs is missing in ${rclnodejs}: install edge-health again (a checkout: npm ci, with npm 11 or later)`;
 }
 
-/** What is prepared for a distribution, or why nothing can be used. */
+/** The prepared copy for a distribution, or why there is none to use. */
 export function findPrepared(distro: string, paths: RosPaths): Prepared | { readonly reason: string } {
   let key: string | null;
   try {
@@ -92,12 +92,12 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
   for (const root of roots) {
     const folder = join(root, key);
     const untrusted = trustProblem([root, folder], paths);
-    if (untrusted !== null) problems.push(`what was prepared in ${folder} is not used: ${untrusted}`);
+    if (untrusted !== null) problems.push(`the prepared copy in ${folder} is not used: ${untrusted}`);
     const manifest = untrusted === null ? readManifest(folder) : null;
     if (manifest === null) continue;
     const problem = manifestProblem(manifest, key, folder);
     if (problem === null) return { key, distro, folder };
-    problems.push(`what was prepared in ${folder} ${problem}: run edge-health ros-setup --force`);
+    problems.push(`the prepared copy in ${folder} ${problem}: run edge-health ros-setup --force`);
   }
   if (problems[0] !== undefined) return { reason: problems[0] };
   if (roots.some((root) => preparedKeys(root).some((other) => other.startsWith(`${distro}-`)))) {
@@ -106,7 +106,7 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
   return { reason: 'not prepared: run edge-health ros-setup' };
 }
 
-/** Why others could have put code of theirs into one of these folders; null: they could not, or it is not there. */
+/** Why other users may have put code into one of these folders; null: they cannot have, or a folder does not exist. */
 export function trustProblem(folders: readonly string[], { owners }: Pick<RosPaths, 'owners'>): string | null {
   for (const folder of folders) {
     const stats = statSync(folder, { throwIfNoEntry: false });
@@ -119,11 +119,11 @@ export function trustProblem(folders: readonly string[], { owners }: Pick<RosPat
 
 function manifestProblem(manifest: PreparedManifest, key: string, folder: string): string | null {
   const isWhole = manifest.key === key && existsSync(addonFile(folder)) && existsSync(join(folder, 'interfaces/lib'));
-  if (!isWhole) return 'is not whole';
+  if (!isWhole) return 'is incomplete';
   return manifest.architecture === process.arch ? null : `is for ${manifest.architecture}`;
 }
 
-/** Names of the folders in which something whole was prepared. */
+/** Names of the complete prepared folders. */
 export function preparedKeys(preparedRoot: string): string[] {
   try {
     return readdirSync(preparedRoot).filter((name) => existsSync(join(preparedRoot, name, MANIFEST)));
@@ -142,18 +142,18 @@ export function readManifest(folder: string): PreparedManifest | null {
   }
 }
 
-/** Holds the process id of a process that was restarted: it is not restarted again, whatever became of LD_LIBRARY_PATH on the way. */
+/** Process id of a process that was restarted, to avoid a second restart even if LD_LIBRARY_PATH was changed meanwhile. */
 const RESTARTED = 'EDGE_HEALTH_ROS_RESTARTED';
 
 /**
- * The environment in which a process can load what was prepared; null: this one will do. The dynamic linker reads
- * LD_LIBRARY_PATH when a process starts, so a change takes a restart (`process.execve`).
+ * The environment in which a process can load the prepared copy; null: the present one suffices. The dynamic linker reads
+ * LD_LIBRARY_PATH only when a process starts, so a change needs a restart (`process.execve`).
  */
 export function environmentFor(prepared: Prepared, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv | null {
   const libraries = libraryFolder(prepared);
   const path = (environment['LD_LIBRARY_PATH'] ?? '').split(':').filter((folder) => folder !== '');
   if (path[0] === libraries || environment[RESTARTED] === String(process.pid)) return null;
-  // In front: a workspace that is sourced may hold another version of the same package.
+  // First, because a sourced workspace may contain another version of the same package.
   const joined = [libraries, ...path.filter((folder) => folder !== libraries)].join(':');
   return { ...environment, LD_LIBRARY_PATH: joined, [RESTARTED]: String(process.pid) };
 }

@@ -4,13 +4,13 @@ import { PROBE_NAME } from '../names.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe.ts';
 import { RclnodejsTransport } from './transport.ts';
 
-const RETURN_WITHIN_MS = 5000;
-/** Again and again, since the subscription is volatile: the middleware may match the two later. */
+const RETURN_TIMEOUT_MS = 5000;
+/** The message is published repeatedly, since the volatile subscription may be matched only after the first ones. */
 const PUBLISH_MS = 50;
 /** Short, so that the process ends soon. */
 const SPIN_MS = 20;
 
-/** Does all that the service would do with rclnodejs, once. */
+/** Does once what the service does with rclnodejs. */
 async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest): Promise<void> {
   let returned: () => void = () => undefined;
   const cameBack = new Promise<void>((resolve) => {
@@ -35,7 +35,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
     localNode: '',
     observe: 'always',
     diagnostics: () => {
-      throw new Error('nobody listens to the diagnostics of a probe');
+      throw new Error('the probe does not publish diagnostics');
     },
     log: (_level, message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
     monotonicSeconds: () => performance.now() / 1000,
@@ -44,14 +44,14 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
         if (arrived.timestamp === status.timestamp) returned();
       },
       onAlert: () => undefined,
-      onSafeShutdown: async () => ({ success: false, message: 'edge-health is starting; ask again' }),
+      onSafeShutdown: async () => ({ success: false, message: 'edge-health is starting; try again' }),
     },
   });
   await transport.start();
   const publishing = publish ? setInterval(() => transport.publishHealth(status), PUBLISH_MS) : null;
   try {
     if (publish) {
-      await within(cameBack, RETURN_WITHIN_MS, 'a published message did not come back within 5 s');
+      await withTimeout(cameBack, RETURN_TIMEOUT_MS, 'a published message did not come back within 5 s');
     }
   } finally {
     if (publishing) clearInterval(publishing);
@@ -59,7 +59,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
   }
 }
 
-function within(promise: Promise<void>, milliseconds: number, message: string): Promise<void> {
+function withTimeout(promise: Promise<void>, milliseconds: number, message: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(message)), milliseconds);
     promise.then(() => {

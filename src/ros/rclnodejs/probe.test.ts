@@ -20,7 +20,7 @@ function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {})
     place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
     names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
     enclave: null,
-    deadlineSeconds: 120,
+    timeoutSeconds: 120,
     ...changes,
   });
 }
@@ -63,7 +63,7 @@ t.test('a crash costs the probe alone', async (t) => {
 });
 
 t.test('a hang ends at the deadline', async (t) => {
-  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { deadlineSeconds: 0.2 }), 'it did not answer within 0.2 s');
+  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { timeoutSeconds: 0.2 }), 'no answer within 0.2 s');
 });
 
 t.test('an end without an answer', async (t) => {
@@ -92,12 +92,12 @@ t.test('a variable of the middleware without which it works is named', async (t)
 
 t.test('it can load what is prepared, and goes where no other node is', async (t) => {
   const environment = { ...process.env, LD_LIBRARY_PATH: '/opt/ros/jazzy/lib', ROS_LOCALHOST_ONLY: '1', ROS_DOMAIN_ID: '1' };
-  const told = await probeWith(
+  const arrived = await probeWith(
     t,
     says("['LD_LIBRARY_PATH', 'ROS_LOCALHOST_ONLY', 'ROS_AUTOMATIC_DISCOVERY_RANGE'].map((name) => process.env[name]).join(' ')"),
     { environment },
   );
-  t.equal(told, '/data/ros/jazzy-2.2.0-1a2b3c4d/interfaces/lib:/opt/ros/jazzy/lib OFF');
+  t.equal(arrived, '/data/ros/jazzy-2.2.0-1a2b3c4d/interfaces/lib:/opt/ros/jazzy/lib OFF');
   const domain = says('process.env.ROS_DOMAIN_ID');
   const environments = { ...process.env, ROS_DISCOVERY_SERVER: '10.0.0.1:11811' };
   for (const domainId of [0, 5, 100, 101, 232]) {
@@ -125,7 +125,7 @@ t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes
       place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
       names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
       enclave: '/edge_health',
-      deadlineSeconds: 120,
+      timeoutSeconds: 120,
     });
     return JSON.parse(readFileSync(file, 'utf8')) as ProbeRequest;
   };

@@ -5,20 +5,20 @@ import { PROBE_NAME } from '../names.ts';
 import { isSecured, placeVariables } from './place.ts';
 import { environmentFor, type Prepared } from './prepared.ts';
 
-/** What the probe program is asked to do, as JSON in its argument. */
+/** The request to the probe program, as JSON in its argument. */
 export interface ProbeRequest {
   readonly prepared: Prepared;
   readonly place: GraphPlace;
   readonly names: GraphNames;
   readonly enclave: string | null;
-  /** Whether to publish a health status and wait until it comes back. */
+  /** Whether to publish a health status and wait until it is received. */
   readonly publish: boolean;
 }
 
-/** What it answers, as JSON in the last line of its standard output. */
+/** The answer of the probe program, as JSON in the last line of its standard output. */
 export type ProbeAnswer = { readonly ok: true } | { readonly ok: false; readonly error: string };
 
-/** Without further groups. */
+/** A user to run a process as, without supplementary groups. */
 export interface User {
   readonly uid: number;
   readonly gid: number;
@@ -27,20 +27,20 @@ export interface User {
 export interface ProbeOptions {
   readonly program: URL;
   readonly environment: NodeJS.ProcessEnv;
-  /** Where the service will be; the probe keeps away from there. */
+  /** The place of the service, whose domain the probe avoids. */
   readonly place: GraphPlace;
   readonly names: GraphNames;
   readonly enclave: string | null;
-  readonly deadlineSeconds?: number;
-  /** As whom; this process's user by default. */
+  readonly timeoutSeconds?: number;
+  /** The user to run as; this process's user by default. */
   readonly user?: User | null;
 }
 
-const DEADLINE_SECONDS = 20;
+const TIMEOUT_SECONDS = 20;
 const MAX_REASON_CHARACTERS = 300;
 const MAX_VALUE_CHARACTERS = 100;
 
-/** Settings of middleware that may be what is wrong. */
+/** Middleware settings that may be the cause of a failure. */
 const MIDDLEWARE_VARIABLES = [
   'CYCLONEDDS_URI',
   'FASTDDS_DEFAULT_PROFILES_FILE',
@@ -49,10 +49,10 @@ const MIDDLEWARE_VARIABLES = [
   'RMW_IMPLEMENTATION',
 ] as const;
 
-/** Within 0 to 101, which have ports of their own on every system; two, since the service may be in one of them. */
+/** Domains up to 101 avoid the ephemeral ports of every system. Two of them, since the service may use one. */
 const PROBE_DOMAINS = [101, 100] as const;
 
-/** Hidden from `ros2 node list` and `ros2 topic list`, and no robot's topics. */
+/** Names hidden from `ros2 node list` and `ros2 topic list`, which do not collide with those of a robot. */
 const HIDDEN: GraphNames = {
   namespace: '/',
   nodes: {
@@ -71,8 +71,8 @@ const HIDDEN: GraphNames = {
 };
 
 /**
- * Tries what was prepared in a process of its own, so that a crash or a hang of native code costs that process alone. Null: it
- * works. Otherwise what went wrong, with the variable without which it would work. Never rejects. No other process discovers its nodes.
+ * Tests the prepared copy in a separate process, since native code may crash or hang. Null: it works. Otherwise the problem, with the
+ * environment variable that causes it, if any. Never rejects. The nodes of the probe are not discovered by other processes.
  */
 export async function probe(prepared: Prepared, options: ProbeOptions): Promise<string | null> {
   const problem = await tryOnce(prepared, options);
@@ -87,31 +87,31 @@ export async function probe(prepared: Prepared, options: ProbeOptions): Promise<
 
 function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | null> {
   const { program, enclave } = options;
-  // An enclave's policy allows the real names and domain and no others; nothing is published under them.
+  // An enclave's policy allows only the real names and domain; no message is published under them.
   const secured = isSecured(options.environment);
   const { domainId: realDomain } = options.place;
-  // Humble has no range OFF, only this host: the domain keeps it apart from the other processes here.
+  // Humble has no range OFF, only localhost, so a separate domain isolates the probe from other processes of this host.
   const domainId = secured ? realDomain : PROBE_DOMAINS[realDomain === PROBE_DOMAINS[0] ? 1 : 0];
   const place: GraphPlace = { domainId, discoveryRange: 'OFF', staticPeers: [] };
   const request: ProbeRequest = { prepared, place, names: secured ? options.names : HIDDEN, enclave, publish: !secured };
   const variables = placeVariables(prepared.distro, place);
   const env: NodeJS.ProcessEnv = { ...(environmentFor(prepared, options.environment) ?? options.environment) };
   for (const [name, value] of Object.entries(variables)) env[name] = value ?? undefined;
-  // Fast DDS' server introduces participants of every discovery range to each other.
+  // The discovery server of Fast DDS connects participants of all discovery ranges.
   delete env['ROS_DISCOVERY_SERVER'];
-  const deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
+  const timeoutSeconds = options.timeoutSeconds ?? TIMEOUT_SECONDS;
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       ['--disable-warning=ExperimentalWarning', fileURLToPath(program), JSON.stringify(request)],
-      { ...options.user, env, timeout: deadlineSeconds * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+      { ...options.user, env, timeout: timeoutSeconds * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
       (error, output, errors) => {
-        if (error?.killed) return resolve(`it did not answer within ${deadlineSeconds} s`);
+        if (error?.killed) return resolve(`no answer within ${timeoutSeconds} s`);
         if (error?.signal) return resolve(`it crashed (${error.signal})${lastLine(errors)}`);
         const answer = answerOf(output);
         if (answer?.ok) return resolve(null);
         if (!answer) return resolve(`it ended with exit code ${error?.code ?? 0}${lastLine(errors)}`);
-        // What rcl says when only the middleware knows why; that wrote it to standard error.
+        // rcl's message when only the middleware has the reason, which it wrote to standard error.
         resolve(answer.error.includes('error not set') ? `${shortened(answer.error)}${middlewareLine(errors)}` : shortened(answer.error));
       },
     );
@@ -133,17 +133,17 @@ function lastLine(errors: string): string {
   return line === '' ? '' : `: ${shortened(line)}`;
 }
 
-/** The reason of Cyclone DDS stands before the lines that ROS 2 logs about it, behind time, domain and thread. */
+/** The reason of Cyclone DDS: it precedes the lines logged by ROS 2, and follows time, domain and thread. */
 function middlewareLine(errors: string): string {
   const lines = errors.split('\n').filter((line) => !/^\[(?:WARN|ERROR|FATAL)\] \[\d+\.\d+\] \[/.test(line));
   return lastLine(lines.join('\n').replaceAll(/^\d+\.\d{6} \[\d*\] +[^:\n]*: /gm, '')) || lastLine(errors);
 }
 
-/** One line of bounded length, since it goes into the log and into /status; without the places in its own source that rcl names. */
-function shortened(text: string, most = MAX_REASON_CHARACTERS): string {
+/** One line of bounded length for the log and /status, without rcl's source locations. */
+function shortened(text: string, limit = MAX_REASON_CHARACTERS): string {
   const line = text
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/, at \/\S+:\d+/g, '')
     .trim();
-  return line.length <= most ? line : `${line.slice(0, most)}...`;
+  return line.length <= limit ? line : `${line.slice(0, limit)}...`;
 }

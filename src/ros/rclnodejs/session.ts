@@ -10,17 +10,17 @@ import { ParameterServices } from './parameter-services.ts';
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
 export interface SessionOptions extends GraphOptions {
-  /** The node of the safe shutdown is another participant's. */
+  /** Another participant has the node of the safe shutdown. */
   readonly hasShutdownServer: boolean;
   readonly arrivals: Arrivals;
-  /** How long an executor waits at most. Stopping takes as long, for each of the nodes that spin. */
+  /** Longest wait of an executor. Stopping takes as long for each node that spins. */
   readonly spinMilliseconds: number;
 }
 
-/** How long stopping waits for subscribers that have not confirmed the last alerts and shutdown steps. */
-const ACKNOWLEDGED_WITHIN_NS = 250_000_000n;
+/** How long `stop` waits for subscribers to acknowledge the last alerts and shutdown steps. */
+const ACKNOWLEDGEMENT_TIMEOUT_NS = 250_000_000n;
 
-/** The nodes in one context, four or without the service three: publishers, what is listened to, and the service. */
+/** The nodes in one context, four, or three without the service: publishers, subscriptions and the service. */
 export class Session {
   readonly #context: RclContext;
   readonly #healthMonitor: RclNode;
@@ -30,7 +30,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #hasService: boolean;
 
-  /** `context` is initialised; whatever throws here, shutting it down ends all of it. */
+  /** `context` must be initialised. If the constructor throws, the caller must shut the context down, which destroys the nodes. */
   constructor(library: Rclnodejs, context: RclContext, options: SessionOptions) {
     this.#context = context;
     this.#options = options;
@@ -61,7 +61,7 @@ export class Session {
       }),
     };
     const { arrivals, localNode, log, observe } = options;
-    // It observes whatever others do: where it is, none is elected.
+    // This transport always observes, without an election, so `auto` is announced as `always`.
     const appliance = applianceTopic({ name: localNode, mode: observe === 'auto' ? 'always' : observe });
     try {
       healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), appliance, { qos: reliableQos(library, 'volatile', 1) });
@@ -91,7 +91,7 @@ export class Session {
           requested_by: String(request['requested_by']),
           timeout: Number(request['timeout']),
         };
-        // Who may call is SROS2's business here: rcl does not tell where a request came from.
+        // rcl does not provide the origin of a request; callers are restricted by SROS2.
         return later(async () => ({ ...(await handler?.(call, { dds: null, isShared })) }));
       });
     }
@@ -100,7 +100,7 @@ export class Session {
       if (!spinning.has(node)) node.spin(spinMilliseconds);
       spinning.add(node);
     };
-    // Nodes without subscription and service have nothing to wait for.
+    // Only nodes with a subscription or a service need an executor.
     if (this.#follower) spin(thresholdMonitor);
     if (safeShutdown) spin(safeShutdown);
     this.#parameterServices = new ParameterServices({ library, nodes: byPath, spin, log: options.log });
@@ -110,14 +110,14 @@ export class Session {
     this.#publishers[topic].publish(serialized);
   }
 
-  /** Matched subscriptions of others. */
+  /** Matched subscriptions of other processes. */
   subscriberCount(topic: TopicName): number {
     const own = this.#follower?.subscriptionCount(this.#options.names.topics[topic]) ?? 0;
     return Math.max(0, this.#publishers[topic].subscriptionCount - own);
   }
 
-  /** Fully qualified names of the nodes of others; `twins`: those of them that are called like one of this process. */
-  otherNodes(): { readonly count: number; readonly twins: readonly string[] } {
+  /** The nodes of other processes; `duplicates`: fully qualified names of those named like a node of this process. */
+  otherNodes(): { readonly count: number; readonly duplicates: readonly string[] } {
     const { namespace, nodes } = this.#options.names;
     const own = new Set(Object.values(nodes).map((name) => qualified(namespace, name)));
     const all = this.#healthMonitor.getNodeNamesAndNamespaces().map((node) => qualified(node.namespace, node.name));
@@ -127,32 +127,32 @@ export class Session {
       seen.add(name);
       return !(own.has(name) && first);
     });
-    return { count: others.length, twins: others.filter((name) => own.has(name)) };
+    return { count: others.length, duplicates: others.filter((name) => own.has(name)) };
   }
 
-  /** How many others offer the shared name of the safe shutdown. */
+  /** Number of other processes that offer the shared name of the safe shutdown. */
   otherServers(): number {
     if (!this.#hasService) return 0;
     return this.#healthMonitor.countServices(this.#options.names.services.safeShutdown) - 1;
   }
 
-  /** Looks for programs that ask for parameters; not with Humble. */
-  lookForParameterClients(): void {
-    this.#parameterServices.look();
+  /** Creates the parameter services once they have a client; not with Humble. */
+  scanParameterClients(): void {
+    this.#parameterServices.scan();
   }
 
-  /** Looks for topics that came to the graph or left it. */
-  look(): void {
-    this.#follower?.look();
+  /** Scans the graph for new and removed topics. */
+  scan(): void {
+    this.#follower?.scan();
   }
 
-  /** Ends the nodes; blocks for as long as the executors wait. Publishing throws afterwards. */
+  /** Destroys the nodes; blocks until the waits of the executors end. Publishing throws afterwards. */
   stop(): void {
     for (const topic of ['alerts', 'shutdownStatus'] as const) {
       try {
-        this.#publishers[topic].waitForAllAcked(ACKNOWLEDGED_WITHIN_NS);
+        this.#publishers[topic].waitForAllAcked(ACKNOWLEDGEMENT_TIMEOUT_NS);
       } catch {
-        // Not every middleware can tell.
+        // Not every middleware supports it.
       }
     }
     this.#context.shutdown();

@@ -43,7 +43,7 @@ t.test('broken, and why', async (t) => {
   const good = sourcedEnvironment(prefix);
   const cases: readonly (readonly [what: string, environment: NodeJS.ProcessEnv, reason: RegExp])[] = [
     ['no ROS_DISTRO', { ...good, ROS_DISTRO: '' }, /ROS_DISTRO is not: source the setup file/],
-    ['a strange ROS_DISTRO', { ...good, ROS_DISTRO: '../../etc' }, /no distribution's name/],
+    ['a strange ROS_DISTRO', { ...good, ROS_DISTRO: '../../etc' }, /not the name of a distribution/],
     ['too old', { ...good, ROS_DISTRO: 'foxy' }, /foxy is too old: Humble or a later one/],
     ['no AMENT_PREFIX_PATH', { ...good, AMENT_PREFIX_PATH: '' }, /AMENT_PREFIX_PATH is empty/],
     ['a prefix that is gone', { ...good, AMENT_PREFIX_PATH: '/nonexistent/jazzy' }, /\/nonexistent\/jazzy does not exist/],
@@ -68,15 +68,15 @@ t.test('the middleware that RMW_IMPLEMENTATION names', async (t) => {
   });
   t.same(named('../fast dds'), {
     state: 'broken',
-    reason: 'RMW_IMPLEMENTATION="../fast dds" names no middleware; set it to one such as rmw_fastrtps_cpp, or unset it',
+    reason: 'RMW_IMPLEMENTATION="../fast dds" is not the name of a middleware; set it to one such as rmw_fastrtps_cpp, or unset it',
   });
 });
 
 t.test('a librcl that is none', async (t) => {
   for (const [what, content, reason] of [
-    ['text', 'not a library at all, but long enough', /librcl\.so is no library/],
-    ['empty', '', /is no library/],
-    ['cut short', elfHead().subarray(0, 10), /is no library/],
+    ['text', 'not a library at all, but long enough', /librcl\.so is not a shared library/],
+    ['empty', '', /is not a shared library/],
+    ['cut short', elfHead().subarray(0, 10), /is not a shared library/],
     ['of another machine', elfHead(20), /another kind of machine than this one/],
   ] as const) {
     const prefix = fakePrefix(t);

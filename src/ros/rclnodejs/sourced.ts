@@ -1,39 +1,41 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A ROS 2 installation that the environment points to; whether it works is found out by trying. */
+/** A ROS 2 installation that the environment points to. Whether it works is tested by the probe. */
 export interface SourcedRos {
   readonly state: 'sourced';
   /** `jazzy`. */
   readonly distro: string;
-  /** Install prefixes, the first wins. */
+  /** Install prefixes, in order of precedence. */
   readonly prefixes: readonly string[];
   /** The librcl.so that would be loaded. */
   readonly librcl: string;
 }
 
-/** `none`: nobody meant to use ROS 2 here. `broken`: somebody did, and it cannot work; the reason says what to do. */
+/** `none`: ROS 2 is not sourced. `broken`: it is sourced, but cannot work; the reason includes the remedy. */
 export type RosLook =
   | SourcedRos
   | { readonly state: 'none'; readonly reason: string }
   | { readonly state: 'broken'; readonly reason: string };
 
 const TOO_OLD = ['ardent', 'bouncy', 'crystal', 'dashing', 'eloquent', 'foxy', 'galactic'];
-/** Major version of the package rcl, where it tells distributions apart. */
+/** Major version of the package rcl, by which distributions can be distinguished. */
 const RCL_MAJOR: Readonly<Record<string, number>> = { humble: 5, jazzy: 9, kilted: 10 };
 const ELF_MACHINE: Readonly<Record<string, number>> = { x64: 62, arm64: 183 };
-/** Where the dynamic linker looks besides LD_LIBRARY_PATH. */
+/** Library folders of the dynamic linker in addition to LD_LIBRARY_PATH. */
 const SYSTEM_LIBRARIES = ['/lib', '/usr/lib', '/usr/local/lib', '/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu'];
 
-/** Looks at the environment variables that a setup file of ROS 2 sets, and at the files they point to. Loads nothing. */
+/** Checks the environment variables of a ROS 2 setup file and the files they point to. Loads no library. */
 export function lookForRos(environment: NodeJS.ProcessEnv, systemLibraries: readonly string[] = SYSTEM_LIBRARIES): RosLook {
   const distro = environment['ROS_DISTRO'] ?? '';
   const prefixes = list(environment['AMENT_PREFIX_PATH']);
   if (distro === '' && prefixes.length === 0) return { state: 'none', reason: 'no ROS 2 is sourced' };
   if (environment['ROS_VERSION'] === '1') return { state: 'none', reason: `ROS 1 ${distro} is sourced, no ROS 2` };
-  const again = `source the setup file of the distribution again, such as /opt/ros/${/^[a-z]+$/.test(distro) ? distro : 'jazzy'}/setup.bash`;
+  const folder = `/opt/ros/${/^[a-z]+$/.test(distro) ? distro : 'jazzy'}`;
+  const again = `source the setup file of the distribution again, such as ${folder}/setup.bash`;
   if (distro === '') return broken(`AMENT_PREFIX_PATH is set but ROS_DISTRO is not: ${again}`);
-  if (!/^[a-z]{1,32}$/.test(distro)) return broken(`ROS_DISTRO is ${JSON.stringify(distro)}, which is no distribution's name: ${again}`);
+  if (!/^[a-z]{1,32}$/.test(distro))
+    return broken(`ROS_DISTRO is ${JSON.stringify(distro)}, which is not the name of a distribution: ${again}`);
   if (TOO_OLD.includes(distro)) return broken(`ROS 2 ${distro} is too old: Humble or a later one is needed`);
   if (prefixes.length === 0) return broken(`ROS_DISTRO is ${distro} but AMENT_PREFIX_PATH is empty: ${again}`);
   const present = prefixes.filter((prefix) => existsSync(prefix));
@@ -58,7 +60,7 @@ export function lookForRos(environment: NodeJS.ProcessEnv, systemLibraries: read
   return { state: 'sourced', distro, prefixes: present, librcl };
 }
 
-/** The first prefix that has this file or folder below it, joined with it; null: none has. */
+/** The path in the first prefix that contains this file or folder; null: none does. */
 export function inPrefixes(prefixes: readonly string[], path: string): string | null {
   return prefixes.map((prefix) => join(prefix, path)).find((full) => existsSync(full)) ?? null;
 }
@@ -67,11 +69,12 @@ function broken(reason: string): RosLook {
   return { state: 'broken', reason };
 }
 
-/** Null: the library of that middleware is there, or none is named. */
+/** Null: the library of the middleware exists, or none is configured. */
 function middlewareProblem(name: string, distro: string, libraries: readonly string[]): string | null {
   if (name === '') return null;
   if (!/^\w+$/.test(name)) {
-    return `RMW_IMPLEMENTATION=${JSON.stringify(name)} names no middleware; set it to one such as rmw_fastrtps_cpp, or unset it`;
+    const given = JSON.stringify(name);
+    return `RMW_IMPLEMENTATION=${given} is not the name of a middleware; set it to one such as rmw_fastrtps_cpp, or unset it`;
   }
   if (libraries.some((folder) => isFile(join(folder, `lib${name}.so`)))) return null;
   const packageName = `ros-${distro}-${name.replaceAll('_', '-')}`;
@@ -86,7 +89,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** ELF header (System V ABI): magic, class 2 for 64 bits, and the machine in octets 18 and 19. Null: good. */
+/** Checks the ELF header (System V ABI): magic, class 2 for 64 bits, machine in octets 18 and 19. Null: no problem. */
 function libraryProblem(file: string): string | null {
   const head = Buffer.alloc(20);
   let length = 0;
@@ -100,7 +103,7 @@ function libraryProblem(file: string): string | null {
   } catch (error) {
     return `cannot be read (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`;
   }
-  if (length < head.length || head.readUInt32BE(0) !== 0x7f454c46) return 'is no library';
+  if (length < head.length || head.readUInt32BE(0) !== 0x7f454c46) return 'is not a shared library';
   const machine = ELF_MACHINE[process.arch];
   const wrong = head[4] !== 2 || (machine !== undefined && head.readUInt16LE(18) !== machine);
   return wrong ? `is for another kind of machine than this one (${process.arch})` : null;

@@ -7,22 +7,22 @@ import { bareNode, type RclContext, type RclPlace, withRcl } from './library.ts'
 
 export interface RclnodejsSubscriptionOptions extends SubscriptionOptions, RclPlace {}
 
-/** The executor wakes up twice a second when nothing happens; a message wakes it at once. */
+/** Longest wait of the executor; a message ends it at once. */
 const SPIN_MS = 500;
-/** How often the graph is looked at for topics that came or went. */
-const LOOK_MS = 5000;
-/** By then discovery has found who was there before. */
-const FIRST_LOOK_MS = 1000;
+/** Period of scans of the graph for new and removed topics. */
+const SCAN_MS = 5000;
+/** Delay of the first scan: by then discovery has found the existing nodes. */
+const FIRST_SCAN_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
-/** Nothing that arrives is this process's own: no node is called so. */
-const NOBODY = '';
+/** No received message is this process's own: node names are not empty. */
+const NO_NODE = '';
 
-/** Listens on the ROS 2 graph through rcl and whatever middleware is set up, by way of rclnodejs. */
+/** Receives messages of the ROS 2 graph through rclnodejs, rcl and the configured middleware. */
 export class RclnodejsSubscription implements GraphSubscription {
   readonly #options: RclnodejsSubscriptionOptions;
   #context: RclContext | null = null;
   #follower: Follower | null = null;
-  #lookTimer: NodeJS.Timeout | null = null;
+  #scanTimer: NodeJS.Timeout | null = null;
 
   constructor(options: RclnodejsSubscriptionOptions) {
     this.#options = options;
@@ -31,14 +31,14 @@ export class RclnodejsSubscription implements GraphSubscription {
   async start(): Promise<void> {
     const { listener, monotonicSeconds, nodeName, topics } = this.#options;
     const log = rarely(this.#options.log, monotonicSeconds, LOG_PERIOD_SECONDS);
-    const told = (topic: string): Arrived => ({ topic, publisher: null, sequenceNumber: null });
+    const arrived = (topic: string): Arrived => ({ topic, publisher: null, sequenceNumber: null });
     const arrivals = new Arrivals({
-      localNode: NOBODY,
+      localNode: NO_NODE,
       log,
       monotonicSeconds,
       listener: {
-        onHealthStatus: (status, topic) => listener.onHealthStatus(status, told(topic)),
-        onAlert: (alert, topic) => listener.onAlert(alert, told(topic)),
+        onHealthStatus: (status, topic) => listener.onHealthStatus(status, arrived(topic)),
+        onAlert: (alert, topic) => listener.onAlert(alert, arrived(topic)),
       },
     });
     await withRcl(this.#options, (library, context) => {
@@ -47,11 +47,11 @@ export class RclnodejsSubscription implements GraphSubscription {
       node.spin(SPIN_MS);
       this.#context = context;
     });
-    this.#lookAfter(FIRST_LOOK_MS);
+    this.#scanAfter(FIRST_SCAN_MS);
   }
 
   async stop(): Promise<void> {
-    if (this.#lookTimer) clearTimeout(this.#lookTimer);
+    if (this.#scanTimer) clearTimeout(this.#scanTimer);
     const context = this.#context;
     this.#context = null;
     this.#follower = null;
@@ -62,14 +62,14 @@ export class RclnodejsSubscription implements GraphSubscription {
     }
   }
 
-  #lookAfter(milliseconds: number): void {
-    this.#lookTimer = setTimeout(() => {
+  #scanAfter(milliseconds: number): void {
+    this.#scanTimer = setTimeout(() => {
       try {
-        this.#follower?.look();
+        this.#follower?.scan();
       } catch (error) {
         this.#options.log('warning', 'cannot read the ROS 2 graph', { error: (error as Error).message });
       }
-      this.#lookAfter(LOOK_MS);
+      this.#scanAfter(SCAN_MS);
     }, milliseconds).unref();
   }
 }

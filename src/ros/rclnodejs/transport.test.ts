@@ -187,11 +187,11 @@ t.test('without safe shutdown and without gathering nothing spins', async (t) =>
 });
 
 t.test('where the embedded participant serves the safe shutdown, rclnodejs has neither the service nor its node', async (t) => {
-  const told: string[] = [];
+  const arrived: string[] = [];
   const shutdownServer = {
     problem: null as string | null,
-    start: async () => void told.push('started'),
-    stop: () => void told.push('stopped'),
+    start: async () => void arrived.push('started'),
+    stop: () => void arrived.push('stopped'),
   };
   const { transport, library, publisher } = setUp(t, { shutdownServer });
   await transport.start();
@@ -205,7 +205,7 @@ t.test('where the embedded participant serves the safe shutdown, rclnodejs has n
   shutdownServer.problem = 'no free port';
   t.equal(transport.details().problem, 'no free port');
   await transport.stop();
-  t.same(told, ['started', 'stopped']);
+  t.same(arrived, ['started', 'stopped']);
 });
 
 t.test('what is published before the start and after the stop is dropped', async (t) => {
@@ -335,7 +335,7 @@ t.test('without permission for parameter services everything else goes on', asyn
   await transport.stop();
 });
 
-t.test('the graph is looked at: other nodes, and a twin that stays', async (t) => {
+t.test('the graph is looked at: other nodes, and a duplicate that stays', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const { transport, library, lines } = setUp(t);
@@ -347,7 +347,7 @@ t.test('the graph is looked at: other nodes, and a twin that stays', async (t) =
   for (let i = 0; i < 6; i += 1) mock.timers.tick(5000);
   t.match(transport.details(), { peers: 2, problem: null }, 'one that was killed stays until its lease ends');
   mock.timers.tick(5000);
-  t.match(transport.details().problem, /another node on the graph is named \/brain\/health_monitor too/);
+  t.match(transport.details().problem, /another node on the graph is also named \/brain\/health_monitor/);
   t.equal(lines.length, 1);
   library.graph.nodes = own;
   mock.timers.tick(5000);

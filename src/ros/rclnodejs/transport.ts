@@ -13,37 +13,37 @@ import { type RclPlace, withRcl } from './library.ts';
 import { Session, type TopicName } from './session.ts';
 
 export interface RclnodejsOptions extends GraphOptions, RclPlace {
-  /** Serves the safe shutdown in place of rclnodejs, whose service takes calls from everybody; null: rclnodejs does, if it is offered. */
+  /** Serves the safe shutdown instead of rclnodejs, whose service cannot identify callers; null: rclnodejs does, if it is offered. */
   readonly shutdownServer: ShutdownServer | null;
   readonly spinMilliseconds?: number;
 }
 
-/** The executor wakes up twice a second when nothing happens; a message or a request wakes it at once. */
+/** Longest wait of the executor; a message or a request ends it at once. */
 const SPIN_MS = 500;
-/** /diagnostics goes out at most this often, whatever the publish frequency: people and aggregators look at it. */
+/** Shortest time between two messages on /diagnostics, whatever the publish frequency: its readers are people and aggregators. */
 const DIAGNOSTICS_SECONDS = 1;
-/** How often the graph is looked at for topics and nodes that came or went. */
-const LOOK_MS = 5000;
-/** How often programs are looked for that ask for parameters: a person waits for them. */
-const PARAMETER_LOOK_MS = 1000;
-/** By then discovery has found who was there before. */
-const FIRST_LOOK_MS = 1000;
+/** Period of scans of the graph for new and removed topics and nodes. */
+const SCAN_MS = 5000;
+/** Period of scans for clients of parameter services, short because a person is waiting. */
+const PARAMETER_SCAN_MS = 1000;
+/** Delay of the first scan: by then discovery has found the existing nodes. */
+const FIRST_SCAN_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
-/** A node that was killed stays on the graph until its lease ends: only a twin that stays longer is one. */
-const TWIN_LOOKS = 8;
+/** Scans in a row that must find a duplicate node: one that was killed stays on the graph until its lease ends. */
+const DUPLICATE_SCANS = 8;
 
-/** Takes part in the ROS 2 graph through rcl and whatever middleware is set up, by way of rclnodejs. */
+/** Takes part in the ROS 2 graph through rclnodejs, rcl and the configured middleware. */
 export class RclnodejsTransport implements RosTransport {
   readonly #options: RclnodejsOptions;
   readonly #log: Log;
   readonly #arrivals: Arrivals;
   #session: Session | null = null;
-  #lookTimer: NodeJS.Timeout | null = null;
+  #scanTimer: NodeJS.Timeout | null = null;
   #parameterTimer: NodeJS.Timeout | null = null;
   #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #problem: string | null = null;
   #peers: number | null = null;
-  #twinLooks = 0;
+  #duplicateScans = 0;
   #otherServers = 0;
 
   constructor(options: RclnodejsOptions) {
@@ -52,21 +52,21 @@ export class RclnodejsTransport implements RosTransport {
     this.#arrivals = new Arrivals(options);
   }
 
-  /** Loads rclnodejs and initialises rcl: to be called in a process whose environment is that of `environmentFor`. */
+  /** Loads rclnodejs and initialises rcl. The process must have the environment of `environmentFor`. */
   async start(): Promise<void> {
     const spinMilliseconds = this.#options.spinMilliseconds ?? SPIN_MS;
     const options = { ...this.#options, log: this.#log, arrivals: this.#arrivals, spinMilliseconds };
     const hasShutdownServer = options.shutdownServer !== null;
     this.#session = await withRcl(this.#options, (library, context) => new Session(library, context, { ...options, hasShutdownServer }));
     await this.#options.shutdownServer?.start();
-    this.#lookAfter(FIRST_LOOK_MS);
-    if (!this.#isHumble) this.#parameterTimer = setInterval(() => this.#session?.lookForParameterClients(), PARAMETER_LOOK_MS).unref();
+    this.#scanAfter(FIRST_SCAN_MS);
+    if (!this.#isHumble) this.#parameterTimer = setInterval(() => this.#session?.scanParameterClients(), PARAMETER_SCAN_MS).unref();
   }
 
   async stop(): Promise<void> {
     const session = this.#session;
     this.#session = null;
-    if (this.#lookTimer) clearTimeout(this.#lookTimer);
+    if (this.#scanTimer) clearTimeout(this.#scanTimer);
     if (this.#parameterTimer) clearInterval(this.#parameterTimer);
     this.#options.shutdownServer?.stop();
     try {
@@ -77,16 +77,16 @@ export class RclnodejsTransport implements RosTransport {
   }
 
   publishHealth(status: HealthStatus): void {
-    this.#arrivals.willReturnHealth(status);
+    this.#arrivals.addSentHealth(status);
     this.#publish('healthStatus', () => encode(HEALTH_STATUS, { ...healthStatusMessage(status) }));
     const now = this.#options.monotonicSeconds();
-    if (now - this.#diagnosticsSeconds < DIAGNOSTICS_SECONDS * 0.99 || !this.#isHeard('diagnostics')) return;
+    if (now - this.#diagnosticsSeconds < DIAGNOSTICS_SECONDS * 0.99 || !this.#hasSubscribers('diagnostics')) return;
     this.#diagnosticsSeconds = now;
     this.#publish('diagnostics', () => encode(DIAGNOSTIC_ARRAY, { ...diagnosticArray(status, this.#options.diagnostics()) }));
   }
 
   publishAlert(alert: Alert): void {
-    this.#arrivals.willReturnAlert(alert);
+    this.#arrivals.addSentAlert(alert);
     this.#publish('alerts', () => encode(ALERT, { ...alertMessage(alert) }));
   }
 
@@ -107,7 +107,7 @@ export class RclnodejsTransport implements RosTransport {
     try {
       subscribers = this.#session?.subscriberCount('healthStatus') ?? null;
     } catch {
-      // Not known.
+      // The count is not available.
     }
     const { names, shutdownServer } = this.#options;
     const { refused, problem } = this.#arrivals;
@@ -119,12 +119,12 @@ export class RclnodejsTransport implements RosTransport {
     };
   }
 
-  /** Whose rclnodejs cannot count services and clients. */
+  /** In Humble, rclnodejs cannot count services and clients. */
   get #isHumble(): boolean {
     return this.#options.prepared.distro === 'humble';
   }
 
-  #isHeard(topic: TopicName): boolean {
+  #hasSubscribers(topic: TopicName): boolean {
     try {
       return (this.#session?.subscriberCount(topic) ?? 0) > 0;
     } catch {
@@ -132,7 +132,7 @@ export class RclnodejsTransport implements RosTransport {
     }
   }
 
-  /** The service goes on whatever the middleware says. */
+  /** An error of the middleware is logged and must not stop the service. */
   #publish(topic: TopicName, serialize: () => Buffer): void {
     if (!this.#session) return;
     try {
@@ -142,40 +142,43 @@ export class RclnodejsTransport implements RosTransport {
     }
   }
 
-  #lookAfter(milliseconds: number): void {
-    this.#lookTimer = setTimeout(() => {
-      this.#look();
-      this.#lookAfter(LOOK_MS);
+  #scanAfter(milliseconds: number): void {
+    this.#scanTimer = setTimeout(() => {
+      this.#scan();
+      this.#scanAfter(SCAN_MS);
     }, milliseconds).unref();
   }
 
-  #look(): void {
+  #scan(): void {
     const session = this.#session;
     if (!session) return;
     try {
-      session.look();
-      const { count, twins } = session.otherNodes();
+      session.scan();
+      const { count, duplicates } = session.otherNodes();
       this.#peers = count;
-      this.#noteTwins(twins);
-      if (!this.#isHumble) this.#noteServers(session.otherServers());
+      this.#setDuplicates(duplicates);
+      if (!this.#isHumble) this.#setOtherServers(session.otherServers());
     } catch (error) {
       this.#log('warning', 'cannot read the ROS 2 graph', { error: (error as Error).message });
     }
   }
 
-  #noteServers(others: number): void {
+  #setOtherServers(others: number): void {
     const { safeShutdown, ownSafeShutdown } = this.#options.names.services;
     if (others > 0 && this.#otherServers === 0)
-      this.#options.log('warning', 'several machines offer the same safe shutdown', { service: safeShutdown, call: ownSafeShutdown });
+      this.#options.log('warning', 'several machines offer the same safe shutdown service', {
+        service: safeShutdown,
+        call: ownSafeShutdown,
+      });
     this.#otherServers = others;
   }
 
-  #noteTwins([twin]: readonly string[]): void {
-    this.#twinLooks = twin === undefined ? 0 : this.#twinLooks + 1;
-    if (twin === undefined || this.#twinLooks < TWIN_LOOKS) this.#problem = null;
+  #setDuplicates([duplicate]: readonly string[]): void {
+    this.#duplicateScans = duplicate === undefined ? 0 : this.#duplicateScans + 1;
+    if (duplicate === undefined || this.#duplicateScans < DUPLICATE_SCANS) this.#problem = null;
     else if (this.#problem === null) {
-      this.#problem = `another node on the graph is named ${twin} too; set node_name or ros.namespace`;
-      this.#options.log('warning', 'another node on the graph has the same name', { node: twin });
+      this.#problem = `another node on the graph is also named ${duplicate}; set node_name or ros.namespace`;
+      this.#options.log('warning', 'another node on the graph has the same name', { node: duplicate });
     }
   }
 }

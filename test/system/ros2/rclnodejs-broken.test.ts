@@ -42,8 +42,8 @@ t.test('ros-setup with a broken ROS 2 says what is broken', async (t) => {
   const data = temporaryFolder(t);
   const { status, stdout, stderr } = rosSetup(sourcedEnvironment(prefix), '--data', data, '--json');
   t.equal(status, 69);
-  t.match(JSON.parse(stdout), { state: 'failed', problem: /librcl\.so is no library: install ros-jazzy-ros-core again/ });
-  t.match(stderr, /librcl\.so is no library/);
+  t.match(JSON.parse(stdout), { state: 'failed', problem: /librcl\.so is not a shared library: install ros-jazzy-ros-core again/ });
+  t.match(stderr, /librcl\.so is not a shared library/);
 });
 
 t.test('ros-setup with a ROS 2 that lacks what code is made from names the packages', async (t) => {
@@ -83,13 +83,13 @@ t.test('the service with a broken ROS 2', { skip: networkUnavailable(), timeout:
 
   await t.test('auto falls back, and says so', async (t) => {
     const { ros, log } = await stateWith(sourcedEnvironment(junk), 'auto', temporaryFolder(t));
-    t.match(ros, { transport: 'embedded', reason: /librcl\.so is no library.*; embedded instead$/ });
-    t.match(log, /^<4>on the ROS 2 graph transport=embedded reason=".*librcl\.so is no library/m);
+    t.match(ros, { transport: 'embedded', reason: /librcl\.so is not a shared library.*; embedded instead$/ });
+    t.match(log, /^<4>on the ROS 2 graph transport=embedded reason=".*librcl\.so is not a shared library/m);
   });
 
   await t.test('rclnodejs that was asked for is not replaced', async (t) => {
     const { ros, log } = await stateWith(sourcedEnvironment(junk), 'rclnodejs', temporaryFolder(t));
-    t.match(ros, { transport: 'off', reason: /librcl\.so is no library.*ros\.transport is rclnodejs/ });
+    t.match(ros, { transport: 'off', reason: /librcl\.so is not a shared library.*ros\.transport is rclnodejs/ });
     t.match(log, /^<3>not on the ROS 2 graph reason=/m);
   });
 

@@ -118,7 +118,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
     rmSync(addonFile(join(data, 'ros', key)));
     t.match(await stateWith(t, host, data, {}), {
       transport: 'embedded',
-      reason: /is not whole: run edge-health ros-setup --force; embedded instead$/,
+      reason: /is incomplete: run edge-health ros-setup --force; embedded instead$/,
     });
     rmSync(join(data, 'ros', key), { recursive: true });
     t.match(await stateWith(t, host, data, {}), {

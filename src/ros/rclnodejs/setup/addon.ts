@@ -11,23 +11,23 @@ import { nodeHeaders } from './toolchain.ts';
 
 export interface AddonOptions {
   readonly ros: SourcedRos;
-  /** rclnodejs as installed. */
+  /** The installed rclnodejs. */
   readonly rclnodejs: string;
-  /** Where the private copy is. */
+  /** The folder of the private copy. */
   readonly folder: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** As whom what was compiled is tried; by default as this process's user. */
+  /** The user to test the compiled addon as; this process's user by default. */
   readonly user?: User | null;
   readonly logFile: string;
   readonly onProgress: (line: string) => void;
 }
 
-/** Of one compiler at work on a file of rclnodejs. */
-const BYTES_A_JOB = 700e6;
-/** dlopen(3): every symbol is looked for at once. */
+/** Memory of one compiler process for a file of rclnodejs. */
+const BYTES_PER_JOB = 700e6;
+/** RTLD_NOW (dlopen(3)) resolves all symbols at once, so that a missing one is detected. */
 const TRY = "process.dlopen({ exports: {} }, process.argv[1], require('node:os').constants.dlopen.RTLD_NOW)";
 
-/** Puts an addon that loads into the private copy: one that came with rclnodejs, else one compiled here. */
+/** Puts a loadable addon into the private copy: a prebuilt one of rclnodejs, otherwise one compiled here. */
 export async function provideAddon(options: AddonOptions): Promise<'prebuilt' | 'compiled'> {
   const target = addonFile(options.folder);
   mkdirSync(dirname(target), { recursive: true });
@@ -43,7 +43,7 @@ export async function provideAddon(options: AddonOptions): Promise<'prebuilt' | 
   return 'compiled';
 }
 
-/** `prebuilds/linux-x64/jazzy-noble-x64-node-rclnodejs.node`: made for one Ubuntu release each; others may do as well. */
+/** `prebuilds/linux-x64/jazzy-noble-x64-node-rclnodejs.node`: each built for one Ubuntu release, but possibly loadable on others. */
 function prebuiltAddons({ rclnodejs, ros }: AddonOptions): string[] {
   const folder = join(rclnodejs, 'prebuilds', `${process.platform}-${process.arch}`);
   if (!existsSync(folder)) return [];
@@ -53,7 +53,7 @@ function prebuiltAddons({ rclnodejs, ros }: AddonOptions): string[] {
     .map((file) => join(folder, file));
 }
 
-/** Tries to load an addon, in a process of its own. Null: it loads. */
+/** Tries to load an addon in a separate process. Null: it loads. */
 function loadProblem(file: string, { environment, user }: AddonOptions): string | null {
   const { status, signal, stderr } = spawnSync(process.execPath, ['-e', TRY, file], {
     ...user,
@@ -77,16 +77,16 @@ async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOp
   const copy = join(folder, 'node_modules/rclnodejs');
   const tools = join(folder, 'build-ros');
   copyParts(rclnodejs, copy, SOURCE_PARTS);
-  oneTree(ros, tools);
+  linkPrefixes(ros, tools);
   await runCommand('compiling rclnodejs', {
     program: process.execPath,
     arguments: [join(gyp, 'bin/node-gyp.js'), 'rebuild', '-j', String(jobs()), '--nodedir', headers],
     folder: copy,
-    // Its build description asks the PATH for `node` and for `ros2`.
+    // Its binding.gyp finds `node` and `ros2` through the PATH.
     environment: {
       ...environment,
       PATH: [join(tools, 'bin'), dirname(process.execPath), environment['PATH']].join(':'),
-      // Else Python puts its compiled files beside node-gyp, where they outlive the package.
+      // Otherwise Python writes bytecode files beside node-gyp, which remain when the package is removed.
       PYTHONDONTWRITEBYTECODE: '1',
     },
     logFile,
@@ -101,9 +101,9 @@ async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOp
 
 /**
  * rclnodejs compiles against <root>/include/<package> and <root>/lib, where <root>/bin/ros2 is the first `ros2` on the PATH. This
- * makes such a root of links to all prefixes, so that neither ros2cli nor a single merged prefix is needed.
+ * creates such a root with links to all prefixes, so that neither ros2cli nor a merged prefix is needed.
  */
-function oneTree(ros: SourcedRos, root: string): void {
+function linkPrefixes(ros: SourcedRos, root: string): void {
   for (const part of ['bin', 'include', 'lib']) mkdirSync(join(root, part), { recursive: true });
   writeFileSync(join(root, 'bin/ros2'), '#!/bin/sh\nexit 1\n');
   chmodSync(join(root, 'bin/ros2'), 0o755);
@@ -119,5 +119,5 @@ function oneTree(ros: SourcedRos, root: string): void {
 }
 
 function jobs(): number {
-  return Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / BYTES_A_JOB)));
+  return Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / BYTES_PER_JOB)));
 }

@@ -4,16 +4,16 @@ import { makeFolder } from '../../../system/data-folder.ts';
 import { MANIFEST } from '../prepared.ts';
 
 const UNFINISHED = /^\.(?:preparing|replaced)-(\d+)-/;
-/** A folder this old is nobody's any more, even if its process id is in use again. */
+/** An unfinished folder of this age is abandoned, even if its process id is in use again. */
 const ABANDONED_MS = 6 * 3600 * 1000;
 
-/** A fresh folder to prepare in, on the file system of its later place. Its name tells whose it is. */
+/** Creates a folder on the file system of its final location. Its name contains the process id of its owner. */
 export function beginFolder(preparedRoot: string): string {
   makeFolder(preparedRoot);
   return mkdtempSync(join(preparedRoot, `.preparing-${process.pid}-`));
 }
 
-/** Gives what was prepared its name, in one step each way: what is there under that name already is replaced. */
+/** Renames a prepared folder to its final name, replacing an existing one. */
 export function publishFolder(made: string, preparedRoot: string, key: string): void {
   const target = join(preparedRoot, key);
   if (!existsSync(target)) {
@@ -26,14 +26,14 @@ export function publishFolder(made: string, preparedRoot: string, key: string): 
   rmSync(old, { recursive: true });
 }
 
-/** Removes what this process has begun and will not finish. */
+/** Removes the unfinished folders of this process. */
 export function abandon(preparedRoot: string): void {
   for (const name of entries(preparedRoot)) {
     if (UNFINISHED.exec(name)?.[1] === String(process.pid)) rmSync(join(preparedRoot, name), { recursive: true, force: true });
   }
 }
 
-/** Removes what killed runs left. Returns how many folders that were. */
+/** Removes the folders left by killed runs. Returns their number. */
 export function removeUnfinished(preparedRoot: string): number {
   let removed = 0;
   for (const name of entries(preparedRoot)) {
@@ -48,8 +48,8 @@ export function removeUnfinished(preparedRoot: string): number {
 }
 
 /**
- * Removes what was prepared for versions that this product no longer has. What fits another distribution stays: machines may
- * have several. Returns the keys that are gone.
+ * Removes prepared folders of other versions of rclnodejs or of the interfaces. Those of the same versions for other distributions are
+ * kept, since a machine may have several. Returns the removed keys.
  */
 export function removeOutdated(preparedRoot: string, key: string): string[] {
   const versions = withoutDistro(key);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runCommand } from './step.ts';
 
 export interface InterfacesOptions {
-  /** The package in source. */
+  /** The source folder of the package. */
   readonly interfaces: string;
   readonly folder: string;
   readonly environment: NodeJS.ProcessEnv;

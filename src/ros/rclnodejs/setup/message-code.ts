@@ -11,7 +11,7 @@ export interface MessageCodeOptions {
   readonly logFile: string;
 }
 
-/** What rclnodejs loads for the nodes and the service of this product. Wrappers of arrays need the messages of primitive types. */
+/** The interfaces that rclnodejs loads for this product. Its array wrappers need the messages of primitive types. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   edge_health_interfaces: ['msg/Alert.msg', 'msg/HealthStatus.msg', 'msg/ShutdownStatus.msg', 'srv/SafeShutdown.srv'],
   builtin_interfaces: ['msg/Time.msg'],
@@ -32,15 +32,15 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
     ...['UInt8', 'UInt16', 'UInt32', 'UInt64', 'Header'],
   ].map((name) => `msg/${name}.msg`),
 };
-/** Not in Humble, where services have no events. */
+/** Absent in Humble, where services have no events. */
 const OPTIONAL = ['service_msgs'];
-/** The generator finds a package's name behind the first `/share/` of a path: a relative prefix keeps it from finding it elsewhere. */
+/** The generator reads a package's name behind the first `/share/` of a path; a relative prefix contains no other one. */
 const VIEW = 'prefix';
 const GENERATE = "require('./node_modules/rclnodejs/rosidl_gen/index.cjs').generateAll(true)";
 
 /**
- * Has rclnodejs generate its message code, from a prefix that holds what is needed and nothing else: a whole distribution has a
- * thousand messages, and the generator starts a Python for each of them, all at once.
+ * Generates rclnodejs' message code from a prefix that contains only the needed interfaces: a distribution has a thousand messages, and
+ * the generator starts a Python process for each of them at the same time.
  */
 export async function generateMessageCode({ ros, interfaces, folder, environment, logFile }: MessageCodeOptions): Promise<void> {
   const view = join(folder, VIEW);
@@ -75,7 +75,7 @@ export async function generateMessageCode({ ros, interfaces, folder, environment
     for (const file of files) {
       const [kind = '', base = ''] = file.split('/');
       const made = join(generated, name, `${name}__${kind}__${base.replace(/\.\w+$/, '')}.js`);
-      if (!existsSync(made)) throw new SetupFailed(`rclnodejs did not generate ${made}; what it said: ${logFile}`);
+      if (!existsSync(made)) throw new SetupFailed(`rclnodejs did not generate ${made}; its output: ${logFile}`);
     }
   }
 }

@@ -39,7 +39,7 @@ t.test('what is there and does not work is not taken for good', async (t) => {
   const folder = fakePrepared(given.paths, keyOf(given.paths));
   const result = await prepare(given);
   t.match(result, { state: 'missing', missing: [{ remedy: /apt install/ }] }, 'it went on, to the tools that are not there');
-  t.match(given.lines, [/does not work \(it crashed \(SIGSEGV\)\): preparing it anew/]);
+  t.match(given.lines, [/does not work \(it crashed \(SIGSEGV\)\): preparing it again/]);
   t.ok(existsSync(folder), 'and nothing is taken away before there is something better');
 });
 

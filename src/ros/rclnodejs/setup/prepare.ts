@@ -24,13 +24,13 @@ export interface PrepareOptions {
   readonly ros: SourcedRos;
   readonly paths: RosPaths;
   readonly environment: NodeJS.ProcessEnv;
-  /** Prepare anew even if all is there. */
+  /** Prepare again even if a working copy exists. */
   readonly force: boolean;
-  /** As whom what was compiled is tried; by default as this process's user. */
+  /** The user to test the compiled addon as; this process's user by default. */
   readonly user?: User | null;
-  /** Tries what was prepared; null: it works. */
+  /** Tests a prepared copy; null: it works. */
   readonly probe: (prepared: Prepared) => Promise<string | null>;
-  /** A line for whoever waits. */
+  /** Receives progress lines. */
   readonly onProgress: (line: string) => void;
 }
 
@@ -39,8 +39,8 @@ export type PrepareResult =
   | { readonly state: 'missing'; readonly missing: readonly Missing[] };
 
 /**
- * Prepares a private copy of rclnodejs for the sourced ROS 2, the compiled interfaces and the message code, tries it, and puts it
- * in its place in one step; a run that is killed leaves nothing that could be taken for whole. Rejects with SetupFailed.
+ * Prepares a private copy of rclnodejs for the sourced ROS 2 with the compiled interfaces and the message code, tests it, and publishes
+ * it atomically; a killed run never leaves a folder that appears complete. Rejects with SetupFailed.
  */
 export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
   const { ros, paths, force, probe, onProgress } = options;
@@ -51,7 +51,7 @@ export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
   if (!('reason' in there) && !force) {
     const problem = await probe(there);
     if (problem === null) return { state: 'already', prepared: there, removed: removeOutdated(paths.preparedRoot, there.key) };
-    onProgress(`what is prepared in ${there.folder} does not work (${problem}): preparing it anew`);
+    onProgress(`the prepared copy in ${there.folder} does not work (${problem}): preparing it again`);
   }
   const key = preparedKey(ros.distro, paths);
   if (key === null) throw new SetupFailed(notInstalled(paths));
@@ -65,7 +65,7 @@ async function prepareFolder({ ros, paths, environment, user = null, probe, onPr
   const { preparedRoot, interfaces, rclnodejs } = paths;
   const folder = beginFolder(preparedRoot);
   const logFile = join(preparedRoot, 'setup.log');
-  // The service may run as another user than whoever prepares.
+  // The service may run as another user.
   chmodSync(folder, 0o755);
   writeFileSync(logFile, `preparing ${key}\n`);
   try {
@@ -88,7 +88,7 @@ async function prepareFolder({ ros, paths, environment, user = null, probe, onPr
     onProgress('5/5 trying it: nodes, a message, the service');
     const trial: Prepared = { key, distro: ros.distro, folder };
     const problem = await probe(trial);
-    if (problem !== null) throw new SetupFailed(`what was prepared does not work: ${problem}`);
+    if (problem !== null) throw new SetupFailed(`the prepared copy does not work: ${problem}`);
     const manifest: PreparedManifest = { key, architecture: process.arch, addon, made: new Date().toISOString() };
     writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
     publishFolder(folder, preparedRoot, key);

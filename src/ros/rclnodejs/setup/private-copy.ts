@@ -7,14 +7,14 @@ interface Manifest {
   readonly [key: string]: unknown;
 }
 
-/** What rclnodejs is at run time and while message code is generated. */
+/** The parts of rclnodejs needed at run time and to generate message code. */
 const RUNTIME_PARTS = ['dist/index.cjs', 'lib', 'rosidl_gen', 'rosidl_parser', 'rostsd_gen', 'third_party', 'LICENSE', 'README.md'];
-/** What its addon is compiled from. */
+/** The parts needed to compile its addon. */
 export const SOURCE_PARTS = ['src', 'scripts', 'binding.gyp'];
-/** Only for compiling: it stays where it is. */
+/** Needed only for compiling, where the installed package is used. */
 const NOT_COPIED = 'node-gyp';
 
-/** Copies rclnodejs and what it depends on, in the same arrangement, into `<folder>/node_modules`. */
+/** Copies rclnodejs and its dependencies, with the same folder structure, into `<folder>/node_modules`. */
 export function copyRclnodejs(rclnodejs: string, folder: string): void {
   const modules = dirname(rclnodejs);
   const target = join(folder, 'node_modules');
@@ -22,12 +22,12 @@ export function copyRclnodejs(rclnodejs: string, folder: string): void {
     if (source !== rclnodejs) copy(source, join(target, relative(modules, source)));
   }
   for (const part of RUNTIME_PARTS) copy(join(rclnodejs, part), join(target, 'rclnodejs', part));
-  // Where it cannot load its addon, rclnodejs runs its own clean and rebuild scripts; here there are none.
+  // Without `scripts`, because rclnodejs runs its clean and rebuild scripts when it cannot load its addon.
   const { scripts: _scripts, ...manifest } = manifestOf(rclnodejs);
   writeFileSync(join(target, 'rclnodejs/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Folders of a package and of all that it depends on, itself first, found as Node finds them from within `modules`. */
+/** Folders of a package and of its transitive dependencies, resolved as Node does from within `modules`; the package is first. */
 function dependencies(root: string, modules: string): string[] {
   const found = [root];
   for (let i = 0; i < found.length; i += 1) {
@@ -43,7 +43,7 @@ function dependencies(root: string, modules: string): string[] {
   return found;
 }
 
-/** `node_modules/<name>` of the package, or of the nearest folder above it up to `modules`. */
+/** `node_modules/<name>` in the package's folder, or in the nearest parent up to `modules`. */
 export function resolvePackage(name: string, from: string, modules: string): string | null {
   for (let folder = from; folder.length > dirname(modules).length; folder = dirname(folder)) {
     const candidate = folder === modules ? join(modules, name) : join(folder, 'node_modules', name);
@@ -58,7 +58,7 @@ function manifestOf(folder: string): Manifest {
 
 function copy(source: string, target: string): void {
   mkdirSync(dirname(target), { recursive: true });
-  // A package's own packages are copied as the packages they are; maps and types are of no use at run time.
+  // Nested packages are copied on their own; source maps and types are not needed at run time.
   const filter = (path: string): boolean => path === source || !/\/node_modules$|\.map$|\.d\.[cm]?ts$/.test(path);
   cpSync(source, target, { recursive: true, filter });
 }

@@ -25,7 +25,7 @@ t.test('a failure shows the first error and names the log', async (t) => {
   t.type(error, SetupFailed);
   t.equal(
     (error as Error).message,
-    `compiling failed (exit code 2):\n  x.cpp:3: error: no such thing\n     3 | thing\nAll of it: ${command.logFile}`,
+    `compiling failed (exit code 2):\n  x.cpp:3: error: no such thing\n     3 | thing\nFull output: ${command.logFile}`,
   );
 });
 

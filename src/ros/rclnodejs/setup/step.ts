@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 
-/** A step of the preparation that did not succeed; the message says what to do. */
+/** A step of the preparation failed; the message includes the remedy. */
 export class SetupFailed extends Error {
   override readonly name = 'SetupFailed';
 }
@@ -17,7 +17,7 @@ export interface Command {
 
 const SHOWN_LINES = 12;
 
-/** Runs a program to its end. Rejects with SetupFailed, which shows its last lines or its first errors, when it fails. */
+/** Runs a program to its end. If it fails, rejects with SetupFailed with its first errors or its last lines. */
 export function runCommand(what: string, command: Command): Promise<void> {
   const log = openSync(command.logFile, 'a');
   const start = statSync(command.logFile).size;
@@ -30,14 +30,16 @@ export function runCommand(what: string, command: Command): Promise<void> {
     child.once('error', (error) => reject(new SetupFailed(`${what}: ${command.program} cannot be started: ${error.message}`)));
     child.once('close', (code, signal) => {
       if (code === 0) return resolve();
-      const said = readFileSync(command.logFile).subarray(start).toString();
-      reject(new SetupFailed(`${what} failed (${signal ?? `exit code ${code}`}):\n${telling(said)}\nAll of it: ${command.logFile}`));
+      const output = readFileSync(command.logFile).subarray(start).toString();
+      reject(
+        new SetupFailed(`${what} failed (${signal ?? `exit code ${code}`}):\n${relevantLines(output)}\nFull output: ${command.logFile}`),
+      );
     });
   }).finally(() => closeSync(log));
 }
 
-/** The lines that name errors, with what follows each; else the last ones. */
-function telling(output: string): string {
+/** The first error with the lines after it, otherwise the last lines. */
+function relevantLines(output: string): string {
   const lines = output.trimEnd().split('\n');
   const first = lines.findIndex((line) => /\berror\b[: ]/i.test(line));
   const shown = first < 0 ? lines.slice(-SHOWN_LINES) : lines.slice(first, first + SHOWN_LINES);

@@ -3,14 +3,14 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inPrefixes, type SourcedRos } from '../sourced.ts';
 
-/** Something that preparing needs and that is not there. */
+/** A missing prerequisite of the preparation. */
 export interface Missing {
   readonly what: string;
-  /** How to get it. */
+  /** How to install it. */
   readonly remedy: string;
 }
 
-/** ROS packages that code is made from or with. */
+/** ROS packages needed to generate and compile code. */
 const ROS_PACKAGES = [
   'ament_cmake',
   'builtin_interfaces',
@@ -23,7 +23,7 @@ const ROS_PACKAGES = [
 ];
 const PYTHON_MODULES = 'rosidl_adapter, ament_package, catkin_pkg, em, lark';
 
-/** What is missing of the compiler, cmake, Python and the ROS packages; empty: nothing. */
+/** The missing ones of the compiler, cmake, Python and the ROS packages. */
 export function missingTools(ros: SourcedRos, environment: NodeJS.ProcessEnv): Missing[] {
   const missing: Missing[] = [];
   const programs: readonly (readonly [program: string, debian: string])[] = [
@@ -64,8 +64,8 @@ export function isOnPath(program: string, environment: NodeJS.ProcessEnv): boole
 }
 
 /**
- * The folder whose include/node has the headers of the Node that runs this, for node-gyp --nodedir; null: they are not
- * installed. The npm package `node` has them in a package of its own beside or below itself.
+ * The folder whose include/node has the headers of the running Node, for node-gyp --nodedir; null: not installed. The npm package
+ * `node` has them in a separate package beside or below itself.
  */
 export function nodeHeaders(execPath: string): string | null {
   const root = join(execPath, '../..');
