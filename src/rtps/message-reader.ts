@@ -95,10 +95,10 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     const kind = datagram[at] as number;
     const flags = datagram[at + 1] as number;
     const little = (flags & FLAG_LITTLE_ENDIAN) !== 0;
-    const said = little ? datagram.readUInt16LE(at + 2) : datagram.readUInt16BE(at + 2);
+    const length = little ? datagram.readUInt16LE(at + 2) : datagram.readUInt16BE(at + 2);
     at += 4;
     // 9.4.5.1.3: length 0 means up to the end of the datagram, except for submessages that may be empty.
-    const octets = said === 0 && kind !== SUBMESSAGE.PAD && kind !== SUBMESSAGE.INFO_TS ? datagram.length - at : said;
+    const octets = length === 0 && kind !== SUBMESSAGE.PAD && kind !== SUBMESSAGE.INFO_TS ? datagram.length - at : length;
     if (at + octets > datagram.length)
       throw new Malformed(`submessage 0x${kind.toString(16)} of ${octets} octets, ${datagram.length - at} present`);
     const body = datagram.subarray(at, at + octets);

@@ -135,7 +135,7 @@ export class StatefulReader {
   onHeartbeat({ sender, first, last, count, isFinal }: HeartbeatSubmessage): void {
     const proxy = this.#proxies.get(sender);
     if (!proxy?.isReliable) return;
-    if (!this.#isBelieved(proxy, Math.max(first - 1, last), count)) {
+    if (!this.#isConfirmed(proxy, Math.max(first - 1, last), count)) {
       // The acknowledgement asks for another heartbeat, which confirms the number or not.
       proxy.ackNackDue = true;
       this.#busy.wake(proxy);
@@ -181,11 +181,11 @@ export class StatefulReader {
   }
 
   /** A number far ahead would make this reader skip all following samples, so it is accepted only when a second message confirms it. */
-  #isBelieved(proxy: WriterProxy, number: number, count: number): boolean {
+  #isConfirmed(proxy: WriterProxy, number: number, count: number): boolean {
     const { farAhead } = proxy;
     const isFar = this.#isFarAhead(proxy, number);
-    const isConfirmed = farAhead !== null && count > farAhead.count && Math.abs(number - farAhead.number) <= LIMITS.numbersAhead;
-    proxy.farAhead = isFar && !isConfirmed ? { number, count } : null;
+    const isRepeated = farAhead !== null && count > farAhead.count && Math.abs(number - farAhead.number) <= LIMITS.numbersAhead;
+    proxy.farAhead = isFar && !isRepeated ? { number, count } : null;
     if (proxy.farAhead) this.#options.onFarAhead?.(proxy.writer.guid, number);
     return proxy.farAhead === null;
   }
@@ -231,7 +231,7 @@ export class StatefulReader {
       return;
     }
     // A best-effort writer sends no heartbeats, so the next sample confirms the number.
-    if (!proxy.isReliable && !this.#isBelieved(proxy, sequenceNumber, sequenceNumber)) return;
+    if (!proxy.isReliable && !this.#isConfirmed(proxy, sequenceNumber, sequenceNumber)) return;
     proxy.next = sequenceNumber + 1;
     proxy.waiting.dropPartsBelow(proxy.next);
     if (!isUnordered) deliver({ data, source, writer: proxy.writer });
