@@ -26,7 +26,7 @@ const untouched: RosProbes = {
   },
 };
 
-t.test('what is configured outright is taken without looking', async (t) => {
+t.test('a fixed transport is used without a search for ROS 2', async (t) => {
   t.same(await chooseTransport('off', usual, untouched), {
     transport: 'off',
     reason: 'ros.transport is off',
@@ -36,14 +36,14 @@ t.test('what is configured outright is taken without looking', async (t) => {
   t.match(await chooseTransport('embedded', usual, untouched), { transport: 'embedded', reason: 'ros.transport is embedded' });
 });
 
-t.test('with discovery OFF nothing is opened, whatever is configured', async (t) => {
+t.test('with discovery OFF the transport is off', async (t) => {
   for (const configured of ['auto', 'rclnodejs', 'embedded'] as const) {
     const choice = await chooseTransport(configured, { ...usual, discoveryRange: 'OFF' }, untouched);
     t.match(choice, { transport: 'off', reason: /OFF: no socket is opened/, fallback: false });
   }
 });
 
-t.test('auto takes rclnodejs where it works', async (t) => {
+t.test('auto: rclnodejs if it works', async (t) => {
   t.same(await chooseTransport('auto', usual, probes(FOUND.prepared)), {
     transport: 'rclnodejs',
     reason: 'ROS 2 jazzy is sourced and prepared',
@@ -53,7 +53,7 @@ t.test('auto takes rclnodejs where it works', async (t) => {
   t.equal((await chooseTransport('rclnodejs', usual, probes(FOUND.prepared))).transport, 'rclnodejs');
 });
 
-t.test('auto without ROS 2 is embedded, and nothing is wrong with that', async (t) => {
+t.test('auto without ROS 2: embedded, without a warning', async (t) => {
   t.match(await chooseTransport('auto', usual, probes(FOUND.none)), {
     transport: 'embedded',
     reason: /^no ROS 2 is sourced$/,
@@ -61,7 +61,7 @@ t.test('auto without ROS 2 is embedded, and nothing is wrong with that', async (
   });
 });
 
-t.test('auto falls back, and says why and what to do', async (t) => {
+t.test('auto: fallback to embedded with reason and remedy', async (t) => {
   t.match(await chooseTransport('auto', usual, probes(FOUND.broken)), {
     transport: 'embedded',
     reason: /librcl\.so is not found; embedded instead$/,
@@ -80,7 +80,7 @@ t.test('auto falls back, and says why and what to do', async (t) => {
   });
 });
 
-t.test('rclnodejs that cannot be used is off, not something else', async (t) => {
+t.test('rclnodejs that cannot be used is off, without a fallback', async (t) => {
   for (const found of [FOUND.none, FOUND.broken, FOUND.unprepared]) {
     const choice = await chooseTransport('rclnodejs', usual, probes(found));
     t.match(choice, { transport: 'off', fallback: true, reason: /ros\.transport is rclnodejs, so ROS 2 is disabled/ }, found.state);
@@ -89,7 +89,7 @@ t.test('rclnodejs that cannot be used is off, not something else', async (t) => 
   t.match(await chooseTransport('rclnodejs', usual, probes(FOUND.prepared, 'no')), { transport: 'off', reason: /does not work: no;/ });
 });
 
-t.test('where SROS2 is enforced, nothing unsecured goes out', async (t) => {
+t.test('with enforced SROS2 the embedded transport is not used', async (t) => {
   const enforced = { ...usual, securityEnforced: true };
   t.match(await chooseTransport('auto', enforced, probes(FOUND.prepared)), { transport: 'rclnodejs' });
   for (const found of [FOUND.none, FOUND.broken, FOUND.unprepared]) {
@@ -99,7 +99,7 @@ t.test('where SROS2 is enforced, nothing unsecured goes out', async (t) => {
   t.match(await chooseTransport('embedded', enforced, untouched), { transport: 'off', reason: /Enforce/ });
 });
 
-t.test('a probe that rejects is a reason like any other', async (t) => {
+t.test('a rejected probe is a reason, too', async (t) => {
   const rejecting: RosProbes = { find: () => FOUND.prepared, probe: async () => Promise.reject(new Error('no more processes')) };
   t.match(await chooseTransport('auto', usual, rejecting), { transport: 'embedded', reason: /no more processes/ });
 });

@@ -75,7 +75,7 @@ t.test('values: the reading, its unit, the thresholds and the open alerts of thi
   });
 });
 
-t.test('nothing measured is STALE all over, never OK', async (t) => {
+t.test('without measurements all entries are STALE, never OK', async (t) => {
   const nothing = { ...STATUS, cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null, status: 'UNKNOWN' as const };
   const { status } = diagnosticArray(nothing, { ...CONTEXT, openAlerts: [] });
   t.same(
@@ -85,7 +85,7 @@ t.test('nothing measured is STALE all over, never OK', async (t) => {
   t.match(status[0]?.message, /^UNKNOWN/);
 });
 
-t.test('the stamp holds to the end of what ROS times can say, and stays there', async (t) => {
+t.test('the stamp is limited to the range of ROS times', async (t) => {
   const stamp = (timestamp: string) => diagnosticArray({ ...STATUS, timestamp }, CONTEXT).header.stamp;
   t.same(stamp('2038-01-19T03:14:07.999Z'), { sec: 2 ** 31 - 1, nanosec: 999_000_000 });
   t.same(stamp('2038-01-19T03:14:08.000Z'), { sec: 2 ** 31 - 1, nanosec: 0 });

@@ -35,7 +35,7 @@ t.test('ROS_DOMAIN_ID reads as strtoul does', async (t) => {
   }
 });
 
-t.test('a domain id that is none is a problem, in words', async (t) => {
+t.test('an invalid domain id is a problem with a message', async (t) => {
   for (const text of ['233', '-1', 'seven', '12abc', '1.5', '0x', '1e2', '99999999999999999999', '08', '٣']) {
     const result = graphPlace(UNSET, { ROS_DOMAIN_ID: text });
     t.same(result, {
@@ -53,7 +53,7 @@ t.test('a domain id that is none is a problem, in words', async (t) => {
   );
 });
 
-t.test('ROS_AUTOMATIC_DISCOVERY_RANGE; a word it does not have is LOCALHOST, as in rcl', async (t) => {
+t.test('ROS_AUTOMATIC_DISCOVERY_RANGE; an unknown value is LOCALHOST, as in rcl', async (t) => {
   for (const range of ['SUBNET', 'LOCALHOST', 'OFF', 'SYSTEM_DEFAULT'] as const) {
     t.same(placeOf({ ROS_AUTOMATIC_DISCOVERY_RANGE: range }), { domainId: 0, discoveryRange: range, staticPeers: [], notes: [] });
   }
@@ -63,7 +63,7 @@ t.test('ROS_AUTOMATIC_DISCOVERY_RANGE; a word it does not have is LOCALHOST, as 
   t.equal(placeOf({ ROS_AUTOMATIC_DISCOVERY_RANGE: 'OFF' }, { discovery_range: 'SUBNET' }).discoveryRange, 'SUBNET');
 });
 
-t.test('ROS_LOCALHOST_ONLY=1 wins over the newer variables, but not over the configuration', async (t) => {
+t.test('ROS_LOCALHOST_ONLY=1 overrides the newer variables, but not the configuration', async (t) => {
   const environment = { ROS_LOCALHOST_ONLY: '1', ROS_AUTOMATIC_DISCOVERY_RANGE: 'SUBNET', ROS_STATIC_PEERS: '192.0.2.1' };
   t.same(placeOf(environment), { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [], notes: [] });
   t.same(placeOf({ ...environment, ROS_LOCALHOST_ONLY: '0' }), {

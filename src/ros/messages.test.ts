@@ -58,7 +58,7 @@ const progress: fc.Arbitrary<ShutdownProgress> = fc.record({
 
 const names = (layout: { fields: readonly (readonly [string, unknown])[] }): string[] => layout.fields.map(([field]) => field);
 
-t.test('what goes out has exactly the fields of the message, in its order', async (t) => {
+t.test('sent messages have exactly the fields of the type, in its order', async (t) => {
   fc.assert(
     fc.property(status, (given) => same(Object.keys(healthStatusMessage(given)), names(HEALTH_STATUS))),
     { numRuns: runs(100, 5000), seed: SEED },
@@ -77,7 +77,7 @@ t.test('what goes out has exactly the fields of the message, in its order', asyn
   t.pass('for statuses, alerts and progress');
 });
 
-t.test('there and back is the same, field by field', async (t) => {
+t.test('conversion to a message and back keeps all fields', async (t) => {
   fc.assert(
     fc.property(status, (given) => same(healthStatusFrom(healthStatusMessage(given)), { ok: true, value: { ...given } })),
     { numRuns: runs(100, 5000), seed: SEED },
@@ -127,7 +127,7 @@ t.test('unavailable metrics are NaN on the graph and null here, never 0', async 
   });
 });
 
-t.test('a percentage beyond 100 is kept, what no quantity can be is refused', async (t) => {
+t.test('a percentage above 100 is kept, impossible values are refused', async (t) => {
   t.strictSame(healthStatusFrom({ ...GOOD, cpu_percent: 387.25 }), { ok: true, value: { ...GOOD, cpu_percent: 387.25 } });
   t.strictSame(healthStatusFrom({ ...GOOD, temperature: -12.5 }), { ok: true, value: { ...GOOD, temperature: -12.5 } });
   for (const metric of METRICS) {
@@ -181,7 +181,7 @@ t.test('status, names and ids outside of what is allowed are refused, each with 
   for (const bad of [1, 'true', null]) t.match(reasonOf(alertFrom, ALARM, { resolved: bad }), /^resolved is .*; allowed: true or false$/);
 });
 
-t.test('times become UTC to the millisecond; what is no time is refused', async (t) => {
+t.test('times become UTC with milliseconds; invalid times are refused', async (t) => {
   const became = (given: string): unknown => {
     const result = healthStatusFrom({ ...GOOD, timestamp: given });
     return result.ok ? result.value.timestamp : result.reason;
@@ -208,7 +208,7 @@ t.test('times become UTC to the millisecond; what is no time is refused', async 
   for (const given of bad) t.match(became(given), /^timestamp is .*; allowed: a time in ISO 8601/, given.slice(0, 40));
 });
 
-t.test('hostile messages are refused or taken whole, and never throw', async (t) => {
+t.test('arbitrary messages are refused or converted, and never throw', async (t) => {
   const hostile = fc.oneof(
     fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true, withTypedArray: true, withObjectString: true }),
     fc.string({ unit: 'binary', maxLength: 2000 }),

@@ -22,7 +22,7 @@ t.test('without a namespace: the names of the specification', async (t) => {
   t.equal(monitorName(names), 'health_monitor');
 });
 
-t.test('a namespace stands before everything but /diagnostics, and before node_name', async (t) => {
+t.test('a namespace precedes all names but /diagnostics, and node_name', async (t) => {
   for (const namespace of ['robot1', '/robot1']) {
     const names = graphNames({ ...PLAIN, namespace }, []);
     t.equal(names.namespace, '/robot1');
@@ -63,7 +63,7 @@ t.test('__node renames the health monitor, with a prefix the node named', async 
   t.same(Object.values(each.nodes), ['a', 'b', 'c', 'd']);
 });
 
-t.test('a role puts its name in front of its helper nodes; topics and the service keep theirs', async (t) => {
+t.test("a role's node_name is a prefix of its helper nodes, not of topics and the service", async (t) => {
   const role = (node_name: string, rules: RemapRule[] = []) => graphNames({ node_name, namespace: null }, rules);
   const brain = role('edge_brain');
   t.same(Object.values(brain.nodes), [
@@ -101,7 +101,7 @@ t.test('topics and the service are remapped by absolute, relative and private na
   t.equal(to(namespaced, any('safe_shutdown', '/stop')).services.safeShutdown, '/stop');
 });
 
-t.test('a rule for topics leaves services alone, and the other way round', async (t) => {
+t.test('rules for topics do not affect services, and vice versa', async (t) => {
   const topic = graphNames(PLAIN, [{ kind: 'topic', node: null, from: '/safe_shutdown', to: '/x' }]);
   t.equal(topic.services.safeShutdown, '/safe_shutdown');
   const service = graphNames(PLAIN, [
@@ -112,7 +112,7 @@ t.test('a rule for topics leaves services alone, and the other way round', async
   t.equal(service.topics.alerts, '/alerts');
 });
 
-t.test('a rule for a renamed node goes by its new name, as in rcl', async (t) => {
+t.test('a rule for a renamed node uses its new name, as in rcl', async (t) => {
   const rules: RemapRule[] = [
     { kind: 'node', node: null, to: 'brain' },
     any('health_status', '/x', 'brain'),
@@ -150,7 +150,7 @@ t.test('whatever the rules: every name is absolute and valid', async (t) => {
   t.pass('they are');
 });
 
-t.test('what is a name and what is not', async (t) => {
+t.test('valid and invalid names', async (t) => {
   for (const good of ['/a', 'a', '~/a', '~', 'a/b_2', '/A/b']) t.ok(isName(good), good);
   for (const bad of ['', '/', 'a/', '/a//b', '2a', 'a-b', 'a b', '~a', 'a/~/b', '{node}', 'é', `/${'a'.repeat(130)}`])
     t.notOk(isName(bad), bad);
@@ -159,7 +159,7 @@ t.test('what is a name and what is not', async (t) => {
   for (const bad of ['', '/a', '1a', 'a/b', 'a'.repeat(129)]) t.notOk(isNodeName(bad), bad);
 });
 
-t.test('an appliance is known by its topic, and by no name that a node cannot have', async (t) => {
+t.test('an appliance topic contains a valid node name', async (t) => {
   const appliance = { name: 'robot1/health_monitor', mode: 'auto' as const };
   t.same(applianceOf(applianceTopic(appliance)), appliance);
   for (const name of ['x'.repeat(65), 'a\u202eb', 'a\nb', ' ']) t.equal(applianceOf(applianceTopic({ ...appliance, name })), null);

@@ -2,7 +2,7 @@ import t from 'tap';
 import { Agenda } from './agenda.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
 
-t.test('goes off once at its moment, never before', async (t) => {
+t.test('fires once at its deadline, never before', async (t) => {
   const time = new VirtualTime(t, 1000);
   const due: number[] = [];
   const agenda = new Agenda(time.now, () => due.push(time.now()));
@@ -17,7 +17,7 @@ t.test('goes off once at its moment, never before', async (t) => {
   t.equal(time.pending, 0);
 });
 
-t.test('a later or an earlier moment replaces the one before', async (t) => {
+t.test('a new deadline replaces the former one', async (t) => {
   const time = new VirtualTime(t);
   const due: number[] = [];
   const agenda = new Agenda(time.now, () => due.push(Math.round(time.now())));
@@ -31,7 +31,7 @@ t.test('a later or an earlier moment replaces the one before', async (t) => {
   t.same(due, [8]);
 });
 
-t.test('never', async (t) => {
+t.test('an infinite deadline sets no timer', async (t) => {
   const time = new VirtualTime(t);
   const agenda = new Agenda(time.now, () => t.fail('was not to go off'));
   agenda.set(1);
@@ -40,7 +40,7 @@ t.test('never', async (t) => {
   await time.pass(5);
 });
 
-t.test('a moment that has passed is now, not at once', async (t) => {
+t.test('a deadline in the past fires in a later turn of the event loop', async (t) => {
   const time = new VirtualTime(t, 50);
   let times = 0;
   const agenda = new Agenda(time.now, () => {

@@ -25,11 +25,11 @@ interface Rig {
   readonly writer: LocalWriter;
   /** The datagrams that the victim was sent. */
   readonly sent: Buffer[];
-  /** The attacker sends a datagram; it says that it comes from `from`. */
+  /** The attacker sends a datagram with the source address `from`. */
   attack(datagram: Buffer, from: string): void;
   /** Octets and datagrams that the attacker has sent. */
   readonly spent: { octets: number; datagrams: number };
-  /** Who answers what is sent to its address. */
+  /** A participant that answers datagrams sent to its address. */
   readonly present: Map<string | null, ForgedParticipant>;
 }
 
@@ -81,7 +81,7 @@ async function publish({ time, participant, writer }: Rig, seconds: number): Pro
 const atVictim = (number: number, port = 7410): ForgedParticipant => new ForgedParticipant(number, { address: VICTIM, port });
 const TOPIC_WRITER: EntityId = 0x103;
 
-/** What strangers do in the name of somebody at the victim's address. */
+/** Attacks with the victim's address. */
 const ATTACKS: Readonly<Record<string, (rig: Rig, from: string) => Promise<void>>> = {
   'one announcement': async ({ attack }, from) => attack(atVictim(1).announcement(), from),
   'one announcement, with an acknowledgement in the same datagram': async ({ attack }, from) => {
@@ -201,7 +201,7 @@ for (const [what, attack] of Object.entries(ATTACKS)) {
   });
 }
 
-t.test('one who really is somewhere does not prove another address by that', async (t) => {
+t.test('a proven address does not prove another address of the participant', async (t) => {
   const it = await rig(t);
   const { attack, network, participant, present, sent, spent } = it;
   const here = new ForgedParticipant(1, { address: ATTACKER, port: 7410 });
@@ -210,7 +210,7 @@ t.test('one who really is somewhere does not prove another address by that', asy
   network.inject(here.endpoint(false, 1), ATTACKER, false);
   await publish(it, 1);
   t.ok(participant.isProven(here.prefix));
-  // The same participant says that it is elsewhere now.
+  // The same participant announces another address.
   const elsewhere = atVictim(1);
   for (let i = 0; i < 30; i += 1) {
     attack(elsewhere.announcement(`moved ${i}`), ATTACKER);
@@ -226,7 +226,7 @@ t.test('one who really is somewhere does not prove another address by that', asy
   t.notOk(participant.isProven(here.prefix));
 });
 
-t.test('where there is a participant others can be invented too: from elsewhere it gets no more of it', async (t) => {
+t.test('invented participants at the address of a real one do not increase the traffic to it', async (t) => {
   const it = await rig(t);
   const { attack, network, participant, present, sent, spent } = it;
   const honest = atVictim(1000);
@@ -252,7 +252,7 @@ t.test('where there is a participant others can be invented too: from elsewhere 
   }
 });
 
-t.test('one who is proven cannot have its samples sent to somebody else', async (t) => {
+t.test('a proven participant cannot redirect its samples to another address', async (t) => {
   const it = await rig(t);
   const { network, participant, present, sent, writer } = it;
   const stranger = new ForgedParticipant(1, { address: ATTACKER, port: 7410 }, { address: VICTIM, port: 7411 });
@@ -271,7 +271,7 @@ t.test('one who is proven cannot have its samples sent to somebody else', async 
   t.equal(sent.length, 0);
 });
 
-t.test('an acknowledgement from another address than the one that was asked proves nothing', async (t) => {
+t.test('an acknowledgement from an address that was not challenged proves nothing', async (t) => {
   const it = await rig(t);
   const { attack, participant, sent, time } = it;
   const forged = atVictim(1);
@@ -284,7 +284,7 @@ t.test('an acknowledgement from another address than the one that was asked prov
   t.ok(participant.isProven(forged.prefix), 'from there it does');
 });
 
-t.test('the limit of an address', async (t) => {
+t.test('the limit per address', async (t) => {
   const limit = new AmplificationLimit();
   const spend = (now: number, { octets = 72, isSeen = true, isUrgent = false } = {}): boolean =>
     limit.spend(VICTIM, octets, isSeen, isUrgent, now);
@@ -297,11 +297,11 @@ t.test('the limit of an address', async (t) => {
   t.notOk(spend(20), 'three times what came, headers included');
   limit.receive(VICTIM, 100_000);
   for (let i = 3; i < LIMITS.unseenDatagrams; i += 1) t.ok(spend(10 * i, { isSeen: false }));
-  t.notOk(spend(90, { isSeen: false }), 'those who only name it leave something to itself');
+  t.notOk(spend(90, { isSeen: false }), 'claims of the address leave datagrams for its owner');
   for (let i = LIMITS.unseenDatagrams; i < LIMITS.unprovenDatagrams; i += 1) t.ok(spend(20 * i));
   t.notOk(spend(300), 'as many as there are in all');
   t.ok(limit.spendAtProven(VICTIM, 72), 'octets alone count where another participant is proven');
-  t.ok(spend(200 + LIMITS.unprovenSeconds), 'after a long time they begin anew');
+  t.ok(spend(200 + LIMITS.unprovenSeconds), 'the count is reset after a time');
   for (let i = 0; i < LIMITS.unprovenAddresses; i += 1) limit.receive(`10.1.${i >> 8}.${i & 255}`, 1);
   t.notOk(spend(2000), 'forgotten, as others were named since');
 });

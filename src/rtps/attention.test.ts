@@ -1,7 +1,7 @@
 import t from 'tap';
 import { Attention } from './attention.ts';
 
-t.test('looked at is who was woken, and all when the first is due', async (t) => {
+t.test('woken items are processed, and all items when the first deadline is due', async (t) => {
   let times = 0;
   const attention = new Attention<string>(() => {
     times += 1;
@@ -16,15 +16,15 @@ t.test('looked at is who was woken, and all when the first is due', async (t) =>
   };
   t.equal(poll(0, {}), Number.POSITIVE_INFINITY);
   for (const who of ['a', 'b', 'c']) attention.wake(who);
-  t.equal(times, 1, 'it says once that there is somebody');
+  t.equal(times, 1, 'onBusy is called once');
   t.equal(poll(0, { a: 1, b: 2, c: 3 }), 1);
   t.same(looks, ['a', 'b', 'c']);
   t.equal(poll(0.5, {}), 1);
-  t.same(looks, [], 'nobody was woken, nothing is due');
+  t.same(looks, [], 'no item was woken, none is due');
   attention.wake('b');
   t.equal(poll(0.6, { b: 5 }), 1);
   t.same(looks, ['b']);
-  t.equal(poll(1, { a: 4, b: 5 }), 4, 'c has nothing more to say');
+  t.equal(poll(1, { a: 4, b: 5 }), 4, 'c is idle');
   t.same(looks, ['a', 'b', 'c']);
   attention.rest('a');
   t.equal(poll(4, { b: 5 }), 5);
@@ -35,7 +35,7 @@ t.test('looked at is who was woken, and all when the first is due', async (t) =>
   t.equal(times, 2);
 });
 
-t.test('who is woken or sent to rest while others are looked at', async (t) => {
+t.test('items woken or removed during a poll', async (t) => {
   const attention = new Attention<string>();
   for (const who of ['a', 'b', 'c']) attention.wake(who);
   const looks: string[] = [];
@@ -55,7 +55,7 @@ t.test('who is woken or sent to rest while others are looked at', async (t) => {
   t.ok(attention.isIdle);
 });
 
-t.test('of thousands each is looked at in its turn, some at a time', async (t) => {
+t.test('thousands of items are processed in portions, each in its turn', async (t) => {
   const attention = new Attention<number>();
   const looks = new Map<number, number>();
   let most = 0;

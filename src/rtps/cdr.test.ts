@@ -66,7 +66,7 @@ const layoutAndMessage = typed.chain(({ type, value }) =>
   ),
 );
 
-t.test('what is encoded is decoded, in every representation', async () => {
+t.test('encoding and decoding are inverse, in every representation', async () => {
   fc.assert(
     fc.property(layoutAndMessage, ([layout, message]) => {
       const written = encode(layout, message);
@@ -95,7 +95,7 @@ function valuesIn(value: unknown): number {
   return typeof value === 'object' && value !== null ? valuesIn(Object.values(value)) : 1;
 }
 
-t.test('any octets: a message no larger than they are, or Malformed', async () => {
+t.test('arbitrary octets decode to a message of at most their size, or throw Malformed', async () => {
   const octets = fc
     .tuple(fc.constantFrom(0, 1, 6, 7), fc.uint8Array({ maxLength: 200 }))
     .map(([kind, rest]) => Buffer.from([0, kind, 0, 0, ...rest]));
@@ -114,7 +114,7 @@ t.test('any octets: a message no larger than they are, or Malformed', async () =
   );
 });
 
-t.test('octet by octet', async (t) => {
+t.test('exact octets of a message', async (t) => {
   const layout: Layout = {
     fields: [
       ['flag', 'bool'],
@@ -139,13 +139,13 @@ t.test('octet by octet', async (t) => {
   t.same(decode(layout, Buffer.from(expected)), message);
 });
 
-t.test('numbers that JSON has not', async () => {
+t.test('numbers that JSON cannot represent', async () => {
   const layout: Layout = { fields: ['a', 'b', 'c', 'd'].map((name) => [name, 'float64'] as const) };
   const message = { a: Number.NaN, b: Number.POSITIVE_INFINITY, c: Number.NEGATIVE_INFINITY, d: -0 };
   assert.deepEqual(decode(layout, encode(layout, message)), message);
 });
 
-t.test('fields that are missing are zero, empty and false', async (t) => {
+t.test('missing fields are zero, empty and false', async (t) => {
   const layout: Layout = {
     fields: [
       ['n', 'int64'],
@@ -159,7 +159,7 @@ t.test('fields that are missing are zero, empty and false', async (t) => {
   t.same(decode(layout, encode(layout, {})), { n: 0n, s: '', b: false, l: [], a: [0, 0], o: { x: 0 } });
 });
 
-t.test('strings as others write them', async (t) => {
+t.test('strings in the variants of other implementations', async (t) => {
   const layout: Layout = {
     fields: [
       ['s', 'string'],
@@ -172,7 +172,7 @@ t.test('strings as others write them', async (t) => {
   t.same(of(2, 0, 0, 0, 0xff, 0, 7), { s: '\ufffd', end: 7 }, 'not UTF-8');
 });
 
-t.test('lengths that lie', async (t) => {
+t.test('invalid lengths', async (t) => {
   const sequences: Layout = { fields: [['l', { sequence: { sequence: { fields: [] } } }]] };
   const huge = Buffer.from([0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff]);
   t.throws(() => decode(sequences, huge), Malformed, 'sequence');
@@ -186,12 +186,12 @@ t.test('lengths that lie', async (t) => {
   t.throws(() => decode(empty, many), Malformed, 'and no fewer');
 });
 
-t.test('what is no CDR', async (t) => {
+t.test('payloads that are not CDR', async (t) => {
   const layout: Layout = { fields: [['n', 'uint8']] };
   for (const head of [[], [0], [0, 1, 0], [0, 3, 0, 0, 1], [1, 1, 0, 0, 1], [0, 8, 0, 0, 1]]) {
     t.throws(() => decode(layout, Buffer.from(head)), Malformed, JSON.stringify(head));
   }
-  t.same(decode(layout, Buffer.from([0, 1, 0, 3, 9, 0, 0, 0])), { n: 9 }, 'options say how many octets are padding');
+  t.same(decode(layout, Buffer.from([0, 1, 0, 3, 9, 0, 0, 0])), { n: 9 }, 'the options contain the number of padding octets');
 });
 
 t.test('a header before the message counts for alignment', async (t) => {

@@ -14,7 +14,7 @@ const WRITERS = [
 ];
 const MOST = 2 ** 23;
 
-t.test('all numbers have to be acknowledged, and nothing else', async (t) => {
+t.test('exactly the numbers of all writers must be acknowledged', async (t) => {
   const challenge = new Challenge(WRITERS, MOST);
   const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
   const [a = 0, b = 0] = firsts();
@@ -26,7 +26,7 @@ t.test('all numbers have to be acknowledged, and nothing else', async (t) => {
   t.ok(challenge.answer(B, b));
 });
 
-t.test('a wrong one makes all of them others; the same again does not, nor the answer to former ones', async (t) => {
+t.test('a wrong number renews all; a repeated one or an answer to former numbers does not', async (t) => {
   const challenge = new Challenge(WRITERS, MOST);
   const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
   const [a = 0, b = 0] = firsts();
@@ -45,7 +45,7 @@ t.test('a wrong one makes all of them others; the same again does not, nor the a
   t.ok(challenge.answer(A, a2));
 });
 
-t.test('one that knows this participant from before is met above where it is, unless that is out of all proportion', async (t) => {
+t.test('new numbers are above those a rediscovering participant knows, up to a limit', async (t) => {
   const challenge = new Challenge(WRITERS, MOST);
   t.notOk(challenge.answer(A, 4_000_000));
   t.ok(challenge.firstOf(A) > 4_000_000 && challenge.firstOf(A) < 4_100_000);
@@ -57,7 +57,7 @@ t.test('one that knows this participant from before is met above where it is, un
   }
 });
 
-t.test('two find each other however bad the way is, and whoever begins', async (t) => {
+t.test('two participants discover each other over any lossy network, in any order of start', async (t) => {
   let [longest, tries] = [0, 0];
   for (const loss of [0.1, 0.3]) {
     for (let seed = 1; seed <= runs(25, 1000); seed += 1) {
@@ -87,7 +87,7 @@ t.test('two find each other however bad the way is, and whoever begins', async (
   t.pass(`${tries} times, within ${longest.toFixed(1)} s`);
 });
 
-t.test('a hundred participants of one machine that begin at once', async (t) => {
+t.test('a hundred participants of one machine start at the same moment', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   const strangers = new Map<string | null, ForgedParticipant>();
@@ -110,7 +110,7 @@ t.test('a hundred participants of one machine that begin at once', async (t) => 
   t.equal(proven(), 95, `within ${(time.now() - began).toFixed(0)} s`);
 });
 
-t.test('one that is found again while it still knows this participant', async (t) => {
+t.test('a participant is rediscovered while it still knows this one', async (t) => {
   for (let round = 0; round < 8; round += 1) {
     const { time, side } = sides(t);
     const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
@@ -133,7 +133,7 @@ t.test('one that is found again while it still knows this participant', async (t
   }
 });
 
-t.test('what is refused is counted for an address, not for ever', async (t) => {
+t.test('the limit of an address is reset after a time', async (t) => {
   const { time, side } = sides(t);
   const a = side('10.0.0.1');
   await a.participant.start();
@@ -151,7 +151,7 @@ t.test('what is refused is counted for an address, not for ever', async (t) => {
   t.ok(a.participant.isProven(b.participant.prefix));
 });
 
-t.test('once more: numbers that were sent since prove it, a guess ends it, and what comes late counts for nothing', async (t) => {
+t.test('a repeated proof: new numbers prove it, a guess fails it, late answers are ignored', async (t) => {
   const writers = [
     { entity: A, last: 5 },
     { entity: B, last: 0 },
@@ -185,7 +185,7 @@ t.test('once more: numbers that were sent since prove it, a guess ends it, and w
   }
 });
 
-t.test('a participant is proven once more as long as it is there, and nothing else changes for it', async (t) => {
+t.test('a present participant can be proven again without other effects', async (t) => {
   const { time, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   await a.participant.start();

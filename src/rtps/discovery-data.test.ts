@@ -54,7 +54,7 @@ t.test('a participant, written and read', async (t) => {
   t.equal(list(participantKey(PREFIX)).guid(PID.PARTICIPANT_GUID), guidOf(PREFIX, ENTITY.PARTICIPANT));
 });
 
-t.test('what a participant need not say', async (t) => {
+t.test('optional parameters of a participant', async (t) => {
   const guid = guidOf(PREFIX, ENTITY.PARTICIPANT);
   const said = readParticipant(list(new ParameterWriter().guid(PID.PARTICIPANT_GUID, guid).payload()), 3);
   const silence = { vendor: 0, domain: null, name: '', userData: '', leaseSeconds: 100, metaUnicast: [], userUnicast: [] };
@@ -84,13 +84,13 @@ t.test('an endpoint, written and read', async (t) => {
   }
 });
 
-t.test('what an endpoint need not say: a reader is best effort, a writer reliable', async (t) => {
+t.test('optional parameters of an endpoint: a reader is best effort, a writer reliable', async (t) => {
   const payload = new ParameterWriter().guid(PID.ENDPOINT_GUID, GUID).text(PID.TOPIC_NAME, 't').text(PID.TYPE_NAME, 'T').payload();
   t.same(readEndpoint(list(payload), false).qos, { ...OWN_QOS, reliable: false, durability: 0 });
   t.same(readEndpoint(list(payload), true).qos, { ...OWN_QOS, reliable: true, durability: 0 });
 });
 
-t.test('all that an endpoint may say', async (t) => {
+t.test('all parameters of an endpoint', async (t) => {
   const payload = new ParameterWriter()
     .guid(PID.ENDPOINT_GUID, GUID)
     .text(PID.TOPIC_NAME, 't')
@@ -108,7 +108,7 @@ t.test('all that an endpoint may say', async (t) => {
   t.ok(read.expectsInlineQos);
 });
 
-t.test('an endpoint that lacks what it needs', async (t) => {
+t.test('an endpoint without a required parameter', async (t) => {
   const parts = {
     [PID.ENDPOINT_GUID]: Buffer.from(GUID, 'hex'),
     [PID.TOPIC_NAME]: Buffer.from('\x02\0\0\0t\0'),

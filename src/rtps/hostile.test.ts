@@ -13,7 +13,7 @@ import { VirtualTime } from './testing/virtual-time.ts';
 // With EDGE_HEALTH_LONG=1 it takes minutes.
 t.setTimeout(900_000);
 
-/** Where forged participants say that they are, unless they say something else. */
+/** The default address of forged participants. */
 const STRANGER = '10.0.0.99';
 
 interface Rig {
@@ -29,7 +29,7 @@ interface Rig {
     readonly writer: LocalWriter;
     readonly reader: TestReader;
   };
-  /** A stranger announces itself, and is really there: it answers. */
+  /** A forged participant announces itself and answers challenges. */
   introduce(stranger: ForgedParticipant): Promise<void>;
   /** Octets that were sent to an address. */
   sentTo(address: string): number;
@@ -100,14 +100,14 @@ t.test('a participant that announces thousands of endpoints', async (t) => {
   t.equal(participant.heldOctets, 0);
   t.ok(sentTo(STRANGER) < received / 10, `${sentTo(STRANGER)} octets sent for ${received}`);
   t.match(participant.lines.join('\n'), /too many endpoints/);
-  t.ok(participant.lines.length < 5, 'said once');
+  t.ok(participant.lines.length < 5, 'logged once');
   await works(t);
   await time.pass(100 + 5);
   t.equal(writer.state.readerCount, 1, 'forgotten with its lease');
   t.equal(participant.peerCount, 1);
 });
 
-t.test('so many participants that each has a share', async (t) => {
+t.test('many participants share the limits', async (t) => {
   const { network, participant, writer, introduce, works } = await rig(t);
   for (let number = 1; number <= runs(30, 400); number += 1) {
     const stranger = new ForgedParticipant(number);
@@ -119,7 +119,7 @@ t.test('so many participants that each has a share', async (t) => {
   await works(t);
 });
 
-t.test('thousands of participants that are not there', async (t) => {
+t.test('thousands of invented participants', async (t) => {
   const { network, participant, sentTo, works, time } = await rig(t);
   let received = 0;
   for (let number = 1; number <= runs(1100, 10_000); number += 1) {
@@ -144,7 +144,7 @@ t.test('thousands of participants that are not there', async (t) => {
   t.equal(later, sent, 'and nothing any more');
 });
 
-t.test('announcements that name what is nobody’s, everybody’s, or this machine’s address', async (t) => {
+t.test('announcements with invalid, broadcast or own addresses', async (t) => {
   const { network, participant, wire, time } = await rig(t);
   const flights: Flight[] = [];
   wire.onFlight = (flight) => {
@@ -166,16 +166,16 @@ t.test('announcements that name what is nobody’s, everybody’s, or this machi
   ];
   for (const [i, locator] of locators.entries()) network.inject(new ForgedParticipant(i, locator).announcement(), '10.0.0.3', true);
   await time.pass(10);
-  t.equal(participant.peerCount, 1, 'none of them is taken in');
+  t.equal(participant.peerCount, 1, 'none of them is added');
   t.equal(participant.refused - refused, locators.length);
   t.match(participant.lines.join('\n'), /announces no usable address.*10\.0\.0\.3/);
   t.same(flights, []);
   for (const [i, from] of ['127.0.0.1', '10.0.0.1'].entries())
     network.inject(new ForgedParticipant(100 + i, { address: from, port: 7412 }).announcement(), from, true);
-  t.equal(participant.peerCount, 3, 'of this machine they are taken from this machine');
+  t.equal(participant.peerCount, 3, 'own addresses are accepted from this machine');
 });
 
-t.test('of several addresses those that can be used', async (t) => {
+t.test('the usable ones of several addresses are taken', async (t) => {
   const { network, participant, time, wire } = await rig(t);
   const to = new Set<string>();
   wire.onFlight = ({ to: address, from, isMulticast }) => {
@@ -184,7 +184,7 @@ t.test('of several addresses those that can be used', async (t) => {
   const address = [10, 0, 0, 77] as const;
   const only = new ForgedParticipant(1, { address: address.join('.'), port: 7410 }).announcement();
   const locator = only.indexOf(Buffer.from([0x32, 0, 24, 0]));
-  // Once more, in front of it and with other addresses.
+  // Again, before it and with other addresses.
   const further = [Buffer.from([127, 0, 0, 1]), Buffer.from([10, 0, 0, 255])].map((other) => {
     const copy = Buffer.from(only.subarray(locator, locator + 28));
     other.copy(copy, 24);
@@ -198,7 +198,7 @@ t.test('of several addresses those that can be used', async (t) => {
   t.same([...to], [address.join('.')]);
 });
 
-t.test('requests without end', async (t) => {
+t.test('endless requests', async (t) => {
   const { network, participant, writer, introduce, sentTo, works, time } = await rig(t);
   for (let i = 0; i < 10; i += 1) participant.write(writer, Buffer.alloc(50_000, 'x'));
   await time.pass(1);
@@ -219,10 +219,10 @@ t.test('requests without end', async (t) => {
   await works(t);
 });
 
-t.test('its own datagrams, and those of others once more', async (t) => {
+t.test('replayed datagrams, its own and those of others', async (t) => {
   const { network, participant, writer, friend, wire, works, time } = await rig(t);
-  const heard: Flight[] = [];
-  wire.onFlight = (flight) => heard.push({ ...flight, datagram: Buffer.from(flight.datagram) });
+  const recorded: Flight[] = [];
+  wire.onFlight = (flight) => recorded.push({ ...flight, datagram: Buffer.from(flight.datagram) });
   await works(t);
   await time.pass(10);
   wire.onFlight = () => {};
@@ -233,10 +233,10 @@ t.test('its own datagrams, and those of others once more', async (t) => {
   };
   const { refused } = participant;
   for (let round = 0; round < 20; round += 1) {
-    for (const { datagram, from } of heard) network.inject(datagram, from, round % 2 === 0);
+    for (const { datagram, from } of recorded) network.inject(datagram, from, round % 2 === 0);
   }
   await time.pass(5);
-  t.ok(answers <= 20 * heard.length, `${answers} answers to ${20 * heard.length} datagrams`);
+  t.ok(answers <= 20 * recorded.length, `${answers} answers to ${20 * recorded.length} datagrams`);
   t.equal(participant.refused, refused);
   t.equal(participant.peerCount, 1);
   t.equal(writer.state.readerCount, 1);
@@ -244,12 +244,12 @@ t.test('its own datagrams, and those of others once more', async (t) => {
   await works(t);
 });
 
-t.test('one participant speaks for another', async (t) => {
+t.test('one participant announces endpoints of another', async (t) => {
   const { network, participant, writer, friend, introduce, works } = await rig(t);
   const stranger = new ForgedParticipant(1);
   await introduce(stranger);
   const theirs = new ForgedParticipant(1);
-  // An endpoint of the friend, announced by the stranger.
+  // An endpoint of the friend, announced by the forged participant.
   Object.assign(theirs, { prefix: friend.participant.prefix });
   const lie = theirs.endpoint(false, 77);
   lie.write(stranger.prefix, 8, 'hex');
@@ -260,7 +260,7 @@ t.test('one participant speaks for another', async (t) => {
   await works(t);
 });
 
-t.test('waiting samples of many writers stay within the budget', async (t) => {
+t.test('buffered samples of many writers stay within the budget', async (t) => {
   const { network, participant, introduce, works, time } = await rig(t);
   const before = heapOctets();
   for (let number = 1; number <= 50; number += 1) {

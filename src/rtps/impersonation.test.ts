@@ -6,16 +6,16 @@ import { ForgedParticipant } from './testing/forged-participant.ts';
 import { entity, message, sn, submessage, u16, u32 } from './testing/octets.ts';
 import { type Side, type Sides, sides, write } from './testing/sides.ts';
 
-/** Datagrams in the name of others: from addresses that are not theirs none of it counts. */
+/** Datagrams with the GUID of another participant are ignored when they come from an address that is not its own. */
 
 const ATTACKER = '10.0.0.99';
 
 interface Scene extends Sides {
-  /** Who is spoken to. */
+  /** The participant under test. */
   readonly own: Side;
-  /** In whose name. */
+  /** The participant whose GUID is forged. */
   readonly friend: Side;
-  /** Makes datagrams in its name. */
+  /** Creates datagrams with its GUID. */
   readonly forged: ForgedParticipant;
 }
 
@@ -74,7 +74,7 @@ for (const [who, where] of [
     ]);
     for (const lie of Object.values(lies)) {
       own.network.inject(lie, ATTACKER, false);
-      // Handed on by somebody else.
+      // Forwarded by another participant (INFO_SRC).
       own.network.inject(Buffer.concat([introduced, lie.subarray(20)]), ATTACKER, true);
     }
     t.equal(answers, 0);
@@ -95,13 +95,13 @@ for (const [who, where] of [
   });
 }
 
-t.test('a participant of this machine speaks from any address of it', async (t) => {
+t.test('a participant of this machine may send from any of its addresses', async (t) => {
   const { own, forged, friend } = await scene(t, '10.0.0.1');
   own.network.inject(forged.data(entityOf(friend.writer.guid), Buffer.from('by loopback'), ENTITY.UNKNOWN, 1), '127.0.0.1', false);
   t.same(own.reader.samples, ['by loopback']);
 });
 
-t.test('who comes first with the name of another does not keep it', async (t) => {
+t.test('a claimed GUID is released to its real owner', async (t) => {
   const { side, time, wire } = sides(t);
   const own = side('10.0.0.1');
   await own.participant.start();

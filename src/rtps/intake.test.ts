@@ -3,7 +3,7 @@ import { Intake } from './intake.ts';
 
 const turn = (): Promise<void> => new Promise((later) => setImmediate(later));
 
-t.test('what comes is handled at once, a flood over turns of the loop, in its order', async (t) => {
+t.test('datagrams are handled at once, a flood over several turns of the event loop, in order', async (t) => {
   let ms = 0;
   const handled: number[] = [];
   const intake = new Intake(() => ms);
@@ -29,7 +29,7 @@ t.test('what comes is handled at once, a flood over turns of the loop, in its or
   t.equal(handled.length, 53, 'afterwards at once again');
 });
 
-t.test('no more waits than fits, and nothing once it is closed', async (t) => {
+t.test('the queue is bounded, and empty once it is closed', async (t) => {
   let ms = 0;
   let handled = 0;
   const intake = new Intake(() => ms);
@@ -52,7 +52,7 @@ t.test('no more waits than fits, and nothing once it is closed', async (t) => {
   intake.close();
 });
 
-t.test('one that throws keeps nobody else from being handled', async (t) => {
+t.test('a handler that throws does not affect others', async (t) => {
   const intake = new Intake();
   t.throws(
     () =>

@@ -13,9 +13,9 @@ interface Rig {
   readonly time: VirtualTime;
   readonly network: MemoryNetwork;
   readonly stranger: ForgedParticipant;
-  /** Heartbeats for the stranger's reader of liveliness messages, since last asked. */
+  /** Heartbeats for the forged participant's reader of liveliness messages since the last call. */
   heartbeats(): { readonly first: number; readonly last: number }[];
-  /** The stranger's reader says that it has everything below 1, and may ask for a heartbeat. */
+  /** The forged participant's reader acknowledges all below 1, and may request a heartbeat. */
   acknowledge(count: number, isFinal: boolean): void;
 }
 
@@ -51,7 +51,7 @@ async function rig(t: Test): Promise<Rig> {
   };
 }
 
-/** An announcement of the stranger with these builtin endpoints. */
+/** An announcement of the forged participant with these built-in endpoints. */
 function announcement(stranger: ForgedParticipant, builtin: number): Buffer {
   const datagram = stranger.announcement();
   const parameter = Buffer.from([0x58, 0, 4, 0, 0, 0, 0, 0]);
@@ -62,7 +62,7 @@ function announcement(stranger: ForgedParticipant, builtin: number): Buffer {
   return datagram;
 }
 
-t.test('a reader of liveliness messages is told that there are none, and answered whenever it asks', async (t) => {
+t.test('a reader of liveliness messages gets an empty heartbeat, and an answer to each request', async (t) => {
   const { time, network, stranger, heartbeats, acknowledge } = await rig(t);
   network.inject(announcement(stranger, BUILTIN_ENDPOINTS | READS_LIVELINESS), ADDRESS, true);
   await time.pass(0.05);
@@ -74,7 +74,7 @@ t.test('a reader of liveliness messages is told that there are none, and answere
   t.same(heartbeats(), [], 'nothing more once it has');
 });
 
-t.test('one that has no such reader is told nothing of it', async (t) => {
+t.test('a participant without such a reader gets none', async (t) => {
   const { time, network, stranger, heartbeats } = await rig(t);
   network.inject(announcement(stranger, BUILTIN_ENDPOINTS), ADDRESS, true);
   await time.pass(5);

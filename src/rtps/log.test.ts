@@ -1,7 +1,7 @@
 import t from 'tap';
 import { rarely } from './log.ts';
 
-t.test('a kind of line once in a period, then how many more there were', async (t) => {
+t.test('each message is logged once per period, then with the number of suppressed ones', async (t) => {
   let now = 100;
   const lines: unknown[] = [];
   const log = rarely(
@@ -30,7 +30,7 @@ t.test('a kind of line once in a period, then how many more there were', async (
   t.same(lines[4], ['warning', 'a', { n: 7 }], 'none in between');
 });
 
-t.test('what it remembers is bounded', async (t) => {
+t.test('the remembered messages are bounded', async (t) => {
   let lines = 0;
   const log = rarely(
     () => (lines += 1),

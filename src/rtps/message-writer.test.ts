@@ -14,7 +14,7 @@ const WRITER = 0x00000103;
 const READER = 0x00000204;
 const fromWriter = { sender: guidOf(PEER, WRITER), receiver: READER };
 
-t.test('what is written is read', async () => {
+t.test('written values are read back', async () => {
   const number = fc.nat(2 ** 40).map((n) => n + 1);
   const offsets = fc.uniqueArray(fc.nat(255), { maxLength: 40 }).map((list) => list.sort((a, b) => a - b));
   const inlineQos = new ParameterWriter().bytes(PID.KEY_HASH, Buffer.alloc(16, 7)).list();
@@ -78,7 +78,7 @@ t.test('a large sample in fragments', async (t) => {
   );
 });
 
-t.test('a payload too large for a length says that it goes to the end', async (t) => {
+t.test('a payload too large for its length field extends to the end of the datagram', async (t) => {
   const datagram = Buffer.concat([
     write.header(PEER, 0),
     write.data(READER, WRITER, { sequenceNumber: 1, payload: Buffer.alloc(70_000), isKey: false, inlineQos: null }),
@@ -87,7 +87,7 @@ t.test('a payload too large for a length says that it goes to the end', async (t
   t.equal(read?.kind === 'data' && read.payload?.length, 70_000);
 });
 
-t.test('gaps say every number once', async () => {
+t.test('gaps contain every number once', async () => {
   const numbers = fc
     .uniqueArray(fc.integer({ min: 1, max: 2000 }), { minLength: 1, maxLength: 300 })
     .map((list) => list.sort((a, b) => a - b));

@@ -121,11 +121,11 @@ t.test('every submessage, in both endiannesses', async (t) => {
   }
 });
 
-t.test('cut short anywhere, each is refused', async (t) => {
+t.test('truncated submessages are refused', async (t) => {
   for (const [what, { kind, flags = 0, parts }] of Object.entries(DRAWN)) {
     const whole = submessage(kind, parts, { flags });
     const needed = kind === KIND.DATA ? 24 : kind === KIND.DATA_FRAG ? 36 : whole.length;
-    // The counts of NACK_FRAG and HEARTBEAT_FRAG are not looked at.
+    // The counts of NACK_FRAG and HEARTBEAT_FRAG are ignored.
     const looked = kind === KIND.NACK_FRAG || kind === KIND.HEARTBEAT_FRAG ? needed - 4 : needed;
     for (let octets = 4; octets < looked; octets += 1) {
       const cut = Buffer.from(whole.subarray(0, octets));
@@ -140,7 +140,7 @@ t.test('cut short anywhere, each is refused', async (t) => {
   }
 });
 
-t.test('what lies is refused', async (t) => {
+t.test('inconsistent submessages are refused', async (t) => {
   const cases: Record<string, Buffer> = {
     'data 0': submessage(KIND.DATA, [u16(0), u16(16), ...ends, sn(0)]),
     'data that is a key as well': submessage(KIND.DATA, [u16(0), u16(16), ...ends, sn(1), payload], { flags: 12 }),
@@ -165,7 +165,7 @@ t.test('what lies is refused', async (t) => {
   }
 });
 
-t.test('what came before something refused has been handled', async (t) => {
+t.test('submessages before an invalid one are handled', async (t) => {
   const good = submessage(KIND.HEARTBEAT, [...ends, sn(1), sn(1), u32(1)]);
   const bad = submessage(KIND.HEARTBEAT, [...ends, sn(0), sn(1), u32(1)]);
   let heartbeats = 0;
@@ -197,7 +197,7 @@ t.test('the receiver of a message (8.3.4)', async (t) => {
 
   t.equal(count(to(OWN), ask), 1, 'for us');
   t.equal(count(to(PEER), ask), 0, 'for another');
-  t.equal(count(to(PEER), ask, to('0'.repeat(24)), ask), 1, 'then for everybody');
+  t.equal(count(to(PEER), ask, to('0'.repeat(24)), ask), 1, 'then for all participants');
   t.equal(dissect(message(OWN, ask), OWN).length, 0, 'from ourselves');
   t.equal(count(of(OWN), ask), 0, 'from ourselves, forwarded');
   const other = '010f01010101010101010101';
@@ -212,7 +212,7 @@ t.test('the receiver of a message (8.3.4)', async (t) => {
   t.equal(count(ask, Buffer.from([7, 1, 0])), 1, 'less than a header at the end');
 });
 
-t.test('what is RTPS', async (t) => {
+t.test('detection of RTPS', async (t) => {
   t.ok(isRtps(message(PEER)));
   t.notOk(isRtps(message(PEER).subarray(0, 19)), 'too short');
   t.notOk(isRtps(Buffer.from('RTPX\x02\x02'.padEnd(20, ' '))), 'another protocol');

@@ -14,7 +14,7 @@ const MACHINE = {
   wlan0: [entry('192.168.0.7', 'IPv4', false)],
 };
 
-t.test('which interfaces are used', async (t) => {
+t.test('choice of interfaces', async (t) => {
   const all = allInterfaces(MACHINE);
   const names = (list: readonly Interface[]): string[] => list.map(({ name, address }) => `${name} ${address}`);
   t.same(names(all), ['lo 127.0.0.1', 'eth0 10.0.0.5', 'eth0 10.0.1.5', 'wlan0 192.168.0.7']);
@@ -40,7 +40,7 @@ t.test('networks', async (t) => {
   t.notOk(isInNetwork('10.0.0.2', own('10.0.0.1', '255.255.255.255')));
 });
 
-t.test('the addresses of a whole network', async (t) => {
+t.test('broadcast addresses', async (t) => {
   const own = (netmask: string): Interface => ({ name: 'eth0', address: '10.0.1.5', netmask, isLoopback: false });
   t.same(
     ['10.0.1.0', '10.0.1.255', '10.0.1.7', '10.0.0.255'].map((address) => isBroadcast(address, own('255.255.255.0'))),
@@ -69,17 +69,17 @@ async function opened(
   t: Test,
   network: UdpNetwork,
   domain: number,
-): Promise<{ ports: Readonly<Record<Channel, number>>; heard: { text: string; viaMulticast: boolean }[] }> {
-  const heard: { text: string; viaMulticast: boolean }[] = [];
+): Promise<{ ports: Readonly<Record<Channel, number>>; received: { text: string; viaMulticast: boolean }[] }> {
+  const received: { text: string; viaMulticast: boolean }[] = [];
   const bound = await network.open(domain, {
-    onDatagram: (datagram, _address, viaMulticast) => heard.push({ text: String(datagram), viaMulticast }),
+    onDatagram: (datagram, _address, viaMulticast) => received.push({ text: String(datagram), viaMulticast }),
     onProblem: (message, fields) => t.comment(`${message} ${JSON.stringify(fields)}`),
   });
   t.teardown(() => network.close());
-  return { ports: bound, heard };
+  return { ports: bound, received };
 }
 
-t.test('two participants of a machine take neighbouring ports, and hear what is sent there', async (t) => {
+t.test('two participants of a machine bind neighbouring ports and receive datagrams there', async (t) => {
   const domain = await reserveDomain(t);
   const [a, b] = [new UdpNetwork(true), new UdpNetwork(true)];
   const first = await opened(t, a, domain);
@@ -90,16 +90,16 @@ t.test('two participants of a machine take neighbouring ports, and hear what is 
   a.send('meta', Buffer.from('meta'), '127.0.0.1', second.ports.meta, false);
   a.send('user', Buffer.from('user'), '127.0.0.1', second.ports.user, false);
   a.send('user', Buffer.from('doubtful'), '127.0.0.1', second.ports.user, true);
-  await until('all three datagrams arrived', () => second.heard.length === 3);
-  t.same(second.heard.map(({ text }) => text).sort(), ['doubtful', 'meta', 'user']);
-  t.same(first.heard, []);
+  await until('all three datagrams arrived', () => second.received.length === 3);
+  t.same(second.received.map(({ text }) => text).sort(), ['doubtful', 'meta', 'user']);
+  t.same(first.received, []);
   a.close();
   a.send('user', Buffer.from('after'), '127.0.0.1', second.ports.user, false);
   const again = await opened(t, a, domain);
   t.same(again.ports, first.ports, 'closed ports are free');
 });
 
-t.test('listening on an interface that is not there is no error, and is said', async (t) => {
+t.test('joining the group on a missing interface is logged, not an error', async (t) => {
   const network = new UdpNetwork(true);
   const problems: string[] = [];
   await network.open(await reserveDomain(t), { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
@@ -121,7 +121,7 @@ t.test('own addresses', async (t) => {
   for (const { address } of allInterfaces()) t.ok(network.isOwn(address));
 });
 
-t.test('while the kernel does not tell the interfaces, those of before count, and that is said once', async (t) => {
+t.test('when the interfaces cannot be read, the former ones are used, and it is logged once', async (t) => {
   let all: (() => Interface[]) | null = () => allInterfaces(MACHINE);
   const network = new UdpNetwork(false, () => {
     // Its descriptors are used up: it takes a socket to ask.
@@ -148,10 +148,10 @@ t.test('while the kernel does not tell the interfaces, those of before count, an
   all = null;
   network.interfaces();
   await turn();
-  t.equal(problems.length, 2, 'another time it is said again');
+  t.equal(problems.length, 2, 'a later failure is logged again');
 });
 
-t.test('no port is free: it says so, and nothing stays open', async (t) => {
+t.test('without a free port `open` rejects and leaves no socket open', async (t) => {
   await reserveDomain(t, [MAX_DOMAIN]);
   const taken: Socket[] = [];
   t.teardown(() => {

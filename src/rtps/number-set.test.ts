@@ -38,7 +38,7 @@ t.test('a sequence number is written and read', async () => {
   );
 });
 
-t.test('sequence numbers that nobody counts to', async (t) => {
+t.test('sequence numbers out of range', async (t) => {
   for (const words of [
     [-1, 0],
     [-(2 ** 31), 0],
@@ -82,7 +82,7 @@ t.test('the bits of a set, first number first', async (t) => {
   }
 });
 
-t.test('sets that lie', async (t) => {
+t.test('invalid sets', async (t) => {
   t.throws(() => readSequenceNumberSet(setOctets(1, 257, Array<number>(9).fill(0), true), 0, true), Malformed, 'more than 256');
   t.throws(() => readSequenceNumberSet(setOctets(1, 0xffffffff, [], true), 0, true), Malformed, 'many more');
   t.throws(() => readSequenceNumberSet(setOctets(1, 256, [1], true), 0, true), RangeError, 'fewer words than bits');

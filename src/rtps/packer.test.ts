@@ -21,7 +21,7 @@ const change = (sequenceNumber: number, payload: Change['payload']): Change => (
   instance: null,
 });
 
-t.test('for one reader, in order, in few datagrams that are not too large', async (t) => {
+t.test('submessages for one reader are packed in order into few datagrams of bounded size', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const changes = Array.from({ length: 30 }, (_, i) => change(i + 1, Buffer.alloc(150, i)));
   const datagrams = packer.forReader(WRITER, READER, [
@@ -63,7 +63,7 @@ t.test('a large sample in fragments, or some of them', async (t) => {
   t.equal(only('data', small).length, 1, 'what is in one piece is sent in one piece');
 });
 
-t.test('a payload that depends on who reads it', async (t) => {
+t.test('a payload that depends on the reader', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const depends = change(1, ({ userData }) => Buffer.from(userData.includes('typehash=') ? 'iron' : 'old!'));
   for (const [userData, payload] of [
@@ -75,7 +75,7 @@ t.test('a payload that depends on who reads it', async (t) => {
   }
 });
 
-t.test('counts only ever go up', async (t) => {
+t.test('counts only increase', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const writer = { guid: guidOf(PEER, 0x103), reliable: true, transientLocal: true, vendor: VENDOR.FAST_DDS, userData: '' };
   const datagrams = [1, 2, 3].flatMap(() => [
@@ -94,12 +94,12 @@ t.test('counts only ever go up', async (t) => {
   t.equal(new Set(counts).size, 6);
 });
 
-t.test('outside of any history: to everybody, or to one', async (t) => {
+t.test('a sample in no history, to all participants or to one', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const all = packer.single(0x100c2, change(1, Buffer.from('here')), null);
   t.equal(destinationOf(all), null);
   t.match(dissect(all)[0], { kind: 'data', receiver: 0, sequenceNumber: 1 });
   const one = packer.single(0x100c2, change(1, Buffer.from('here')), PEER);
   t.equal(destinationOf(one), PEER);
-  t.equal(dissect(one, OWN.replace('a', 'c')).length, 0, 'nobody else reads it');
+  t.equal(dissect(one, OWN.replace('a', 'c')).length, 0, 'other participants ignore it');
 });

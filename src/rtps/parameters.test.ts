@@ -25,7 +25,7 @@ function listOf(parameters: readonly (readonly [id: number, value: readonly numb
   return ParameterList.ofPayload(payload(parameters, little)) as ParameterList;
 }
 
-t.test('what is written is read', async (t) => {
+t.test('written values are read back', async (t) => {
   const locator = { address: '10.77.1.2', port: 7411 };
   const written = new ParameterWriter()
     .guid(PID.PARTICIPANT_GUID, GUID)
@@ -74,10 +74,10 @@ t.test('durations', async (t) => {
   t.equal(seconds(0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff), Number.POSITIVE_INFINITY);
   t.equal(seconds(0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0), Number.POSITIVE_INFINITY);
   t.equal(seconds(0, 0, 0, 0, 0, 0, 0, 0), 0);
-  t.equal(seconds(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0), -1, 'negative ones are what they say');
+  t.equal(seconds(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0), -1, 'negative');
 });
 
-t.test('locators that are passed over', async (t) => {
+t.test('ignored locators', async (t) => {
   const found = (kind: number, port: number, a: number, b = 0, c = 0, d = 1): unknown => {
     const value = Buffer.alloc(24);
     value.writeUInt32LE(kind, 0);
@@ -102,7 +102,7 @@ t.test('locators that are passed over', async (t) => {
   t.same(listOf([[PID.UNICAST_LOCATOR, [1, 0, 0, 0]]]).locators(PID.UNICAST_LOCATOR), [], 'cut short');
 });
 
-t.test('what must be understood', async (t) => {
+t.test('must-understand parameters', async (t) => {
   const understood = (id: number): boolean => listOf([[id, [0, 0, 0, 0]]]).isUnderstood;
   t.ok(understood(0x0077), 'unknown, may be ignored');
   t.ok(understood(0x8077), 'of a vendor, may be ignored');
@@ -113,7 +113,7 @@ t.test('what must be understood', async (t) => {
   t.equal(listOf([[0x4014, []]]).detached().isUnderstood, false);
 });
 
-t.test('values that are too short or say more than there is', async (t) => {
+t.test('values that are too short or exceed the list', async (t) => {
   const short = listOf([[PID.DOMAIN_ID, [1, 2, 3]]]);
   t.throws(() => short.uint32(PID.DOMAIN_ID), Malformed);
   t.throws(() => short.guid(PID.DOMAIN_ID), Malformed);
@@ -121,25 +121,25 @@ t.test('values that are too short or say more than there is', async (t) => {
   const lying = listOf([[PID.PARTITION, [0xff, 0xff, 0xff, 0xff, 5, 0, 0, 0, 1, 1, 1, 1]]]);
   t.throws(() => lying.text(PID.PARTITION), Malformed);
   t.throws(() => lying.texts(PID.PARTITION), Malformed);
-  t.throws(() => listOf([[PID.PARTITION, [3, 0, 0, 0, 0, 0, 0, 0]]]).texts(PID.PARTITION), Malformed, 'fewer strings than it says');
+  t.throws(() => listOf([[PID.PARTITION, [3, 0, 0, 0, 0, 0, 0, 0]]]).texts(PID.PARTITION), Malformed, 'fewer strings than the count');
 });
 
-t.test('lists that are no lists', async (t) => {
+t.test('invalid lists', async (t) => {
   t.equal(ParameterList.ofPayload(Buffer.from([0, 1, 0, 0, 1, 0, 0, 0])), null, 'CDR');
   t.equal(ParameterList.ofPayload(Buffer.from([0, 3])), null, 'nothing');
   t.throws(() => ParameterList.ofPayload(Buffer.from([0, 3, 0, 0])), Malformed, 'without an end');
   t.throws(() => ParameterList.ofPayload(payload([[PID.DOMAIN_ID, [0]]], true, 500)), Malformed, 'a length that lies');
   const pads = Array.from({ length: 300 }, () => [PID.PAD, []] as const);
   t.throws(() => ParameterList.ofPayload(payload(pads, true)), Malformed, 'more than 256 parameters');
-  t.ok(ParameterList.ofPayload(payload(pads.slice(0, 255), true)), 'nearly so many');
+  t.ok(ParameterList.ofPayload(payload(pads.slice(0, 255), true)), '256 parameters with the sentinel');
 });
 
-t.test('names are cut', async (t) => {
+t.test('long names are cut', async (t) => {
   const list = ParameterList.ofPayload(new ParameterWriter().text(PID.TOPIC_NAME, 'x'.repeat(50_000)).payload());
   t.equal(list?.text(PID.TOPIC_NAME)?.length, LIMITS.nameOctets);
 });
 
-t.test('any octets', async () => {
+t.test('arbitrary octets', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (octets, little) => {
       try {

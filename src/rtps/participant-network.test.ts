@@ -6,7 +6,7 @@ import { dissect, only } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { sides, write } from './testing/sides.ts';
 
-t.test('found again after one or both have forgotten the other', async (t) => {
+t.test('rediscovery after one or both leases have expired', async (t) => {
   for (const [what, deaf] of [
     ['one side heard nothing', ['a']],
     ['both heard nothing', ['a', 'b']],
@@ -50,7 +50,7 @@ t.test('found again after one or both have forgotten the other', async (t) => {
   }
 });
 
-t.test('static peers, where multicast does not pass', async (t) => {
+t.test('static peers without multicast', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   const b = side('10.0.0.2', { staticPeers: ['10.0.0.1'] });
@@ -73,13 +73,13 @@ t.test('static peers, where multicast does not pass', async (t) => {
   t.ok(multicasts > 0);
 });
 
-t.test('a process that stood still is not alone afterwards', async (t) => {
+t.test('leases survive a pause of this process', async (t) => {
   const { time, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   await a.participant.start();
   await b.participant.start();
   await time.pass(5);
-  // Both at once, as when the machine sleeps: what the other said meanwhile has not been read.
+  // Both at the same time, as when the machine is suspended: datagrams received meanwhile have not been read.
   time.freeze(3600);
   await time.pass(0.05);
   t.equal(a.participant.peerCount, 1);
@@ -90,7 +90,7 @@ t.test('a process that stood still is not alone afterwards', async (t) => {
   t.equal(a.participant.peerCount, 0, 'the lease still ends');
 });
 
-t.test('an announcement of another domain at our port', async (t) => {
+t.test('an announcement of another domain at the own port', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   const b = side('10.0.0.2', { domain: 7 });
@@ -105,7 +105,7 @@ t.test('an announcement of another domain at our port', async (t) => {
   t.equal(a.participant.peerCount, 0);
 });
 
-t.test('an interface that comes is announced on, one that goes is told of', async (t) => {
+t.test('announcements on a new interface, and detection of a removed one', async (t) => {
   let lost = 0;
   const { time, side } = sides(t);
   const a = side('10.0.0.1', { onAddressLost: () => (lost += 1) });
@@ -133,7 +133,7 @@ t.test('an interface that comes is announced on, one that goes is told of', asyn
   t.match(a.participant.lines.join('\n'), /network interface added.*10\.0\.9\.1[\s\S]*network address removed.*10\.0\.9\.1/);
 });
 
-t.test('stopped while it starts', async (t) => {
+t.test('stopped during the start', async (t) => {
   const { wire, time, side } = sides(t);
   const a = side('10.0.0.1');
   const starting = a.participant.start();
@@ -159,7 +159,7 @@ t.test('localhost only: nothing from other machines', async (t) => {
   t.equal(a.participant.received, received + 1, 'from this one');
 });
 
-t.test('localhost and static peers: those, and nobody else', async (t) => {
+t.test('localhost and static peers: no other addresses', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1', { localhostOnly: true, staticPeers: ['10.0.0.2'] });
   const b = side('10.0.0.2');
@@ -175,7 +175,7 @@ t.test('localhost and static peers: those, and nobody else', async (t) => {
   t.same(groups, [], 'nothing is announced to the group');
 });
 
-t.test('an address that is replaced is gone at once; off the network none is', async (t) => {
+t.test('a replaced address is removed at once; without any network none is', async (t) => {
   let lost = 0;
   const { time, side } = sides(t);
   const a = side('10.0.0.1', { onAddressLost: () => (lost += 1) });
@@ -192,7 +192,7 @@ t.test('an address that is replaced is gone at once; off the network none is', a
   t.equal(lost, 1);
 });
 
-t.test('one that is heard over a link that has just come is told of the address there, and of no other', async (t) => {
+t.test("a participant on a new link gets the announcement of that link's address only", async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   await a.participant.start();
@@ -216,7 +216,7 @@ t.test('one that is heard over a link that has just come is told of the address 
   }
 });
 
-t.test('one that was just found is challenged again until it answers', async (t) => {
+t.test('a new participant is challenged again until it answers', async (t) => {
   const { time, wire, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   const told = new Map<string, number>();
@@ -233,7 +233,7 @@ t.test('one that was just found is challenged again until it answers', async (t)
   t.ok((told.get('10.0.0.2') ?? 0) <= 3, `${told.get('10.0.0.2')} times to one who answers`);
 });
 
-t.test('one beyond a router is challenged as well, also when the first challenges are lost', async (t) => {
+t.test('a participant behind a router is challenged, too, even if the first challenges are lost', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   const stranger = new ForgedParticipant(1, { address: '10.5.5.5', port: 7410 });

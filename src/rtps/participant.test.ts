@@ -7,7 +7,7 @@ import type { Flight } from './testing/memory-network.ts';
 import { readerOf, type TestReader, writerOf } from './testing/participants.ts';
 import { type Side, sides, write } from './testing/sides.ts';
 
-t.test('two find each other and exchange samples, late ones too', async (t) => {
+t.test('two participants discover each other and exchange samples, a late joiner included', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   for (let i = 1; i <= 12; i += 1) write(a, `early ${i}`);
@@ -41,7 +41,7 @@ t.test('two find each other and exchange samples, late ones too', async (t) => {
   t.same([...a.participant.lines, ...b.participant.lines], []);
 });
 
-t.test('a reader that is removed is gone for those that were told of it, and the others hear nothing of it', async (t) => {
+t.test('a removed reader is disposed of only for participants to which it was announced', async (t) => {
   const { time, wire, side } = sides(t);
   const [a, b, c] = [side('10.0.0.1'), side('10.0.0.2'), side('10.0.0.3')];
   const discreet = readerOf(a.participant, { topic: 'discreet', isAnnouncedToWritersOnly: true });
@@ -64,7 +64,7 @@ t.test('a reader that is removed is gone for those that were told of it, and the
   t.same([...a.participant.lines, ...b.participant.lines], []);
 });
 
-t.test('one that leaves is forgotten at once, one that falls silent when its lease ends', async (t) => {
+t.test('a participant that leaves is removed at once, one without datagrams when its lease ends', async (t) => {
   for (const isPolite of [true, false]) {
     const { time, side } = sides(t);
     const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
@@ -109,7 +109,7 @@ t.test('loss, duplicates and reordering', async (t) => {
   t.equal(b.participant.heldOctets, 0);
 });
 
-t.test('stopped by a sample that it delivers', async (t) => {
+t.test('stopped in the delivery of a sample', async (t) => {
   const { time, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   readerOf(a.participant, { onSample: () => a.participant.stop() });
@@ -124,7 +124,7 @@ t.test('stopped by a sample that it delivers', async (t) => {
   t.equal(time.pending, 0, 'and no timer is left');
 });
 
-t.test('what a sample causes to be written goes out once', async (t) => {
+t.test('a sample written during a delivery is sent once', async (t) => {
   const { time, wire, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   const echo = writerOf(a.participant, { topic: 'rt/echo' });
@@ -145,7 +145,7 @@ t.test('what a sample causes to be written goes out once', async (t) => {
   t.equal(datagrams, 1);
 });
 
-t.test('a listener that throws costs its sample alone', async (t) => {
+t.test('a listener that throws loses only its sample', async (t) => {
   const { time, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   readerOf(a.participant, {
@@ -164,7 +164,7 @@ t.test('a listener that throws costs its sample alone', async (t) => {
   t.match(a.participant.lines.join(), /message handler failed.*a bug/);
 });
 
-t.test('a reader made for a writer that was announced gets its history', async (t) => {
+t.test('a reader created for an announced writer gets its history', async (t) => {
   const { time, side } = sides(t);
   const b = side('10.0.0.2');
   const made: TestReader[] = [];
@@ -182,7 +182,7 @@ t.test('a reader made for a writer that was announced gets its history', async (
   t.same(made[0]?.samples, ['from another namespace']);
 });
 
-t.test('a sample with a parameter that must be understood, and is not, is passed over', async (t) => {
+t.test('a sample with an unknown must-understand parameter is ignored', async (t) => {
   const { time, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   await a.participant.start();

@@ -36,7 +36,7 @@ function add(peers: Peers, number: number, now: number, changes: Partial<Partici
   return peer;
 }
 
-t.test('a lease ends when nothing was heard for so long', async (t) => {
+t.test('a lease ends without datagrams', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 100);
   peers.prove(a);
@@ -54,14 +54,14 @@ t.test('a lease ends when nothing was heard for so long', async (t) => {
   t.equal(peers.nextExpirySeconds, Number.POSITIVE_INFINITY);
 });
 
-t.test('one that never answers is not there for long', async (t) => {
+t.test('the lease of an unproven participant is short', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0, { leaseSeconds: 300 });
   t.same(peers.expired(LIMITS.unansweredLeaseSeconds), []);
   t.same(peers.expired(LIMITS.unansweredLeaseSeconds + 0.1), [a]);
 });
 
-t.test('time that this process stood still is nobody’s silence', async (t) => {
+t.test('a pause of this process does not end leases', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   peers.prove(a);
@@ -70,7 +70,7 @@ t.test('time that this process stood still is nobody’s silence', async (t) => 
   t.same(peers.expired(3621), [a]);
 });
 
-t.test('when there are too many, one that has not answered makes room, the longest silent first', async (t) => {
+t.test('at the limit the unproven participant with the oldest datagram is evicted', async (t) => {
   const peers = new Peers();
   const all = Array.from({ length: LIMITS.participants }, (_, i) => add(peers, i + 1, i === 7 ? -1 : 0));
   const { peer, evicted } = peers.add(data(9001), newChallenge(), ANNOUNCEMENT, '', OURS, 1);
@@ -95,7 +95,7 @@ t.test('an announcement is kept as a copy, unless it is large', async (t) => {
   t.equal(peer?.announcement.length, 0);
 });
 
-t.test('which of its addresses is sent to', async (t) => {
+t.test('choice of the address to send to', async (t) => {
   const far = { address: '172.17.0.1', port: 7410 };
   const lan = { address: '10.0.1.2', port: 7410 };
   const wlan = { address: '192.168.7.9', port: 7410 };
@@ -106,7 +106,7 @@ t.test('which of its addresses is sent to', async (t) => {
   t.equal(chooseLocator([], '10.9.9.9', OURS), null);
 });
 
-t.test('another way when the chosen one is silent, not before', async (t) => {
+t.test('another address is used only after a timeout of the chosen one', async (t) => {
   const peers = new Peers();
   const both = (port: number) => [
     { address: '10.0.1.2', port },
@@ -139,12 +139,12 @@ t.test('a changed announcement: other addresses, another lease', async (t) => {
   t.same(a.user, { address: '10.0.1.7', port: 7413 });
 });
 
-t.test('a peer whose address has changed without a word of it', async (t) => {
+t.test('a peer with a changed, unannounced address', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   const moved = '10.0.1.99';
   peers.recordDatagram(a, moved, OURS, 7.9);
-  t.equal(a.meta?.address, '10.0.1.2', 'not at once: anybody can speak in its name');
+  t.equal(a.meta?.address, '10.0.1.2', 'not at once: the GUID may be forged');
   peers.recordDatagram(a, moved, OURS, 8);
   t.same(
     [a.meta, a.user],
@@ -154,13 +154,13 @@ t.test('a peer whose address has changed without a word of it', async (t) => {
     ],
   );
   peers.recordDatagram(a, moved, OURS, 30);
-  t.equal(a.meta?.address, moved, 'heard from where it is sent to');
+  t.equal(a.meta?.address, moved, 'received from the address in use');
   peers.recordDatagram(a, '10.0.1.55', OURS, 37);
   peers.recordDatagram(a, '10.0.1.55', OURS, 39);
   t.equal(a.meta?.address, '10.0.1.2', 'what it announces has its turn');
 });
 
-t.test('what is proven is an address: at another one it is not, and knows other numbers', async (t) => {
+t.test('at another address a peer is unproven and gets other numbers', async (t) => {
   const peers = new Peers();
   const both = (port: number) => [
     { address: '10.0.1.2', port },
@@ -182,14 +182,14 @@ t.test('what is proven is an address: at another one it is not, and knows other 
   t.notOk(a.isProven, 'nor is one that it announces in its place');
 });
 
-t.test('samples go to the address that is proven', async (t) => {
+t.test('samples are sent to the proven address', async (t) => {
   const peers = new Peers();
   const elsewhere = [{ address: '10.0.1.200', port: 7411 }];
   t.equal(add(peers, 1, 0, { userUnicast: elsewhere }).user, null);
   t.same(add(peers, 2, 0, { userUnicast: [...elsewhere, { address: '10.0.1.2', port: 7413 }] }).user, { address: '10.0.1.2', port: 7413 });
 });
 
-t.test('whose turn it is to be challenged at an address', async (t) => {
+t.test('order of challenges at an address', async (t) => {
   const peers = new Peers();
   const [a, b] = [add(peers, 1, 0), add(peers, 2, 0)];
   add(peers, 3, 0, { metaUnicast: [{ address: '10.0.1.3', port: 7410 }] });
@@ -197,7 +197,7 @@ t.test('whose turn it is to be challenged at an address', async (t) => {
   a.challenges = 1;
   t.equal(peers.challengeTurn(a, 1), 'not yet', 'the other one first');
   t.equal(peers.challengeTurn(b, 1), 'its turn');
-  t.equal(peers.challengeTurn(a, 10), 'its turn', 'the other one is silent');
+  t.equal(peers.challengeTurn(a, 10), 'its turn', 'the other one is not active');
   peers.recordDatagram(b, '10.0.1.2', OURS, 10);
   t.equal(peers.challengeTurn(a, 10), 'not yet');
   b.receivedFromPathSeconds = Number.NEGATIVE_INFINITY;
@@ -206,7 +206,7 @@ t.test('whose turn it is to be challenged at an address', async (t) => {
   t.equal(peers.challengeTurn(a, 10), 'proven address');
 });
 
-t.test('an answer shows that a way is good, wherever it comes from', async (t) => {
+t.test('an answer from any address confirms the path', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   for (let now = 1; now < 60; now += 1) {

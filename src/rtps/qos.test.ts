@@ -30,13 +30,13 @@ const TABLE: readonly (readonly [what: string, offered: Partial<Qos>, requested:
   ['every partition offered', { partitions: ['*'] }, { partitions: [] }, null],
 ];
 
-t.test('what a writer offers against what a reader asks for', async (t) => {
+t.test('compatibility of offered and requested QoS', async (t) => {
   for (const [what, offered, requested, policy] of TABLE) {
     t.equal(incompatiblePolicy({ ...STRICT, ...offered }, { ...LAX, ...requested }), policy, what);
   }
 });
 
-t.test('of several the first is named', async (t) => {
+t.test('the first of several incompatible policies is returned', async (t) => {
   t.equal(incompatiblePolicy(LAX, STRICT), 'RELIABILITY');
   t.equal(incompatiblePolicy(STRICT, LAX), null);
 });

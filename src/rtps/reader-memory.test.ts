@@ -4,7 +4,7 @@ import type { DataFragSubmessage } from './message-reader.ts';
 import { StatefulReader } from './reader.ts';
 import { data, fragments, type ReaderRig, readerRig, SOURCE, sender, WRITER } from './testing/reader-rig.ts';
 
-t.test('numbers that are far away cost nothing', async (t) => {
+t.test('numbers far ahead take no memory', async (t) => {
   // One step for each of the numbers would take years.
   const { reader, budget, delivered, gap, heartbeat, poll } = readerRig();
   const far = 2 ** 52;
@@ -16,14 +16,14 @@ t.test('numbers that are far away cost nothing', async (t) => {
     heartbeat(1, far);
     if (i === 0) heldAtFirst = budget.held;
   }
-  t.same(poll(), ['asks 1:1 2'], 'what is 256 ahead is not looked at');
+  t.same(poll(), ['asks 1:1 2'], 'numbers 256 ahead are ignored');
   t.equal(budget.held, heldAtFirst, 'nor is more kept each time');
   t.same(delivered, []);
   heartbeat(far, far + 9999);
   t.equal(poll()[0]?.split(' ').length, 257, '256 are asked for at once');
 });
 
-t.test('fragments, in any order, twice, and the missing ones asked for', async (t) => {
+t.test('fragments in any order, duplicates, and requests of missing ones', async (t) => {
   const { reader, delivered, budget, heartbeat, poll } = readerRig();
   const sample = 'abcdefghijklmnopqrstuvwxy';
   const [first, second, third] = fragments(1, Buffer.from(sample), 10) as [DataFragSubmessage, DataFragSubmessage, DataFragSubmessage];
@@ -43,7 +43,7 @@ t.test('fragments, in any order, twice, and the missing ones asked for', async (
   t.equal(budget.held, 0, 'of a sample that was delivered');
 });
 
-t.test('HEARTBEAT_FRAG: some of the sample is here, and the rest is asked for', async (t) => {
+t.test('HEARTBEAT_FRAG: missing fragments are requested', async (t) => {
   const { reader, poll, heartbeat } = readerRig();
   heartbeat(1, 0);
   poll();
@@ -53,7 +53,7 @@ t.test('HEARTBEAT_FRAG: some of the sample is here, and the rest is asked for', 
   t.same(poll(), ['asks 1:', 'fragments of 1 2:2 3']);
 });
 
-t.test('a sample too large for us is passed over', async (t) => {
+t.test('a sample that is too large is skipped', async (t) => {
   for (const [what, sampleOctets, fragmentOctets] of [
     ['too many octets', LIMITS.sampleOctets + 1, 1000],
     ['too many fragments', LIMITS.sampleFragments + 1, 1],
@@ -73,7 +73,7 @@ t.test('a sample too large for us is passed over', async (t) => {
   }
 });
 
-t.test('memory is bounded: what does not fit is asked for again', async (t) => {
+t.test('memory is bounded: samples beyond the budget are requested again', async (t) => {
   const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 10_000 });
   for (let number = 100; number > 1; number -= 1) reader.onData(data(number, Buffer.alloc(1000)), SOURCE);
   t.ok(budget.held <= 10_000 && budget.held > 5000, `${budget.held}`);
@@ -85,7 +85,7 @@ t.test('memory is bounded: what does not fit is asked for again', async (t) => {
   t.equal(budget.held, 0);
 });
 
-t.test('nothing that waits is free', async (t) => {
+t.test('every buffered item counts in the budget', async (t) => {
   for (const [what, act] of [
     ['gaps', ({ gap }: ReaderRig, number: number) => gap(number, number + 1)],
     ['empty samples', ({ reader }: ReaderRig, number: number) => reader.onData({ ...data(number), payload: null }, SOURCE)],
@@ -103,7 +103,7 @@ t.test('nothing that waits is free', async (t) => {
   }
 });
 
-t.test('the sample in turn gets its memory from later ones', async (t) => {
+t.test('the next sample evicts later ones', async (t) => {
   const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 20_000 });
   // What waits has taken all there is; the one in turn comes in fragments.
   for (let number = 2; number < 30; number += 1) reader.onData(data(number, Buffer.alloc(1000, 'x')), SOURCE);
@@ -114,7 +114,7 @@ t.test('the sample in turn gets its memory from later ones', async (t) => {
   t.ok(budget.held <= 20_000);
 });
 
-t.test('so does the one in turn among too many that are partly here', async (t) => {
+t.test('the next sample evicts later incomplete ones', async (t) => {
   const { reader, delivered } = readerRig();
   for (let number = 2; number < 40; number += 1)
     reader.onDataFrag(fragments(number, Buffer.alloc(20), 10)[0] as DataFragSubmessage, SOURCE);
@@ -122,7 +122,7 @@ t.test('so does the one in turn among too many that are partly here', async (t) 
   t.same(delivered, ['in fragments']);
 });
 
-t.test('fragments that say otherwise than those before', async (t) => {
+t.test('contradictory fragments', async (t) => {
   const { reader, delivered } = readerRig();
   reader.onDataFrag(fragments(1, Buffer.alloc(99), 10)[0] as DataFragSubmessage, SOURCE);
   for (const fragment of fragments(1, Buffer.from('the true one'), 5)) reader.onDataFrag(fragment, SOURCE);
@@ -139,7 +139,7 @@ t.test('fragments of a sample from a best-effort writer that lost some', async (
   t.equal(budget.held, 0);
 });
 
-t.test('what waits is not in the memory of its datagram', async (t) => {
+t.test('buffered samples do not retain the datagram', async (t) => {
   const budget = new OctetBudget(10_000);
   const delivered: Buffer[] = [];
   const reader = new StatefulReader({

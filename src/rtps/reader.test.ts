@@ -4,7 +4,7 @@ import { VENDOR } from './protocol.ts';
 import { StatefulReader } from './reader.ts';
 import { data, inShort, readerRig, SOURCE, sender, WRITER } from './testing/reader-rig.ts';
 
-t.test('asks a silent writer for a heartbeat, less and less often', async (t) => {
+t.test('requests the first heartbeat of a writer with increasing pauses', async (t) => {
   const { reader, heartbeat, poll } = readerRig();
   const times: number[] = [];
   for (let now = 0; now < 12; ) {
@@ -25,11 +25,11 @@ t.test('asks a silent writer for a heartbeat, less and less often', async (t) =>
   );
 });
 
-t.test('Fast DDS takes only 0 for that question', async (t) => {
+t.test('Fast DDS needs base 0 for that request', async (t) => {
   t.same(readerRig({ writer: { ...WRITER, vendor: VENDOR.FAST_DDS } }).poll(), ['asks 0:']);
 });
 
-t.test('in order, each once, and what is missing is asked for', async (t) => {
+t.test('samples are delivered once and in order, missing ones requested', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
   for (const number of [1, 3, 3, 1, 5]) reader.onData(data(number), SOURCE);
   t.same(delivered, ['1']);
@@ -43,7 +43,7 @@ t.test('in order, each once, and what is missing is asked for', async (t) => {
   t.same(delivered, ['1', '2', '3', '4', '5']);
 });
 
-t.test('unordered: whatever comes is delivered at once, whatever numbers were forged before', async (t) => {
+t.test('unordered: samples are delivered on arrival, despite forged numbers', async (t) => {
   const { reader, delivered, gap, heartbeat, poll } = readerRig({ isUnordered: true });
   for (const number of [1, 3, 3, 2 ** 40]) reader.onData(data(number), SOURCE);
   t.same(delivered.splice(0), ['1', '3', '3', String(2 ** 40)]);
@@ -68,7 +68,7 @@ t.test('a final heartbeat is answered only when something is missing', async (t)
   t.same(poll(1), ['asks 2:2']);
 });
 
-t.test('what a writer no longer has is not waited for', async (t) => {
+t.test('samples that a writer no longer has are skipped', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
   reader.onData(data(7), SOURCE);
   reader.onData(data(4), SOURCE);
@@ -99,7 +99,7 @@ t.test('gaps', async (t) => {
   t.same(delivered, ['3', '5']);
 });
 
-t.test('best effort: newer ones as they come', async (t) => {
+t.test('best effort: newer samples on arrival', async (t) => {
   for (const options of [{ reliable: false }, { writer: { ...WRITER, reliable: false } }]) {
     const { reader, delivered, due, gap, heartbeat, poll } = readerRig(options);
     for (const number of [3, 1, 4, 4, 9]) reader.onData(data(number), SOURCE);
@@ -111,7 +111,7 @@ t.test('best effort: newer ones as they come', async (t) => {
   }
 });
 
-t.test('a writer that never sends what it claims to have does not hold up the rest', async (t) => {
+t.test('a sample that is never sent does not block the following ones', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
   reader.onData(data(2), SOURCE);
   let now = 0;
@@ -125,7 +125,7 @@ t.test('a writer that never sends what it claims to have does not hold up the re
   t.ok(now > 30 && now < 300, `given up after ${now} s`);
 });
 
-t.test('a request that was lost is made again without another heartbeat, once', async (t) => {
+t.test('a lost request is repeated without another heartbeat', async (t) => {
   const { reader, due, heartbeat, poll } = readerRig();
   heartbeat(1, 1);
   t.same(poll(0), ['asks 1:1']);
@@ -140,7 +140,7 @@ t.test('a request that was lost is made again without another heartbeat, once', 
   t.same(poll(next), ['has 2:'], 'an answer needs no pause');
 });
 
-t.test('what is missing is asked for again, less and less often, until it comes', async (t) => {
+t.test('missing samples are requested again with increasing pauses', async (t) => {
   const { reader, heartbeat, poll } = readerRig();
   poll(0);
   heartbeat(1, 2);
@@ -163,7 +163,7 @@ t.test('what is missing is asked for again, less and less often, until it comes'
   );
 });
 
-t.test('many heartbeats in a short while do not make it give up', async (t) => {
+t.test('many heartbeats in a short time do not exhaust the retries', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
   // 1,000 samples a second, each with a heartbeat, over a link where the answer to a request takes a second.
   let asked = 0;
@@ -178,7 +178,7 @@ t.test('many heartbeats in a short while do not make it give up', async (t) => {
   t.equal(reader.skipped, 0);
 });
 
-t.test('unmatched while it delivers', async (t) => {
+t.test('unmatched during a delivery', async (t) => {
   const budget = new OctetBudget(10_000);
   const delivered: number[] = [];
   const reader: StatefulReader = new StatefulReader({
@@ -212,7 +212,7 @@ t.test('matched twice is matched once', async (t: Test) => {
   t.same(reader.writers, [WRITER]);
 });
 
-t.test('a number far ahead is believed when it is said twice, and not when it was not true', async (t) => {
+t.test('a number far ahead needs confirmation', async (t) => {
   const FAR = 2 ** 40;
   const { reader, delivered, farAhead, heartbeat, gap, poll } = readerRig();
   heartbeat(1, 1, false, 1);
@@ -240,7 +240,7 @@ t.test('a number far ahead is believed when it is said twice, and not when it wa
   t.same(poll(4), [`has ${FAR + 3}:`]);
 });
 
-t.test('of one without heartbeats, when the next sample follows it', async (t) => {
+t.test('of a best-effort writer the next sample confirms it', async (t) => {
   const FAR = 2 ** 40;
   const { reader, delivered, farAhead } = readerRig({ reliable: false });
   for (const number of [100_000, 100_001, FAR, FAR, 100_002, 100_003, FAR + 9, FAR + 10]) reader.onData(data(number), SOURCE);

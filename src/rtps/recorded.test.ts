@@ -29,7 +29,7 @@ const HEALTH_STATUS: Layout = {
 const datagrams = (all: readonly Recorded[]): Buffer[] => all.map(({ datagram }) => datagram);
 const vendorOf = ({ datagram }: Recorded): number => datagram.readUInt16BE(6);
 
-t.test('every datagram is read to its end', async (t) => {
+t.test('every recorded datagram is read completely', async (t) => {
   t.ok(ALL.length > 500, `${ALL.length} datagrams`);
   const unread: string[] = [];
   for (const entry of ALL) {
@@ -42,7 +42,7 @@ t.test('every datagram is read to its end', async (t) => {
   t.same(unread, []);
 });
 
-t.test('they have every kind of submessage that there is', async (t) => {
+t.test('the recordings contain every kind of submessage', async (t) => {
   const kinds: readonly Submessage['kind'][] = ['data', 'dataFrag', 'heartbeat', 'ackNack', 'gap', 'nackFrag'];
   for (const [name, vendor] of [
     ['Cyclone DDS', VENDOR.CYCLONE_DDS],
@@ -139,7 +139,7 @@ t.test('samples: NaN, infinity, other alphabets, an empty text', async (t) => {
   }
 });
 
-/** What the publisher of the large scenes said: numbered lines. */
+/** The samples of the publisher in the large scenes: numbered lines. */
 function lines(octets: number): string {
   let text = '';
   for (let line = 1; text.length < octets; line += 1) text += `${line} ${'the quick brown fox jumps over the lazy dog '.repeat(4)}`;
@@ -161,7 +161,7 @@ t.test('large samples in fragments, forwards and backwards', async (t) => {
   }
 });
 
-t.test('what was lost was asked for by fragment', async (t) => {
+t.test('lost fragments were requested', async (t) => {
   for (const name of DEBIAN) {
     const asked = only('nackFrag', datagrams(recorded(new RegExp(`^${name}-lossy`))));
     t.ok(asked.length > 0, name);
@@ -170,7 +170,7 @@ t.test('what was lost was asked for by fragment', async (t) => {
   }
 });
 
-t.test('gaps and acknowledgements say what there is', async (t) => {
+t.test('gaps and acknowledgements match the samples', async (t) => {
   for (const { start, set } of only('gap', datagrams(ALL)))
     t.ok(start >= 1 && set.base >= start && set.base < 1000, `gap ${start} to ${set.base}`);
   for (const { set } of only('ackNack', datagrams(ALL))) assert.ok(set.base >= 0 && set.base < 1000 && set.numbers.length <= 256);

@@ -26,7 +26,7 @@ interface Scenario {
   readonly depth: number;
   readonly transientLocal: boolean;
   readonly lives: readonly Life[];
-  /** Pause before each sample, its octets, and for whom: a number of a life, or everybody. */
+  /** Pause before each sample, its octets, and its reader: the index of a life; null: all. */
   readonly samples: readonly { readonly pause: number; readonly octets: number; readonly only: number | null }[];
   readonly writerFreezes: number | null;
 }
@@ -102,7 +102,7 @@ function play(plan: Scenario): { simulation: Simulation; staying: SimulatedReade
   for (const { pause, octets, only } of samples) {
     time += pause;
     simulation.at(time, () => {
-      // For somebody who is not there: for nobody.
+      // A change for a reader that is not matched is for no reader.
       simulation.write(octets, only === null ? null : (current[only % lives.length]?.guid ?? 'nobody'));
     });
   }
@@ -110,7 +110,7 @@ function play(plan: Scenario): { simulation: Simulation; staying: SimulatedReade
   return { simulation, staying: current.filter((reader) => reader !== null), all, joins };
 }
 
-t.test('whatever the channel does', async () => {
+t.test('delivery over any channel', async () => {
   fc.assert(
     fc.property(scenario, (plan) => {
       const { simulation, staying, all, joins } = play(plan);
@@ -144,7 +144,7 @@ t.test('whatever the channel does', async () => {
         }
         assert.equal(reader.state.skipped, 0);
       }
-      // All is said: nothing happens any more.
+      // All traffic has ended.
       const { datagrams } = simulation;
       assert.ok(simulation.runUntil(END + 3600), 'settled');
       assert.equal(simulation.datagrams, datagrams);
@@ -156,7 +156,7 @@ t.test('whatever the channel does', async () => {
   );
 });
 
-t.test('on a good channel nothing is said twice', async (t) => {
+t.test('no repetition on a lossless channel', async (t) => {
   const simulation = new Simulation(
     { random: randomFrom(1), loss: 0, duplication: 0, longestDelaySeconds: 0 },
     { depth: 10, transientLocal: true },
@@ -170,7 +170,7 @@ t.test('on a good channel nothing is said twice', async (t) => {
   t.equal(simulation.datagrams - before, 2 * 2 * 100, 'the sample with a heartbeat, and its acknowledgement');
 });
 
-t.test('single fragments that are lost are asked for, and no others', async (t) => {
+t.test('only lost fragments are requested', async (t) => {
   for (let lost = 1; lost <= 8; lost += 1) {
     let sent = 0;
     const channel = { random: () => 0.5, loss: 0, duplication: 0, longestDelaySeconds: 0 };
@@ -194,7 +194,7 @@ t.test('single fragments that are lost are asked for, and no others', async (t) 
   }
 });
 
-t.test('fast, over a long way, with losses', async (t) => {
+t.test('high rate, long delay and losses', async (t) => {
   const simulation = new Simulation(
     { random: randomFrom(3), loss: 0.05, duplication: 0, longestDelaySeconds: 0.05 },
     { depth: 2000, transientLocal: true },

@@ -2,7 +2,7 @@ import t from 'tap';
 import { ackNack, change, poll, reader, topicWriter } from './testing/writer-rig.ts';
 import { type MatchedReader, StatefulWriter } from './writer.ts';
 
-t.test('one whose numbers are ahead is told where they begin before it is sent anything, and speaks in them', async (t) => {
+t.test('a reader with a number offset gets a first heartbeat before data, and acknowledges with the offset', async (t) => {
   const writer = new StatefulWriter({ entity: 0x3c2, depth: Number.POSITIVE_INFINITY, transientLocal: true });
   for (const instance of ['x', 'y', 'z']) writer.write(change({ instance, payload: Buffer.alloc(3000) }));
   const a = reader('a', { numberOffset: 1000 });
@@ -20,7 +20,7 @@ t.test('one whose numbers are ahead is told where they begin before it is sent a
   t.same(poll(writer, 60.1).sent, ['a: heartbeat 1-3'], 'numbers that are none of its');
 });
 
-t.test('one that wants no history gets what comes after, once it has answered a heartbeat of what came before', async (t) => {
+t.test('a volatile reader gets new samples once it has answered a heartbeat that ends before them', async (t) => {
   for (const [what, answer] of [
     ['acknowledges', (writer: StatefulWriter, a: MatchedReader) => ackNack(writer, a, 3)],
     ['asks for history', (writer: StatefulWriter, a: MatchedReader) => ackNack(writer, a, 1, [1, 2])],
@@ -40,7 +40,7 @@ t.test('one that wants no history gets what comes after, once it has answered a 
   }
 });
 
-t.test('of a volatile writer too, also when it has written for others meanwhile', async (t) => {
+t.test('the same for a volatile writer with changes for other readers', async (t) => {
   const writer = topicWriter({ transientLocal: false, depth: 10 });
   const [a, b] = [reader('a', { transientLocal: false }), reader('b', { transientLocal: false })];
   writer.match(a, 0);
@@ -54,7 +54,7 @@ t.test('of a volatile writer too, also when it has written for others meanwhile'
   t.same(poll(writer, 1.01).sent, ['b: data 2, heartbeat 1-2']);
 });
 
-t.test('one that only ever asks is believed to have heard', async (t) => {
+t.test('a reader that only requests heartbeats gets data after some requests', async (t) => {
   const writer = topicWriter();
   const a = reader('a', { transientLocal: false });
   writer.match(a, 0);

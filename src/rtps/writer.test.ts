@@ -7,7 +7,7 @@ t.test('to a reliable reader: data and a heartbeat, heartbeats until it acknowle
   const writer = topicWriter();
   const a = reader('a');
   writer.match(a, 0);
-  t.same(poll(writer, 0).sent, ['a: heartbeat 1-0'], 'an empty writer says so');
+  t.same(poll(writer, 0).sent, ['a: heartbeat 1-0'], 'an empty writer');
   ackNack(writer, a, 1);
   t.same(poll(writer, 0), { sent: [], due: Number.POSITIVE_INFINITY });
   writer.write(change());
@@ -37,7 +37,7 @@ t.test('to a best-effort reader: data, and never a heartbeat', async (t) => {
   t.same(poll(writer, 1), { sent: [], due: Number.POSITIVE_INFINITY }, 'nor does it count what it asks for');
 });
 
-t.test('history: the last ones for a late joiner that wants them', async (t) => {
+t.test('history for a transient local late joiner', async (t) => {
   for (const [what, options, wants, sent] of [
     ['transient local', {}, {}, 'a: data 3, data 4, data 5, heartbeat 3-5'],
     ['a volatile reader', {}, { transientLocal: false }, 'a: heartbeat 3-5'],
@@ -51,29 +51,25 @@ t.test('history: the last ones for a late joiner that wants them', async (t) => 
   }
 });
 
-t.test('asked for again', async (t) => {
+t.test('requested samples are resent', async (t) => {
   const writer = topicWriter();
   const a = reader('a');
   writer.match(a, 0);
   for (let i = 0; i < 5; i += 1) writer.write(change());
-  t.same(
-    poll(writer, 0).sent,
-    ['a: data 3, data 4, data 5, heartbeat 3-5'],
-    'what left the history before it was sent is not told one by one',
-  );
+  t.same(poll(writer, 0).sent, ['a: data 3, data 4, data 5, heartbeat 3-5'], 'no GAPs for changes that left the history unsent');
   ackNack(writer, a, 4, [5, 4]);
   t.same(poll(writer, 0).sent, ['a: data 4, data 5, heartbeat 3-5'], 'in order');
   ackNack(writer, a, 1, [1, 2, 3, 9]);
-  t.same(poll(writer, 0).sent, ['a: data 3, gap 1 2, heartbeat 3-5'], 'what is gone is told; what never was is not');
+  t.same(poll(writer, 0).sent, ['a: data 3, gap 1 2, heartbeat 3-5'], 'GAPs only for numbers that were written');
   ackNack(writer, a, 6);
   t.same(poll(writer, 0).sent, []);
   ackNack(writer, a, 2);
-  t.same(poll(writer, 9).sent, ['a: heartbeat 3-5'], 'one that has forgotten is told what there is');
+  t.same(poll(writer, 9).sent, ['a: heartbeat 3-5'], 'a restarted reader gets the range of the history');
   ackNack(writer, a, 999);
   t.same(poll(writer, 9), { sent: [], due: Number.POSITIVE_INFINITY }, 'one ahead of us has everything');
 });
 
-t.test('a question for the first heartbeat is answered, also when there is nothing', async (t) => {
+t.test('a request for the first heartbeat is answered even with an empty history', async (t) => {
   for (const base of [0, 1]) {
     const writer = topicWriter();
     const a = reader('a');
@@ -91,7 +87,7 @@ t.test('a question for the first heartbeat is answered, also when there is nothi
   t.same(poll(writer, 0.01).sent, ['a: heartbeat 1-1']);
 });
 
-t.test('the same acknowledgement twice is one', async (t) => {
+t.test('a duplicate ACKNACK is ignored', async (t) => {
   const writer = topicWriter();
   const a = reader('a');
   writer.match(a, 0);
@@ -102,7 +98,7 @@ t.test('the same acknowledgement twice is one', async (t) => {
   writer.onAckNack(a.guid, { base: 1, numbers: [1] }, 7, false);
   t.same(poll(writer, 0.02).sent, [], 'duplicated on the way');
   writer.onAckNack(a.guid, { base: 1, numbers: [1] }, 3, false);
-  t.same(poll(writer, 0.03).sent, ['a: data 1, heartbeat 1-1'], 'a reader that began anew counts anew');
+  t.same(poll(writer, 0.03).sent, ['a: data 1, heartbeat 1-1'], 'a restarted reader counts from the beginning');
 });
 
 t.test('for one reader alone', async (t) => {
@@ -119,7 +115,7 @@ t.test('for one reader alone', async (t) => {
   t.same(poll(writer, 0.01).sent, ['b: gap 1, heartbeat 1-2'], 'nor does the other get fragments of it');
 });
 
-t.test('what a transient local writer has for one reader alone, the others pass over when there is something for them', async (t) => {
+t.test('transient local: a GAP for a change of another reader is sent with the next change', async (t) => {
   const busy: number[] = [];
   const writer: StatefulWriter = new StatefulWriter({
     entity: 0x4c2,
@@ -136,12 +132,12 @@ t.test('what a transient local writer has for one reader alone, the others pass 
   t.ok(writer.isIdle);
   busy.length = 0;
   for (let i = 0; i < 50; i += 1) writer.write(change({ only: a.guid }));
-  t.same(busy, [1], 'it says once that there is something to send');
+  t.same(busy, [1], 'onBusy is called once');
   const [sent] = poll(writer, 1).sent;
   t.match(sent, /^a: data 1, .*data 50, heartbeat 1-50$/);
   t.same(poll(writer, 1.2).sent, ['a: heartbeat 1-50'], 'the other is left alone, also by what is sent again');
   ackNack(writer, a, 51);
-  t.ok(writer.isIdle, 'nobody has to acknowledge what is not for it');
+  t.ok(writer.isIdle, 'no reader has to acknowledge a change that is not for it');
   // A question of the other is answered with all that it has to know.
   ackNack(writer, b, 1, [], false);
   t.match(poll(writer, 2).sent, [/^b: gap 1 .* 50, heartbeat 1-50$/]);
@@ -153,7 +149,7 @@ t.test('what a transient local writer has for one reader alone, the others pass 
   t.equal(writer.historySize, 1, 'with the reader goes what was for it alone');
 });
 
-t.test('new ones that are not for it, and old ones that are gone, at once', async (t) => {
+t.test('one GAP covers changes for other readers and dropped changes', async (t) => {
   const writer = topicWriter({ transientLocal: false, depth: 2 });
   const a = reader('a', { transientLocal: false });
   writer.match(a, 0);
@@ -166,10 +162,10 @@ t.test('new ones that are not for it, and old ones that are gone, at once', asyn
   t.same(poll(writer, 1).sent, ['a: gap 1 2 3 6, heartbeat 5-6'], 'each once, ascending');
 });
 
-t.test('a volatile writer keeps what not everybody has, up to its depth', async (t) => {
+t.test('a volatile writer keeps unacknowledged changes up to its depth', async (t) => {
   const writer = topicWriter({ transientLocal: false, depth: 4 });
   writer.write(change());
-  t.equal(writer.historySize, 0, 'nobody is there');
+  t.equal(writer.historySize, 0, 'no reader is matched');
   const [a, b] = [reader('a'), reader('b')];
   writer.match(a, 0);
   writer.match(b, 0);
@@ -185,7 +181,7 @@ t.test('a volatile writer keeps what not everybody has, up to its depth', async 
   t.equal(writer.historySize, 4);
 });
 
-t.test('one change an instance', async (t) => {
+t.test('one change per instance', async (t) => {
   const writer = topicWriter({ depth: Number.POSITIVE_INFINITY });
   for (const instance of ['x', 'y', 'x', 'z', 'y']) writer.write(change({ instance }));
   t.same(
@@ -196,7 +192,7 @@ t.test('one change an instance', async (t) => {
   t.same(poll(writer, 0).sent, ['a: data 3, data 4, data 5, heartbeat 3-5']);
 });
 
-t.test('fragments asked for again', async (t) => {
+t.test('requested fragments are resent', async (t) => {
   const writer = topicWriter();
   const a = reader('a');
   writer.match(a, 0);
@@ -213,7 +209,7 @@ t.test('fragments asked for again', async (t) => {
   t.same(poll(writer, 0.04).sent, ['a: data 1, heartbeat 1-1'], 'not those of a sample that goes out whole');
 });
 
-t.test('sending again has a budget: the rest follows when there is some', async (t) => {
+t.test('resending is limited by a budget', async (t) => {
   const writer = topicWriter({ depth: 100 });
   const a = reader('a');
   writer.match(a, 0);
@@ -235,7 +231,7 @@ t.test('sending again has a budget: the rest follows when there is some', async 
   t.ok(polls < 40, `${polls} polls: it does not wait in a circle`);
 });
 
-t.test('asking again and again for everything is answered once, up to a limit', async (t) => {
+t.test('repeated requests of everything are answered up to a limit', async (t) => {
   const writer = topicWriter({ depth: 10 });
   const a = reader('a');
   writer.match(a, 0);
@@ -260,7 +256,7 @@ t.test('asking again and again for everything is answered once, up to a limit', 
   t.ok(told > 0 && told <= 512, `${told} numbers`);
 });
 
-t.test('readers that are gone, and strangers', async (t) => {
+t.test('ACKNACKs of removed and unknown readers', async (t) => {
   const writer = topicWriter();
   const a = reader('a');
   writer.match(a, 0);

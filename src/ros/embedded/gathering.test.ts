@@ -11,7 +11,7 @@ import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';
 // With EDGE_HEALTH_LONG=1 it takes minutes.
 t.setTimeout(900_000);
 
-t.test('what others publish is taken in, in every namespace, whatever they promise', async (t) => {
+t.test('remote messages are received in every namespace and with every offered QoS', async (t) => {
   const { time, transport, other, writes, statuses, alerts } = transportRig(t);
   const offers = [
     writes('rt/health_status', HEALTH_STATUS),
@@ -33,7 +33,7 @@ t.test('what others publish is taken in, in every namespace, whatever they promi
   t.same(alerts, [ALERTED]);
 });
 
-t.test('the self-test of another machine is not taken for a robot', async (t) => {
+t.test('the self-test of another machine is ignored', async (t) => {
   const { time, transport, other, writes, statuses, alerts } = transportRig(t);
   const status = writes('rt/_edge_health_probe/health_status', HEALTH_STATUS);
   const alert = writes('rt/_edge_health_probe/alerts', ALERT);
@@ -90,7 +90,7 @@ t.test('a participant with volatile and transient local publishers gets a subscr
   t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1'], 'each once');
 });
 
-t.test('many robots, in a namespace each: all are read, and each subscription is announced to few', async (t) => {
+t.test('many robots in separate namespaces: all are read, and most readers are announced to few participants', async (t) => {
   // More than the 32 subscriptions that are announced to all.
   const ROBOTS = runs(44, 120);
   const { time, wire, network, transport, statuses, lines } = transportRig(t);
@@ -124,9 +124,9 @@ t.test('many robots, in a namespace each: all are read, and each subscription is
   t.same(lines, []);
   const before = sent;
   await time.pass(30);
-  t.equal(sent, before, 'then nothing more is said');
+  t.equal(sent, before, 'then all traffic ends');
 
-  // One of those that were told alone is there again as another participant: it is told too.
+  // A participant with a matching writer has returned with a new GUID, and gets the announcement, too.
   const place = robots.at(-1) as (typeof robots)[number];
   place.participant.stop();
   const [name, prefix] = segments.at(-1) as (typeof segments)[number];
@@ -140,7 +140,7 @@ t.test('many robots, in a namespace each: all are read, and each subscription is
   t.equal(statuses.at(-1)?.node_name, 'back again');
 });
 
-t.test('topics that nobody publishes on any more make room: the list cannot be filled for good', async (t) => {
+t.test('readers of topics without publishers are removed at the limit', async (t) => {
   const { time, wire, network, transport, statuses, lines } = transportRig(t);
   // Each in a segment of its own with this machine, so that they have nothing to do with each other.
   network.addresses = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`lan${n}`, `10.1.${n}.1`]));
@@ -178,7 +178,7 @@ t.test('topics that nobody publishes on any more make room: the list cannot be f
   );
 });
 
-t.test('a node leaves with the last of its writers, and not when its participant falls silent', async (t) => {
+t.test('a node leaves with its last writer, not when a lease expires', async (t) => {
   const { time, wire, transport, other, writes, left } = transportRig(t);
   const writer = writes('rt/health_status', HEALTH_STATUS);
   const second = participantOn(wire.host({ lan: '10.0.0.3' }), time.now);
@@ -206,11 +206,11 @@ t.test('a node leaves with the last of its writers, and not when its participant
   await time.pass(1);
   t.same(left, ['robot1']);
   await time.pass(60);
-  t.equal(transport.details().peers, 0, 'the lease of the silent one has expired');
+  t.equal(transport.details().peers, 0, 'the lease of the stopped one has expired');
   t.same(left, ['robot1']);
 });
 
-t.test('nothing is taken in when that is not wanted', async (t) => {
+t.test('without observation no messages are received', async (t) => {
   const { time, transport, other, writes, statuses } = transportRig(t, { observe: 'never' });
   const writer = writes('rt/health_status', HEALTH_STATUS);
   await transport.start();
@@ -221,7 +221,7 @@ t.test('nothing is taken in when that is not wanted', async (t) => {
   t.same(statuses, []);
 });
 
-t.test('messages that are not what they should be are refused, and said once', async (t) => {
+t.test('invalid messages are refused and logged once', async (t) => {
   const { time, transport, other, writes, statuses, lines } = transportRig(t);
   const writer = writes('rt/health_status', HEALTH_STATUS);
   await transport.start();
@@ -238,7 +238,7 @@ t.test('messages that are not what they should be are refused, and said once', a
   t.match(lines.join(), /rt\/health_status.*status.*FINE.*10\.0\.0\.2/);
 });
 
-t.test('another monitor of the same name is a problem, until it is gone for a while', async (t) => {
+t.test('another monitor with the same name is a problem until a while after it is gone', async (t) => {
   const { time, transport, other, writes, statuses, lines } = transportRig(t);
   const writer = writes('rt/health_status', HEALTH_STATUS);
   await transport.start();

@@ -12,7 +12,7 @@ t.test('names of topics and services', async (t) => {
 t.test('user data', async (t) => {
   t.match(typeHashData(HEALTH_STATUS), /^typehash=RIHS01_[0-9a-f]{64};$/);
   t.ok(hasTypeHash(typeHashData(HEALTH_STATUS)));
-  t.notOk(hasTypeHash(''), 'Humble says nothing');
+  t.notOk(hasTypeHash(''), 'Humble announces no hash');
   t.notOk(hasTypeHash('clientid= 1.10.2;'));
   t.equal(clientIdOf('clientid= 1.10.32;typehash=RIHS01_00;'), ' 1.10.32');
   t.equal(clientIdOf('typehash=RIHS01_00;clientid=1.2;'), '1.2');

@@ -22,7 +22,7 @@ interface Info {
   }[];
 }
 
-t.test('each reader gets gids of the size that it knows, the latest word alone', async (t) => {
+t.test('each reader gets gids of its size, and only the latest message', async (t) => {
   const time = new VirtualTime(t, 1000);
   const wire = new Wire();
   const participant = participantOn(wire.host({ lan: '10.0.0.1' }), time.now);
@@ -74,7 +74,7 @@ t.test('each reader gets gids of the size that it knows, the latest word alone',
   }
 });
 
-t.test('what real peers say is of the same layout', async (t) => {
+t.test('messages of real peers have the same layout', async (t) => {
   for (const [scenes, layout, octets] of [
     [/graph-iron/, PARTICIPANT_ENTITIES_INFO, 16],
     [/graph-humble/, HUMBLE_PARTICIPANT_ENTITIES_INFO as Layout, 24],

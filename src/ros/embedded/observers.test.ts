@@ -66,7 +66,7 @@ class Fleet {
     return robot;
   }
 
-  /** All of them publish once a second for so long. */
+  /** All of them publish once a second for this long. */
   async run(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       const timestamp = new Date(1_700_000_000_000 + this.time.now() * 1000).toISOString();
@@ -92,7 +92,7 @@ t.test('four appliances observe each other', async (t) => {
   }
 });
 
-t.test('of more the first by name receives all others; when it vanishes the next one does, and expects it', async (t) => {
+t.test('of more appliances the first by name observes; when it vanishes the next one does, and expects it', async (t) => {
   const fleet = new Fleet(t);
   for (const name of ['f', 'e', 'd', 'c', 'b', 'a']) await fleet.add(name);
   await fleet.run(40);

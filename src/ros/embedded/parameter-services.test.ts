@@ -83,7 +83,7 @@ t.test('they are not announced before a client is discovered', async (t) => {
   t.ok(announced > 0);
 });
 
-t.test('a node that is not there has none: in a namespace, and without the service', async (t) => {
+t.test('no parameter services for absent nodes: in a namespace, and without the service', async (t) => {
   const all = transportRig(t);
   const { transport, other, time } = all;
   await transport.start();

@@ -65,7 +65,7 @@ interface Rig {
   replies(): Promise<Reply[]>;
 }
 
-/** Requests from here are taken for those of somebody who may not ask. */
+/** Requests from this address are treated as unauthorised. */
 const FORGER = '10.0.0.66';
 
 function rig(
@@ -192,7 +192,7 @@ function request(number: number, little = true): DataSubmessage {
   return { sender: CLIENT.guid, receiver: 0, sequenceNumber: number, payload, isKey: false, inlineQos: null, sourceTimestampMs: null };
 }
 
-t.test('a big-endian client gets its header in our order', async (t) => {
+t.test('a big-endian client gets its header in little endian', async (t) => {
   const { server, calls, ask, replies } = rig(t);
   join(server, readerNumber(2));
   ask(request(7, false), CLIENT);
@@ -203,7 +203,7 @@ t.test('a big-endian client gets its header in our order', async (t) => {
   t.equal(payload.readBigUInt64LE(12), 7n);
 });
 
-t.test('of several clients in a process the one that asked', async (t) => {
+t.test('the reply is sent to the calling one of several clients of a process', async (t) => {
   const { server, ask, replies } = rig(t);
   for (const reader of [readerNumber(2, 'clientid=2;'), readerNumber(4, 'clientid=1;'), readerNumber(6, 'clientid=3;')]) {
     join(server, reader);
@@ -215,7 +215,7 @@ t.test('of several clients in a process the one that asked', async (t) => {
   );
 });
 
-t.test('one that does not say which is its reader: all of its process', async (t) => {
+t.test('without a client id all readers of the process get the reply', async (t) => {
   const { server, ask, replies } = rig(t);
   for (const key of [2, 4]) join(server, readerNumber(key, ''));
   join(server, { ...readerNumber(6, ''), guid: guidOf('0110dddddddddddddddddddd', 0x604) });
@@ -223,7 +223,7 @@ t.test('one that does not say which is its reader: all of its process', async (t
   t.same((await replies()).map(({ to }) => to).sort(), [readerNumber(2).guid, readerNumber(4).guid]);
 });
 
-t.test('the same request again is not run again, and that is logged', async (t) => {
+t.test('a duplicate request is not executed, and is logged', async (t) => {
   const { server, calls, repeated, lines, ask, replies } = rig(t);
   join(server, readerNumber(2));
   for (const number of [1, 1, 2, 1, 2]) ask(request(number), CLIENT);
@@ -239,7 +239,7 @@ t.test('the same request again is not run again, and that is logged', async (t) 
   );
 });
 
-t.test('a forged request uses up no number, whatever number it has', async (t) => {
+t.test('a forged request does not block the number of a genuine one', async (t) => {
   const { server, calls, ask, replies } = rig(t);
   join(server, readerNumber(2));
   for (const number of [1, 2, 3, 2 ** 40]) ask(request(number), CLIENT, FORGER);
@@ -252,7 +252,7 @@ t.test('a forged request uses up no number, whatever number it has', async (t) =
   t.equal(calls.length, 199, 'the last ones of a writer are remembered');
 });
 
-t.test('a reply waits for its reader, which may be found after the request', async (t) => {
+t.test('a reply waits for a reader that is discovered after the request', async (t) => {
   const { server, time, ask, replies } = rig(t);
   ask(request(1), CLIENT);
   t.same(await replies(), []);
@@ -265,7 +265,7 @@ t.test('a reply waits for its reader, which may be found after the request', asy
   t.equal(time.pending, 0, 'but not for ever');
 });
 
-t.test('what is no request', async (t) => {
+t.test('invalid requests', async (t) => {
   const { server, calls, ask, replies } = rig(t);
   join(server, readerNumber(2));
   t.throws(() => ask({ ...request(1), payload: Buffer.from([0, 1, 0, 0, 1, 2, 3]) }, CLIENT), /header/);
@@ -286,7 +286,7 @@ t.test('from this machine or from another', async (t) => {
   );
 });
 
-t.test('many clients: what is remembered of them is bounded', async (t) => {
+t.test('many clients: the remembered requests are bounded', async (t) => {
   const { server, calls, time, ask } = rig(t);
   for (let i = 0; i < 5000; i += 1) {
     const prefix = `0110${i.toString(16).padStart(20, '0')}`;

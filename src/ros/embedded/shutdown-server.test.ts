@@ -80,7 +80,7 @@ t.test('the node of the safe shutdown alone: both names are served, and the call
   t.match(lines, [/^notice: safe shutdown is served by the embedded participant/]);
 });
 
-t.test('where it cannot start, that is a problem and no end', async (t) => {
+t.test('a failed start is reported as a problem and does not reject', async (t) => {
   const { network, server, lines } = rig(t);
   network.open = () => Promise.reject(new Error('no free port'));
   await server.start();

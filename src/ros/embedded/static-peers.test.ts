@@ -9,7 +9,7 @@ async function addresses(place: Partial<GraphPlace>): Promise<{ found: string[];
   return { found, lines };
 }
 
-t.test('which addresses are asked, by the range of discovery', async (t) => {
+t.test('unicast addresses by discovery range', async (t) => {
   const staticPeers = ['10.0.0.7', '10.0.0.8', '10.0.0.7'];
   t.same((await addresses({ staticPeers })).found, ['10.0.0.7', '10.0.0.8'], 'each once');
   t.same((await addresses({ staticPeers, discoveryRange: 'LOCALHOST' })).found, ['127.0.0.1', '10.0.0.7', '10.0.0.8']);
@@ -17,14 +17,14 @@ t.test('which addresses are asked, by the range of discovery', async (t) => {
   t.same((await addresses({})).found, []);
 });
 
-t.test('names are looked up; one that is not known is said and left out', async (t) => {
+t.test('names are resolved; an unknown one is logged and skipped', async (t) => {
   const { found, lines } = await addresses({ staticPeers: ['localhost', 'no-such-robot.invalid', '10.0.0.7'] });
   t.same(found, ['127.0.0.1', '10.0.0.7']);
   t.equal(lines.length, 1);
   t.match(lines[0], /^warning: static peer not resolved .*no-such-robot\.invalid/);
 });
 
-t.test('with LOCALHOST other interfaces are used for static peers alone', async (t) => {
+t.test('with LOCALHOST other interfaces are used only for static peers', async (t) => {
   const place: GraphPlace = { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] };
   t.ok(isLoopbackOnly(place));
   t.notOk(isLoopbackOnly({ ...place, staticPeers: ['10.0.0.7'] }));

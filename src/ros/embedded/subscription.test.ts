@@ -63,7 +63,7 @@ function rig(t: Test, topics: SubscribedTopics): Rig {
   };
 }
 
-t.test('only the topics that are named, with the last ten of before, and by whom each was written', async (t) => {
+t.test('only the configured topics, with the last ten messages, and the publisher of each', async (t) => {
   const { alerts, other, publish, statuses, subscription, time, writer } = rig(t, {
     healthStatus: '/a/health_status',
     alerts: '/a/alerts',
@@ -86,7 +86,7 @@ t.test('only the topics that are named, with the last ten of before, and by whom
   t.match(alerts, [{ ...ALERTED, topic: '/a/alerts', publisher: alert.guid, sequenceNumber: 1 }]);
 });
 
-t.test('all topics with such messages, also of those that promise less', async (t) => {
+t.test('all topics of the types, also with a lower QoS', async (t) => {
   const { other, publish, statuses, subscription, time, writer } = rig(t, { healthStatus: null, alerts: null });
   const writers = [writer('rt/well/being'), writer('rt/health_status', HEALTH_STATUS, false), writer('rq/no/topic')];
   await subscription.start();
@@ -97,7 +97,7 @@ t.test('all topics with such messages, also of those that promise less', async (
   t.same(statuses.map(({ topic }) => topic).sort(), ['/health_status', '/well/being']);
 });
 
-t.test('what is no health status is refused and told', async (t) => {
+t.test('an invalid health status is refused and logged', async (t) => {
   const { lines, other, statuses, subscription, time, writer } = rig(t, { healthStatus: '/health_status', alerts: '/alerts' });
   const liar = writer('rt/health_status');
   await subscription.start();
@@ -110,7 +110,7 @@ t.test('what is no health status is refused and told', async (t) => {
   t.match(lines, [/^warning: message refused .*SPLENDID/]);
 });
 
-t.test('it joins anew when its address is gone, and nothing stays open when it is stopped', async (t) => {
+t.test('it rejoins when its address is removed, and leaves nothing open when it is stopped', async (t) => {
   const { lines, network, other, publish, statuses, subscription, time, writer } = rig(t, {
     healthStatus: '/health_status',
     alerts: '/alerts',

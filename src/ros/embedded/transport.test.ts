@@ -6,7 +6,7 @@ import type { GraphOptions } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { ALERTED, HUMBLE_INFO, NAMES, STATUS, type TransportRig, transportRig } from './testing/transport-rig.ts';
 
-t.test('what is published arrives, late joiners get the last ten, of a shutdown everything', async (t) => {
+t.test('messages arrive; late joiners get the last ten, of a shutdown all', async (t) => {
   const { time, transport, other, reads } = transportRig(t);
   const [statuses, alerts, progress] = [
     reads('rt/health_status', HEALTH_STATUS),
@@ -43,7 +43,7 @@ t.test('what is published arrives, late joiners get the last ten, of a shutdown 
   t.match(transport.details(), { peers: 1, subscribers: 1, refused: 0, problem: null });
 });
 
-t.test('/diagnostics once a second at most, and only when somebody reads them', async (t) => {
+t.test('/diagnostics at most once a second, and only with a subscriber', async (t) => {
   const { time, transport, other, reads } = transportRig(t);
   await transport.start();
   await time.pass(1);
@@ -59,7 +59,7 @@ t.test('/diagnostics once a second at most, and only when somebody reads them', 
   t.match(arrays[0], { status: [{ name: 'other: Health', level: 0, hardware_id: 'robot' }] });
 });
 
-t.test('an address that is gone: joins anew, with its history, and asks its static peers again', async (t) => {
+t.test('after the removal of an address it rejoins with its history and its static peers', async (t) => {
   const { time, wire, network, transport, other, reads, lines } = transportRig(t, {
     place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.9'] },
   });
@@ -87,7 +87,7 @@ t.test('an address that is gone: joins anew, with its history, and asks its stat
   t.equal(transport.details().problem, null);
 });
 
-t.test('when it cannot join anew it says so, tries again, and loses nothing of its history', async (t) => {
+t.test('a failed rejoin is logged and retried without loss of history', async (t) => {
   const { time, network, transport, other, reads, lines } = transportRig(t);
   await transport.start();
   await time.pass(3);
@@ -111,7 +111,7 @@ t.test('when it cannot join anew it says so, tries again, and loses nothing of i
   );
 });
 
-t.test('the safe shutdown is offered by the shared name and by the own one; no answer is sent where the handler gives none', async (t) => {
+t.test('the safe shutdown is offered under the shared and the own name; without an answer of the handler none is sent', async (t) => {
   const calls: unknown[] = [];
   const { time, transport, other, reads, writes } = transportRig(t, {
     listener: {
@@ -141,7 +141,7 @@ t.test('the safe shutdown is offered by the shared name and by the own one; no a
   t.same(replies, [[], [{ success: true, message: 'own' }]]);
 });
 
-t.test('another machine that offers the shared name is a problem as long as it is there', async (t) => {
+t.test('another machine that offers the shared name is a problem while it is present', async (t) => {
   const { time, transport, other, lines, writes } = transportRig(t, {
     listener: { onHealthStatus: () => {}, onAlert: () => {}, onSafeShutdown: async () => null },
   });
@@ -167,7 +167,7 @@ function nodesOf(infos: readonly unknown[]): unknown[] {
   return nodes.map((node) => [node['node_name'], node['reader_gid_seq']?.length, node['writer_gid_seq']?.length]);
 }
 
-t.test('each endpoint is of a node, whatever the topics are called', async (t) => {
+t.test('each endpoint belongs to a node, whatever the topic names', async (t) => {
   const names: GraphOptions['names'] = { ...NAMES, topics: { ...NAMES.topics, healthStatus: '/robot/state', alerts: '/robot/trouble' } };
   const onSafeShutdown = async () => ({ success: true, message: '' });
   const { time, transport, other, reads } = transportRig(t, {
@@ -186,7 +186,7 @@ t.test('each endpoint is of a node, whatever the topics are called', async (t) =
   ]);
 });
 
-t.test('without the service there is no node for it; /shutdown_status is of the health monitor', async (t) => {
+t.test('without the service its node is absent, and the health monitor publishes /shutdown_status', async (t) => {
   const { time, transport, other, reads } = transportRig(t);
   const infos = reads('ros_discovery_info', HUMBLE_INFO);
   await transport.start();
@@ -222,7 +222,7 @@ t.test('stopped at any moment, nothing stays open', async (t) => {
   await during(async ({ transport, network, time }) => {
     await transport.start();
     await time.pass(1);
-    // Joins anew, and is stopped before it has.
+    // Stopped during a rejoin.
     const open = network.open.bind(network);
     network.open = async (...args) => {
       await transport.stop();

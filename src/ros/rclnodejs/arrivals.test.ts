@@ -44,7 +44,7 @@ function setUp() {
   return { arrivals, statuses, alerts, lines, clock };
 }
 
-t.test('what others publish arrives unchanged', async (t) => {
+t.test('remote messages arrive unchanged', async (t) => {
   const { arrivals, statuses, alerts, lines } = setUp();
   arrivals.onHealth(serializedStatus(STATUS), '/health_status', false);
   arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', false);
@@ -53,7 +53,7 @@ t.test('what others publish arrives unchanged', async (t) => {
   t.same([arrivals.refused, arrivals.problem, lines], [0, null, []]);
 });
 
-t.test('what this process published itself is not taken for news', async (t) => {
+t.test('messages of this process are ignored', async (t) => {
   const { arrivals, statuses, alerts } = setUp();
   const own = { ...STATUS, node_name: 'health_monitor' };
   const ownAlert = { ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' };
@@ -65,16 +65,16 @@ t.test('what this process published itself is not taken for news', async (t) => 
   t.equal(arrivals.problem, null);
 });
 
-t.test('an alert about another node that this process published comes back as its own', async (t) => {
+t.test('an alert of this process about another node is ignored, too', async (t) => {
   const { arrivals, alerts } = setUp();
   arrivals.addSentAlert(ALERT_CHANGE);
   arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', false);
   t.same(alerts, []);
   arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, resolved: true }), '/alerts', false);
-  t.equal(alerts.length, 1, 'its next change comes from elsewhere');
+  t.equal(alerts.length, 1, 'its next change was published by another process');
 });
 
-t.test('another monitor of the same name is noticed, not mixed in, and forgotten when it is gone', async (t) => {
+t.test('another monitor with the same name is reported and ignored, until it is gone', async (t) => {
   const { arrivals, statuses, alerts, lines, clock } = setUp();
   arrivals.onHealth(serializedStatus({ ...STATUS, node_name: 'health_monitor' }), '/health_status', false);
   t.same(statuses, []);
@@ -87,7 +87,7 @@ t.test('another monitor of the same name is noticed, not mixed in, and forgotten
   t.match(arrivals.problem, /health_monitor/);
 });
 
-t.test('what cannot be read or is not what it should be is refused, counted, and logged once a minute', async (t) => {
+t.test('undecodable and invalid messages are refused, counted, and logged once a minute', async (t) => {
   const { arrivals, statuses, alerts, lines, clock } = setUp();
   const good = serializedStatus(STATUS);
   const lying = Buffer.from(good);
@@ -103,7 +103,7 @@ t.test('what cannot be read or is not what it should be is refused, counted, and
   t.match(lines.at(-1), /message refused .*"suppressed":5/);
 });
 
-t.test('where two subscriptions bring each message, it counts once', async (t) => {
+t.test('a message received by two subscriptions counts once', async (t) => {
   const { arrivals, statuses, alerts } = setUp();
   for (let i = 0; i < 2; i += 1) {
     arrivals.onHealth(serializedStatus(STATUS), '/health_status', true);
@@ -113,14 +113,14 @@ t.test('where two subscriptions bring each message, it counts once', async (t) =
   t.same([statuses.length, alerts.length], [2, 1]);
 });
 
-t.test('what came before there was a second subscription counts as well', async (t) => {
+t.test('messages from before the second subscription are remembered, too', async (t) => {
   const { arrivals, statuses } = setUp();
   arrivals.onHealth(serializedStatus(STATUS), '/health_status', false);
   arrivals.onHealth(serializedStatus(STATUS), '/health_status', true);
   t.equal(statuses.length, 1);
 });
 
-t.test('what is remembered is bounded', async (t) => {
+t.test('the remembered messages are bounded', async (t) => {
   const { arrivals, statuses } = setUp();
   const at = (i: number): HealthStatus => ({ ...STATUS, cpu_percent: i });
   for (let i = 0; i < 3000; i += 1) arrivals.onHealth(serializedStatus(at(i)), '/health_status', true);

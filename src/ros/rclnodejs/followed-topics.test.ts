@@ -10,7 +10,7 @@ const own = [
   { topic: '/alerts', kind: 'alert' },
 ];
 
-t.test('the own topics, before anything is known of the graph', async (t) => {
+t.test('the own topics with an empty graph', async (t) => {
   t.same(topicsToFollow([], names), own);
   const brain = graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []);
   t.same(
@@ -19,7 +19,7 @@ t.test('the own topics, before anything is known of the graph', async (t) => {
   );
 });
 
-t.test('others by the end of their name and our type', async (t) => {
+t.test('other topics by the end of their name and their type', async (t) => {
   const graph = [
     { name: '/robot2/health_status', types: [HEALTH] },
     { name: '/robot1/alerts', types: [ALERT] },
@@ -40,7 +40,7 @@ t.test('others by the end of their name and our type', async (t) => {
   ]);
 });
 
-t.test('bounded, and the same ones each time', async (t) => {
+t.test('the topics are bounded and stable', async (t) => {
   const graph = Array.from({ length: 500 }, (_, i) => ({ name: `/r${String(i).padStart(3, '0')}/health_status`, types: [HEALTH] }));
   const followed = topicsToFollow(graph, names);
   t.equal(followed.length, MAX_FOLLOWED_TOPICS);
@@ -48,13 +48,13 @@ t.test('bounded, and the same ones each time', async (t) => {
   t.same(followed.slice(0, 2), own);
 });
 
-t.test('what may be asked of a publisher', async (t) => {
+t.test("QoS class by a publisher's offer", async (t) => {
   t.equal(qosClassOf({ reliability: 1, durability: 1 }), 'transient local');
   t.equal(qosClassOf({ reliability: 2, durability: 1 }), 'best effort');
   t.equal(qosClassOf({ reliability: 1, durability: 2 }), 'volatile');
 });
 
-t.test('a subscription: what is named, and where nothing is named all of that type', async (t) => {
+t.test('a subscription: configured topics, otherwise all of the type', async (t) => {
   const graph = [
     { name: '/well/being', types: [HEALTH] },
     { name: '/a/health_status', types: [HEALTH] },

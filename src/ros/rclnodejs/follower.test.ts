@@ -17,7 +17,7 @@ const FULL = offering(1, 1);
 const VOLATILE = offering(1, 2);
 const BEST_EFFORT = offering(2, 2);
 const OWN = offering(1, 1, 'health_monitor');
-/** As many looks as it takes to give a silent topic up. */
+/** Scans after which a topic without publishers is unsubscribed. */
 const SILENCE = 12;
 
 function setUp() {
@@ -46,7 +46,7 @@ function setUp() {
   return { follower, node, graph: library.graph, arrived, lines, topics };
 }
 
-t.test('the own topics from the start, with what a publisher offers by default', async (t) => {
+t.test('the own topics from the start, with the default QoS of publishers', async (t) => {
   const { node, topics, follower, graph } = setUp();
   t.same(topics(), ['/health_status 12', '/alerts 12']);
   graph.publishers['/health_status'] = [OWN];
@@ -61,10 +61,10 @@ t.test('the own topics from the start, with what a publisher offers by default',
   t.equal(follower.subscriptionCount('/diagnostics'), 0);
 });
 
-t.test('topics of other namespaces are taken in when they are seen, while the executor waits', async (t) => {
+t.test('topics of other namespaces are subscribed in a callback of the executor', async (t) => {
   const { node, graph, follower, topics } = setUp();
   follower.scan();
-  t.equal(node.runTriggered(), 0, 'nothing to change, nobody is woken');
+  t.equal(node.runTriggered(), 0, 'nothing to change, the executor is not woken');
   graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] }, { name: '/robot1/alerts', types: [ALERT] });
   follower.scan();
   t.equal(topics().length, 2, 'nothing is changed from outside');
@@ -74,7 +74,7 @@ t.test('topics of other namespaces are taken in when they are seen, while the ex
   t.equal(node.runTriggered(), 0);
 });
 
-t.test('each publisher is asked for what it offers, by one subscription where all offer the same', async (t) => {
+t.test('one subscription per QoS class that publishers offer', async (t) => {
   const { node, graph, follower, topics } = setUp();
   const after = (...publishers: (typeof FULL)[]): string[] => {
     graph.publishers['/health_status'] = [OWN, ...publishers];
@@ -94,7 +94,7 @@ t.test('each publisher is asked for what it offers, by one subscription where al
   t.equal(node.runTriggered(), 0, 'once is enough');
 });
 
-t.test('messages arrive outside of the callback of native code, with what is to be known of them', async (t) => {
+t.test('messages are handled outside of the callback of native code', async (t) => {
   const { node, graph, follower, arrived } = setUp();
   node.subscriptions[0]?.deliver(Buffer.from('one'));
   t.same(arrived, []);
@@ -108,7 +108,7 @@ t.test('messages arrive outside of the callback of native code, with what is to 
   t.same(arrived, ['health /health_status one false', 'alert /alerts two true', 'alert /alerts two true']);
 });
 
-t.test('a topic that nobody publishes on any more is left, the own ones never', async (t) => {
+t.test('a topic without a publisher is unsubscribed, an own one never', async (t) => {
   const { node, graph, follower, topics } = setUp();
   graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] });
   graph.publishers['/robot1/health_status'] = [FULL];
@@ -127,7 +127,7 @@ t.test('a topic that nobody publishes on any more is left, the own ones never', 
   t.same(topics(), ['/health_status 12', '/alerts 12']);
 });
 
-t.test('a subscription that is not allowed costs that topic alone', async (t) => {
+t.test('a refused subscription affects only its topic', async (t) => {
   const { node, graph, follower, topics, lines } = setUp();
   const create = node.createSubscription.bind(node);
   node.createSubscription = (type, topic, options, onMessage) => {

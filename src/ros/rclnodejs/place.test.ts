@@ -22,7 +22,7 @@ t.test('as Humble reads it', async (t) => {
   t.match(placeVariables('humble', { domainId: 3, discoveryRange: 'SUBNET', staticPeers: [] }), { ROS_LOCALHOST_ONLY: '0' });
 });
 
-t.test('native code sees what is set and what is removed', async (t) => {
+t.test('changes of the environment are visible to native code', async (t) => {
   const environment: NodeJS.ProcessEnv = { ROS_LOCALHOST_ONLY: '1', HOME: '/root' };
   applyVariables(environment, placeVariables('jazzy', { domainId: 9, discoveryRange: 'SUBNET', staticPeers: [] }));
   t.same(environment, { HOME: '/root', ROS_DOMAIN_ID: '9', ROS_AUTOMATIC_DISCOVERY_RANGE: 'SUBNET' });

@@ -43,7 +43,7 @@ t.test('moving a line from one file to the next is a change', async (t) => {
   t.not(interfaceHash(interfaces), before);
 });
 
-t.test('without rclnodejs there is no key, and the reason says so', async (t) => {
+t.test('without rclnodejs there is no key, with a reason', async (t) => {
   const paths = { ...fakePaths(t), rclnodejs: '/nonexistent/rclnodejs' };
   t.equal(rclnodejsVersion(paths), null);
   t.match(findPrepared('jazzy', paths), { reason: /rclnodejs is missing in \/nonexistent\/rclnodejs/ });
@@ -56,7 +56,7 @@ t.test('without the interfaces neither', async (t) => {
   t.match(findPrepared('jazzy', { ...fakePaths(t), interfaces: '/nonexistent' }), { reason: /\/nonexistent cannot be read: ENOENT/ });
 });
 
-t.test('what is prepared is found by its key', async (t) => {
+t.test('a prepared copy is found by its key', async (t) => {
   const paths = fakePaths(t);
   t.match(findPrepared('jazzy', paths), { reason: 'not prepared: run edge-health ros-setup' });
   const key = preparedKey('jazzy', paths) as string;
@@ -66,7 +66,7 @@ t.test('what is prepared is found by its key', async (t) => {
   t.same(preparedKeys(paths.preparedRoot), [key]);
 });
 
-t.test('what another data folder has is used as well, the own one first', async (t) => {
+t.test('prepared copies of other data folders are used after the own ones', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths) as string;
   const [other = ''] = paths.otherRoots;
@@ -78,7 +78,7 @@ t.test('what another data folder has is used as well, the own one first', async 
   t.match(findPrepared('jazzy', paths), { folder: shared }, 'when the own one cannot be used');
 });
 
-t.test('what another user could have put there is not used', async (t) => {
+t.test('a folder writable by other users is not used', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths) as string;
   const folder = fakePrepared(paths, key);
@@ -94,14 +94,14 @@ t.test('what another user could have put there is not used', async (t) => {
   t.match(findPrepared('jazzy', paths), { folder });
 });
 
-t.test('stale: the interfaces changed since', async (t) => {
+t.test('outdated: the interfaces have changed', async (t) => {
   const paths = fakePaths(t);
   fakePrepared(paths, preparedKey('jazzy', paths) as string);
   write(paths.interfaces, { 'msg/Alert.msg': 'string other\n' });
   t.match(findPrepared('jazzy', paths), { reason: /^prepared for another version .*: run edge-health ros-setup again$/ });
 });
 
-t.test('not whole, or for another machine', async (t) => {
+t.test('incomplete, or for another architecture', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths) as string;
   const folder = fakePrepared(paths, key);
@@ -120,7 +120,7 @@ t.test('not whole, or for another machine', async (t) => {
   t.match(findPrepared('jazzy', paths), { reason: /: run edge-health ros-setup/ }, 'a manifest cut short');
 });
 
-t.test('the environment and what is prepared, together', async (t) => {
+t.test('environment and prepared copy together', async (t) => {
   const paths = fakePaths(t);
   const prefix = fakePrefix(t);
   const environment = sourcedEnvironment(prefix);
@@ -132,7 +132,7 @@ t.test('the environment and what is prepared, together', async (t) => {
   t.match(findRos(environment, paths), { state: 'prepared', prepared: { key } });
 });
 
-t.test('a process that cannot load what is prepared is restarted once', async (t) => {
+t.test('a process that cannot load the prepared copy is restarted once', async (t) => {
   const prepared = { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/data/ros/jazzy-2.2.0-1a2b3c4d' };
   const libraries = '/data/ros/jazzy-2.2.0-1a2b3c4d/interfaces/lib';
   const first = environmentFor(prepared, { HOME: '/root', LD_LIBRARY_PATH: '/ws/lib:/opt/ros/jazzy/lib' });

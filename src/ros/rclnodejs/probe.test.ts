@@ -31,13 +31,13 @@ t.test('it works', async (t) => {
   t.equal(await probeWith(t, `process.stdout.write('some library says hello\\n{"ok":true}\\n')`), null);
 });
 
-t.test('it says what is wrong, on one line of bounded length', async (t) => {
+t.test('a problem is one line of bounded length', async (t) => {
   t.equal(await probeWith(t, `${says("'librcl_action.so: cannot\\n open'")}; process.exitCode = 1`), 'librcl_action.so: cannot open');
   const long = await probeWith(t, says("'x'.repeat(100000)"));
   t.ok((long?.length ?? 0) < 400);
 });
 
-t.test('what only the middleware knows is taken from standard error', async (t) => {
+t.test('the reason of the middleware is taken from standard error', async (t) => {
   const problem = await probeWith(
     t,
     `process.stderr.write('nope0: no such interface\\n'); ${says("'error not set, at /ros/rcl/node.c:252'")}`,
@@ -57,12 +57,12 @@ t.test('the reason that Cyclone DDS gives is not hidden by what ROS 2 logs after
   t.match(await failsAfter(logged), /^error not set: .*failed to create domain/, 'alone it is better than nothing');
 });
 
-t.test('a crash costs the probe alone', async (t) => {
+t.test('a crash ends only the probe', async (t) => {
   t.equal(await probeWith(t, "process.kill(process.pid, 'SIGSEGV')"), 'it crashed (SIGSEGV)');
   t.match(await probeWith(t, "process.stderr.write('bad RMW\\n'); process.abort()"), /^it crashed \(SIGABRT\)/);
 });
 
-t.test('a hang ends at the deadline', async (t) => {
+t.test('a hang ends at the timeout', async (t) => {
   t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { timeoutSeconds: 0.2 }), 'no answer within 0.2 s');
 });
 
@@ -75,7 +75,7 @@ t.test('an end without an answer', async (t) => {
   t.match(await probeWith(t, 'throw new Error("boom")'), /it ended with exit code 1/);
 });
 
-t.test('a variable of the middleware without which it works is named', async (t) => {
+t.test('a middleware variable that causes the failure is reported', async (t) => {
   const failing = (name: string): string =>
     `if (process.env.${name}) ${says("'failed to create domain'")}; else process.stdout.write('{"ok":true}\\n')`;
   const environment = { ...process.env, CYCLONEDDS_URI: 'file:///etc/dds.xml', RMW_IMPLEMENTATION: 'rmw_cyclonedds_cpp' };
@@ -90,7 +90,7 @@ t.test('a variable of the middleware without which it works is named', async (t)
   t.ok((long?.length ?? 0) < 600, 'of bounded length');
 });
 
-t.test('it can load what is prepared, and goes where no other node is', async (t) => {
+t.test('it can load the prepared copy, and uses a separate domain', async (t) => {
   const environment = { ...process.env, LD_LIBRARY_PATH: '/opt/ros/jazzy/lib', ROS_LOCALHOST_ONLY: '1', ROS_DOMAIN_ID: '1' };
   const arrived = await probeWith(
     t,
@@ -114,7 +114,7 @@ t.test('it can load what is prepared, and goes where no other node is', async (t
   );
 });
 
-t.test('nobody sees its topics; under SROS2 it uses the real ones, and publishes nothing', async (t) => {
+t.test('its topics are hidden; under SROS2 it uses the real ones, and publishes nothing', async (t) => {
   const asked = async (environment: NodeJS.ProcessEnv): Promise<ProbeRequest> => {
     const root = temporaryFolder(t);
     const file = join(root, 'asked.json');

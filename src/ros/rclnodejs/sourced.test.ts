@@ -26,7 +26,7 @@ t.test('a workspace over a distribution, and prefixes that are gone', async (t) 
   t.match(look(environment), { state: 'sourced', prefixes: [workspace, prefix] });
 });
 
-t.test('every supported distribution is told by its own rcl; one that is not known is taken at its word', async (t) => {
+t.test('supported distributions are checked by their rcl version; unknown ones are accepted', async (t) => {
   for (const [distro, version] of [
     ['humble', '5.3.11'],
     ['jazzy', '9.2.8'],
@@ -72,7 +72,7 @@ t.test('the middleware that RMW_IMPLEMENTATION names', async (t) => {
   });
 });
 
-t.test('a librcl that is none', async (t) => {
+t.test('a librcl that is not a library', async (t) => {
   for (const [what, content, reason] of [
     ['text', 'not a library at all, but long enough', /librcl\.so is not a shared library/],
     ['empty', '', /is not a shared library/],

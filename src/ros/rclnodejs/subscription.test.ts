@@ -69,7 +69,7 @@ t.test('one node that only subscribes', async (t) => {
   t.equal(library.contexts[0]?.shutdowns, 1);
 });
 
-t.test('nothing is left running where it cannot be', async (t) => {
+t.test('a failed start leaves nothing running', async (t) => {
   const { library, subscription } = setUp(t, { healthStatus: null, alerts: null });
   library.refusedNode = 'listener';
   await t.rejects(subscription.start(), /no node listener/);

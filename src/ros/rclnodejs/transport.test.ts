@@ -110,7 +110,7 @@ t.test('four nodes, their topics and types, and the place', async (t) => {
   t.equal(library.contexts[0]?.shutdowns, 1);
 });
 
-t.test('every message goes out as it is', async (t) => {
+t.test('messages are published unchanged', async (t) => {
   const { transport, publisher } = setUp(t);
   await transport.start();
   const alert: Alert = {
@@ -143,12 +143,12 @@ t.test('every message goes out as it is', async (t) => {
   await transport.stop();
 });
 
-t.test('diagnostics at most once a second, and only while somebody listens', async (t) => {
+t.test('diagnostics at most once a second, and only with a subscriber', async (t) => {
   const { transport, publisher, clock } = setUp(t);
   await transport.start();
   const diagnostics = publisher('health_monitor', '/diagnostics');
   transport.publishHealth(STATUS);
-  t.equal(diagnostics.sent.length, 0, 'nobody listens');
+  t.equal(diagnostics.sent.length, 0, 'no subscriber');
   diagnostics.subscriptionCount = 1;
   for (let i = 0; i < 30; i += 1) {
     transport.publishHealth(STATUS);
@@ -159,7 +159,7 @@ t.test('diagnostics at most once a second, and only while somebody listens', asy
   await transport.stop();
 });
 
-t.test('a request is handed on and answered', async (t) => {
+t.test('a request is passed to the handler and answered', async (t) => {
   const { transport, library, calls } = setUp(t);
   await transport.start();
   const service = library.node('safe_shutdown').services.get('/brain/safe_shutdown');
@@ -168,7 +168,7 @@ t.test('a request is handed on and answered', async (t) => {
   await transport.stop();
 });
 
-t.test('without safe shutdown and without gathering nothing spins', async (t) => {
+t.test('without safe shutdown and without observation no executor runs', async (t) => {
   const { transport, library, publisher } = setUp(t, { gather: false, offerShutdown: false });
   await transport.start();
   t.same(
@@ -208,7 +208,7 @@ t.test('where the embedded participant serves the safe shutdown, rclnodejs has n
   t.same(arrived, ['started', 'stopped']);
 });
 
-t.test('what is published before the start and after the stop is dropped', async (t) => {
+t.test('messages before the start and after the stop are dropped', async (t) => {
   const { transport, publisher } = setUp(t);
   transport.publishHealth(STATUS);
   await transport.start();
@@ -219,7 +219,7 @@ t.test('what is published before the start and after the stop is dropped', async
   await transport.stop();
 });
 
-t.test('middleware that refuses does not get through to the service, and is logged', async (t) => {
+t.test('errors of the middleware are logged and do not reach the service', async (t) => {
   const { transport, publisher, lines, clock } = setUp(t);
   await transport.start();
   publisher('health_monitor', '/brain/health_status').failure = new Error('out of resources');
@@ -232,7 +232,7 @@ t.test('middleware that refuses does not get through to the service, and is logg
   await transport.stop();
 });
 
-t.test('an error while something is taken stays out of native code', async (t) => {
+t.test('an error in a callback does not reach native code', async (t) => {
   const { transport, library, lines } = setUp(t);
   await transport.start();
   const node = library.node('safe_shutdown');
@@ -252,7 +252,7 @@ t.test('a start that fails leaves nothing running', async (t) => {
   t.doesNotThrow(() => transport.publishHealth(STATUS));
 });
 
-t.test('subscribers are those of others', async (t) => {
+t.test('only remote subscribers are counted', async (t) => {
   const { transport, library, publisher, statuses } = setUp(t);
   t.equal(transport.details().subscribers, null, 'not known yet');
   await transport.start();
@@ -275,7 +275,7 @@ t.test('subscribers are those of others', async (t) => {
   await transport.stop();
 });
 
-t.test('other machines that offer the shared name of the safe shutdown are a problem as long as they are there', async (t) => {
+t.test('other machines that offer the shared name of the safe shutdown are a problem while they are present', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const { transport, library, lines } = setUp(t);
@@ -293,7 +293,7 @@ t.test('other machines that offer the shared name of the safe shutdown are a pro
   await transport.stop();
 });
 
-t.test('parameter services are there once a program asks for one, and not before', async (t) => {
+t.test('parameter services are created for the first client', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const { transport, library, lines } = setUp(t);
@@ -321,7 +321,7 @@ t.test('parameter services are there once a program asks for one, and not before
   await transport.stop();
 });
 
-t.test('without permission for parameter services everything else goes on', async (t) => {
+t.test('a refused parameter service affects nothing else', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const { transport, library, lines } = setUp(t);
@@ -335,7 +335,7 @@ t.test('without permission for parameter services everything else goes on', asyn
   await transport.stop();
 });
 
-t.test('the graph is looked at: other nodes, and a duplicate that stays', async (t) => {
+t.test('scans of the graph: other nodes, and a persistent duplicate', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const { transport, library, lines } = setUp(t);

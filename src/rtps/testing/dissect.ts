@@ -21,7 +21,7 @@ export type Submessage =
 
 const NOBODY: GuidPrefix = 'f'.repeat(24);
 
-/** To whom a datagram is directed, by its first INFO_DST; null: to all. */
+/** The destination of a datagram, by its first INFO_DST; null: all participants. */
 export function destinationOf(datagram: Buffer): GuidPrefix | null {
   return datagram[20] === 0x0e ? datagram.toString('hex', 24, 36) : null;
 }

@@ -5,7 +5,7 @@ import { dissect } from './dissect.ts';
 import { entity, message, sn, submessage, u16, u32 } from './octets.ts';
 import { TOPIC } from './participants.ts';
 
-/** Makes the datagrams of a participant that does not exist: announcements, samples and requests as a test wants them. */
+/** Creates the datagrams of a participant that does not exist: announcements, samples and requests. */
 export class ForgedParticipant {
   prefix: GuidPrefix;
   readonly #locator: Locator;
@@ -13,14 +13,14 @@ export class ForgedParticipant {
   readonly #next = new Map<EntityId, number>();
   #count = 0;
 
-  /** The same number is the same participant. `user`: where it wants samples. */
+  /** The same number is the same participant. `user`: its locator for samples. */
   constructor(number: number, locator: Locator = { address: '10.0.0.99', port: 7410 }, user: Locator | null = null) {
     this.prefix = `0110${number.toString(16).padStart(20, '0')}`;
     this.#locator = locator;
     this.#user = user ?? { address: locator.address, port: locator.port + 1 };
   }
 
-  /** One that has the name of another. */
+  /** A forged participant with the GUID prefix of another. */
   static named(prefix: GuidPrefix, locator?: Locator): ForgedParticipant {
     const forged = new ForgedParticipant(0, locator);
     forged.prefix = prefix;
@@ -45,7 +45,7 @@ export class ForgedParticipant {
     return message(this.prefix, data(ENTITY.UNKNOWN, ENTITY.SPDP_WRITER, 1, payload));
   }
 
-  /** Data number `number` of an endpoint of its; by default the next one. */
+  /** DATA of one of its endpoints; `number`: its sequence number, by default the next one. */
   data(writer: EntityId, payload: Buffer, reader: EntityId = ENTITY.UNKNOWN, number?: number): Buffer {
     const next = number ?? (this.#next.get(writer) ?? 0) + 1;
     this.#next.set(writer, next);
@@ -77,8 +77,8 @@ export class ForgedParticipant {
   }
 
   /**
-   * What one who is there answers to a datagram: the acknowledgement that proves that it was received. Null: the datagram, which may be for
-   * anybody, asks for none.
+   * The answer of a real participant to a datagram: the acknowledgement that proves its reception. Null: the datagram needs no
+   * acknowledgement.
    */
   answer(datagram: Buffer): Buffer | null {
     const answers = dissect(datagram, this.prefix).flatMap((part) => {
@@ -98,7 +98,7 @@ export class ForgedParticipant {
     return submessage(0x06, [entity(reader), entity(writer), sn(base), u32(0), u32(this.#count)], { flags: 2 });
   }
 
-  /** Asks a writer for these 256 numbers. */
+  /** Requests these 256 numbers of a writer. */
   request(reader: EntityId, writer: EntityId, base: number): Buffer {
     this.#count += 1;
     const all = Array.from({ length: 8 }, () => u32(0xffffffff));

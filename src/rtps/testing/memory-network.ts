@@ -1,10 +1,10 @@
 import type { Channel, DatagramHandler, Interface, Network } from '../network.ts';
 import { MULTICAST_GROUP, ports } from '../protocol.ts';
 
-/** The port that datagrams come from where a test does not name one. */
+/** Default source port of datagrams. */
 const SOURCE_PORT = 7411;
 
-/** A datagram on its way. */
+/** A datagram in transit. */
 export interface Flight {
   readonly datagram: Buffer;
   readonly from: string;
@@ -14,29 +14,29 @@ export interface Flight {
 }
 
 export interface WireOptions {
-  /** Time on the way of the next copy, milliseconds; null: it is lost. Called once for each copy. */
+  /** Delay of the next copy in milliseconds; null: it is lost. Called once per copy. */
   readonly delayMs?: () => number | null;
   /** Copies of the next datagram. */
   readonly copies?: () => number;
 }
 
-/** Cables and switches in memory: hosts are in segments, and reach what is in a segment of theirs. Datagrams take a timer's time. */
+/** A network in memory: hosts are in segments and reach hosts of the same segments. Each datagram takes a timer. */
 export class Wire {
   options: WireOptions;
   readonly networks = new Set<MemoryNetwork>();
-  /** Sees every datagram that is sent, before it may be lost. */
+  /** Called with every datagram sent, including those that are lost. */
   onFlight: (flight: Flight) => void = () => {};
 
   constructor(options: WireOptions = {}) {
     this.options = options;
   }
 
-  /** A machine with these interfaces: addresses by the name of their segment. */
+  /** Adds a machine with these addresses, by segment. */
   host(addresses: Readonly<Record<string, string>>): MemoryNetwork {
     return new MemoryNetwork(this, addresses);
   }
 
-  /** Takes a datagram to those who receive it. */
+  /** Delivers a datagram to its receivers. */
   carry(flight: Flight, receivers: (network: MemoryNetwork) => ((datagram: Buffer, from: string) => void) | null): void {
     const { datagram, from } = flight;
     this.onFlight(flight);
@@ -51,7 +51,7 @@ export class Wire {
   }
 }
 
-/** The network as one participant has it. */
+/** The network of one participant. */
 export class MemoryNetwork implements Network {
   readonly #wire: Wire;
   /** Address by segment. */
@@ -60,7 +60,7 @@ export class MemoryNetwork implements Network {
   #ports: Readonly<Record<Channel, number>> = { meta: 0, user: 0 };
   #groupPort = 0;
   #joined = new Set<string>();
-  /** It neither sends nor hears: the process is stopped, its sockets' buffers are full. */
+  /** It neither sends nor receives, like a stopped process with full socket buffers. */
   isFrozen = false;
 
   constructor(wire: Wire, addresses: Readonly<Record<string, string>>) {
@@ -72,7 +72,7 @@ export class MemoryNetwork implements Network {
     return this.#handler !== null;
   }
 
-  /** Other interfaces from now on; it notices at its next look. */
+  /** Changes the interfaces, which are detected when they are read next. */
   set addresses(addresses: Readonly<Record<string, string>>) {
     this.#addresses = addresses;
   }
@@ -102,7 +102,7 @@ export class MemoryNetwork implements Network {
     if (this.isFrozen) return;
     const from = this.#sourceTowards(address);
     const flight = { datagram, from: from ?? this.#anyAddress(), to: address, port, isMulticast: false };
-    // Without a way there it goes to the default route, and is heard of no more.
+    // Without a common segment the datagram goes to the default route and is lost.
     this.#wire.carry(flight, (other) => (from === null ? null : other.receiverAt(address, port)));
   }
 
@@ -118,7 +118,7 @@ export class MemoryNetwork implements Network {
     this.#wire.networks.delete(this);
   }
 
-  /** What reaches an address and port of this host; null: nobody listens there. */
+  /** The channel of an address and port of this host; null: the port is closed. */
   receiverAt(address: string, port: number): ((datagram: Buffer, from: string) => void) | null {
     if (!Object.values(this.#addresses).includes(address) || (port !== this.#ports.meta && port !== this.#ports.user)) return null;
     return (datagram, from) => this.inject(datagram, from, false);
@@ -129,7 +129,7 @@ export class MemoryNetwork implements Network {
     return (datagram, from) => this.inject(datagram, from, true);
   }
 
-  /** A datagram arrives, at once. */
+  /** Delivers a datagram immediately. */
   inject(datagram: Buffer, from: string, viaMulticast: boolean, port = SOURCE_PORT): void {
     if (!this.isFrozen) this.#handler?.onDatagram(datagram, { address: from, port }, viaMulticast);
   }
@@ -138,7 +138,7 @@ export class MemoryNetwork implements Network {
     return Object.values(this.#addresses)[0] ?? '127.0.0.1';
   }
 
-  /** The own address in the network of another; null: there is no way. */
+  /** The own address in the segment of another; null: no common segment. */
   #sourceTowards(address: string): string | null {
     const network = (of: string): string => of.split('.').slice(0, 3).join('.');
     return Object.values(this.#addresses).find((own) => network(own) === network(address)) ?? null;

@@ -1,6 +1,6 @@
 import type { EntityId, GuidPrefix } from '../protocol.ts';
 
-/** A part of a submessage: a number of so many octets, or octets as they are. */
+/** A part of a submessage: a number with its size, or raw octets. */
 export type Part = readonly [octets: 2 | 4 | 8, number: number] | Uint8Array;
 
 export const u16 = (number: number): Part => [2, number];
@@ -27,11 +27,11 @@ function octetsOf(part: Part, little: boolean): Buffer {
 export interface SubmessageOptions {
   readonly flags?: number;
   readonly little?: boolean;
-  /** What octetsToNextHeader says, if not the truth. */
+  /** A false value of octetsToNextHeader. */
   readonly says?: number;
 }
 
-/** A submessage, put together part by part as 9.4.5 draws it: what the real writer and the reader are held against. */
+/** A submessage composed field by field as in 9.4.5, independent of the code under test. */
 export function submessage(kind: number, parts: readonly Part[], { flags = 0, little = true, says }: SubmessageOptions = {}): Buffer {
   const body = Buffer.concat(parts.map((part) => octetsOf(part, little)));
   return Buffer.concat([Buffer.from([kind, flags | (little ? 1 : 0)]), octetsOf(u16(says ?? body.length), little), body]);

@@ -11,7 +11,7 @@ export interface TestParticipant extends Participant {
   readonly lines: string[];
 }
 
-/** A participant with names that no other of the test has; on a network in memory, unless the options name all that a real one needs. */
+/** A participant with a unique name, on a network in memory unless the options contain another one. */
 export function participantOn(network: Network, now: () => number, options: Partial<ParticipantOptions> = {}): TestParticipant {
   made += 1;
   const lines: string[] = [];
@@ -33,13 +33,13 @@ export function participantOn(network: Network, now: () => number, options: Part
   return Object.assign(participant, { lines });
 }
 
-/** A writer of the topic: reliable, transient local, keep last 10, as all of ours. */
+/** A writer of the topic: reliable, transient local, keep last 10. */
 export function writerOf(participant: Participant, options: Partial<TopicWriterOptions> = {}): LocalWriter {
   return participant.createWriter({ ...TOPIC, transientLocal: true, depth: 10, ...options });
 }
 
 export interface TestReader extends LocalReader {
-  /** The samples that came, as text. */
+  /** The received samples, as text. */
   readonly samples: string[];
 }
 

@@ -38,15 +38,15 @@ export function fragments(sequenceNumber: number, sample: Buffer, octets: number
   }));
 }
 
-/** A stateful reader, and what a test asks of it. */
+/** A stateful reader and its observed results. */
 export interface ReaderRig {
   readonly reader: StatefulReader;
   readonly budget: OctetBudget;
-  /** What was delivered, as text. */
+  /** Delivered samples, as text. */
   readonly delivered: string[];
-  /** Numbers that were too far ahead to be believed. */
+  /** Numbers reported as far ahead. */
   readonly farAhead: number[];
-  /** What a poll sends, in short. */
+  /** The result of a poll, in short form. */
   poll(now?: number): string[];
   due(now: number): number;
   heartbeat(first: number, last: number, isFinal?: boolean, count?: number): void;
@@ -88,7 +88,7 @@ export function readerRig({
   };
 }
 
-/** An action, in short: `asks 1:2 3`, `has 4:`, `fragments of 1 2:2`. */
+/** An action in short form: `asks 1:2 3`, `has 4:`, `fragments of 1 2:2`. */
 export function inShort(action: ReaderAction): string {
   const numbers = `${action.set.base}:${action.set.numbers.join(' ')}`;
   if (action.kind === 'nackFrag') return `fragments of ${action.sequenceNumber} ${numbers}`;

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
 
-/** What real peers said to each other: files of JSON lines, each with a head that names the scene and the implementation. */
+/** Recorded traffic of real implementations: JSON lines files with a header that contains the scene and the implementation. */
 const FOLDER = new URL('recorded/', import.meta.url);
 
 export interface Recorded {
-  /** The file, such as cyclone-topic; test/fuzz/rtps/record.ts says what happens in it. */
+  /** The file, such as cyclone-topic; the scenes are described in test/fuzz/rtps/record.ts. */
   readonly scene: string;
   /** Cyclone DDS 0.10.2, Fast DDS 2.9.1, or ROS 2 with its middleware. */
   readonly implementation: string;
@@ -24,7 +24,7 @@ interface Line {
   readonly deflated?: string;
 }
 
-/** The scenes whose names match, in the order of their names; each in the order it was heard. Throws when there are none. */
+/** The scenes whose names match, sorted by name, each in the order of reception. Throws when there are none. */
 export function recorded(scenes = /./): Recorded[] {
   const files = readdirSync(FOLDER).filter((file) => scenes.test(file.replace('.jsonl', '')));
   if (files.length === 0) throw new Error(`no recorded scene matches ${scenes}`);

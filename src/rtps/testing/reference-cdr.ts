@@ -21,7 +21,7 @@ const SIZES: Readonly<Record<string, number>> = {
   float64: 8,
 };
 
-/** A second CDR encoder, octet by octet and as slow as it is simple: what the real one and the decoder are held against. */
+/** A second, simple CDR encoder, with which encoder and decoder are compared. */
 export function referenceEncode(layout: Layout, message: Message, { littleEndian, version }: Representation): Buffer {
   const octets: number[] = [];
   const scalar = (type: string, value: unknown): void => {

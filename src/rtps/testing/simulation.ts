@@ -14,23 +14,23 @@ export interface Channel {
   readonly longestDelaySeconds: number;
 }
 
-/** Datagrams that one who is frozen finds when it goes on; the rest did not fit into the socket's buffer. */
+/** Datagrams buffered for a paused machine; further ones are dropped, as by a full socket buffer. */
 const SOCKET_BUFFER = 200;
 
-/** One machine of the simulation: a state machine, and what to do when it may have something to say. */
+/** One machine of the simulation: a state machine with its poll function. */
 interface Node {
   readonly prefix: string;
   frozenUntil: number;
   readonly backlog: Buffer[];
   read(datagram: Buffer): void;
-  /** Sends what is due; when it is to be polled again. */
+  /** Sends everything that is due; returns when to poll again. */
   poll(now: number): number;
   polledAt: number;
 }
 
 /**
- * A stateful writer and its readers as they are, with the real octets between them, over a channel that loses, repeats and delays in
- * virtual time. No sockets, no timers: what is due next happens next.
+ * A real stateful writer and its readers, which exchange serialised messages over a channel with losses, duplicates and delays in virtual
+ * time. There are no sockets and no timers: the next due event is processed next.
  */
 export class Simulation {
   now = 0;
@@ -67,7 +67,7 @@ export class Simulation {
     };
   }
 
-  /** A reader that the writer has just found; it finds the writer a moment sooner or later. */
+  /** Adds a reader that is matched by the writer, and matches the writer slightly earlier or later. */
   join(options: { readonly reliable: boolean; readonly transientLocal: boolean }, apartSeconds: number): SimulatedReader {
     this.#made += 1;
     const prefix = `02${this.#made.toString(16).padStart(22, '0')}`;
@@ -79,7 +79,7 @@ export class Simulation {
       budget: new OctetBudget(LIMITS.waitingOctets),
       deliver: ({ data }) => received.push(data.payload?.readUInt32LE(0) ?? -1),
     });
-    // As Cyclone DDS has it: one that wants no history begins behind the first heartbeat that it hears, and passes over what comes before.
+    // Like Cyclone DDS: a volatile reader begins behind the first heartbeat it receives, and ignores earlier data.
     let hasBegun = !options.reliable || options.transientLocal;
     const node: Node = {
       prefix,
@@ -140,7 +140,7 @@ export class Simulation {
     return reader;
   }
 
-  /** It ends without a word, and the writer takes note. */
+  /** Ends a reader without a message; the writer unmatches it. */
   leave(reader: SimulatedReader): void {
     this.#readers.delete(reader);
     reader.node.frozenUntil = Number.POSITIVE_INFINITY;
@@ -150,7 +150,7 @@ export class Simulation {
 
   #lastWritten = 0;
 
-  /** Writes a sample whose first octets are its number. */
+  /** Writes a sample that begins with its number. */
   write(octets: number, only: Guid | null): number {
     const payload = Buffer.alloc(Math.max(4, octets), 'x');
     payload.writeUInt32LE(this.#lastWritten + 1);
@@ -174,7 +174,7 @@ export class Simulation {
     this.#events.push({ at: seconds, order: this.#orders, action });
   }
 
-  /** Lets everything happen up to then. True: there is nothing left that would happen by itself. */
+  /** Processes all events up to this time. True: no further event is pending. */
   runUntil(end: number): boolean {
     for (;;) {
       this.#events.sort((a, b) => b.at - a.at || b.order - a.order);
@@ -196,7 +196,7 @@ export class Simulation {
       node.polledAt = due;
       return;
     }
-    // A timer's resolution: no deadline is met sooner than in a millisecond.
+    // Timers have a resolution of one millisecond.
     const at = Math.max(due, this.now + 0.001);
     if (at >= node.polledAt && node.polledAt > this.now) return;
     node.polledAt = at;
@@ -233,11 +233,11 @@ export interface SimulatedReader {
   readonly guid: Guid;
   readonly node: Node;
   readonly state: StatefulReader;
-  /** Numbers of the samples that were delivered. */
+  /** Numbers of the delivered samples. */
   readonly received: number[];
-  /** The last number that was written before it was matched. */
+  /** The last number written before it was matched. */
   readonly joinedAfter: number;
-  /** What was written for it while it was matched. */
+  /** Numbers written for it while it was matched. */
   readonly written: number[];
 }
 

@@ -18,7 +18,7 @@ export const change = (changes: Partial<Change> = {}): Omit<Change, 'sequenceNum
   ...changes,
 });
 
-/** What a poll sends, in short: `a: data 1 2, gap 3, heartbeat 1-3`. */
+/** The result of a poll in short form: `a: data 1 2, gap 3, heartbeat 1-3`. */
 export function poll(writer: StatefulWriter, now: number): { readonly sent: string[]; readonly due: number } {
   const sent: string[] = [];
   const due = writer.poll(now, ({ guid }, actions) => sent.push(`${guid.replace(/0+$/, '')}: ${actions.map(inShort).join(', ')}`));
@@ -33,7 +33,7 @@ function inShort(action: WriterAction): string {
 }
 
 let counts = 0;
-/** The reader has all below the base, and asks for these numbers. */
+/** The reader acknowledges all below the base, and requests these numbers. */
 export function ackNack(
   writer: StatefulWriter,
   { guid }: MatchedReader,

@@ -7,7 +7,7 @@ import { provideAddon } from './addon.ts';
 
 // Compiling an addon, and loading one that is there, is test/system/host/rclnodejs-addon.test.ts: they need a compiler.
 
-t.test('without node-gyp it says what is missing', async (t) => {
+t.test('without node-gyp the error names it', async (t) => {
   const root = temporaryFolder(t);
   const rclnodejs = join(root, 'node_modules/rclnodejs');
   write(rclnodejs, {

@@ -13,7 +13,7 @@ function deadProcess(): number {
   return spawnSync(process.execPath, ['-e', '']).pid;
 }
 
-t.test('a folder gets its name when it is whole', async (t) => {
+t.test('a complete folder gets its final name', async (t) => {
   const root = join(temporaryFolder(t), 'data/ros');
   const made = beginFolder(root);
   write(made, { 'prepared.json': 'one' });
@@ -23,7 +23,7 @@ t.test('a folder gets its name when it is whole', async (t) => {
   t.equal(readFileSync(join(root, KEY, 'prepared.json'), 'utf8'), 'one');
 });
 
-t.test('what is there is replaced as a whole', async (t) => {
+t.test('an existing folder is replaced as a whole', async (t) => {
   const root = temporaryFolder(t);
   write(root, { [`${KEY}/prepared.json`]: 'old', [`${KEY}/of-the-old-one`]: '' });
   const made = beginFolder(root);
@@ -34,7 +34,7 @@ t.test('what is there is replaced as a whole', async (t) => {
   t.equal(readFileSync(join(root, KEY, 'prepared.json'), 'utf8'), 'new');
 });
 
-t.test('what killed runs left goes, what others are at work on stays', async (t) => {
+t.test('folders of killed runs are removed, those of running ones kept', async (t) => {
   const root = temporaryFolder(t);
   const mine = beginFolder(root);
   const dead = deadProcess();
@@ -48,7 +48,7 @@ t.test('what killed runs left goes, what others are at work on stays', async (t)
   t.equal(removeUnfinished(join(root, 'nonexistent')), 0);
 });
 
-t.test('a run that is told to end takes its own folder with it', async (t) => {
+t.test('a terminated run removes its own folder', async (t) => {
   const root = temporaryFolder(t);
   const mine = beginFolder(root);
   write(mine, { half: '' });

@@ -24,7 +24,7 @@ function options(t: Test, changes: Partial<PrepareOptions> = {}): PrepareOptions
 
 const keyOf = (paths: RosPaths): string => preparedKey('jazzy', paths) as string;
 
-t.test('what is there and works is left as it is', async (t) => {
+t.test('a working prepared copy is kept', async (t) => {
   const given = options(t);
   const folder = fakePrepared(given.paths, keyOf(given.paths));
   fakePrepared(given.paths, 'jazzy-2.1.0-00000000');
@@ -34,7 +34,7 @@ t.test('what is there and works is left as it is', async (t) => {
   t.same(readdirSync(given.paths.preparedRoot), [keyOf(given.paths)]);
 });
 
-t.test('what is there and does not work is not taken for good', async (t) => {
+t.test('a prepared copy that does not work is prepared again', async (t) => {
   const given = options(t, { probe: async () => 'it crashed (SIGSEGV)' });
   const folder = fakePrepared(given.paths, keyOf(given.paths));
   const result = await prepare(given);
@@ -43,7 +43,7 @@ t.test('what is there and does not work is not taken for good', async (t) => {
   t.ok(existsSync(folder), 'and nothing is taken away before there is something better');
 });
 
-t.test('--force prepares anew without asking', async (t) => {
+t.test('--force prepares again without a probe of the existing copy', async (t) => {
   let asked = 0;
   const given = options(t, {
     force: true,
@@ -57,7 +57,7 @@ t.test('--force prepares anew without asking', async (t) => {
   t.equal(asked, 0);
 });
 
-t.test('a changed interface is prepared anew', async (t) => {
+t.test('a changed interface is prepared again', async (t) => {
   const given = options(t);
   fakePrepared(given.paths, keyOf(given.paths));
   write(given.paths.interfaces, { 'msg/Alert.msg': 'string other\n' });
@@ -86,7 +86,7 @@ t.test('a step that fails leaves nothing but the log', async (t) => {
   t.same(readdirSync(given.paths.preparedRoot), ['setup.log']);
 });
 
-t.test('without rclnodejs it says so', async (t) => {
+t.test('without rclnodejs the error names it', async (t) => {
   const given = options(t);
   await t.rejects(prepare({ ...given, paths: { ...given.paths, rclnodejs: '/nonexistent' } }), {
     name: 'SetupFailed',

@@ -44,7 +44,7 @@ function fakeModules(root: string): void {
   });
 }
 
-t.test('rclnodejs and what it depends on, where Node finds it, without what could rebuild it', async (t) => {
+t.test('rclnodejs and its dependencies are copied, without its sources and scripts', async (t) => {
   const root = temporaryFolder(t);
   fakeModules(root);
   const target = temporaryFolder(t);
@@ -77,7 +77,7 @@ t.test('rclnodejs and what it depends on, where Node finds it, without what coul
   t.notOk('scripts' in copied);
 });
 
-t.test('a dependency that is missing is named', async (t) => {
+t.test('a missing dependency is named', async (t) => {
   const root = temporaryFolder(t);
   fakeModules(root);
   write(root, { 'node_modules/debug/package.json': manifest({ gone: '1' }) });
@@ -87,7 +87,7 @@ t.test('a dependency that is missing is named', async (t) => {
   );
 });
 
-t.test('a package is looked for from the inside out', async (t) => {
+t.test('packages are resolved from the innermost folder outward', async (t) => {
   const root = temporaryFolder(t);
   fakeModules(root);
   const modules = join(root, 'node_modules');
@@ -97,7 +97,7 @@ t.test('a package is looked for from the inside out', async (t) => {
   t.equal(resolvePackage('gone', join(modules, 'debug'), modules), null);
 });
 
-t.test('the rclnodejs of this checkout is copied whole, and left as it was', async (t) => {
+t.test('the rclnodejs of this checkout is copied completely and not changed', async (t) => {
   const rclnodejs = resolve(import.meta.dirname, '../../../../node_modules/rclnodejs');
   const before = statSync(join(rclnodejs, 'package.json')).mtimeMs;
   const target = temporaryFolder(t);

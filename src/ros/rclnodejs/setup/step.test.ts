@@ -36,7 +36,7 @@ t.test('one without an error line shows its last lines', async (t) => {
   t.notMatch(error.message, /line 80/);
 });
 
-t.test('what went before is not shown again', async (t) => {
+t.test('output of earlier commands is not shown', async (t) => {
   const command = shell(t, 'echo "error: of the first"; exit 1');
   await runCommand('first', command).catch(() => undefined);
   const error = (await runCommand('second', { ...command, arguments: ['-c', 'echo second; exit 1'] }).catch(
@@ -45,7 +45,7 @@ t.test('what went before is not shown again', async (t) => {
   t.notMatch(error.message, /of the first/);
 });
 
-t.test('killed, and not there at all', async (t) => {
+t.test('a killed program and a missing one', async (t) => {
   await t.rejects(runCommand('hanging', shell(t, 'kill -9 $$')), /hanging failed \(SIGKILL\)/);
   await t.rejects(runCommand('calling', shell(t, '', '/nonexistent/cmake')), /\/nonexistent\/cmake cannot be started/);
 });

@@ -39,7 +39,7 @@ t.test('nothing is missing', async (t) => {
   t.same(missingTools(sourced(t, PACKAGES), path(t, ALL)), []);
 });
 
-t.test('what is missing, and how to get it', async (t) => {
+t.test('missing tools with their remedies', async (t) => {
   t.same(missingTools(sourced(t, PACKAGES), path(t, ['make', 'python3'])), [
     { what: 'c++', remedy: 'sudo apt install build-essential' },
     { what: 'cmake', remedy: 'sudo apt install cmake' },
@@ -52,13 +52,13 @@ t.test('what is missing, and how to get it', async (t) => {
   ]);
 });
 
-t.test('the compiler that CXX names counts', async (t) => {
+t.test('the compiler of CXX is checked', async (t) => {
   const environment = path(t, ['make', 'cmake', 'python3', 'clang++']);
   t.same(missingTools(sourced(t, PACKAGES), { ...environment, CXX: 'clang++ -O1' }), []);
   t.match(missingTools(sourced(t, PACKAGES), { ...environment, CXX: '/nonexistent/c++' }), [{ what: '/nonexistent/c++' }]);
 });
 
-t.test('only what can be executed is on the PATH', async (t) => {
+t.test('only executable files count on the PATH', async (t) => {
   const environment = path(t, ['cmake']);
   t.equal(isOnPath('cmake', environment), true);
   chmodSync(join(environment['PATH'] as string, 'cmake'), 0o644);
@@ -66,7 +66,7 @@ t.test('only what can be executed is on the PATH', async (t) => {
   t.equal(isOnPath('cmake', {}), false);
 });
 
-t.test('the headers of this Node, wherever the npm package keeps them', async (t) => {
+t.test('the headers of this Node, in all layouts of the npm package', async (t) => {
   t.ok(nodeHeaders(process.execPath), 'of the Node that runs this');
   const own = `node-linux-${process.arch}`;
   for (const where of ['.', `node_modules/${own}`, `../${own}`]) {
