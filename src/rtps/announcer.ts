@@ -141,7 +141,7 @@ export class Announcer {
     const datagram = this.#datagram(change, null);
     for (const out of this.#groups()) network.multicast(datagram, out);
     for (const peer of peers.all()) {
-      if (peer.isProven) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.isDoubtful(peer, nowSeconds));
+      if (peer.isProven) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.mayBeUnreachable(peer, nowSeconds));
     }
     this.#dueSeconds = Number.POSITIVE_INFINITY;
     this.#challengeSeconds = Number.POSITIVE_INFINITY;
@@ -175,7 +175,7 @@ export class Announcer {
           ? limit.spendAtProven(address, datagram.length)
           : limit.spend(address, datagram.length, isSeen, isAsked, nowSeconds);
       if (!may) continue;
-      network.send('meta', datagram, address, port, peers.isDoubtful(peer, nowSeconds));
+      network.send('meta', datagram, address, port, peers.mayBeUnreachable(peer, nowSeconds));
       return true;
     }
     return false;
@@ -186,7 +186,7 @@ export class Announcer {
     const change = this.#announcementFor(peer, nowSeconds);
     if (!change) return;
     const { address, port } = peer.meta;
-    network.send('meta', this.#datagram(change, peer.data.prefix), address, port, peers.isDoubtful(peer, nowSeconds));
+    network.send('meta', this.#datagram(change, peer.data.prefix), address, port, peers.mayBeUnreachable(peer, nowSeconds));
   }
 
   /** Null: the interfaces must be read first. */

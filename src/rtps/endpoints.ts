@@ -135,7 +135,7 @@ export class Endpoints {
   createReader(options: TopicReaderOptions): LocalReader {
     const entity = this.#newEntity(ENTITY_KIND.READER_NO_KEY);
     const deliver = (received: Received): void => {
-      if (received.data.inlineQos?.isUnderstood !== false) this.#guarded(() => options.onSample(received));
+      if (received.data.inlineQos?.isUnderstood !== false) this.#catchErrors(() => options.onSample(received));
     };
     const { budget, onFarAhead } = this.#options;
     const { isUnordered = false, reliable } = options;
@@ -231,7 +231,7 @@ export class Endpoints {
   }
 
   #addDiscoveryReader(entity: EntityId, ofWriters: boolean): void {
-    const deliver = (received: Received): void => this.#guarded(() => this.#onEndpoint(received, ofWriters));
+    const deliver = (received: Received): void => this.#catchErrors(() => this.#onEndpoint(received, ofWriters));
     const { budget, onFarAhead } = this.#options;
     const options = { entity, reliable: true, budget, deliver, onFarAhead, onBusy: this.#onBusyReader };
     this.readerStates.set(entity, new StatefulReader(options));
@@ -259,7 +259,7 @@ export class Endpoints {
     this.#options.onWork();
   }
 
-  #guarded(action: () => void): void {
+  #catchErrors(action: () => void): void {
     try {
       action();
     } catch (error) {
@@ -305,14 +305,14 @@ export class Endpoints {
     if (isWriter) {
       if (!this.#options.onRemoteWriter(endpoint)) this.#refuse(endpoint, true);
       const policies = [...this.#readers.values()]
-        .filter((reader) => meets(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
+        .filter((reader) => hasTopicAndType(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
         .map((reader) => this.#matchReader(reader, endpoint, peer));
       // Incompatibility with one reader is no problem when a second, less demanding reader matches.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
     } else {
       this.#options.onRemoteReader(endpoint);
       for (const own of this.#writers.values())
-        if (meets(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
+        if (hasTopicAndType(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
     }
   }
 
@@ -321,8 +321,8 @@ export class Endpoints {
     const { options, state } = reader;
     const { guid, qos, userData } = endpoint;
     const policy = incompatiblePolicy(qos, ownQos(options));
-    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.writerCount, true)) return policy;
-    this.#noteMatch(endpoint, peer);
+    if (policy !== null || state.isMatched(guid) || !this.#isWithinLimits(endpoint, peer, state.writerCount, true)) return policy;
+    this.#addMatch(endpoint, peer);
     const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
     this.#join(state, writer, this.#options.now().seconds);
     this.#announceToWriter(reader, peer);
@@ -355,8 +355,8 @@ export class Endpoints {
   #matchWriter({ options, state }: LocalWriter, endpoint: EndpointData, peer: Peer): string | null {
     const { guid, qos, userData } = endpoint;
     const policy = incompatiblePolicy(ownQos({ ...options, reliable: true }), qos);
-    if (policy !== null || state.isMatched(guid) || !this.#hasRoom(endpoint, peer, state.readerCount, false)) return policy;
-    this.#noteMatch(endpoint, peer);
+    if (policy !== null || state.isMatched(guid) || !this.#isWithinLimits(endpoint, peer, state.readerCount, false)) return policy;
+    this.#addMatch(endpoint, peer);
     const reader: MatchedReader = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, userData };
     state.match(reader, this.#options.now().seconds);
     options.onMatched?.(reader);
@@ -368,7 +368,7 @@ export class Endpoints {
     if (policy) this.#options.log('warning', 'incompatible QoS: not matched', { topic, policy, peer: peer.data.name || peer.data.prefix });
   }
 
-  #hasRoom(endpoint: EndpointData, peer: Peer, matched: number, isWriter: boolean): boolean {
+  #isWithinLimits(endpoint: EndpointData, peer: Peer, matched: number, isWriter: boolean): boolean {
     const hasTooMany = peer.matched.size >= LIMITS.matchedPerParticipant;
     if (!hasTooMany && matched < LIMITS.matchedPerEndpoint && this.matchedCount < LIMITS.matched) return true;
     if (!hasTooMany) this.#refuse(endpoint, isWriter);
@@ -379,7 +379,7 @@ export class Endpoints {
   }
 
   /** Stores also the endpoint's own port, if it announces one at the address that is used for its participant. */
-  #noteMatch({ guid, unicast }: EndpointData, peer: Peer): void {
+  #addMatch({ guid, unicast }: EndpointData, peer: Peer): void {
     peer.matched.add(guid);
     const own = unicast.find(({ address }) => address === peer.meta.address);
     if (own && own.port !== peer.user?.port) peer.ports.set(guid, own.port);
@@ -397,6 +397,6 @@ function ownQos({ reliable, transientLocal }: { readonly reliable: boolean; read
   return { ...OWN_QOS, reliable, durability: transientLocal ? 1 : 0 };
 }
 
-function meets({ options }: LocalReader | LocalWriter, { topic, type }: EndpointData): boolean {
+function hasTopicAndType({ options }: LocalReader | LocalWriter, { topic, type }: EndpointData): boolean {
   return options.topic === topic && options.type === type;
 }

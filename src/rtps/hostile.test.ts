@@ -194,7 +194,7 @@ t.test('the usable ones of several addresses are taken', async (t) => {
   datagram.writeUInt16LE(datagram.length - 24, 22);
   network.inject(datagram, address.join('.'), true);
   await time.pass(3);
-  t.ok(participant.knows(new ForgedParticipant(1).prefix));
+  t.ok(participant.hasParticipant(new ForgedParticipant(1).prefix));
   t.same([...to], [address.join('.')]);
 });
 

@@ -46,10 +46,10 @@ export interface Network {
   /** Joins the multicast group on these interfaces, and leaves it on all others. */
   join(interfaces: readonly Interface[]): void;
   /**
-   * `isDoubtful`: the host may be unreachable. While the kernel resolves such an address, for seconds, it queues the datagrams and a full
+   * `mayBeUnreachable`: the host may be unreachable. While the kernel resolves such an address, for seconds, it queues the datagrams and a full
    * queue blocks the socket, so these datagrams are sent from a separate one.
    */
-  send(channel: Channel, datagram: Buffer, address: string, port: number, isDoubtful?: boolean): void;
+  send(channel: Channel, datagram: Buffer, address: string, port: number, mayBeUnreachable?: boolean): void;
   /** Sends to the multicast group from one interface. */
   multicast(datagram: Buffer, out: Interface): void;
   close(): void;
@@ -104,7 +104,7 @@ export class UdpNetwork implements Network {
   #group: Socket | null = null;
   #sockets: Readonly<Record<Channel, Socket>> | null = null;
   /** Socket for hosts that may be unreachable. */
-  #doubtful: Socket | null = null;
+  #unreachable: Socket | null = null;
 
   constructor(localhostOnly: boolean, readInterfaces: () => Interface[] = allInterfaces) {
     this.#localhostOnly = localhostOnly;
@@ -135,7 +135,7 @@ export class UdpNetwork implements Network {
       this.#group = await this.#bind(ports.metaMulticast(domain), true, true);
       const bound = await this.#bindUnicast(domain);
       this.#sockets = bound.sockets;
-      this.#doubtful = await this.#bind(0, false, false);
+      this.#unreachable = await this.#bind(0, false, false);
       return bound.ports;
     } catch (error) {
       this.close();
@@ -165,8 +165,8 @@ export class UdpNetwork implements Network {
     }
   }
 
-  send(channel: Channel, datagram: Buffer, address: string, port: number, isDoubtful?: boolean): void {
-    const socket = isDoubtful ? this.#doubtful : this.#sockets?.[channel];
+  send(channel: Channel, datagram: Buffer, address: string, port: number, mayBeUnreachable?: boolean): void {
+    const socket = mayBeUnreachable ? this.#unreachable : this.#sockets?.[channel];
     if (!socket || socket.getSendQueueSize() > SEND_QUEUE_OCTETS) return;
     socket.send(datagram, port, address, (error) => {
       if (error) this.#handler?.onProblem('cannot send', { to: `${address}:${port}`, error: (error as NodeJS.ErrnoException).code });
@@ -190,10 +190,10 @@ export class UdpNetwork implements Network {
 
   close(): void {
     this.#intake.close();
-    for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user, this.#doubtful]) attempt(() => socket?.close());
+    for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user, this.#unreachable]) attempt(() => socket?.close());
     this.#group = null;
     this.#sockets = null;
-    this.#doubtful = null;
+    this.#unreachable = null;
     this.#joined.clear();
   }
 

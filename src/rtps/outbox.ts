@@ -49,7 +49,7 @@ export class Outbox {
     const { address } = peer.meta;
     const port = peer.ports.get(to) ?? (channel === 'meta' ? peer.meta : peer.user)?.port;
     if (port === undefined) return;
-    const isDoubtful = this.#peers.isDoubtful(peer, nowSeconds);
-    for (const datagram of datagrams) this.#network.send(channel, datagram, address, port, isDoubtful);
+    const mayBeUnreachable = this.#peers.mayBeUnreachable(peer, nowSeconds);
+    for (const datagram of datagrams) this.#network.send(channel, datagram, address, port, mayBeUnreachable);
   }
 }

@@ -171,7 +171,7 @@ t.test('localhost and static peers: no other addresses', async (t) => {
   for (const { participant } of [a, b, c]) await participant.start();
   await time.pass(3);
   t.same([a.participant.peerCount, b.participant.peerCount, c.participant.peerCount], [1, 2, 1]);
-  t.ok(a.participant.knows(b.participant.prefix));
+  t.ok(a.participant.hasParticipant(b.participant.prefix));
   t.same(groups, [], 'nothing is announced to the group');
 });
 

@@ -152,7 +152,7 @@ export class Participant implements MessageHandler {
     return this.#peers.size;
   }
 
-  knows(prefix: GuidPrefix): boolean {
+  hasParticipant(prefix: GuidPrefix): boolean {
     return this.#peers.get(prefix) !== undefined;
   }
 

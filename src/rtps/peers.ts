@@ -112,7 +112,7 @@ export class Peers {
     if (!meta) throw new RangeError('a participant without address');
     const peer: Peer = {
       data,
-      announcement: compared(announcement),
+      announcement: copyForComparison(announcement),
       meta,
       user: userLocator(data, meta),
       addresses: addressesOf(data, source),
@@ -148,7 +148,7 @@ export class Peers {
     nowSeconds: number,
   ): void {
     peer.data = data;
-    peer.announcement = compared(announcement);
+    peer.announcement = copyForComparison(announcement);
     peer.addresses = addressesOf(data, source);
     const path = data.metaUnicast.find((locator) => isSame(locator, peer.meta)) ?? chooseLocator(data.metaUnicast, source, interfaces);
     if (path) this.#setPath(peer, path, nowSeconds);
@@ -200,7 +200,7 @@ export class Peers {
   }
 
   /** Whether no datagram has recently arrived from the address of `meta`. */
-  isDoubtful({ receivedFromPathSeconds }: Peer, nowSeconds: number): boolean {
+  mayBeUnreachable({ receivedFromPathSeconds }: Peer, nowSeconds: number): boolean {
     return nowSeconds - receivedFromPathSeconds > PRESENT_SECONDS;
   }
 
@@ -313,7 +313,7 @@ export function usableLocators(
   return locators.filter(({ address }) => (isLocal || !isOwn(address)) && !interfaces.some((own) => isBroadcast(address, own)));
 }
 
-function compared(announcement: Buffer): Buffer {
+function copyForComparison(announcement: Buffer): Buffer {
   return kept(announcement.length > LIMITS.announcementOctets ? announcement.subarray(0, 0) : announcement);
 }
 

@@ -11,7 +11,7 @@ interface Partial {
 }
 
 /** The memory budget: `take` may evict later samples in favour of an earlier one. */
-export interface Room {
+export interface MemoryBudget {
   take(octets: number, sequenceNumber: number): boolean;
   giveBack(octets: number): void;
 }
@@ -26,11 +26,11 @@ export function isTooLarge({ sampleOctets, fragmentOctets }: DataFragSubmessage)
  * announced size of a sample.
  */
 export class Reassembly {
-  readonly #room: Room;
+  readonly #memory: MemoryBudget;
   readonly #partials = new Map<number, Partial>();
 
-  constructor(room: Room) {
-    this.#room = room;
+  constructor(memory: MemoryBudget) {
+    this.#memory = memory;
   }
 
   /** The highest number of an incomplete sample; 0: none. */
@@ -57,7 +57,7 @@ export class Reassembly {
       const part = payload.subarray(i * fragmentOctets, i * fragmentOctets + length);
       if (part.length < length) break; // The submessage is shorter than its fragment count.
       if (partial.fragments.has(number)) continue;
-      if (!this.#room.take(length + LIMITS.waitingOverheadOctets, sequenceNumber)) break;
+      if (!this.#memory.take(length + LIMITS.waitingOverheadOctets, sequenceNumber)) break;
       partial.octets += length + LIMITS.waitingOverheadOctets;
       partial.fragments.set(number, kept(part));
     }
@@ -86,7 +86,7 @@ export class Reassembly {
     const partial = this.#partials.get(sequenceNumber);
     if (!partial) return;
     this.#partials.delete(sequenceNumber);
-    this.#room.giveBack(partial.octets);
+    this.#memory.giveBack(partial.octets);
   }
 
   dropBelow(sequenceNumber: number): void {

@@ -232,10 +232,10 @@ t.test('a duplicate request is not executed, and is logged', async (t) => {
   t.equal(repeated.length, 3);
   t.same(
     lines,
-    [1, 1, 2].map(
-      (number) =>
-        `debug: duplicate service request ignored ${JSON.stringify({ service: '/safe_shutdown', address: '10.0.0.2', port: 7411, number })}`,
-    ),
+    [1, 1, 2].map((number) => {
+      const fields = { service: '/safe_shutdown', address: '10.0.0.2', port: 7411, number };
+      return `debug: duplicate service request ignored ${JSON.stringify(fields)}`;
+    }),
   );
 });
 

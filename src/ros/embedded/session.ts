@@ -175,7 +175,7 @@ export class Session {
 
   /** The other appliances on the graph. */
   appliances(): Appliance[] {
-    for (const prefix of this.#appliances.keys()) if (!this.#participant.knows(prefix)) this.#appliances.delete(prefix);
+    for (const prefix of this.#appliances.keys()) if (!this.#participant.hasParticipant(prefix)) this.#appliances.delete(prefix);
     return [...this.#appliances.values()];
   }
 
@@ -189,7 +189,7 @@ export class Session {
 
   /** How many other participants offer the shared name of the safe shutdown. */
   otherServers(): number {
-    for (const prefix of this.#otherServers) if (!this.#participant.knows(prefix)) this.#otherServers.delete(prefix);
+    for (const prefix of this.#otherServers) if (!this.#participant.hasParticipant(prefix)) this.#otherServers.delete(prefix);
     return this.#services.length === 0 ? 0 : this.#otherServers.size;
   }
 

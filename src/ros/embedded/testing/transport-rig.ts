@@ -34,7 +34,7 @@ export const NAMES: GraphOptions['names'] = graphNames({ node_name: 'health_moni
 export const HUMBLE_INFO: MessageType = { ...PARTICIPANT_ENTITIES_INFO, ...HUMBLE_PARTICIPANT_ENTITIES_INFO };
 const THRESHOLD = { warning: 80, critical: 90 };
 
-/** The transport on a host in memory, and another participant on the next. */
+/** The transport on one host of a network in memory, and another participant on a second host. */
 export interface TransportRig {
   readonly time: VirtualTime;
   readonly wire: Wire;
@@ -44,9 +44,9 @@ export interface TransportRig {
   readonly lines: string[];
   readonly statuses: HealthStatus[];
   readonly alerts: Alert[];
-  /** Nodes that left in an orderly way. */
+  /** Nodes whose writers were disposed of. */
   readonly left: string[];
-  /** What the other participant reads of a topic, decoded. */
+  /** The decoded messages that the other participant receives on a topic. */
   reads(topic: string, type: MessageType, transientLocal?: boolean): unknown[];
   writes(topic: string, type: MessageType, offer?: { transientLocal?: boolean }): LocalWriter;
 }

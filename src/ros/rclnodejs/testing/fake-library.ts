@@ -1,6 +1,6 @@
 import type { NodeOptions, RclContext, RclNode, Rclnodejs, RclPublisher, RclPublisherInfo, RclQos, RclSubscription } from '../library.ts';
 
-/** The graph that fake nodes look at. */
+/** The graph that fake nodes return. */
 export interface FakeGraph {
   topics: { name: string; types: string[] }[];
   /** By topic. */
@@ -34,16 +34,16 @@ export interface FakeSubscription {
 
 type Answer = (request: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
-/** Stands for rclnodejs where no ROS 2 is: remembers what was made, and does nothing by itself. */
+/** A stand-in for rclnodejs without ROS 2: records the created objects. */
 export class FakeLibrary {
   readonly graph: FakeGraph = { topics: [], publishers: {}, nodes: [] };
   readonly nodes: FakeNode[] = [];
   readonly contexts: FakeContext[] = [];
   readonly argv: string[] = [];
-  /** Thrown when a node of this name is made. */
+  /** Thrown when a node of this name is created. */
   refusedNode: string | null = null;
 
-  /** As the transport wants it. */
+  /** The type that the transport expects. */
   asRclnodejs(): Rclnodejs {
     const fake = this;
     return {
@@ -114,7 +114,7 @@ export class FakeNode implements RclNode {
   readonly subscriptions: FakeSubscription[] = [];
   readonly services = new Map<string, { type: string; answer: Answer }>();
   spunWith: number | null = null;
-  /** What is to happen when handles are ready. */
+  /** Called when handles are ready. */
   onExecute: () => void = () => undefined;
   readonly #graph: FakeGraph;
   readonly #triggers: (() => void)[] = [];
@@ -131,7 +131,7 @@ export class FakeNode implements RclNode {
     this.onExecute();
   }
 
-  /** Runs what was triggered, as the executor does. Returns how often that was. */
+  /** Runs the triggered guard conditions, like the executor. Returns their number. */
   runTriggered(): number {
     const times = this.#triggered;
     this.#triggered = 0;

@@ -23,7 +23,7 @@ export function elfHead(machine = MACHINES[process.arch] ?? 0): Buffer {
   return head;
 }
 
-/** An install prefix that looks like a ROS 2 distribution to whoever does not load it. */
+/** An install prefix with the files of a ROS 2 distribution that are checked without loading it. */
 export function fakePrefix(t: Test, rclVersion = '9.2.4'): string {
   const root = temporaryFolder(t);
   write(root, {
@@ -33,7 +33,7 @@ export function fakePrefix(t: Test, rclVersion = '9.2.4'): string {
   return root;
 }
 
-/** What a setup file sets. */
+/** The environment variables of a setup file. */
 export function sourcedEnvironment(prefix: string, distro = 'jazzy'): NodeJS.ProcessEnv {
   return { ROS_DISTRO: distro, ROS_VERSION: '2', AMENT_PREFIX_PATH: prefix, LD_LIBRARY_PATH: join(prefix, 'lib') };
 }
@@ -57,7 +57,7 @@ export function fakePaths(t: Test): RosPaths {
   };
 }
 
-/** A folder that looks whole. */
+/** A prepared folder that appears complete. */
 export function fakePrepared(paths: RosPaths, key: string): string {
   const made = join(paths.preparedRoot, key);
   write(made, {
@@ -65,6 +65,6 @@ export function fakePrepared(paths: RosPaths, key: string): string {
     'node_modules/rclnodejs/build/Release/rclnodejs.node': '',
     'interfaces/lib/libedge_health_interfaces__rosidl_typesupport_c.so': '',
   });
-  for (const folder of [paths.preparedRoot, made]) chmodSync(folder, 0o755); // Whatever the umask.
+  for (const folder of [paths.preparedRoot, made]) chmodSync(folder, 0o755); // Independent of the umask.
   return made;
 }
