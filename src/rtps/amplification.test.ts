@@ -180,7 +180,7 @@ const ATTACKS: Readonly<Record<string, (rig: Rig, from: string) => Promise<void>
 };
 
 for (const [what, attack] of Object.entries(ATTACKS)) {
-  t.test(`${what}, in the name of a victim`, async (t) => {
+  t.test(`${what} with the address of a victim`, async (t) => {
     for (const from of [ATTACKER, VICTIM]) {
       const it = await rig(t);
       await attack(it, from);

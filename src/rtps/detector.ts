@@ -110,7 +110,7 @@ export class Detector {
     const { peer, evicted } = peers.add(data, challenge, announcement, address, announcer.interfaces, now);
     if (evicted) endpoints.removePeer(evicted);
     if (!peer) {
-      log('warning', 'too many participants, participant ignored', { most: LIMITS.participants, from: address });
+      log('warning', 'too many participants, participant ignored', { limit: LIMITS.participants, from: address });
       return;
     }
     peer.isInGroup = arrival.viaMulticast;
