@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { METRICS } from '../src/core/metrics.ts';
-import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
+import { DAY_MS, HOUR_MS } from '../src/core/time/time.ts';
 import type { AggregateDocument } from '../src/http/api/schema.ts';
 import { endProcess } from '../testkit/cleanup.ts';
 import { fillDataFolder, fillPlainTable } from '../testkit/weeks/week-store.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { changeKey } from '../src/core/alert.ts';
+import { changeKey } from '../src/core/alerts/alert.ts';
 import { ALERTS_FILE, allKeys, appendRecords, findState, recordsOf, saveState } from './collect/alert-files.ts';
 import { BEGINNING, CursorUnknown, changesAfter } from './collect/alert-pages.ts';
 import { collectedResult, failedResult, type Progress } from './collect/alert-results.ts';

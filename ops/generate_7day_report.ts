@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { judge } from '../harness/engine/judge.ts';
 import { compose, memoryColumns } from '../harness/report/compose.ts';
 import { writeDocument } from '../harness/report/write.ts';
-import { isoUtc } from '../src/core/time.ts';
+import { isoUtc } from '../src/core/time/time.ts';
 import { diskProblem, makeFolder, utcDay } from './lib/files.ts';
 import type { Job } from './lib/job.ts';
 import { readAlerts, readRows } from './report/collected.ts';

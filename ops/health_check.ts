@@ -1,4 +1,4 @@
-import { isoUtc } from '../src/core/time.ts';
+import { isoUtc } from '../src/core/time/time.ts';
 import { checkBackups } from './checks/backups.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, runCheck } from './checks/check.ts';
 import { checkClock } from './checks/clock.ts';

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
+import type { OpsDocument } from '../src/client/documents.ts';
 import type { Config } from '../src/config/schema.ts';
-import { isoUtc } from '../src/core/time.ts';
-import type { OpsDocument } from '../src/http/api/ops-schema.ts';
+import { isoUtc } from '../src/core/time/time.ts';
 import { JOB_NAMES, type JobName } from './jobs.ts';
 import type { Job } from './lib/job.ts';
 import { hasFailed, type JobRecord, newRecord, withRun } from './schedule/job-records.ts';

@@ -1,4 +1,4 @@
-import { isoUtc } from '../src/core/time.ts';
+import { isoUtc } from '../src/core/time/time.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, worst } from './lib/job.ts';
 import { CHANNEL_NAMES, type Channel } from './notify/channels/channel.ts';
 import { bodyOf } from './notify/channels/webhook.ts';

@@ -6,8 +6,8 @@ import {
   type Interface,
   type Network,
   usableInterfaces,
-} from '../../src/rtps/network.ts';
-import { MULTICAST_GROUP, ports } from '../../src/rtps/protocol.ts';
+} from '../../src/rtps/net/network.ts';
+import { MULTICAST_GROUP, ports } from '../../src/rtps/wire/protocol.ts';
 
 function bind(port: number, reuseAddr: boolean): Promise<Socket> {
   return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import { EmbeddedTransport } from '../../src/ros/embedded/transport.ts';
 import { FleetNetwork, type RobotNetwork } from './fleet-network.ts';
 import type { FleetOptions, RobotCommand, RobotEvents } from './fleet-robots.ts';

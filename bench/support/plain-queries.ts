@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { STATUSES } from '../../src/core/alerts/thresholds.ts';
 import { METRICS } from '../../src/core/metrics.ts';
-import { STATUSES } from '../../src/core/thresholds.ts';
 
 /** The answers of /health/aggregate and /health/history as SQL over a table with a row a sample gives them, as JSON. */
 

@@ -1,4 +1,4 @@
-import { quantile as quantileOf } from '../../src/core/quantile.ts';
+import { quantile as quantileOf } from '../../src/core/statistics/quantile.ts';
 
 /** As in core, but a benchmark that measured nothing fails. */
 export function quantile(values: ArrayLike<number>, share: number): number {

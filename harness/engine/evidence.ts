@@ -1,4 +1,4 @@
-import type { Severity } from '../../src/core/alert.ts';
+import type { Severity } from '../../src/core/alerts/alert.ts';
 
 /**
  * What the criteria judge: a summary of a run, either observed (harness/record) or reconstructed from the files that maintenance jobs

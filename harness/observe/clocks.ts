@@ -1,5 +1,5 @@
-import { type ClockReading, compareClocks } from '../../src/core/clock-watch.ts';
-import type { Clocks } from '../../src/core/time.ts';
+import { type ClockReading, compareClocks } from '../../src/core/time/clock-watch.ts';
+import type { Clocks } from '../../src/core/time/time.ts';
 import type { Clocked } from '../record/entries.ts';
 
 /** Smaller steps are not recorded: the criteria measure in seconds. */

@@ -1,8 +1,8 @@
 import { access, constants } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
 import type { Machine, Target } from '../record/entries.ts';
 
 export interface DiscoverOptions {

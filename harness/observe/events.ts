@@ -1,6 +1,6 @@
 import { followEvents, type ServerEvent } from '../../src/client/event-stream.ts';
 import type { RestClient } from '../../src/client/rest.ts';
-import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Channel } from '../record/entries.ts';
 

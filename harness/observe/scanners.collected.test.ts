@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { HEADER } from '../../ops/collect/metrics-rows.ts';
 import { csvRecord } from '../../src/core/csv.ts';
-import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+import { isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectedScanner } from './scanners.ts';
 

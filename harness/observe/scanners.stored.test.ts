@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { storedScanner } from './scanners.ts';
 import { refuse, serve } from './testing/server.ts';
 

@@ -5,7 +5,7 @@ import { storedTimes } from '../../src/client/history.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { type Scanner, StampCounter } from './coverage.ts';
 
 /** A longer row of metrics/ is damage, or another kind of file. */

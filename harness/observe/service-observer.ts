@@ -1,6 +1,6 @@
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { type Alert, nodeOfAlertId } from '../../src/core/alerts/alert.ts';
 import type { Clocked, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
 import { readControlGroup, readProcess } from './kernel-counters.ts';
 import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';

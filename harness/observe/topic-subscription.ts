@@ -1,4 +1,4 @@
-import { type Alert, nodeOfAlertId } from '../../src/core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';

@@ -3,7 +3,7 @@
  * Each line ends with `"n"`, its number from 0, and `"hash"` (chain.ts).
  */
 import * as v from 'valibot';
-import { SEVERITIES } from '../../src/core/alert.ts';
+import { SEVERITIES } from '../../src/core/alerts/alert.ts';
 
 export const RECORD_FILE = 'record.ndjson';
 export const RECORD_VERSION = 1;

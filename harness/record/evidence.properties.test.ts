@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { type Fault, week } from '../../testkit/weeks/weeks.ts';
 import { minutes, WITHOUT } from '../../testkit/weeks/without.ts';

@@ -1,4 +1,4 @@
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import type {
   AlertEvidence,
   ChartSeries,

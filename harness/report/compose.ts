@@ -1,6 +1,6 @@
-import { formatDuration } from '../../src/core/duration.ts';
-import { median } from '../../src/core/quantile.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { median } from '../../src/core/statistics/quantile.ts';
+import { formatDuration } from '../../src/core/time/duration.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';
 import type { ChartSeries, Evidence } from '../engine/evidence.ts';
 import { CRITERIA, type Judgement, REQUIRED_SECONDS, type TestVerdict, worst } from '../engine/judgement.ts';

@@ -1,4 +1,4 @@
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { judge } from '../engine/judge.ts';
 import { type BeginEntry, type MinuteEntry, type NoteEntry, RECORD_FILE, type RecordEntry, type ResumeEntry } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../src/core/duration.ts';
+import { formatDuration } from '../../src/core/time/duration.ts';
 import type { Table } from '../engine/judgement.ts';
 import type { ReportDocument, ReportSeries } from './document.ts';
 import { figure, megabytes, moment, momentAt } from './figures.ts';

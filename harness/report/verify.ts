@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { type RecordReading, readRecord } from '../record/reader.ts';

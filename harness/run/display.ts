@@ -1,6 +1,6 @@
-import { formatDuration } from '../../src/core/duration.ts';
 import type { ServiceManager } from '../../src/core/supervision.ts';
 import { printable } from '../../src/core/text.ts';
+import { formatDuration } from '../../src/core/time/duration.ts';
 import { counted } from '../engine/format.ts';
 import type { Judgement, Quantity } from '../engine/judgement.ts';
 

@@ -1,4 +1,4 @@
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { ObserverClocks } from '../observe/clocks.ts';
 import type { Scan, Scans } from '../observe/coverage.ts';

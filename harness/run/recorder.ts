@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { formatDuration } from '../../src/core/duration.ts';
+import { formatDuration } from '../../src/core/time/duration.ts';
 import { judge } from '../engine/judge.ts';
 import { type Judgement, type TestVerdict, worst } from '../engine/judgement.ts';
 import { type BeginEntry, type Clocked, RECORD_FILE, type RecordEntry } from '../record/entries.ts';

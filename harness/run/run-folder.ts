@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { installation } from '../../src/installation/installation.ts';
-import { takeLock } from '../../src/store/lock.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
+import { takeLock } from '../../src/system/lock.ts';
 import { wayToPermission } from '../../src/system/permission.ts';
 import { startTime } from '../../src/system/running-service.ts';
 import { RECORD_FILE } from '../record/entries.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatDuration } from '../../src/core/duration.ts';
-import type { Clocks } from '../../src/core/time.ts';
+import { formatDuration } from '../../src/core/time/duration.ts';
+import type { Clocks } from '../../src/core/time/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
 import { releaseProgramPages } from '../../src/system/program-pages.ts';

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestClient } from '../../src/client/rest.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 
 /** Degrees Celsius below both thresholds, above WARNING, and above CRITICAL. */
 const CELSIUS = { cool: 45, warm: 75, hot: 90 } as const;

@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import type { Thresholds } from '../../src/core/alerts/thresholds.ts';
 import { toHealthStatus } from '../../src/core/health-status.ts';
 import type { Readings } from '../../src/core/metrics.ts';
-import type { Thresholds } from '../../src/core/thresholds.ts';
-import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
-import { Archive } from '../../src/store/archive.ts';
-import { Batch } from '../../src/store/batch.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
+import { Archive } from '../../src/store/database/archive.ts';
+import { Batch } from '../../src/store/spool/batch.ts';
 
 export const DATABASE_FILE = 'edge-health.db';
 
@@ -15,7 +15,7 @@ const THRESHOLDS: Thresholds = { cpu_percent: LIMIT, memory_percent: LIMIT, disk
 /** Raw samples are kept for 8 days; these end before the run. */
 const [FROM_DAYS, TO_DAYS] = [7, 0.5];
 const SAMPLES_PER_SEGMENT = 500;
-/** Share of the size limit: just below where the service begins to remove the oldest samples (src/store/retention.ts, HEADROOM). */
+/** Share of the size limit: just below where the service begins to remove the oldest samples (src/store/database/retention.ts, HEADROOM). */
 const FILLED = 0.969;
 /** More would mean that nothing is stored at all. */
 const MAX_SEGMENTS = 20_000;

@@ -1,4 +1,4 @@
-import { type Alert, changeKey } from '../../src/core/alert.ts';
+import { type Alert, changeKey } from '../../src/core/alerts/alert.ts';
 import type { Evidence } from '../engine/evidence.ts';
 import { CHANNELS, type Channel } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatDuration } from '../../src/core/duration.ts';
+import { formatDuration } from '../../src/core/time/duration.ts';
 import { type TestVerdict, worst } from '../engine/judgement.ts';
 import { md } from '../report/escape.ts';
 import { enumeration, figure, moment } from '../report/figures.ts';

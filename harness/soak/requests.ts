@@ -1,6 +1,6 @@
 import type { RestClient } from '../../src/client/rest.ts';
-import { quantile } from '../../src/core/quantile.ts';
-import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { quantile } from '../../src/core/statistics/quantile.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 
 export interface EndpointResult {
   readonly path: string;

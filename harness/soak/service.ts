@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { RestClient } from '../../src/client/rest.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';

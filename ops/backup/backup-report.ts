@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { diskProblem } from '../lib/files.ts';
 import { type JobContext, type JobResult, type JobStatus, worst } from '../lib/job.ts';
 import { collectFiles, SECRET } from './contents.ts';

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
+import type { AggregateDocument, StatusDocument } from '../../src/client/documents.ts';
 import type { RestClient } from '../../src/client/rest.ts';
-import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
-import type { AggregateDocument, StatusDocument } from '../../src/http/api/schema.ts';
+import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import type { JobContext } from '../lib/job.ts';
 import { DATABASE_FILE } from './database.ts';
 import type { DatabaseCounts, Manifest } from './manifest.ts';

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import * as v from 'valibot';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import type { JobContext } from '../lib/job.ts';
 
 export const MANIFEST = 'manifest.json';

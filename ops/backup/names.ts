@@ -1,6 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MINUTE_MS } from '../../src/core/time.ts';
+import { MINUTE_MS } from '../../src/core/time/time.ts';
 
 /** `edge-health_20260304T050607Z.tar.zst`: a backup, named by the UTC time at which it was begun. */
 const BACKUP = /^edge-health_(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z\.tar\.zst$/;

@@ -1,8 +1,8 @@
 import { chmod, copyFile, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { foldInLog } from '../../src/store/inspect.ts';
-import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/store/tail-folder.ts';
+import { foldInLog } from '../../src/store/database/inspect.ts';
 import { syncFolder as sync } from '../../src/system/atomic-file.ts';
+import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/system/spool-folder.ts';
 import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { DATABASE_FILE } from './database.ts';
 import { type Rollback, returnFile } from './restore-files.ts';

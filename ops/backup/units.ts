@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { takeLock } from '../../src/store/lock.ts';
+import { takeLock } from '../../src/system/lock.ts';
 import { changeUnits } from '../../src/system/root-helper.ts';
 import { showUnits } from '../../src/system/systemctl-show.ts';
 import { Refused } from './restore-files.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { HOUR_MS } from '../../src/core/time.ts';
+import { HOUR_MS } from '../../src/core/time/time.ts';
 import { evaluateBackup, newestBackup } from './backups.ts';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HOUR_MS, isoUtc } from '../../src/core/time.ts';
+import { HOUR_MS, isoUtc } from '../../src/core/time/time.ts';
 import { backupName, newestFirst, timeOfBackup } from '../backup/names.ts';
 import { shareWithTimeout } from '../lib/timeout.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';

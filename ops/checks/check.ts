@@ -1,5 +1,5 @@
-import type { Alert } from '../../src/core/alert.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { StatusDocument } from '../../src/client/documents.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { ShownUnits, UnitProperties } from '../../src/system/systemctl-show.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
 import { withTimeout } from '../lib/timeout.ts';

@@ -1,6 +1,6 @@
 import { access, stat } from 'node:fs/promises';
 import { uptime } from 'node:os';
-import { HOUR_MS } from '../../src/core/time.ts';
+import { HOUR_MS } from '../../src/core/time/time.ts';
 import { findProgram, runProgram } from '../lib/run-program.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor } from './check.ts';
 

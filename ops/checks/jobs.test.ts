@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { OpsDocument } from '../../src/client/documents.ts';
 import { parseShownUnits } from '../../src/system/systemctl-show.ts';
 import { UNIT_PROPERTIES, type Unit } from './check.ts';
 import { evaluateJobs, evaluateNotifications, evaluateScheduler } from './jobs.ts';

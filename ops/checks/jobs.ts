@@ -1,4 +1,4 @@
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { OpsDocument } from '../../src/client/documents.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, type Unit } from './check.ts';
 import { installedUnit, SCHEDULER_UNIT } from './units.ts';
 

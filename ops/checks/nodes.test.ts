@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { describeNode, evaluateNode, isOnGraph } from './nodes.ts';
 
 type Node = StatusDocument['nodes'][number];

@@ -1,4 +1,4 @@
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { findProgram, runProgram } from '../lib/run-program.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor } from './check.ts';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import type { StatusDocument } from '../../src/client/documents.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import { Counters } from './previous-run.ts';
 import {
   evaluateAlerts,

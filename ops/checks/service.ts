@@ -1,6 +1,6 @@
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alert.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alerts/alert.ts';
 import type { JobContext } from '../lib/job.ts';
 import { type Check, type CheckResult, resultsFor, type ServiceAnswer } from './check.ts';
 import type { Counters } from './previous-run.ts';

@@ -2,8 +2,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { type Alert, changeKey, nodeOfAlertId } from '../../src/core/alert.ts';
-import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { type Alert, changeKey, nodeOfAlertId } from '../../src/core/alerts/alert.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { appendLines, datedFiles, linesOf, type ReadOptions, removeTornLine, utcDay } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';

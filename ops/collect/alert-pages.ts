@@ -1,5 +1,5 @@
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 
 /** The cursor before everything that the database contains. */
 export const BEGINNING = '0';

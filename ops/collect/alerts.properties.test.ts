@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import type { Alert, Severity } from '../../src/core/alert.ts';
-import { changeKey } from '../../src/core/alert.ts';
-import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import type { Alert, Severity } from '../../src/core/alerts/alert.ts';
+import { changeKey } from '../../src/core/alerts/alert.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectAlerts } from '../collect_alerts.ts';

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
-import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectAlerts } from '../collect_alerts.ts';
 import type { JobContext } from '../lib/job.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parseCsvRecord } from '../../src/core/csv.ts';
-import { DAY_MS } from '../../src/core/time.ts';
+import { DAY_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { appendMetrics, COLUMNS, HEADER, metricsRows } from './metrics-rows.ts';
 import type { Observation } from './observation.ts';

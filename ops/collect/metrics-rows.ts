@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Cell, csvRecord } from '../../src/core/csv.ts';
 import { METRICS } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { type Appended, appendLines, datedFiles, makeFolder, utcDay } from '../lib/files.ts';
 import type { CollectedStatus, NodeValues, Observation } from './observation.ts';
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { DAY_MS } from '../../src/core/time.ts';
+import { DAY_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { collectMetrics } from '../collect_metrics.ts';
 import { utcDay } from '../lib/files.ts';

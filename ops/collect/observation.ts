@@ -1,8 +1,9 @@
 /** What the service returns about its nodes at one moment, with the clocks of this machine. */
+
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { ServiceUnreachable } from '../../src/client/rest.ts';
 import { type Metric, toHundredths } from '../../src/core/metrics.ts';
-import { isoUtc } from '../../src/core/time.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
 import type { JobContext } from '../lib/job.ts';

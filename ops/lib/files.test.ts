@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { DAY_MS } from '../../src/core/time.ts';
+import { DAY_MS } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { recordSyncs } from '../../testkit/machine/disk-syncs.ts';

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import { syncFolder } from '../../src/system/atomic-file.ts';
 import { levelsOf } from '../../src/system/data-folder.ts';
 import type { JobContext } from './job.ts';

@@ -1,6 +1,6 @@
 import { followEvents } from '../../src/client/event-stream.ts';
 import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { BEGINNING, CursorUnknown, changesAfter } from '../collect/alert-pages.ts';
 

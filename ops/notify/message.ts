@@ -1,6 +1,6 @@
-import type { Severity } from '../../src/core/alert.ts';
+import type { Severity } from '../../src/core/alerts/alert.ts';
 import { printable } from '../../src/core/text.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { isOver, type Line, type LineState } from './plan.ts';
 import { CHECK, type Level, type Subject, worse } from './subject.ts';
 

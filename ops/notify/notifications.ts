@@ -1,6 +1,6 @@
-import type { Alert } from '../../src/core/alert.ts';
-import { isoUtc } from '../../src/core/time.ts';
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { OpsDocument } from '../../src/client/documents.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { installation } from '../../src/installation/installation.ts';
 import type { JobContext } from '../lib/job.ts';
 import { followAlerts } from './alert-feed.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { DISTANCE_MS, decide, EMPTY_PLAN, type Line, NOTIFICATIONS_AN_HOUR, openAsNotified, type Plan, type Rules, taken } from './plan.ts';
 import { type Change, type Level, weight } from './subject.ts';

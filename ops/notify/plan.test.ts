@@ -1,5 +1,5 @@
 import t from 'tap';
-import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { decide, EMPTY_PLAN, type Line, openAsNotified, type Plan, type Rules, reconsidered, taken } from './plan.ts';
 import { type Change, jobChange, type Level } from './subject.ts';
 

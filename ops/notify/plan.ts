@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import type { Severity } from '../../src/core/alert.ts';
-import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import type { Severity } from '../../src/core/alerts/alert.ts';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { CHECK, type Change, changed, type Level, type Subject, subjectSchema, weight, worse } from './subject.ts';
 
 /** Decides what is notified and when: a function of states and times, without a clock or a file. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import type { Result } from './channels/channel.ts';
 import { added, backoffMs, EMPTY_QUEUE, MAX_WAITING, MAX_WAITING_BYTES, picked, type Queue, settled } from './queue.ts';

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { Log } from '../../src/core/ports.ts';
-import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
 import type { Channel, ChannelName, Result } from './channels/channel.ts';
 import type { Message } from './message.ts';
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { quietHours } from './quiet-hours.ts';
 
 const ms = (text: string): number => Date.parse(text);

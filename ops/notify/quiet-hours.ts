@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { DAY_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 
 const STEP_MS = 15 * MINUTE_MS;
 const DAY_MINUTES = 1440;

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Config } from '../../src/config/schema.ts';
-import { HOUR_MS } from '../../src/core/time.ts';
+import { HOUR_MS } from '../../src/core/time/time.ts';
 import type { JobContext } from '../lib/job.ts';
 import type { Channel } from './channels/channel.ts';
 import { commandChannel } from './channels/command.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
 
 /** How bad a subject is; null: resolved. Jobs use the severities of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
 export type Level = Severity | null;

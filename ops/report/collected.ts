@@ -1,6 +1,6 @@
 /** Reads what collect_metrics and collect_alerts wrote: the rows and alert changes of a period. */
 import { join } from 'node:path';
-import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
+import { SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS, type Metric, type Readings } from '../../src/core/metrics.ts';
 import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';

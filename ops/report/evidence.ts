@@ -9,8 +9,8 @@ import type {
   ServiceRun,
 } from '../../harness/engine/evidence.ts';
 import type { Criterion } from '../../harness/engine/judgement.ts';
-import { SEVERITIES, type Severity } from '../../src/core/alert.ts';
-import { isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+import { SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
+import { isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import type { AlertRecord } from '../collect/alert-files.ts';
 import type { CollectedAlerts } from './collected.ts';
 import { countStatuses } from './counters.ts';

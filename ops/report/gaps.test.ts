@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
-import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import type { ServiceRow } from './collected.ts';
 import { rowGaps, type StoredSamples, storedGaps } from './gaps.ts';
 import type { Period } from './period.ts';

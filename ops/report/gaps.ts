@@ -1,9 +1,9 @@
 /** Gaps in the collected rows and in the samples that the service has stored. */
 import type { CoverageEvidence, CoverageGap } from '../../harness/engine/evidence.ts';
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { storedTimes } from '../../src/client/history.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import { isoUtc } from '../../src/core/time.ts';
-import type { StatusDocument } from '../../src/http/api/schema.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import type { Period } from './period.ts';
 import { type ClockEvent, inMilliseconds, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
 

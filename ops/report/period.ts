@@ -1,4 +1,4 @@
-import { DAY_MS, isoUtc } from '../../src/core/time.ts';
+import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import { type JobArguments, UsageError } from '../lib/job.ts';
 
 export interface Period {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Criterion } from '../../harness/engine/judgement.ts';
 import type { ReportDocument } from '../../harness/report/document.ts';
-import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { NOT_THERE } from '../collect/testing/context.ts';
 import { collect, type Made, make, reportOf, rowsOf, value, write } from './testing/made.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { collect, make, reportOf, rowsOf } from './testing/made.ts';
 import { type Minute, START } from './testing/week.ts';
 

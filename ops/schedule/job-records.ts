@@ -1,6 +1,6 @@
+import type { OpsDocument } from '../../src/client/documents.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { isoUtc } from '../../src/core/time.ts';
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { FREQUENT, JOB_NAMES, type JobName } from '../jobs.ts';
 import { EXIT, type JobStatus, type Trigger } from '../lib/job.ts';
 import type { NotifierState } from '../notify/notifier.ts';

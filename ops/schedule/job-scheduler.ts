@@ -1,8 +1,8 @@
 import * as cron from 'node-cron';
+import type { OpsDocument } from '../../src/client/documents.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { type ClockReading, compareClocks } from '../../src/core/clock-watch.ts';
-import { type Clocks, HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import { type ClockReading, compareClocks } from '../../src/core/time/clock-watch.ts';
+import { type Clocks, HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { HEAVY, JOB_NAMES, type JobName } from '../jobs.ts';
 import type { NotifierState } from '../notify/notifier.ts';
 import { type Execution, execute, type Runner } from './execution.ts';

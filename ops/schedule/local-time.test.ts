@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createTask } from 'node-cron';
 import t from 'tap';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { CronTimes, LocalClock } from './local-time.ts';
 

@@ -1,5 +1,5 @@
 import { parse } from 'node-cron';
-import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time.ts';
+import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 
 /** What local clocks of a time zone show; null: the machine's zone. */
 export class LocalClock {

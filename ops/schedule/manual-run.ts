@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { runSchema } from '../../src/client/documents.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { runSchema } from '../../src/http/api/ops-schema.ts';
 import { makeFolder, prepareDataFolder } from '../../src/system/data-folder.ts';
 import { JOB_NAMES } from '../jobs.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, UsageError } from '../lib/job.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { OpsDocument } from '../../src/client/documents.ts';
 import { newRecord } from './job-records.ts';
 import { statusLine, watchdogPing } from './service-status.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
+import type { OpsDocument } from '../../src/client/documents.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
 import { lastLines, newRecord } from './job-records.ts';

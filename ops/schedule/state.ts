@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { type OpsDocument, opsDocumentSchema } from '../../src/client/documents.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { type OpsDocument, opsDocumentSchema } from '../../src/http/api/ops-schema.ts';
 import { writeAtomically } from '../../src/system/atomic-file.ts';
 import { makeFolder } from '../../src/system/data-folder.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ClockEvent } from '../core/clock-watch.ts';
+import type { ClockEvent } from '../core/time/clock-watch.ts';
 import { ClockCheck } from './clock-check.ts';
 
 /** Clocks that run together until one of them is moved. */

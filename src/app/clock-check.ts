@@ -1,6 +1,6 @@
-import { CLOCK_JUMP_SECONDS, type ClockEvent, type ClockReading, compareClocks } from '../core/clock-watch.ts';
 import type { Log } from '../core/ports.ts';
-import type { Clocks } from '../core/time.ts';
+import { CLOCK_JUMP_SECONDS, type ClockEvent, type ClockReading, compareClocks } from '../core/time/clock-watch.ts';
+import type { Clocks } from '../core/time/time.ts';
 
 /** Interval of comparing all three clocks: reading boot time costs one or two system calls. */
 const COMPARE_SECONDS = 1;

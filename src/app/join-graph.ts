@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import type { Config } from '../config/schema.ts';
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
+import type { Thresholds } from '../core/alerts/thresholds.ts';
 import type { Log } from '../core/ports.ts';
-import type { Thresholds } from '../core/thresholds.ts';
-import type { Clocks } from '../core/time.ts';
+import type { Clocks } from '../core/time/time.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import { rosPaths } from '../installation/ros-paths.ts';
 import { chooseTransport, type TransportChoice } from '../ros/choose.ts';

@@ -1,8 +1,8 @@
 import { monotonicFactory } from 'ulid';
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
+import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/alerts/threshold-monitor.ts';
 import type { Sample } from '../core/health-status.ts';
-import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/threshold-monitor.ts';
-import { isoUtc } from '../core/time.ts';
+import { isoUtc } from '../core/time/time.ts';
 
 /**
  * Runs the threshold monitor in the service. Until the store has loaded the open episodes, samples are queued, so that a restart does not

@@ -1,7 +1,7 @@
-import { type Alert, nodeOfAlertId, type Severity } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId, type Severity } from '../core/alerts/alert.ts';
+import { healthStatusOf } from '../core/alerts/thresholds.ts';
 import { currentStatus, type HealthStatus } from '../core/health-status.ts';
 import { isNodeName } from '../core/node-name.ts';
-import { healthStatusOf } from '../core/thresholds.ts';
 
 interface LiveNode {
   readonly status: HealthStatus;

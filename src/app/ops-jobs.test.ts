@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, w
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { isoUtc } from '../core/time.ts';
+import { isoUtc } from '../core/time/time.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
 import { OpsJobs } from './ops-jobs.ts';
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { safeParse } from 'valibot';
 import type { Log } from '../core/ports.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
-import { nullAfterTimeout } from './patience.ts';
+import { nullAfterTimeout } from './timeout.ts';
 
 /** Two hundred times the usual size; a larger file is not the scheduler's. */
 const MAX_BYTES = 256 * 1024;

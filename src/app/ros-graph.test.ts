@@ -1,9 +1,9 @@
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { ShutdownProgress } from '../core/shutdown.ts';
+import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import type { RosTransport } from '../ros/graph.ts';
 import { RosGraph } from './ros-graph.ts';

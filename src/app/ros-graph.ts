@@ -1,7 +1,7 @@
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
-import type { ShutdownProgress } from '../core/shutdown.ts';
+import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
 

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts';
+import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { STALE_AFTER_PERIODS } from '../core/health-status.ts';
-import type { JudgingRules } from '../core/threshold-monitor.ts';
 
 /** Rules for this machine's own samples. `nodeName`: as in health statuses and alert ids. */
 export function judgingRules(config: Config, nodeName: string): JudgingRules {

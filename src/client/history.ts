@@ -1,4 +1,4 @@
-import { isoUtc } from '../core/time.ts';
+import { isoUtc } from '../core/time/time.ts';
 import { type RestClient, ServiceUnreachable } from './rest.ts';
 
 /** The greatest page of the service: at 1 Hz an hour fits into one. */

@@ -5,7 +5,7 @@ import { materialiseFixture } from '../../testkit/machine/machines.ts';
 import { until } from '../../testkit/wait.ts';
 import type { Sample } from '../core/health-status.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';
-import type { Clocks } from '../core/time.ts';
+import type { Clocks } from '../core/time/time.ts';
 import { CpuSource } from './cpu.ts';
 import { DiskSource } from './disk.ts';
 import { MemorySource } from './memory.ts';

@@ -1,7 +1,7 @@
-import { type Grid, planGrid, slotStartSeconds } from '../core/grid.ts';
 import type { DiskReading, Sample } from '../core/health-status.ts';
 import type { Metric, Reading } from '../core/metrics.ts';
-import type { Clocks } from '../core/time.ts';
+import { type Grid, planGrid, slotStartSeconds } from '../core/time/grid.ts';
+import type { Clocks } from '../core/time/time.ts';
 import { DEADLINE_SECONDS, type Probe, type ProbeState } from './probe.ts';
 
 export interface SamplerCounts {

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Severity } from './alert.ts';
+import type { Severity } from './alerts/alert.ts';
+import type { Thresholds } from './alerts/thresholds.ts';
 import { currentStatus, type Sample, toHealthStatus } from './health-status.ts';
 import type { Readings } from './metrics.ts';
-import type { Thresholds } from './thresholds.ts';
 
 const limits = { warning: 80, critical: 90 };
 const thresholds: Thresholds = { cpu_percent: limits, memory_percent: limits, disk_percent: limits, temperature: limits };

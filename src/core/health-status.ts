@@ -1,7 +1,7 @@
-import type { Severity } from './alert.ts';
+import type { Severity } from './alerts/alert.ts';
+import { healthStatusOf, type Status, statusOfReading, type Thresholds } from './alerts/thresholds.ts';
 import { METRICS, type Reading, type Readings } from './metrics.ts';
-import { healthStatusOf, type Status, statusOfReading, type Thresholds } from './thresholds.ts';
-import { isoUtc } from './time.ts';
+import { isoUtc } from './time/time.ts';
 
 /** Published once per period, field for field as in the specification's table 2.1. Unavailable metrics are null. */
 export interface HealthStatus {

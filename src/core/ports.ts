@@ -1,10 +1,10 @@
-import type { Alert, Severity } from './alert.ts';
-import type { ClockEvent } from './clock-watch.ts';
+import type { Alert, Severity } from './alerts/alert.ts';
+import type { Status } from './alerts/thresholds.ts';
 import type { HealthStatus } from './health-status.ts';
 import type { Metric, Reading } from './metrics.ts';
-import type { ShutdownProgress } from './shutdown.ts';
+import type { ShutdownProgress } from './shutdown/shutdown.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Status } from './thresholds.ts';
+import type { ClockEvent } from './time/clock-watch.ts';
 
 /** Severities of log lines, with the names of sd-daemon(3) and syslog. */
 export type LogLevel = 'error' | 'warning' | 'notice' | 'info' | 'debug';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { HealthStatus } from './health-status.ts';
-import type { ShutdownProgress } from './shutdown.ts';
+import type { ShutdownProgress } from './shutdown/shutdown.ts';
 import { stall, summaryLine } from './supervision.ts';
 
 const status: HealthStatus = {

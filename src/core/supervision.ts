@@ -1,6 +1,6 @@
 import type { HealthStatus } from './health-status.ts';
 import { METRICS, type Metric, type Reading } from './metrics.ts';
-import type { ShutdownProgress } from './shutdown.ts';
+import type { ShutdownProgress } from './shutdown/shutdown.ts';
 
 /** The service manager's notification interface: sd_notify(3). */
 export interface ServiceManager {

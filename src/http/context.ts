@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TimeRange } from '../core/ports.ts';
-import { isoUtc } from '../core/time.ts';
+import { isoUtc } from '../core/time/time.ts';
 import { isForThisMachine } from './clients.ts';
 import type { Query } from './parameters.ts';
 import { Problem } from './problem.ts';

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
 import type { StoreAccess } from './context.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Alert } from '../core/alert.ts';
-import { nodeOfAlertId } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
+import { nodeOfAlertId } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Position, Publisher } from '../core/ports.ts';
-import type { ShutdownProgress } from '../core/shutdown.ts';
+import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { cutOff } from './bare.ts';
 import { clientOf, isForThisMachine, shareOf } from './clients.ts';
 import { queryStore, type StoreAccess, waitForDrain } from './context.ts';

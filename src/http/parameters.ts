@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { TimeRange } from '../core/ports.ts';
-import { HOUR_MS } from '../core/time.ts';
+import { HOUR_MS } from '../core/time/time.ts';
 import { type ApiPath, EARLIEST_MS, type Parameter, parameters } from './api/query-schema.ts';
 import { Problem } from './problem.ts';
 

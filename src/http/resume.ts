@@ -1,5 +1,5 @@
 import type { HistoryReader, Mark, Position, RecordedEvent } from '../core/ports.ts';
-import { MINUTE_MS } from '../core/time.ts';
+import { MINUTE_MS } from '../core/time/time.ts';
 import { ID } from './api/query-schema.ts';
 
 export type EventKind = 'health' | 'alert' | 'shutdown';

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import polka from 'polka';
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher, SocketBounds } from '../core/ports.ts';
-import type { ShutdownProgress } from '../core/shutdown.ts';
+import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
 import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';

@@ -1,7 +1,7 @@
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
+import type { Thresholds } from '../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
-import type { Thresholds } from '../core/thresholds.ts';
 import type { StatusDocument } from './api/schema.ts';
 
 /** Interface of the running service to the REST API. */

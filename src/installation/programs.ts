@@ -8,7 +8,7 @@ const fromSources = here.endsWith('.ts');
 const resolve = (source: string, built: string): URL => new URL(fromSources ? source : built, here);
 
 export const PROGRAMS = {
-  storeWorker: resolve('../store/worker.ts', './store-worker.cjs'),
+  storeWorker: resolve('../store/thread/worker.ts', './store-worker.cjs'),
   inventory: resolve('../system/inventory-program.ts', './inventory.cjs'),
   rosProbe: resolve('../ros/rclnodejs/probe-program.ts', './ros-probe.cjs'),
   ops: resolve('../../ops/main.ts', './ops.cjs'),

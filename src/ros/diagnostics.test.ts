@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
+import { healthStatusOf, STATUSES, statusOfReading, type Thresholds } from '../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
-import { healthStatusOf, STATUSES, statusOfReading, type Thresholds } from '../core/thresholds.ts';
 import { DIAGNOSTIC_LEVELS, diagnosticArray } from './diagnostics.ts';
 
 const THRESHOLDS: Thresholds = {

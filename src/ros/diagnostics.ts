@@ -1,7 +1,7 @@
-import { type Alert, isAbout, nodeOfAlertId } from '../core/alert.ts';
+import { type Alert, isAbout, nodeOfAlertId } from '../core/alerts/alert.ts';
+import { healthStatusOf, type Status, statusOfReading, type Threshold, type Thresholds } from '../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS, type Metric, type Reading } from '../core/metrics.ts';
-import { healthStatusOf, type Status, statusOfReading, type Threshold, type Thresholds } from '../core/thresholds.ts';
 import type { DiagnosticArrayMessage, DiagnosticStatusMessage, KeyValueMessage, TimeMessage } from './interfaces.generated.ts';
 
 /** diagnostic_msgs/msg/DiagnosticStatus: OK, WARN, ERROR, STALE. Unknown is STALE, never OK. */

@@ -1,8 +1,8 @@
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { ObserveMode } from '../core/observer.ts';
 import type { Log, Publisher } from '../core/ports.ts';
-import type { ShutdownHandler } from '../core/shutdown.ts';
+import type { ShutdownHandler } from '../core/shutdown/shutdown.ts';
 import type { DiagnosticContext } from './diagnostics.ts';
 
 /** Discovery range, by the names of ROS 2. */

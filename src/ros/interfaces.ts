@@ -1,4 +1,4 @@
-import type { Layout } from '../rtps/cdr.ts';
+import type { Layout } from '../rtps/wire/cdr.ts';
 
 export type { Layout };
 

@@ -2,13 +2,13 @@ import { isDeepStrictEqual as same } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { type Alert, nodeOfAlertId, SEVERITIES } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES } from '../core/alerts/alert.ts';
+import { STATUSES } from '../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import { isNodeName } from '../core/node-name.ts';
-import { SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS, type ShutdownProgress } from '../core/shutdown.ts';
-import { STATUSES } from '../core/thresholds.ts';
-import { isoUtc } from '../core/time.ts';
+import { SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS, type ShutdownProgress } from '../core/shutdown/shutdown.ts';
+import { isoUtc } from '../core/time/time.ts';
 import { ALERT, HEALTH_STATUS, SHUTDOWN_STATUS } from './interfaces.generated.ts';
 import { alertFrom, alertMessage, type Checked, healthStatusFrom, healthStatusMessage, shutdownStatusMessage } from './messages.ts';
 

@@ -1,10 +1,10 @@
-import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../core/alerts/alert.ts';
+import { STATUSES, type Status } from '../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Reading } from '../core/metrics.ts';
 import { isNodeName, NODE_NAME_ALLOWED } from '../core/node-name.ts';
-import type { ShutdownProgress } from '../core/shutdown.ts';
-import { STATUSES, type Status } from '../core/thresholds.ts';
-import { isoUtc } from '../core/time.ts';
+import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
+import { isoUtc } from '../core/time/time.ts';
 import type { AlertMessage, HealthStatusMessage, ShutdownStatusMessage } from './interfaces.generated.ts';
 
 /** A validated message, or why it was refused: the field, the value found and the allowed values. */

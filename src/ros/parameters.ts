@@ -1,4 +1,4 @@
-import type { Message } from '../rtps/cdr.ts';
+import type { Message } from '../rtps/wire/cdr.ts';
 import {
   DESCRIBE_PARAMETERS,
   GET_PARAMETER_TYPES,

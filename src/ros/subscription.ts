@@ -1,4 +1,4 @@
-import type { Alert } from '../core/alert.ts';
+import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log } from '../core/ports.ts';
 import type { GraphPlace } from './graph.ts';

@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap';
 import { runs } from '../../testkit/effort.ts';
-import type { LocalWriter } from './endpoints.ts';
+import type { LocalWriter } from './endpoints/endpoints.ts';
 import { LIMITS } from './limits.ts';
-import { ENTITY, entityOf } from './protocol.ts';
 import { destinationOf } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { heapOctets } from './testing/heap.ts';
 import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
 import { participantOn, readerOf, type TestParticipant, type TestReader, writerOf } from './testing/participants.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
+import { ENTITY, entityOf } from './wire/protocol.ts';
 
 // With EDGE_HEALTH_LONG=1 it takes minutes.
 t.setTimeout(900_000);

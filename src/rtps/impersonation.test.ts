@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap';
 import { LIMITS } from './limits.ts';
-import { ENTITY, entityOf } from './protocol.ts';
 import { destinationOf } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { entity, message, sn, submessage, u16, u32 } from './testing/octets.ts';
 import { type Side, type Sides, sides, write } from './testing/sides.ts';
+import { ENTITY, entityOf } from './wire/protocol.ts';
 
 /** Datagrams with the GUID of another participant are ignored when they come from an address that is not its own. */
 

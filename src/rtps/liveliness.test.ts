@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap';
-import { ackNack, header } from './message-writer.ts';
-import { BUILTIN_ENDPOINTS, ENTITY, entityOf, READS_LIVELINESS, VENDOR } from './protocol.ts';
 import { only } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
 import { participantOn } from './testing/participants.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
+import { ackNack, header } from './wire/message-writer.ts';
+import { BUILTIN_ENDPOINTS, ENTITY, entityOf, READS_LIVELINESS, VENDOR } from './wire/protocol.ts';
 
 const ADDRESS = '10.0.0.99';
 

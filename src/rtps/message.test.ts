@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import t from 'tap';
-import { isRtps, readMessage } from './message-reader.ts';
-import { guidOf, Malformed, PID } from './protocol.ts';
 import { dissect } from './testing/dissect.ts';
 import { entity, message, type Part, sn, submessage, u16, u32 } from './testing/octets.ts';
+import { isRtps, readMessage } from './wire/message-reader.ts';
+import { guidOf, Malformed, PID } from './wire/protocol.ts';
 
 const PEER = '0110aaaaaaaaaaaaaaaaaaaa';
 const OWN = '0000bbbbbbbbbbbbbbbbbbbb';

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { ParameterList } from './parameters.ts';
 import { LEASE_SECONDS } from './participant.ts';
-import { ENTITY, entityOf, PID } from './protocol.ts';
 import { dissect, only } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { sides, write } from './testing/sides.ts';
+import { ParameterList } from './wire/parameters.ts';
+import { ENTITY, entityOf, PID } from './wire/protocol.ts';
 
 t.test('rediscovery after one or both leases have expired', async (t) => {
   for (const [what, deaf] of [

@@ -1,11 +1,11 @@
 import t from 'tap';
-import { ParameterWriter } from './parameters.ts';
 import { LEASE_SECONDS } from './participant.ts';
-import { ENTITY, entityOf } from './protocol.ts';
 import { dissect } from './testing/dissect.ts';
 import type { Flight } from './testing/memory-network.ts';
 import { readerOf, type TestReader, writerOf } from './testing/participants.ts';
 import { type Side, sides, write } from './testing/sides.ts';
+import { ParameterWriter } from './wire/parameters.ts';
+import { ENTITY, entityOf } from './wire/protocol.ts';
 
 t.test('two participants discover each other and exchange samples, a late joiner included', async (t) => {
   const { time, wire, side } = sides(t);

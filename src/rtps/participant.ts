@@ -1,12 +1,17 @@
-import { Agenda } from './agenda.ts';
-import { AmplificationLimit } from './amplification.ts';
-import { Announcer } from './announcer.ts';
-import { Proof } from './challenge.ts';
-import { type Arrival, Detector } from './detector.ts';
-import type { EndpointData } from './discovery-data.ts';
-import { Endpoints, type LocalReader, type LocalWriter, type TopicReaderOptions, type TopicWriterOptions } from './endpoints.ts';
+import { Announcer } from './discovery/announcer.ts';
+import { Proof } from './discovery/challenge.ts';
+import { type Arrival, Detector } from './discovery/detector.ts';
+import type { EndpointData } from './discovery/discovery-data.ts';
+import { type Peer, Peers } from './discovery/peers.ts';
+import { Endpoints, type LocalReader, type LocalWriter, type TopicReaderOptions, type TopicWriterOptions } from './endpoints/endpoints.ts';
+import { Outbox } from './endpoints/outbox.ts';
+import type { StatefulReader } from './endpoints/reader.ts';
+import type { Change } from './endpoints/writer.ts';
 import { LIMITS, OctetBudget } from './limits.ts';
 import { type Logger, rarely } from './log.ts';
+import { Agenda } from './net/agenda.ts';
+import { AmplificationLimit } from './net/amplification.ts';
+import type { Network, Source } from './net/network.ts';
 import {
   type AckNackSubmessage,
   type DataFragSubmessage,
@@ -19,14 +24,19 @@ import {
   type NackFragSubmessage,
   type Origin,
   readMessage,
-} from './message-reader.ts';
-import type { Network, Source } from './network.ts';
-import { Outbox } from './outbox.ts';
-import { Packer } from './packer.ts';
-import { type Peer, Peers } from './peers.ts';
-import { DISCOVERY_READERS, ENTITY, entityOf, type Guid, type GuidPrefix, type Locator, Malformed, prefixOf, VENDOR } from './protocol.ts';
-import type { StatefulReader } from './reader.ts';
-import type { Change } from './writer.ts';
+} from './wire/message-reader.ts';
+import { Packer } from './wire/packer.ts';
+import {
+  DISCOVERY_READERS,
+  ENTITY,
+  entityOf,
+  type Guid,
+  type GuidPrefix,
+  type Locator,
+  Malformed,
+  prefixOf,
+  VENDOR,
+} from './wire/protocol.ts';
 
 export interface ParticipantOptions {
   /** 0 to 232. */

@@ -1,8 +1,8 @@
 import t from 'tap';
+import { StatefulReader } from './endpoints/reader.ts';
 import { LIMITS, OctetBudget } from './limits.ts';
-import type { DataFragSubmessage } from './message-reader.ts';
-import { StatefulReader } from './reader.ts';
 import { data, fragments, type ReaderRig, readerRig, SOURCE, sender, WRITER } from './testing/reader-rig.ts';
+import type { DataFragSubmessage } from './wire/message-reader.ts';
 
 t.test('numbers far ahead take no memory', async (t) => {
   // One step for each of the numbers would take years.

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import t from 'tap';
-import { decode, type Layout } from './cdr.ts';
-import { isEnd, readEndpoint, readParticipant } from './discovery-data.ts';
+import { isEnd, readEndpoint, readParticipant } from './discovery/discovery-data.ts';
+import { incompatiblePolicy, OWN_QOS } from './endpoints/qos.ts';
+import { Reassembly } from './endpoints/reassembly.ts';
 import { OctetBudget } from './limits.ts';
-import type { DataFragSubmessage } from './message-reader.ts';
-import { ParameterList } from './parameters.ts';
-import { ENTITY, entityOf, prefixOf, VENDOR } from './protocol.ts';
-import { incompatiblePolicy, OWN_QOS } from './qos.ts';
-import { Reassembly } from './reassembly.ts';
 import { dissect, only, type Submessage } from './testing/dissect.ts';
 import { type Recorded, recorded } from './testing/recorded.ts';
+import { decode, type Layout } from './wire/cdr.ts';
+import type { DataFragSubmessage } from './wire/message-reader.ts';
+import { ParameterList } from './wire/parameters.ts';
+import { ENTITY, entityOf, prefixOf, VENDOR } from './wire/protocol.ts';
 
 /** Cyclone DDS 0.10.2 and Fast DDS 2.9.1 with the peers of testkit/dds/peers, and ROS 2 Jazzy's own tools with both. */
 const ALL = recorded();

@@ -1,6 +1,6 @@
 import t from 'tap';
+import { type MatchedReader, StatefulWriter } from './endpoints/writer.ts';
 import { ackNack, change, poll, reader, topicWriter } from './testing/writer-rig.ts';
-import { type MatchedReader, StatefulWriter } from './writer.ts';
 
 t.test('a reader with a number offset gets a first heartbeat before data, and acknowledges with the offset', async (t) => {
   const writer = new StatefulWriter({ entity: 0x3c2, depth: Number.POSITIVE_INFINITY, transientLocal: true });

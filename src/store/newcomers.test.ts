@@ -1,8 +1,8 @@
 import { cpSync } from 'node:fs';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { HOUR_MS, MINUTE_MS } from '../core/time.ts';
-import { aggregate, history } from './queries.ts';
+import { HOUR_MS, MINUTE_MS } from '../core/time/time.ts';
+import { aggregate, history } from './queries/queries.ts';
 import { testArchive } from './testing/archive.ts';
 import { row, series, toColumns, toStatus } from './testing/rows.ts';
 import { EVER, START, startStore } from './testing/store.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { runs } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { HOUR_MS } from '../core/time.ts';
+import { HOUR_MS } from '../core/time/time.ts';
 import { ALL } from './testing/alerts.ts';
 import { EVER, NODE, startStore, TestStore } from './testing/store.ts';
 

@@ -5,7 +5,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import type { Position, RecordedEvent } from '../core/ports.ts';
-import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import { DAY_MS, HOUR_MS } from '../core/time/time.ts';
 import { change } from './testing/alerts.ts';
 import { row, series, toStatus } from './testing/rows.ts';
 import { NODE, START, startStore, type TestStore } from './testing/store.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { Alert } from '../core/alert.ts';
-import type { ClockEvent } from '../core/clock-watch.ts';
+import type { Alert } from '../core/alerts/alert.ts';
+import type { HeardNode } from '../core/alerts/node-watch.ts';
+import type { JudgingPast } from '../core/alerts/threshold-monitor.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { HeardNode } from '../core/node-watch.ts';
 import type {
   Aggregate,
   AggregateQuery,
@@ -17,15 +17,15 @@ import type {
   RecordedQuery,
   StorageState,
 } from '../core/ports.ts';
-import type { ShutdownBook, ShutdownQuery } from '../core/shutdown-ports.ts';
-import type { ShutdownRecord } from '../core/shutdown-record.ts';
+import type { ShutdownBook, ShutdownQuery } from '../core/shutdown/shutdown-ports.ts';
+import type { ShutdownRecord } from '../core/shutdown/shutdown-record.ts';
 import type { Snapshot } from '../core/snapshot.ts';
-import type { JudgingPast } from '../core/threshold-monitor.ts';
+import type { ClockEvent } from '../core/time/clock-watch.ts';
 import { makeFolder } from '../system/data-folder.ts';
-import { SegmentRecorder } from './segment-recorder.ts';
-import { Snapshots } from './snapshots.ts';
-import { StoreThread, type StoreThreadOptions } from './store-thread.ts';
-import { isStorableTime, Tail, tailFolder } from './tail.ts';
+import { Snapshots } from './backup/snapshots.ts';
+import { SegmentRecorder } from './spool/segment-recorder.ts';
+import { isStorableTime, Tail, tailFolder } from './spool/spool.ts';
+import { StoreThread, type StoreThreadOptions } from './thread/store-thread.ts';
 
 export interface StoreOptions extends Omit<StoreThreadOptions, 'databasePath'> {
   readonly dataPath: string;

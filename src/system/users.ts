@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { LocalUser } from '../core/shutdown-callers.ts';
+import type { LocalUser } from '../core/shutdown/shutdown-callers.ts';
 import { readText, shared } from './shared-read.ts';
 
 /** Timeout of `id`, which queries the directory of users. */

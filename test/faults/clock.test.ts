@@ -1,6 +1,6 @@
 /** Faults of the clock: it is set forwards and backwards. */
 import { existsSync } from 'node:fs';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { dropIn, STATE, UNIT } from '../../testkit/container/appliance.ts';

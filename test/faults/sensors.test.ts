@@ -1,6 +1,6 @@
 /** Faults of sensors: sources of the metrics vanish and come back. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { METRICS, type Metric } from '../../src/core/metrics.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';

@@ -7,7 +7,7 @@ import { ServiceObserver } from '../../harness/observe/service-observer.ts';
 import { type Exit, ProcessSupervisor } from '../../harness/observe/supervisor.ts';
 import type { Channel } from '../../harness/record/entries.ts';
 import { RestClient } from '../../src/client/rest.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { alertOf, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';

@@ -11,7 +11,7 @@ import { collectAlerts } from '../../ops/collect_alerts.ts';
 import { collectMetrics } from '../../ops/collect_metrics.ts';
 import { generateReport } from '../../ops/generate_7day_report.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import { type Alert, changeKey } from '../../src/core/alert.ts';
+import { type Alert, changeKey } from '../../src/core/alerts/alert.ts';
 import { parseCsvRecord } from '../../src/core/csv.ts';
 import { METRICS_FILE } from '../../src/core/metrics-files.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';

@@ -6,7 +6,7 @@ import type { Services } from '../../ops/backup/units.ts';
 import { systemdServices, unitsOf } from '../../ops/backup/units.ts';
 import { runRestore } from '../../ops/restore_backup.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { inspectDatabase } from '../../src/store/inspect.ts';
+import { inspectDatabase } from '../../src/store/database/inspect.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { ROOT } from '../../testkit/service/service.ts';

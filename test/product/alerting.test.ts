@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
-import { DAY_MS } from '../../src/core/time.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
+import { DAY_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { EventReader } from '../../testkit/service/events.ts';
 import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';

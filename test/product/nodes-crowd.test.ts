@@ -1,6 +1,6 @@
 import t from 'tap';
-import { PLACES_METRIC } from '../../src/app/gather.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import { PLACES_METRIC } from '../../src/app/remote-nodes/remote-nodes.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import type { StatusDocument } from '../../testkit/service/rest.ts';

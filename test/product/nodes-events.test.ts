@@ -1,5 +1,5 @@
 import t from 'tap';
-import { HOUR_MS } from '../../src/core/time.ts';
+import { HOUR_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { ReceivedEvent } from '../../testkit/service/events.ts';
 import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';

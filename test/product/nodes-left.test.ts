@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import { row } from '../../src/store/testing/rows.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';

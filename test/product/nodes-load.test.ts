@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 

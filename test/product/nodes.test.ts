@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
-import { HOUR_MS, isoUtc } from '../../src/core/time.ts';
+import { HOUR_MS, isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import type { StatusDocument } from '../../testkit/service/rest.ts';

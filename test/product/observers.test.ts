@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import { ALERT } from '../../src/ros/interfaces.generated.ts';
 import { LoopbackParticipant } from '../../testkit/dds/loopback.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { AllowList, shutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
+import { AllowList, shutdownSettings } from '../../src/app/shutdown/safe-shutdown-settings.ts';
 import { parseConfig } from '../../src/config/parse.ts';
-import type { ShutdownCaller } from '../../src/core/shutdown.ts';
-import type { LocalUser } from '../../src/core/shutdown-callers.ts';
+import type { ShutdownCaller } from '../../src/core/shutdown/shutdown.ts';
+import type { LocalUser } from '../../src/core/shutdown/shutdown-callers.ts';
 import { caller, Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
 // Which calls are accepted.

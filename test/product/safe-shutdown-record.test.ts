@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import t from 'tap';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { caller, executable, Scene, TIMEOUT_SECONDS } from '../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../testkit/service/service.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';

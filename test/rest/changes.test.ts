@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Alert } from '../../src/core/alert.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
+import { openDatabase } from '../../src/store/database/database.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import t, { type Test } from 'tap';
 import type { HistoryPage, HistoryQuery } from '../../src/core/ports.ts';
-import { HOUR_MS } from '../../src/core/time.ts';
+import { HOUR_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
 import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';

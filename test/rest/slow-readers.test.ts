@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { RawConnection, type StatusDocument } from '../../testkit/service/rest.ts';

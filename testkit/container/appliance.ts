@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Test } from 'tap';
 import { stringify } from 'yaml';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../folder.ts';

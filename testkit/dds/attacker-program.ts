@@ -4,11 +4,11 @@
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import { ENTITY, type EntityId, type GuidPrefix, MULTICAST_GROUP, PID, ports } from '../../src/rtps/protocol.ts';
 import { ForgedParticipant } from '../../src/rtps/testing/forged-participant.ts';
 import { entity, message, type Part, sn, submessage, u16, u32 } from '../../src/rtps/testing/octets.ts';
 import { randomFrom } from '../../src/rtps/testing/random.ts';
 import { recorded } from '../../src/rtps/testing/recorded.ts';
+import { ENTITY, type EntityId, type GuidPrefix, MULTICAST_GROUP, PID, ports } from '../../src/rtps/wire/protocol.ts';
 
 const TOPIC = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_' };
 const PORTS = [ports.metaMulticast(0), ports.metaUnicast(0, 0), ports.userUnicast(0, 0)] as const;

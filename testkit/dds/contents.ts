@@ -1,7 +1,7 @@
 /** Messages with values that a careless serialisation breaks, to be published in tests, and what peers print of them. */
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { ShutdownProgress } from '../../src/core/shutdown.ts';
+import type { ShutdownProgress } from '../../src/core/shutdown/shutdown.ts';
 import type { DiagnosticContext } from '../../src/ros/diagnostics.ts';
 
 const MIXED = 'wäre 日本 🤖 "\\ \t\u0001 ';

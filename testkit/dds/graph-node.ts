@@ -4,9 +4,9 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { DdsCaller, ShutdownCall, ShutdownProgress } from '../../src/core/shutdown.ts';
+import type { DdsCaller, ShutdownCall, ShutdownProgress } from '../../src/core/shutdown/shutdown.ts';
 import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
 import type { Host } from '../network/network.ts';
 import { EventProcess, type ProcessEnd, type ToldEvent } from '../service/event-process.ts';

@@ -6,13 +6,13 @@
 import { newPrefix } from '../../src/ros/embedded/identity.ts';
 import { replyTopicOf, requestTopicOf, topicOf, typeHashData } from '../../src/ros/embedded/names.ts';
 import type { MessageType, ServiceType } from '../../src/ros/interfaces.ts';
-import { decode, encode, type Message } from '../../src/rtps/cdr.ts';
-import type { LocalReader, LocalWriter } from '../../src/rtps/endpoints.ts';
-import { UdpNetwork } from '../../src/rtps/network.ts';
-import { ParameterWriter } from '../../src/rtps/parameters.ts';
+import type { LocalReader, LocalWriter } from '../../src/rtps/endpoints/endpoints.ts';
+import { UdpNetwork } from '../../src/rtps/net/network.ts';
 import type { Participant } from '../../src/rtps/participant.ts';
-import { PID } from '../../src/rtps/protocol.ts';
 import { participantOn } from '../../src/rtps/testing/participants.ts';
+import { decode, encode, type Message } from '../../src/rtps/wire/cdr.ts';
+import { ParameterWriter } from '../../src/rtps/wire/parameters.ts';
+import { PID } from '../../src/rtps/wire/protocol.ts';
 import type { Teardown } from '../folder.ts';
 import { until } from '../wait.ts';
 

@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline';
 import { SAFE_SHUTDOWN } from '../../src/ros/interfaces.generated.ts';
-import type { Message } from '../../src/rtps/cdr.ts';
+import type { Message } from '../../src/rtps/wire/cdr.ts';
 import { LoopbackParticipant } from './loopback.ts';
 
 const tell = (event: string, fields: object): void => {

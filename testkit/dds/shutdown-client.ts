@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { chmodSync, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import type { ShutdownCall, ShutdownReply } from '../../src/core/shutdown.ts';
+import type { ShutdownCall, ShutdownReply } from '../../src/core/shutdown/shutdown.ts';
 import { type Teardown, temporaryFolder } from '../folder.ts';
 import type { Host } from '../network/network.ts';
 import { EventProcess } from '../service/event-process.ts';

@@ -1,7 +1,7 @@
 /** A client of /events that keeps what it receives. A test waits for a count or for an alert, not for a length of time. */
 import { get, type IncomingMessage } from 'node:http';
 import { eventParser } from '../../src/client/event-stream.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { until } from '../wait.ts';
 

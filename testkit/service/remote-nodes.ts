@@ -1,22 +1,22 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { Gathering } from '../../src/app/gather.ts';
-import type { GatheringRules } from '../../src/app/gather-options.ts';
-import { LeftNodes } from '../../src/app/left-nodes.ts';
 import { Live } from '../../src/app/live.ts';
 import { RateMeter } from '../../src/app/rate-meter.ts';
+import { LeftNodes } from '../../src/app/remote-nodes/left-nodes.ts';
+import type { GatheringRules } from '../../src/app/remote-nodes/remote-node-options.ts';
+import { Gathering } from '../../src/app/remote-nodes/remote-nodes.ts';
 import { judgingRules } from '../../src/app/rules.ts';
-import { shutdownStatus } from '../../src/app/safe-shutdown-status.ts';
+import { shutdownStatus } from '../../src/app/shutdown/safe-shutdown-status.ts';
 import { View } from '../../src/app/view.ts';
 import { PowerSource } from '../../src/collect/power.ts';
 import { Sampler } from '../../src/collect/sampler.ts';
 import { TemperatureSource } from '../../src/collect/temperature.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import type { Alert } from '../../src/core/alert.ts';
+import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
-import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time.ts';
+import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
 import { Store } from '../../src/store/store.ts';
@@ -161,7 +161,7 @@ export class GatheringService {
       maxBytes: 512e6,
       node: localNode,
       hertz: 1,
-      worker: new URL('../../src/store/worker.ts', import.meta.url),
+      worker: new URL('../../src/store/thread/worker.ts', import.meta.url),
       environment: { RUNTIME_DIRECTORY: join(folder, 'run') },
       log,
       monotonicSeconds: now,

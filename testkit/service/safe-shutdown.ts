@@ -2,10 +2,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { SafeShutdown } from '../../src/app/safe-shutdown.ts';
-import type { FindUsers } from '../../src/app/safe-shutdown-callers.ts';
-import { machineRunners } from '../../src/app/safe-shutdown-runners.ts';
-import type { ShutdownSettings } from '../../src/app/safe-shutdown-settings.ts';
+import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
+import type { FindUsers } from '../../src/app/shutdown/safe-shutdown-callers.ts';
+import { machineRunners } from '../../src/app/shutdown/safe-shutdown-runners.ts';
+import type { ShutdownSettings } from '../../src/app/shutdown/safe-shutdown-settings.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import type {
   DdsCaller,
@@ -15,10 +15,10 @@ import type {
   ShutdownProgress,
   ShutdownReason,
   ShutdownReply,
-} from '../../src/core/shutdown.ts';
-import type { LocalUser } from '../../src/core/shutdown-callers.ts';
-import type { PowerControl, ShutdownContext } from '../../src/core/shutdown-ports.ts';
-import type { ShutdownRecord } from '../../src/core/shutdown-record.ts';
+} from '../../src/core/shutdown/shutdown.ts';
+import type { LocalUser } from '../../src/core/shutdown/shutdown-callers.ts';
+import type { PowerControl, ShutdownContext } from '../../src/core/shutdown/shutdown-ports.ts';
+import type { ShutdownRecord } from '../../src/core/shutdown/shutdown-record.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
 import { temporaryFolder } from '../folder.ts';

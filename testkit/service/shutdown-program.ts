@@ -1,6 +1,6 @@
 /** A program that is killed in the middle of a safe shutdown. Argument: the folder of a scene (safe-shutdown.ts). */
-import { SafeShutdown } from '../../src/app/safe-shutdown.ts';
-import { machineRunners } from '../../src/app/safe-shutdown-runners.ts';
+import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
+import { machineRunners } from '../../src/app/shutdown/safe-shutdown-runners.ts';
 import { Store } from '../../src/store/store.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
 import { dryRunOnly, TIMEOUT_SECONDS } from './safe-shutdown.ts';
@@ -12,7 +12,7 @@ const store = new Store({
   maxBytes: 64e6,
   node: 'health_monitor',
   hertz: 1,
-  worker: new URL('../../src/store/worker.ts', import.meta.url),
+  worker: new URL('../../src/store/thread/worker.ts', import.meta.url),
   environment: { RUNTIME_DIRECTORY: `${folder}/run` },
   log,
   monotonicSeconds: () => performance.now() / 1000,

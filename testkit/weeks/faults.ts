@@ -1,5 +1,5 @@
 import type { Cause, CoverageEntry } from '../../harness/record/entries.ts';
-import type { Severity } from '../../src/core/alert.ts';
+import type { Severity } from '../../src/core/alerts/alert.ts';
 
 /** Everything that can be made to happen in a synthetic week. `at` and all durations are seconds on the run's axis, whole ones. */
 export type Fault =

@@ -1,5 +1,5 @@
 import type { AlertEntry, OpenAlert } from '../../harness/record/entries.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { type Fault, type FaultOf, ofKind } from './faults.ts';
 import type { WeekClocks } from './week-clocks.ts';
 

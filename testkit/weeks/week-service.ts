@@ -1,5 +1,5 @@
 import type { Cause, ServiceEntry, ServiceReading } from '../../harness/record/entries.ts';
-import { isoUtc } from '../../src/core/time.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 import { type Fault, type Interval, intervals, isWithin, ofKind } from './faults.ts';
 import type { WeekClocks } from './week-clocks.ts';
 import type { ServiceOptions } from './week-options.ts';

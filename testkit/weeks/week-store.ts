@@ -2,13 +2,13 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
+import { STATUSES } from '../../src/core/alerts/thresholds.ts';
 import { toHealthStatus } from '../../src/core/health-status.ts';
 import { type Readings, toHundredths } from '../../src/core/metrics.ts';
-import { STATUSES } from '../../src/core/thresholds.ts';
-import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
-import { Archive } from '../../src/store/archive.ts';
-import { Batch } from '../../src/store/batch.ts';
-import { RAW_DAYS } from '../../src/store/retention.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
+import { Archive } from '../../src/store/database/archive.ts';
+import { RAW_DAYS } from '../../src/store/database/retention.ts';
+import { Batch } from '../../src/store/spool/batch.ts';
 import { ProcessMeter } from '../machine/process-meter.ts';
 
 const { cpu, memory, disk, temperature } = DEFAULT_CONFIG.thresholds;

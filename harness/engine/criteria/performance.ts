@@ -1,4 +1,4 @@
-import { formatDuration } from '../../../src/core/duration.ts';
+import { formatDuration } from '../../../src/core/time/duration.ts';
 import type { Evidence } from '../evidence.ts';
 import { rounded } from '../format.ts';
 import { type Judgement, marginOf } from '../judgement.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../../src/core/duration.ts';
+import { formatDuration } from '../../../src/core/time/duration.ts';
 import type { Evidence, ServiceRun } from '../evidence.ts';
 import { rounded } from '../format.ts';
 import { type Judgement, marginOf, type Table } from '../judgement.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../../src/core/duration.ts';
+import { formatDuration } from '../../../src/core/time/duration.ts';
 import type { Evidence } from '../evidence.ts';
 import { axisTime, counted, decimalDuration } from '../format.ts';
 import { type Judgement, type Limit, marginOf, type Quantity, REQUIRED_SECONDS, type Table, type TestVerdict } from '../judgement.ts';

@@ -1,4 +1,4 @@
-import type { StatusDocument } from '../../../src/http/api/schema.ts';
+import type { StatusDocument } from '../../../src/client/documents.ts';
 
 /** The members of /status that the sources use. */
 export type StatusPart = Pick<

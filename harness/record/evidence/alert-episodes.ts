@@ -1,4 +1,4 @@
-import { changeKey, SEVERITIES, type Severity } from '../../../src/core/alert.ts';
+import { changeKey, SEVERITIES, type Severity } from '../../../src/core/alerts/alert.ts';
 import type { AlertEvidence, ChartSeries, OpenEpisode } from '../../engine/evidence.ts';
 import type { AlertEntry, OpenEntry } from '../entries.ts';
 

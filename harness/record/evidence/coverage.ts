@@ -1,4 +1,4 @@
-import { isoUtc } from '../../../src/core/time.ts';
+import { isoUtc } from '../../../src/core/time/time.ts';
 import type { CoverageEvidence, CoverageGap } from '../../engine/evidence.ts';
 import type { CoverageEntry } from '../entries.ts';
 import type { ClockEvent } from './time-axis.ts';

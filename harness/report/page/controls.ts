@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { formatDuration } from '../../../src/core/duration.ts';
+import { formatDuration } from '../../../src/core/time/duration.ts';
 import { momentAt } from '../figures.ts';
 import { LANES } from '../tables.ts';
 import type { Panel, Range } from './panels.ts';

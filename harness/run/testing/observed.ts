@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
-import type { Alert, Severity } from '../../../src/core/alert.ts';
+import type { Alert, Severity } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
-import { isoUtc } from '../../../src/core/time.ts';
+import { isoUtc } from '../../../src/core/time/time.ts';
 import { type Scan, Scans } from '../../observe/coverage.ts';
 import type { SeenRun } from '../../observe/service-observer.ts';
 import type { Clocked, EndEntry, OpenAlert, RecordEntry, ServiceReading } from '../../record/entries.ts';

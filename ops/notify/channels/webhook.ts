@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type { Config } from '../../../src/config/schema.ts';
 import { printable, withoutUrlPaths } from '../../../src/core/text.ts';
-import { HOUR_MS } from '../../../src/core/time.ts';
+import { HOUR_MS } from '../../../src/core/time/time.ts';
 import type { Message } from '../message.ts';
 import { type Channel, configured, networkProblem, type Result, Unusable, withTimeout } from './channel.ts';
 import { render, valuesOf } from './template.ts';

@@ -1,4 +1,4 @@
-import type { Severity } from '../../../src/core/alert.ts';
+import type { Severity } from '../../../src/core/alerts/alert.ts';
 import type { MessageFacts } from '../message.ts';
 import type { Line, LineState } from '../plan.ts';
 import { jobChange, type Subject } from '../subject.ts';

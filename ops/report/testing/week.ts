@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DAY_MS, MINUTE_MS } from '../../../src/core/time.ts';
+import { DAY_MS, MINUTE_MS } from '../../../src/core/time/time.ts';
 import { HEADER, metricsRows } from '../../collect/metrics-rows.ts';
 import type { CollectedStatus } from '../../collect/observation.ts';
 import { statusWith } from '../../collect/testing/status.ts';

@@ -1,9 +1,9 @@
 import { mock } from 'node:test';
 import type { Test } from 'tap';
+import type { OpsDocument } from '../../../src/client/documents.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/schema.ts';
-import type { Clocks } from '../../../src/core/time.ts';
-import type { OpsDocument } from '../../../src/http/api/ops-schema.ts';
+import type { Clocks } from '../../../src/core/time/time.ts';
 import type { JobName } from '../../jobs.ts';
 import type { Trigger } from '../../lib/job.ts';
 import type { Runner, RunResult } from '../execution.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { SEVERITIES } from '../../core/alert.ts';
+import { SEVERITIES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 
 /** The paths of the REST API and their query parameters. The validation of queries and /openapi.json are both derived from this table. */

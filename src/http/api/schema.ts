@@ -1,8 +1,8 @@
 import * as v from 'valibot';
-import { SEVERITIES } from '../../core/alert.ts';
-import { SHUTDOWN_ACTIONS, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown.ts';
-import { SHUTDOWN_OUTCOMES } from '../../core/shutdown-record.ts';
-import { STATUSES } from '../../core/thresholds.ts';
+import { SEVERITIES } from '../../core/alerts/alert.ts';
+import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { SHUTDOWN_ACTIONS, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown/shutdown.ts';
+import { SHUTDOWN_OUTCOMES } from '../../core/shutdown/shutdown-record.ts';
 import { about, count, instant, reading, seconds, text, timestamp } from './fields.ts';
 import { opsDocumentSchema } from './ops-schema.ts';
 

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { MAX_PAGE } from '../api/query-schema.ts';
 import { type Context, nodeOf, queryStore, sendBody } from '../context.ts';
 import { invalid, rangeOf } from '../parameters.ts';

@@ -1,4 +1,4 @@
-import type { Severity } from '../../core/alert.ts';
+import type { Severity } from '../../core/alerts/alert.ts';
 import type { Mark } from '../../core/ports.ts';
 import { type Context, nodeOf, pageHeaders, queryStore, sendBody } from '../context.ts';
 import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';

@@ -1,9 +1,9 @@
+import { STATUSES } from '../../core/alerts/thresholds.ts';
 import { csvText } from '../../core/csv.ts';
 import { METRICS, type Metric } from '../../core/metrics.ts';
 import { endOfPage, queryAfter } from '../../core/paging.ts';
 import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/ports.ts';
-import { STATUSES } from '../../core/thresholds.ts';
-import { isoUtc } from '../../core/time.ts';
+import { isoUtc } from '../../core/time/time.ts';
 import { MAX_PAGE } from '../api/query-schema.ts';
 import { acquireStore, awaitAnswer, type Context, nodeOf, PIECE_BYTES, pageHeaders, prefers, waitForDrain } from '../context.ts';
 import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';

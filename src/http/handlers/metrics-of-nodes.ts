@@ -1,7 +1,7 @@
-import { nodeOfAlertId, SEVERITIES } from '../../core/alert.ts';
+import { nodeOfAlertId, SEVERITIES } from '../../core/alerts/alert.ts';
+import { STATUSES } from '../../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Metric } from '../../core/metrics.ts';
-import { STATUSES } from '../../core/thresholds.ts';
 import type { StatusDocument } from '../api/schema.ts';
 import type { Exposition } from '../exposition.ts';
 import type { ServiceView } from '../view.ts';

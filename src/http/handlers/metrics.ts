@@ -1,4 +1,4 @@
-import { SEVERITIES } from '../../core/alert.ts';
+import { SEVERITIES } from '../../core/alerts/alert.ts';
 import type { StatusDocument } from '../api/schema.ts';
 import { type Handler, sendBody } from '../context.ts';
 import { Exposition } from '../exposition.ts';

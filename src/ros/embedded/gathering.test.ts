@@ -1,9 +1,9 @@
 import t from 'tap';
 import { runs } from '../../../testkit/effort.ts';
-import { encode } from '../../rtps/cdr.ts';
-import { ENTITY, entityOf } from '../../rtps/protocol.ts';
 import { dissect } from '../../rtps/testing/dissect.ts';
 import { participantOn, writerOf } from '../../rtps/testing/participants.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
+import { ENTITY, entityOf } from '../../rtps/wire/protocol.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage } from '../messages.ts';
 import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';

@@ -1,11 +1,11 @@
 import t from 'tap';
-import { decode, type Layout } from '../../rtps/cdr.ts';
-import { guidOf } from '../../rtps/protocol.ts';
 import { only } from '../../rtps/testing/dissect.ts';
 import { Wire } from '../../rtps/testing/memory-network.ts';
 import { participantOn } from '../../rtps/testing/participants.ts';
 import { recorded } from '../../rtps/testing/recorded.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
+import { decode, type Layout } from '../../rtps/wire/cdr.ts';
+import { guidOf } from '../../rtps/wire/protocol.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../interfaces.generated.ts';
 import { typeHashData } from './names.ts';
 import { NodeGraph } from './node-graph.ts';

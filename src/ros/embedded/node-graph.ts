@@ -1,7 +1,7 @@
-import { encode, type Message } from '../../rtps/cdr.ts';
-import type { LocalWriter } from '../../rtps/endpoints.ts';
+import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import type { Participant } from '../../rtps/participant.ts';
-import { ENTITY, type Guid, guidOf } from '../../rtps/protocol.ts';
+import { encode, type Message } from '../../rtps/wire/cdr.ts';
+import { ENTITY, type Guid, guidOf } from '../../rtps/wire/protocol.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../interfaces.generated.ts';
 import { hasTypeHash, typeHashData } from './names.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { decode, encode, type Message } from '../../rtps/cdr.ts';
+import { decode, encode, type Message } from '../../rtps/wire/cdr.ts';
 import {
   DESCRIBE_PARAMETERS,
   GET_PARAMETER_TYPES,

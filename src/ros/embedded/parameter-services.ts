@@ -1,4 +1,4 @@
-import type { EndpointData } from '../../rtps/discovery-data.ts';
+import type { EndpointData } from '../../rtps/discovery/discovery-data.ts';
 import type { Logger } from '../../rtps/log.ts';
 import type { Participant } from '../../rtps/participant.ts';
 import { PARAMETER_SERVICES, type ParameterService } from '../parameters.ts';

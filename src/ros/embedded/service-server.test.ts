@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import t, { type Test } from 'tap';
-import { decode } from '../../rtps/cdr.ts';
-import { type EndpointData, readEndpoint } from '../../rtps/discovery-data.ts';
-import type { DataSubmessage } from '../../rtps/message-reader.ts';
-import { ParameterList } from '../../rtps/parameters.ts';
-import { ENTITY, entityOf, type Guid, guidOf, PID, prefixOf, VENDOR } from '../../rtps/protocol.ts';
-import type { MatchedWriter } from '../../rtps/reader.ts';
+import { type EndpointData, readEndpoint } from '../../rtps/discovery/discovery-data.ts';
+import type { MatchedWriter } from '../../rtps/endpoints/reader.ts';
+import type { Change, MatchedReader } from '../../rtps/endpoints/writer.ts';
 import { only } from '../../rtps/testing/dissect.ts';
 import { Wire } from '../../rtps/testing/memory-network.ts';
 import { participantOn } from '../../rtps/testing/participants.ts';
 import { recorded } from '../../rtps/testing/recorded.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
-import type { Change, MatchedReader } from '../../rtps/writer.ts';
+import { decode } from '../../rtps/wire/cdr.ts';
+import type { DataSubmessage } from '../../rtps/wire/message-reader.ts';
+import { ParameterList } from '../../rtps/wire/parameters.ts';
+import { ENTITY, entityOf, type Guid, guidOf, PID, prefixOf, VENDOR } from '../../rtps/wire/protocol.ts';
 import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import { ServiceServer } from './service-server.ts';
 

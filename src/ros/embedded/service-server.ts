@@ -1,13 +1,13 @@
-import { decode, encode, HEADER_OCTETS, type Message } from '../../rtps/cdr.ts';
-import type { LocalReader, LocalWriter } from '../../rtps/endpoints.ts';
+import type { LocalReader, LocalWriter } from '../../rtps/endpoints/endpoints.ts';
+import type { Received } from '../../rtps/endpoints/reader.ts';
+import type { MatchedReader } from '../../rtps/endpoints/writer.ts';
 import type { Logger } from '../../rtps/log.ts';
-import type { Source } from '../../rtps/network.ts';
-import type { ParameterList } from '../../rtps/parameters.ts';
-import { ParameterWriter } from '../../rtps/parameters.ts';
+import type { Source } from '../../rtps/net/network.ts';
 import type { Participant } from '../../rtps/participant.ts';
-import { ENTITY_KIND, entityOf, type Guid, type GuidPrefix, Malformed, PID, prefixOf, VENDOR } from '../../rtps/protocol.ts';
-import type { Received } from '../../rtps/reader.ts';
-import type { MatchedReader } from '../../rtps/writer.ts';
+import { decode, encode, HEADER_OCTETS, type Message } from '../../rtps/wire/cdr.ts';
+import type { ParameterList } from '../../rtps/wire/parameters.ts';
+import { ParameterWriter } from '../../rtps/wire/parameters.ts';
+import { ENTITY_KIND, entityOf, type Guid, type GuidPrefix, Malformed, PID, prefixOf, VENDOR } from '../../rtps/wire/protocol.ts';
 import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
 

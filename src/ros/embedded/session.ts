@@ -1,11 +1,11 @@
 import type { Appliance } from '../../core/observer.ts';
-import type { EndpointData } from '../../rtps/discovery-data.ts';
-import type { LocalWriter } from '../../rtps/endpoints.ts';
+import type { EndpointData } from '../../rtps/discovery/discovery-data.ts';
+import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
+import type { Change } from '../../rtps/endpoints/writer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
-import type { Network } from '../../rtps/network.ts';
+import type { Network } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
-import { type GuidPrefix, prefixOf } from '../../rtps/protocol.ts';
-import type { Change } from '../../rtps/writer.ts';
+import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';

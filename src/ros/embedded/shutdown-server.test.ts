@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap';
-import type { DdsCaller } from '../../core/shutdown.ts';
-import { decode, encode } from '../../rtps/cdr.ts';
+import type { DdsCaller } from '../../core/shutdown/shutdown.ts';
 import { Wire } from '../../rtps/testing/memory-network.ts';
 import { participantOn } from '../../rtps/testing/participants.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
+import { decode, encode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
 import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import { EmbeddedShutdownServer } from './shutdown-server.ts';

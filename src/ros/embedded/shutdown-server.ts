@@ -1,5 +1,5 @@
 import { rarely } from '../../rtps/log.ts';
-import { type Network, UdpNetwork } from '../../rtps/network.ts';
+import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { GraphOptions, ShutdownServer } from '../graph.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';

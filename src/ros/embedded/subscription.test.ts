@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap';
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import { encode } from '../../rtps/cdr.ts';
-import type { LocalWriter } from '../../rtps/endpoints.ts';
+import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import { type MemoryNetwork, Wire } from '../../rtps/testing/memory-network.ts';
 import { participantOn, type TestParticipant } from '../../rtps/testing/participants.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage } from '../messages.ts';
 import type { Arrived, SubscribedTopics } from '../subscription.ts';

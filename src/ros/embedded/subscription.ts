@@ -1,7 +1,7 @@
+import type { Received } from '../../rtps/endpoints/reader.ts';
 import { rarely } from '../../rtps/log.ts';
-import { type Network, UdpNetwork } from '../../rtps/network.ts';
+import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
-import type { Received } from '../../rtps/reader.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { Membership } from './membership.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { encode } from '../../rtps/cdr.ts';
 import { LEASE_SECONDS } from '../../rtps/participant.ts';
 import type { Flight } from '../../rtps/testing/memory-network.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { ALERTED, HUMBLE_INFO, NAMES, STATUS, type TransportRig, transportRig } from './testing/transport-rig.ts';

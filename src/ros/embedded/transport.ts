@@ -1,10 +1,10 @@
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { observersOf } from '../../core/observer.ts';
-import type { ShutdownProgress } from '../../core/shutdown.ts';
-import { encode } from '../../rtps/cdr.ts';
+import type { ShutdownProgress } from '../../core/shutdown/shutdown.ts';
 import { rarely } from '../../rtps/log.ts';
-import { type Network, UdpNetwork } from '../../rtps/network.ts';
+import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
 import { diagnosticArray } from '../diagnostics.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';

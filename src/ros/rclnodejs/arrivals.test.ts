@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import { encode } from '../../rtps/cdr.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import { alertMessage, healthStatusMessage } from '../messages.ts';
 import { Arrivals } from './arrivals.ts';

@@ -1,8 +1,8 @@
-import { type Alert, nodeOfAlertId } from '../../core/alert.ts';
+import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log } from '../../core/ports.ts';
-import { decode } from '../../rtps/cdr.ts';
 import { rarely } from '../../rtps/log.ts';
+import { decode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';

@@ -1,5 +1,5 @@
 import type { HealthStatus } from '../../core/health-status.ts';
-import { isoUtc } from '../../core/time.ts';
+import { isoUtc } from '../../core/time/time.ts';
 import { PROBE_NAME } from '../names.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe.ts';
 import { RclnodejsTransport } from './transport.ts';

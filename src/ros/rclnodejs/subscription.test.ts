@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import { encode } from '../../rtps/cdr.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
 import { HEALTH_STATUS } from '../interfaces.generated.ts';
 import { healthStatusMessage } from '../messages.ts';
 import type { SubscribedTopics } from '../subscription.ts';

@@ -1,10 +1,10 @@
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../core/shutdown.ts';
-import { decode } from '../../rtps/cdr.ts';
+import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../core/shutdown/shutdown.ts';
+import { decode } from '../../rtps/wire/cdr.ts';
 import type { DiagnosticContext } from '../diagnostics.ts';
 import type { ShutdownServer } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';

@@ -1,9 +1,9 @@
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log } from '../../core/ports.ts';
-import type { ShutdownProgress } from '../../core/shutdown.ts';
-import { encode } from '../../rtps/cdr.ts';
+import type { ShutdownProgress } from '../../core/shutdown/shutdown.ts';
 import { rarely } from '../../rtps/log.ts';
+import { encode } from '../../rtps/wire/cdr.ts';
 import { diagnosticArray } from '../diagnostics.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownProblem } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';

@@ -6,9 +6,9 @@ import type {
   HeartbeatFragSubmessage,
   HeartbeatSubmessage,
   NackFragSubmessage,
-} from '../message-reader.ts';
-import { readMessage } from '../message-reader.ts';
-import type { GuidPrefix } from '../protocol.ts';
+} from '../wire/message-reader.ts';
+import { readMessage } from '../wire/message-reader.ts';
+import type { GuidPrefix } from '../wire/protocol.ts';
 
 export type Submessage =
   | ({ readonly kind: 'data' } & DataSubmessage)

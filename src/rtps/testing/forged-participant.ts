@@ -1,6 +1,6 @@
-import { endpointPayload, participantPayload } from '../discovery-data.ts';
-import { DISCOVERY_READERS, ENTITY, type EntityId, entityOf, type GuidPrefix, guidOf, type Locator, VENDOR } from '../protocol.ts';
-import { OWN_QOS } from '../qos.ts';
+import { endpointPayload, participantPayload } from '../discovery/discovery-data.ts';
+import { OWN_QOS } from '../endpoints/qos.ts';
+import { DISCOVERY_READERS, ENTITY, type EntityId, entityOf, type GuidPrefix, guidOf, type Locator, VENDOR } from '../wire/protocol.ts';
 import { dissect } from './dissect.ts';
 import { entity, message, sn, submessage, u16, u32 } from './octets.ts';
 import { TOPIC } from './participants.ts';

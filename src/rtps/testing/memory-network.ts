@@ -1,5 +1,5 @@
-import type { Channel, DatagramHandler, Interface, Network } from '../network.ts';
-import { MULTICAST_GROUP, ports } from '../protocol.ts';
+import type { Channel, DatagramHandler, Interface, Network } from '../net/network.ts';
+import { MULTICAST_GROUP, ports } from '../wire/protocol.ts';
 
 /** Default source port of datagrams. */
 const SOURCE_PORT = 7411;

@@ -1,4 +1,4 @@
-import type { EntityId, GuidPrefix } from '../protocol.ts';
+import type { EntityId, GuidPrefix } from '../wire/protocol.ts';
 
 /** A part of a submessage: a number with its size, or raw octets. */
 export type Part = readonly [octets: 2 | 4 | 8, number: number] | Uint8Array;

@@ -1,5 +1,5 @@
-import type { LocalReader, LocalWriter, TopicReaderOptions, TopicWriterOptions } from '../endpoints.ts';
-import type { Network } from '../network.ts';
+import type { LocalReader, LocalWriter, TopicReaderOptions, TopicWriterOptions } from '../endpoints/endpoints.ts';
+import type { Network } from '../net/network.ts';
 import { Participant, type ParticipantOptions } from '../participant.ts';
 
 export const TOPIC = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_', userData: '' } as const;

@@ -1,7 +1,7 @@
+import { type MatchedWriter, type ReaderAction, StatefulReader } from '../endpoints/reader.ts';
 import { LIMITS, OctetBudget } from '../limits.ts';
-import type { DataFragSubmessage, DataSubmessage } from '../message-reader.ts';
-import { VENDOR } from '../protocol.ts';
-import { type MatchedWriter, type ReaderAction, StatefulReader } from '../reader.ts';
+import type { DataFragSubmessage, DataSubmessage } from '../wire/message-reader.ts';
+import { VENDOR } from '../wire/protocol.ts';
 
 /** Of every sample of these tests. */
 export const SOURCE = { address: '10.0.0.2', port: 7411 };

@@ -1,4 +1,4 @@
-import type { FieldType, Layout, Message } from '../cdr.ts';
+import type { FieldType, Layout, Message } from '../wire/cdr.ts';
 
 /** Which representation of XTYPES 1.3, 7.6.3.1.2. */
 export interface Representation {

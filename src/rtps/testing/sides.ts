@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { LocalWriter } from '../endpoints.ts';
+import type { LocalWriter } from '../endpoints/endpoints.ts';
 import type { ParticipantOptions } from '../participant.ts';
 import { type MemoryNetwork, Wire, type WireOptions } from './memory-network.ts';
 import { participantOn, readerOf, type TestParticipant, type TestReader, writerOf } from './participants.ts';

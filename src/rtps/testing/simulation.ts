@@ -1,9 +1,9 @@
+import { type MatchedWriter, StatefulReader } from '../endpoints/reader.ts';
+import { type MatchedReader, StatefulWriter } from '../endpoints/writer.ts';
 import { LIMITS, OctetBudget } from '../limits.ts';
-import { type MessageHandler, readMessage } from '../message-reader.ts';
-import { Packer } from '../packer.ts';
-import { type EntityId, type Guid, guidOf, VENDOR } from '../protocol.ts';
-import { type MatchedWriter, StatefulReader } from '../reader.ts';
-import { type MatchedReader, StatefulWriter } from '../writer.ts';
+import { type MessageHandler, readMessage } from '../wire/message-reader.ts';
+import { Packer } from '../wire/packer.ts';
+import { type EntityId, type Guid, guidOf, VENDOR } from '../wire/protocol.ts';
 import { SOURCE } from './reader-rig.ts';
 
 export interface Channel {

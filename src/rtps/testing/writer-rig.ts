@@ -1,5 +1,5 @@
-import type { Change, MatchedReader, WriterAction } from '../writer.ts';
-import { StatefulWriter } from '../writer.ts';
+import type { Change, MatchedReader, WriterAction } from '../endpoints/writer.ts';
+import { StatefulWriter } from '../endpoints/writer.ts';
 
 export const reader = (name: string, changes: Partial<MatchedReader> = {}): MatchedReader => ({
   guid: name.padEnd(32, '0'),

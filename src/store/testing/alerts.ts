@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { type Alert, nodeOfAlertId, SEVERITIES } from '../../core/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES } from '../../core/alerts/alert.ts';
 import type { AlertCursor, AlertPage, AlertQuery } from '../../core/ports.ts';
-import { DAY_MS, isoUtc } from '../../core/time.ts';
+import { DAY_MS, isoUtc } from '../../core/time/time.ts';
 
 export const NOW = Date.parse('2026-03-04T12:00:00Z');
 

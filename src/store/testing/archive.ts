@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { Archive } from '../archive.ts';
+import { Archive } from '../database/archive.ts';
 import { type Row, toColumns } from './rows.ts';
 
 /** An archive with its own clock that can be closed and opened again as by a restart. */

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
-import type { Reply, Request } from '../protocol.ts';
+import type { Reply, Request } from '../thread/protocol.ts';
 
 // The store's thread for tests of its death and of a disk that does not respond. Commands arrive as the node of a history query: 'die
 // now'; 'die at commit', at the next commit, after it is done but possibly before its answer is received; 'hang until FILE', which blocks
@@ -29,7 +29,7 @@ port.postMessage = (reply: Reply): void => {
   standStillUntil(file);
 };
 
-await import('../worker.ts');
+await import('../thread/worker.ts');
 
 port.on('message', ({ operation, body }: Request) => {
   const node = operation === 'history' ? (body as Request<'history'>['body']).node : '';

@@ -1,7 +1,7 @@
+import type { Status } from '../../core/alerts/thresholds.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { AggregateQuery, HistoryQuery } from '../../core/ports.ts';
-import type { Status } from '../../core/thresholds.ts';
-import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time.ts';
+import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
 import type { Row } from './rows.ts';
 
 // The expected answers of history and aggregate, computed naively from all samples. Rows ascend in time.

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isoUtc } from '../../core/time.ts';
+import { isoUtc } from '../../core/time/time.ts';
 import { Store } from '../store.ts';
-import { REAL_TIMERS } from '../timers.ts';
+import { REAL_TIMERS } from '../thread/timers.ts';
 
 // A program for kill tests: records samples and alerts and prints each once it is recorded. Its minutes pass in a fifth of a second, so
 // that a kill can hit every stage of writing. Arguments: data folder, folder for the spool, time of the first sample in milliseconds.
@@ -29,7 +29,7 @@ const store = new Store({
   maxBytes: 64e6,
   node: NODE,
   hertz: 1,
-  worker: new URL('../worker.ts', import.meta.url),
+  worker: new URL('../thread/worker.ts', import.meta.url),
   environment: { RUNTIME_DIRECTORY: runtime },
   log: (level, message) => say(`log ${level} ${message}\n`),
   monotonicSeconds: () => (performance.now() / 1000) * FASTER,

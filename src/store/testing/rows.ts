@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Test } from 'tap';
+import { STATUSES, type Status } from '../../core/alerts/thresholds.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
-import { STATUSES, type Status } from '../../core/thresholds.ts';
-import { isoUtc } from '../../core/time.ts';
-import { type Columns, emptyColumns } from '../chunk.ts';
+import { isoUtc } from '../../core/time/time.ts';
+import { type Columns, emptyColumns } from '../samples/chunk.ts';
 
 /** A sample in test notation. */
 export interface Row {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { Alert } from '../../core/alert.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { LogLevel } from '../../core/ports.ts';
-import { HOUR_MS } from '../../core/time.ts';
+import { HOUR_MS } from '../../core/time/time.ts';
 import { Store, type StoreOptions } from '../store.ts';
-import type { Timer, Timers } from '../timers.ts';
+import type { Timer, Timers } from '../thread/timers.ts';
 import { type Row, toRows, toStatus } from './rows.ts';
 
 export { until } from '../../../testkit/wait.ts';
@@ -69,7 +69,7 @@ export class TestStore {
       maxBytes: 64e6,
       node: NODE,
       hertz: 1,
-      worker: new URL('../worker.ts', import.meta.url),
+      worker: new URL('../thread/worker.ts', import.meta.url),
       environment: { RUNTIME_DIRECTORY: join(folder, 'run') },
       log: (level, message) => this.logged.push({ level, message }),
       monotonicSeconds: () => this.#seconds,

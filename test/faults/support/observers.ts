@@ -1,7 +1,7 @@
 /** Who observes the machine from outside during a fault: a client of the event stream, and a DDS subscriber. */
 import { type ClientRequest, get } from 'node:http';
 import { eventParser, type ServerEvent } from '../../../src/client/event-stream.ts';
-import type { Alert } from '../../../src/core/alert.ts';
+import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { Peer } from '../../../testkit/dds/peers.ts';
 import type { Host } from '../../../testkit/network/network.ts';

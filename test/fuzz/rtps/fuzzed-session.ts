@@ -3,16 +3,16 @@ import { Session } from '../../../src/ros/embedded/session.ts';
 import { HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
 import { healthStatusMessage } from '../../../src/ros/messages.ts';
 import { graphNames } from '../../../src/ros/names.ts';
-import { decode, encode } from '../../../src/rtps/cdr.ts';
-import type { LocalWriter } from '../../../src/rtps/endpoints.ts';
+import type { LocalWriter } from '../../../src/rtps/endpoints/endpoints.ts';
 import { kept } from '../../../src/rtps/limits.ts';
-import { ParameterList } from '../../../src/rtps/parameters.ts';
-import { ENTITY, entityOf, type GuidPrefix, PID } from '../../../src/rtps/protocol.ts';
 import { destinationOf, only } from '../../../src/rtps/testing/dissect.ts';
 import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
 import { type MemoryNetwork, Wire } from '../../../src/rtps/testing/memory-network.ts';
 import { participantOn, type TestParticipant } from '../../../src/rtps/testing/participants.ts';
 import { VirtualTime } from '../../../src/rtps/testing/virtual-time.ts';
+import { decode, encode } from '../../../src/rtps/wire/cdr.ts';
+import { ParameterList } from '../../../src/rtps/wire/parameters.ts';
+import { ENTITY, entityOf, type GuidPrefix, PID } from '../../../src/rtps/wire/protocol.ts';
 import type { Target } from './mutations.ts';
 
 /** Datagrams of the beginning. */

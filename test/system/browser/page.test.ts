@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import type { Alert } from '../../../src/core/alert.ts';
+import type { Alert } from '../../../src/core/alerts/alert.ts';
 import { CHROMIUM, launchBrowser, openPage, showsText } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { ROOT, RunningService } from '../../../testkit/service/service.ts';

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import type { Alert } from '../../../src/core/alert.ts';
+import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { diagnosticArray } from '../../../src/ros/diagnostics.ts';
 import { ALERT, asPeersSay, CONTEXT, HEALTH, PROGRESS, TEXTS } from '../../../testkit/dds/contents.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { tailFolder } from '../../../src/store/tail.ts';
+import { tailFolder } from '../../../src/store/spool/spool.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';

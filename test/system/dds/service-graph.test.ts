@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import type { Alert } from '../../../src/core/alert.ts';
+import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { Peer, peersUnavailable, VENDORS } from '../../../testkit/dds/peers.ts';

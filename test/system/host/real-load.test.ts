@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import t from 'tap';
-import type { Alert } from '../../../src/core/alert.ts';
+import type { Alert } from '../../../src/core/alerts/alert.ts';
 import { startService } from '../../../testkit/service/rest.ts';
 
 // The one test with the load of the machine itself; alert timing, the end of alerts and SIGKILL are tested on a recorded machine (test/product/alerting).

@@ -133,7 +133,10 @@ t.test('a bare Debian', { skip }, async (t) => {
   });
 
   await t.test('npm test runs for an ordinary user', async (t) => {
-    const { status, stdout, stderr } = machine.run('npm test -- src/core/alert.test.ts src/store/store.full-disk.test.ts', 'student');
+    const { status, stdout, stderr } = machine.run(
+      'npm test -- src/core/alerts/alert.test.ts src/store/store.full-disk.test.ts',
+      'student',
+    );
     t.equal(status, 0, stdout + stderr);
     t.match(stdout, /^\d+ passed, 0 failed(, \d+ skipped)?\n$/m);
     t.notMatch(stdout + stderr, /EBADENGINE|npm WARN|npm warn|npm ERR/);

@@ -4,7 +4,7 @@ import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import * as generated from '../../../src/ros/interfaces.generated.ts';
-import { tailFolder } from '../../../src/store/tail.ts';
+import { tailFolder } from '../../../src/store/spool/spool.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';

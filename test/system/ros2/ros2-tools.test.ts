@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Alert } from '../../../src/core/alert.ts';
+import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';

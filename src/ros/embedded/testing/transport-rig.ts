@@ -1,11 +1,11 @@
 import type { Test } from 'tap';
-import type { Alert } from '../../../core/alert.ts';
+import type { Alert } from '../../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../../core/health-status.ts';
-import { decode } from '../../../rtps/cdr.ts';
-import type { LocalWriter } from '../../../rtps/endpoints.ts';
+import type { LocalWriter } from '../../../rtps/endpoints/endpoints.ts';
 import { type MemoryNetwork, Wire } from '../../../rtps/testing/memory-network.ts';
 import { participantOn, type TestParticipant } from '../../../rtps/testing/participants.ts';
 import { VirtualTime } from '../../../rtps/testing/virtual-time.ts';
+import { decode } from '../../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../../graph.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../../interfaces.generated.ts';
 import type { MessageType } from '../../interfaces.ts';

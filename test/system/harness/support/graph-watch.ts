@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Alert } from '../../../../src/core/alert.ts';
+import type { Alert } from '../../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../../src/core/health-status.ts';
 import type { PlaceConfig } from '../../../../src/ros/environment.ts';
 import type { Host } from '../../../../testkit/network/network.ts';

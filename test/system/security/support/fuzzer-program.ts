@@ -5,9 +5,9 @@
  */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
-import { MULTICAST_GROUP, ports } from '../../../../src/rtps/protocol.ts';
 import { randomFrom } from '../../../../src/rtps/testing/random.ts';
 import { recorded } from '../../../../src/rtps/testing/recorded.ts';
+import { MULTICAST_GROUP, ports } from '../../../../src/rtps/wire/protocol.ts';
 import { mutated, redirected, type Target } from '../../../fuzz/rtps/mutations.ts';
 
 const [address = '', seconds = '10', seed = '1', ownAddress = null] = process.argv.slice(2);

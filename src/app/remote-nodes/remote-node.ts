@@ -1,0 +1,133 @@
+import { type Alert, alertId } from '../../core/alerts/alert.ts';
+import { isPlausible, type NodeWatch } from '../../core/alerts/node-watch.ts';
+import { TokenBucket } from '../../core/alerts/rate-limit.ts';
+import { isoUtc } from '../../core/time/time.ts';
+
+/** Rate limit of one node, which may publish at up to 1000 Hz. */
+const STATUSES_PER_SECOND = 1200;
+/** Rate guaranteed to each node even if others exhaust the limit of all nodes together. */
+const ASSURED_PER_SECOND = 20;
+/** Rate limit of changes of a node's alerts. */
+const CHANGES_PER_SECOND = 0.5;
+const CHANGES_BURST = 60;
+/** Rate limit of clock jumps; beyond it statuses are not stored, since each jump begins another hour in the database. */
+const JUMPS_PER_SECOND = 1 / 60;
+const JUMPS_BURST = 5;
+/** Rate limit of alerts about one stale node, so that an intermittent node fills neither log nor disk. */
+const SILENCES_PER_SECOND = 1 / 600;
+const SILENCES_BURST = 5;
+/** A newcomer becomes established after at least this long and ARRIVALS statuses that are APART_SECONDS apart. */
+export const ESTABLISHED_SECONDS = 60;
+const ARRIVALS = 4;
+const APART_SECONDS = 15;
+/** The publish rate is recorded when it differs by this factor from the last one, at most once an hour. */
+const RATE_FACTOR = 1.2;
+const RECORD_RATE_SECONDS = 3600;
+
+/** Reason why a status is shown but not stored; null: it is stored. */
+export type NotStored = 'invalid time' | 'too many jumps' | null;
+
+/** When a node was seen, monotonic seconds. */
+export interface SeenTimes {
+  readonly firstSeconds: number;
+  readonly lastSeconds: number;
+  readonly isEstablished: boolean;
+}
+
+/** State, limits and staleness of one remote node. */
+export class GatheredNode {
+  readonly name: string;
+  readonly watch: NodeWatch;
+  readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
+  readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
+  readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
+  readonly silences = new TokenBucket(SILENCES_PER_SECOND, SILENCES_BURST);
+  readonly #jumps = new TokenBucket(JUMPS_PER_SECOND, JUMPS_BURST);
+  /** Monotonic seconds; may precede the start of this process. */
+  readonly #firstSeenSeconds: number;
+  lastSeenSeconds: number;
+  /** An established node stays on the list and is stored; the others are newcomers. */
+  isEstablished: boolean;
+  /** Whether data of an earlier run is stored under this name. */
+  wasKnown = false;
+  #arrivals = 0;
+  #arrivalSeconds = Number.NEGATIVE_INFINITY;
+  /** The open alert that the node is stale. */
+  silence: Alert | null = null;
+  /** Time when the node left the graph, wall-clock milliseconds; null: it is present or disappeared. */
+  leftMs: number | null = null;
+  /** Whether the wrong clock was logged. */
+  isWrongClockLogged = false;
+  #rate: { readonly hertz: number; readonly atSeconds: number } | null = null;
+
+  constructor(name: string, watch: NodeWatch, { firstSeconds, isEstablished, lastSeconds }: SeenTimes) {
+    this.name = name;
+    this.watch = watch;
+    this.#firstSeenSeconds = firstSeconds;
+    this.lastSeenSeconds = lastSeconds;
+    this.isEstablished = isEstablished;
+  }
+
+  /** Time from the first to the last arrival. */
+  get spanSeconds(): number {
+    return this.lastSeenSeconds - this.#firstSeenSeconds;
+  }
+
+  /** Whether no status arrived within the allowed time. */
+  isSilent(nowSeconds: number): boolean {
+    return nowSeconds - this.lastSeenSeconds > this.watch.allowedSeconds;
+  }
+
+  /** Records an arrival. Returns whether a newcomer now meets the conditions for being established. */
+  recordArrival(nowSeconds: number): boolean {
+    this.lastSeenSeconds = nowSeconds;
+    if (this.isEstablished || nowSeconds - this.#arrivalSeconds < APART_SECONDS) return false;
+    this.#arrivalSeconds = nowSeconds;
+    this.#arrivals += 1;
+    return this.#arrivals >= ARRIVALS && this.spanSeconds >= ESTABLISHED_SECONDS;
+  }
+
+  /** Takes one status from the limits and returns whether it passes. `all` is the limit of all nodes together. */
+  takeStatus(nowSeconds: number, all: TokenBucket): boolean {
+    return this.#statuses.take(nowSeconds) && (all.take(nowSeconds) || this.#assured.take(nowSeconds));
+  }
+
+  /** Whether a status must not be stored; counts a jump. */
+  notStored(timestampMs: number, isJump: boolean, nowMs: number, nowSeconds: number): NotStored {
+    if (!isPlausible(timestampMs, nowMs)) return 'invalid time';
+    return isJump && !this.#jumps.take(nowSeconds) ? 'too many jumps' : null;
+  }
+
+  /** The publish rate in Hz if it must be recorded now, else null. */
+  rateToRecord(nowSeconds: number): number | null {
+    const { stamps } = this.watch;
+    if (!stamps.isPeriodKnown || (this.#rate && nowSeconds - this.#rate.atSeconds < RECORD_RATE_SECONDS)) return null;
+    const hertz = roundHertz(stamps.periodSeconds);
+    if (this.#rate && Math.max(hertz / this.#rate.hertz, this.#rate.hertz / hertz) < RATE_FACTOR) return null;
+    this.#rate = { hertz, atSeconds: nowSeconds };
+    return hertz;
+  }
+}
+
+export const SILENCE_METRIC = 'health_status';
+
+/** The alert that a node is stale. */
+export function silenceAlert({ name, watch }: GatheredNode, silentSeconds: number, uniqueId: string, nowMs: number): Alert {
+  const toMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+  return {
+    alert_id: alertId(name, SILENCE_METRIC, uniqueId),
+    severity: 'ERROR',
+    metric: SILENCE_METRIC,
+    value: toMilliseconds(silentSeconds),
+    threshold: toMilliseconds(watch.allowedSeconds),
+    timestamp: isoUtc(nowMs),
+    resolved: false,
+  };
+}
+
+/** Rounds away jitter to a rate that one would configure: whole hertz, or one per whole seconds. */
+function roundHertz(periodSeconds: number): number {
+  const hertz = 1 / periodSeconds;
+  const plain = hertz >= 1 ? Math.round(hertz) : 1 / Math.round(periodSeconds);
+  return Math.abs(plain / hertz - 1) < 0.03 ? plain : Number(hertz.toPrecision(3));
+}

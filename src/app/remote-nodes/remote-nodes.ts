@@ -1,0 +1,444 @@
+import { monotonicFactory } from 'ulid';
+import { type Alert, alertId, nodeOfAlertId } from '../../core/alerts/alert.ts';
+import { type HeardNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
+import { LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
+import type { HealthStatus } from '../../core/health-status.ts';
+import { isNodeName } from '../../core/node-name.ts';
+import { isoUtc } from '../../core/time/time.ts';
+import type { StatusDocument } from '../../http/api/schema.ts';
+import type { GraphListener } from '../../ros/graph.ts';
+import { MAX_NODES, NodePlaces, SHORT_FROM } from './node-places.ts';
+import { GatheredAlerts } from './remote-alerts.ts';
+import { GatheredNode, type SeenTimes, SILENCE_METRIC, silenceAlert } from './remote-node.ts';
+import type { GatheringOptions, GatheringPast, GatheringRules } from './remote-node-options.ts';
+
+export { gatheringRules } from './remote-node-options.ts';
+
+export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
+
+/** Metric of the alert raised when the list of remote nodes is almost full. */
+export const PLACES_METRIC = 'remote_nodes';
+/** A newcomer is removed after this long without data. */
+const NEWCOMER_FORGET_SECONDS = 7200;
+/** A node seen over less than this time is young. */
+const YOUNG_SECONDS = 3600;
+/** Limit of open alerts about stale young nodes, also the burst; and their long-term rate. */
+const MAX_YOUNG_ALERTS = 32;
+const YOUNG_ALERTS_PER_SECOND = 1 / 60;
+const ALL_STATUSES_PER_SECOND = 5000;
+/** A node seen within this time before the start is expected after it. */
+const EXPECTED_HOURS = 24;
+/** Grace period after the start for DDS discovery. */
+const DISCOVERY_SECONDS = 10;
+const SHORTEST_CHECK_SECONDS = 0.1;
+const LONGEST_CHECK_SECONDS = 5;
+/** Limit of names in the answer to a request for an unknown node. */
+const NAMES_LISTED = 20;
+/** A check later than this means that the process was stopped; received statuses may still wait in the sockets. */
+const DELAYED_SECONDS = 1;
+
+/**
+ * Receives from remote nodes: detects stale nodes, stores and serves their data. Staleness is judged by arrival times on the monotonic
+ * clock; a node's own clock only orders its history. All state is bounded, regardless of the senders.
+ */
+export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onNodeLeft'> {
+  readonly #options: GatheringOptions;
+  readonly #uniqueId = monotonicFactory(Math.random);
+  readonly #nodes = new Map<string, GatheredNode>();
+  readonly #capacity = new NodePlaces(this.#nodes);
+  readonly #alerts: GatheredAlerts;
+  readonly #lines = new LineLimit();
+  readonly #statuses = new TokenBucket(ALL_STATUSES_PER_SECOND, ALL_STATUSES_PER_SECOND);
+  readonly #youngAlerts = new TokenBucket(YOUNG_ALERTS_PER_SECOND, MAX_YOUNG_ALERTS);
+  /** Limits the log lines about discovered nodes. */
+  readonly #discoveryLines = new TokenBucket(1 / 60, MAX_NODES);
+  readonly #counts = { statuses: 0, duplicates: 0, late: 0, not_stored: 0, refused: 0, evicted: 0 };
+  /** The open alert about the list of remote nodes being almost full. */
+  #capacityAlert: Alert | null = null;
+  #rules: GatheringRules;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | null = null;
+  #nextCheckSeconds = 0;
+  #wasDelayed = false;
+
+  constructor(options: GatheringOptions) {
+    this.#options = options;
+    this.#rules = options.rules;
+    this.#alerts = new GatheredAlerts({ ...options, lines: this.#lines });
+  }
+
+  /** Restores the state of earlier runs. Data received before start() is dropped. */
+  start(past: GatheringPast): void {
+    this.#isRunning = true;
+    this.adopt(past.openAlerts, past.remoteNodes);
+    if (this.#options.isOn === false)
+      for (const name of [...this.#nodes.keys()]) void this.forget(name, 'this machine does not observe other nodes');
+    this.#scheduleCheck();
+  }
+
+  stop(): void {
+    this.#isRunning = false;
+    this.#scheduleCheck();
+  }
+
+  /**
+   * Starts or stops observing remote nodes. Without observing, their state would become outdated and is dropped. Appliances are expected
+   * from the start, so that a failed observer is detected.
+   */
+  setObserving(isObserving: boolean, appliances: readonly string[]): void {
+    const { clocks, localNode } = this.#options;
+    if (!isObserving) {
+      for (const name of [...this.#nodes.keys()]) void this.forget(name, 'another appliance observes it');
+      return;
+    }
+    const now = clocks.monotonicSeconds();
+    for (const name of appliances) {
+      if (name === localNode || this.#nodes.has(name)) continue;
+      this.#watch(name, [], now + DISCOVERY_SECONDS, newcomerSince(now));
+    }
+    this.#scheduleCheck();
+  }
+
+  setRules(rules: GatheringRules): void {
+    this.#rules = rules;
+    for (const node of this.#nodes.values()) {
+      node.watch.setGrace(rules.graceSeconds);
+      if (node.leftMs !== null) this.#applyLeft(node);
+    }
+    this.#scheduleCheck();
+  }
+
+  /** Open alerts about this node, which count in its status. */
+  openAlerts(): readonly Alert[] {
+    return this.#capacityAlert ? [this.#capacityAlert] : [];
+  }
+
+  /**
+   * Restores the state from a database that was opened after the start, merged with the nodes seen meanwhile. The database lists
+   * established nodes only; stored alerts of other nodes, and of former names of this machine, are resolved, since no sender will do so.
+   */
+  adopt(openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]): void {
+    const { clocks, live, localNode } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const nowMs = clocks.wallMilliseconds();
+    const remoteAlerts = openAlerts.filter(({ alert_id }) => nodeOfAlertId(alert_id) !== localNode);
+    const hasAlert = new Set(remoteAlerts.map(({ alert_id }) => nodeOfAlertId(alert_id)));
+    const secondsAt = (ms: number | null): number => now - Math.max(0, nowMs - (ms ?? 0)) / 1000;
+    live.addNames(remoteNodes.map(({ name }) => name));
+    const left = this.#options.left.read();
+    for (const { firstSeenMs, lastSeenMs, name, recent } of remoteNodes.toSorted((a, b) => (b.lastSeenMs ?? 0) - (a.lastSeenMs ?? 0))) {
+      const lastSeconds = secondsAt(lastSeenMs);
+      const isExpected = now - lastSeconds <= EXPECTED_HOURS * 3600;
+      if (name === localNode || this.#nodes.has(name) || !(isExpected || hasAlert.has(name))) continue;
+      const node = this.#watch(name, recent, isExpected ? now + DISCOVERY_SECONDS : null, {
+        firstSeconds: secondsAt(firstSeenMs),
+        lastSeconds,
+        isEstablished: true,
+      });
+      const leftMs = left.get(name);
+      if (node && leftMs !== undefined) this.#setLeft(node, leftMs);
+    }
+    for (const alert of remoteAlerts) {
+      const node = this.#nodes.get(nodeOfAlertId(alert.alert_id));
+      if (alert.metric !== SILENCE_METRIC) this.#alerts.adopt(alert);
+      else if (node) this.#adoptSilence(node, alert);
+      else this.#resolve(alert);
+    }
+    for (const name of hasAlert) if (!this.#nodes.has(name)) void Promise.all(this.#alerts.end(name));
+    const capacityAlert = openAlerts.find(({ alert_id, metric }) => metric === PLACES_METRIC && nodeOfAlertId(alert_id) === localNode);
+    if (capacityAlert && this.#capacityAlert) this.#resolve(capacityAlert);
+    this.#capacityAlert ??= capacityAlert ?? null;
+    this.#updateCapacityAlert();
+  }
+
+  counts(): GatheredCounts {
+    return { ...this.#counts, ...this.#alerts.counts, alerts_not_stored: this.#options.store.alertsNotStored };
+  }
+
+  onHealthStatus(status: HealthStatus): void {
+    const { clocks, events, live, localNode } = this.#options;
+    if (!this.#isRunning || status.node_name === localNode) return;
+    const now = clocks.monotonicSeconds();
+    const node = this.#nodeOf(status.node_name, now);
+    if (!node?.takeStatus(now, this.#statuses)) {
+      this.#counts.refused += 1;
+      this.#warn(node ? 'remote statuses dropped: rate limit exceeded' : 'remote node ignored: node limit reached', status.node_name);
+      return;
+    }
+    const stamp = stampOf(status);
+    const { arrival, change, isAlive } = node.watch.receive(stamp, now);
+    if (arrival === 'duplicate') {
+      this.#counts.duplicates += 1;
+      if (!isAlive) return;
+      // A duplicate carries no new data, but shows that the node is alive.
+      this.#onNodeSeen(node, now);
+      if (!live.refresh(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
+      if (change === 'resolve') this.#endSilence(node);
+      return;
+    }
+    this.#counts.statuses += 1;
+    if (arrival === 'late') this.#counts.late += 1;
+    this.#onNodeSeen(node, now);
+    const line = JSON.stringify(status);
+    this.#store(node, status, line, stamp.ms, arrival === 'jump');
+    if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
+    events.publishHealth(status, line);
+    if (change === 'resolve') this.#endSilence(node);
+    const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);
+    if (this.#timer === null || soonest < this.#nextCheckSeconds) this.#scheduleCheck();
+  }
+
+  onAlert(alert: Alert): void {
+    const { clocks, localNode } = this.#options;
+    const name = nodeOfAlertId(alert.alert_id);
+    // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
+    if (!this.#isRunning || name === localNode || alert.metric === SILENCE_METRIC) return;
+    const node = this.#nodeOf(name, clocks.monotonicSeconds());
+    if (!node) {
+      this.#alerts.refuse('node limit reached', alert);
+      return;
+    }
+    node.lastSeenSeconds = clocks.monotonicSeconds();
+    this.#alerts.take(alert, node.changes);
+  }
+
+  onNodeLeft(name: string): void {
+    const { clocks, left, log } = this.#options;
+    const node = this.#nodes.get(name);
+    if (!this.#isRunning || !node) return;
+    if (node.changes.take(clocks.monotonicSeconds())) log('notice', 'remote node left the graph', { node: name });
+    this.#setLeft(node, clocks.wallMilliseconds());
+    // Newcomers are not restored after a restart.
+    if (node.isEstablished) left.write(this.#leftNodes());
+  }
+
+  /** Raises alerts about stale nodes and forgets nodes without data for too long. */
+  check(): void {
+    const { clocks, live } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const ruleSeconds = this.#rules.forgetAfterHours * 3600 || Number.POSITIVE_INFINITY;
+    const isYoung = ({ name, spanSeconds }: GatheredNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
+    let young = [...this.#nodes.values()].filter((node) => node.silence && isYoung(node)).length;
+    for (const node of this.#nodes.values()) {
+      const isNew = node.watch.check(now) !== null;
+      if (isNew) live.setSilent(node.name, true);
+      const silentSeconds = node.silence ? null : node.watch.silentSeconds(now);
+      if (silentSeconds !== null) {
+        // New names and nodes that come and go must not fill the list of alerts; theirs are raised once there are fewer.
+        const exceedsLimit = isYoung(node) && (young >= MAX_YOUNG_ALERTS || !this.#youngAlerts.take(now));
+        if (!exceedsLimit && node.silences.take(now)) {
+          this.#raiseSilence(node, silentSeconds);
+          if (isYoung(node)) young += 1;
+        } else if (isNew) this.#warn('stale remote node without alert: alert rate limit exceeded', node.name);
+      }
+      const forgetSeconds = node.isEstablished ? ruleSeconds : Math.min(ruleSeconds, NEWCOMER_FORGET_SECONDS);
+      if (now - node.lastSeenSeconds >= forgetSeconds) void this.forget(node.name, `no data for ${forgetSeconds / 3600} h`);
+    }
+    this.#updateCapacityAlert();
+    this.#scheduleCheck();
+  }
+
+  /**
+   * Forgets a remote node until it publishes again, and resolves its open alerts. Resolves with their number once they are stored; null:
+   * the node is unknown.
+   */
+  async forget(name: string, reason: string): Promise<number | null> {
+    const node = this.#nodes.get(name);
+    if (!node) return null;
+    const resolved = this.#remove(node);
+    const count = resolved.length + (node.silence ? 1 : 0);
+    this.#options.log('notice', 'remote node forgotten, its alerts resolved', { node: name, reason, alerts: count });
+    this.#updateCapacityAlert();
+    await Promise.all(resolved);
+    return count;
+  }
+
+  /** Removes a node and resolves its alerts. Returns one promise per remote alert, fulfilled once its change is stored. */
+  #remove(node: GatheredNode): Promise<void>[] {
+    const { left, live, store } = this.#options;
+    this.#nodes.delete(node.name);
+    live.forget(node.name, node.isEstablished || node.wasKnown);
+    if (!node.isEstablished && !node.wasKnown) store.dropNewcomer(node.name);
+    if (node.silence) this.#resolve(node.silence);
+    if (node.leftMs !== null && node.isEstablished) left.write(this.#leftNodes());
+    return this.#alerts.end(node.name);
+  }
+
+  /** forget() with a message for the user who requested it. */
+  async forgetOnRequest(name: string, requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
+    if (name === this.#options.localNode) return { ok: false, message: `${name} is this node itself and cannot be forgotten` };
+    const alerts = await this.forget(name, `forgotten on request by ${requestedBy}`);
+    if (alerts !== null) return { ok: true, message: `${name} forgotten; open alerts resolved: ${alerts}` };
+    const known = [...this.#nodes.keys()];
+    const listed = known.slice(0, NAMES_LISTED).join(', ') + (known.length > NAMES_LISTED ? ', …' : '');
+    return { ok: false, message: `no remote node is named "${name}"; ${listed === '' ? 'there are none' : `remote nodes: ${listed}`}` };
+  }
+
+  /** Forgets every stale node. */
+  async forgetSilentOnRequest(requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
+    const now = this.#options.clocks.monotonicSeconds();
+    const silent = [...this.#nodes.values()].filter((node) => node.isSilent(now));
+    const alerts = await Promise.all(silent.map(({ name }) => this.forget(name, `stale, forgotten on request by ${requestedBy}`)));
+    const resolved = alerts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+    return { ok: true, message: `stale nodes forgotten: ${silent.length}; open alerts resolved: ${resolved}` };
+  }
+
+  /** Sets the single timer to the earliest deadline of all nodes. */
+  #scheduleCheck(notBeforeSeconds = SHORTEST_CHECK_SECONDS): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (!this.#isRunning || this.#nodes.size === 0) return;
+    const now = this.#options.clocks.monotonicSeconds();
+    let wait = LONGEST_CHECK_SECONDS;
+    for (const { watch } of this.#nodes.values()) wait = Math.min(wait, watch.deadlineSeconds - now);
+    wait = Math.max(notBeforeSeconds, wait);
+    this.#nextCheckSeconds = now + wait;
+    this.#timer = setTimeout(() => this.#onTimer(), wait * 1000);
+  }
+
+  #onTimer(): void {
+    const late = this.#options.clocks.monotonicSeconds() - this.#nextCheckSeconds;
+    // Only once in a row, so that repeated delays cannot suppress the checks.
+    this.#wasDelayed = late > DELAYED_SECONDS && !this.#wasDelayed;
+    if (this.#wasDelayed) this.#scheduleCheck(DELAYED_SECONDS);
+    else this.check();
+  }
+
+  #nodeOf(name: string, now: number): GatheredNode | null {
+    const known = this.#nodes.get(name);
+    if (known) return known;
+    const evicted = this.#capacity.nodeToEvict(now);
+    if (evicted) this.#evict(evicted, 'stale newcomer evicted: node limit reached');
+    const isEstablished = this.#isExpected(name) && this.#capacity.hasCapacity(true);
+    const node = this.#watch(name, [], null, { ...newcomerSince(now), isEstablished });
+    if (node && this.#discoveryLines.take(now)) this.#options.log('info', 'remote node discovered', { node: name });
+    return node;
+  }
+
+  #watch(name: string, recent: readonly Stamp[], expectedSinceSeconds: number | null, seen: SeenTimes): GatheredNode | null {
+    if (!this.#capacity.hasCapacity(seen.isEstablished) || !isNodeName(name)) return null;
+    const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), seen);
+    this.#nodes.set(name, node);
+    node.wasKnown = this.#options.live.isKnown(name);
+    this.#options.live.expect(name, seen.lastSeconds);
+    return node;
+  }
+
+  /** Nodes named in the configuration are established at once. */
+  #isExpected(name: string): boolean {
+    return this.#rules.expectedNodes.includes(name);
+  }
+
+  #evict(node: GatheredNode, reason: string): void {
+    this.#counts.evicted += 1;
+    this.#warn(reason, node.name);
+    void Promise.all(this.#remove(node));
+  }
+
+  #onNodeSeen(node: GatheredNode, now: number): void {
+    const evicted = node.recordArrival(now) ? this.#capacity.establish(node, now) : null;
+    if (evicted) this.#evict(evicted, 'stale remote node evicted: limit of established nodes reached');
+    this.#onNodeReturned(node);
+  }
+
+  /** Raises or resolves the WARNING that the list of remote nodes is almost full. */
+  #updateCapacityAlert(): void {
+    const { clocks, localNode, publishAlerts } = this.#options;
+    const value = this.#nodes.size;
+    if (value >= SHORT_FROM === (this.#capacityAlert !== null)) return;
+    const nowMs = clocks.wallMilliseconds();
+    const alert_id = this.#capacityAlert?.alert_id ?? alertId(localNode, PLACES_METRIC, this.#uniqueId(nowMs));
+    const resolved = this.#capacityAlert !== null;
+    const timestamp = isoUtc(nowMs);
+    const alert: Alert = { alert_id, severity: 'WARNING', metric: PLACES_METRIC, value, threshold: SHORT_FROM, timestamp, resolved };
+    this.#capacityAlert = resolved ? null : alert;
+    publishAlerts([alert]);
+  }
+
+  #store(node: GatheredNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): void {
+    const { clocks, log, store } = this.#options;
+    const now = clocks.monotonicSeconds();
+    const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);
+    if (notStored === null) {
+      const hertz = node.rateToRecord(now);
+      if (hertz !== null) store.recordRate(node.name, hertz, timestampMs);
+      store.recordHealth(status, line, timestampMs, !node.isEstablished);
+      return;
+    }
+    this.#counts.not_stored += 1;
+    if (notStored === 'too many jumps') {
+      this.#warn('remote node clock jumps too often: some statuses shown but not stored', node.name);
+    } else if (!node.isWrongClockLogged) {
+      node.isWrongClockLogged = true;
+      log('warning', 'remote node clock is wrong: statuses shown but not stored', {
+        node: node.name,
+        timestamp: status.timestamp,
+      });
+    }
+  }
+
+  #setLeft(node: GatheredNode, leftMs: number): void {
+    node.leftMs = leftMs;
+    this.#options.live.setLeft(node.name, leftMs);
+    this.#applyLeft(node);
+  }
+
+  /** After leaving in an orderly way, only an expected node becomes stale. */
+  #applyLeft(node: GatheredNode): void {
+    if (this.#isExpected(node.name)) {
+      node.watch.expect(this.#options.clocks.monotonicSeconds());
+      return;
+    }
+    node.watch.leave();
+    this.#endSilence(node);
+  }
+
+  #onNodeReturned(node: GatheredNode): void {
+    if (node.leftMs === null) return;
+    node.leftMs = null;
+    this.#options.live.setLeft(node.name, null);
+    if (node.isEstablished) this.#options.left.write(this.#leftNodes());
+  }
+
+  #leftNodes(): Map<string, number> {
+    const established = [...this.#nodes.values()].filter(({ isEstablished }) => isEstablished);
+    return new Map(established.flatMap(({ leftMs, name }) => (leftMs === null ? [] : [[name, leftMs]])));
+  }
+
+  #raiseSilence(node: GatheredNode, silentSeconds: number): void {
+    const nowMs = this.#options.clocks.wallMilliseconds();
+    node.silence = silenceAlert(node, silentSeconds, this.#uniqueId(nowMs), nowMs);
+    this.#options.publishAlerts([node.silence]);
+  }
+
+  #endSilence(node: GatheredNode): void {
+    this.#options.live.setSilent(node.name, false);
+    if (node.silence) this.#resolve(node.silence);
+    node.silence = null;
+  }
+
+  /** Continues a stored alert about a stale node; if this process has raised one meanwhile, the stored one is resolved. */
+  #adoptSilence(node: GatheredNode, alert: Alert): void {
+    if (node.silence) {
+      if (node.silence.alert_id !== alert.alert_id) this.#resolve(alert);
+      return;
+    }
+    node.silence = alert;
+    node.watch.adoptOpen();
+    this.#options.live.setSilent(node.name, true);
+  }
+
+  #resolve(alert: Alert): void {
+    const { clocks, publishAlerts } = this.#options;
+    publishAlerts([{ ...alert, value: 0, timestamp: isoUtc(clocks.wallMilliseconds()), resolved: true }]);
+  }
+
+  #warn(message: string, node: string): void {
+    const times = this.#lines.count(message, this.#options.clocks.monotonicSeconds());
+    if (times !== null) this.#options.log('warning', message, { node, times });
+  }
+}
+
+function newcomerSince(seconds: number): SeenTimes {
+  return { firstSeconds: seconds, lastSeconds: seconds, isEstablished: false };
+}

@@ -1,0 +1,71 @@
+import type { DdsCaller, ShutdownCaller, ShutdownSource } from '../../core/shutdown/shutdown.ts';
+import { type LocalUser, shownUser, userRefusal } from '../../core/shutdown/shutdown-callers.ts';
+import { UDP_TABLE_SOCKET, UdpOwners } from '../../system/udp-owners.ts';
+import { Users } from '../../system/users.ts';
+import { AllowList, type ShutdownSettings } from './safe-shutdown-settings.ts';
+
+/** Owners of the local UDP sockets at these ports; null: a port has no socket, or its owner is unknown. */
+export type FindUsers = (ports: readonly number[]) => Promise<readonly LocalUser[] | null>;
+
+/** Origin of a call, and why the caller may not request a shutdown; null: it may. */
+export interface CallerDecision {
+  readonly source: ShutdownSource;
+  readonly refusal: string | null;
+}
+
+/** Decides who may request a safe shutdown. */
+export class Callers {
+  readonly #findUsers: FindUsers;
+  readonly #ownUid: number;
+  #settings: ShutdownSettings;
+  #allowed: AllowList;
+
+  constructor(settings: ShutdownSettings, findUsers: FindUsers, ownUid = process.geteuid?.() ?? 0) {
+    this.#settings = settings;
+    this.#allowed = new AllowList(settings.allowFrom);
+    this.#findUsers = findUsers;
+    this.#ownUid = ownUid;
+  }
+
+  configure(settings: ShutdownSettings): void {
+    this.#settings = settings;
+    this.#allowed = new AllowList(settings.allowFrom);
+  }
+
+  async authorize({ dds }: ShutdownCaller): Promise<CallerDecision> {
+    if (dds === null) return { source: { address: null, port: null, user: null }, refusal: null };
+    const { address, local, port } = dds;
+    if (local && this.#settings.trustNetwork) return { source: { address, port, user: null }, refusal: null };
+    const { refusal, user } = local ? await this.#authorizeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
+    const source = { address, port, user };
+    if (refusal !== null) return { source, refusal };
+    // Owners before and after the participant's answer are also its owners in between.
+    if (await dds.prove()) return { source, refusal: local ? (await this.#authorizeUser(dds)).refusal : null };
+    return { source, refusal: `requests from ${address} are not accepted: its DDS participant did not respond` };
+  }
+
+  /**
+   * The source port alone does not identify the sender: other local users can send from it (SO_REUSEADDR, IP_PKTINFO) and have closed
+   * their socket by now. But they cannot receive what is sent to another user's participant.
+   */
+  async #authorizeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
+    const [senders, receivers] = await Promise.all([this.#findUsers([port]), receivingPorts && this.#findUsers(receivingPorts)]);
+    const { allowGroups, allowUsers } = this.#settings;
+    const rules = { allowGroups, allowUsers, ownUid: this.#ownUid };
+    const known = [...(senders ?? []), ...(receivers ?? [])];
+    const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
+    const refusal = userRefusal(known, rules);
+    if (refusal !== null || (senders && receivers)) return { refusal, user };
+    return { refusal: `cannot identify the user at UDP port ${port}; see docs/safe-shutdown.md, "Who may ask"`, user };
+  }
+}
+
+/** Backed by the kernel and this machine's users and groups. */
+export function machineUsers(environment: NodeJS.ProcessEnv): FindUsers {
+  const owners = new UdpOwners({ tableSocket: UDP_TABLE_SOCKET });
+  const users = new Users(environment);
+  return async (ports) => {
+    const uids = await owners.usersOf(ports);
+    return uids && Promise.all(uids.map((uid) => users.user(uid)));
+  };
+}

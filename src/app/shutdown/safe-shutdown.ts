@@ -1,0 +1,281 @@
+import { monotonicFactory } from 'ulid';
+import type { Log, Publisher } from '../../core/ports.ts';
+import type { ShutdownCall, ShutdownHandler, ShutdownProgress, ShutdownReply, ShutdownSource } from '../../core/shutdown/shutdown.ts';
+import { RequestLimit } from '../../core/shutdown/shutdown-limit.ts';
+import type { PowerControl, ShutdownBook, ShutdownContext } from '../../core/shutdown/shutdown-ports.ts';
+import { cutMessage, recordOf, type ShutdownOutcome, type ShutdownRecord, settled } from '../../core/shutdown/shutdown-record.ts';
+import { checkCall, MAX_REQUESTED_BY, type ShutdownRequest } from '../../core/shutdown/shutdown-request.ts';
+import { type Clocks, isoUtc } from '../../core/time/time.ts';
+import type { StatusDocument } from '../../http/api/schema.ts';
+import { nullAfterTimeout } from '../timeout.ts';
+import { Callers, type FindUsers } from './safe-shutdown-callers.ts';
+import { Procedure, type Report } from './safe-shutdown-procedure.ts';
+import { RefusalRegister } from './safe-shutdown-register.ts';
+import type { ShutdownRunners } from './safe-shutdown-runners.ts';
+import type { ShutdownSettings } from './safe-shutdown-settings.ts';
+import { REQUESTS_SHOWN, shutdownStatus } from './safe-shutdown-status.ts';
+
+export interface SafeShutdownOptions {
+  readonly settings: ShutdownSettings;
+  readonly clocks: Clocks;
+  readonly log: Log;
+  readonly book: ShutdownBook;
+  /** Writes pending records to the database; resolves with the reason of a failure, or null. */
+  readonly flushStore: () => Promise<string | null>;
+  readonly runners: (settings: ShutdownSettings) => ShutdownRunners;
+  readonly power: PowerControl;
+  readonly findUsers: FindUsers;
+  /** The machine's boot id; null: unknown. */
+  readonly bootId: string | null;
+  readonly publish: Publisher['publishShutdown'];
+}
+
+const READING_SECONDS = 1;
+
+/** A shutdown in progress. */
+interface Running {
+  readonly procedure: Procedure;
+  readonly request: ShutdownRequest;
+  readonly context: ShutdownContext;
+  record: ShutdownRecord;
+}
+
+/**
+ * The safe shutdown: accepts or refuses calls, records each, runs one procedure at a time and publishes its progress. It never rejects
+ * and never throws because of a call's contents.
+ */
+export class SafeShutdown {
+  readonly #options: SafeShutdownOptions;
+  readonly #callers: Callers;
+  readonly #limit: RequestLimit;
+  readonly #register: RefusalRegister;
+  /** Ids must be unique, not secret, so OpenSSL need not be loaded. */
+  readonly #uniqueId = monotonicFactory(Math.random);
+  readonly #counts = { accepted: 0, refused: 0 };
+  #settings: ShutdownSettings;
+  #running: Running | null = null;
+  #ended: Promise<void> = Promise.resolve();
+  /** The last accepted request, once it has ended. */
+  #last: ShutdownRecord | null = null;
+  #isStopping = false;
+  /** The last write of the running request's record. */
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(options: SafeShutdownOptions) {
+    const { book, findUsers, log, settings } = options;
+    this.#options = options;
+    this.#settings = settings;
+    this.#callers = new Callers(settings, findUsers);
+    this.#limit = new RequestLimit(settings.maxRequestsPerMinute);
+    this.#register = new RefusalRegister(book, log);
+  }
+
+  /** Answers a call at once; an accepted procedure runs in the background. */
+  readonly handler: ShutdownHandler = async (call, caller) => {
+    const settings = this.#settings;
+    try {
+      const { refusal, source } = await this.#callers.authorize(caller);
+      if (refusal !== null) {
+        // The refusal must not consume the rate limit of others.
+        const reply = this.#refuse(call, source, refusal);
+        return caller.isShared && caller.dds?.local === false ? null : reply;
+      }
+      if (caller.dds?.isNew() === false) return null;
+      const decided = await this.#decide(call, source, settings);
+      if (typeof decided === 'string') return this.#refuse(call, source, decided);
+      // Checked again with no await after it: of two concurrent calls only one can pass.
+      const obstacle = this.#obstacle();
+      return obstacle === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, obstacle);
+    } catch (error) {
+      this.#options.log('error', 'safe shutdown request failed', { error: (error as Error).message });
+      return { success: false, message: `refused: ${(error as Error).message}` };
+    }
+  };
+
+  /** Determines the outcome of the last request of an earlier run, once the store is open, and logs obstacles to the next one. */
+  async start(): Promise<void> {
+    const { bootId, book, log } = this.#options;
+    const records = await book.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store logs its own errors.
+    // A call may have arrived before the store was open.
+    const last = records.find((record) => this.#known(record) === null);
+    if (last) {
+      const past = settled(last, bootId, this.#now());
+      this.#last ??= past;
+      if (past !== last) {
+        const { outcome, message, reason, requested_by, request_id } = past;
+        log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
+        await book.recordShutdown(past);
+      }
+    }
+    await this.#logObstacles();
+  }
+
+  /** Applies changed settings; a procedure in progress keeps its own. */
+  async configure(settings: ShutdownSettings): Promise<void> {
+    this.#settings = settings;
+    this.#callers.configure(settings);
+    this.#limit.setPerMinute(settings.maxRequestsPerMinute);
+    await this.#logObstacles();
+  }
+
+  /** Ends a procedure in progress (unless the machine is shutting down already) and saves pending records. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#running?.procedure.stop();
+    await this.#ended;
+    await this.#register.flush();
+  }
+
+  async status(): Promise<StatusDocument['shutdown']> {
+    const { bootId, book } = this.#options;
+    // A hanging disk does not respond; the state in memory is returned all the same.
+    const reading = book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
+    const records = (await nullAfterTimeout(READING_SECONDS, reading)) ?? [];
+    const current = this.#running;
+    const requests = records.map((record) => this.#known(record) ?? settled(record, bootId, this.#now()));
+    return shutdownStatus({
+      settings: this.#settings,
+      problem: await this.#actionProblem(this.#settings),
+      last: current?.record ?? this.#last ?? requests.find(({ outcome }) => outcome !== 'refused') ?? null,
+      secondsLeft: current?.context.secondsLeft() ?? null,
+      counts: this.#counts,
+      requests,
+    });
+  }
+
+  /** Replaces a stored record by the newer one in memory. */
+  #known({ request_id }: ShutdownRecord): ShutdownRecord | null {
+    return [this.#running?.record, this.#last].find((record) => record?.request_id === request_id) ?? null;
+  }
+
+  /** A validated request, or the reason why it is refused. */
+  async #decide(call: ShutdownCall, { address }: ShutdownSource, settings: ShutdownSettings): Promise<ShutdownRequest | string> {
+    if (!settings.enabled) return 'safe_shutdown.enabled is false on this machine';
+    const requestedBy = String(call.requested_by).slice(0, 2 * MAX_REQUESTED_BY);
+    const limit = this.#limit.take(`${address ?? ''} ${requestedBy}`, this.#options.clocks.monotonicSeconds());
+    if (limit) {
+      const { of, perMinute, waitSeconds } = limit;
+      return `too many requests: at most ${perMinute} per minute from ${of}; try again in ${Math.ceil(waitSeconds)} s`;
+    }
+    const checked = checkCall(call);
+    if (!checked.ok) return checked.message;
+    return this.#obstacle() ?? (await this.#hindrance(checked.request, settings)) ?? checked.request;
+  }
+
+  /** Local obstacles: the last step is impossible, or an inhibitor lock forbids it. */
+  async #hindrance({ reason }: ShutdownRequest, settings: ShutdownSettings): Promise<string | null> {
+    const forbidden = this.#options.power.inhibition(settings.action, reason);
+    return (await this.#actionProblem(settings)) ?? forbidden;
+  }
+
+  /** Obstacles to any request at present. */
+  #obstacle(): string | null {
+    if (this.#isStopping) return 'the service is being stopped';
+    if (!this.#running) return null;
+    const { context, request } = this.#running;
+    return `already in progress: ${request.reason}, requested by ${request.requestedBy}, ${context.secondsLeft().toFixed(1)} s left`;
+  }
+
+  async #actionProblem({ action }: ShutdownSettings): Promise<string | null> {
+    const why = await this.#options.power.refusal(action);
+    return why === null ? null : `safe_shutdown.action is ${action}, ${why}`;
+  }
+
+  #refuse(call: ShutdownCall, source: ShutdownSource, why: string): ShutdownReply {
+    const { monotonicSeconds } = this.#options.clocks;
+    this.#counts.refused += 1;
+    this.#register.add(this.#record(call, source, 'refused', why), monotonicSeconds());
+    return { success: false, message: `refused: ${why}` };
+  }
+
+  #record(call: ShutdownCall, source: ShutdownSource, outcome: ShutdownOutcome, message: string): ShutdownRecord {
+    const { bootId, clocks } = this.#options;
+    const nowMs = clocks.wallMilliseconds();
+    const { action } = this.#settings;
+    return recordOf(call, source, {
+      request_id: this.#uniqueId(nowMs),
+      timestamp: isoUtc(nowMs),
+      action,
+      outcome,
+      message,
+      boot_id: bootId,
+    });
+  }
+
+  #accept(call: ShutdownCall, source: ShutdownSource, request: ShutdownRequest, settings: ShutdownSettings): ShutdownReply {
+    const { book, clocks, flushStore, log, power, runners } = this.#options;
+    const { action } = settings;
+    const { reason, requestedBy, timeoutSeconds } = request;
+    const record = this.#record(call, source, 'in_progress', 'accepted');
+    const deadline = clocks.monotonicSeconds() + timeoutSeconds;
+    const secondsLeft = (): number => Math.max(0, deadline - clocks.monotonicSeconds());
+    const context: ShutdownContext = { requestId: record.request_id, reason, requestedBy, action, secondsLeft };
+    const steps = runners(settings);
+    this.#saving = book.recordShutdown(record);
+    const recorded = (): Promise<void> => this.#saving;
+    const report: Report = (...parts) => this.#report(...parts);
+    const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, power, report });
+    this.#counts.accepted += 1;
+    this.#running = { procedure, request, context, record };
+    log('notice', 'safe shutdown accepted', { reason, requested_by: requestedBy, timeout: timeoutSeconds, ...source });
+    this.#ended = procedure.run().then((outcome) => this.#end(outcome));
+    const message = `accepted: ${action} for ${reason} within ${timeoutSeconds} s; request ${record.request_id}`;
+    return { success: true, message };
+  }
+
+  /** Logs, publishes and records a report of a step. */
+  #report(...[state, step, level, text]: Parameters<Report>): void {
+    const running = this.#running as Running;
+    const { context, request } = running;
+    const { log, publish } = this.#options;
+    const message = cutMessage(text);
+    log(level, `safe shutdown, ${step}: ${message}`, { request_id: context.requestId });
+    const isNewStep = running.record.step !== step;
+    running.record = { ...running.record, step, message };
+    if (isNewStep) this.#saving = this.#options.book.recordShutdown(running.record);
+    const progress: ShutdownProgress = {
+      request_id: context.requestId,
+      state,
+      step,
+      reason: request.reason,
+      requested_by: request.requestedBy,
+      action: context.action,
+      seconds_left: Math.round(context.secondsLeft() * 1000) / 1000,
+      message,
+      timestamp: this.#now(),
+    };
+    try {
+      publish(progress);
+    } catch (error) {
+      log('error', 'safe shutdown progress not published', { error: (error as Error).message });
+    }
+  }
+
+  async #end(outcome: 'completed' | 'aborted'): Promise<void> {
+    const { record } = this.#running as Running;
+    this.#last = { ...record, outcome, ended: this.#now() };
+    this.#running = null;
+    await this.#options.book.recordShutdown(this.#last);
+  }
+
+  /** Logs the obstacles to a request before there is one. */
+  async #logObstacles(): Promise<void> {
+    const { log, runners } = this.#options;
+    if (!this.#settings.enabled) return;
+    void this.#checkPower();
+    await runners(this.#settings)
+      .hooks.list()
+      .catch((error: Error) => log('warning', 'shutdown hooks not run', { error: error.message }));
+  }
+
+  async #checkPower(): Promise<void> {
+    const settings = this.#settings;
+    await this.#options.power.prepare(settings.action);
+    const problem = await this.#actionProblem(settings);
+    if (problem !== null) this.#options.log('warning', `safe shutdown is not possible: ${problem}`);
+  }
+
+  #now(): string {
+    return isoUtc(this.#options.clocks.wallMilliseconds());
+  }
+}

@@ -1,0 +1,232 @@
+import type { HealthStatus } from '../health-status.ts';
+import { METRICS } from '../metrics.ts';
+import { quantile } from '../statistics/quantile.ts';
+import { DAY_MS } from '../time/time.ts';
+import { freshSilence, type SilenceChange, type SilenceState, stepSilence } from './stale-episode.ts';
+import { STATUSES } from './thresholds.ts';
+
+/** Identifies a status of a node: its time stamp and, for rates with several statuses per time stamp, its content. */
+export interface Stamp {
+  readonly ms: number;
+  readonly print: number;
+}
+
+/** A hash of a status' content. NaN: unavailable; `values` in the order of METRICS, `status` as in STATUSES. */
+export function fingerprint(values: readonly number[], status: number): number {
+  return values.reduce((print, value) => print * 31 + (Number.isNaN(value) ? -1000 : value), status);
+}
+
+export function stampOf(status: HealthStatus): Stamp {
+  const values = METRICS.map((metric) => status[metric] ?? Number.NaN);
+  return { ms: Date.parse(status.timestamp), print: fingerprint(values, STATUSES.indexOf(status.status)) };
+}
+
+/** A clock before this time was never set. */
+const EARLIEST_MS = Date.UTC(2020, 0);
+/** A time further ahead than this means that one of the two clocks is wrong. */
+const AHEAD_MS = DAY_MS;
+
+/** Whether a remote time may be stored: a time far ahead would sort after all valid data. */
+export function isPlausible(timestampMs: number, nowMs: number): boolean {
+  // A local clock that was never set cannot be used for the comparison.
+  return timestampMs >= EARLIEST_MS && (timestampMs <= nowMs + AHEAD_MS || nowMs < EARLIEST_MS);
+}
+
+/** What the store has about a remote node of earlier runs. */
+export interface HeardNode {
+  readonly name: string;
+  /** Wall-clock milliseconds of this machine, accurate to a few minutes; null: no data is stored any more. */
+  readonly firstSeenMs: number | null;
+  readonly lastSeenMs: number | null;
+  /** The node's latest statuses, in order of arrival. */
+  readonly recent: readonly Stamp[];
+}
+
+/**
+ * Class of a status by its time stamp. `next`: later than all before. `late`: out of order. `duplicate`: a repetition, as DDS writers
+ * send to a reader that rejoins. `jump`: the clock was set, or the node was absent for long.
+ */
+export type Arrival = 'next' | 'late' | 'duplicate' | 'jump';
+
+/** A time stamp further from the newest than this is a jump. */
+export const JUMP_MS = 3_600_000;
+/** This many consecutive time stamps older than the newest, each later than the one before, mean that the clock was set back. */
+const BACK_AFTER = 3;
+/** Number of stamps remembered to recognize duplicates. */
+const REMEMBERED = 256;
+/** The period is the median of this many differences, which tolerates losing nearly half of the statuses. */
+const DIFFERENCES = 9;
+/** Assumed period until two time stamps are known. */
+const FIRST_PERIOD_MS = 1000;
+const SHORTEST_PERIOD_MS = 1;
+const LONGEST_PERIOD_MS = 3_600_000;
+
+/**
+ * Classifies statuses and measures the publish period from a node's own time stamps. Arrival times play no part: ten statuses that a late
+ * joiner receives at once are ten seconds of a node at 1 Hz.
+ */
+export class NodeStamps {
+  readonly #knownMs = new Float64Array(REMEMBERED).fill(Number.NaN);
+  readonly #knownPrints = new Float64Array(REMEMBERED);
+  #next = 0;
+  #newestMs = Number.NaN;
+  #lateMs = Number.NaN;
+  #lateInARow = 0;
+  readonly #differences: number[] = [];
+  #oldestDifference = 0;
+  #periodMs = FIRST_PERIOD_MS;
+
+  constructor(recent: readonly Stamp[]) {
+    for (const stamp of recent) this.take(stamp);
+  }
+
+  /** Publish period by the node's own clock; between 1 ms and 1 h, and 1 s until it is measured. */
+  get periodSeconds(): number {
+    return this.#periodMs / 1000;
+  }
+
+  get isPeriodMeasured(): boolean {
+    return this.#differences.length > 0;
+  }
+
+  /** Whether enough differences were measured to record the period. */
+  get isPeriodKnown(): boolean {
+    return this.#differences.length > DIFFERENCES / 2;
+  }
+
+  take({ ms: timestampMs, print }: Stamp): Arrival {
+    for (let at = this.#knownMs.indexOf(timestampMs); at >= 0; at = this.#knownMs.indexOf(timestampMs, at + 1)) {
+      if (this.#knownPrints[at] === print) return 'duplicate';
+    }
+    this.#knownMs[this.#next] = timestampMs;
+    this.#knownPrints[this.#next] = print;
+    this.#next = (this.#next + 1) % REMEMBERED;
+    const difference = timestampMs - this.#newestMs;
+    if (difference < 0 && !this.#isSetBack(timestampMs)) return 'late';
+    this.#newestMs = timestampMs;
+    this.#lateInARow = 0;
+    if (Number.isNaN(difference)) return 'next';
+    if (difference < 0 || difference > JUMP_MS) return 'jump';
+    this.#measure(difference);
+    return 'next';
+  }
+
+  #isSetBack(timestampMs: number): boolean {
+    this.#lateInARow = this.#lateInARow > 0 && timestampMs < this.#lateMs ? 1 : this.#lateInARow + 1;
+    this.#lateMs = timestampMs;
+    return this.#lateInARow >= BACK_AFTER || this.#newestMs - timestampMs > JUMP_MS;
+  }
+
+  #measure(differenceMs: number): void {
+    this.#differences[this.#oldestDifference] = differenceMs;
+    this.#oldestDifference = (this.#oldestDifference + 1) % DIFFERENCES;
+    const median = quantile(this.#differences, 0.5);
+    this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, median));
+  }
+}
+
+/** Number of periods without a status before a node is stale, not counting the grace. */
+const ALLOWED_PERIODS = 3;
+/** Allowed time after a single status, when the period is not known: three periods of a node at 0.1 Hz. */
+const FIRST_ALLOWED_SECONDS = 30;
+
+/** Duplicates closer than this are one burst. */
+const BURST_SECONDS = 0.05;
+/** Longest interval between duplicates that counts as a publish period. */
+const LONGEST_ARRIVAL_PERIOD_SECONDS = 60;
+
+/**
+ * Watches whether a node's statuses keep arriving, on this machine's monotonic clock; the node's own clock is not used. It resolves at
+ * the second consecutive status at least half a period after the first, so that a burst of repetitions does not resolve it.
+ */
+export class NodeWatch {
+  readonly stamps: NodeStamps;
+  #silence: SilenceState;
+  #graceSeconds: number;
+  #arrivedSeconds = Number.NaN;
+  /** Seconds between arrivals of a node whose time stamps do not change; NaN: not measured. */
+  #arrivalPeriodSeconds = Number.NaN;
+
+  /** `expectedSinceSeconds`: start of the allowed time; null: it starts with the first status. */
+  constructor(recent: readonly Stamp[], expectedSinceSeconds: number | null, graceSeconds: number) {
+    this.stamps = new NodeStamps(recent);
+    this.#silence = freshSilence(expectedSinceSeconds, false);
+    this.#graceSeconds = graceSeconds;
+  }
+
+  /** Whether the node is stale. */
+  get isSilent(): boolean {
+    return this.#silence.open;
+  }
+
+  /** Publish period by the node's time stamps, or by arrival times if the time stamps do not change. */
+  get periodSeconds(): number {
+    const { isPeriodMeasured, periodSeconds } = this.stamps;
+    return isPeriodMeasured || Number.isNaN(this.#arrivalPeriodSeconds) ? periodSeconds : this.#arrivalPeriodSeconds;
+  }
+
+  /** Longest time without a status before the node is stale. */
+  get allowedSeconds(): number {
+    const isKnown = this.stamps.isPeriodMeasured || !Number.isNaN(this.#arrivalPeriodSeconds);
+    return (isKnown ? ALLOWED_PERIODS * this.periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
+  }
+
+  /** When the node becomes stale unless a status arrives; infinite: it is stale, or not expected. */
+  get deadlineSeconds(): number {
+    const { lastGoodSeconds, open } = this.#silence;
+    return open || lastGoodSeconds === null ? Number.POSITIVE_INFINITY : lastGoodSeconds + this.allowedSeconds;
+  }
+
+  setGrace(graceSeconds: number): void {
+    this.#graceSeconds = graceSeconds;
+  }
+
+  /** The node left the graph: it cannot become stale until its next status. */
+  leave(): void {
+    this.#silence = freshSilence(null, false);
+  }
+
+  /** Starts the allowed time if it has not started. */
+  expect(sinceSeconds: number): void {
+    if (this.#silence.lastGoodSeconds === null) this.#silence = { ...this.#silence, lastGoodSeconds: sinceSeconds };
+  }
+
+  /** Continues an open episode of an earlier run. */
+  adoptOpen(): void {
+    this.#silence = { ...this.#silence, open: true, goodSinceSeconds: null };
+  }
+
+  /**
+   * Processes a status that arrived now. Single duplicates prove that the node is alive, as from a node whose clock stands still.
+   * Duplicates in a burst are repetitions by a DDS writer that discovered this reader again, and count as one.
+   */
+  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: SilenceChange } {
+    const arrival = this.stamps.take(stamp);
+    const sinceSeconds = atSeconds - this.#arrivedSeconds;
+    this.#arrivedSeconds = atSeconds;
+    if (arrival === 'duplicate') {
+      if (sinceSeconds < BURST_SECONDS) return { arrival, isAlive: false, change: null };
+      if (sinceSeconds <= LONGEST_ARRIVAL_PERIOD_SECONDS) this.#arrivalPeriodSeconds = sinceSeconds;
+    }
+    const { lastGoodSeconds, open } = this.#silence;
+    // A second gap after the first status restarts the time until the episode resolves.
+    if (open && lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
+    const { state, change } = stepSilence(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
+    this.#silence = state;
+    return { arrival, isAlive: true, change };
+  }
+
+  /** Seconds without a status while the node is stale, else null. */
+  silentSeconds(atSeconds: number): number | null {
+    const { lastGoodSeconds, open } = this.#silence;
+    return open && lastGoodSeconds !== null ? atSeconds - lastGoodSeconds : null;
+  }
+
+  /** Checks the deadline; the seconds without a status if the node just became stale, else null. */
+  check(atSeconds: number): number | null {
+    if (atSeconds <= this.deadlineSeconds) return null;
+    const { state, change, silentSeconds } = stepSilence(this.#silence, false, atSeconds, this.allowedSeconds, 0);
+    this.#silence = state;
+    return change === 'raise' ? silentSeconds : null;
+  }
+}

@@ -1,0 +1,171 @@
+import type { Sample } from '../health-status.ts';
+import { METRICS, type Metric, type Reading } from '../metrics.ts';
+import { isoUtc } from '../time/time.ts';
+import { type Alert, alertId, diskMetric } from './alert.ts';
+import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpisode } from './episode.ts';
+import { freshSilence, type SilenceState, stepSilence } from './stale-episode.ts';
+import type { Thresholds } from './thresholds.ts';
+
+export interface JudgingRules {
+  readonly nodeName: string;
+  readonly thresholds: Thresholds;
+  readonly timing: AlertTiming;
+  /** Fixed for a process. */
+  readonly diskPaths: readonly string[];
+}
+
+/** State of the previous run. */
+export interface JudgingPast {
+  /** The last change of every open episode. */
+  readonly openAlerts: readonly Alert[];
+  /** Metrics that had values before: their absence is a failure, not a machine without that sensor. */
+  readonly readableMetrics: ReadonlySet<string>;
+}
+
+/** The threshold episode of a metric. */
+interface Episode {
+  state: EpisodeState;
+  /** The last published change while the episode is open. */
+  alert: Alert | null;
+}
+
+/** Whether a metric or disk path that should be readable is readable. */
+interface Readability {
+  state: SilenceState;
+  alert: Alert | null;
+}
+
+/** Number of ended episodes remembered; a list of open alerts is at most seconds old. */
+const MAX_ENDED = 256;
+
+/**
+ * The threshold monitor: turns samples into changes of alert episodes. It reads no clock; `uniqueId` (sortable, given the sample's
+ * wall-clock milliseconds) is injected.
+ */
+export class ThresholdMonitor {
+  readonly #episodes: Readonly<Record<Metric, Episode>>;
+  /** By the metric of their alert. Each disk path has its own entry from the start, because it is configured to be measured. */
+  readonly #readable = new Map<string, Readability>();
+  readonly #uniqueId: (timestampMs: number) => string;
+  /** Ids of recently ended episodes, which an outdated list of open alerts must not reopen. */
+  readonly #ended = new Set<string>();
+  #rules: JudgingRules;
+
+  constructor(rules: JudgingRules, past: JudgingPast, startSeconds: number, uniqueId: (timestampMs: number) => string) {
+    this.#rules = rules;
+    this.#uniqueId = uniqueId;
+    const episode = (): Episode => ({ state: freshEpisode(), alert: null });
+    this.#episodes = { cpu_percent: episode(), memory_percent: episode(), disk_percent: episode(), temperature: episode() };
+    for (const metric of METRICS) {
+      if (metric === 'disk_percent') continue;
+      this.#readable.set(metric, { state: freshSilence(past.readableMetrics.has(metric) ? startSeconds : null, false), alert: null });
+    }
+    for (const path of rules.diskPaths) this.#readable.set(diskMetric(path), { state: freshSilence(startSeconds, false), alert: null });
+    this.adopt(past.openAlerts);
+  }
+
+  /**
+   * Continues episodes that are open in the store. Returns those of this node that cannot continue: an episode of the same metric and
+   * kind is open already, or the metric is no longer measured.
+   */
+  adopt(openAlerts: readonly Alert[]): Alert[] {
+    const ended: Alert[] = [];
+    for (const alert of openAlerts) {
+      const { alert_id, metric, resolved, severity } = alert;
+      if (resolved || !alert_id.startsWith(`${this.#rules.nodeName}/${metric}/`)) continue;
+      const watched = severity === 'ERROR' ? this.#readable.get(metric) : this.#episodes[metric as Metric];
+      if (watched?.alert?.alert_id === alert_id || this.#ended.has(alert_id)) continue;
+      if (!watched || watched.alert) {
+        ended.push(alert);
+        this.#end(alert_id);
+        continue;
+      }
+      watched.alert = alert;
+      if ('level' in watched.state) watched.state = { ...watched.state, level: severity as Level };
+      else watched.state = { ...watched.state, open: true };
+    }
+    return ended;
+  }
+
+  /** New thresholds or timing apply from the next sample on; open episodes stay open and are evaluated by them. */
+  setRules(rules: JudgingRules): void {
+    this.#rules = rules;
+  }
+
+  /** The last change of every open episode. */
+  openAlerts(): Alert[] {
+    const open: Alert[] = [];
+    for (const metric of METRICS) {
+      const { alert } = this.#episodes[metric];
+      if (alert) open.push(alert);
+    }
+    for (const { alert } of this.#readable.values()) if (alert) open.push(alert);
+    return open;
+  }
+
+  /** Changes that this sample causes, in the order to publish them. */
+  judge(sample: Sample): Alert[] {
+    const changes: Alert[] = [];
+    for (const metric of METRICS) {
+      const reading = sample.readings[metric];
+      this.#judgeEpisode(metric, reading, sample, changes);
+      if (metric !== 'disk_percent') this.#judgeReadability(metric, reading !== null, sample, changes);
+    }
+    for (const { path, percent } of sample.disks) this.#judgeReadability(diskMetric(path), percent !== null, sample, changes);
+    return changes;
+  }
+
+  #judgeEpisode(metric: Metric, reading: Reading, sample: Sample, changes: Alert[]): void {
+    const episode = this.#episodes[metric];
+    const threshold = this.#rules.thresholds[metric];
+    const { state, taken } = stepEpisode(episode.state, reading, sample.monotonicSeconds, threshold, this.#rules.timing);
+    episode.state = state;
+    if (reading === null) return;
+    const level = taken?.to ?? state.level;
+    const severity = level === 'none' ? episode.alert?.severity : level;
+    if (!severity) return;
+    const inForce = severity === 'CRITICAL' ? threshold.critical : threshold.warning;
+    // A reload changed the threshold: the open alert is published again with the one in force.
+    if (taken === null && (!episode.alert || episode.alert.threshold === inForce)) return;
+    this.#change(episode, { metric, severity, value: reading, threshold: inForce, resolved: level === 'none' }, sample, changes);
+  }
+
+  #judgeReadability(metric: string, isRead: boolean, sample: Sample, changes: Alert[]): void {
+    const readable = this.#readable.get(metric);
+    if (!readable) return;
+    const { clearAfterSeconds, sensorTimeoutSeconds } = this.#rules.timing;
+    const { state, change, silentSeconds } = stepSilence(
+      readable.state,
+      isRead,
+      sample.monotonicSeconds,
+      sensorTimeoutSeconds,
+      clearAfterSeconds,
+    );
+    readable.state = state;
+    if (change === null && (!readable.alert || readable.alert.threshold === sensorTimeoutSeconds)) return;
+    const value = Math.round(silentSeconds * 1000) / 1000;
+    const resolved = change === 'resolve';
+    this.#change(readable, { metric, severity: 'ERROR', value, threshold: sensorTimeoutSeconds, resolved }, sample, changes);
+  }
+
+  #change(
+    episode: { alert: Alert | null },
+    { metric, severity, value, threshold, resolved }: Omit<Alert, 'alert_id' | 'timestamp'>,
+    { timestampMs }: Sample,
+    changes: Alert[],
+  ): void {
+    const alert_id = episode.alert?.alert_id ?? alertId(this.#rules.nodeName, metric, this.#uniqueId(timestampMs));
+    const alert = { alert_id, severity, metric, value, threshold, timestamp: isoUtc(timestampMs), resolved };
+    episode.alert = resolved ? null : alert;
+    if (resolved) this.#end(alert_id);
+    changes.push(alert);
+  }
+
+  #end(id: string): void {
+    this.#ended.add(id);
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= MAX_ENDED) break;
+      this.#ended.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,281 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
+import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { Mark } from '../../core/ports.ts';
+import type { ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
+import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import { AlertLog } from '../events/alert-log.ts';
+import { AlertTable, type RecordedChange } from '../events/alert-table.ts';
+import { Notes } from '../events/clock-events.ts';
+import { ShutdownLog } from '../events/shutdown-log.ts';
+import { Hours } from '../rollups/hours.ts';
+import type { Columns } from '../samples/chunk.ts';
+import { RawSamples } from '../samples/raw-samples.ts';
+import type { Recordings, SegmentPart } from '../samples/recorded.ts';
+import { pagesOfLog, sizeOf } from './database.ts';
+import { DatabaseFile, type DatabaseFileOptions } from './database-file.ts';
+import { NodeTable } from './node-table.ts';
+import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
+import { WriteBudget } from './write-budget.ts';
+
+/** Limits one transaction when many segments are pending. */
+const SEGMENTS_PER_TRANSACTION = 60;
+
+export interface ArchiveOptions extends DatabaseFileOptions {
+  readonly maxBytes: number;
+  /** Samples of every other node count as remote; null: the distinction is not needed. */
+  readonly localNode: string | null;
+}
+
+/**
+ * The database together with the records that are not yet in it. Each part keeps its unwritten records and includes them in reads. This
+ * class decides what is written in one transaction, in which order, and what happens to unwritten records when the database fails.
+ */
+export class Archive implements Recordings {
+  readonly alerts: AlertLog;
+  readonly shutdowns: ShutdownLog;
+  readonly notes = new Notes();
+  readonly samples: RawSamples;
+  readonly hours: Hours;
+  readonly #options: ArchiveOptions;
+  readonly #file: DatabaseFile;
+  readonly #nodes: NodeTable;
+  readonly #budget = new WriteBudget();
+  #alertsNotStored = 0;
+  #everOpened = false;
+  #openEpisodesFound: readonly Alert[] = [];
+
+  constructor(options: ArchiveOptions) {
+    this.#options = options;
+    this.#file = new DatabaseFile(options, {
+      use: (db) => this.#use(db),
+      load: () => this.#load(),
+      save: () => this.alerts.keepOpenEpisodes(),
+    });
+    const { nowMs } = options;
+    const { db } = this.#file;
+    this.#nodes = new NodeTable(db, options.localNode);
+    this.alerts = new AlertLog(new AlertTable(db));
+    this.shutdowns = new ShutdownLog(db);
+    this.samples = new RawSamples(db, this.#nodes, nowMs);
+    const { notes, samples } = this;
+    this.hours = new Hours(db, { nodes: this.#nodes, samples, notes, nowMs, onDamage: (reason) => this.replaceDamaged(reason) });
+  }
+
+  /** Whether the real database is open. Without it records wait in memory and reads see only those. */
+  get isOpen(): boolean {
+    return this.#file.isOpen;
+  }
+
+  /** Episodes that were open in the database when it was opened, except those with newer pending changes. */
+  get openEpisodesFound(): readonly Alert[] {
+    return this.#openEpisodesFound;
+  }
+
+  /** Changes of remote nodes' alerts that exceeded the daily write budget. */
+  get alertsNotStored(): number {
+    return this.#alertsNotStored;
+  }
+
+  get db(): DatabaseSync {
+    return this.#file.db;
+  }
+
+  /** Opens the database; throws when that is impossible for now. Until it succeeds, an in-memory database serves. */
+  open(): void {
+    this.#file.open();
+  }
+
+  /** Names of all nodes with samples, written or pending. */
+  nodes(): string[] {
+    return [...new Set([...this.#nodes.ids.keys(), ...this.samples.nodesWaiting()])];
+  }
+
+  /** First and last receive times of the remote nodes. */
+  remoteNodes(): HeardNode[] {
+    return this.samples.remoteNodes((node) => this.hours.lastWritten(node));
+  }
+
+  /** The last segment written; 0: there is none. */
+  lastSegment(): number {
+    return Math.max(this.alerts.lastSegment(), this.samples.lastSegment());
+  }
+
+  /** Records how often a node publishes from `sinceMs` on, a time of that node's clock. Throws when it cannot be written yet. */
+  setRate(node: string, hertz: number, sinceMs = this.#options.nowMs()): void {
+    this.notes.addRate(node, { sinceMs, hertz });
+    this.#saveNotes();
+  }
+
+  /** Records a clock event. Throws when it cannot be written yet; reads include it either way. */
+  saveClockEvent(event: ClockEvent): void {
+    this.notes.addClockEvent(event);
+    this.#saveNotes();
+  }
+
+  /**
+   * Writes a change of this node's alert durably; a change of a remote node's alert is written by the next commit. Returns whether the
+   * change is new. Throws when it cannot be written yet; reads include it either way.
+   */
+  saveAlert(alert: Alert, mark?: Mark): boolean {
+    const { localNode, nowMs } = this.#options;
+    if (localNode !== null && nodeOfAlertId(alert.alert_id) !== localNode) {
+      const isNew = this.alerts.hold(alert, mark, true);
+      if (isNew && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
+      return isNew;
+    }
+    this.#reopenIfDeleted();
+    if (!this.isOpen) {
+      this.alerts.hold(alert, mark);
+      throw this.#file.notOpen();
+    }
+    return this.#file.guard(
+      () => this.alerts.save(alert, mark),
+      () => this.alerts.flush(0),
+    );
+  }
+
+  /** Writes a shutdown request durably. Throws when it cannot be written yet; reads include it either way. */
+  saveShutdown(record: ShutdownRecord): void {
+    this.#reopenIfDeleted();
+    if (!this.isOpen) {
+      this.shutdowns.hold(record);
+      throw this.#file.notOpen();
+    }
+    this.#file.guard(
+      () => this.shutdowns.save(record),
+      () => this.shutdowns.flush(),
+    );
+  }
+
+  /** Adds samples. While `isNewcomer` is true for a node without stored samples, its samples stay in memory, where reads see them. */
+  append(segment: number, node: string, columns: Columns, isNewcomer = false): void {
+    if (!isNewcomer) this.#nodes.keep(node);
+    this.samples.add(segment, { node, columns });
+    this.hours.add({ node, columns });
+  }
+
+  /** Whether the node's samples are written to the database. */
+  isKept(node: string): boolean {
+    return this.#nodes.isKept(node);
+  }
+
+  /** Drops a newcomer's samples. */
+  drop(node: string): void {
+    if (this.#nodes.isKept(node)) return;
+    this.samples.drop(node);
+    this.hours.drop(node);
+    this.notes.drop(node);
+  }
+
+  /** Drops a segment that could not be written before the backlog was full. */
+  forget(segment: number): void {
+    this.samples.forget(segment);
+  }
+
+  /**
+   * Writes every pending segment up to and including this one. Throws when the database cannot be written; everything stays pending then.
+   */
+  commit(segment: number): void {
+    this.#file.guard(() => {
+      this.#file.reopenIfDeleted();
+      this.#flushAlerts();
+      this.shutdowns.flush();
+      for (let last = false; !last; ) {
+        const due = this.samples.due(segment);
+        const next = due.slice(0, SEGMENTS_PER_TRANSACTION);
+        last = next.length === due.length;
+        this.#transaction(() => {
+          this.samples.write(next);
+          if (last) this.#writeHours();
+        });
+        this.samples.written(next);
+        if (last) this.hours.written();
+        pruneBySize(this.db, this.#options.maxBytes);
+      }
+      this.#saveNotes();
+    });
+  }
+
+  segmentParts(fromSegment: number, node: string | null): Generator<SegmentPart> {
+    return this.samples.segmentParts(fromSegment, node);
+  }
+
+  changesAfter(after: Mark, node: string | null, limit: number): RecordedChange[] {
+    return this.alerts.recorded(after, node, limit);
+  }
+
+  /** Time of the node's first sample in any tier; null: there is none. */
+  firstSampleMs(node: string): number | null {
+    const times = [this.samples.firstMs(node), this.hours.firstMs(node)].filter((ms) => ms !== null);
+    return times.length > 0 ? Math.min(...times) : null;
+  }
+
+  size(): { totalBytes: number; freeBytes: number } {
+    return sizeOf(this.db);
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  /** Quarantines the database and continues with a new one. Records in memory are written to it, and open episodes stay open. */
+  replaceDamaged(reason: string): void {
+    this.#file.replaceDamaged(reason);
+  }
+
+  /** A record is durable only in a file that still exists under its name. */
+  #reopenIfDeleted(): void {
+    try {
+      if (this.isOpen) this.#file.guard(() => this.#file.reopenIfDeleted());
+    } catch {
+      // The write that follows meets the same problem and reports it.
+    }
+  }
+
+  #use(db: DatabaseSync): void {
+    this.#nodes.replace(db);
+    this.alerts.replace(new AlertTable(db));
+    this.shutdowns.replace(db);
+    this.hours.replace(db);
+    this.samples.replace(db);
+  }
+
+  #load(): void {
+    this.#nodes.load();
+    this.notes.load(this.db);
+    this.#openEpisodesFound = this.alerts.openOnDisk();
+    if (!this.#everOpened) this.hours.resume(() => this.samples.dropWritten());
+    this.#everOpened = true;
+  }
+
+  #flushAlerts(): void {
+    const before = pagesOfLog(this.db);
+    const hasRemote = this.alerts.hasRemoteWaiting;
+    this.alerts.flush(this.#budget.changes(this.#options.nowMs()));
+    if (!hasRemote) return;
+    const after = pagesOfLog(this.db);
+    // The log was checkpointed and restarted from its first page.
+    this.#budget.spend(after < before ? after : after - before);
+  }
+
+  #writeHours(): void {
+    if (!this.hours.write()) return;
+    const { localNode, nowMs } = this.#options;
+    pruneByAge(this.db, nowMs());
+    if (localNode !== null) pruneRemoteAlerts(this.db, localNode);
+    this.samples.reload();
+  }
+
+  #saveNotes(): void {
+    if (!this.isOpen) throw this.#file.notOpen();
+    this.#file.guard(() => this.notes.save(this.db, (node) => (this.#nodes.isKept(node) ? this.#nodes.idOf(node) : null)));
+  }
+
+  #transaction(work: () => void): void {
+    this.#file.transaction(work, () => {
+      this.#nodes.load();
+      this.samples.reload();
+    });
+  }
+}

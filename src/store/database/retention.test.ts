@@ -1,0 +1,296 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
+import { aggregate, history } from '../queries/queries.ts';
+import { ALL, change, EVER } from '../testing/alerts.ts';
+import { TestArchive, testArchive } from '../testing/archive.ts';
+import { type Row, row, series, toColumns } from '../testing/rows.ts';
+import { ALERT_DAYS, HOUR_DAYS, MINUTE_DAYS, pruneBySize, pruneRemoteAlerts, RAW_DAYS } from './retention.ts';
+
+const NODE = 'a';
+const NOW = Date.parse('2026-03-04T10:00:00Z');
+
+type Table = 'raw' | 'minute' | 'hour' | 'episode' | 'alert_change' | 'clock_event';
+const TIME: Record<Table, string> = {
+  raw: 'from_ms',
+  minute: 'hour_ms',
+  hour: 'hour_ms',
+  episode: 'changed_ms',
+  alert_change: 'changed_ms',
+  clock_event: 'timestamp_ms',
+};
+
+function rowsOf({ archive }: TestArchive, table: Table): number {
+  return (archive.db.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number }).count;
+}
+
+function oldestOf({ archive }: TestArchive, table: Table): number {
+  return (
+    (archive.db.prepare(`SELECT min(${TIME[table]}) AS ms FROM ${table}`).get() as { ms: number | null }).ms ?? Number.POSITIVE_INFINITY
+  );
+}
+
+/** Offset from the full hours at which the other samples lie. */
+const QUARTER_MS = HOUR_MS / 4;
+
+/** A day of recorded hours up to now, after which the clock is trusted. */
+function liveForADay(opened: TestArchive, node = NODE): void {
+  for (let hours = 24; hours > 0; hours -= 1) opened.add(node, series(opened.nowMs - hours * HOUR_MS + QUARTER_MS, 1));
+  opened.commit();
+}
+
+t.test('a clock that is wrong by a year deletes nothing and is trusted after a day', async (t) => {
+  const opened = testArchive(t, NOW);
+  liveForADay(opened);
+  const first = oldestOf(opened, 'raw');
+  opened.nowMs = NOW + 365 * DAY_MS;
+  for (let hour = 0; hour < 23; hour += 1) {
+    opened.add(NODE, series(opened.nowMs, 2));
+    opened.commit();
+    opened.nowMs += HOUR_MS;
+    if (hour % 8 === 0) opened.restart();
+  }
+  t.equal(oldestOf(opened, 'raw'), first, 'nothing is pruned yet');
+  t.equal(oldestOf(opened, 'minute'), NOW - DAY_MS);
+  const wrong = opened.nowMs;
+  opened.nowMs = NOW;
+  opened.add(NODE, series(NOW, 2));
+  opened.commit();
+  t.equal(oldestOf(opened, 'raw'), first, 'nor after the clock is corrected');
+  opened.nowMs = wrong;
+  for (let hour = 0; hour < 3; hour += 1) {
+    opened.add(NODE, series(opened.nowMs, 2));
+    opened.commit();
+    opened.nowMs += HOUR_MS;
+  }
+  t.equal(oldestOf(opened, 'raw'), NOW + 365 * DAY_MS, 'pruned once a year has really passed');
+});
+
+t.test('each tier is kept for its retention and no longer', async (t) => {
+  const opened = testArchive(t, NOW - 3 * 365 * DAY_MS);
+  const ages = [...[0.5, RAW_DAYS - 1, RAW_DAYS + 1, MINUTE_DAYS - 1, MINUTE_DAYS + 1, HOUR_DAYS - 1, HOUR_DAYS + 1]].toSorted(
+    (a, b) => b - a,
+  );
+  for (const days of ages) {
+    opened.nowMs = NOW - days * DAY_MS;
+    opened.add(NODE, series(opened.nowMs, 120));
+    opened.add('robot', series(opened.nowMs, 120));
+    opened.commit();
+  }
+  opened.archive.saveAlert(change('a/cpu_percent/old', NOW - (ALERT_DAYS + 1) * DAY_MS, { resolved: true }));
+  opened.archive.saveAlert(change('a/cpu_percent/open', NOW - (ALERT_DAYS + 1) * DAY_MS));
+  opened.archive.saveAlert(change('a/cpu_percent/kept', NOW - (ALERT_DAYS - 1) * DAY_MS, { resolved: true }));
+  opened.archive.saveClockEvent({ kind: 'step', timestamp_ms: NOW - (HOUR_DAYS + 1) * DAY_MS, delta_seconds: 5 });
+  opened.archive.saveClockEvent({ kind: 'step', timestamp_ms: NOW - (HOUR_DAYS - 1) * DAY_MS, delta_seconds: 5 });
+  opened.nowMs = NOW;
+  liveForADay(opened);
+  opened.add(NODE, series(NOW, 120));
+  opened.add('robot', series(NOW, 120));
+  opened.commit();
+
+  const stepMs = (hours: number): number => hours * HOUR_MS;
+  const ageDays = (ms: number): number => (NOW - ms) / DAY_MS;
+  const countAt = (days: number, step: number | null): number => {
+    const fromMs = NOW - days * DAY_MS - HOUR_MS;
+    return history(opened.archive, { node: NODE, fromMs, toMs: fromMs + 2 * HOUR_MS, stepMs: step, order: 'asc', limit: 1000 }).count;
+  };
+  t.ok(ageDays(oldestOf(opened, 'raw')) <= RAW_DAYS);
+  t.ok(ageDays(oldestOf(opened, 'minute')) <= MINUTE_DAYS);
+  t.ok(ageDays(oldestOf(opened, 'hour')) <= HOUR_DAYS);
+  t.equal(countAt(RAW_DAYS - 1, null), 120, 'raw samples');
+  t.equal(countAt(RAW_DAYS + 1, null), 0);
+  t.ok(countAt(RAW_DAYS + 1, MINUTE_MS) >= 2, 'minutes');
+  t.ok(countAt(MINUTE_DAYS - 1, MINUTE_MS) >= 2);
+  t.equal(countAt(MINUTE_DAYS + 1, MINUTE_MS), 1, 'an hour without minutes');
+  t.equal(countAt(HOUR_DAYS - 1, stepMs(1)), 1, 'hours');
+  t.equal(countAt(HOUR_DAYS + 1, stepMs(1)), 0);
+  const whole = aggregate(opened.archive, { node: NODE, fromMs: NOW - 1000 * DAY_MS, toMs: NOW + 1000, by: null }, NOW + 1000)[0];
+  t.equal(whole?.samples_received, 6 * 120 + 24 + 1);
+  t.same(
+    opened.archive.alerts
+      .list({ ...ALL, range: EVER })
+      .alerts.map(({ alert_id }) => alert_id)
+      .sort(),
+    ['a/cpu_percent/kept', 'a/cpu_percent/open'],
+  );
+  opened.restart();
+  t.same(
+    opened.archive.notes.clockEvents.map(({ timestamp_ms }) => timestamp_ms),
+    [NOW - (HOUR_DAYS - 1) * DAY_MS],
+  );
+});
+
+t.test('the newest rate and lag of a node are kept regardless of age', async (t) => {
+  const opened = testArchive(t, NOW - 900 * DAY_MS);
+  const { archive } = opened;
+  for (const [days, hertz] of [
+    [900, 1],
+    [800, 2],
+    [10, 5],
+  ] as const)
+    archive.setRate('robot', hertz, NOW - days * DAY_MS);
+  for (const days of [60, 40, 20, 5]) {
+    opened.nowMs = NOW - days * DAY_MS;
+    archive.append(opened.nowMs, 'robot', toColumns([row(opened.nowMs - days * HOUR_MS)]));
+    archive.commit(opened.nowMs);
+  }
+  const noted = (table: string, time: string): number[] =>
+    (archive.db.prepare(`SELECT DISTINCT ${time} AS ms FROM ${table} ORDER BY 1`).all() as { ms: number }[]).map(
+      ({ ms }) => (NOW - ms) / DAY_MS,
+    );
+  opened.nowMs = NOW;
+  liveForADay(opened);
+  opened.add(NODE, series(NOW, 2));
+  opened.commit();
+  t.same(noted('rate', 'since_ms'), [800, 10]);
+  t.same(
+    noted('lag', 'segment').filter((days) => days < 100),
+    [20, 5],
+  );
+  const part = [...archive.segmentParts(NOW - 6 * DAY_MS, 'robot')];
+  t.same(
+    part.map(({ segment }) => (NOW - segment) / DAY_MS),
+    [5],
+  );
+});
+
+t.test('where raw samples begin in the middle of an hour, its minutes cover the time before', async (t) => {
+  const opened = testArchive(t, NOW);
+  opened.add(NODE, series(NOW, 1800));
+  opened.add(NODE, series(NOW + 1800_000, 1800));
+  opened.add(NODE, series(NOW + HOUR_MS, 1));
+  opened.nowMs = NOW + RAW_DAYS * DAY_MS + 1800_000;
+  liveForADay(opened);
+  opened.add(NODE, series(opened.nowMs, 1));
+  opened.commit();
+  t.equal(oldestOf(opened, 'raw'), NOW + 1800_000);
+  const minutes = aggregate(opened.archive, { node: NODE, fromMs: NOW, toMs: NOW + HOUR_MS, by: 'minute' }, opened.nowMs);
+  t.same(
+    minutes.map(({ samples_received }) => samples_received),
+    minutes.map(() => 60),
+  );
+});
+
+/** Incompressible values that fill the database quickly. */
+function bulky(fromMs: number, count: number): Row[] {
+  let seed = fromMs % 1_000_003;
+  const next = (): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return seed / 2 ** 25;
+  };
+  return Array.from({ length: count }, (_, i) => ({ ...row(fromMs + i * 1000), values: [next(), next(), next(), next()] }));
+}
+
+t.test('beyond the size cap the oldest data is removed, raw samples before minutes before hours, and alerts stay', async (t) => {
+  const maxBytes = 1_500_000;
+  const path = join(temporaryFolder(t), 'edge-health.db');
+  const opened = new TestArchive(path, NOW, maxBytes);
+  t.teardown(() => opened.close());
+  for (let i = 0; i < 200; i += 1) opened.archive.saveAlert(change(`a/cpu_percent/${i}`, NOW, { resolved: i % 2 === 0 }));
+  let largest = 0;
+  const fill = (hours: number, samples: number): void => {
+    for (let hour = 0; hour < hours; hour += 1) {
+      for (let done = 0; done < samples; done += 300) {
+        opened.add(NODE, bulky(opened.nowMs + done * 1000, Math.min(300, samples - done)));
+        opened.commit();
+        largest = Math.max(largest, opened.archive.size().totalBytes, statSync(path).size);
+      }
+      opened.nowMs += HOUR_MS;
+    }
+  };
+  fill(30, 3600);
+  t.ok(largest <= maxBytes, `${largest} of ${maxBytes} bytes`);
+  t.ok(largest > maxBytes * 0.8, 'and the space is used');
+  t.ok(oldestOf(opened, 'raw') > NOW + HOUR_MS, 'the oldest raw samples are removed');
+  t.equal(oldestOf(opened, 'hour'), NOW);
+  t.equal(oldestOf(opened, 'minute'), NOW, 'their minutes and hours stay');
+  const newest = history(opened.archive, {
+    node: NODE,
+    fromMs: opened.nowMs - 600_000,
+    toMs: opened.nowMs,
+    stepMs: null,
+    order: 'asc',
+    limit: 1000,
+  });
+  t.equal(newest.count, 600);
+
+  // The cap is lowered, as by a new configuration.
+  opened.close();
+  const small = new TestArchive(path, opened.nowMs, 400_000);
+  t.teardown(() => small.close());
+  const shrink = (): void => {
+    small.add(NODE, bulky(small.nowMs, 60));
+    small.commit();
+    small.archive.db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  };
+  shrink();
+  t.ok(statSync(path).size <= 400_000, `${statSync(path).size} bytes`);
+  t.equal(rowsOf(small, 'raw'), 0);
+  t.ok(rowsOf(small, 'minute') > 0);
+  t.ok(oldestOf(small, 'minute') > NOW, 'then minutes are removed');
+  t.equal(oldestOf(small, 'hour'), NOW);
+  small.close();
+
+  const tiny = new TestArchive(path, opened.nowMs, 150_000);
+  t.teardown(() => tiny.close());
+  tiny.add(NODE, bulky(tiny.nowMs, 60));
+  tiny.commit();
+  tiny.archive.db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  t.ok(statSync(path).size <= 150_000, `${statSync(path).size} bytes`);
+  t.equal(rowsOf(tiny, 'minute'), 0);
+  t.ok(oldestOf(tiny, 'hour') > NOW, 'then hours');
+  t.equal(rowsOf(tiny, 'episode'), 200);
+  t.equal(rowsOf(tiny, 'alert_change'), 200);
+  t.equal(tiny.archive.alerts.open().length, 100);
+
+  tiny.close();
+  const none = new TestArchive(path, opened.nowMs, 1000);
+  t.teardown(() => none.close());
+  none.add(NODE, bulky(none.nowMs, 60));
+  none.commit();
+  t.equal(rowsOf(none, 'episode'), 200, 'alerts are never removed to free space');
+});
+
+t.test('of remote alerts the last changes are kept, with all open ones and all of this node', async (t) => {
+  const opened = testArchive(t, NOW);
+  const { archive } = opened;
+  for (let i = 0; i < 60; i += 1) {
+    const isOwn = i % 3 === 0;
+    const alert = change(`${isOwn ? NODE : 'robot'}/cpu_percent/${i}`, NOW + i * 1000, { resolved: i > 1 });
+    archive.saveAlert(alert, { segment: NOW, order: i + 1 });
+  }
+  pruneRemoteAlerts(archive.db, NODE, 10);
+  const changes = archive.alerts.list({ ...ALL, range: { fromMs: NOW, toMs: NOW + DAY_MS }, changes: true }).alerts;
+  const of = (node: string): string[] => changes.flatMap(({ alert_id }) => (alert_id.startsWith(`${node}/`) ? alert_id : []));
+  t.equal(of(NODE).length, 20);
+  t.same(of('robot').slice(-1), ['robot/cpu_percent/46'], 'the last ten');
+  t.equal(of('robot').length, 10);
+  const episodes = archive.alerts.list({ ...ALL, range: { fromMs: NOW, toMs: NOW + DAY_MS }, node: 'robot' }).alerts;
+  t.equal(episodes.length, 11);
+  t.same(
+    archive.alerts.open().map(({ alert_id }) => alert_id),
+    [`${NODE}/cpu_percent/0`, 'robot/cpu_percent/1'],
+  );
+  pruneRemoteAlerts(archive.db, NODE, 10);
+  t.equal(rowsOf(opened, 'alert_change'), 30, 'nothing more is removed');
+});
+
+t.test('beyond the size cap the node with the oldest samples loses them, however many others there are', async (t) => {
+  const opened = testArchive(t, NOW);
+  const { archive } = opened;
+  opened.add('recent', bulky(NOW, 1800));
+  opened.add('old', bulky(NOW - DAY_MS, 1800));
+  opened.add('newer', bulky(NOW + HOUR_MS, 1800));
+  opened.commit();
+  const select = archive.db.prepare('SELECT name, min(from_ms) AS ms FROM raw JOIN node ON node.id = node_id GROUP BY name ORDER BY name');
+  const oldest = (): number[] => (select.all() as { ms: number }[]).map(({ ms }) => ms);
+  const [newer, old, recent] = oldest();
+  const { freeBytes, totalBytes } = archive.size();
+  // Slightly more than the limit: one removal is enough.
+  pruneBySize(archive.db, totalBytes - freeBytes);
+  const after = oldest();
+  t.same([after[0], after[2]], [newer, recent]);
+  t.ok((after[1] as number) > (old as number));
+});

@@ -1,0 +1,102 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { DAY_MS, HOUR_MS } from '../../core/time/time.ts';
+import { sizeOf } from './database.ts';
+
+/** Retention of each tier. Alert episodes are kept longest and are removed by age only. */
+export const RAW_DAYS = 8;
+export const MINUTE_DAYS = 90;
+export const HOUR_DAYS = 730;
+export const ALERT_DAYS = 1825;
+
+/** Number of hours that must have been recorded near a time before pruning by age trusts it. */
+const SETTLED_HOURS = 24;
+
+/**
+ * The reference time for ages. A clock set wrong by weeks or years must not delete data, and a machine may have booted with it, so that
+ * no step was seen. The wall clock is trusted once a day's hours have been recorded near it; until then nothing is pruned by age. Null:
+ * less than that was recorded.
+ */
+function settledMs(db: DatabaseSync, nowMs: number): number | null {
+  const hour = db.prepare('SELECT hour_ms AS ms FROM hour WHERE node_id = ? AND hour_ms <= ? ORDER BY hour_ms DESC LIMIT 1 OFFSET ?');
+  let settled: number | null = null;
+  for (const { id } of db.prepare('SELECT id FROM node').all() as { id: number }[]) {
+    const found = hour.get(id, nowMs, SETTLED_HOURS - 1) as { ms: number } | undefined;
+    if (found) settled = Math.max(settled ?? 0, Math.min(nowMs, found.ms + 2 * DAY_MS));
+  }
+  return settled;
+}
+
+/** Removes data older than its tier's retention. */
+export function pruneByAge(db: DatabaseSync, nowMs: number): void {
+  const fromMs = settledMs(db, nowMs);
+  if (fromMs === null) return;
+  const before = (days: number): number => fromMs - days * DAY_MS;
+  for (const { id } of db.prepare('SELECT id FROM node').all() as { id: number }[]) {
+    db.prepare('DELETE FROM raw WHERE node_id = ? AND from_ms < ?').run(id, before(RAW_DAYS));
+    db.prepare('DELETE FROM minute WHERE node_id = ? AND hour_ms < ?').run(id, before(MINUTE_DAYS));
+    db.prepare('DELETE FROM hour WHERE node_id = ? AND hour_ms < ?').run(id, before(HOUR_DAYS));
+  }
+  for (const [table, time, days] of [
+    ['lag', 'segment', RAW_DAYS + 2],
+    ['rate', 'since_ms', HOUR_DAYS],
+  ] as const) {
+    // The newest entry before that time is still in force.
+    db.prepare(
+      `DELETE FROM ${table} WHERE ${time} < (SELECT max(newer.${time}) FROM ${table} AS newer
+       WHERE newer.node_id = ${table}.node_id AND newer.${time} <= ?)`,
+    ).run(before(days));
+  }
+  db.prepare('DELETE FROM episode WHERE resolved = 1 AND changed_ms < ?').run(before(ALERT_DAYS));
+  db.prepare('DELETE FROM alert_change WHERE changed_ms < ?').run(before(ALERT_DAYS));
+  db.prepare('DELETE FROM clock_event WHERE timestamp_ms < ?').run(before(HOUR_DAYS));
+}
+
+/** Limit of changes of remote nodes' alerts, and of their resolved episodes. */
+const REMOTE_ALERTS = 50_000;
+
+/** Removes the oldest changes and episodes of remote nodes beyond the limit, since neither age nor size bounds how many nodes publish. */
+export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = REMOTE_ALERTS): void {
+  db.prepare(
+    `DELETE FROM alert_change WHERE node <> ?1 AND (segment, ordinal) <= (SELECT segment, ordinal FROM alert_change WHERE node <> ?1
+     ORDER BY segment DESC, ordinal DESC LIMIT 1 OFFSET ?2)`,
+  ).run(localNode, most);
+  db.prepare(
+    `DELETE FROM episode WHERE node <> ?1 AND resolved = 1 AND changed_ms <= (SELECT changed_ms FROM episode WHERE node <> ?1 AND resolved = 1
+     ORDER BY changed_ms DESC LIMIT 1 OFFSET ?2)`,
+  ).run(localNode, most);
+}
+
+/** Reserve below the cap for the transaction in progress. */
+const HEADROOM = 0.97;
+
+function removeOldestHour(db: DatabaseSync, table: 'raw' | 'minute' | 'hour'): boolean {
+  const time = table === 'raw' ? 'from_ms' : 'hour_ms';
+  const oldest = (db.prepare('SELECT id FROM node').all() as { id: number }[])
+    .map(({ id }) => ({
+      id,
+      ms: (db.prepare(`SELECT min(${time}) AS ms FROM ${table} WHERE node_id = ?`).get(id) as { ms: number | null }).ms,
+    }))
+    .filter((entry): entry is { id: number; ms: number } => entry.ms !== null)
+    .sort((a, b) => a.ms - b.ms)[0];
+  if (!oldest) return false;
+  db.prepare(`DELETE FROM ${table} WHERE node_id = ? AND ${time} < ?`).run(
+    oldest.id,
+    oldest.ms + (table === 'raw' ? HOUR_MS / 4 : HOUR_MS),
+  );
+  return true;
+}
+
+/** Keeps the used size below the cap: the oldest raw samples are removed first, then minutes, then hours; alerts stay. */
+export function pruneBySize(db: DatabaseSync, maxBytes: number): void {
+  const inUse = (): number => {
+    const { totalBytes, freeBytes } = sizeOf(db);
+    return totalBytes - freeBytes;
+  };
+  let pruned = false;
+  while (inUse() > maxBytes * HEADROOM) {
+    if (!removeOldestHour(db, 'raw') && !removeOldestHour(db, 'minute') && !removeOldestHour(db, 'hour')) break;
+    pruned = true;
+  }
+  // Free pages are reused; only pages beyond the cap (it was lowered) are returned to the file system.
+  if (pruned && sizeOf(db).totalBytes > maxBytes) db.exec('PRAGMA incremental_vacuum');
+}

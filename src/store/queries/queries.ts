@@ -1,0 +1,296 @@
+import { STATUSES, type Status } from '../../core/alerts/thresholds.ts';
+import { METRICS, type Metric } from '../../core/metrics.ts';
+import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate, Order, TimeRange } from '../../core/ports.ts';
+import { percentiles } from '../../core/statistics/histogram.ts';
+import {
+  bridgeEnds,
+  emptyHistograms,
+  emptySummary,
+  type Histograms,
+  meanOf,
+  mergeAllHistograms,
+  type Summary,
+  standardDeviationOf,
+} from '../../core/statistics/summary.ts';
+import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
+import type { Archive } from '../database/archive.ts';
+import { clockTimeMs, futureJump, jumpsBetween } from '../events/clock-jumps.ts';
+import { Means } from '../rollups/means.ts';
+import { addRow, addStretch, hourOf } from '../rollups/tiers.ts';
+import { emptyPage } from '../samples/chunk.ts';
+
+export function history(archive: Archive, query: HistoryQuery): HistoryPage {
+  return query.stepMs === null ? rawHistory(archive, query) : steppedHistory(archive, query, query.stepMs);
+}
+
+function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
+  const { fromMs, toMs, order, limit } = query;
+  const page = emptyPage(limit);
+  const edgeMs = order === 'asc' ? fromMs : toMs - 1;
+  let skip = query.skip ?? 0;
+  let count = 0;
+  for (const chunk of archive.samples.chunks(query.node, fromMs, toMs, order)) {
+    for (let n = 0; n < chunk.count; n += 1) {
+      const i = order === 'asc' ? n : chunk.count - 1 - n;
+      const at = chunk.timestampMs[i] as number;
+      if (at < fromMs || at >= toMs) continue;
+      if (skip > 0 && at === edgeMs) {
+        skip -= 1;
+        continue;
+      }
+      if (count === limit) return { ...page, count, more: true };
+      page.timestampMs[count] = at;
+      for (let m = 0; m < METRICS.length; m += 1)
+        (page.metrics[m] as Float64Array)[count] = (chunk.metrics[m] as Float64Array)[i] as number;
+      page.status[count] = chunk.status[i] as number;
+      count += 1;
+    }
+  }
+  return { ...page, count, more: false };
+}
+
+/**
+ * Averages per step. Steps of whole minutes are read from the minute tier (from the hour tier once minutes are pruned), finer steps from
+ * raw samples.
+ */
+function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): HistoryPage {
+  const { node, order, limit } = query;
+  const floor = (ms: number): number => Math.floor(ms / stepMs) * stepMs;
+  const range = { fromMs: floor(query.fromMs), toMs: Math.ceil(query.toMs / stepMs) * stepMs };
+  const means = new Means(Math.min(limit, (range.toMs - range.fromMs) / stepMs));
+  const whole = stepMs % MINUTE_MS === 0;
+  for (const { startMs, addTo } of whole ? minutePieces(archive, node, range, order) : samplePieces(archive, node, range, order)) {
+    const start = floor(startMs);
+    if (means.count === 0 || means.startMs[means.count - 1] !== start) {
+      // Pieces are ordered by time, so this one and all later ones are beyond the page.
+      if (means.isFull) return means.toPage(true);
+      means.begin(start);
+    }
+    addTo(means);
+  }
+  return means.toPage(false);
+}
+
+/** An indivisible time span, and how to add it to the current step. */
+interface TimePiece {
+  startMs: number;
+  readonly addTo: (means: Means) => void;
+}
+
+/** The samples of a range, ordered by time. The yielded object is reused for the next sample. */
+function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
+  for (const chunk of archive.samples.chunks(node, fromMs, toMs, order)) {
+    let row = 0;
+    const addTo = (means: Means): void => {
+      means.addStatus(chunk.status[row] as number);
+      for (let m = 0; m < METRICS.length; m += 1) {
+        const value = (chunk.metrics[m] as Float64Array)[row] as number;
+        if (!Number.isNaN(value)) means.addMetric(m, 1, value);
+      }
+    };
+    const piece: TimePiece = { startMs: 0, addTo };
+    for (let n = 0; n < chunk.count; n += 1) {
+      row = order === 'asc' ? n : chunk.count - 1 - n;
+      piece.startMs = chunk.timestampMs[row] as number;
+      if (piece.startMs >= fromMs && piece.startMs < toMs) yield piece;
+    }
+  }
+}
+
+/** Minutes of a range, ordered by time; an hour whose minutes are pruned is one piece. The yielded object is reused for the next piece. */
+function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
+  const hours = archive.hours.starts(node, hourOf(fromMs), toMs);
+  for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
+    const minutes = archive.hours.minuteMeans(node, hourMs);
+    if (!minutes) continue;
+    let row = 0;
+    const piece: TimePiece = { startMs: 0, addTo: (means) => means.addRow(minutes, row) };
+    for (const next of rowsInOrder(minutes, order)) {
+      row = next;
+      piece.startMs = minutes.startMs[row] as number;
+      if (piece.startMs >= fromMs && piece.startMs < toMs) yield piece;
+    }
+  }
+}
+
+/** Minutes are stored in order of arrival, which differs from order of time after the clock was set back. */
+function rowsInOrder({ count, startMs }: Means, order: Order): number[] {
+  const rows = Array.from({ length: count }, (_, row) => row);
+  const sign = order === 'asc' ? 1 : -1;
+  return rows.sort((a, b) => sign * ((startMs[a] as number) - (startMs[b] as number)));
+}
+
+interface Bucket extends TimeRange {
+  readonly summary: Summary;
+  readonly histograms: Histograms;
+}
+
+const BUCKET_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const;
+
+/** The buckets of the range; only those being filled are in memory. */
+class Buckets {
+  readonly #query: AggregateQuery;
+  readonly #widthMs: number;
+  readonly #originMs: number;
+  readonly #filling = new Map<number, Bucket>();
+  /** Clock jumps, which do not count as gaps between samples. */
+  readonly jumps: readonly ClockEvent[];
+  #next = 0;
+
+  constructor(query: AggregateQuery, jumps: readonly ClockEvent[]) {
+    this.#query = query;
+    this.jumps = jumps;
+    this.#widthMs = query.by === null ? query.toMs - query.fromMs : BUCKET_MS[query.by];
+    this.#originMs = query.by === null ? query.fromMs : Math.floor(query.fromMs / this.#widthMs) * this.#widthMs;
+  }
+
+  at(ms: number): Bucket {
+    return this.#bucket(Math.floor((ms - this.#originMs) / this.#widthMs));
+  }
+
+  /** Removes and returns the buckets that end by `ms`; every sample up to then must have been added. */
+  *takeUntil(ms: number): Generator<Bucket> {
+    for (;;) {
+      const startMs = this.#originMs + this.#next * this.#widthMs;
+      if (startMs >= this.#query.toMs || Math.min(startMs + this.#widthMs, this.#query.toMs) > ms) return;
+      const bucket = this.#bucket(this.#next);
+      this.#filling.delete(this.#next);
+      this.#next += 1;
+      yield bucket;
+    }
+  }
+
+  #bucket(index: number): Bucket {
+    let bucket = this.#filling.get(index);
+    if (!bucket) {
+      const startMs = this.#originMs + index * this.#widthMs;
+      const fromMs = Math.max(startMs, this.#query.fromMs);
+      const toMs = Math.min(startMs + this.#widthMs, this.#query.toMs);
+      bucket = { fromMs, toMs, summary: emptySummary(), histograms: emptyHistograms() };
+      this.#filling.set(index, bucket);
+    }
+    return bucket;
+  }
+}
+
+/**
+ * Statistics of a range, or of each of its minutes, hours or days (UTC). Hours that lie completely inside come from the hour tier with
+ * their histograms. The incomplete hours at both ends are computed from raw samples, or from minutes (without percentiles) once the raw
+ * samples are pruned.
+ */
+export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number): Aggregate[] {
+  const { node } = query;
+  const { notes } = archive;
+  const jumps = [...notes.clockEvents, ...futureJump(notes.clockEvents, nowMs, query.toMs, notes.firstSeenMs(node))];
+  const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), nowMs };
+  const firstRawMs = archive.samples.firstMs(node) ?? Number.POSITIVE_INFINITY;
+  const buckets = new Buckets(query, jumps);
+  const answer: Aggregate[] = [];
+  const answerUntil = (ms: number): void => {
+    for (const bucket of buckets.takeUntil(ms)) answer.push(toAggregate(archive, node, bucket, known));
+  };
+  // The range is not cut at the present time: after the clock was set back there are samples of later times.
+  for (const hourMs of archive.hours.starts(node, hourOf(known.fromMs), query.toMs)) {
+    answerUntil(hourMs);
+    const hour = archive.hours.hour(node, hourMs);
+    const bucket = buckets.at(Math.max(hourMs, query.fromMs));
+    if (hour && hourMs >= bucket.fromMs && hourMs + HOUR_MS <= bucket.toMs) {
+      addStretch(bucket.summary, hour.summary, notes.periodMsAt(node, hourMs), jumps);
+      mergeAllHistograms(bucket.histograms, hour.histograms);
+      continue;
+    }
+    const part = { fromMs: Math.max(hourMs, query.fromMs), toMs: Math.min(hourMs + HOUR_MS, query.toMs) };
+    if (!hour || firstRawMs <= hour.summary.firstMs) addSamples(archive, node, part, buckets);
+    else addMinutes(archive, node, hourMs, part, buckets);
+  }
+  answerUntil(query.toMs);
+  return answer;
+}
+
+function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
+  const minutes = archive.hours.minutes(node, hourMs);
+  const hour = minutes ? null : archive.hours.hour(node, hourMs);
+  const pieces: [number, Summary][] = minutes ? [...minutes].sort(([a], [b]) => a - b) : hour ? [[0, hour.summary]] : [];
+  for (const [minute, later] of pieces) {
+    const startMs = hourMs + minute * MINUTE_MS;
+    if (startMs >= fromMs && startMs < toMs)
+      addStretch(buckets.at(startMs).summary, later, archive.notes.periodMsAt(node, startMs), buckets.jumps);
+  }
+}
+
+function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
+  for (const chunk of archive.samples.chunks(node, fromMs, toMs, 'asc')) {
+    for (let row = 0; row < chunk.count; row += 1) {
+      const at = chunk.timestampMs[row] as number;
+      if (at < fromMs || at >= toMs) continue;
+      const { summary, histograms } = buckets.at(at);
+      addRow(summary, histograms, chunk, row, archive.notes.periodMsAt(node, at), buckets.jumps);
+    }
+  }
+}
+
+/** Number of samples due in a range, by the publish rates in force and the time that the wall clock spent in the range. */
+function expectedSamples({ notes }: Archive, node: string, { fromMs, toMs }: TimeRange, nowMs: number): number {
+  const rates = notes.ratesOf(node);
+  let expected = 0;
+  rates.forEach((rate, i) => {
+    const from = i === 0 ? fromMs : Math.max(fromMs, rate.sinceMs);
+    const to = Math.min(toMs, rates[i + 1]?.sinceMs ?? toMs);
+    if (to > from) expected += (clockTimeMs(notes.clockEvents, from, to, nowMs, notes.firstSeenMs(node)) / 1000) * rate.hertz;
+  });
+  return Math.round(expected);
+}
+
+/** `known`: start of the node's samples and the present time. */
+function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fromMs: number; nowMs: number }): Aggregate {
+  const { summary, histograms } = bucket;
+  const { nowMs } = known;
+  const fromMs = Math.max(bucket.fromMs, known.fromMs);
+  const toMs = Math.min(bucket.toMs, nowMs);
+  if (toMs > fromMs) {
+    const { clockEvents } = archive.notes;
+    const measured = summary.received > 0;
+    const jumps = [
+      ...jumpsBetween(clockEvents, fromMs, measured ? summary.firstMs : toMs),
+      ...(measured ? jumpsBetween(clockEvents, summary.lastMs, toMs) : []),
+    ];
+    bridgeEnds(summary, fromMs, toMs, archive.notes.periodMsAt(node, toMs), jumps);
+  }
+  const expected = bucket.toMs > fromMs ? expectedSamples(archive, node, { fromMs, toMs: bucket.toMs }, nowMs) : 0;
+  const metrics = {} as Record<Metric, MetricAggregate>;
+  METRICS.forEach((metric, m) => {
+    metrics[metric] = metricAggregate(summary, histograms, m);
+  });
+  const status_seconds = {} as Record<Status, number>;
+  STATUSES.forEach((status, i) => {
+    status_seconds[status] = Math.round(summary.statusMs[i] as number) / 1000;
+  });
+  return {
+    from: isoUtc(bucket.fromMs),
+    to: isoUtc(bucket.toMs),
+    samples_received: summary.received,
+    samples_expected: expected,
+    longest_gap_seconds: Math.round(summary.longestGapMs) / 1000,
+    status_seconds,
+    metrics,
+  };
+}
+
+function metricAggregate(summary: Summary, histograms: Histograms, index: number): MetricAggregate {
+  const metric = summary.metrics[index] as Summary['metrics'][number];
+  const histogram = histograms[index] as Histograms[number];
+  const measured = metric.count > 0;
+  const [p50, p95, p99] = percentiles(histogram, [0.5, 0.95, 0.99]) as [number | null, number | null, number | null];
+  const rounded = (value: number | null): number | null => (value === null ? null : Math.round(value * 1e4) / 1e4);
+  return {
+    min: measured ? metric.min : null,
+    max: measured ? metric.max : null,
+    mean: rounded(meanOf(metric)),
+    stddev: rounded(standardDeviationOf(metric)),
+    p50,
+    p95,
+    p99,
+    last: measured ? metric.last : null,
+  };
+}

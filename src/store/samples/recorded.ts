@@ -1,0 +1,80 @@
+import { nodeOfAlertId } from '../../core/alerts/alert.ts';
+import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { METRICS } from '../../core/metrics.ts';
+import type { Mark, RecordedEvent, RecordedPage, RecordedQuery } from '../../core/ports.ts';
+import { isoUtc } from '../../core/time/time.ts';
+import type { RecordedChange } from '../events/alert-table.ts';
+import type { Columns } from './chunk.ts';
+
+export function compareMarks(a: Mark, b: Mark): number {
+  return a.segment - b.segment || a.order - b.order;
+}
+
+/** Samples of one node in a segment. */
+export interface SegmentPart {
+  readonly segment: number;
+  readonly node: string;
+  readonly columns: Columns;
+}
+
+/** Reads records in the order in which they were recorded. */
+export interface Recordings {
+  /** Parts of the segments from this one on, ascending by segment; parts of one segment come in any order. */
+  segmentParts(fromSegment: number, node: string | null): Iterable<SegmentPart>;
+  changesAfter(after: Mark, node: string | null, limit: number): readonly RecordedChange[];
+}
+
+/** Up to `limit` records after a cursor, in order of recording. */
+export function recorded(recordings: Recordings, { healthAfter, alertAfter, node, limit }: RecordedQuery): RecordedPage {
+  const changes = alertAfter === null ? [] : recordings.changesAfter(alertAfter, node, limit + 1).map(toEvent);
+  const statuses = healthAfter === null ? [] : statusesAfter(recordings, healthAfter, node, limit + 1);
+  // Both lists hold the first `limit` of their kind, so the merged list holds the first `limit` of both.
+  const events = [...statuses, ...changes].sort((a, b) => compareMarks(a.mark, b.mark));
+  return { events: events.slice(0, limit), more: events.length > limit };
+}
+
+function statusesAfter(recordings: Recordings, after: Mark, node: string | null, limit: number): RecordedEvent[] {
+  const found: RecordedEvent[] = [];
+  let rows: Row[] = [];
+  let segment = -1;
+  const take = (): void => {
+    rows.sort((a, b) => a.order - b.order);
+    for (const row of rows.slice(0, limit - found.length)) found.push(statusEvent(row));
+    rows = [];
+  };
+  for (const part of recordings.segmentParts(after.segment, node)) {
+    if (part.segment !== segment) {
+      take();
+      if (found.length >= limit) return found;
+      segment = part.segment;
+    }
+    const beyond = segment === after.segment ? after.order : 0;
+    for (let row = 0; row < part.columns.count; row += 1) {
+      const order = part.columns.order[row] as number;
+      if (order > beyond) rows.push({ part, row, order });
+    }
+  }
+  take();
+  return found;
+}
+
+interface Row {
+  readonly part: SegmentPart;
+  readonly row: number;
+  readonly order: number;
+}
+
+function statusEvent({ part: { segment, node, columns }, row, order }: Row): RecordedEvent {
+  const readings = METRICS.map((metric, m) => {
+    const value = (columns.metrics[m] as Float64Array)[row];
+    return [metric, Number.isFinite(value) ? value : null];
+  });
+  const status = STATUSES[columns.status[row] as number];
+  const timestamp = isoUtc(columns.timestampMs[row] as number);
+  const json = JSON.stringify({ ...Object.fromEntries(readings), status, node_name: node, timestamp });
+  return { kind: 'health', node, mark: { segment, order }, json };
+}
+
+function toEvent({ alert, mark }: RecordedChange): RecordedEvent {
+  return { kind: 'alert', node: nodeOfAlertId(alert.alert_id), mark, json: JSON.stringify(alert) };
+}

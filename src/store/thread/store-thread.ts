@@ -1,0 +1,269 @@
+import type { Alert } from '../../core/alerts/alert.ts';
+import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { Log, StorageState } from '../../core/ports.ts';
+import { isoUtc } from '../../core/time/time.ts';
+import { Backlog, type WaitingSegment } from '../spool/backlog.ts';
+import type { SegmentRecorder } from '../spool/segment-recorder.ts';
+import type { Leftover, OpenAnswer, Operation, Operations, Written } from './protocol.ts';
+import { Condition } from './store-health.ts';
+import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
+import { hangText, WorkerClient, type WorkerListener } from './worker-client.ts';
+
+/** Interval of retries while writing fails. */
+const RETRY_SECONDS = 10;
+/** Upper limit of records waiting in memory: two days at 1 Hz. Beyond it the oldest samples are dropped. */
+const MAX_WAITING_BYTES = 24 * 1024 * 1024;
+/** Longest wait of an alert or a shutdown request for the disk before it is published. It is in the spool by then. */
+const DURABLE_DEADLINE_MS = 500;
+
+export interface StoreThreadOptions {
+  readonly databasePath: string;
+  readonly maxBytes: number;
+  readonly node: string;
+  readonly hertz: number;
+  readonly worker: URL;
+  readonly log: Log;
+  /** Called with the open episodes of a database that was opened after the start. */
+  readonly onLateOpen: (openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]) => void;
+  readonly retrySeconds?: number;
+  readonly maxWaitingBytes?: number;
+  readonly timers?: Timers;
+}
+
+/**
+ * Writes the recorded segments to the database through the store's thread. It retries while the disk fails and starts a new thread when
+ * one dies. Unwritten records stay in the spool.
+ */
+export class StoreThread {
+  readonly #options: StoreThreadOptions;
+  readonly #recorder: SegmentRecorder;
+  /** Called each time a thread starts and accepts requests. */
+  readonly #onOpening: () => void;
+  readonly #backlog: Backlog;
+  readonly #condition: Condition;
+  readonly #timers: Timers;
+  #client: WorkerClient | null = null;
+  #retryTimer: Timer | null = null;
+  #committing: Promise<void> | null = null;
+  #stopping = false;
+
+  constructor(options: StoreThreadOptions, recorder: SegmentRecorder, onOpening: () => void) {
+    this.#options = options;
+    this.#recorder = recorder;
+    this.#onOpening = onOpening;
+    this.#backlog = new Backlog(options.maxWaitingBytes ?? MAX_WAITING_BYTES);
+    this.#condition = new Condition(options.log);
+    this.#timers = options.timers ?? REAL_TIMERS;
+  }
+
+  /** Whether a thread accepts requests. */
+  get isRunning(): boolean {
+    return this.#client !== null;
+  }
+
+  /** Starts a thread, which opens the database and loads the spool. Rejects when the folder is locked by another process. */
+  async open(): Promise<OpenAnswer> {
+    const leftovers = this.#recorder.beginAfterRestart();
+    const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
+    this.#backlog.replace(leftovers.map(toWaitingSegment));
+    const listener: WorkerListener = {
+      onSetAside: (setAside, reason) => this.#condition.recordQuarantine(setAside, reason),
+      onDeath: (reason) => this.#onDeath(client, reason),
+      onHang: (hangs) => this.#condition.setHanging(hangs),
+    };
+    const client = new WorkerClient(worker, listener, this.#timers);
+    this.#client = client;
+    const opening = client.request('open', { path, maxBytes, node, hertz, leftovers });
+    this.#onOpening();
+    try {
+      const answer = await opening;
+      if (this.#client !== client) throw new Error('the store thread ended');
+      if (answer.problem === null) this.#onWritten(answer, leftovers.at(-1)?.segment ?? 0);
+      else this.#degrade(answer.problem);
+      this.#condition.setDatabaseState(answer);
+      this.#ensureSegmentAfter(answer.lastSegment);
+      return answer;
+    } catch (error) {
+      if (this.#client === client) this.#client = null;
+      await client.end();
+      throw error;
+    }
+  }
+
+  /** Ends all retries. */
+  endRetries(): void {
+    this.#stopping = true;
+    if (this.#retryTimer) this.#timers.clearTimeout(this.#retryTimer);
+  }
+
+  /** Writes everything pending and closes the database. */
+  async stop(): Promise<void> {
+    this.endRetries();
+    await this.#committing;
+    const client = this.#client;
+    if (client) {
+      this.#endSegment();
+      await this.#commit();
+    }
+    this.#recorder.close();
+    if (!client) return;
+    await client.request('close', null).catch(() => null); // A thread that died has closed the database.
+    await client.end();
+    this.#client = null;
+  }
+
+  ask<O extends Operation>(
+    operation: O,
+    body: Operations[O]['request'],
+    transfer?: readonly ArrayBuffer[],
+  ): Promise<Operations[O]['answer']> {
+    if (!this.#client) return Promise.reject(new Error('the store is not open'));
+    return this.#client.request(operation, body, transfer);
+  }
+
+  /** Sends a write that has no result; a failure degrades the store. */
+  send<O extends Operation>(operation: O, body: Operations[O]['request'], transfer?: readonly ArrayBuffer[]): void {
+    this.ask(operation, body, transfer).catch((error: Error) => this.#degrade(error.message));
+  }
+
+  /** Waits for a write for at most DURABLE_DEADLINE_MS. Resolves with null when it failed, which degrades the store, or takes longer. */
+  async askDurably<O extends Operation>(operation: O, body: Operations[O]['request']): Promise<Operations[O]['answer'] | null> {
+    const saved = this.ask(operation, body).catch((error: Error) => {
+      this.#degrade(error.message);
+      return null;
+    });
+    return new Promise((resolve) => {
+      const deadline = this.#timers.setTimeout(() => resolve(null), DURABLE_DEADLINE_MS);
+      void saved.then((answer) => {
+        this.#timers.clearTimeout(deadline);
+        resolve(answer);
+      });
+    });
+  }
+
+  sendBatches(): void {
+    if (!this.#client) {
+      this.#recorder.dropBatches(); // The next thread loads these records from the spool.
+      return;
+    }
+    for (const { buffers, ...batch } of this.#recorder.takeBatches()) {
+      this.send('append', batch, buffers);
+    }
+  }
+
+  /** Begins the next segment and writes the earlier ones in the background. */
+  rotate(): void {
+    this.#beginNextSegment();
+    const trimmed = this.#backlog.dropOldestSamples((segment) => this.#recorder.dropSamples(segment));
+    if (this.#client) for (const segment of trimmed) this.send('forget', { segment });
+    // While writing fails, the retry timer starts the next attempt.
+    if (this.#condition.isOk) void this.#commit();
+  }
+
+  /** Writes everything recorded so far to the database. Resolves with the reason if that fails, else with null. */
+  async flush(): Promise<string | null> {
+    await this.#committing; // A commit in progress may have begun before the last sample.
+    if (!this.#client) return this.#condition.error ?? 'the store is not open';
+    this.#beginNextSegment();
+    await this.#commit();
+    return this.#condition.error;
+  }
+
+  /** Changes of remote nodes' alerts that exceeded the daily write budget, as of the last commit. */
+  get alertsNotStored(): number {
+    return this.#condition.alertsNotStored;
+  }
+
+  state(): StorageState {
+    const { error, last_write, oldest_sample, set_aside, since, size_bytes, state } = this.#condition.storageState();
+    const hangSeconds = this.#client?.hangSeconds ?? null;
+    const hanging =
+      hangSeconds === null || state !== 'ok' ? null : { error: hangText(hangSeconds), since: isoUtc(Date.now() - hangSeconds * 1000) };
+    return {
+      path: this.#options.databasePath,
+      state: hanging ? 'degraded' : state,
+      error: hanging?.error ?? error,
+      since: hanging?.since ?? since,
+      size_bytes,
+      max_bytes: this.#options.maxBytes,
+      oldest_sample,
+      samples_pending: this.#backlog.samples + this.#recorder.samples,
+      samples_lost: this.#backlog.lost,
+      last_write,
+      set_aside,
+    };
+  }
+
+  #beginNextSegment(atLeast?: number): void {
+    this.#endSegment();
+    this.#recorder.begin(atLeast);
+  }
+
+  /** Keeps sequence numbers ascending after the clock was set back between two runs. */
+  #ensureSegmentAfter(lastSegment: number): void {
+    if (lastSegment >= this.#recorder.segment) this.#beginNextSegment(lastSegment + 1);
+  }
+
+  #endSegment(): void {
+    this.sendBatches();
+    this.#backlog.push(this.#recorder.end());
+  }
+
+  #commit(): Promise<void> {
+    this.#committing ??= this.#commitWaiting().finally(() => {
+      this.#committing = null;
+    });
+    return this.#committing;
+  }
+
+  async #commitWaiting(): Promise<void> {
+    const { last } = this.#backlog;
+    if (last === null) return;
+    const client = this.#client;
+    try {
+      const written = await this.ask('commit', { segment: last });
+      if (this.#client !== client) return; // The thread died meanwhile; the next one determines from the database what was written.
+      this.#onWritten(written, last);
+      if (written.lastSegment !== undefined) this.#ensureSegmentAfter(written.lastSegment);
+      if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.remoteNodes ?? []);
+    } catch (error) {
+      this.#degrade((error as Error).message);
+    }
+  }
+
+  #onWritten(written: Written, upToSegment: number): void {
+    this.#backlog.written(upToSegment, (segment) => this.#recorder.remove(segment));
+    this.#condition.recordSuccess(written, this.#backlog.lost);
+  }
+
+  #degrade(error: string): void {
+    this.#condition.recordFailure(error);
+    if (this.#stopping || this.#retryTimer) return;
+    this.#retryTimer = this.#timers.setTimeout(
+      () => {
+        this.#retryTimer = null;
+        void this.#retry();
+      },
+      (this.#options.retrySeconds ?? RETRY_SECONDS) * 1000,
+    );
+  }
+
+  async #retry(): Promise<void> {
+    if (!this.#client) {
+      await this.open().catch((error: Error) => this.#degrade(error.message));
+      return;
+    }
+    if (this.#backlog.isEmpty) this.#beginNextSegment();
+    await this.#commit();
+  }
+
+  /** The next thread loads the unwritten records from the spool. */
+  #onDeath(client: WorkerClient, reason: string): void {
+    if (this.#client === client) this.#client = null;
+    this.#degrade(reason);
+  }
+}
+
+function toWaitingSegment({ segment, bytes, samples }: Leftover): WaitingSegment {
+  return { segment, bytes, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
+}

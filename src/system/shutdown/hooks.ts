@@ -1,0 +1,103 @@
+import { access, constants, readdir, realpath, type Stats, stat } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Log } from '../../core/ports.ts';
+import type { ShutdownContext, StepItem, StepRunner } from '../../core/shutdown/shutdown-ports.ts';
+import { startProgram } from '../program.ts';
+
+const file = { access: promisify(access), readdir: promisify(readdir), realpath: promisify(realpath), stat: promisify(stat) };
+
+/** Hidden files, and the backup files of editors and package managers. */
+const IGNORED = /^\.|^#.*#$|~$|\.(bak|old|orig|rej|new|save|swp|swo|tmp|disabled|dpkg-[a-z]+|ucf-[a-z]+|rpmnew|rpmsave|rpmorig)$/i;
+/** Variables for this process only. A hook that inherited them could, for example, send notifications in the name of the service. */
+const OWN_VARIABLES = /^(NODE_|NOTIFY_SOCKET$|WATCHDOG_|LISTEN_|EDGE_HEALTH_)/;
+
+export interface HookFolderOptions {
+  readonly folder: string;
+  /** Whether a missing folder is an error; false: it means that there are no hooks. */
+  readonly required: boolean;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  /** User id of this process. */
+  readonly uid: number;
+}
+
+/** Runs the executables of a folder in the order of their names. */
+export class HookFolder implements StepRunner {
+  readonly #options: HookFolderOptions;
+
+  constructor(options: HookFolderOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects if the folder cannot be read. */
+  async list(): Promise<StepItem[]> {
+    const { folder, log, required } = this.#options;
+    let names: string[];
+    try {
+      names = (await file.readdir(folder)).sort();
+    } catch (error) {
+      if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw new Error(`safe_shutdown.hooks_path ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    }
+    const items: StepItem[] = [];
+    for (const name of names.filter((candidate) => !IGNORED.test(candidate))) {
+      const verdict = await this.#check(join(folder, name));
+      if (verdict === 'run') items.push({ name, start: (context) => this.#start(name, context) });
+      else if (verdict !== 'skip')
+        items.push({ name, start: () => ({ ended: Promise.resolve(verdict.problem), end: async () => 'ended' }) });
+      else if (!/^readme/i.test(name)) log('notice', 'shutdown hook skipped: not an executable file', { folder, name });
+    }
+    return items;
+  }
+
+  /** An executable file that is unsafe or cannot be run is a failure and not skipped, because it was meant to be run. */
+  async #check(path: string): Promise<'run' | 'skip' | { readonly problem: string }> {
+    try {
+      const target = await file.realpath(path);
+      const stats = await file.stat(target);
+      if (!stats.isFile() || (stats.mode & 0o111) === 0) return 'skip';
+      for (const folder of new Set([dirname(target), this.#options.folder])) {
+        const problem = unsafe(folder, await file.stat(folder), this.#options.uid);
+        if (problem !== null) return { problem };
+      }
+      const problem = unsafe(target, stats, this.#options.uid);
+      if (problem !== null) return { problem };
+      await file.access(target, constants.X_OK);
+      return 'run';
+    } catch (error) {
+      return { problem: `cannot be run: ${(error as NodeJS.ErrnoException).code}` };
+    }
+  }
+
+  #start(name: string, context: ShutdownContext): ReturnType<StepItem['start']> {
+    const { environment, folder, log } = this.#options;
+    return startProgram({
+      file: join(folder, name),
+      parameters: [],
+      environment: hookEnvironment(environment, context),
+      onLine: (line) => log('info', 'shutdown hook', { hook: name, output: line }),
+    });
+  }
+}
+
+/** Why a file, or a file in this folder, must not be run: another user may have written it. Null: it is safe. */
+export function unsafe(path: string, { mode, uid: owner }: Pick<Stats, 'mode' | 'uid'>, uid: number): string | null {
+  if (owner !== 0 && owner !== uid) return `not run: ${path} belongs to user ${owner}; it must belong to root or to this service's user`;
+  // For root, group and others must not have write access. In a checkout, users share files with their group.
+  const others = uid === 0 ? 0o022 : 0o002;
+  return (mode & others) === 0 ? null : `not run: others may write ${path}; chmod ${uid === 0 ? 'go-w' : 'o-w'} it`;
+}
+
+/** The environment of a hook: that of the service without its private variables, and the variables that describe the shutdown. */
+export function hookEnvironment(environment: NodeJS.ProcessEnv, context: ShutdownContext): NodeJS.ProcessEnv {
+  const inherited = Object.entries(environment).filter(([name]) => !OWN_VARIABLES.test(name));
+  return {
+    ...Object.fromEntries(inherited),
+    EDGE_HEALTH_SHUTDOWN_REASON: context.reason,
+    EDGE_HEALTH_SHUTDOWN_REQUESTED_BY: context.requestedBy,
+    EDGE_HEALTH_SHUTDOWN_SECONDS_LEFT: String(Math.floor(context.secondsLeft())),
+    EDGE_HEALTH_SHUTDOWN_ACTION: context.action,
+    EDGE_HEALTH_SHUTDOWN_REQUEST_ID: context.requestId,
+  };
+}

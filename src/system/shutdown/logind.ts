@@ -1,0 +1,203 @@
+import type { Log } from '../../core/ports.ts';
+import type { ShutdownAction, ShutdownReason } from '../../core/shutdown/shutdown.ts';
+import { type Inhibitor, inhibition, overridesLocks } from '../../core/shutdown/shutdown-inhibitors.ts';
+import type { PowerControl, ShutdownContext } from '../../core/shutdown/shutdown-ports.ts';
+import { printable } from '../../core/text.ts';
+import { userName } from '../users.ts';
+import { type Answer, busctl } from './busctl.ts';
+import { askHelper } from './stop-helper.ts';
+
+export type MachineAction = Exclude<ShutdownAction, 'dry-run'>;
+
+/** Methods of org.freedesktop.login1.Manager. */
+const METHODS: Readonly<Record<MachineAction, { readonly can: string; readonly go: string; readonly goWithFlags: string }>> = {
+  poweroff: { can: 'CanPowerOff', go: 'PowerOff', goWithFlags: 'PowerOffWithFlags' },
+  reboot: { can: 'CanReboot', go: 'Reboot', goWithFlags: 'RebootWithFlags' },
+  halt: { can: 'CanHalt', go: 'Halt', goWithFlags: 'HaltWithFlags' },
+};
+const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'];
+/** SD_LOGIND_SKIP_INHIBITORS. systemd 257 honours locks without this flag; 252 lacks it and overrides locks if polkit allows it. */
+const SKIP_INHIBITORS = '16';
+
+export interface LogindTimeouts {
+  /** For the queries before a safe shutdown begins, while its caller waits. */
+  readonly askingSeconds: number;
+  /** For a response of logind. polkit may have to be started first. */
+  readonly answerSeconds: number;
+  readonly wallSeconds: number;
+}
+
+const TIMEOUTS: LogindTimeouts = { askingSeconds: 0.4, answerSeconds: 3, wallSeconds: 1 };
+/** Validity of a positive answer. A query takes 20 ms of CPU. */
+const GOOD_FOR_SECONDS = 60;
+const BAD_FOR_SECONDS = 5;
+
+export interface LogindOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  readonly monotonicSeconds: () => number;
+  /** Socket of the helper that runs as root; null: there is none. */
+  readonly helperSocket: string | null;
+  /** File with the names of users. */
+  readonly passwordFile?: string;
+  readonly timeouts?: LogindTimeouts;
+}
+
+interface Known {
+  readonly refusal: string | null;
+  readonly untilSeconds: number;
+}
+
+/** Powers the machine off through systemd-logind, which checks with polkit whether this user may do so. */
+export class Logind implements PowerControl {
+  readonly #options: LogindOptions;
+  readonly #timeouts: LogindTimeouts;
+  readonly #known = new Map<MachineAction, Known>();
+  readonly #asking = new Map<MachineAction, Promise<string | null>>();
+
+  constructor(options: LogindOptions) {
+    this.#options = options;
+    this.#timeouts = options.timeouts ?? TIMEOUTS;
+  }
+
+  async prepare(action: ShutdownAction): Promise<void> {
+    if (action !== 'dry-run') await this.#ask(action);
+  }
+
+  async refusal(action: ShutdownAction): Promise<string | null> {
+    if (action === 'dry-run') return null;
+    const known = this.#known.get(action);
+    if (known && this.#options.monotonicSeconds() < known.untilSeconds) return known.refusal;
+    const pending = known ? known.refusal : 'for which systemd-logind has not responded yet; try again in a few seconds';
+    return Promise.race([this.#ask(action), resolveAfter(this.#timeouts.askingSeconds, pending)]);
+  }
+
+  async inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null> {
+    if (action === 'dry-run' || overridesLocks(reason)) return null;
+    const found = this.#inhibitors().then((list) => (typeof list === 'string' ? list : inhibition(list)));
+    return Promise.race([found, resolveAfter(this.#timeouts.askingSeconds, 'systemd-logind did not report its shutdown locks; try again')]);
+  }
+
+  async perform({ action, reason, requestedBy, requestId }: ShutdownContext): Promise<void> {
+    if (action === 'dry-run') return;
+    const isOverriding = overridesLocks(reason);
+    if (!isOverriding) {
+      const inhibitors = await this.#inhibitors();
+      const held = typeof inhibitors === 'string' ? inhibitors : inhibition(inhibitors);
+      if (held !== null) throw new Error(held);
+    }
+    const wall = `edge-health: ${reason}, requested by ${requestedBy}, request ${requestId}`;
+    const sent = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
+    if (!sent.ok) this.#options.log('warning', 'shutdown message not sent to logged-in users', { error: sent.problem });
+    const { environment, helperSocket } = this.#options;
+    const problem = await (isOverriding ? override : go)(action, environment, this.#timeouts.answerSeconds);
+    if (problem === null) return;
+    // The logind of systemd 252 cannot make two polkit checks for one call ("Stale file handle"), which a lock together with the session of
+    // another user requires. It makes none if root calls.
+    if (isOverriding && helperSocket !== null && (await askHelper(helperSocket, action).answer) === null) return;
+    // Despite the error, this shutdown or one requested by another program may have begun.
+    if ((await this.isGoingDown()) !== true) throw new Error(`systemd-logind: ${problem}`);
+  }
+
+  async isGoingDown(): Promise<boolean | null> {
+    const answer = await busctl(
+      ['get-property', ...MANAGER, 'PreparingForShutdown'],
+      this.#timeouts.wallSeconds,
+      this.#options.environment,
+    );
+    return answer.ok ? data(answer.text) === true : null;
+  }
+
+  #ask(action: MachineAction): Promise<string | null> {
+    const { monotonicSeconds } = this.#options;
+    const asked =
+      this.#asking.get(action) ??
+      this.#call(this.#timeouts.answerSeconds, METHODS[action].can).then((answer) => {
+        const refusal = refusalOf(answer, this.#userName(process.geteuid?.() ?? 0));
+        const untilSeconds = monotonicSeconds() + (refusal === null ? GOOD_FOR_SECONDS : BAD_FOR_SECONDS);
+        this.#known.set(action, { refusal, untilSeconds });
+        this.#asking.delete(action);
+        return refusal;
+      });
+    this.#asking.set(action, asked);
+    return asked;
+  }
+
+  /** The active locks, or why they are unknown. */
+  async #inhibitors(): Promise<readonly Inhibitor[] | string> {
+    const answer = await this.#call(this.#timeouts.answerSeconds, 'ListInhibitors');
+    const rows = answer.ok ? data(answer.text, 0) : null;
+    if (!Array.isArray(rows))
+      return `systemd-logind did not report its shutdown locks: ${answer.ok ? 'unexpected response' : answer.problem}`;
+    return rows.map(([what, who, why, mode, uid, pid]: [string, string, string, string, number, number]) => {
+      return { what: what.split(':'), who, why, mode, pid, user: this.#userName(uid) };
+    });
+  }
+
+  #userName(uid: number): string {
+    return userName(uid, this.#options.passwordFile) ?? String(uid);
+  }
+
+  #call(timeoutSeconds: number, method: string, ...values: string[]): Promise<Answer> {
+    return manager(this.#options.environment, timeoutSeconds, method, ...values);
+  }
+}
+
+/** Powers off, reboots or halts the machine despite all locks. Resolves with the reason for a failure; null: it has begun. */
+export async function override(
+  action: MachineAction,
+  environment: NodeJS.ProcessEnv,
+  answerSeconds = TIMEOUTS.answerSeconds,
+): Promise<string | null> {
+  const answer = await manager(environment, answerSeconds, METHODS[action].goWithFlags, 't', SKIP_INHIBITORS);
+  return answer.ok ? null : go(action, environment, answerSeconds); // A systemd without the flag does not need it.
+}
+
+async function go(action: MachineAction, environment: NodeJS.ProcessEnv, answerSeconds: number): Promise<string | null> {
+  const answer = await manager(environment, answerSeconds, METHODS[action].go, 'b', 'false');
+  return answer.ok ? null : answer.problem;
+}
+
+function manager(environment: NodeJS.ProcessEnv, timeoutSeconds: number, method: string, ...values: string[]): Promise<Answer> {
+  return busctl(['call', ...MANAGER, method, ...values], timeoutSeconds, environment);
+}
+
+/** Why the response of `CanPowerOff` or a similar method forbids the action; null: it is allowed. Locks are checked separately. */
+function refusalOf(answer: Answer, user: string): string | null {
+  if (!answer.ok)
+    return `which needs systemd-logind on the system's D-Bus (${answer.problem}); install systemd and dbus, or set it to dry-run`;
+  const can = data(answer.text, 0);
+  switch (can) {
+    case 'yes':
+    case 'inhibited':
+    case 'inhibitor-blocked':
+      return null;
+    case 'no':
+    case 'challenge':
+    case 'challenge-inhibitor-blocked':
+      return (
+        `which polkit does not allow the user ${user}; ` +
+        'install polkit and the rules of the package (polkit/edge-health.rules), or set it to dry-run'
+      );
+    case 'na':
+      return 'which this machine cannot do; choose another one, or set it to dry-run';
+    default:
+      return `for which systemd-logind returned "${printable(String(can), 40)}"; set it to dry-run`;
+  }
+}
+
+/** The data of a busctl response such as `{"type":"s","data":["yes"]}`; for a property it is not an array. Undefined: another format. */
+function data(text: string, index?: number): unknown {
+  try {
+    const { data: found } = JSON.parse(text) as { data?: unknown };
+    return index === undefined ? found : (found as unknown[])[index];
+  } catch {
+    return undefined;
+  }
+}
+
+function resolveAfter<T>(seconds: number, value: T): Promise<T> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, seconds * 1000, value).unref();
+  });
+}

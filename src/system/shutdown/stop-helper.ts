@@ -1,0 +1,46 @@
+import { connect } from 'node:net';
+import { printable } from '../../core/text.ts';
+
+/**
+ * Socket of a helper that runs as root and stops the configured units and the machine. systemd starts it for each connection; only the
+ * service's user may connect. The request is one line (`stop UNIT`, or an action), and so is the response: `ok`, or the error.
+ */
+export const HELPER_SOCKET = '/run/edge-health-stop.sock';
+
+/** `absent`: there is no helper, or this user may not use it. Null: done. */
+export type HelperAnswer = 'absent' | null | { readonly problem: string };
+
+export interface Asked {
+  /** Never rejects. */
+  readonly answer: Promise<HelperAnswer>;
+  /** Closes the connection, on which the helper cancels the request. */
+  close(): void;
+}
+
+const MAX_ANSWER = 1000;
+const ABSENT = ['ENOENT', 'EACCES', 'EPERM'];
+
+export function askHelper(socketPath: string, request: string): Asked {
+  const socket = connect(socketPath);
+  socket.setEncoding('utf8');
+  const answer = new Promise<HelperAnswer>((resolve) => {
+    let text = '';
+    socket.once('connect', () => socket.write(`${request}\n`));
+    socket.on('data', (part: string) => {
+      text = (text + part).slice(0, MAX_ANSWER);
+      if (text.includes('\n')) socket.destroy();
+    });
+    socket.once('error', ({ code, message }: NodeJS.ErrnoException) => {
+      resolve(ABSENT.includes(code ?? '') ? 'absent' : { problem: `${socketPath} cannot be reached: ${code ?? message}` });
+    });
+    socket.once('close', () => {
+      const [line = ''] = text.split('\n');
+      if (line === 'ok') resolve(null);
+      else
+        resolve({
+          problem: line === '' ? `${socketPath} closed without a response; see its journal for the reason` : printable(line, MAX_ANSWER),
+        });
+    });
+  });
+  return { answer, close: () => socket.destroy() };
+}
