@@ -21,7 +21,7 @@ const FLEETS: readonly Fleet[] = [
   { name: '300 robots on one topic that read it too', robots: 300, isNamespaced: false, gather: true },
 ];
 /** What one appliance promises for the largest of them. */
-const PROMISED = { cpuPercent: 10, megabytes: 150, lossPercent: 1, silentSeconds: 6 } as const;
+const PROMISED = { cpuPercent: 10, megabytes: 150, lossPercent: 1, staleSeconds: 6 } as const;
 
 function rowsOf(name: string, fleet: FleetResult): Row[] {
   const row = (figure: string, unit: string, ours: number, atMost?: number): Row => ({
@@ -41,8 +41,8 @@ function rowsOf(name: string, fleet: FleetResult): Row[] {
     row('the same while they are there and say nothing', '%', fleet.idleCpuPercent),
     row('resident memory, highest', 'MB', fleet.highestMegabytes, PROMISED.megabytes),
     row('own slots missed', '', fleet.missedSlots, 0),
-    row('alerts that a robot is silent, of robots that are not', '', fleet.falseAlarms, 0),
-    row(`a tenth of them vanishes, until the last is an alert`, 's', fleet.silentLastSeconds, PROMISED.silentSeconds),
+    row('alerts that a robot is stale, of robots that are not', '', fleet.falseAlarms, 0),
+    row(`a tenth of them vanishes, until the last is an alert`, 's', fleet.silentLastSeconds, PROMISED.staleSeconds),
     row('the appliance starts again, until it has heard all', 's', fleet.restartSeconds),
     row('received on the wire a second, discovery alone', 'kB', kilobytes(discoveryTraffic.receivedBytes)),
     row('received on the wire a second', 'kB', kilobytes(traffic.receivedBytes)),

@@ -47,7 +47,7 @@ export interface FleetResult {
   /** From starting a subscriber on another DDS implementation to its first status of the appliance. */
   readonly joinerSeconds: Readonly<Record<Vendor, number>>;
   readonly vanished: number;
-  /** From vanishing until /status calls the first, and the last of them silent. */
+  /** From vanishing until /status calls the first, and the last of them stale. */
   readonly silentFirstSeconds: number;
   readonly silentLastSeconds: number;
   /** From starting the appliance again until it has heard everybody. */
@@ -177,7 +177,7 @@ class Trial {
       sent += count;
     }
     const alertsSent = this.#hosts.reduce((sum, host) => sum + host.all('alerted').length, 0);
-    return { sent, stored, alertsSent, alertsStored: (await this.#appliance.status()).gathered?.alerts ?? 0 };
+    return { sent, stored, alertsSent, alertsStored: (await this.#appliance.status()).remote?.alerts ?? 0 };
   }
 
   /** From starting a subscriber on another DDS implementation to its first status of the appliance. */
@@ -197,7 +197,7 @@ class Trial {
   }
 
   /** Alerts about silence so far. */
-  async silences(): Promise<number> {
+  async staleAlerts(): Promise<number> {
     return (await this.#appliance.json<{ readonly count: number }>('/alerts?metric=health_status&limit=10000')).count;
   }
 
@@ -208,10 +208,10 @@ class Trial {
     const told = await Promise.all(where.map((host) => host.ask({ do: 'vanish', count: perHost }, 'vanished')));
     const begun = performance.now();
     const gone = told.flatMap(({ names }) => names);
-    const silent = async (): Promise<number> =>
-      (await this.#appliance.status()).nodes.filter((node) => node.silent && gone.includes(node.node_name)).length;
-    const silentFirstSeconds = await until(begun, async () => (await silent()) > 0);
-    const silentLastSeconds = await until(begun, async () => (await silent()) === gone.length);
+    const stale = async (): Promise<number> =>
+      (await this.#appliance.status()).nodes.filter((node) => node.stale && gone.includes(node.node_name)).length;
+    const silentFirstSeconds = await until(begun, async () => (await stale()) > 0);
+    const silentLastSeconds = await until(begun, async () => (await stale()) === gone.length);
     return { vanished: gone.length, silentFirstSeconds, silentLastSeconds };
   }
 
@@ -258,7 +258,7 @@ export async function measureFleet(cleanup: Cleanup, setup: FleetSetup, progress
     const running = await trial.run();
     progress('late joiners');
     const joinerSeconds = await trial.joinLate();
-    const falseAlarms = await trial.silences();
+    const falseAlarms = await trial.staleAlerts();
     progress('some vanish');
     const vanished = await trial.vanish();
     progress('the appliance starts again');

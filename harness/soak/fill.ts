@@ -44,7 +44,7 @@ export function fillDatabase(dataFolder: string, node: string, maxBytes: number)
     maxBytes,
     localNode: node,
     nowMs: () => nowMs,
-    onSetAside: (_, reason) => {
+    onQuarantined: (_, reason) => {
       throw new Error(`${path}: ${reason}`);
     },
   });

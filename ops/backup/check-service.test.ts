@@ -9,18 +9,18 @@ const NOW = Date.parse('2026-03-04T12:00:00Z');
 /** A service as it answers after a restore. */
 class Answers extends RestClient {
   readonly #state: string;
-  readonly #setAside: readonly string[];
+  readonly #quarantined: readonly string[];
   readonly #found: Readonly<Record<string, number>>;
 
-  constructor(found: Readonly<Record<string, number>>, state = 'ok', setAside: readonly string[] = []) {
+  constructor(found: Readonly<Record<string, number>>, state = 'ok', quarantined: readonly string[] = []) {
     super({ base: 'http://127.0.0.1:9', token: null });
     this.#found = found;
     this.#state = state;
-    this.#setAside = setAside;
+    this.#quarantined = quarantined;
   }
 
   override async json<T>(path: string): Promise<T> {
-    if (path === '/status') return { storage: { state: this.#state, error: 'no space', set_aside: this.#setAside } } as T;
+    if (path === '/status') return { storage: { state: this.#state, error: 'no space', quarantined: this.#quarantined } } as T;
     const node = new URL(path, 'http://x').searchParams.get('node') ?? '';
     return { samples_received: this.#found[node] ?? 0 } as T;
   }
@@ -70,7 +70,7 @@ t.test('a storage that is not well', async (t) => {
   await t.rejects(checkService(new Answers({ a: 10 }, 'degraded'), database, options), {
     message: /not ready after 0 s: its storage is degraded: no space/,
   });
-  await t.rejects(checkService(new Answers({ a: 10 }, 'ok', ['/x/edge-health.db.set-aside-1']), database, options), {
-    message: /did not accept the restored database.*set-aside-1/,
+  await t.rejects(checkService(new Answers({ a: 10 }, 'ok', ['/x/edge-health.db.quarantined-1']), database, options), {
+    message: /did not accept the restored database.*quarantined-1/,
   });
 });

@@ -46,8 +46,8 @@ export async function checkService(
   { nowMs, seconds = START_SECONDS }: { readonly nowMs: number; readonly seconds?: number },
 ): Promise<{ readonly samples: number }> {
   const { storage } = await waitForService(rest, seconds);
-  if (storage.set_aside.length > 0)
-    throw new Error(`the service did not accept the restored database, and quarantined it: ${storage.set_aside.join(', ')}`);
+  if (storage.quarantined.length > 0)
+    throw new Error(`the service did not accept the restored database, and quarantined it: ${storage.quarantined.join(', ')}`);
   let found = 0;
   let expected = 0;
   let isExact = true;

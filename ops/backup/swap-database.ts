@@ -2,7 +2,7 @@ import { chmod, copyFile, link, mkdir, readdir, rename, rm, stat } from 'node:fs
 import { basename, dirname, join } from 'node:path';
 import { foldInLog } from '../../src/store/database/inspect.ts';
 import { syncFolder as sync } from '../../src/system/atomic-file.ts';
-import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../src/system/spool-folder.ts';
+import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../src/system/spool-folder.ts';
 import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { DATABASE_FILE } from './database.ts';
 import { type Rollback, returnFile } from './restore-files.ts';
@@ -123,9 +123,9 @@ function foldedIn(database: string): boolean {
 
 /** The files of the spool, in each of the places where the service may have it. */
 async function spoolSegments(dataFolder: string, runtimeFolders: readonly string[]): Promise<string[]> {
-  const inMemory = tailInMemory(dataFolder, process.getuid?.() ?? 0);
+  const inMemory = spoolInMemory(dataFolder, process.getuid?.() ?? 0);
   const segments: string[] = [];
-  for (const folder of [...runtimeFolders.map(tailInRuntimeFolder), inMemory, tailBesideDatabase(dataFolder)]) {
+  for (const folder of [...runtimeFolders.map(spoolInRuntimeFolder), inMemory, spoolBesideDatabase(dataFolder)]) {
     const names = await readdir(folder).catch(() => []);
     segments.push(...names.filter((name) => SEGMENT.test(name)).map((name) => join(folder, name)));
   }

@@ -15,7 +15,7 @@ const node = (age: number | null): Node => ({
   clock_ahead_seconds: null,
   left: null,
   open_alerts: 0,
-  silent: false,
+  stale: false,
 });
 
 t.test('nodes that are expected', async (t) => {

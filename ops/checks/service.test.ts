@@ -87,7 +87,7 @@ t.test('storage', async (t) => {
         max_bytes: 512e6,
         samples_pending: 0,
         samples_lost: 0,
-        set_aside: [],
+        quarantined: [],
         ...more,
       },
     });
@@ -98,13 +98,13 @@ t.test('storage', async (t) => {
     status: 'WARNING',
     message: '3 samples were lost since the last check',
   });
-  const flooded = { ...storage({ samples_lost: 5 }), gathered: { alerts_not_stored: 7 } } as StatusDocument;
+  const flooded = { ...storage({ samples_lost: 5 }), remote: { alerts_not_stored: 7 } } as StatusDocument;
   t.match(evaluateStorage(flooded, counters), { status: 'WARNING', message: /^7 alert changes of other nodes, .* not stored$/ });
   t.match(evaluateStorage(storage({ state: 'degraded', error: 'disk is full', since: '2026-03-04T05:06:07.089Z' }), counters), {
     status: 'CRITICAL',
     message: 'degraded since 2026-03-04T05:06:07.089Z: disk is full',
   });
-  t.match(evaluateStorage(storage({ set_aside: ['/data/x.set-aside'] }), counters), { status: 'WARNING', message: /x\.set-aside/ });
+  t.match(evaluateStorage(storage({ quarantined: ['/data/x.quarantined'] }), counters), { status: 'WARNING', message: /x\.quarantined/ });
   t.match(evaluateStorage(storage({ state: 'starting' }), counters), { status: 'OK' });
 });
 

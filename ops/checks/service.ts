@@ -80,9 +80,9 @@ export function evaluateAlerts({ open_alerts: counts }: StatusDocument, openAler
   return problem(`${open.map((severity) => `${counts[severity]} ${severity}`).join(', ')} open${examples}`, 'see /alerts or the dashboard');
 }
 
-export function evaluateStorage({ gathered, started, storage }: StatusDocument, counters: Counters): CheckResult {
+export function evaluateStorage({ remote, started, storage }: StatusDocument, counters: Counters): CheckResult {
   const lost = counters.increase('lost samples', started, storage.samples_lost);
-  const notStored = counters.increase('alerts not stored', started, gathered?.alerts_not_stored ?? 0);
+  const notStored = counters.increase('alerts not stored', started, remote?.alerts_not_stored ?? 0);
   const { samples_lost, samples_pending, size_bytes, state } = storage;
   const { critical, ok, warning } = resultsFor('storage', { state, size_bytes, samples_pending, samples_lost });
   const disk = `look at the disk of ${storage.path}`;
@@ -93,7 +93,7 @@ export function evaluateStorage({ gathered, started, storage }: StatusDocument, 
     const message = `${notStored} alert changes of other nodes, beyond what may be written in a day, are shown but not stored`;
     return warning(message, 'see in /alerts which nodes they name');
   }
-  const [quarantined] = storage.set_aside;
+  const [quarantined] = storage.quarantined;
   if (quarantined !== undefined) {
     const remedy = 'restore it with edge-health ops restore_backup if it matters, then remove that file';
     return warning(`a damaged database was quarantined: ${quarantined}`, remedy);

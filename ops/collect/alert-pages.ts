@@ -23,11 +23,11 @@ export class CursorUnknown extends Error {
 export async function changesAfter(rest: RestClient, cursor: string, signal: AbortSignal): Promise<ChangesPage> {
   const path = `/alerts?changes=true&after=${encodeURIComponent(cursor)}&limit=${PAGE}`;
   try {
-    const { body, next, place: after } = await rest.page<{ data?: Alert[] } | null>(path, { signal });
+    const { body, next, cursor: after } = await rest.page<{ data?: Alert[] } | null>(path, { signal });
     if (after === null || !Array.isArray(body?.data)) throw new ServiceUnreachable(`${rest.base}/alerts is not that of edge-health`);
     return { changes: body.data, cursor: after, more: next !== null };
   } catch (error) {
-    if (error instanceof ServiceRefused && error.code === 'place_ahead') throw new CursorUnknown(error.message);
+    if (error instanceof ServiceRefused && error.code === 'cursor_ahead') throw new CursorUnknown(error.message);
     throw error;
   }
 }

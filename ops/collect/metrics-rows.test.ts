@@ -27,7 +27,7 @@ t.test('the header names each column once', async (t) => {
 t.test('this machine has a full row, every other node a short one', async (t) => {
   const [own] = statusWith().nodes;
   if (!own) throw new Error('unreachable');
-  const other = { ...own, node_name: 'robot_2', local: false, silent: true, status: 'UNKNOWN' as const, age_seconds: 99 };
+  const other = { ...own, node_name: 'robot_2', local: false, stale: true, status: 'UNKNOWN' as const, age_seconds: 99 };
   const readings = { cpu_percent: 12.34, memory_percent: 50, disk_percent: 0, temperature: null };
   const values = new Map([['unit_7', { status: 'WARNING', sampleTime: '2026-03-04T05:06:07.050Z', readings }]]);
   const [first, second, ...more] = rowsOf({ status: statusWith({ nodes: [own, other] }), values });

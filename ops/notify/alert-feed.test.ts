@@ -24,7 +24,7 @@ async function following(t: Test, answers: { events: Answer; alerts: Answer }, g
   /** Two to a page. */
   const changes: Answer = ({ url }, response) => {
     const after = Number(new URL(url ?? '', 'http://localhost').searchParams.get('after')?.replace('p', ''));
-    if (Number.isNaN(after)) return response.writeHead(410).end('{"code":"place_ahead","detail":"ahead"}');
+    if (Number.isNaN(after)) return response.writeHead(410).end('{"code":"cursor_ahead","detail":"ahead"}');
     const data = recorded.slice(after, after + 2);
     const place = after + data.length;
     const more: Record<string, string> = place < recorded.length ? { link: `</alerts?changes=true&after=p${place}>; rel="next"` } : {};
@@ -129,7 +129,7 @@ t.test('a lost cursor is replaced; a refusal is reported once, and so is its end
       alerts: (_, response) => response.writeHead(503).end(),
       events: (_, response) => {
         count += 1;
-        if (count === 1) response.writeHead(410).end('{"code":"place_ahead","detail":"ahead"}');
+        if (count === 1) response.writeHead(410).end('{"code":"cursor_ahead","detail":"ahead"}');
         else if (count === 2) response.writeHead(401).end('{"detail":"a token is needed"}');
         else stream(response);
       },

@@ -18,7 +18,7 @@ export interface NodeNow {
   /** Monotonic time of the last arrival, possibly in an earlier run; null: unknown. */
   readonly lastSeenSeconds: number | null;
   /** Whether no status arrived within the allowed time. */
-  readonly silent: boolean;
+  readonly stale: boolean;
   /** When it left the graph in an orderly way, wall-clock milliseconds; null: it is present or disappeared. */
   readonly leftMs: number | null;
 }
@@ -28,7 +28,7 @@ export class Live {
   readonly #nodes = new Map<string, LiveNode>();
   /** Remote nodes without a status since the start, and the time of their last arrival. */
   readonly #expected = new Map<string, number>();
-  readonly #silent = new Set<string>();
+  readonly #stale = new Set<string>();
   readonly #left = new Map<string, number>();
   /** Names of all nodes seen or with stored data. */
   readonly #known = new Set<string>();
@@ -65,9 +65,9 @@ export class Live {
     if (!this.#nodes.has(name)) this.#expected.set(name, lastSeenSeconds);
   }
 
-  setSilent(name: string, silent: boolean): void {
-    if (silent) this.#silent.add(name);
-    else this.#silent.delete(name);
+  setStale(name: string, stale: boolean): void {
+    if (stale) this.#stale.add(name);
+    else this.#stale.delete(name);
   }
 
   setLeft(name: string, leftMs: number | null): void {
@@ -80,7 +80,7 @@ export class Live {
     if (!isStored) this.#known.delete(name);
     this.#nodes.delete(name);
     this.#expected.delete(name);
-    this.#silent.delete(name);
+    this.#stale.delete(name);
     this.#left.delete(name);
   }
 
@@ -100,15 +100,15 @@ export class Live {
 
   node(name: string, nowSeconds: number): NodeNow {
     const live = this.#nodes.get(name);
-    const silent = this.#silent.has(name);
+    const stale = this.#stale.has(name);
     const leftMs = this.#left.get(name) ?? null;
     const lastSeenSeconds = live?.receivedSeconds ?? this.#expected.get(name) ?? null;
-    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, silent, leftMs };
+    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, stale, leftMs };
     const { periodSeconds, receivedSeconds } = live;
     const ageSeconds = nowSeconds - receivedSeconds;
     const current = currentStatus(live.status, ageSeconds, periodSeconds);
     const status = healthStatusOf([current.status], this.#open.get(name)?.values() ?? []);
-    return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, silent, leftMs };
+    return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, stale, leftMs };
   }
 
   openAlerts(): Alert[] {

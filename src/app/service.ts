@@ -11,7 +11,7 @@ import { TemperatureSource } from '../collect/temperature.ts';
 import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
-import type { HeardNode } from '../core/alerts/node-watch.ts';
+import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { type DiskReading, type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
@@ -36,8 +36,8 @@ import { Live } from './live.ts';
 import { servicePorts } from './ports.ts';
 import { RateMeter } from './rate-meter.ts';
 import { LeftNodes } from './remote-nodes/left-nodes.ts';
-import { SILENCE_METRIC } from './remote-nodes/remote-node.ts';
-import { Gathering, gatheringRules, PLACES_METRIC } from './remote-nodes/remote-nodes.ts';
+import { STALE_METRIC } from './remote-nodes/remote-node.ts';
+import { PLACES_METRIC, RemoteNodes, remoteNodeRules } from './remote-nodes/remote-nodes.ts';
 import type { RosGraph } from './ros-graph.ts';
 import { judgingRules } from './rules.ts';
 import { SafeShutdown } from './shutdown/safe-shutdown.ts';
@@ -88,7 +88,7 @@ export class Service {
   readonly #view: View;
   readonly #hostNames = new HostNames();
   readonly #rest: RestServer;
-  readonly #gathering: Gathering;
+  readonly #remoteNodes: RemoteNodes;
   readonly #left: LeftNodes;
   readonly #control: ControlSocket;
   readonly #shutdown: SafeShutdown;
@@ -150,7 +150,7 @@ export class Service {
       power: new PowerSource(sysRoot, now),
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,
-      gathered: () => this.#gathering.counts(),
+      remote: () => this.#remoteNodes.counts(),
       shutdown: () => this.#shutdown.status(),
       ros: () => this.#ros.state(),
       controlSocket: () => this.#control.path,
@@ -173,10 +173,10 @@ export class Service {
       log,
     });
     this.#left = new LeftNodes(join(options.dataPath, 'left_nodes.json'), log);
-    this.#gathering = new Gathering({
+    this.#remoteNodes = new RemoteNodes({
       isOn: config.ros.transport !== 'off' && config.ros.observe !== 'never',
       localNode,
-      rules: gatheringRules(config),
+      rules: remoteNodeRules(config),
       clocks,
       log,
       live: this.#live,
@@ -188,7 +188,7 @@ export class Service {
     this.#control = new ControlSocket({
       path: join(options.environment['RUNTIME_DIRECTORY']?.split(':')[0] || options.dataPath, 'control.sock'),
       forget: (node, requestedBy) =>
-        node === null ? this.#gathering.forgetSilentOnRequest(requestedBy) : this.#gathering.forgetOnRequest(node, requestedBy),
+        node === null ? this.#remoteNodes.forgetStaleOnRequest(requestedBy) : this.#remoteNodes.forgetOnRequest(node, requestedBy),
       log,
     });
     this.#shutdown = new SafeShutdown({
@@ -211,10 +211,10 @@ export class Service {
       ...options,
       localNode,
       listener: {
-        onHealthStatus: (status) => this.#gathering.onHealthStatus(status),
-        onAlert: (alert) => this.#gathering.onAlert(alert),
-        onObserving: (isObserving, appliances) => this.#gathering.setObserving(isObserving, appliances),
-        onNodeLeft: (node) => this.#gathering.onNodeLeft(node),
+        onHealthStatus: (status) => this.#remoteNodes.onHealthStatus(status),
+        onAlert: (alert) => this.#remoteNodes.onAlert(alert),
+        onObserving: (isObserving, appliances) => this.#remoteNodes.setObserving(isObserving, appliances),
+        onNodeLeft: (node) => this.#remoteNodes.onNodeLeft(node),
         onSafeShutdown: config.safe_shutdown.enabled ? this.#shutdown.handler : null,
       },
       thresholds: () => this.#rules.thresholds,
@@ -251,7 +251,7 @@ export class Service {
       this.#republishOpenAlerts(past.openAlerts);
       const judged = { ...past, openAlerts: judgedAlerts(past.openAlerts) };
       this.#publishAlerts(this.#judge.begin(judged, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
-      this.#gathering.start(past);
+      this.#remoteNodes.start(past);
       await this.#control.start();
       await this.#shutdown.start();
       this.#ros.start();
@@ -271,7 +271,7 @@ export class Service {
     this.#sampler.stop();
     await this.#shutdown.stop();
     this.#control.stop();
-    this.#gathering.stop();
+    this.#remoteNodes.stop();
     await this.#alerting;
     await this.#ros.stop();
     await this.#rest.stop();
@@ -285,7 +285,7 @@ export class Service {
     this.#rest.setAllowedHosts(config.rest.allowed_hosts);
     this.#rules = judgingRules(config, this.#rules.nodeName);
     this.#judge.setRules(this.#rules);
-    this.#gathering.setRules(gatheringRules(config));
+    this.#remoteNodes.setRules(remoteNodeRules(config));
     void this.#shutdown.configure(this.#shutdownSettings(config));
     this.#view.setConfigLoaded(restartNeeded);
     this.#supervision.beat();
@@ -298,7 +298,7 @@ export class Service {
   /** Republishes the open alerts raised by this machine, so that subscribers that join after a restart receive them. */
   #republishOpenAlerts(openAlerts: readonly Alert[]): void {
     for (const alert of openAlerts) {
-      const isOurs = nodeOfAlertId(alert.alert_id) === this.#rules.nodeName || alert.metric === SILENCE_METRIC;
+      const isOurs = nodeOfAlertId(alert.alert_id) === this.#rules.nodeName || alert.metric === STALE_METRIC;
       if (isOurs) this.#publishOnGraph(alert);
     }
   }
@@ -360,19 +360,19 @@ export class Service {
     const observers = this.#ros.observers();
     if (observers === null) return true;
     const now = this.#options.clocks.monotonicSeconds();
-    return observers.find((name) => !this.#live.node(name, now).silent) === this.#rules.nodeName;
+    return observers.find((name) => !this.#live.node(name, now).stale) === this.#rules.nodeName;
   }
 
-  #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]): void {
+  #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {
     for (const alert of openAlerts) if (nodeOfAlertId(alert.alert_id) !== this.#rules.nodeName) this.#live.setAlert(alert);
-    this.#gathering.adopt(openAlerts, remoteNodes);
+    this.#remoteNodes.adopt(openAlerts, remoteNodes);
     this.#publishAlerts(this.#judge.adopt(judgedAlerts(openAlerts), this.#options.clocks.wallMilliseconds()));
     for (const alert of this.#ownAlerts()) this.#live.setAlert(alert);
   }
 
   /** Open alerts of this node. */
   #ownAlerts(): readonly Alert[] {
-    return [...this.#judge.openAlerts(), ...this.#gathering.openAlerts()];
+    return [...this.#judge.openAlerts(), ...this.#remoteNodes.openAlerts()];
   }
 }
 

@@ -34,7 +34,7 @@ export interface ViewOptions {
   readonly store: HistoryReader;
   readonly inventoryProgram: URL;
   /** Counters of data received from remote nodes. */
-  readonly gathered: () => StatusDocument['gathered'];
+  readonly remote: () => StatusDocument['remote'];
   readonly shutdown: () => Promise<StatusDocument['shutdown']>;
   readonly ros: () => StatusDocument['ros'];
   /** Path of the control socket; null: it is not listening. */
@@ -152,7 +152,7 @@ export class View implements ServiceView {
       uptime_seconds: round(now - this.#startedSeconds),
       host: this.#inventory,
       nodes: nodes.map((name) => {
-        const { status, ageSeconds, lastSeenSeconds, leftMs, periodSeconds, silent } = live.node(name, now);
+        const { status, ageSeconds, lastSeenSeconds, leftMs, periodSeconds, stale } = live.node(name, now);
         const local = name === this.localNode;
         return {
           node_name: name,
@@ -165,10 +165,10 @@ export class View implements ServiceView {
           clock_ahead_seconds: local || !status || ageSeconds === null ? null : clockAhead(status.timestamp, nowMs - ageSeconds * 1000),
           open_alerts: live.openAlertsOf(name),
           left: leftMs === null ? null : isoUtc(leftMs),
-          silent: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : silent,
+          stale: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : stale,
         };
       }),
-      gathered: this.#options.gathered(),
+      remote: this.#options.remote(),
       open_alerts: live.openBySeverity(),
       publish: {
         configured_hertz: config.publish_frequency,
@@ -190,7 +190,7 @@ export class View implements ServiceView {
       },
       power: await this.#options.power.read(),
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
-      storage: { ...store.state(), set_aside: [...store.state().set_aside] },
+      storage: { ...store.state(), quarantined: [...store.state().quarantined] },
       ros: this.#options.ros(),
       ports: this.#options.ports(),
       process: await ownProcess(),

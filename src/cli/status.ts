@@ -154,6 +154,6 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   if (!observing && observers?.length) lines.push(`               other nodes are observed by ${observers.join(', ')}`);
   for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
-  for (const path of storage.set_aside) lines.push(`  Quarantined  ${path}`);
+  for (const path of storage.quarantined) lines.push(`  Quarantined  ${path}`);
   return lines;
 }

@@ -49,7 +49,7 @@ export interface RequestOptions {
 export interface Page<T> {
   readonly body: T;
   readonly next: string | null;
-  readonly place: string | null;
+  readonly cursor: string | null;
 }
 
 const TIMEOUT_SECONDS = 5;
@@ -90,9 +90,9 @@ export class RestClient {
   async textPage(path: string, options: RequestOptions = {}): Promise<Page<string>> {
     const response = await this.stream(path, options);
     const body = await this.#text(path, response, options);
-    const { 'last-event-id': place, link } = response.headers;
+    const { 'last-event-id': cursor, link } = response.headers;
     const next = /<([^>]+)>;\s*rel="next"/.exec(String(link ?? ''))?.[1] ?? null;
-    return { body, next, place: typeof place === 'string' ? place : null };
+    return { body, next, cursor: typeof cursor === 'string' ? cursor : null };
   }
 
   async text(path: string, options: RequestOptions = {}): Promise<string> {

@@ -1,6 +1,6 @@
 import type { DiskReading, Sample } from '../core/health-status.ts';
 import type { Metric, Reading } from '../core/metrics.ts';
-import { type Grid, planGrid, slotStartSeconds } from '../core/time/grid.ts';
+import { type Grid, intervalStartSeconds, planGrid } from '../core/time/grid.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { DEADLINE_SECONDS, type Probe, type ProbeState } from './probe.ts';
 
@@ -25,7 +25,7 @@ export class Sampler {
   readonly #readDisks: () => readonly DiskReading[];
   readonly #sleeper = new Int32Array(new SharedArrayBuffer(4));
   #grid: Grid | null = null;
-  #nextSlot = 0;
+  #nextInterval = 0;
   #timer: NodeJS.Timeout | null = null;
   #immediate: NodeJS.Immediate | null = null;
   #graceTimer: NodeJS.Timeout | null = null;
@@ -51,7 +51,7 @@ export class Sampler {
   /** `firstInSeconds`: time until sampling interval 0 begins. Sources that compare two readings take the first one at once. */
   start(firstInSeconds: number): void {
     this.#grid = { originSeconds: this.#clocks.monotonicSeconds() + firstInSeconds, periodSeconds: this.#periodSeconds };
-    this.#nextSlot = 0;
+    this.#nextInterval = 0;
     for (const probe of this.#probes) {
       probe.start(() => {
         // The result of the first of two readings is not used.
@@ -84,7 +84,7 @@ export class Sampler {
   readonly #plan = (): void => {
     const grid = this.#grid;
     if (!grid) return;
-    const plan = planGrid(grid, this.#nextSlot, this.#clocks.monotonicSeconds());
+    const plan = planGrid(grid, this.#nextInterval, this.#clocks.monotonicSeconds());
     if (plan.kind === 'sample') {
       this.#begin(plan.slot, plan.missed);
       // The callback may have stopped the sampler.
@@ -105,11 +105,11 @@ export class Sampler {
     this.#emit(); // An interval that still waits for a slow source ends here.
     if (!grid || this.#grid !== grid) return;
     this.#missed += missed;
-    this.#nextSlot = slot + 1;
+    this.#nextInterval = slot + 1;
     const open = {
       slot,
       // The start of the interval and not the time of the timer: durations are computed from it, and jitter must not turn 3 s into 2.999.
-      monotonicSeconds: slotStartSeconds(grid, slot),
+      monotonicSeconds: intervalStartSeconds(grid, slot),
       timestampMs: Math.round(this.#clocks.wallMilliseconds()),
       waiting: 1,
     };

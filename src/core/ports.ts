@@ -114,7 +114,7 @@ export interface StorageState {
   readonly samples_lost: number;
   readonly last_write: string | null;
   /** Damaged or foreign databases that were quarantined at or since the start. */
-  readonly set_aside: readonly string[];
+  readonly quarantined: readonly string[];
 }
 
 /**

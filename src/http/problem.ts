@@ -12,7 +12,7 @@ export const CODES = {
   unknown_node: { status: 404, title: 'Unknown node' },
   not_found: { status: 404, title: 'No such path' },
   method_not_allowed: { status: 405, title: 'Method not allowed; the API is read-only' },
-  place_ahead: { status: 410, title: 'The cursor is ahead of every record in this database' },
+  cursor_ahead: { status: 410, title: 'The cursor is ahead of every record in this database' },
   request_timeout: { status: 408, title: 'Timeout while receiving the request' },
   url_too_long: { status: 414, title: 'URL too long' },
   host_not_allowed: { status: 421, title: 'Host name not allowed' },

@@ -141,12 +141,12 @@ for (const [name, { damage, reason, whenFound }] of Object.entries(damages)) {
         if (level === 'error') reasons.push(fields?.['reason']);
       },
     });
-    if (whenFound === 'later') await until('it is found', () => started.store.state().set_aside.length > 0);
-    const { set_aside, path: samePath } = started.store.state();
+    if (whenFound === 'later') await until('it is found', () => started.store.state().quarantined.length > 0);
+    const { quarantined, path: samePath } = started.store.state();
     t.equal(samePath, path);
-    t.equal(set_aside.length, 1);
-    t.match(set_aside[0], /edge-health\.db\.set-aside-\d{8}T\d{6}Z$/);
-    t.ok(readFileSync(set_aside[0] as string).equals(content), 'the quarantined file is unchanged');
+    t.equal(quarantined.length, 1);
+    t.match(quarantined[0], /edge-health\.db\.quarantined-\d{8}T\d{6}Z$/);
+    t.ok(readFileSync(quarantined[0] as string).equals(content), 'the quarantined file is unchanged');
     t.match(reasons, [reason], 'its path is reported');
     await checkWorks(t, started);
     await started.stop();
@@ -163,7 +163,7 @@ t.test('a truncated file with much of its data in the write-ahead log', async (t
   writeFileSync(`${path}-wal`, log); // Neither a valid log nor an empty one.
   truncateSync(path, 8192);
   const started = await startStore(t, folder);
-  await until('it is found', () => started.store.state().set_aside.length > 0);
+  await until('it is found', () => started.store.state().quarantined.length > 0);
   await checkWorks(t, started);
 });
 
@@ -179,7 +179,7 @@ t.test('damage found while running: by a read', async (t) => {
   // Pages in SQLite's cache may serve for some time.
   await until('it is met', async () => {
     await started.store.history(EVERYTHING);
-    return started.store.state().set_aside.length > 0;
+    return started.store.state().quarantined.length > 0;
   });
   t.same((await started.rows()).slice(-30), series(START + 20_000_000, 30), 'pending records are in the new database');
   await checkWorks(t, started);
@@ -196,7 +196,7 @@ t.test('damage found while running: by a write, with alerts open', async (t) => 
   for (let i = 0; i < rows.length; i += 60) started.recordNextMinute(rows.slice(i, i + 60));
   const later = { ...ALERT, alert_id: `${NODE}/cpu_percent/3` };
   await started.store.recordAlert(later);
-  await until('it is met', () => started.store.state().set_aside.length > 0);
+  await until('it is met', () => started.store.state().quarantined.length > 0);
   await until('all is written', () => {
     started.recordNextMinute([]);
     return started.store.state().state === 'ok';
@@ -216,8 +216,8 @@ for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and 
     for (const suffix of suffixes) rmSync(path + suffix, { force: true });
     const rows = series(START + 330_000, 60);
     started.recordNextMinute(rows);
-    await until('it is noticed', () => started.store.state().set_aside.length > 0);
-    t.match(started.store.state().set_aside, ['(removed)']);
+    await until('it is noticed', () => started.store.state().quarantined.length > 0);
+    t.match(started.store.state().quarantined, ['(removed)']);
     t.ok(started.logged.some(({ level, message }) => level === 'error' && message.includes('quarantined')));
     t.same(await started.rows(), [...series(START + 300_000, 30), ...rows], 'pending records are kept');
     const open = [ALERT.alert_id, `${NODE}/cpu_percent/5`];
@@ -227,7 +227,7 @@ for (const [name, suffixes] of Object.entries({ 'the file': [''], 'the file and 
     t.ok(existsSync(path));
     const next = await startStore(t, folder);
     t.equal((await next.rows()).length, 190);
-    t.same(next.store.state().set_aside, []);
+    t.same(next.store.state().quarantined, []);
   });
 }
 
@@ -239,7 +239,7 @@ t.test('an alert raised after the database was removed is in the new one, also w
   const raised = change(`${NODE}/cpu_percent/7`, START + 301_000);
   const resolved = { ...change(`${NODE}/cpu_percent/7`, START + 302_000), resolved: true };
   await started.store.recordAlert(raised);
-  t.same(started.store.state().set_aside, ['(removed)'], 'the alert triggers the check of the file');
+  t.same(started.store.state().quarantined, ['(removed)'], 'the alert triggers the check of the file');
   await started.store.recordAlert(resolved);
   const { alerts } = await started.store.alerts({ ...ALL, changes: true, range: EVER });
   t.same(
@@ -261,7 +261,7 @@ t.test('the write-ahead log is removed while running: its contents are written t
   rmSync(`${path}-wal`);
   started.recordNextMinute(series(START + 361_000, 1));
   await until('the log is there again', () => existsSync(`${path}-wal`));
-  t.same(started.store.state().set_aside, [], 'nothing was quarantined');
+  t.same(started.store.state().quarantined, [], 'nothing was quarantined');
   // State after a kill.
   const killed = `${folder}/killed.db`;
   for (const suffix of ['', '-wal']) copyFileSync(path + suffix, killed + suffix);
@@ -285,7 +285,7 @@ t.test('the database is truncated to half while running', async (t) => {
   await until('it is met', async () => {
     await started.store.history(EVERYTHING).catch(() => null);
     started.recordNextMinute([]);
-    return started.store.state().set_aside.length > 0;
+    return started.store.state().quarantined.length > 0;
   });
   t.same((await started.rows()).slice(-31), series(START + 20_000_000, 31), 'pending records are in the new database');
   await checkWorks(t, started);
@@ -314,7 +314,7 @@ for (const [name, put] of Object.entries(STRANGERS)) {
       if (when === 'while running') exchange();
       started.recordNextMinute(series(START + 20_000, 10));
       started.recordNextMinute(series(START + 30_000, 1));
-      await until('it is noticed', () => started.store.state().set_aside.some((path) => path.includes('set-aside')));
+      await until('it is noticed', () => started.store.state().quarantined.some((path) => path.includes('quarantined')));
       await until('the new one is written', () => started.store.state().state === 'ok');
       t.ok(statSync(path).isFile());
       t.same((await started.rows()).slice(-11), series(START + 20_000, 11));
@@ -336,7 +336,7 @@ t.test('another database replaces it while running', async (t) => {
   started.record(series(START + 2_001_000, 29));
   renameSync(`${backup}.backup`, path);
   started.recordNextMinute(series(START + 2_030_000, 1));
-  await until('it is noticed', () => started.store.state().set_aside.length > 0);
+  await until('it is noticed', () => started.store.state().quarantined.length > 0);
   const expected = [...series(START, 300), ...series(START + 2_001_000, 30)];
   t.same(await started.rows(), expected, 'the replacement is used');
   await started.stop();

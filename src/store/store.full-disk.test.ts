@@ -61,7 +61,7 @@ t.test('the disk fills while the store runs', { skip }, async (t) => {
   minutes(started, 43, 1);
   await checkAll(t, started, rowsOf(44), [alert(1), alert(2), alert(3)], 'after space was freed');
   await started.stop();
-  t.same(readdirSync(join(folder, 'run', 'tail')), []);
+  t.same(readdirSync(join(folder, 'run', 'spool')), []);
   const next = await startStore(t, folder, options);
   await checkAll(t, next, rowsOf(44), [alert(1), alert(2), alert(3)], 'in the database');
   t.equal((await next.store.clockEvents(9)).length, 1);
@@ -79,7 +79,7 @@ t.test('the store stops on a full disk: the spool keeps the records for the next
   await started.store.recordAlert(alert(1));
   await started.stop();
   const again = await startStore(t, folder, options);
-  t.match(again.store.state(), { state: 'degraded', set_aside: [] });
+  t.match(again.store.state(), { state: 'degraded', quarantined: [] });
   t.same((await again.rows()).slice(0, MINUTE), rowsOf(1), 'records written before are served');
   minutes(again, 22, 5);
   await again.store.recordAlert(alert(2));
@@ -91,7 +91,7 @@ t.test('the store stops on a full disk: the spool keeps the records for the next
   await checkAll(t, again, rowsOf(27), alerts, 'after space was freed');
   await again.stop();
   t.same(
-    readdirSync(disk.folder).filter((name) => name.includes('set-aside')),
+    readdirSync(disk.folder).filter((name) => name.includes('quarantined')),
     [],
   );
   await checkAll(t, await startStore(t, folder, options), rowsOf(27), alerts, 'in the database');
@@ -104,7 +104,7 @@ t.test('the disk is full at the very first start', { skip }, async (t) => {
   const started = new TestStore(folder, { dataPath: disk.folder });
   t.teardown(() => started.stop());
   t.same((await started.store.start()).openAlerts, []);
-  t.match(started.store.state(), { state: 'degraded', set_aside: [] });
+  t.match(started.store.state(), { state: 'degraded', quarantined: [] });
   t.not(started.store.state().error, null);
   minutes(started, 0, 10);
   await started.store.recordAlert(alert(1));
@@ -112,7 +112,7 @@ t.test('the disk is full at the very first start', { skip }, async (t) => {
   disk.free();
   await until('it heals', () => started.store.state().state === 'ok');
   await checkAll(t, started, rowsOf(10), [alert(1)], 'after space was freed');
-  t.same(started.store.state().set_aside, [], 'an incomplete new database does not count as damaged');
+  t.same(started.store.state().quarantined, [], 'an incomplete new database does not count as damaged');
   t.same(started.lateOpens, [[]]);
   await started.stop();
   await checkAll(t, await startStore(t, folder, { dataPath: disk.folder }), rowsOf(10), [alert(1)], 'in the database');
@@ -143,7 +143,7 @@ t.test('open episodes of a database that is opened late are reported then', asyn
   renameSync(path, `${path}.away`);
   symlinkSync(join(folder, 'not-mounted/edge-health.db'), path);
   const second = await startStore(t, folder);
-  t.match(second.store.state(), { state: 'degraded', set_aside: [] });
+  t.match(second.store.state(), { state: 'degraded', quarantined: [] });
   await second.store.recordAlert(alert(3));
   await second.store.recordAlert(alert(2, { resolved: true, timestamp: alert(4).timestamp }));
   second.record(series(START + MINUTE * 1000, MINUTE));
@@ -190,9 +190,9 @@ t.test('the spool’s file system is full: recording continues, and a torn line 
   disk.free();
   const rest = series(START + 2 * MINUTE * 1000, 20);
   started.record(rest);
-  const tail = join(disk.folder, 'tail');
-  const text = readdirSync(tail)
-    .map((name) => readFileSync(join(tail, name), 'utf8'))
+  const spool = join(disk.folder, 'spool');
+  const text = readdirSync(spool)
+    .map((name) => readFileSync(join(spool, name), 'utf8'))
     .join('');
   const found = parseSegment(1, text).samples.flatMap(({ columns }) => [...columns.timestampMs]);
   t.same(

@@ -22,9 +22,9 @@ t.test('records can be read at once and after a restart', async (t) => {
     t.equal(whole?.samples_received, 3);
   };
   await check({ store: first.store, rows: () => first.rows() });
-  t.match(first.store.state(), { state: 'ok', error: null, samples_pending: 103, samples_lost: 0, set_aside: [] });
+  t.match(first.store.state(), { state: 'ok', error: null, samples_pending: 103, samples_lost: 0, quarantined: [] });
   await first.stop();
-  t.same(readdirSync(join(folder, 'run', 'tail')), [], 'a clean stop leaves an empty spool');
+  t.same(readdirSync(join(folder, 'run', 'spool')), [], 'a clean stop leaves an empty spool');
 
   const second = new TestStore(folder);
   t.teardown(() => second.stop());
@@ -54,7 +54,7 @@ t.test('a minute’s samples are written together and then leave the spool', asy
   t.equal(started.store.state().samples_pending, 59);
   started.recordNextMinute(series(START + 60_000, 1));
   await until('the minute is written', () => started.store.state().samples_pending === 0);
-  t.equal(readdirSync(join(folder, 'run', 'tail')).length, 1);
+  t.equal(readdirSync(join(folder, 'run', 'spool')).length, 1);
   t.ok(started.store.state().size_bytes > 0);
   t.equal((await started.rows()).length, 60);
 });
@@ -65,7 +65,7 @@ t.test('a stop waits for the commit in progress and writes the rest', async (t) 
   started.record(series(START, 60));
   started.recordNextMinute(series(START + 60_000, 30));
   await started.stop();
-  t.same(readdirSync(join(folder, 'run', 'tail')), []);
+  t.same(readdirSync(join(folder, 'run', 'spool')), []);
   const next = await startStore(t, folder);
   sameRows(t, await next.rows(), series(START, 90));
 });
@@ -100,24 +100,24 @@ t.test('a store that was never started can be stopped', async (t) => {
 
 t.test('the spool of a crashed run is loaded once, also after a crash between commit and removal', async (t) => {
   const folder = temporaryFolder(t);
-  const tail = join(folder, 'run', 'tail');
+  const spool = join(folder, 'run', 'spool');
   const first = await startStore(t, folder);
   first.record(series(START, 50));
   await first.store.recordAlert(change('a/cpu_percent/1', NOW));
   const copy = join(folder, 'copy');
-  cpSync(tail, copy, { recursive: true });
+  cpSync(spool, copy, { recursive: true });
   first.recordNextMinute(series(START + 50_000, 50));
   await first.store.recordAlert(change('a/cpu_percent/1', NOW + 1000, { resolved: true }));
   await until('the first minute is written', () => first.store.state().samples_pending < 50);
   await first.stop();
   const all = series(START, 100);
   for (const round of ['first', 'second']) {
-    cpSync(copy, tail, { recursive: true });
-    t.equal(readdirSync(tail).length, 1);
+    cpSync(copy, spool, { recursive: true });
+    t.equal(readdirSync(spool).length, 1);
     const next = await startStore(t, folder);
     sameRows(t, await next.rows(), all, `${round} start after it`);
     t.notOk(next.logged.some(({ message }) => message.includes('recovered')));
-    t.same(readdirSync(tail).length, 1, 'and only the new segment is left');
+    t.same(readdirSync(spool).length, 1, 'and only the new segment is left');
     t.same((await next.store.alerts({ ...ALL, range: ALERTS_EVER })).alerts, [change('a/cpu_percent/1', NOW + 1000, { resolved: true })]);
     t.equal((await next.store.alerts({ ...ALL, range: ALERTS_EVER, changes: true })).alerts.length, 2);
     const [whole] = await next.store.aggregate({ node: NODE, ...EVER, by: null });
@@ -128,15 +128,15 @@ t.test('the spool of a crashed run is loaded once, also after a crash between co
 
 t.test('a segment whose beginning is missing from the spool is still recognized', async (t) => {
   const folder = temporaryFolder(t);
-  const tail = join(folder, 'run', 'tail');
+  const spool = join(folder, 'run', 'spool');
   const first = await startStore(t, folder);
   first.record(series(START, 40));
-  const name = readdirSync(tail)[0] as string;
+  const name = readdirSync(spool)[0] as string;
   await first.stop();
   const lines = series(START + 30_000, 10).map((sample) =>
     JSON.stringify({ ...sample, cpu_percent: 1, status: 'OK', node_name: NODE, timestamp: new Date(sample.timestampMs).toISOString() }),
   );
-  writeFileSync(join(tail, name), `${lines.join('\n')}\n`);
+  writeFileSync(join(spool, name), `${lines.join('\n')}\n`);
   t.equal((await (await startStore(t, folder)).rows()).length, 40);
 });
 
@@ -144,7 +144,7 @@ t.test('foreign files and torn lines in the spool do not prevent the start', asy
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   await first.stop();
-  const tail = join(folder, 'run', 'tail');
+  const spool = join(folder, 'run', 'spool');
   const good = JSON.stringify({
     cpu_percent: 1,
     memory_percent: 1,
@@ -155,10 +155,10 @@ t.test('foreign files and torn lines in the spool do not prevent the start', asy
     timestamp: new Date(START).toISOString(),
   });
   writeFileSync(
-    join(tail, '7.ndjson'),
+    join(spool, '7.ndjson'),
     `not a record\n{"alert_id":"x/y/z","resolved":false,"timestamp":"2026-01-01T00:00:00Z"}\n${good}\n${good.slice(0, 40)}`,
   );
-  writeFileSync(join(tail, '8.ndjson'), Buffer.from([0, 255, 254, 10, 0]));
+  writeFileSync(join(spool, '8.ndjson'), Buffer.from([0, 255, 254, 10, 0]));
   const next = await startStore(t, folder);
   t.same(await next.rows(), [row(START)]);
   t.equal(next.store.state().state, 'ok');
@@ -192,7 +192,7 @@ t.test('two stores on one folder: the second is refused and changes nothing', as
   second.record(series(START + 5_000_000, 3));
   await t.rejects(second.store.start(), { name: 'DataFolderInUse', message: /data/ });
   await second.stop();
-  t.same(readdirSync(join(folder, 'run', 'tail')).length, 1);
+  t.same(readdirSync(join(folder, 'run', 'spool')).length, 1);
   first.recordNextMinute(series(START + 10_000, 10));
   sameRows(t, await first.rows(), series(START, 20));
   await first.stop();

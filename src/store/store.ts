@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Alert } from '../core/alerts/alert.ts';
-import type { HeardNode } from '../core/alerts/node-watch.ts';
+import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingPast } from '../core/alerts/threshold-monitor.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type {
@@ -24,7 +24,7 @@ import type { ClockEvent } from '../core/time/clock-watch.ts';
 import { makeFolder } from '../system/data-folder.ts';
 import { Snapshots } from './backup/snapshots.ts';
 import { SegmentRecorder } from './spool/segment-recorder.ts';
-import { isStorableTime, Tail, tailFolder } from './spool/spool.ts';
+import { isStorableTime, Spool, spoolFolder } from './spool/spool.ts';
 import { StoreThread, type StoreThreadOptions } from './thread/store-thread.ts';
 
 export interface StoreOptions extends Omit<StoreThreadOptions, 'databasePath'> {
@@ -38,7 +38,7 @@ export interface StoredPast extends JudgingPast {
   /** Every node with at least one stored sample. */
   readonly nodes: readonly string[];
   /** Those of `nodes` whose samples were received from the network. */
-  readonly remoteNodes: readonly HeardNode[];
+  readonly remoteNodes: readonly KnownNode[];
 }
 
 /**
@@ -70,7 +70,7 @@ export class Store implements HistoryReader, ShutdownBook {
    */
   async start(): Promise<StoredPast> {
     makeFolder(this.#options.dataPath);
-    this.#recorder.open(new Tail(tailFolder(this.#options.dataPath, this.#options.environment)));
+    this.#recorder.open(new Spool(spoolFolder(this.#options.dataPath, this.#options.environment)));
     try {
       const { remoteNodes, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
       if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });

@@ -52,7 +52,7 @@ t.test('the thread dies: no record before, meanwhile or after is lost or duplica
   t.equal((await started.store.clockEvents(10)).length, 1);
   t.equal(started.store.state().samples_lost, 0);
   await started.stop();
-  t.same(readdirSync(join(folder, 'run', 'tail')), []);
+  t.same(readdirSync(join(folder, 'run', 'spool')), []);
   sameRows(t, await (await startStore(t, folder)).rows(), all);
 });
 

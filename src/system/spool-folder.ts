@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { shortName } from '../core/short-name.ts';
 
 /** The spool's folder in a runtime directory of systemd. */
-export function tailInRuntimeFolder(runtimeFolder: string): string {
-  return join(runtimeFolder, 'tail');
+export function spoolInRuntimeFolder(runtimeFolder: string): string {
+  return join(runtimeFolder, 'spool');
 }
 
 /** The spool's folder on tmpfs, unique to a data folder and a user. */
-export function tailInMemory(dataPath: string, uid: number): string {
+export function spoolInMemory(dataPath: string, uid: number): string {
   return `/dev/shm/edge-health-${uid}-${shortName(realpathSync(dataPath))}`;
 }
 
 /** The spool's folder on machines without tmpfs. */
-export function tailBesideDatabase(dataPath: string): string {
-  return join(dataPath, 'tail');
+export function spoolBesideDatabase(dataPath: string): string {
+  return join(dataPath, 'spool');
 }

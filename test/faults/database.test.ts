@@ -47,10 +47,10 @@ async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = f
   const restartedMs = await bench.inject(() => bench.machine.systemctl('restart', UNIT));
   await bench.recovered(restartedMs, 15);
   const after = (await bench.appliance.status()).storage;
-  const isReported = noticed.set_aside.length > 0;
+  const isReported = noticed.quarantined.length > 0;
   if (!noticedAtStart) bench.check('/status has reported it', isReported);
   if (isReported) return bench.finish({ observed, recoverySeconds, removedBeforeMs: flushedMs });
-  if (after.set_aside.length > 0) return bench.finish({ observed, recoverySeconds, removedBeforeMs: restartedMs });
+  if (after.quarantined.length > 0) return bench.finish({ observed, recoverySeconds, removedBeforeMs: restartedMs });
   // Without a report nothing may be missing.
   return bench.finish({ observed: 'nothing was lost, and nothing had to be quarantined', recoverySeconds });
 }

@@ -119,7 +119,7 @@ fault(
     await bench.checkEventually('the log is there again', () => existsSync(bench.hostPath(`${DATABASE}-wal`)));
     const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 10);
     await bench.checkRestarted(before);
-    const { set_aside: quarantined } = (await bench.appliance.status()).storage;
+    const { quarantined } = (await bench.appliance.status()).storage;
     bench.check('no database was quarantined', quarantined.length === 0, quarantined);
     return bench.finish({ observed: 'noticed; its content was in the database before the kill', recoverySeconds });
   },

@@ -139,7 +139,7 @@ fault(
     );
     bench.check('the edited configuration is kept', (await machine.read(CONFIG)) === edited);
     bench.check("the package's lies beside it", (await machine.read(`${CONFIG}.dpkg-dist`)).includes('thresholds:'));
-    const { set_aside: quarantined } = (await bench.appliance.status()).storage;
+    const { quarantined } = (await bench.appliance.status()).storage;
     bench.check('no database was quarantined', quarantined.length === 0, quarantined);
     return bench.finish({ observed: 'two restarts; recovery is the longest time without a status', recoverySeconds });
   },
@@ -161,12 +161,12 @@ fault(
     // As the store of a newer version would number its database.
     const files = { [WORKER]: program.replace(/\bSCHEMA_VERSION = \d+/, `SCHEMA_VERSION = ${schema + 1}`) };
     const recoverySeconds = await upgradeAndDowngrade(bench, await newerPackage(bench, files));
-    const { set_aside: quarantined } = (await bench.appliance.status()).storage;
+    const { quarantined } = (await bench.appliance.status()).storage;
     bench.check('/status reports the quarantined database', quarantined.length === 1, quarantined);
     const copy = join(temporaryFolder(bench), 'state');
     mkdirSync(copy);
     await machine.copyOut(STATE, copy);
-    const file = readdirSync(copy).find((name) => /set-aside-[^-]+$/.test(name));
+    const file = readdirSync(copy).find((name) => /quarantined-[^-]+$/.test(name));
     bench.check('it lies beside the new one', file !== undefined);
     if (file !== undefined) {
       const db = new DatabaseSync(join(copy, file));

@@ -147,8 +147,8 @@ t.test('other nodes are ignored; gaps of what is stored are exact; 200 Hz in pag
   const expected: number[] = [];
   // Half an hour; of it nothing in the minutes 10 to 14, and 61 s without a sample later on.
   await service.run(1800, (second) => {
-    service.gathering.onHealthStatus(statusOf('other', clocks.wallMs));
-    if (second % 300 === 7) service.gathering.onAlert(alertOf('other', `a${second}`, clocks.wallMs));
+    service.remoteNodes.onHealthStatus(statusOf('other', clocks.wallMs));
+    if (second % 300 === 7) service.remoteNodes.onAlert(alertOf('other', `a${second}`, clocks.wallMs));
     const minute = Math.floor(second / 60);
     if ((minute >= 10 && minute < 15) || (second > 1200 && second <= 1260)) return;
     expected.push(clocks.wallMs);

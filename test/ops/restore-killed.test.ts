@@ -7,7 +7,7 @@ import type { Services } from '../../ops/backup/units.ts';
 import { restore } from '../../ops/restore_backup.ts';
 import { foldInLog, inspectDatabase } from '../../src/store/database/inspect.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
-import { tailInMemory } from '../../src/system/spool-folder.ts';
+import { spoolInMemory } from '../../src/system/spool-folder.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { RunningService } from '../../testkit/service/service.ts';
 import { hourAgo } from './support/restore-unit.ts';
@@ -18,7 +18,7 @@ const STEPS = ['fold in the log', 'second name', 'spool', 'no -wal', 'no -shm', 
 const UID = process.getuid?.() ?? 0;
 
 const previousIn = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('.previous-'));
-const spoolOf = (site: BackupSite): string => tailInMemory(realpathSync(site.dataFolder), UID);
+const spoolOf = (site: BackupSite): string => spoolInMemory(realpathSync(site.dataFolder), UID);
 const samplesIn = (site: BackupSite): number =>
   inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples ?? 0;
 
@@ -44,8 +44,8 @@ async function samplesAtStart(t: Test, site: BackupSite): Promise<number> {
   try {
     await started.store.start();
     const count = (await started.rows()).length;
-    const { set_aside, state } = started.store.state();
-    t.same([state, set_aside], ['ok', []]);
+    const { quarantined, state } = started.store.state();
+    t.same([state, quarantined], ['ok', []]);
     return count;
   } finally {
     await started.stop();

@@ -8,7 +8,7 @@ import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestCl
 type List = { data: Alert[]; count: number };
 
 async function take(service: GatheringService, ...alerts: Alert[]): Promise<void> {
-  for (const alert of alerts) service.gathering.onAlert(alert);
+  for (const alert of alerts) service.remoteNodes.onAlert(alert);
   await service.settled();
 }
 
@@ -26,7 +26,7 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
   // A restart knows only nodes that were heard over time.
-  await first.run(70, () => first.gathering.onHealthStatus(statusOf('arm', clocks.wallMs)));
+  await first.run(70, () => first.remoteNodes.onHealthStatus(statusOf('arm', clocks.wallMs)));
   const reader = await first.events('/events?events=alert');
   const now = clocks.wallMs;
   // The robot's clock is half an hour behind.
@@ -38,7 +38,7 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
   t.same(await first.json('/alerts?node=arm&resolved=false'), { data: [worse], count: 1 });
   t.same(await received(reader, 3), [raised, worse, over]);
   t.same(first.published, []);
-  t.match(first.gathering.counts(), { alerts: 3, alerts_refused: 0 });
+  t.match(first.remoteNodes.counts(), { alerts: 3, alerts_refused: 0 });
   await first.stop();
 
   clocks.pass(60);
@@ -112,31 +112,33 @@ t.test('the longest names there can be are listed page by page', async (t) => {
 
 t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, lines in the log', async (t) => {
   const service = await startGathering(t, temporaryFolder(t));
-  const { clocks, gathering } = service;
+  const { clocks, remoteNodes } = service;
   const SECONDS = 10;
-  const good = (): void => gathering.onHealthStatus(statusOf('good', clocks.wallMs, { cpu_percent: clocks.seconds % 10 }));
+  const good = (): void => remoteNodes.onHealthStatus(statusOf('good', clocks.wallMs, { cpu_percent: clocks.seconds % 10 }));
   let n = 0;
   good();
   await service.run(SECONDS, (second) => {
     for (let i = 0; i < 3000; i += 1) {
       n += 1;
       // Ten names beyond all limits, and ever new ones.
-      gathering.onHealthStatus(statusOf(`flood_${i % 10}`, clocks.wallMs + (i % 900), { cpu_percent: n % 1e6, memory_percent: n * 7919 }));
-      if (second < 2) gathering.onHealthStatus(statusOf(`name_${n}`, clocks.wallMs));
-      gathering.onAlert(
+      remoteNodes.onHealthStatus(
+        statusOf(`flood_${i % 10}`, clocks.wallMs + (i % 900), { cpu_percent: n % 1e6, memory_percent: n * 7919 }),
+      );
+      if (second < 2) remoteNodes.onHealthStatus(statusOf(`name_${n}`, clocks.wallMs));
+      remoteNodes.onAlert(
         alertOf(`flood_${i % 10}`, String(n), clocks.wallMs, { metric: 'battery', alert_id: `flood_${i % 10}/battery/${n}` }),
       );
     }
-    for (let i = 0; i < 3000; i += 1) gathering.onHealthStatus(statusOf('one', clocks.wallMs + (i % 1000), { cpu_percent: i }));
+    for (let i = 0; i < 3000; i += 1) remoteNodes.onHealthStatus(statusOf('one', clocks.wallMs + (i % 1000), { cpu_percent: i }));
     if (second < SECONDS - 2) good();
   });
-  const status = await service.json<{ nodes: unknown[]; gathered: Record<string, number> }>('/status');
+  const status = await service.json<{ nodes: unknown[]; remote: Record<string, number> }>('/status');
   t.equal(status.nodes.length, 513, 'this node and 512 others');
-  const { gathered } = status;
-  t.ok((gathered['statuses'] as number) <= SECONDS * 5000 + 5000 + 513 * 20 * (SECONDS + 1), `${gathered['statuses']} taken`);
-  t.ok((gathered['refused'] as number) > SECONDS * 1000, `${gathered['refused']} refused`);
+  const { remote } = status;
+  t.ok((remote['statuses'] as number) <= SECONDS * 5000 + 5000 + 513 * 20 * (SECONDS + 1), `${remote['statuses']} taken`);
+  t.ok((remote['refused'] as number) > SECONDS * 1000, `${remote['refused']} refused`);
   t.ok((await service.json<List>('/alerts?resolved=false&limit=10000')).count <= 1024 + 2);
-  t.ok((gathered['alerts'] as number) <= 500 + SECONDS * 5 + SECONDS, `${gathered['alerts']} changes`);
+  t.ok((remote['alerts'] as number) <= 500 + SECONDS * 5 + SECONDS, `${remote['alerts']} changes`);
   t.ok(service.logged.length < 512 + 500 + 200 + 10, `${service.logged.length} lines`);
   const own = service.published.filter(({ alert_id }) => alert_id.startsWith('good/'));
   t.equal(own.length, 0, 'the flood silenced nobody');

@@ -10,7 +10,7 @@ import { until } from '../../testkit/wait.ts';
 
 type List = { readonly data: readonly Alert[]; readonly count: number };
 
-const hear = (service: GatheringService, node: string): void => service.gathering.onHealthStatus(statusOf(node, service.clocks.wallMs));
+const hear = (service: GatheringService, node: string): void => service.remoteNodes.onHealthStatus(statusOf(node, service.clocks.wallMs));
 
 /** A status of each of so many nodes that there are not. */
 function makeUp(service: GatheringService, count: number, prefix = 'made_up'): void {
@@ -23,7 +23,7 @@ const remoteNames = async (service: GatheringService): Promise<string[]> =>
 const openSilences = async (service: GatheringService): Promise<readonly Alert[]> =>
   (await service.json<List>('/alerts?metric=health_status&resolved=false&limit=10000')).data;
 
-t.test('nodes that were made up give their places to a robot as soon as they are silent, and are gone after a restart', async (t) => {
+t.test('nodes that were made up give their places to a robot as soon as they are stale, and are gone after a restart', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startGathering(t, folder, clocks);
@@ -36,7 +36,7 @@ t.test('nodes that were made up give their places to a robot as soon as they are
   });
   t.equal((await fetch(`${first.url}/health?node=robot`)).status, 200);
   t.equal((await remoteNames(first)).length, 512);
-  t.match(first.gathering.counts(), { refused: 600 - 512 + 16, evicted: 1 }, 'after 15 s one of them went, and no more than that');
+  t.match(first.remoteNodes.counts(), { refused: 600 - 512 + 16, evicted: 1 }, 'after 15 s one of them went, and no more than that');
   t.equal((await first.json<List>('/health/history?node=robot&hours=24')).count, 85);
   await first.stop();
 
@@ -49,7 +49,7 @@ t.test('nodes that were made up give their places to a robot as soon as they are
   t.equal((await fetch(`${second.url}/health?node=made_up_1`)).status, 404);
 });
 
-t.test('established nodes keep their places against any number of newcomers, silent or not', async (t) => {
+t.test('established nodes keep their places against any number of newcomers, stale or not', async (t) => {
   const service = await startGathering(t, temporaryFolder(t));
   const robots = Array.from({ length: 100 }, (_, i) => `robot_${i}`);
   await service.run(70, () => {
@@ -92,7 +92,7 @@ t.test('names kept up for minutes give way to a robot that is heard for twice as
   t.equal(names.includes('robot'), true);
   t.equal(names.length, 480);
   await run(third, 60, () => hear(third, 'robot'));
-  t.match(await third.gathering.forgetSilentOnRequest('alice'), {
+  t.match(await third.remoteNodes.forgetStaleOnRequest('alice'), {
     ok: true,
     message: 'stale nodes forgotten: 479; open alerts resolved: 32',
   });
@@ -101,7 +101,7 @@ t.test('names kept up for minutes give way to a robot that is heard for twice as
   t.same(await remoteNames(third), ['robot']);
 });
 
-t.test('a node that is new and silent is an ERROR, but no more than 32 of them; they are forgotten after two hours', async (t) => {
+t.test('a node that is new and stale is an ERROR, but no more than 32 of them; they are forgotten after two hours', async (t) => {
   const service = await startGathering(t, temporaryFolder(t));
   makeUp(service, 100);
   await service.run(60);
@@ -109,7 +109,7 @@ t.test('a node that is new and silent is an ERROR, but no more than 32 of them; 
   t.equal(open.length, 32);
   t.match(open[0], { severity: 'ERROR', threshold: 32 });
   const { nodes } = await service.json<StatusDocument>('/status');
-  t.equal(nodes.filter(({ silent }) => silent).length, 100, 'all of them are shown as silent');
+  t.equal(nodes.filter(({ stale }) => stale).length, 100, 'all of them are shown as stale');
   service.clocks.pass(7200);
   await service.run(10);
   t.same(await remoteNames(service), []);
@@ -159,14 +159,14 @@ t.test('a WARNING of this node tells that places are short, over a restart too, 
   await first.run(2);
   t.match(places(), [{ severity: 'WARNING', value: 462, threshold: 461, resolved: false }]);
   t.match(places()[0]?.alert_id, new RegExp(`^${LOCAL}/remote_nodes/[0-9A-Z]{26}$`));
-  t.same(first.gathering.openAlerts(), places(), 'it is part of the status of this node');
+  t.same(first.remoteNodes.openAlerts(), places(), 'it is part of the status of this node');
   const { count } = await first.json<List>('/alerts?metric=remote_nodes&resolved=false');
   t.equal(count, 1);
   await first.stop();
   const second = await startGathering(t, folder, clocks);
   await second.settled();
   t.match(second.published, [{ alert_id: places()[0]?.alert_id, value: 0, resolved: true }]);
-  t.same(second.gathering.openAlerts(), []);
+  t.same(second.remoteNodes.openAlerts(), []);
 });
 
 t.test('names that a node cannot have are not loaded either', async (t) => {

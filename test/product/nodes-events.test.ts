@@ -17,13 +17,13 @@ async function converse(service: GatheringService, seconds: number): Promise<num
     count += 1;
     for (const [node, offsetMs] of Object.entries(OFFSETS_MS)) {
       const isSet = node === 'leg' && service.clocks.seconds % 100 > 50;
-      service.gathering.onHealthStatus(
+      service.remoteNodes.onHealthStatus(
         statusOf(node, service.clocks.wallMs + offsetMs + (isSet ? HOUR_MS / 3 : 0), { cpu_percent: second }),
       );
       count += 1;
     }
     if (second % 9 === 4) {
-      service.gathering.onAlert(
+      service.remoteNodes.onAlert(
         alertOf('arm', String(service.clocks.wallMs), service.clocks.wallMs, {
           metric: 'battery',
           alert_id: `arm/battery/${service.clocks.wallMs}`,
@@ -89,7 +89,7 @@ t.test('what is shown but not stored is sent while it happens, and costs nobody 
   const reader = await service.events();
   const say = (second: number): void => {
     service.measure({ cpu_percent: second });
-    service.gathering.onHealthStatus(statusOf('lost', service.clocks.wallMs + 48 * HOUR_MS, { cpu_percent: second }));
+    service.remoteNodes.onHealthStatus(statusOf('lost', service.clocks.wallMs + 48 * HOUR_MS, { cpu_percent: second }));
   };
   await service.run(10, say);
   const said = [...(await reader.untilCount(20))];
@@ -102,7 +102,7 @@ t.test('what is shown but not stored is sent while it happens, and costs nobody 
   const events = await late.untilCount(3007);
   t.equal(events.filter(({ data }) => data.includes('"lost"')).length, 0);
   t.same(contents(events).slice(0, 7), contents(said.slice(6).filter(({ data }) => !data.includes('"lost"'))));
-  service.gathering.onHealthStatus(statusOf('lost', service.clocks.wallMs + 49 * HOUR_MS));
+  service.remoteNodes.onHealthStatus(statusOf('lost', service.clocks.wallMs + 49 * HOUR_MS));
   await late.untilCount(3008);
   t.match(late.received.at(-1)?.data, '"lost"', 'a reader that was brought up to date from the store gets it as well');
 });

@@ -30,7 +30,7 @@ t.test('a service that is stopped has left, over a restart of the observer; one 
   const untilRobot = async (service: RunningService, satisfied: (robot: Node) => boolean): Promise<void> => {
     await service.until<StatusDocument>('/status', ({ nodes }) => nodes.some((node) => node.node_name === 'robot' && satisfied(node)));
   };
-  const silences = async (service: RunningService): Promise<readonly Alert[]> =>
+  const staleAlerts = async (service: RunningService): Promise<readonly Alert[]> =>
     (await service.json<{ data: Alert[] }>('/alerts?node=robot&metric=health_status')).data;
 
   // Of one that it hears for the first time an observer knows nothing after a restart that comes within a minute.
@@ -45,18 +45,18 @@ t.test('a service that is stopped has left, over a restart of the observer; one 
   await untilRobot(observer, ({ left }) => left !== null);
   // Three periods and the grace are 1.6 s: a node that vanished would be an ERROR by now.
   await untilRobot(observer, ({ age_seconds }) => (age_seconds ?? 0) > 3);
-  t.same(await silences(observer), []);
+  t.same(await staleAlerts(observer), []);
   t.equal((await observer.json<StatusDocument>('/status')).status, 'OK', 'a node that left makes nothing worse');
   t.equal(await observer.end('SIGTERM'), 0);
 
   const again = await start('observer');
   await untilRobot(again, ({ left, timestamp }) => left !== null && timestamp === null);
   const back = await start('robot');
-  await untilRobot(again, ({ left, silent, status }) => left === null && !silent && status !== 'UNKNOWN');
-  t.same(await silences(again), []);
+  await untilRobot(again, ({ left, stale, status }) => left === null && !stale && status !== 'UNKNOWN');
+  t.same(await staleAlerts(again), []);
   await back.end('SIGKILL');
-  await untilRobot(again, ({ left, silent }) => left === null && silent);
-  t.match(await silences(again), [{ severity: 'ERROR', resolved: false }]);
+  await untilRobot(again, ({ left, stale }) => left === null && stale);
+  t.match(await staleAlerts(again), [{ severity: 'ERROR', resolved: false }]);
   const { nodes, status } = await again.json<StatusDocument>('/status');
   t.equal(status, 'UNKNOWN', 'the worst of all nodes');
   t.match(

@@ -19,11 +19,11 @@ t.test('50 nodes at 1 Hz: every status is stored, and no alert is raised', async
     for (const [i, name] of names.entries()) {
       // Each with a clock of its own, up to a minute off, and values of its own.
       const more = { cpu_percent: (second * (i + 1)) % 100, status: 'OK' as const };
-      service.gathering.onHealthStatus(statusOf(name, clocks.wallMs + i * 1000 + i, more));
+      service.remoteNodes.onHealthStatus(statusOf(name, clocks.wallMs + i * 1000 + i, more));
     }
   });
   const count = SECONDS * NODES;
-  t.match(service.gathering.counts(), { statuses: count, duplicates: 0, late: 0, not_stored: 0, refused: 0 });
+  t.match(service.remoteNodes.counts(), { statuses: count, duplicates: 0, late: 0, not_stored: 0, refused: 0 });
   t.same(service.published, []);
   for (const name of [names[0], names[49]] as string[]) {
     const from = isoUtc(start - 1000);
@@ -37,7 +37,7 @@ t.test('50 nodes at 1 Hz: every status is stored, and no alert is raised', async
     );
     t.equal(page.count, SECONDS);
   }
-  const { nodes } = await service.json<{ nodes: { period_seconds: number; silent: boolean }[] }>('/status');
+  const { nodes } = await service.json<{ nodes: { period_seconds: number; stale: boolean }[] }>('/status');
   t.equal(nodes.length, NODES + 1);
-  t.ok(nodes.every(({ period_seconds, silent }) => period_seconds === 1 && !silent));
+  t.ok(nodes.every(({ period_seconds, stale }) => period_seconds === 1 && !stale));
 });

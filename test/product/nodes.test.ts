@@ -12,7 +12,7 @@ type List<T> = { data: T[]; count: number };
 /** The other robot's clock: so far off. */
 const hear = (service: GatheringService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
   const status = statusOf(node, service.clocks.wallMs + offsetMs, more);
-  service.gathering.onHealthStatus(status);
+  service.remoteNodes.onHealthStatus(status);
   return status;
 };
 
@@ -40,14 +40,14 @@ t.test('one appliance shows every robot: current, history, aggregates, alerts, m
     status: 'OK',
     age_seconds: 1,
     period_seconds: 1,
-    silent: false,
+    stale: false,
     timestamp: sent.at(-1)?.timestamp,
   });
-  t.match(nodeIn(status, '/fleet/cart'), { status: 'CRITICAL', period_seconds: 10, silent: false, age_seconds: 10 });
-  t.match(nodeIn(status, LOCAL), { local: true, silent: false, period_seconds: 1 });
+  t.match(nodeIn(status, '/fleet/cart'), { status: 'CRITICAL', period_seconds: 10, stale: false, age_seconds: 10 });
+  t.match(nodeIn(status, LOCAL), { local: true, stale: false, period_seconds: 1 });
   t.equal(nodeIn(status, 'arm')?.clock_ahead_seconds, null);
   t.equal(nodeIn(status, '/fleet/cart')?.clock_ahead_seconds, 7200, 'a clock that is ahead is marked');
-  t.match(status.gathered, { statuses: 33, duplicates: 0, refused: 0 });
+  t.match(status.remote, { statuses: 33, duplicates: 0, refused: 0 });
 
   t.same(await service.json('/health?node=arm'), sent.at(-1), 'its current status');
   t.match(await service.json('/health'), { node_name: LOCAL }, 'without a name this machine’s');
@@ -60,7 +60,7 @@ t.test('one appliance shows every robot: current, history, aggregates, alerts, m
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
   t.match(metrics, 'edge_health_temperature_celsius{node="arm"} 50.25');
   t.match(metrics, 'edge_health_status{node="/fleet/cart",status="CRITICAL"} 1');
-  t.match(metrics, 'edge_health_node_silent{node="arm"} 0');
+  t.match(metrics, 'edge_health_node_stale{node="arm"} 0');
   t.equal((await fetch(`${service.url}/health?node=nobody`)).status, 404);
   t.same(service.published, [], 'nothing of it goes out again');
 });
@@ -73,8 +73,8 @@ t.test('statuses that come again are stored once, also after a restart; those ov
   const start = clocks.wallMs;
   const all = Array.from({ length: 40 }, (_, i) => statusOf('arm', start + i * 1000));
   const order = [0, 1, 2, 4, 3, 5, 6, 6, 5, 7, 8, 9];
-  for (const at of order) first.gathering.onHealthStatus(all[at] as HealthStatus);
-  t.match(first.gathering.counts(), { statuses: ESTABLISHING + 10, duplicates: 2, late: 1 });
+  for (const at of order) first.remoteNodes.onHealthStatus(all[at] as HealthStatus);
+  t.match(first.remoteNodes.counts(), { statuses: ESTABLISHING + 10, duplicates: 2, late: 1 });
   await first.stop();
   clocks.pass(10);
 
@@ -82,9 +82,9 @@ t.test('statuses that come again are stored once, also after a restart; those ov
   const history = async (): Promise<HealthStatus[]> =>
     (await second.json<List<HealthStatus>>(`/health/history?node=arm&from=${isoUtc(start)}`)).data;
   // The writer's last ten, and what it published while this one was away.
-  for (const status of all.slice(0, 20)) second.gathering.onHealthStatus(status);
+  for (const status of all.slice(0, 20)) second.remoteNodes.onHealthStatus(status);
   t.same(await history(), all.slice(0, 20));
-  t.match(second.gathering.counts(), { statuses: 10, duplicates: 10 });
+  t.match(second.remoteNodes.counts(), { statuses: 10, duplicates: 10 });
   t.equal((await second.json<StatusDocument>('/status')).nodes.find(({ node_name }) => node_name === 'arm')?.period_seconds, 1);
 });
 
@@ -101,9 +101,9 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
   t.match(alert.alert_id, /^arm\/health_status\/[0-9A-Z]{26}$/);
   t.ok(alert.value > 5 && alert.value <= 6.5, `${alert.value} s`);
   t.same(service.published, open.data, 'it goes out like the alerts of this machine');
-  const silent = await service.json<StatusDocument>('/status');
-  t.match(nodeIn(silent, 'arm'), { silent: true, status: 'UNKNOWN', age_seconds: 11 });
-  t.equal(silent.open_alerts.ERROR, 1);
+  const stale = await service.json<StatusDocument>('/status');
+  t.match(nodeIn(stale, 'arm'), { stale: true, status: 'UNKNOWN', age_seconds: 11 });
+  t.equal(stale.open_alerts.ERROR, 1);
 
   await service.run(1, () => hear(service, 'arm', -HOUR_MS));
   t.equal(service.published.length, 1, 'one status may be a last one');
@@ -111,7 +111,7 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
   t.match(service.published.slice(1), [{ alert_id: alert.alert_id, resolved: true, value: 0 }]);
   await service.run(3, () => hear(service, 'arm', -HOUR_MS));
   const back = await service.json<StatusDocument>('/status');
-  t.match(nodeIn(back, 'arm'), { silent: false, status: 'OK' });
+  t.match(nodeIn(back, 'arm'), { stale: false, status: 'OK' });
   t.equal(back.open_alerts.ERROR, 0);
   await reader.untilCount(2);
   t.same(reader.alerts(), service.published, 'readers received both');
@@ -135,7 +135,7 @@ t.test('a restart neither loses, duplicates nor silently clears it; who was ther
   const second = await startGathering(t, folder, clocks);
   t.same((await second.json<List<Alert>>('/alerts?resolved=false')).data, [raised], 'still open');
   t.match(
-    (await second.json<StatusDocument>('/status')).nodes.map(({ node_name, silent, timestamp }) => [node_name, silent, timestamp]),
+    (await second.json<StatusDocument>('/status')).nodes.map(({ node_name, stale, timestamp }) => [node_name, stale, timestamp]),
     [
       [LOCAL, false, null],
       ['arm', false, null],
@@ -156,12 +156,12 @@ t.test('a restart neither loses, duplicates nor silently clears it; who was ther
   t.match((await third.json<List<Alert>>('/alerts?resolved=false')).data, [{ alert_id: /^leg\// }]);
 });
 
-t.test('a node silent for long is forgotten: its alerts are resolved, and its history stays', async (t) => {
+t.test('a node stale for long is forgotten: its alerts are resolved, and its history stays', async (t) => {
   const folder = temporaryFolder(t);
   const rules = { graceSeconds: 2, forgetAfterHours: 0.1, expectedNodes: [] };
   const service = await startGathering(t, folder, new TestClocks(), { rules });
   await service.run(ESTABLISHING, () => hear(service, 'arm'));
-  service.gathering.onAlert(alertOf('arm', '1', service.clocks.wallMs));
+  service.remoteNodes.onAlert(alertOf('arm', '1', service.clocks.wallMs));
   await service.run(30);
   t.equal((await service.json<List<Alert>>('/alerts?node=arm&resolved=false')).count, 2);
   await service.run(400);
@@ -172,7 +172,7 @@ t.test('a node silent for long is forgotten: its alerts are resolved, and its hi
   t.equal((await service.json<List<HealthStatus>>('/health/history?node=arm&hours=24')).count, ESTABLISHING);
   t.ok(service.logged.some(({ message, fields }) => message.startsWith('remote node forgotten') && fields['node'] === 'arm'));
   await service.run(3, () => hear(service, 'arm'));
-  t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { silent: false, status: 'OK' }, 'and it may come back');
+  t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { stale: false, status: 'OK' }, 'and it may come back');
 });
 
 t.test('this machine under a new name is not missed under its old one; nor is anybody when nothing is listened to', async (t) => {
@@ -206,35 +206,35 @@ t.test('a node that leaves is no failure, over restarts too, until it is heard a
   const first = await startGathering(t, folder, clocks);
   await first.run(ESTABLISHING, () => hear(first, 'arm'));
   const leftMs = clocks.wallMs;
-  first.gathering.onNodeLeft('arm');
-  first.gathering.onNodeLeft('nobody');
+  first.remoteNodes.onNodeLeft('arm');
+  first.remoteNodes.onNodeLeft('nobody');
   await first.run(60);
   t.same(first.published, []);
-  t.match(nodeIn(await first.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), silent: false, status: 'UNKNOWN' });
+  t.match(nodeIn(await first.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), stale: false, status: 'UNKNOWN' });
   await first.stop();
   clocks.pass(60);
 
   const second = await startGathering(t, folder, clocks);
   await second.run(60);
   t.same(second.published, [], 'a restart does not expect it');
-  t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), silent: false });
+  t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), stale: false });
   await second.run(5, () => hear(second, 'arm'));
-  t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: null, silent: false, status: 'OK' });
+  t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: null, stale: false, status: 'OK' });
   await second.run(20);
   t.match(
     second.published,
     [{ alert_id: /^arm\/health_status\//, severity: 'ERROR', resolved: false }],
     'when it vanishes then, that is an ERROR',
   );
-  second.gathering.onNodeLeft('arm');
+  second.remoteNodes.onNodeLeft('arm');
   await second.settled();
-  t.match(second.published.slice(1), [{ alert_id: second.published[0]?.alert_id, resolved: true }], 'one that was silent and leaves');
+  t.match(second.published.slice(1), [{ alert_id: second.published[0]?.alert_id, resolved: true }], 'one that was stale and leaves');
   await second.stop();
 
   const third = await startGathering(t, folder, clocks);
   await third.run(60);
   t.same(third.published, [], 'what a run knew at its end is kept');
-  await third.gathering.forget('arm', 'of the test');
+  await third.remoteNodes.forget('arm', 'of the test');
   t.equal((await third.json<StatusDocument>('/status')).nodes.length, 1);
 });
 
@@ -247,7 +247,7 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
     hear(service, 'arm');
     hear(service, 'leg');
   });
-  for (const node of ['arm', 'leg']) service.gathering.onNodeLeft(node);
+  for (const node of ['arm', 'leg']) service.remoteNodes.onNodeLeft(node);
   await service.run(20);
   t.match(service.published, [{ alert_id: /^arm\//, severity: 'ERROR', resolved: false }]);
   const { nodes } = await service.json<StatusDocument>('/status');
@@ -255,7 +255,7 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
     nodes.filter(({ local }) => !local).every(({ left }) => left !== null),
     'and it is shown as left all the same',
   );
-  service.gathering.setRules({ ...rules, expectedNodes: ['leg'] });
+  service.remoteNodes.setRules({ ...rules, expectedNodes: ['leg'] });
   await service.run(20);
   t.match(service.published.slice(1), [
     { alert_id: /^arm\//, resolved: true },
@@ -277,8 +277,8 @@ t.test('a clock that is wrong beyond reason is shown and not stored, and said on
     hear(service, 'set', service.clocks.wallMs < start + 3000 ? 0 : -5 * HOUR_MS);
   });
   const status = await service.json<StatusDocument>('/status');
-  for (const node of ['future', 'past', 'set']) t.match(nodeIn(status, node), { status: 'OK', silent: false, period_seconds: 1 }, node);
-  t.equal(status.gathered?.not_stored, 10);
+  for (const node of ['future', 'past', 'set']) t.match(nodeIn(status, node), { status: 'OK', stale: false, period_seconds: 1 }, node);
+  t.equal(status.remote?.not_stored, 10);
   const count = async (node: string): Promise<number> =>
     (await service.json<List<HealthStatus>>(`/health/history?node=${node}&hours=100`)).count;
   t.equal(await count('future'), 0);
@@ -308,7 +308,7 @@ t.test('a database that is opened late: what it says is open goes on, unless it 
     await service.store.recordAlert(alert);
     service.live.setAlert(alert);
   }
-  service.gathering.adopt(found, [
+  service.remoteNodes.adopt(found, [
     { name: 'leg', firstSeenMs: service.clocks.wallMs - 2 * HOUR_MS, lastSeenMs: service.clocks.wallMs - HOUR_MS, recent },
     { name: 'eye', firstSeenMs: service.clocks.wallMs - 2 * HOUR_MS, lastSeenMs: service.clocks.wallMs - HOUR_MS, recent },
   ]);
@@ -325,6 +325,6 @@ t.test('a database that is opened late: what it says is open goes on, unless it 
   );
   const open = (await service.json<List<Alert>>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id);
   t.ok(open.includes(mine.alert_id) && open.includes(cpu.alert_id));
-  await service.run(1, () => service.gathering.onAlert({ ...cpu, timestamp: isoUtc(service.clocks.wallMs), resolved: true }));
+  await service.run(1, () => service.remoteNodes.onAlert({ ...cpu, timestamp: isoUtc(service.clocks.wallMs), resolved: true }));
   t.notOk((await service.json<List<Alert>>('/alerts?resolved=false')).data.some(({ alert_id }) => alert_id === cpu.alert_id));
 });

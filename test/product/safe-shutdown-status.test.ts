@@ -138,7 +138,7 @@ const DOCUMENT = {
   nodes: [],
   publish: { configured_hertz: 1, measured_hertz: null, samples: 1, missed: 0 },
   power: { undervoltage: null },
-  storage: { state: 'ok', error: null, size_bytes: 1, max_bytes: 2, set_aside: [] },
+  storage: { state: 'ok', error: null, size_bytes: 1, max_bytes: 2, quarantined: [] },
   ros: { transport: 'off', reason: 'switched off' },
   config: { restart_needed: [] },
 };

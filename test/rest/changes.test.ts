@@ -116,7 +116,7 @@ t.test('an id that lies ahead is of another database, and the problem says so', 
   const tomorrow = (Date.now() + 86_400_000).toString(36);
   const answer = await ask(service, 'GET', `/alerts?changes=true&after=${tomorrow}.1_${tomorrow}.1_0`);
   t.equal(answer.status, 410);
-  t.match(problemOf(answer), { code: 'place_ahead', parameter: 'after', detail: /after=0/ });
+  t.match(problemOf(answer), { code: 'cursor_ahead', parameter: 'after', detail: /after=0/ });
   t.same((await Contract.of(service)).violations('/alerts', answer), []);
   t.same((await collect('0')).changes, changes);
   t.equal((await collect(id)).changes.length, 0, 'those given out here are not');

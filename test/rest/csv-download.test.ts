@@ -16,18 +16,18 @@ const CSV = { Accept: 'text/csv' };
 
 const clocks = new TestClocks();
 clocks.wallMs = Math.floor(Date.now() / HOUR_MS - 11) * HOUR_MS;
-const gathering = await startGathering(t, temporaryFolder(t), clocks, { localNode: NODE });
+const remoteNodes = await startGathering(t, temporaryFolder(t), clocks, { localNode: NODE });
 const stamps: string[] = [];
-await gathering.run(ROWS, () => stamps.push(gathering.measure().timestamp));
-const service = gathering as unknown as RunningService;
-const contract = new Contract(await gathering.json('/openapi.json'));
+await remoteNodes.run(ROWS, () => stamps.push(remoteNodes.measure().timestamp));
+const service = remoteNodes as unknown as RunningService;
+const contract = new Contract(await remoteNodes.json('/openapi.json'));
 
 /** What the store is asked: pages, how many of them at once, and the longest. */
 const pages = { asked: 0, atOnce: 0, most: 0, longest: 0 };
-const history = gathering.store.history.bind(gathering.store);
+const history = remoteNodes.store.history.bind(remoteNodes.store);
 /** From this page on the store fails. */
 let failsFrom = Number.POSITIVE_INFINITY;
-gathering.store.history = async (query: HistoryQuery): Promise<HistoryPage> => {
+remoteNodes.store.history = async (query: HistoryQuery): Promise<HistoryPage> => {
   pages.asked += 1;
   pages.atOnce += 1;
   pages.most = Math.max(pages.most, pages.atOnce);
@@ -62,7 +62,7 @@ const sameStamps = (t: Test, found: readonly string[], wanted: readonly string[]
 
 /** A download of which nothing is read yet. */
 const begin = (path: string): Promise<IncomingMessage> => {
-  const { hostname, port } = new URL(gathering.url);
+  const { hostname, port } = new URL(remoteNodes.url);
   return new Promise((resolve, reject) => {
     request({ hostname, port, path, headers: CSV, agent: false }, resolve).once('error', reject).end();
   });
@@ -72,7 +72,7 @@ const begin = (path: string): Promise<IncomingMessage> => {
 const untilNoPageIsAsked = async (): Promise<void> => {
   for (let asked = -1; asked !== pages.asked; ) {
     asked = pages.asked;
-    for (let n = 0; n < 20; n += 1) await gathering.json('/health/aggregate?hours=1');
+    for (let n = 0; n < 20; n += 1) await remoteNodes.json('/health/aggregate?hours=1');
   }
 };
 
@@ -104,9 +104,9 @@ t.test('a slow reader holds up nothing and fills no memory; it gets everything',
 
 t.test('a client that goes away ends the reading', async (t) => {
   const download = await begin('/health/history?hours=24');
-  const { connections } = gathering.rest.counts();
+  const { connections } = remoteNodes.rest.counts();
   download.destroy();
-  await until('the connection is gone', () => gathering.rest.counts().connections < connections);
+  await until('the connection is gone', () => remoteNodes.rest.counts().connections < connections);
   await untilNoPageIsAsked();
   t.ok(pages.asked * pages.longest < ROWS, `${pages.asked} pages of ${pages.longest} were asked`);
 });
@@ -147,7 +147,7 @@ t.test('a limit makes a page of CSV, and JSON always is one; both show whether t
 t.test('the range is fixed when the download begins', async (t) => {
   const download = await begin('/health/history?hours=24');
   clocks.wallMs = Date.now() + 1;
-  gathering.measure();
+  remoteNodes.measure();
   download.setEncoding('utf8');
   let body = '';
   for await (const text of download) body += text;

@@ -165,7 +165,7 @@ async function holds(path: string, query: readonly Given[]): Promise<void> {
     if (!culprits.includes(problem?.parameter ?? '')) throw new Error(`${target}: names ${problem?.parameter}, not ${refused.join(', ')}`);
   } else if (problem?.code === 'unknown_node') {
     if (!query.some(({ name, text }) => name === 'node' && text !== 'health_monitor')) throw new Error(`${target}: ${problem.detail}`);
-  } else if (problem?.code === 'place_ahead') {
+  } else if (problem?.code === 'cursor_ahead') {
     if (!query.some(({ name }) => name === 'after')) throw new Error(`${target}: ${problem.detail}`);
   } else if (problem && !(answer.status === 400 && FURTHER_RULES.includes(problem.parameter ?? ''))) {
     throw new Error(`${target}: everything is allowed, but ${answer.body}`);

@@ -68,7 +68,7 @@ t.test('the metrics are those of /health and /status', async (t) => {
   t.equal(ofNode('WARNING') + ofNode('CRITICAL'), 1);
   t.equal(ofNode('ERROR'), 0);
   t.equal(found.get('edge_health_node_local{node="robot_7"}'), 1);
-  t.equal(found.get('edge_health_node_silent{node="robot_7"}'), 0);
+  t.equal(found.get('edge_health_node_stale{node="robot_7"}'), 0);
   t.equal(found.get('edge_health_memory_usage_threshold_ratio{severity="CRITICAL"}'), 0.95);
   t.equal(found.get('edge_health_temperature_threshold_celsius{severity="WARNING"}'), 70);
   t.equal(found.get('edge_health_storage_max_bytes'), status.storage.max_bytes);

@@ -141,7 +141,7 @@ export class Appliance {
   async storeIsWhole(t: Test): Promise<void> {
     const { machine } = this;
     if (machine.isUp && (await machine.run(['systemctl', 'is-active', UNIT])).code === 0) {
-      t.same((await this.status()).storage.set_aside, [], 'no damaged store was set aside');
+      t.same((await this.status()).storage.quarantined, [], 'no damaged store was set aside');
       await machine.systemctl('stop', UNIT);
       t.equal(await machine.show(UNIT, 'Result'), 'success', 'it ends as asked');
     }

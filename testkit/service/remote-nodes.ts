@@ -4,8 +4,8 @@ import type { Test } from 'tap';
 import { Live } from '../../src/app/live.ts';
 import { RateMeter } from '../../src/app/rate-meter.ts';
 import { LeftNodes } from '../../src/app/remote-nodes/left-nodes.ts';
-import type { GatheringRules } from '../../src/app/remote-nodes/remote-node-options.ts';
-import { Gathering } from '../../src/app/remote-nodes/remote-nodes.ts';
+import type { RemoteNodeRules } from '../../src/app/remote-nodes/remote-node-options.ts';
+import { RemoteNodes } from '../../src/app/remote-nodes/remote-nodes.ts';
 import { judgingRules } from '../../src/app/rules.ts';
 import { shutdownStatus } from '../../src/app/shutdown/safe-shutdown-status.ts';
 import { View } from '../../src/app/view.ts';
@@ -115,7 +115,7 @@ export function alertOf(node: string, id: string, timestampMs: number, more: Par
 }
 
 export interface GatheringServiceOptions {
-  readonly rules?: GatheringRules;
+  readonly rules?: RemoteNodeRules;
   readonly localNode?: string;
   readonly isOn?: boolean;
   /** How long the headers of a request may take. */
@@ -125,7 +125,7 @@ export interface GatheringServiceOptions {
 }
 
 /**
- * The service without what measures and without ROS: the real store, REST server and gathering, wired as the service wires
+ * The service without what measures and without ROS: the real store, REST server and remoteNodes, wired as the service wires
  * them. What would come from the graph comes from the test.
  */
 export class GatheringService {
@@ -136,7 +136,7 @@ export class GatheringService {
   readonly published: Alert[] = [];
   readonly store: Store;
   readonly rest: RestServer;
-  readonly gathering: Gathering;
+  readonly remoteNodes: RemoteNodes;
   readonly #localNode: string;
   readonly #left: LeftNodes;
   #alerting: Promise<void> = Promise.resolve();
@@ -165,7 +165,7 @@ export class GatheringService {
       environment: { RUNTIME_DIRECTORY: join(folder, 'run') },
       log,
       monotonicSeconds: now,
-      onLateOpen: (alerts, heard) => this.gathering.adopt(alerts, heard),
+      onLateOpen: (alerts, heard) => this.remoteNodes.adopt(alerts, heard),
     });
     const view = new View({
       config: { ...DEFAULT_CONFIG, node_name: localNode },
@@ -183,7 +183,7 @@ export class GatheringService {
       power: new PowerSource(folder, now),
       store: this.store,
       inventoryProgram: new URL('file:///none'),
-      gathered: () => this.gathering.counts(),
+      remote: () => this.remoteNodes.counts(),
       shutdown: async () => WITHOUT_SHUTDOWN,
       ros: () => WITHOUT_GRAPH,
       controlSocket: () => null,
@@ -207,7 +207,7 @@ export class GatheringService {
       log,
     });
     this.#left = new LeftNodes(join(folder, 'data/left_nodes.json'), log);
-    this.gathering = new Gathering({
+    this.remoteNodes = new RemoteNodes({
       localNode,
       isOn,
       rules,
@@ -232,13 +232,13 @@ export class GatheringService {
     const past = await this.store.start();
     this.live.addNames(past.nodes);
     for (const alert of past.openAlerts) this.live.setAlert(alert);
-    this.gathering.start(past);
+    this.remoteNodes.start(past);
   }
 
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.gathering.stop();
+    this.remoteNodes.stop();
     await this.#alerting;
     await this.rest.stop();
     await this.#left.flush();
@@ -256,12 +256,12 @@ export class GatheringService {
     return status;
   }
 
-  /** So many seconds, in each of which `every` happens; the gathering looks once in each. */
+  /** So many seconds, in each of which `every` happens; the remoteNodes looks once in each. */
   async run(seconds: number, every: (second: number) => void = () => undefined): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       every(second);
       this.clocks.pass(1);
-      this.gathering.check();
+      this.remoteNodes.check();
       // What waits for the disk goes on between.
       if (second % 20 === 19) await new Promise(setImmediate);
     }

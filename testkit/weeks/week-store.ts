@@ -92,7 +92,7 @@ export function fillDataFolder(folder: string, fromMs: number): Filled {
     maxBytes: DEFAULT_CONFIG.storage.max_megabytes * 1e6,
     localNode: node,
     nowMs: () => nowMs,
-    onSetAside: (_, reason) => {
+    onQuarantined: (_, reason) => {
       throw new Error(`${path}: ${reason}`);
     },
   });

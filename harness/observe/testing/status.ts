@@ -17,7 +17,7 @@ const STORAGE: StatusDocument['storage'] = {
   samples_pending: 3,
   samples_lost: 1,
   last_write: null,
-  set_aside: [],
+  quarantined: [],
 };
 
 const NODE = {
@@ -29,7 +29,7 @@ const NODE = {
   clock_ahead_seconds: null,
   left: null,
   open_alerts: 0,
-  silent: false,
+  stale: false,
 } as const;
 
 export function statusPart(changes: Partial<StatusPart> = {}): StatusPart {

@@ -25,7 +25,7 @@ export class AlertService {
       const base = this.#database * PLACES;
       if (after > base + this.changes.length) {
         response.writeHead(410, { 'Content-Type': 'application/problem+json' });
-        response.end(JSON.stringify({ code: 'place_ahead', detail: 'go on with after=0' }));
+        response.end(JSON.stringify({ code: 'cursor_ahead', detail: 'go on with after=0' }));
         return;
       }
       const from = Math.max(0, after - base);

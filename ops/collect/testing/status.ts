@@ -9,14 +9,14 @@ export function statusWith(more: Partial<CollectedStatus> = {}): CollectedStatus
     timestamp: '2026-03-04T05:06:07.000Z',
     age_seconds: 0.5,
     period_seconds: 1,
-    silent: false,
+    stale: false,
   };
   return {
     version: '1.2.3',
     started: '2026-03-01T00:00:00.000Z',
     uptime_seconds: 1000,
     nodes: [node],
-    gathered: null,
+    remote: null,
     open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
     publish: { configured_hertz: 1, measured_hertz: 1, samples: 1000, missed: 0 },
     power: { undervoltage: null, throttle_events: 3 },

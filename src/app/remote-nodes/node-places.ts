@@ -1,4 +1,4 @@
-import type { GatheredNode } from './remote-node.ts';
+import type { RemoteNode } from './remote-node.ts';
 
 /** Limit of remote nodes, which bounds memory when a sender invents names. */
 export const MAX_NODES = 512;
@@ -11,12 +11,12 @@ const NEWCOMER_SILENT_SECONDS = 15;
 
 /** Decides which remote nodes are listed and which are evicted; nodes seen over a longer time take precedence. */
 export class NodePlaces {
-  readonly #nodes: ReadonlyMap<string, GatheredNode>;
+  readonly #nodes: ReadonlyMap<string, RemoteNode>;
   /** Until then no newcomer can be evicted. */
   #fullUntilSeconds = Number.NEGATIVE_INFINITY;
 
   /** `nodes`: the live list. */
-  constructor(nodes: ReadonlyMap<string, GatheredNode>) {
+  constructor(nodes: ReadonlyMap<string, RemoteNode>) {
     this.#nodes = nodes;
   }
 
@@ -25,7 +25,7 @@ export class NodePlaces {
   }
 
   /** The newcomer to evict when the list is full: of those without recent data the one with the shortest span; null: none. */
-  nodeToEvict(now: number): GatheredNode | null {
+  nodeToEvict(now: number): RemoteNode | null {
     if (this.#nodes.size < MAX_NODES || now < this.#fullUntilSeconds) return null;
     const newcomers = [...this.#nodes.values()].filter(({ isEstablished }) => !isEstablished);
     const evicted = shortestSpan(newcomers.filter(({ lastSeenSeconds }) => now - lastSeenSeconds >= NEWCOMER_SILENT_SECONDS));
@@ -38,21 +38,21 @@ export class NodePlaces {
    * that span is at most half of the newcomer's: names invented for a minute cannot block a robot for a week. Otherwise the node stays
    * a newcomer.
    */
-  establish(node: GatheredNode, now: number): GatheredNode | null {
+  establish(node: RemoteNode, now: number): RemoteNode | null {
     const established = this.#established();
     const isFull = established.length >= MAX_ESTABLISHED;
-    const evicted = isFull ? shortestSpan(established.filter((one) => one.isSilent(now))) : null;
+    const evicted = isFull ? shortestSpan(established.filter((one) => one.isStale(now))) : null;
     if (isFull && (!evicted || evicted.spanSeconds * 2 > node.spanSeconds)) return null;
     node.isEstablished = true;
     return evicted;
   }
 
-  #established(): GatheredNode[] {
+  #established(): RemoteNode[] {
     return [...this.#nodes.values()].filter(({ isEstablished }) => isEstablished);
   }
 }
 
 /** Null for an empty list. */
-function shortestSpan(nodes: readonly GatheredNode[]): GatheredNode | null {
+function shortestSpan(nodes: readonly RemoteNode[]): RemoteNode | null {
   return nodes.toSorted((a, b) => a.spanSeconds - b.spanSeconds)[0] ?? null;
 }

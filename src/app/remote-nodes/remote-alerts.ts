@@ -17,7 +17,7 @@ const LINES_BURST = 60;
 /** Number of changes remembered to skip repetitions: more than DDS writers keep for late joiners. */
 const REMEMBERED = 4096;
 
-export interface AlertGatheringOptions {
+export interface RemoteAlertsOptions {
   readonly clocks: Clocks;
   readonly log: Log;
   readonly lines: LineLimit;
@@ -27,8 +27,8 @@ export interface AlertGatheringOptions {
 }
 
 /** Alerts that remote nodes raise about themselves: stored and served like local ones, each change once, within limits. */
-export class GatheredAlerts {
-  readonly #options: AlertGatheringOptions;
+export class RemoteAlerts {
+  readonly #options: RemoteAlertsOptions;
   readonly #changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
   readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_BURST);
   readonly #open = new Map<string, Alert>();
@@ -36,7 +36,7 @@ export class GatheredAlerts {
   #accepted = 0;
   #refused = 0;
 
-  constructor(options: AlertGatheringOptions) {
+  constructor(options: RemoteAlertsOptions) {
     this.#options = options;
   }
 

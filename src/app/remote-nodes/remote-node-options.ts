@@ -1,13 +1,13 @@
 import type { Config } from '../../config/schema.ts';
 import type { Alert } from '../../core/alerts/alert.ts';
-import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log, Publisher } from '../../core/ports.ts';
 import type { Clocks } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 import type { LeftNodes } from './left-nodes.ts';
 
-export interface GatheringRules {
+export interface RemoteNodeRules {
   readonly graceSeconds: number;
   /** Hours without data after which a node is forgotten; 0: never. */
   readonly forgetAfterHours: number;
@@ -15,7 +15,7 @@ export interface GatheringRules {
   readonly expectedNodes: readonly string[];
 }
 
-export function gatheringRules({ alerts, ops }: Config): GatheringRules {
+export function remoteNodeRules({ alerts, ops }: Config): RemoteNodeRules {
   return {
     graceSeconds: alerts.node_grace_seconds,
     forgetAfterHours: alerts.forget_node_after_hours,
@@ -23,11 +23,11 @@ export function gatheringRules({ alerts, ops }: Config): GatheringRules {
   };
 }
 
-export interface GatheringOptions {
+export interface RemoteNodesOptions {
   readonly localNode: string;
   /** False: nothing is received, so known nodes must not become stale. */
   readonly isOn?: boolean;
-  readonly rules: GatheringRules;
+  readonly rules: RemoteNodeRules;
   readonly clocks: Clocks;
   readonly log: Log;
   readonly live: Live;
@@ -47,8 +47,8 @@ export interface GatheringOptions {
 }
 
 /** State of earlier runs. */
-export interface GatheringPast {
+export interface RemoteNodesPast {
   readonly openAlerts: readonly Alert[];
   /** Remote nodes with stored statuses. */
-  readonly remoteNodes: readonly HeardNode[];
+  readonly remoteNodes: readonly KnownNode[];
 }

@@ -35,13 +35,13 @@ export interface SeenTimes {
 }
 
 /** State, limits and staleness of one remote node. */
-export class GatheredNode {
+export class RemoteNode {
   readonly name: string;
   readonly watch: NodeWatch;
   readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
   readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
   readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
-  readonly silences = new TokenBucket(SILENCES_PER_SECOND, SILENCES_BURST);
+  readonly staleAlerts = new TokenBucket(SILENCES_PER_SECOND, SILENCES_BURST);
   readonly #jumps = new TokenBucket(JUMPS_PER_SECOND, JUMPS_BURST);
   /** Monotonic seconds; may precede the start of this process. */
   readonly #firstSeenSeconds: number;
@@ -74,7 +74,7 @@ export class GatheredNode {
   }
 
   /** Whether no status arrived within the allowed time. */
-  isSilent(nowSeconds: number): boolean {
+  isStale(nowSeconds: number): boolean {
     return nowSeconds - this.lastSeenSeconds > this.watch.allowedSeconds;
   }
 
@@ -109,16 +109,16 @@ export class GatheredNode {
   }
 }
 
-export const SILENCE_METRIC = 'health_status';
+export const STALE_METRIC = 'health_status';
 
 /** The alert that a node is stale. */
-export function silenceAlert({ name, watch }: GatheredNode, silentSeconds: number, uniqueId: string, nowMs: number): Alert {
+export function makeStaleAlert({ name, watch }: RemoteNode, staleSeconds: number, uniqueId: string, nowMs: number): Alert {
   const toMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
   return {
-    alert_id: alertId(name, SILENCE_METRIC, uniqueId),
+    alert_id: alertId(name, STALE_METRIC, uniqueId),
     severity: 'ERROR',
-    metric: SILENCE_METRIC,
-    value: toMilliseconds(silentSeconds),
+    metric: STALE_METRIC,
+    value: toMilliseconds(staleSeconds),
     threshold: toMilliseconds(watch.allowedSeconds),
     timestamp: isoUtc(nowMs),
     resolved: false,

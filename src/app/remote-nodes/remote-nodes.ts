@@ -1,6 +1,6 @@
 import { monotonicFactory } from 'ulid';
 import { type Alert, alertId, nodeOfAlertId } from '../../core/alerts/alert.ts';
-import { type HeardNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
+import { type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
 import { LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { isNodeName } from '../../core/node-name.ts';
@@ -8,13 +8,13 @@ import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
 import type { GraphListener } from '../../ros/graph.ts';
 import { MAX_NODES, NodePlaces, SHORT_FROM } from './node-places.ts';
-import { GatheredAlerts } from './remote-alerts.ts';
-import { GatheredNode, type SeenTimes, SILENCE_METRIC, silenceAlert } from './remote-node.ts';
-import type { GatheringOptions, GatheringPast, GatheringRules } from './remote-node-options.ts';
+import { RemoteAlerts } from './remote-alerts.ts';
+import { makeStaleAlert, RemoteNode, type SeenTimes, STALE_METRIC } from './remote-node.ts';
+import type { RemoteNodeRules, RemoteNodesOptions, RemoteNodesPast } from './remote-node-options.ts';
 
-export { gatheringRules } from './remote-node-options.ts';
+export { remoteNodeRules } from './remote-node-options.ts';
 
-export type GatheredCounts = NonNullable<StatusDocument['gathered']>;
+export type RemoteCounts = NonNullable<StatusDocument['remote']>;
 
 /** Metric of the alert raised when the list of remote nodes is almost full. */
 export const PLACES_METRIC = 'remote_nodes';
@@ -41,12 +41,12 @@ const DELAYED_SECONDS = 1;
  * Receives from remote nodes: detects stale nodes, stores and serves their data. Staleness is judged by arrival times on the monotonic
  * clock; a node's own clock only orders its history. All state is bounded, regardless of the senders.
  */
-export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onNodeLeft'> {
-  readonly #options: GatheringOptions;
+export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onNodeLeft'> {
+  readonly #options: RemoteNodesOptions;
   readonly #uniqueId = monotonicFactory(Math.random);
-  readonly #nodes = new Map<string, GatheredNode>();
+  readonly #nodes = new Map<string, RemoteNode>();
   readonly #capacity = new NodePlaces(this.#nodes);
-  readonly #alerts: GatheredAlerts;
+  readonly #alerts: RemoteAlerts;
   readonly #lines = new LineLimit();
   readonly #statuses = new TokenBucket(ALL_STATUSES_PER_SECOND, ALL_STATUSES_PER_SECOND);
   readonly #youngAlerts = new TokenBucket(YOUNG_ALERTS_PER_SECOND, MAX_YOUNG_ALERTS);
@@ -55,20 +55,20 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
   readonly #counts = { statuses: 0, duplicates: 0, late: 0, not_stored: 0, refused: 0, evicted: 0 };
   /** The open alert about the list of remote nodes being almost full. */
   #capacityAlert: Alert | null = null;
-  #rules: GatheringRules;
+  #rules: RemoteNodeRules;
   #isRunning = false;
   #timer: NodeJS.Timeout | null = null;
   #nextCheckSeconds = 0;
   #wasDelayed = false;
 
-  constructor(options: GatheringOptions) {
+  constructor(options: RemoteNodesOptions) {
     this.#options = options;
     this.#rules = options.rules;
-    this.#alerts = new GatheredAlerts({ ...options, lines: this.#lines });
+    this.#alerts = new RemoteAlerts({ ...options, lines: this.#lines });
   }
 
   /** Restores the state of earlier runs. Data received before start() is dropped. */
-  start(past: GatheringPast): void {
+  start(past: RemoteNodesPast): void {
     this.#isRunning = true;
     this.adopt(past.openAlerts, past.remoteNodes);
     if (this.#options.isOn === false)
@@ -99,7 +99,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     this.#scheduleCheck();
   }
 
-  setRules(rules: GatheringRules): void {
+  setRules(rules: RemoteNodeRules): void {
     this.#rules = rules;
     for (const node of this.#nodes.values()) {
       node.watch.setGrace(rules.graceSeconds);
@@ -117,7 +117,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
    * Restores the state from a database that was opened after the start, merged with the nodes seen meanwhile. The database lists
    * established nodes only; stored alerts of other nodes, and of former names of this machine, are resolved, since no sender will do so.
    */
-  adopt(openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]): void {
+  adopt(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {
     const { clocks, live, localNode } = this.#options;
     const now = clocks.monotonicSeconds();
     const nowMs = clocks.wallMilliseconds();
@@ -140,8 +140,8 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     }
     for (const alert of remoteAlerts) {
       const node = this.#nodes.get(nodeOfAlertId(alert.alert_id));
-      if (alert.metric !== SILENCE_METRIC) this.#alerts.adopt(alert);
-      else if (node) this.#adoptSilence(node, alert);
+      if (alert.metric !== STALE_METRIC) this.#alerts.adopt(alert);
+      else if (node) this.#adoptStale(node, alert);
       else this.#resolve(alert);
     }
     for (const name of hasAlert) if (!this.#nodes.has(name)) void Promise.all(this.#alerts.end(name));
@@ -151,7 +151,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     this.#updateCapacityAlert();
   }
 
-  counts(): GatheredCounts {
+  counts(): RemoteCounts {
     return { ...this.#counts, ...this.#alerts.counts, alerts_not_stored: this.#options.store.alertsNotStored };
   }
 
@@ -173,7 +173,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
       // A duplicate carries no new data, but shows that the node is alive.
       this.#onNodeSeen(node, now);
       if (!live.refresh(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
-      if (change === 'resolve') this.#endSilence(node);
+      if (change === 'resolve') this.#endStale(node);
       return;
     }
     this.#counts.statuses += 1;
@@ -183,7 +183,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     this.#store(node, status, line, stamp.ms, arrival === 'jump');
     if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
     events.publishHealth(status, line);
-    if (change === 'resolve') this.#endSilence(node);
+    if (change === 'resolve') this.#endStale(node);
     const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);
     if (this.#timer === null || soonest < this.#nextCheckSeconds) this.#scheduleCheck();
   }
@@ -192,7 +192,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const { clocks, localNode } = this.#options;
     const name = nodeOfAlertId(alert.alert_id);
     // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
-    if (!this.#isRunning || name === localNode || alert.metric === SILENCE_METRIC) return;
+    if (!this.#isRunning || name === localNode || alert.metric === STALE_METRIC) return;
     const node = this.#nodeOf(name, clocks.monotonicSeconds());
     if (!node) {
       this.#alerts.refuse('node limit reached', alert);
@@ -217,17 +217,17 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     const { clocks, live } = this.#options;
     const now = clocks.monotonicSeconds();
     const ruleSeconds = this.#rules.forgetAfterHours * 3600 || Number.POSITIVE_INFINITY;
-    const isYoung = ({ name, spanSeconds }: GatheredNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
+    const isYoung = ({ name, spanSeconds }: RemoteNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
     let young = [...this.#nodes.values()].filter((node) => node.silence && isYoung(node)).length;
     for (const node of this.#nodes.values()) {
       const isNew = node.watch.check(now) !== null;
-      if (isNew) live.setSilent(node.name, true);
-      const silentSeconds = node.silence ? null : node.watch.silentSeconds(now);
-      if (silentSeconds !== null) {
+      if (isNew) live.setStale(node.name, true);
+      const staleSeconds = node.silence ? null : node.watch.staleSeconds(now);
+      if (staleSeconds !== null) {
         // New names and nodes that come and go must not fill the list of alerts; theirs are raised once there are fewer.
         const exceedsLimit = isYoung(node) && (young >= MAX_YOUNG_ALERTS || !this.#youngAlerts.take(now));
-        if (!exceedsLimit && node.silences.take(now)) {
-          this.#raiseSilence(node, silentSeconds);
+        if (!exceedsLimit && node.staleAlerts.take(now)) {
+          this.#raiseStale(node, staleSeconds);
           if (isYoung(node)) young += 1;
         } else if (isNew) this.#warn('stale remote node without alert: alert rate limit exceeded', node.name);
       }
@@ -254,7 +254,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
   }
 
   /** Removes a node and resolves its alerts. Returns one promise per remote alert, fulfilled once its change is stored. */
-  #remove(node: GatheredNode): Promise<void>[] {
+  #remove(node: RemoteNode): Promise<void>[] {
     const { left, live, store } = this.#options;
     this.#nodes.delete(node.name);
     live.forget(node.name, node.isEstablished || node.wasKnown);
@@ -275,12 +275,12 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
   }
 
   /** Forgets every stale node. */
-  async forgetSilentOnRequest(requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
+  async forgetStaleOnRequest(requestedBy: string): Promise<{ readonly ok: boolean; readonly message: string }> {
     const now = this.#options.clocks.monotonicSeconds();
-    const silent = [...this.#nodes.values()].filter((node) => node.isSilent(now));
-    const alerts = await Promise.all(silent.map(({ name }) => this.forget(name, `stale, forgotten on request by ${requestedBy}`)));
+    const stale = [...this.#nodes.values()].filter((node) => node.isStale(now));
+    const alerts = await Promise.all(stale.map(({ name }) => this.forget(name, `stale, forgotten on request by ${requestedBy}`)));
     const resolved = alerts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
-    return { ok: true, message: `stale nodes forgotten: ${silent.length}; open alerts resolved: ${resolved}` };
+    return { ok: true, message: `stale nodes forgotten: ${stale.length}; open alerts resolved: ${resolved}` };
   }
 
   /** Sets the single timer to the earliest deadline of all nodes. */
@@ -304,7 +304,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     else this.check();
   }
 
-  #nodeOf(name: string, now: number): GatheredNode | null {
+  #nodeOf(name: string, now: number): RemoteNode | null {
     const known = this.#nodes.get(name);
     if (known) return known;
     const evicted = this.#capacity.nodeToEvict(now);
@@ -315,9 +315,9 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     return node;
   }
 
-  #watch(name: string, recent: readonly Stamp[], expectedSinceSeconds: number | null, seen: SeenTimes): GatheredNode | null {
+  #watch(name: string, recent: readonly Stamp[], expectedSinceSeconds: number | null, seen: SeenTimes): RemoteNode | null {
     if (!this.#capacity.hasCapacity(seen.isEstablished) || !isNodeName(name)) return null;
-    const node = new GatheredNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), seen);
+    const node = new RemoteNode(name, new NodeWatch(recent, expectedSinceSeconds, this.#rules.graceSeconds), seen);
     this.#nodes.set(name, node);
     node.wasKnown = this.#options.live.isKnown(name);
     this.#options.live.expect(name, seen.lastSeconds);
@@ -329,13 +329,13 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     return this.#rules.expectedNodes.includes(name);
   }
 
-  #evict(node: GatheredNode, reason: string): void {
+  #evict(node: RemoteNode, reason: string): void {
     this.#counts.evicted += 1;
     this.#warn(reason, node.name);
     void Promise.all(this.#remove(node));
   }
 
-  #onNodeSeen(node: GatheredNode, now: number): void {
+  #onNodeSeen(node: RemoteNode, now: number): void {
     const evicted = node.recordArrival(now) ? this.#capacity.establish(node, now) : null;
     if (evicted) this.#evict(evicted, 'stale remote node evicted: limit of established nodes reached');
     this.#onNodeReturned(node);
@@ -355,7 +355,7 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     publishAlerts([alert]);
   }
 
-  #store(node: GatheredNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): void {
+  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): void {
     const { clocks, log, store } = this.#options;
     const now = clocks.monotonicSeconds();
     const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);
@@ -377,23 +377,23 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     }
   }
 
-  #setLeft(node: GatheredNode, leftMs: number): void {
+  #setLeft(node: RemoteNode, leftMs: number): void {
     node.leftMs = leftMs;
     this.#options.live.setLeft(node.name, leftMs);
     this.#applyLeft(node);
   }
 
   /** After leaving in an orderly way, only an expected node becomes stale. */
-  #applyLeft(node: GatheredNode): void {
+  #applyLeft(node: RemoteNode): void {
     if (this.#isExpected(node.name)) {
       node.watch.expect(this.#options.clocks.monotonicSeconds());
       return;
     }
     node.watch.leave();
-    this.#endSilence(node);
+    this.#endStale(node);
   }
 
-  #onNodeReturned(node: GatheredNode): void {
+  #onNodeReturned(node: RemoteNode): void {
     if (node.leftMs === null) return;
     node.leftMs = null;
     this.#options.live.setLeft(node.name, null);
@@ -405,27 +405,27 @@ export class Gathering implements Pick<Required<GraphListener>, 'onHealthStatus'
     return new Map(established.flatMap(({ leftMs, name }) => (leftMs === null ? [] : [[name, leftMs]])));
   }
 
-  #raiseSilence(node: GatheredNode, silentSeconds: number): void {
+  #raiseStale(node: RemoteNode, staleSeconds: number): void {
     const nowMs = this.#options.clocks.wallMilliseconds();
-    node.silence = silenceAlert(node, silentSeconds, this.#uniqueId(nowMs), nowMs);
+    node.silence = makeStaleAlert(node, staleSeconds, this.#uniqueId(nowMs), nowMs);
     this.#options.publishAlerts([node.silence]);
   }
 
-  #endSilence(node: GatheredNode): void {
-    this.#options.live.setSilent(node.name, false);
+  #endStale(node: RemoteNode): void {
+    this.#options.live.setStale(node.name, false);
     if (node.silence) this.#resolve(node.silence);
     node.silence = null;
   }
 
   /** Continues a stored alert about a stale node; if this process has raised one meanwhile, the stored one is resolved. */
-  #adoptSilence(node: GatheredNode, alert: Alert): void {
+  #adoptStale(node: RemoteNode, alert: Alert): void {
     if (node.silence) {
       if (node.silence.alert_id !== alert.alert_id) this.#resolve(alert);
       return;
     }
     node.silence = alert;
     node.watch.adoptOpen();
-    this.#options.live.setSilent(node.name, true);
+    this.#options.live.setStale(node.name, true);
   }
 
   #resolve(alert: Alert): void {

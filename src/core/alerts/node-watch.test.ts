@@ -157,7 +157,7 @@ const repeat = (isHeard: boolean, count: number): boolean[] => Array.from({ leng
 t.test('staleness is raised after three periods and the grace, and resolved by the second status in a row', async (t) => {
   const watch = new NodeWatch([], null, 2);
   t.same(run(watch, [...repeat(true, 10), ...repeat(false, 20), ...repeat(true, 5)]), ['raise 14 5.25', 'resolve 31']);
-  t.equal(watch.isSilent, false);
+  t.equal(watch.isStale, false);
   t.equal(watch.allowedSeconds, 5);
   t.same(run(new NodeWatch([], null, 0), [...repeat(true, 10), ...repeat(false, 9)]), ['raise 12 3.25'], 'without a grace');
 });
@@ -197,7 +197,7 @@ t.test('a burst of repetitions is one sign of life and resolves nothing', async 
   const alive = last.map((one) => watch.receive(one, 3).isAlive);
   t.same(alive, [true, ...repeat(false, 9)]);
   for (let second = 4; second < 20; second += 1) watch.check(second);
-  t.equal(watch.isSilent, true, 'the node became stale');
+  t.equal(watch.isStale, true, 'the node became stale');
   t.notOk(last.map((one) => watch.receive(one, 20).change).includes('resolve'), 'a second burst');
   const missed = steady(1000, 10, START + 60_000).map((one) => watch.receive(one, 20.1).change);
   t.notOk(missed.includes('resolve'), 'nor a burst of missed statuses');
@@ -240,7 +240,7 @@ t.test('for any arrivals, at most one episode is open, raised only by a gap and 
             open = true;
           } else if (!open && now - lastHeard > allowed + 1e-3) return false;
         }
-        if (watch.isSilent !== open) return false;
+        if (watch.isStale !== open) return false;
       }
       return true;
     }),

@@ -2,7 +2,7 @@ import type { HealthStatus } from '../health-status.ts';
 import { METRICS } from '../metrics.ts';
 import { quantile } from '../statistics/quantile.ts';
 import { DAY_MS } from '../time/time.ts';
-import { freshSilence, type SilenceChange, type SilenceState, stepSilence } from './stale-episode.ts';
+import { initialStaleState, type StaleChange, type StaleState, stepStale } from './stale-episode.ts';
 import { STATUSES } from './thresholds.ts';
 
 /** Identifies a status of a node: its time stamp and, for rates with several statuses per time stamp, its content. */
@@ -33,7 +33,7 @@ export function isPlausible(timestampMs: number, nowMs: number): boolean {
 }
 
 /** What the store has about a remote node of earlier runs. */
-export interface HeardNode {
+export interface KnownNode {
   readonly name: string;
   /** Wall-clock milliseconds of this machine, accurate to a few minutes; null: no data is stored any more. */
   readonly firstSeenMs: number | null;
@@ -141,7 +141,7 @@ const LONGEST_ARRIVAL_PERIOD_SECONDS = 60;
  */
 export class NodeWatch {
   readonly stamps: NodeStamps;
-  #silence: SilenceState;
+  #silence: StaleState;
   #graceSeconds: number;
   #arrivedSeconds = Number.NaN;
   /** Seconds between arrivals of a node whose time stamps do not change; NaN: not measured. */
@@ -150,12 +150,12 @@ export class NodeWatch {
   /** `expectedSinceSeconds`: start of the allowed time; null: it starts with the first status. */
   constructor(recent: readonly Stamp[], expectedSinceSeconds: number | null, graceSeconds: number) {
     this.stamps = new NodeStamps(recent);
-    this.#silence = freshSilence(expectedSinceSeconds, false);
+    this.#silence = initialStaleState(expectedSinceSeconds, false);
     this.#graceSeconds = graceSeconds;
   }
 
   /** Whether the node is stale. */
-  get isSilent(): boolean {
+  get isStale(): boolean {
     return this.#silence.open;
   }
 
@@ -183,7 +183,7 @@ export class NodeWatch {
 
   /** The node left the graph: it cannot become stale until its next status. */
   leave(): void {
-    this.#silence = freshSilence(null, false);
+    this.#silence = initialStaleState(null, false);
   }
 
   /** Starts the allowed time if it has not started. */
@@ -200,7 +200,7 @@ export class NodeWatch {
    * Processes a status that arrived now. Single duplicates prove that the node is alive, as from a node whose clock stands still.
    * Duplicates in a burst are repetitions by a DDS writer that discovered this reader again, and count as one.
    */
-  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: SilenceChange } {
+  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: StaleChange } {
     const arrival = this.stamps.take(stamp);
     const sinceSeconds = atSeconds - this.#arrivedSeconds;
     this.#arrivedSeconds = atSeconds;
@@ -211,13 +211,13 @@ export class NodeWatch {
     const { lastGoodSeconds, open } = this.#silence;
     // A second gap after the first status restarts the time until the episode resolves.
     if (open && lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
-    const { state, change } = stepSilence(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
+    const { state, change } = stepStale(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#silence = state;
     return { arrival, isAlive: true, change };
   }
 
   /** Seconds without a status while the node is stale, else null. */
-  silentSeconds(atSeconds: number): number | null {
+  staleSeconds(atSeconds: number): number | null {
     const { lastGoodSeconds, open } = this.#silence;
     return open && lastGoodSeconds !== null ? atSeconds - lastGoodSeconds : null;
   }
@@ -225,8 +225,8 @@ export class NodeWatch {
   /** Checks the deadline; the seconds without a status if the node just became stale, else null. */
   check(atSeconds: number): number | null {
     if (atSeconds <= this.deadlineSeconds) return null;
-    const { state, change, silentSeconds } = stepSilence(this.#silence, false, atSeconds, this.allowedSeconds, 0);
+    const { state, change, staleSeconds } = stepStale(this.#silence, false, atSeconds, this.allowedSeconds, 0);
     this.#silence = state;
-    return change === 'raise' ? silentSeconds : null;
+    return change === 'raise' ? staleSeconds : null;
   }
 }

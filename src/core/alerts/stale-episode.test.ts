@@ -1,63 +1,63 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { freshSilence, type SilenceChange, type SilenceState, stepSilence } from './stale-episode.ts';
+import { initialStaleState, type StaleChange, type StaleState, stepStale } from './stale-episode.ts';
 
 const ALLOWED = 5;
 const CLEAR_AFTER = 10;
 
 /** Feeds observations (`+` present, `-` missing) a second apart; returns the changes with their second. */
-function listen(from: SilenceState, observations: string, startSeconds = 0, allowed = ALLOWED, clearAfter = CLEAR_AFTER) {
+function listen(from: StaleState, observations: string, startSeconds = 0, allowed = ALLOWED, clearAfter = CLEAR_AFTER) {
   let state = from;
-  const changes: [number, SilenceChange, number][] = [];
+  const changes: [number, StaleChange, number][] = [];
   [...observations].forEach((observation, second) => {
-    const step = stepSilence(state, observation === '+', startSeconds + second, allowed, clearAfter);
+    const step = stepStale(state, observation === '+', startSeconds + second, allowed, clearAfter);
     state = step.state;
-    if (step.change) changes.push([second, step.change, step.silentSeconds]);
+    if (step.change) changes.push([second, step.change, step.staleSeconds]);
   });
   return { changes, state };
 }
 
 t.test('what never arrived cannot become stale', async (t) => {
-  t.same(listen(freshSilence(null, false), '-'.repeat(100)).changes, []);
+  t.same(listen(initialStaleState(null, false), '-'.repeat(100)).changes, []);
 });
 
 t.test('it is raised once the gap exceeds the allowed time, with the seconds since the last arrival', async (t) => {
-  t.same(listen(freshSilence(null, false), '++-----').changes, []);
-  t.same(listen(freshSilence(null, false), '++------').changes, [[7, 'raise', 6]]);
+  t.same(listen(initialStaleState(null, false), '++-----').changes, []);
+  t.same(listen(initialStaleState(null, false), '++------').changes, [[7, 'raise', 6]]);
 });
 
 t.test('it is raised once, regardless of its length', async (t) => {
-  t.same(listen(freshSilence(null, false), `+${'-'.repeat(200)}`).changes, [[6, 'raise', 6]]);
+  t.same(listen(initialStaleState(null, false), `+${'-'.repeat(200)}`).changes, [[6, 'raise', 6]]);
 });
 
 t.test('a gap shorter than allowed is no change', async (t) => {
-  t.same(listen(freshSilence(null, false), '+-----'.repeat(10)).changes, []);
+  t.same(listen(initialStaleState(null, false), '+-----'.repeat(10)).changes, []);
 });
 
 t.test('it is resolved after clear_after without a miss', async (t) => {
-  t.same(listen(freshSilence(null, false), `+------${'+'.repeat(11)}`).changes, [
+  t.same(listen(initialStaleState(null, false), `+------${'+'.repeat(11)}`).changes, [
     [6, 'raise', 6],
     [17, 'resolve', 0],
   ]);
-  t.same(listen(freshSilence(null, false), `+------${'+'.repeat(10)}`).changes.length, 1);
+  t.same(listen(initialStaleState(null, false), `+------${'+'.repeat(10)}`).changes.length, 1);
 });
 
 t.test('intermittent arrivals stay one episode', async (t) => {
-  const { changes, state } = listen(freshSilence(null, false), `+------${'+++++++++-'.repeat(20)}`);
+  const { changes, state } = listen(initialStaleState(null, false), `+------${'+++++++++-'.repeat(20)}`);
   t.same(changes, [[6, 'raise', 6]]);
   t.ok(state.open);
 });
 
 t.test('with clear_after 0 the first arrival resolves', async (t) => {
-  t.same(listen(freshSilence(null, false), '+------+', 0, ALLOWED, 0).changes, [
+  t.same(listen(initialStaleState(null, false), '+------+', 0, ALLOWED, 0).changes, [
     [6, 'raise', 6],
     [7, 'resolve', 0],
   ]);
 });
 
 t.test('after it was resolved a new gap is raised again', async (t) => {
-  const changes = listen(freshSilence(null, false), `+------${'+'.repeat(11)}------`).changes;
+  const changes = listen(initialStaleState(null, false), `+------${'+'.repeat(11)}------`).changes;
   t.same(
     changes.map(([, change]) => change),
     ['raise', 'resolve', 'raise'],
@@ -65,17 +65,17 @@ t.test('after it was resolved a new gap is raised again', async (t) => {
 });
 
 t.test('what arrived before this start becomes stale, counted from the start', async (t) => {
-  t.same(listen(freshSilence(1000, false), '-------', 1000).changes, [[6, 'raise', 6]]);
+  t.same(listen(initialStaleState(1000, false), '-------', 1000).changes, [[6, 'raise', 6]]);
 });
 
 t.test('an episode open at the start is not raised again, and its seconds count from the start', async (t) => {
-  const { changes, state } = listen(freshSilence(null, true), '-'.repeat(50), 1000);
+  const { changes, state } = listen(initialStaleState(null, true), '-'.repeat(50), 1000);
   t.same(changes, []);
-  t.equal(stepSilence(state, false, 1050, ALLOWED, CLEAR_AFTER).silentSeconds, 50);
+  t.equal(stepStale(state, false, 1050, ALLOWED, CLEAR_AFTER).staleSeconds, 50);
 });
 
 t.test('an episode open at the start is resolved only after clear_after', async (t) => {
-  t.same(listen(freshSilence(null, true), '+'.repeat(11)).changes, [[10, 'resolve', 0]]);
+  t.same(listen(initialStaleState(null, true), '+'.repeat(11)).changes, [[10, 'resolve', 0]]);
 });
 
 t.test('the second of a change does not depend on clock rounding', async (t) => {
@@ -90,11 +90,11 @@ t.test('the second of a change does not depend on clock rounding', async (t) => 
         const at = (n: number): number => origin + (slot + n) * period;
         const periods = Math.round(seconds / period);
         const silent = { lastGoodSeconds: at(0), goodSinceSeconds: null, open: false };
-        if (stepSilence(silent, false, at(periods), seconds, 0).change !== null) return false;
-        if (stepSilence(silent, false, at(periods + 1), seconds, 0).change !== 'raise') return false;
+        if (stepStale(silent, false, at(periods), seconds, 0).change !== null) return false;
+        if (stepStale(silent, false, at(periods + 1), seconds, 0).change !== 'raise') return false;
         const back = { lastGoodSeconds: at(0), goodSinceSeconds: at(0), open: true };
-        if (stepSilence(back, true, at(periods - 1), 1, seconds).change !== null) return false;
-        return stepSilence(back, true, at(periods), 1, seconds).change === 'resolve';
+        if (stepStale(back, true, at(periods - 1), 1, seconds).change !== null) return false;
+        return stepStale(back, true, at(periods), 1, seconds).change === 'resolve';
       },
     ),
     { numRuns: runs(1000, 30000), seed: SEED },

@@ -3,7 +3,7 @@ import { METRICS, type Metric, type Reading } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
 import { type Alert, alertId, diskMetric } from './alert.ts';
 import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpisode } from './episode.ts';
-import { freshSilence, type SilenceState, stepSilence } from './stale-episode.ts';
+import { initialStaleState, type StaleState, stepStale } from './stale-episode.ts';
 import type { Thresholds } from './thresholds.ts';
 
 export interface JudgingRules {
@@ -31,7 +31,7 @@ interface Episode {
 
 /** Whether a metric or disk path that should be readable is readable. */
 interface Readability {
-  state: SilenceState;
+  state: StaleState;
   alert: Alert | null;
 }
 
@@ -58,9 +58,10 @@ export class ThresholdMonitor {
     this.#episodes = { cpu_percent: episode(), memory_percent: episode(), disk_percent: episode(), temperature: episode() };
     for (const metric of METRICS) {
       if (metric === 'disk_percent') continue;
-      this.#readable.set(metric, { state: freshSilence(past.readableMetrics.has(metric) ? startSeconds : null, false), alert: null });
+      this.#readable.set(metric, { state: initialStaleState(past.readableMetrics.has(metric) ? startSeconds : null, false), alert: null });
     }
-    for (const path of rules.diskPaths) this.#readable.set(diskMetric(path), { state: freshSilence(startSeconds, false), alert: null });
+    for (const path of rules.diskPaths)
+      this.#readable.set(diskMetric(path), { state: initialStaleState(startSeconds, false), alert: null });
     this.adopt(past.openAlerts);
   }
 
@@ -134,7 +135,7 @@ export class ThresholdMonitor {
     const readable = this.#readable.get(metric);
     if (!readable) return;
     const { clearAfterSeconds, sensorTimeoutSeconds } = this.#rules.timing;
-    const { state, change, silentSeconds } = stepSilence(
+    const { state, change, staleSeconds } = stepStale(
       readable.state,
       isRead,
       sample.monotonicSeconds,
@@ -143,7 +144,7 @@ export class ThresholdMonitor {
     );
     readable.state = state;
     if (change === null && (!readable.alert || readable.alert.threshold === sensorTimeoutSeconds)) return;
-    const value = Math.round(silentSeconds * 1000) / 1000;
+    const value = Math.round(staleSeconds * 1000) / 1000;
     const resolved = change === 'resolve';
     this.#change(readable, { metric, severity: 'ERROR', value, threshold: sensorTimeoutSeconds, resolved }, sample, changes);
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { planGrid, slotAt, slotStartSeconds } from './grid.ts';
+import { intervalAt, intervalStartSeconds, planGrid } from './grid.ts';
 
 const oneHertz = { originSeconds: 100, periodSeconds: 1 };
 
@@ -29,8 +29,8 @@ t.test('intervals without a wake-up are counted as missed and not caught up', as
 });
 
 t.test('a timer that is microseconds early is on time, one that is a millisecond early waits again', async (t) => {
-  t.equal(slotAt(oneHertz, 105 - 10e-6), 5);
-  t.equal(slotAt(oneHertz, 105 - 1e-3), 4);
+  t.equal(intervalAt(oneHertz, 105 - 10e-6), 5);
+  t.equal(intervalAt(oneHertz, 105 - 1e-3), 4);
 });
 
 const grids = fc.record({
@@ -42,7 +42,7 @@ t.test('waiting as planned reaches the next interval without a miss, on every gr
   let waits = 0;
   fc.assert(
     fc.property(grids, fc.nat(10_000_000), fc.double({ min: 0, max: 0.9, noNaN: true }), (grid, slot, intoSlot) => {
-      const now = slotStartSeconds(grid, slot) + intoSlot * grid.periodSeconds;
+      const now = intervalStartSeconds(grid, slot) + intoSlot * grid.periodSeconds;
       const plan = planGrid(grid, slot + 1, now);
       if (plan.kind !== 'wait') return false;
       waits += 1;

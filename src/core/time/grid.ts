@@ -8,11 +8,11 @@ export interface Grid {
 const TOLERANCE_SECONDS = 20e-6;
 
 /** Number of the interval that contains `nowSeconds`. */
-export function slotAt(grid: Grid, nowSeconds: number): number {
+export function intervalAt(grid: Grid, nowSeconds: number): number {
   return Math.floor((nowSeconds - grid.originSeconds + TOLERANCE_SECONDS) / grid.periodSeconds);
 }
 
-export function slotStartSeconds(grid: Grid, slot: number): number {
+export function intervalStartSeconds(grid: Grid, slot: number): number {
   return grid.originSeconds + slot * grid.periodSeconds;
 }
 
@@ -22,11 +22,11 @@ export type GridPlan =
   | { readonly kind: 'wait'; readonly seconds: number };
 
 /**
- * Decides from numbers alone; the timer only follows. `nextSlot` is the first interval without a sample. A late wake-up takes the sample
+ * Decides from numbers alone; the timer only follows. `nextInterval` is the first interval without a sample. A late wake-up takes the sample
  * of the current interval and counts the missed ones; the grid never shifts.
  */
-export function planGrid(grid: Grid, nextSlot: number, nowSeconds: number): GridPlan {
-  const slot = slotAt(grid, nowSeconds);
-  if (slot >= nextSlot) return { kind: 'sample', slot, missed: slot - nextSlot };
-  return { kind: 'wait', seconds: slotStartSeconds(grid, nextSlot) - nowSeconds };
+export function planGrid(grid: Grid, nextInterval: number, nowSeconds: number): GridPlan {
+  const slot = intervalAt(grid, nowSeconds);
+  if (slot >= nextInterval) return { kind: 'sample', slot, missed: slot - nextInterval };
+  return { kind: 'wait', seconds: intervalStartSeconds(grid, nextInterval) - nowSeconds };
 }

@@ -83,7 +83,7 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
       id: 'getAlerts',
       summary: 'Open alerts and the alerts of the last 24 hours, newest first',
       success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.cursor } },
-      problems: ['unknown_node', 'place_ahead', 'storage_unavailable'],
+      problems: ['unknown_node', 'cursor_ahead', 'storage_unavailable'],
     },
     '/status': {
       id: 'getStatus',

@@ -169,10 +169,10 @@ const nodeSchema = v.strictObject({
       'When a remote node announced that it leaves the graph, as it does when it is stopped. No alert is raised about it, unless `ops.check.nodes` lists it. Null: it has not left, or has returned.',
     ),
   ),
-  silent: v.pipe(v.boolean(), about('No status received within the timeout; for a remote node, the alert `health_status` is open.')),
+  stale: v.pipe(v.boolean(), about('No status received within the timeout; for a remote node, the alert `health_status` is open.')),
 });
 
-const gatheredSchema = v.strictObject({
+const remoteSchema = v.strictObject({
   statuses: count('Health statuses accepted from remote nodes.'),
   duplicates: count('Health statuses that were received more than once.'),
   late: count('Health statuses that arrived after a newer one.'),
@@ -221,8 +221,8 @@ export const statusDocumentSchema = v.strictObject({
     about('Inventory of this machine; null for the first seconds after the service started.'),
   ),
   nodes: v.pipe(v.array(nodeSchema), about('This node and every remote node that was seen recently or is expected on the graph.')),
-  gathered: v.pipe(
-    v.nullable(gatheredSchema),
+  remote: v.pipe(
+    v.nullable(remoteSchema),
     about('Messages received from remote nodes since the service started; null: remote nodes are not observed.'),
   ),
   open_alerts: v.strictObject({ WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number() }),
@@ -266,7 +266,7 @@ export const statusDocumentSchema = v.strictObject({
     samples_pending: v.number(),
     samples_lost: v.number(),
     last_write: v.nullable(instant),
-    set_aside: v.array(v.string()),
+    quarantined: v.array(v.string()),
   }),
   rest: v.strictObject({
     connections: v.number(),

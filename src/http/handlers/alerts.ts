@@ -50,7 +50,7 @@ async function changesAfter(context: Context, after: Mark): Promise<void> {
   );
   if (after.segment > (view.history.segment() ?? 0)) {
     throw new Problem(
-      'place_ahead',
+      'cursor_ahead',
       'the cursor is from another database, or from a time when the clock was ahead; continue with after=0 and skip known changes',
       { parameter: 'after' },
     );

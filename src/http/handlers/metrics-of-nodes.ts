@@ -70,7 +70,7 @@ export function nodeMetrics(out: Exposition, nodes: StatusDocument['nodes'], vie
       nodes.map((node) => [{ node: node.node_name }, Number(is(node))]),
     );
   perNode('local', 'Whether this service takes the samples of a node; 0: a remote node.', ({ local }) => local);
-  perNode('silent', 'Whether a node is stale: no status received within the timeout.', ({ silent }) => silent);
+  perNode('stale', 'Whether a node is stale: no status received within the timeout.', ({ stale }) => stale);
   openAlerts(out, view);
 }
 

@@ -28,7 +28,7 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
     SEVERITIES.map((severity) => [{ severity }, status.open_alerts[severity]]),
   );
 
-  const { gathered, publish, storage, power, collectors } = status;
+  const { remote, publish, storage, power, collectors } = status;
   counter('samples_total', 'Samples taken.', publish.samples);
   counter('missed_samples_total', 'Samples missed.', publish.missed);
   gauge('publish_frequency_hertz', 'Configured publish frequency.', publish.configured_hertz);
@@ -42,11 +42,11 @@ function render(status: Document, rest: StatusDocument['rest'], view: ServiceVie
     );
   perCollector('collector_success', 'Whether the last reading of a metric succeeded.', ({ available }) => Number(available));
   perCollector('collector_duration_seconds', 'Duration of the last reading of a metric.', ({ duration_seconds }) => duration_seconds);
-  counter('gathered_statuses_total', 'Health statuses accepted from remote nodes.', gathered?.statuses ?? null);
+  counter('remote_statuses_total', 'Health statuses accepted from remote nodes.', remote?.statuses ?? null);
   counter(
-    'gathered_refused_total',
+    'remote_refused_total',
     'Health statuses and alerts of remote nodes refused because of the limits.',
-    gathered && gathered.refused + gathered.alerts_refused,
+    remote && remote.refused + remote.alerts_refused,
   );
   gauge('undervoltage', 'Whether the power supply is too weak.', power.undervoltage === null ? null : Number(power.undervoltage));
   counter('cpu_throttle_events_total', 'Thermal throttling events of the CPU since boot.', power.throttle_events);

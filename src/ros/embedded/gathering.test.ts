@@ -183,20 +183,20 @@ t.test('a node leaves with its last writer, not when a lease expires', async (t)
   const writer = writes('rt/health_status', HEALTH_STATUS);
   const second = participantOn(wire.host({ lan: '10.0.0.3' }), time.now);
   const silentHost = wire.host({ lan: '10.0.0.4' });
-  const silent = participantOn(silentHost, time.now);
+  const stale = participantOn(silentHost, time.now);
   const secondWriter = writerOf(second, { topic: 'rt/robot1/health_status', type: HEALTH_STATUS.ddsName });
-  const silentWriter = writerOf(silent, { topic: 'rt/robot2/health_status', type: HEALTH_STATUS.ddsName });
+  const silentWriter = writerOf(stale, { topic: 'rt/robot2/health_status', type: HEALTH_STATUS.ddsName });
   t.teardown(() => {
     second.stop();
-    silent.stop();
+    stale.stop();
   });
   await transport.start();
-  for (const participant of [other, second, silent]) await participant.start();
+  for (const participant of [other, second, stale]) await participant.start();
   await time.pass(3);
   const message = (node_name: string): Buffer => encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name }) });
   other.write(writer, message('robot1'));
   second.write(secondWriter, message('robot1'));
-  silent.write(silentWriter, message('robot2'));
+  stale.write(silentWriter, message('robot2'));
   await time.pass(1);
   other.stop();
   await time.pass(1);

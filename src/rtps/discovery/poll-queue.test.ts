@@ -1,9 +1,9 @@
 import t from 'tap';
-import { Attention } from './poll-queue.ts';
+import { PollQueue } from './poll-queue.ts';
 
 t.test('woken items are processed, and all items when the first deadline is due', async (t) => {
   let times = 0;
-  const attention = new Attention<string>(() => {
+  const attention = new PollQueue<string>(() => {
     times += 1;
   });
   const processed: string[] = [];
@@ -36,7 +36,7 @@ t.test('woken items are processed, and all items when the first deadline is due'
 });
 
 t.test('items woken or removed during a poll', async (t) => {
-  const attention = new Attention<string>();
+  const attention = new PollQueue<string>();
   for (const item of ['a', 'b', 'c']) attention.wake(item);
   const processed: string[] = [];
   const due = attention.poll(7, (item) => {
@@ -56,7 +56,7 @@ t.test('items woken or removed during a poll', async (t) => {
 });
 
 t.test('thousands of items are processed in portions, each in its turn', async (t) => {
-  const attention = new Attention<number>();
+  const attention = new PollQueue<number>();
   const processed = new Map<number, number>();
   let most = 0;
   let now = 1;

@@ -9,7 +9,7 @@ const MIN_INTERVAL_SECONDS = 20e-6;
  * A poll queue for many items that are mostly idle: a poll processes the items that were woken, and all of them only when the earliest
  * deadline is due. Without it, each datagram would cause a poll of all of hundreds of peers.
  */
-export class Attention<Item> {
+export class PollQueue<Item> {
   readonly #onBusy: () => void;
   readonly #busy = new Set<Item>();
   readonly #woken = new Set<Item>();

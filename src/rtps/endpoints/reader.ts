@@ -1,4 +1,4 @@
-import { Attention } from '../discovery/poll-queue.ts';
+import { PollQueue } from '../discovery/poll-queue.ts';
 import { LIMITS, type OctetBudget } from '../limits.ts';
 import type { Source } from '../net/network.ts';
 import type { DataFragSubmessage, DataSubmessage, GapSubmessage, HeartbeatSubmessage } from '../wire/message-reader.ts';
@@ -64,13 +64,13 @@ export class StatefulReader {
   readonly entity: EntityId;
   readonly #options: ReaderOptions;
   readonly #proxies = new Map<Guid, WriterProxy>();
-  readonly #busy: Attention<WriterProxy>;
+  readonly #busy: PollQueue<WriterProxy>;
   #skipped = 0;
 
   constructor(options: ReaderOptions) {
     this.entity = options.entity;
     this.#options = options;
-    this.#busy = new Attention(() => options.onBusy?.(this));
+    this.#busy = new PollQueue(() => options.onBusy?.(this));
   }
 
   get writerCount(): number {

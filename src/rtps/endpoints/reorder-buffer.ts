@@ -10,7 +10,7 @@ type Waiting = { readonly data: DataSubmessage; readonly source: Source } | null
  * The reorder buffer of one remote writer: samples received out of order, irrelevant numbers, and incomplete samples. All of it counts
  * towards the participant's budget; an earlier sample evicts later ones, which are requested again.
  */
-export class WaitingRoom {
+export class ReorderBuffer {
   readonly #budget: OctetBudget;
   readonly #waiting = new Map<number, Waiting>();
   readonly #partly: Reassembly;

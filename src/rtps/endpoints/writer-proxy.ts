@@ -1,6 +1,6 @@
 import type { OctetBudget } from '../limits.ts';
 import type { Guid } from '../wire/protocol.ts';
-import { WaitingRoom } from './reorder-buffer.ts';
+import { ReorderBuffer } from './reorder-buffer.ts';
 
 /** A matched remote writer. */
 export interface MatchedWriter {
@@ -21,7 +21,7 @@ export interface WriterProxy {
   last: number;
   /** An unconfirmed number far ahead, and the count of its heartbeat; null: none, or a plausible number has followed. */
   farAhead: { readonly number: number; readonly count: number } | null;
-  readonly waiting: WaitingRoom;
+  readonly waiting: ReorderBuffer;
   /** A heartbeat was received, or is not needed because the writer or the reader is best effort. */
   hasHeartbeat: boolean;
   ackNackDue: boolean;
@@ -53,7 +53,7 @@ export function newProxy(
     next: 1,
     last: 0,
     farAhead: null,
-    waiting: new WaitingRoom(budget),
+    waiting: new ReorderBuffer(budget),
     hasHeartbeat: !isReliable,
     ackNackDue: false,
     askAt: nowSeconds,

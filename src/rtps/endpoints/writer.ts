@@ -1,4 +1,4 @@
-import { Attention } from '../discovery/poll-queue.ts';
+import { PollQueue } from '../discovery/poll-queue.ts';
 import { LIMITS } from '../limits.ts';
 import type { NumberSet } from '../wire/number-set.ts';
 import { type EntityId, FRAGMENT_OCTETS, type Guid } from '../wire/protocol.ts';
@@ -58,12 +58,12 @@ export class StatefulWriter {
   /** The last change that is not for one reader alone. */
   #lastForAll = 0;
   /** Proxies of readers for which something may have to be sent. */
-  readonly #busy: Attention<ReaderProxy>;
+  readonly #busy: PollQueue<ReaderProxy>;
 
   constructor(options: WriterOptions) {
     this.entity = options.entity;
     this.#options = options;
-    this.#busy = new Attention(() => options.onBusy?.(this));
+    this.#busy = new PollQueue(() => options.onBusy?.(this));
   }
 
   get readers(): MatchedReader[] {

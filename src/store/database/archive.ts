@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
-import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { Mark } from '../../core/ports.ts';
 import type { ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
@@ -92,7 +92,7 @@ export class Archive implements Recordings {
   }
 
   /** First and last receive times of the remote nodes. */
-  remoteNodes(): HeardNode[] {
+  remoteNodes(): KnownNode[] {
     return this.samples.remoteNodes((node) => this.hours.lastWritten(node));
   }
 

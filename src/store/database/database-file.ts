@@ -1,13 +1,13 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../../core/time/time.ts';
-import { checkStillThere, isDamage, openDatabase, setAside, standInDatabase } from './database.ts';
+import { checkStillThere, isDamage, openDatabase, quarantined, standInDatabase } from './database.ts';
 
 export interface DatabaseFileOptions {
   readonly path: string;
   readonly nowMs: () => number;
   /** Called when a database was quarantined, at the start or later. */
-  readonly onSetAside: (path: string, reason: string) => void;
+  readonly onQuarantined: (path: string, reason: string) => void;
 }
 
 /** The tables' owner, which moves from one database to the next. */
@@ -79,15 +79,15 @@ export class DatabaseFile {
   replaceDamaged(reason: string): void {
     if (this.isOpen) this.#user.save();
     this.#switchToStandIn();
-    const target = setAside(this.#options.path, this.#options.nowMs());
-    this.#options.onSetAside(target, reason);
+    const target = quarantined(this.#options.path, this.#options.nowMs());
+    this.#options.onQuarantined(target, reason);
     this.#openOnce();
     this.#user.load();
   }
 
   /** Reopens a database that was deleted or replaced; writes to the old inode would be lost. The same holds for its log. */
   reopenIfDeleted(): void {
-    const { path, nowMs, onSetAside } = this.#options;
+    const { path, nowMs, onQuarantined } = this.#options;
     const inode = inodeOf(path);
     if (inode !== null && inode === this.#inode) {
       if (this.#descriptor !== null) checkStillThere(this.#descriptor);
@@ -98,8 +98,8 @@ export class DatabaseFile {
       this.#user.save();
       this.#switchToStandIn();
       // SQLite would apply the old side files to the new database.
-      setAside(path, nowMs(), ['-wal', '-shm']);
-      onSetAside('(removed)', `the database was removed or replaced at ${isoUtc(nowMs())}`);
+      quarantined(path, nowMs(), ['-wal', '-shm']);
+      onQuarantined('(removed)', `the database was removed or replaced at ${isoUtc(nowMs())}`);
     }
     this.open();
   }
@@ -151,9 +151,9 @@ export class DatabaseFile {
   }
 
   #openOnce(): void {
-    const { path, nowMs, onSetAside } = this.#options;
+    const { path, nowMs, onQuarantined } = this.#options;
     const opened = openDatabase(path, nowMs());
-    if (opened.setAside) onSetAside(opened.setAside.path, opened.setAside.reason);
+    if (opened.quarantined) onQuarantined(opened.quarantined.path, opened.quarantined.reason);
     this.#switchTo(opened.db);
     this.#descriptor = openSync(path, 'r');
     this.#inode = statSync(path).ino;

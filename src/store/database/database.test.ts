@@ -22,9 +22,9 @@ t.test('an incomplete database, or a file that is none, is kept under another na
   const overwritten = Buffer.from(whole).fill(0xff, 100);
   for (const content of [Buffer.alloc(0), Buffer.from('x'.repeat(5000)), half, overwritten]) {
     writeFileSync(path, content);
-    const { db, setAside } = openDatabase(path, NOW);
+    const { db, quarantined } = openDatabase(path, NOW);
     t.ok(db.prepare('SELECT count(*) FROM raw').get());
-    t.ok(readFileSync(setAside?.path ?? path).equals(content), setAside?.reason ?? 'it was not quarantined');
+    t.ok(readFileSync(quarantined?.path ?? path).equals(content), quarantined?.reason ?? 'it was not quarantined');
     db.close();
   }
 });

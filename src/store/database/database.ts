@@ -45,7 +45,7 @@ CREATE TABLE lag (node_id INTEGER NOT NULL, segment INTEGER NOT NULL, lag_ms INT
 export interface OpenedDatabase {
   readonly db: DatabaseSync;
   /** Path of a quarantined database and the reason; null when there was none. */
-  readonly setAside: { readonly path: string; readonly reason: string } | null;
+  readonly quarantined: { readonly path: string; readonly reason: string } | null;
 }
 
 const CORRUPT = 11;
@@ -145,11 +145,11 @@ function open(path: string): DatabaseSync {
   }
 }
 
-/** Renames the database and its side files to `<name>.set-aside-<time>`: the data is kept and the name is free. */
-export function setAside(path: string, nowMs: number, suffixes: readonly string[] = WITH_SIDE_FILES): string {
+/** Renames the database and its side files to `<name>.quarantined-<time>`: the data is kept and the name is free. */
+export function quarantined(path: string, nowMs: number, suffixes: readonly string[] = WITH_SIDE_FILES): string {
   const stamp = isoUtc(nowMs).replaceAll(/[-:]|\.\d+/g, '');
-  let target = `${path}.set-aside-${stamp}`;
-  for (let n = 2; WITH_SIDE_FILES.some((suffix) => existsSync(target + suffix)); n += 1) target = `${path}.set-aside-${stamp}-${n}`;
+  let target = `${path}.quarantined-${stamp}`;
+  for (let n = 2; WITH_SIDE_FILES.some((suffix) => existsSync(target + suffix)); n += 1) target = `${path}.quarantined-${stamp}-${n}`;
   for (const suffix of suffixes) {
     if (existsSync(path + suffix)) renameSync(path + suffix, target + suffix);
   }
@@ -169,12 +169,12 @@ export function standInDatabase(): DatabaseSync {
  */
 export function openDatabase(path: string, nowMs: number): OpenedDatabase {
   try {
-    return { db: open(path), setAside: null };
+    return { db: open(path), quarantined: null };
   } catch (error) {
     if (!isDamage(error)) throw error;
     const reason = (error as Error).message;
-    const target = setAside(path, nowMs);
-    return { db: open(path), setAside: { path: target, reason } };
+    const target = quarantined(path, nowMs);
+    return { db: open(path), quarantined: { path: target, reason } };
   }
 }
 

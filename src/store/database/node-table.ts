@@ -46,13 +46,13 @@ export class NodeTable {
 
   /** Whether the node's samples are written: false for a newcomer without stored samples. */
   isKept(node: string): boolean {
-    return !this.#isGathered(node) || this.#ids.has(node) || this.#kept.has(node);
+    return !this.#isRemote(node) || this.#ids.has(node) || this.#kept.has(node);
   }
 
   /** Inserts the node if it has no row yet. */
   idOf(node: string): number {
     const known = this.#ids.get(node);
-    const gathered = this.#isGathered(node);
+    const gathered = this.#isRemote(node);
     // A machine may take over the name of another one.
     if (known !== undefined && this.#gathered.has(node) === gathered) return known;
     this.#db
@@ -67,10 +67,10 @@ export class NodeTable {
 
   /** The remote ones of the nodes in the database and of `others`. */
   gathered(others: readonly string[]): Set<string> {
-    return new Set([...this.#gathered, ...others].filter((node) => this.#isGathered(node)));
+    return new Set([...this.#gathered, ...others].filter((node) => this.#isRemote(node)));
   }
 
-  #isGathered(node: string): boolean {
+  #isRemote(node: string): boolean {
     return this.#localNode !== null && node !== this.#localNode;
   }
 }

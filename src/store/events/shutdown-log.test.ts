@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { recordOf, type ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import { standInDatabase } from '../database/database.ts';
-import { parseSegment, Tail } from '../spool/spool.ts';
+import { parseSegment, Spool } from '../spool/spool.ts';
 import { startStore } from '../testing/store.ts';
 import { KEPT_OF_EACH, ShutdownLog } from './shutdown-log.ts';
 
@@ -72,24 +72,24 @@ t.test('records that cannot be written are readable and bounded in number', asyn
 
 t.test('a record is in the spool before it is in the database, and the next run loads it', async (t) => {
   const folder = temporaryFolder(t);
-  const tail = new Tail(join(folder, 'run', 'tail'));
-  tail.begin(1);
-  tail.write(JSON.stringify(accepted(1)));
-  tail.write(JSON.stringify(record(2)));
-  tail.write(JSON.stringify(accepted(1, { step: 'hooks', outcome: 'aborted' })));
-  tail.end();
+  const spool = new Spool(join(folder, 'run', 'spool'));
+  spool.begin(1);
+  spool.write(JSON.stringify(accepted(1)));
+  spool.write(JSON.stringify(record(2)));
+  spool.write(JSON.stringify(accepted(1, { step: 'hooks', outcome: 'aborted' })));
+  spool.end();
   const { store } = await startStore(t, folder);
   t.same(await store.shutdowns({ accepted: null, limit: 9 }), [record(2), accepted(1, { step: 'hooks', outcome: 'aborted' })]);
 });
 
 t.test('dropping the samples of a segment keeps the records', async (t) => {
-  const tail = new Tail(temporaryFolder(t));
-  const segment = tail.begin(1);
-  tail.write(JSON.stringify(record(1)));
-  tail.begin(2);
-  t.ok(tail.dropSamples(segment) > 0);
-  t.same(tail.leftovers()[0]?.shutdowns, [record(1)]);
-  tail.end();
+  const spool = new Spool(temporaryFolder(t));
+  const segment = spool.begin(1);
+  spool.write(JSON.stringify(record(1)));
+  spool.begin(2);
+  t.ok(spool.dropSamples(segment) > 0);
+  t.same(spool.leftovers()[0]?.shutdowns, [record(1)]);
+  spool.end();
 });
 
 t.test('lines that resemble a record are skipped', async (t) => {

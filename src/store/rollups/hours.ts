@@ -9,7 +9,7 @@ import type { RawSamples } from '../samples/raw-samples.ts';
 import type { PendingPart } from '../samples/segments.ts';
 import { HourTable } from './hour-table.ts';
 import { Means } from './means.ts';
-import { HourBook } from './open-hours.ts';
+import { OpenHours } from './open-hours.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
 export interface HourSources {
@@ -24,13 +24,13 @@ export interface HourSources {
 /** Hours and their minutes: those in the database merged with those in progress or waiting to be written. */
 export class Hours {
   readonly #sources: HourSources;
-  readonly #book: HourBook;
+  readonly #book: OpenHours;
   #table: HourTable;
 
   constructor(db: DatabaseSync, sources: HourSources) {
     this.#sources = sources;
     this.#table = new HourTable(db);
-    this.#book = new HourBook(
+    this.#book = new OpenHours(
       sources.nowMs,
       (node, hourMs) => this.#resumeOne(node, hourMs),
       (node, hour, columns, row) => this.#addRow(node, hour, columns, row),

@@ -11,7 +11,7 @@ export interface HourEntry {
 }
 
 /** The hours in memory: each node's hour in progress, and finished hours until they are written. */
-export class HourBook {
+export class OpenHours {
   readonly #nowMs: () => number;
   /** Returns the hour to continue: one that has samples already (after a restart or a clock step back), or an empty one. */
   readonly #resume: (node: string, hourMs: number) => HourRecord;

@@ -1,4 +1,4 @@
-import { fingerprint, type HeardNode, type Stamp } from '../../core/alerts/node-watch.ts';
+import { fingerprint, type KnownNode, type Stamp } from '../../core/alerts/node-watch.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { compareMarks } from './recorded.ts';
 import { type SegmentSource, segmentParts } from './segments.ts';
@@ -13,7 +13,7 @@ export function findRemoteNodes(
   source: SegmentSource,
   gathered: Iterable<string>,
   lastHourMs: (node: string) => number | null,
-): HeardNode[] {
+): KnownNode[] {
   return [...gathered].map((name) => {
     const segment = lastSegment(source, name);
     const hourMs = lastHourMs(name);

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { Order } from '../../core/ports.ts';
 import type { NodeTable } from '../database/node-table.ts';
 import type { Columns } from './chunk.ts';
@@ -144,7 +144,7 @@ export class RawSamples {
   }
 
   /** First and last receive times of the remote nodes; `lastHourMs` gives the last one where raw samples are pruned. */
-  remoteNodes(lastHourMs: (node: string) => number | null): HeardNode[] {
+  remoteNodes(lastHourMs: (node: string) => number | null): KnownNode[] {
     return findRemoteNodes(this.#source(), this.#nodes.gathered(this.nodesWaiting()), lastHourMs);
   }
 

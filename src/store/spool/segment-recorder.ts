@@ -4,7 +4,7 @@ import type { Columns } from '../samples/chunk.ts';
 import type { Leftover } from '../thread/protocol.ts';
 import type { WaitingSegment } from './backlog.ts';
 import { Batch } from './batch.ts';
-import type { Tail } from './spool.ts';
+import type { Spool } from './spool.ts';
 
 /** Length of a segment, and thus the most that a power cut can lose. */
 const SEGMENT_SECONDS = 60;
@@ -30,7 +30,7 @@ export class SegmentRecorder {
   readonly #log: Log;
   readonly #monotonicSeconds: () => number;
   readonly #batches = new Map<string, { readonly batch: Batch; isNewcomer: boolean }>();
-  #spool: Tail | null = null;
+  #spool: Spool | null = null;
   #samples = 0;
   #startSeconds = 0;
   /** Sequence number of the last record within the segment. */
@@ -67,7 +67,7 @@ export class SegmentRecorder {
   }
 
   /** Enables recording; begin() must follow. */
-  open(spool: Tail): void {
+  open(spool: Spool): void {
     this.#spool = spool;
   }
 

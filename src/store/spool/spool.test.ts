@@ -23,7 +23,7 @@ import { STATUSES } from '../../core/alerts/thresholds.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { Columns } from '../samples/chunk.ts';
 import { type Row, row, toRows, toStatus } from '../testing/rows.ts';
-import { parseSegment, Tail, tailFolder } from './spool.ts';
+import { parseSegment, Spool, spoolFolder } from './spool.ts';
 
 const alert = (timestampMs: number, resolved = false): Alert => ({
   alert_id: `robots/arm/cpu_percent/${timestampMs}`,
@@ -35,28 +35,28 @@ const alert = (timestampMs: number, resolved = false): Alert => ({
   resolved,
 });
 
-function openTail(t: Test, folder = temporaryFolder(t)): Tail {
-  const tail = new Tail(folder);
-  t.teardown(() => tail.end());
-  return tail;
+function openSpool(t: Test, folder = temporaryFolder(t)): Spool {
+  const spool = new Spool(folder);
+  t.teardown(() => spool.end());
+  return spool;
 }
 
 const line = (sample: Row, node = 'a'): string => JSON.stringify(toStatus(sample, node));
 
 t.test('the next run reads back all records, by segment and node', async (t) => {
   const folder = temporaryFolder(t);
-  const tail = openTail(t, folder);
-  const first = tail.begin(1000);
-  tail.write(line(row(1, 10, 'WARNING')));
-  tail.write(line(row(2, null, 'UNKNOWN'), 'b'));
-  tail.write(JSON.stringify(alert(3)));
-  const second = tail.begin(500); // The clock was set back.
-  tail.write(line(row(4)));
-  tail.end();
+  const spool = openSpool(t, folder);
+  const first = spool.begin(1000);
+  spool.write(line(row(1, 10, 'WARNING')));
+  spool.write(line(row(2, null, 'UNKNOWN'), 'b'));
+  spool.write(JSON.stringify(alert(3)));
+  const second = spool.begin(500); // The clock was set back.
+  spool.write(line(row(4)));
+  spool.end();
   t.equal(first, 1000);
   t.ok(second > first);
 
-  const next = openTail(t, folder);
+  const next = openSpool(t, folder);
   next.begin(10);
   const leftovers = next.leftovers();
   t.same(
@@ -176,23 +176,23 @@ t.test('files that are not segments are left alone', async (t) => {
     writeFileSync(join(folder, name), `${line(row(1))}\n`);
   mkdirSync(join(folder, '5.ndjson'));
   const before = readdirSync(folder);
-  const tail = openTail(t, folder);
-  const segment = tail.begin(100);
+  const spool = openSpool(t, folder);
+  const segment = spool.begin(100);
   t.equal(segment, 100);
-  t.same(tail.leftovers(), []);
-  tail.end();
-  tail.remove(segment);
+  t.same(spool.leftovers(), []);
+  spool.end();
+  spool.remove(segment);
   t.same(readdirSync(folder), before);
 });
 
 t.test('a line keeps its number, also after the file system was full', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
-  const tail = openTail(t, disk.folder);
-  const segment = tail.begin(1);
+  const spool = openSpool(t, disk.folder);
+  const segment = spool.begin(1);
   const written: number[] = [];
   const write = (order: number): void => {
     try {
-      tail.write(line(row(order)));
+      spool.write(line(row(order)));
       written.push(order);
     } catch {
       // Full.
@@ -203,7 +203,7 @@ t.test('a line keeps its number, also after the file system was full', { skip: w
     if (order === 200 || order === 350) disk.free();
     write(order);
   }
-  tail.end();
+  spool.end();
   t.ok(written.length >= 200 && written.length < 350, `${written.length} were written`);
   const { samples } = parseSegment(segment, readFileSync(join(disk.folder, `${segment}.ndjson`), 'utf8'));
   const columns = samples[0]?.columns as Columns;
@@ -212,18 +212,18 @@ t.test('a line keeps its number, also after the file system was full', { skip: w
 });
 
 t.test('dropping the samples of a segment keeps its alerts, each with its number', async (t) => {
-  const tail = openTail(t);
-  const quiet = tail.begin(1);
-  tail.write(line(row(1)));
-  const loud = tail.begin(2);
-  tail.write(line(row(2)));
-  tail.write(JSON.stringify(alert(2)));
-  tail.write(JSON.stringify(alert(2, true)));
-  tail.begin(3);
-  t.equal(tail.dropSamples(quiet), 0);
-  t.ok(tail.dropSamples(loud) > 0);
+  const spool = openSpool(t);
+  const quiet = spool.begin(1);
+  spool.write(line(row(1)));
+  const loud = spool.begin(2);
+  spool.write(line(row(2)));
+  spool.write(JSON.stringify(alert(2)));
+  spool.write(JSON.stringify(alert(2, true)));
+  spool.begin(3);
+  t.equal(spool.dropSamples(quiet), 0);
+  t.ok(spool.dropSamples(loud) > 0);
   t.same(
-    tail.leftovers().map(({ segment, samples, alerts }) => ({ segment, samples, alerts })),
+    spool.leftovers().map(({ segment, samples, alerts }) => ({ segment, samples, alerts })),
     [
       {
         segment: loud,
@@ -240,26 +240,26 @@ t.test('dropping the samples of a segment keeps its alerts, each with its number
 t.test('without a folder nothing is left over, and writing throws', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, '');
-  const tail = openTail(t, join(file, 'tail'));
-  t.same(tail.leftovers(), []);
-  t.throws(() => tail.begin(1), { code: 'EEXIST' });
-  t.throws(() => tail.write('x'), { code: 'EEXIST' });
-  t.equal(tail.segment, 1, 'samples still differ by segment');
+  const spool = openSpool(t, join(file, 'spool'));
+  t.same(spool.leftovers(), []);
+  t.throws(() => spool.begin(1), { code: 'EEXIST' });
+  t.throws(() => spool.write('x'), { code: 'EEXIST' });
+  t.equal(spool.segment, 1, 'samples still differ by segment');
 });
 
 t.test('a deleted spool is recreated by the next line, which keeps its number', async (t) => {
-  const folder = join(temporaryFolder(t), 'tail');
-  const tail = openTail(t, folder);
-  const segment = tail.begin(1000);
-  tail.write(line(row(1)));
-  tail.write(line(row(2)));
+  const folder = join(temporaryFolder(t), 'spool');
+  const spool = openSpool(t, folder);
+  const segment = spool.begin(1000);
+  spool.write(line(row(1)));
+  spool.write(line(row(2)));
   rmSync(folder, { recursive: true });
-  tail.write(JSON.stringify(alert(3)));
-  tail.write(line(row(4)));
+  spool.write(JSON.stringify(alert(3)));
+  spool.write(line(row(4)));
   rmSync(join(folder, `${segment}.ndjson`));
-  tail.write(JSON.stringify(alert(5)));
-  tail.write(line(row(6)));
-  const next = openTail(t, folder);
+  spool.write(JSON.stringify(alert(5)));
+  spool.write(line(row(6)));
+  const next = openSpool(t, folder);
   next.begin(2000);
   const [leftover] = next.leftovers();
   t.equal(leftover?.segment, segment);
@@ -272,16 +272,16 @@ t.test('a deleted spool is recreated by the next line, which keeps its number', 
 
 t.test('a spool that could not be created is created as soon as possible', async (t) => {
   const parent = temporaryFolder(t);
-  const folder = join(parent, 'tail');
+  const folder = join(parent, 'spool');
   writeFileSync(folder, 'a file has the folder’s path');
-  const tail = openTail(t, folder);
-  t.throws(() => tail.begin(1000));
-  t.throws(() => tail.write(line(row(1))), { code: 'EEXIST' });
+  const spool = openSpool(t, folder);
+  t.throws(() => spool.begin(1000));
+  t.throws(() => spool.write(line(row(1))), { code: 'EEXIST' });
   rmSync(folder);
-  tail.write(line(row(2)));
-  t.same(readFileSync(join(folder, `${tail.segment}.ndjson`), 'utf8').split('\n').length, 3, 'the lost line keeps its number');
-  tail.end();
-  const next = openTail(t, folder);
+  spool.write(line(row(2)));
+  t.same(readFileSync(join(folder, `${spool.segment}.ndjson`), 'utf8').split('\n').length, 3, 'the lost line keeps its number');
+  spool.end();
+  const next = openSpool(t, folder);
   next.begin(2000);
   t.same(
     next.leftovers()[0]?.samples.map(({ columns }) => toRows(columns)),
@@ -290,26 +290,26 @@ t.test('a spool that could not be created is created as soon as possible', async
 });
 
 t.test('a closed spool accepts no lines and leaves no files', async (t) => {
-  const folder = join(temporaryFolder(t), 'tail');
-  const tail = openTail(t, folder);
-  t.throws(() => tail.write(line(row(1))), /not open/, 'nor does a spool that was never opened');
-  const segment = tail.begin(1000);
-  tail.end();
-  tail.remove(segment);
-  t.throws(() => tail.write(line(row(2))), /not open/);
+  const folder = join(temporaryFolder(t), 'spool');
+  const spool = openSpool(t, folder);
+  t.throws(() => spool.write(line(row(1))), /not open/, 'nor does a spool that was never opened');
+  const segment = spool.begin(1000);
+  spool.end();
+  spool.remove(segment);
+  t.throws(() => spool.write(line(row(2))), /not open/);
   t.same(readdirSync(folder), []);
 });
 
 t.test('unreadable files are skipped and reported', async (t) => {
-  const folder = join(temporaryFolder(t), 'tail');
-  const tail = openTail(t, folder);
-  const first = tail.begin(1000);
-  tail.write(line(row(1)));
-  tail.begin(2000);
-  tail.write(line(row(2)));
-  tail.end();
+  const folder = join(temporaryFolder(t), 'spool');
+  const spool = openSpool(t, folder);
+  const first = spool.begin(1000);
+  spool.write(line(row(1)));
+  spool.begin(2000);
+  spool.write(line(row(2)));
+  spool.end();
   const problems: string[] = [];
-  const next = openTail(t, folder);
+  const next = openSpool(t, folder);
   next.begin(3000);
   const leftovers = next.leftovers(
     (path) => problems.push(path),
@@ -336,13 +336,13 @@ t.test('unreadable files are skipped and reported', async (t) => {
 
 t.test('the spool’s folder is systemd’s or a private one on tmpfs', async (t) => {
   const data = temporaryFolder(t);
-  t.equal(tailFolder(data, { RUNTIME_DIRECTORY: '/run/edge-health:/run/other' }), '/run/edge-health/tail');
+  t.equal(spoolFolder(data, { RUNTIME_DIRECTORY: '/run/edge-health:/run/other' }), '/run/edge-health/spool');
   if (!existsSync('/dev/shm')) {
-    t.equal(tailFolder(data, {}), join(data, 'tail'));
+    t.equal(spoolFolder(data, {}), join(data, 'spool'));
     return;
   }
-  const folder = tailFolder(data, {});
-  const other = tailFolder(temporaryFolder(t), {});
+  const folder = spoolFolder(data, {});
+  const other = spoolFolder(temporaryFolder(t), {});
   t.teardown(() => {
     for (const made of [folder, other]) rmdirSync(made);
   });
@@ -350,18 +350,18 @@ t.test('the spool’s folder is systemd’s or a private one on tmpfs', async (t
   t.equal(statSync(folder).mode & 0o777, 0o700);
   const alias = join(temporaryFolder(t), 'alias');
   symlinkSync(data, alias);
-  t.equal(tailFolder(alias, {}), folder, 'one data folder has one spool, under any name');
+  t.equal(spoolFolder(alias, {}), folder, 'one data folder has one spool, under any name');
   t.not(other, folder);
   chmodSync(folder, 0o777);
-  t.equal(tailFolder(data, {}), join(data, 'tail'), 'a folder that others can write to is not used');
+  t.equal(spoolFolder(data, {}), join(data, 'spool'), 'a folder that others can write to is not used');
   chmodSync(folder, 0o700);
 });
 
 t.test('lines are written to the file at once', async (t) => {
   const folder = temporaryFolder(t);
-  const tail = openTail(t, folder);
-  const segment = tail.begin(1);
-  tail.write('{"a":1}');
+  const spool = openSpool(t, folder);
+  const segment = spool.begin(1);
+  spool.write('{"a":1}');
   t.equal(readFileSync(join(folder, `${segment}.ndjson`), 'utf8'), '{"a":1}\n');
-  t.equal(tail.bytes, 8);
+  t.equal(spool.bytes, 8);
 });

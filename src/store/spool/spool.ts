@@ -6,7 +6,7 @@ import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
 import { makeFolder } from '../../system/data-folder.ts';
-import { tailBesideDatabase, tailInMemory, tailInRuntimeFolder } from '../../system/spool-folder.ts';
+import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../system/spool-folder.ts';
 import { type Columns, emptyColumns } from '../samples/chunk.ts';
 import type { Leftover } from '../thread/protocol.ts';
 
@@ -15,10 +15,10 @@ import type { Leftover } from '../thread/protocol.ts';
  * process but not a power cut. Under systemd it is in `RUNTIME_DIRECTORY`; a checkout uses a private folder in /dev/shm named after its
  * data folder; otherwise it is beside the database.
  */
-export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): string {
+export function spoolFolder(dataPath: string, environment: NodeJS.ProcessEnv): string {
   const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
-  if (runtime) return tailInRuntimeFolder(runtime);
-  const inMemory = tailInMemory(dataPath, process.getuid?.() ?? 0);
+  if (runtime) return spoolInRuntimeFolder(runtime);
+  const inMemory = spoolInMemory(dataPath, process.getuid?.() ?? 0);
   try {
     fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
     const stats = fs.lstatSync(inMemory);
@@ -27,7 +27,7 @@ export function tailFolder(dataPath: string, environment: NodeJS.ProcessEnv): st
   } catch {
     // There is no tmpfs, or another user owns the folder.
   }
-  return tailBesideDatabase(dataPath);
+  return spoolBesideDatabase(dataPath);
 }
 
 const readText = (path: string): string => fs.readFileSync(path, 'utf8');
@@ -46,7 +46,7 @@ function segmentsIn(folder: string): number[] {
  * Write-ahead buffer of everything that is published and not yet in the database: one JSON document per line, in segments. A line is
  * written before its record is published, so that SIGKILL loses no published record.
  */
-export class Tail {
+export class Spool {
   readonly folder: string;
   #isOpen = false;
   /** Null also while the spool is open but its file could not be created. */

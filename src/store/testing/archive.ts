@@ -8,7 +8,7 @@ import { type Row, toColumns } from './rows.ts';
 export class TestArchive {
   readonly path: string;
   readonly maxBytes: number;
-  readonly setAside: { readonly path: string; readonly reason: string }[] = [];
+  readonly quarantined: { readonly path: string; readonly reason: string }[] = [];
   nowMs: number;
   /** Takes effect at the next restart. */
   localNode: string | null = null;
@@ -56,7 +56,7 @@ export class TestArchive {
       maxBytes,
       localNode: this.localNode,
       nowMs: () => this.nowMs,
-      onSetAside: (aside, reason) => this.setAside.push({ path: aside, reason }),
+      onQuarantined: (aside, reason) => this.quarantined.push({ path: aside, reason }),
     });
   }
 }

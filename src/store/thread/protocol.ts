@@ -1,5 +1,5 @@
 import type { Alert } from '../../core/alerts/alert.ts';
-import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type {
   Aggregate,
   AggregateQuery,
@@ -73,7 +73,7 @@ export interface OpenAnswer extends Written {
   /** Every node with at least one sample. */
   readonly nodes: readonly string[];
   /** The remote ones of `nodes`. */
-  readonly remoteNodes: readonly HeardNode[];
+  readonly remoteNodes: readonly KnownNode[];
   /** The last segment written. */
   readonly lastSegment: number;
 }
@@ -86,7 +86,7 @@ export interface Written {
   /** Set when this commit opened the database: its open episodes that this run does not know. */
   readonly openAlerts?: readonly Alert[];
   /** Set with `openAlerts`: first and last receive times of the remote nodes. */
-  readonly remoteNodes?: readonly HeardNode[];
+  readonly remoteNodes?: readonly KnownNode[];
   /** Set with `openAlerts`: the last segment written. */
   readonly lastSegment?: number;
 }
@@ -102,4 +102,4 @@ export type Reply =
   | { readonly id: number; readonly ok: false; readonly error: string; readonly name: string }
   /** A long operation is making progress. */
   | { readonly alive: true }
-  | { readonly setAside: { readonly path: string; readonly reason: string } };
+  | { readonly quarantined: { readonly path: string; readonly reason: string } };

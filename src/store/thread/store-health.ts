@@ -2,12 +2,12 @@ import type { Log, StorageState } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { Written } from './protocol.ts';
 
-type ReportedState = Pick<StorageState, 'state' | 'error' | 'since' | 'size_bytes' | 'oldest_sample' | 'last_write' | 'set_aside'>;
+type ReportedState = Pick<StorageState, 'state' | 'error' | 'since' | 'size_bytes' | 'oldest_sample' | 'last_write' | 'quarantined'>;
 
 /** State of writing to the database, for the log and /status. */
-export class Condition {
+export class StoreHealth {
   readonly #log: Log;
-  readonly #setAside: string[] = [];
+  readonly #quarantined: string[] = [];
   #state: StorageState['state'] = 'starting';
   #error: string | null = null;
   #since: string | null = null;
@@ -65,9 +65,9 @@ export class Condition {
     else this.#log('notice', 'database disk responds again');
   }
 
-  recordQuarantine(setAside: string, reason: string): void {
-    this.#setAside.push(setAside);
-    this.#log('error', 'unusable database quarantined and a new one created', { set_aside: setAside, reason });
+  recordQuarantine(quarantined: string, reason: string): void {
+    this.#quarantined.push(quarantined);
+    this.#log('error', 'unusable database quarantined and a new one created', { quarantined: quarantined, reason });
   }
 
   storageState(): ReportedState {
@@ -79,7 +79,7 @@ export class Condition {
       size_bytes: sizeBytes,
       oldest_sample: oldestSampleMs === null ? null : isoUtc(oldestSampleMs),
       last_write: this.#lastWrite,
-      set_aside: this.#setAside,
+      quarantined: this.#quarantined,
     };
   }
 }

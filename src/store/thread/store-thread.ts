@@ -1,11 +1,11 @@
 import type { Alert } from '../../core/alerts/alert.ts';
-import type { HeardNode } from '../../core/alerts/node-watch.ts';
+import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { Log, StorageState } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import { Backlog, type WaitingSegment } from '../spool/backlog.ts';
 import type { SegmentRecorder } from '../spool/segment-recorder.ts';
 import type { Leftover, OpenAnswer, Operation, Operations, Written } from './protocol.ts';
-import { Condition } from './store-health.ts';
+import { StoreHealth } from './store-health.ts';
 import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
 import { hangText, WorkerClient, type WorkerListener } from './worker-client.ts';
 
@@ -24,7 +24,7 @@ export interface StoreThreadOptions {
   readonly worker: URL;
   readonly log: Log;
   /** Called with the open episodes of a database that was opened after the start. */
-  readonly onLateOpen: (openAlerts: readonly Alert[], remoteNodes: readonly HeardNode[]) => void;
+  readonly onLateOpen: (openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]) => void;
   readonly retrySeconds?: number;
   readonly maxWaitingBytes?: number;
   readonly timers?: Timers;
@@ -40,7 +40,7 @@ export class StoreThread {
   /** Called each time a thread starts and accepts requests. */
   readonly #onOpening: () => void;
   readonly #backlog: Backlog;
-  readonly #condition: Condition;
+  readonly #condition: StoreHealth;
   readonly #timers: Timers;
   #client: WorkerClient | null = null;
   #retryTimer: Timer | null = null;
@@ -52,7 +52,7 @@ export class StoreThread {
     this.#recorder = recorder;
     this.#onOpening = onOpening;
     this.#backlog = new Backlog(options.maxWaitingBytes ?? MAX_WAITING_BYTES);
-    this.#condition = new Condition(options.log);
+    this.#condition = new StoreHealth(options.log);
     this.#timers = options.timers ?? REAL_TIMERS;
   }
 
@@ -67,7 +67,7 @@ export class StoreThread {
     const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
     this.#backlog.replace(leftovers.map(toWaitingSegment));
     const listener: WorkerListener = {
-      onSetAside: (setAside, reason) => this.#condition.recordQuarantine(setAside, reason),
+      onQuarantined: (quarantined, reason) => this.#condition.recordQuarantine(quarantined, reason),
       onDeath: (reason) => this.#onDeath(client, reason),
       onHang: (hangs) => this.#condition.setHanging(hangs),
     };
@@ -175,7 +175,7 @@ export class StoreThread {
   }
 
   state(): StorageState {
-    const { error, last_write, oldest_sample, set_aside, since, size_bytes, state } = this.#condition.storageState();
+    const { error, last_write, oldest_sample, quarantined, since, size_bytes, state } = this.#condition.storageState();
     const hangSeconds = this.#client?.hangSeconds ?? null;
     const hanging =
       hangSeconds === null || state !== 'ok' ? null : { error: hangText(hangSeconds), since: isoUtc(Date.now() - hangSeconds * 1000) };
@@ -190,7 +190,7 @@ export class StoreThread {
       samples_pending: this.#backlog.samples + this.#recorder.samples,
       samples_lost: this.#backlog.lost,
       last_write,
-      set_aside,
+      quarantined,
     };
   }
 

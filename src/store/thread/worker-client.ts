@@ -29,7 +29,7 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
 ]);
 
 export interface WorkerListener {
-  onSetAside(path: string, reason: string): void;
+  onQuarantined(path: string, reason: string): void;
   onDeath(reason: string): void;
   /** Called when the thread hangs and when it responds again. */
   onHang(hangs: boolean): void;
@@ -62,7 +62,7 @@ export class WorkerClient {
     this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
     this.#worker.on('message', (reply: Reply) => {
       if ('alive' in reply) return this.#onAnswer();
-      if ('setAside' in reply) return listener.onSetAside(reply.setAside.path, reply.setAside.reason);
+      if ('quarantined' in reply) return listener.onQuarantined(reply.quarantined.path, reply.quarantined.reason);
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
       this.#onAnswer();

@@ -54,7 +54,7 @@ function open(request: OpenRequest): OpenAnswer {
     maxBytes: request.maxBytes,
     localNode: request.node,
     nowMs: Date.now,
-    onSetAside: (path, reason) => post({ setAside: { path, reason } }),
+    onQuarantined: (path, reason) => post({ quarantined: { path, reason } }),
   });
   let problem: string | null = null;
   const attempt = (work: () => void): void => {

@@ -20,7 +20,7 @@ export type { Figures } from './report.ts';
 
 export const DATABASE = `${STATE}/edge-health.db`;
 /** The write-ahead buffer in memory, of the last minute. */
-export const SPOOL = '/run/edge-health/tail';
+export const SPOOL = '/run/edge-health/spool';
 
 /** Only decides how long a broken service is waited for; a target says how soon it should be. */
 const LIMIT_SECONDS = 120;

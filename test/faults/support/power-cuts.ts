@@ -188,7 +188,7 @@ export class CutMachine {
     const open = data.map(({ metric }) => metric);
     return [
       ...(storage.state === 'ok' ? [] : [`storage ${storage.state}: ${storage.error}`]),
-      ...storage.set_aside.map((name) => `quarantined: ${name}`),
+      ...storage.quarantined.map((name) => `quarantined: ${name}`),
       ...(new Set(open).size < open.length ? [`open more than once: ${open.join(', ')}`] : []),
     ];
   }
@@ -280,7 +280,7 @@ async function readDisk(machine: Container): Promise<Disk> {
 
 function inspect(folder: string): Disk {
   const names = readdirSync(folder);
-  const quarantined = names.filter((name) => name.includes('.set-aside'));
+  const quarantined = names.filter((name) => name.includes('.quarantined'));
   const nothing = { changes: new Set<string>(), contradictions: [], rows: new Set<string>(), newestMs: null, quarantined };
   if (!names.includes(NAME)) return { ...nothing, damage: [] };
   const db = new DatabaseSync(join(folder, NAME));

@@ -52,11 +52,11 @@ for (const suite of SUITES) {
       for (const role of ROLES) {
         const unit = `edge-health@${role}`;
         t.match(await machine.sh(`stat -c '%U %a' /run/edge-health-${role}`), 'edge-health 755');
-        t.match(await machine.sh(`ls /var/lib/edge-health/data/${role} /run/edge-health-${role}/tail`), /\.ndjson[\s\S]*\.db/);
+        t.match(await machine.sh(`ls /var/lib/edge-health/data/${role} /run/edge-health-${role}/spool`), /\.ndjson[\s\S]*\.db/);
         t.match(await machine.journal(unit, '--output=short'), new RegExp(`edge-health@${role}\\[\\d+\\]: edge-health .* is running`));
         t.match(await machine.systemctl('status', unit), /Status: ".*CPU \d/);
       }
-      t.match(await machine.sh('ls /var/lib/edge-health /run/edge-health/tail'), /\.ndjson[\s\S]*\.db/);
+      t.match(await machine.sh('ls /var/lib/edge-health /run/edge-health/spool'), /\.ndjson[\s\S]*\.db/);
     });
 
     await t.test('one that is stopped has left, and the others go on', async (t) => {

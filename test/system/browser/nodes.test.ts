@@ -21,15 +21,15 @@ t.test('the page shows all nodes at a glance, and one of them whole', { skip }, 
   const say = (): void => {
     service.measure({ cpu_percent: 25 });
     arms += 1;
-    service.gathering.onHealthStatus(
+    service.remoteNodes.onHealthStatus(
       statusOf('arm', Date.now() - 2 * HOUR_MS, { cpu_percent: 81.5, memory_percent: arms % 90, status: 'WARNING' }),
     );
-    if (isLegThere) service.gathering.onHealthStatus(statusOf('leg', Date.now(), { cpu_percent: arms % 50 }));
+    if (isLegThere) service.remoteNodes.onHealthStatus(statusOf('leg', Date.now(), { cpu_percent: arms % 50 }));
   };
   say();
   const timer = setInterval(say, 500);
   t.teardown(() => clearInterval(timer));
-  service.gathering.onAlert(alertOf('arm', '1', Date.now()));
+  service.remoteNodes.onAlert(alertOf('arm', '1', Date.now()));
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
   const { page, errors } = await openPage(browser, `${service.url}/`);

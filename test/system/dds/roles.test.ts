@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
-import { tailFolder } from '../../../src/store/spool/spool.ts';
+import { spoolFolder } from '../../../src/store/spool/spool.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
@@ -35,7 +35,7 @@ function startRoles(t: Test, host: Host, ...roles: string[]): { child: ChildProc
   }
   const ended = once(child, 'close').then((how) => {
     // What they keep in memory outlives them.
-    for (const data of globSync(`${folder}/data/*`)) rmSync(tailFolder(data, {}), { recursive: true });
+    for (const data of globSync(`${folder}/data/*`)) rmSync(spoolFolder(data, {}), { recursive: true });
     return how;
   });
   return { child, output: () => text, ended };

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 
-/** The whole service on the graph: one appliance shows every robot, and tells when one falls silent. */
+/** The whole service on the graph: one appliance shows every robot, and tells when one falls stale. */
 
 t.jobs = 3;
 t.setTimeout(600_000);
@@ -67,24 +67,24 @@ t.test('two appliances and a robot of another make see each other; one that stop
   t.match(silence?.alert_id, /^robot2\/health_status\/\w+$/);
   const told = await listener.waitFor('sample', ({ data }) => data['alert_id'] === silence?.alert_id);
   t.equal(told.data['severity'], 'ERROR', 'the topic tells it too');
-  t.equal(named('robot2', await first.get<StatusDocument>('/status'))?.silent, true);
+  t.equal(named('robot2', await first.get<StatusDocument>('/status'))?.stale, true);
 
   second = await HostService.start(two, secondFolder, { config: { node_name: 'robot2' } });
   await first.untilGet<Alerts>('/alerts?node=robot2&metric=health_status&resolved=false', ({ data }) => data.length === 0);
   await listener.waitFor('sample', ({ data }) => data['alert_id'] === silence?.alert_id && data['resolved'] === true);
   const after = await first.untilGet<StatusDocument>('/status', (status) => named('robot2', status)?.status !== 'UNKNOWN');
-  t.equal(named('robot2', after)?.silent, false);
+  t.equal(named('robot2', after)?.stale, false);
   await Promise.all([first.end(), second.end()]);
 });
 
-t.test('a robot that always says the same, as `ros2 topic pub` does, is not silent', { skip }, async (t) => {
+t.test('a robot that always says the same, as `ros2 topic pub` does, is not stale', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const service = await HostService.start(host, temporaryFolder(t));
   const same = ['--set', 'node_name=stuck', '--set', 'status=OK', '--set', 'timestamp=2026-01-01T00:00:00Z', '--durability', 'volatile'];
   const robot = await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '1', ...same]);
   await service.untilGet<StatusDocument>('/status', (status) => named('stuck', status) !== undefined);
   await robot.waitFor('written', ({ number }) => number === 10);
-  t.equal(named('stuck', await service.get<StatusDocument>('/status'))?.silent, false);
+  t.equal(named('stuck', await service.get<StatusDocument>('/status'))?.stale, false);
   t.same((await service.get<Alerts>('/alerts?node=stuck')).data, []);
   await robot.kill('SIGKILL');
   const { data } = await service.untilGet<Alerts>('/alerts?node=stuck&resolved=false', ({ data }) => data.length === 1);
@@ -174,7 +174,7 @@ t.test('a late subscriber knows what is open, also after a restart of the servic
   await service.end();
 });
 
-t.test('in a namespace everything is in it, and other namespaces are gathered', { skip }, async (t) => {
+t.test('in a namespace everything is in it, and other namespaces are remote', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const config = { ros: { namespace: '/lab' } };
   const service = await HostService.start(host, temporaryFolder(t), { config, arguments: ['--ros-args', '-r', '__node:=guard'] });

@@ -58,17 +58,17 @@ t.test('a fleet in namespaces: every robot is heard, every status is stored, tho
   }
   const before = await service.get<StatusDocument>('/status');
   t.same(
-    robotsOf(before).filter(({ silent }) => silent),
+    robotsOf(before).filter(({ stale }) => stale),
     [],
-    'nobody is called silent',
+    'nobody is called stale',
   );
   t.equal(before.ros.peers, ROBOTS);
 
   const { names } = await (hosts[1] as RobotHost).ask({ do: 'vanish', count: 3 }, 'vanished');
-  const after = await service.untilGet<StatusDocument>('/status', (status) => robotsOf(status).some(({ silent }) => silent));
-  const silent = await service
-    .untilGet<StatusDocument>('/status', (status) => robotsOf(status).filter((node) => node.silent).length === names.length)
-    .then((status) => robotsOf(status).filter((node) => node.silent));
-  t.same(silent.map(({ node_name }) => node_name).sort(), [...names].sort(), 'those and no others');
+  const after = await service.untilGet<StatusDocument>('/status', (status) => robotsOf(status).some(({ stale }) => stale));
+  const stale = await service
+    .untilGet<StatusDocument>('/status', (status) => robotsOf(status).filter((node) => node.stale).length === names.length)
+    .then((status) => robotsOf(status).filter((node) => node.stale));
+  t.same(stale.map(({ node_name }) => node_name).sort(), [...names].sort(), 'those and no others');
   t.equal(robotsOf(after).length, ROBOTS);
 });

@@ -4,7 +4,7 @@ import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import * as generated from '../../../src/ros/interfaces.generated.ts';
-import { tailFolder } from '../../../src/store/spool/spool.ts';
+import { spoolFolder } from '../../../src/store/spool/spool.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
@@ -98,7 +98,7 @@ t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
     clearTimeout(tooLong);
     for (const pattern of patterns) t.match(output, pattern);
     // What they keep in memory outlives them.
-    for (const tail of globSync(`${data}/data/*`)) rmSync(tailFolder(tail, {}), { recursive: true });
+    for (const tail of globSync(`${data}/data/*`)) rmSync(spoolFolder(tail, {}), { recursive: true });
     return output;
   };
 

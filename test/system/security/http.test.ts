@@ -29,10 +29,10 @@ async function rememberNodes(folder: string): Promise<void> {
   clocks.wallMs = Date.now() - HEARD_SECONDS * 1000;
   const past = new GatheringService(folder, clocks);
   await past.start();
-  past.gathering.setObserving(true, []);
+  past.remoteNodes.setObserving(true, []);
   await past.run(HEARD_SECONDS, (second) => {
     if (second % 5 > 0) return;
-    for (let n = 0; n < NODES; n += 1) past.gathering.onHealthStatus(statusOf(`robot ${n} `.padEnd(64, '機'), clocks.wallMs));
+    for (let n = 0; n < NODES; n += 1) past.remoteNodes.onHealthStatus(statusOf(`robot ${n} `.padEnd(64, '機'), clocks.wallMs));
   });
   await past.stop();
 }
