@@ -19,7 +19,7 @@ t.test('an endless response is not read into memory', async (t) => {
   await once(server, 'listening');
   t.teardown(() => server.close());
   const rest = new RestClient({ base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: null });
-  t.same(await rest.page('/short', { maxBytes: 7 }), { body: { a: 1 }, next: '/next', place: 'p1' });
+  t.same(await rest.page('/short', { maxBytes: 7 }), { body: { a: 1 }, next: '/next', cursor: 'p1' });
   const refused = { name: 'ServiceUnreachable', message: /: more than 32 MB$/ };
   await t.rejects(rest.json('/json'), refused);
   await t.rejects(rest.text('/text'), refused);

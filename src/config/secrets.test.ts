@@ -38,7 +38,7 @@ t.test('secrets are restored from the current file', async (t) => {
   const redacted = redactSecrets(FILE)?.text ?? '';
   t.match(parseConfig(redacted, 'f.yaml'), {
     ok: false,
-    errors: [{ line: 7, key: 'ops.notify.webhook.url', found: '"REDACTED"', allowed: /which backups leave out/ }],
+    errors: [{ line: 7, key: 'ops.notify.webhook.url', found: '"REDACTED"', allowed: /which backups omit/ }],
   });
   const present = 'ops: {notify: {webhook: {url: "https://new.example/\\"1"}}}\n';
   const { missing, text } = withSecretsOf(redacted, present);

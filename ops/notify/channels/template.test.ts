@@ -126,7 +126,7 @@ const RECEIVERS: Readonly<Record<string, object>> = {
                     required: ['type', 'text'],
                     properties: {
                       type: { const: 'TextBlock' },
-                      color: { enum: ['PollQueue', 'Warning', 'Good', 'Accent'] },
+                      color: { enum: ['Attention', 'Warning', 'Good', 'Accent'] },
                       text: text(4000),
                     },
                   },

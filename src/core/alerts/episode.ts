@@ -5,11 +5,11 @@ import type { Threshold } from './thresholds.ts';
 export type Level = 'none' | 'WARNING' | 'CRITICAL';
 
 /** Position of a reading relative to the thresholds; hysteresis separates "below" from "at or above". */
-type StoreHealth = 'atWarning' | 'atCritical' | 'belowWarning' | 'belowCritical';
+type Condition = 'atWarning' | 'atCritical' | 'belowWarning' | 'belowCritical';
 
 interface Transition {
   readonly from: Level;
-  readonly when: StoreHealth;
+  readonly when: Condition;
   readonly after: 'raise' | 'clear';
   readonly to: Level;
 }
@@ -39,7 +39,7 @@ export interface AlertTiming {
 }
 
 /** Seconds for which each condition has held without interruption; null: it does not hold. */
-type Held = Record<StoreHealth, number | null>;
+type Held = Record<Condition, number | null>;
 
 /** State of one metric's threshold episode: plain data, replaced by each step. */
 export interface EpisodeState {
@@ -61,7 +61,7 @@ export interface EpisodeStep {
   readonly taken: Transition | null;
 }
 
-function conditions(value: number, threshold: Threshold, hysteresisPercent: number): Record<StoreHealth, boolean> {
+function conditions(value: number, threshold: Threshold, hysteresisPercent: number): Record<Condition, boolean> {
   const margin = (limit: number): number => (Math.abs(limit) * hysteresisPercent) / 100;
   return {
     atWarning: value >= threshold.warning,
@@ -87,7 +87,7 @@ export function stepEpisode(
   const sinceLast = state.lastSampleSeconds === null ? 0 : Math.max(0, atSeconds - state.lastSampleSeconds);
   const elapsed = Math.min(sinceLast, timing.longestIntervalSeconds);
   const now = conditions(reading, threshold, timing.hysteresisPercent);
-  const hold = (condition: StoreHealth): number | null => {
+  const hold = (condition: Condition): number | null => {
     if (!now[condition]) return null;
     const before = state.held[condition];
     return before === null ? 0 : before + elapsed;
