@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { SEED } from '../../testkit/effort.ts';
-import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, openElsewhere, withAlert, withAlerts } from './alert-book.ts';
+import { bookOf, EMPTY_BOOK, nodeOfAlert, openAbout, openOnOtherNodes, withAlert, withAlerts } from './alert-book.ts';
 import type { Alert, Severity } from './types.ts';
 
 fc.configureGlobal({ seed: SEED });
@@ -96,9 +96,9 @@ t.test('of what is open on other nodes the worst is told, and of several such th
     alert(id, second, { alert_id: `${node}/cpu_percent/${id}`, ...more });
   const here = alert('a', 90, { severity: 'CRITICAL' });
   const open = [here, of('arm', 'b', 10), of('leg', 'c', 20), of('mast', 'd', 5, { severity: 'ERROR' })];
-  t.equal(openElsewhere(bookOf([here], [], []), 'health_monitor'), null);
-  t.equal(openElsewhere(null, 'health_monitor'), null);
-  t.same(openElsewhere(bookOf(open, [], []), 'health_monitor'), { count: 3, severity: 'ERROR', node: 'mast' });
-  t.same(openElsewhere(bookOf(open.slice(0, 3), [], []), 'health_monitor'), { count: 2, severity: 'WARNING', node: 'leg' });
-  t.same(openElsewhere(bookOf(open, [], []), 'arm'), { count: 3, severity: 'CRITICAL', node: 'health_monitor' });
+  t.equal(openOnOtherNodes(bookOf([here], [], []), 'health_monitor'), null);
+  t.equal(openOnOtherNodes(null, 'health_monitor'), null);
+  t.same(openOnOtherNodes(bookOf(open, [], []), 'health_monitor'), { count: 3, severity: 'ERROR', node: 'mast' });
+  t.same(openOnOtherNodes(bookOf(open.slice(0, 3), [], []), 'health_monitor'), { count: 2, severity: 'WARNING', node: 'leg' });
+  t.same(openOnOtherNodes(bookOf(open, [], []), 'arm'), { count: 3, severity: 'CRITICAL', node: 'health_monitor' });
 });

@@ -53,7 +53,7 @@ export function bookOf(open: readonly Alert[], resolved: readonly Alert[], chang
 }
 
 /** What is open on other nodes than the one that is shown. */
-export interface Elsewhere {
+export interface OtherNodes {
   readonly count: number;
   /** The worst of them, and of several such the newest. */
   readonly severity: Severity;
@@ -63,7 +63,7 @@ export interface Elsewhere {
 const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
 /** Null: nothing is, or it is not known yet. */
-export function openElsewhere(book: AlertBook | null, node: string | null): Elsewhere | null {
+export function openOnOtherNodes(book: AlertBook | null, node: string | null): OtherNodes | null {
   const others = (book?.open ?? []).filter((entry) => entry.node !== node);
   const [worst] = others.toSorted((a, b) => WORST_FIRST.indexOf(a.alert.severity) - WORST_FIRST.indexOf(b.alert.severity));
   return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;

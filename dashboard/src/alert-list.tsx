@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
-import { type Entry, openElsewhere } from './alert-book.ts';
+import { type Entry, openOnOtherNodes } from './alert-book.ts';
 import { plural, timeOfDay } from './format.ts';
 import { SEVERITY_ICONS, STATUS_ICONS } from './icons.tsx';
 import type { PageState } from './page-state.ts';
-import { alertFigures, alertTitle, elsewhereWords } from './words.ts';
+import { alertFigures, alertTitle, otherNodesText } from './text.ts';
 
 interface AlertListProps {
   readonly state: PageState;
@@ -17,7 +17,7 @@ export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
   const { alerts, book, local, node, status } = state;
   // Of the machine itself everything is told; of another node its own.
   const open = node === local ? book.open : book.open.filter((entry) => entry.node === node);
-  const elsewhere = node === local ? null : openElsewhere(book, node);
+  const otherNodes = node === local ? null : openOnOtherNodes(book, node);
   return (
     <section class="card alerts" aria-labelledby="alerts-title">
       <div class="bar">
@@ -55,7 +55,7 @@ export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
             })}
           </ul>
         )}
-        {elsewhere && <p class="muted">{elsewhereWords(elsewhere)}.</p>}
+        {otherNodes && <p class="muted">{otherNodesText(otherNodes)}.</p>}
       </div>
     </section>
   );

@@ -1,18 +1,18 @@
 import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { openElsewhere, withAlerts } from './alert-book.ts';
+import { openOnOtherNodes, withAlerts } from './alert-book.ts';
 import { AlertList, ResolvedList } from './alert-list.tsx';
-import { ElsewhereHint } from './elsewhere.tsx';
 import { type Tile, worstOther } from './fleet.ts';
 import { Footer } from './footer.tsx';
 import { Ring, STATUS_ICONS } from './icons.tsx';
 import { JobList } from './job-list.tsx';
 import { Metrics } from './metrics.tsx';
 import { Nodes } from './nodes.tsx';
+import { OtherNodesHint } from './other-nodes.tsx';
 import type { PageState } from './page-state.ts';
+import { clockNotices, type Headline, headline, headlineOfOther, type LinkText, linkText, missed, notices } from './text.ts';
 import { TokenForm } from './token-form.tsx';
 import type { WindowName } from './windows.ts';
-import { clockNotices, type Headline, headline, headlineOfOther, type LinkWords, linkWords, missed, notices } from './words.ts';
 
 export interface AppProps {
   readonly state: PageState;
@@ -38,7 +38,7 @@ export function App(props: AppProps): VNode {
   const health = state.health && { ...state.health, status: withAlerts(state.health.status, book, state.health.node_name) };
   const tiles = props.tiles.map((tile) => ({ ...tile, status: withAlerts(tile.status, book, tile.node) }));
   const measuredMs = health ? Date.parse(health.timestamp) : null;
-  const link = linkWords(state.connection, measuredMs, shownNowMs);
+  const link = linkText(state.connection, measuredMs, shownNowMs);
   const shown = node === local ? null : (tiles.find((tile) => tile.node === node) ?? null);
   const missing = shown?.isStale ? shown : null;
   const own = missing ? missed(link, missing.node, measuredMs, shownNowMs) : headline(link, health, book, node);
@@ -56,8 +56,8 @@ export function App(props: AppProps): VNode {
   if (isLocked) return <TokenForm key={state.connection.sinceMs} rejected={props.hadToken} onToken={props.onToken} />;
   const isGone = link.state === 'gone';
   const isLast = isGone || missing !== null;
-  const elsewhere = openElsewhere(book, node);
-  const isThere = tiles.some((tile) => tile.node === elsewhere?.node);
+  const otherNodes = openOnOtherNodes(book, node);
+  const isThere = tiles.some((tile) => tile.node === otherNodes?.node);
   const about = node === local ? [status?.host?.model, node] : [`seen from ${host}`];
   return (
     <Fragment>
@@ -65,7 +65,9 @@ export function App(props: AppProps): VNode {
       <Nodes tiles={tiles} shown={node} isLast={isGone} onNode={props.onNode} />
       <main class={`page${isLast ? ' last' : ''}${isGone ? ' lost' : ''}`}>
         <div class="lead">
-          <Hero head={head}>{elsewhere && !isGone && <ElsewhereHint elsewhere={elsewhere} onNode={isThere ? props.onNode : null} />}</Hero>
+          <Hero head={head}>
+            {otherNodes && !isGone && <OtherNodesHint otherNodes={otherNodes} onNode={isThere ? props.onNode : null} />}
+          </Hero>
           <Notices lines={[...notices(status, props.clockDifferenceMs, nowMs), ...clockNotices(shown?.node ?? null, shownNowMs - nowMs)]} />
         </div>
         <div class="side">
@@ -83,7 +85,7 @@ export function App(props: AppProps): VNode {
 interface HeaderProps {
   readonly name: string;
   readonly about: readonly (string | null | undefined)[];
-  readonly link: LinkWords;
+  readonly link: LinkText;
 }
 
 function Header({ name, about, link }: HeaderProps): VNode {

@@ -14,7 +14,7 @@ interface ChartProps {
   readonly windowSeconds: number;
   readonly thresholds: readonly number[];
   readonly isPercent: boolean;
-  /** Called with the index of the point under the pointer; null: the pointer is elsewhere. */
+  /** Called with the index of the point under the pointer; null: the pointer is outside. */
   readonly onHover: (index: number | null) => void;
 }
 

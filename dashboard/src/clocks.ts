@@ -30,12 +30,12 @@ export class Clocks {
   }
 
   /** A measurement of the machine bears this time: no clock is behind what it has said. */
-  heardMachine(timestampMs: number): void {
+  receivedFromMachine(timestampMs: number): void {
     if (timestampMs > this.machineNowMs) this.#machineOffsetMs = timestampMs - performance.now();
   }
 
   /** The same of the node that is shown. */
-  heardShown(timestampMs: number): void {
+  receivedFromShown(timestampMs: number): void {
     if (timestampMs > this.shownNowMs) this.#shownOffsetMs = timestampMs - performance.now();
   }
 }

@@ -32,9 +32,9 @@ t.test('it opens, loads and is live', async (t) => {
 
 t.test('loaded with an old measurement, or none, is silent until one comes', async (t) => {
   const old = from(start, ['opened', 10], [{ kind: 'loaded', ageMs: 60_000 }, 50]);
-  t.equal(old.phase, 'silent');
+  t.equal(old.phase, 'stale');
   const none = from(start, ['opened', 10], [{ kind: 'loaded', ageMs: null }, 50]);
-  t.equal(none.phase, 'silent');
+  t.equal(none.phase, 'stale');
   t.equal(none.measuredMs, null);
   t.equal(from(none, ['measured', 60]).phase, 'live');
 });
@@ -45,22 +45,22 @@ t.test('a measurement that came while loading counts', async (t) => {
 
 t.test('more than three periods without a measurement is silence of the service; the stream stays open', async (t) => {
   t.equal(from(live, ['tick', 3000]).phase, 'live');
-  const silent = from(live, ['heard', 3000], ['tick', 3700]);
-  t.equal(silent.phase, 'silent');
-  t.equal(from(silent, ['measured', 4000]).phase, 'live');
+  const stale = from(live, ['received', 3000], ['tick', 3700]);
+  t.equal(stale.phase, 'stale');
+  t.equal(from(stale, ['measured', 4000]).phase, 'live');
 });
 
 t.test('whether a silent service answers is known once it has', async (t) => {
-  const silent = from(live, ['tick', 3700]);
-  t.notOk(silent.answers);
-  t.ok(from(silent, ['answered', 3800]).answers);
+  const stale = from(live, ['tick', 3700]);
+  t.notOk(stale.answers);
+  t.ok(from(stale, ['answered', 3800]).answers);
   t.ok(from(start, ['opened', 10], [{ kind: 'loaded', ageMs: null }, 50]).answers);
 });
 
 t.test('more than 20 seconds without a byte is the end of the connection', async (t) => {
-  const silent = from(live, ['heard', 15_000], ['tick', 15_100]);
-  t.equal(from(silent, ['tick', 35_000]).phase, 'silent');
-  const gone = from(silent, ['tick', 35_001]);
+  const stale = from(live, ['received', 15_000], ['tick', 15_100]);
+  t.equal(from(stale, ['tick', 35_000]).phase, 'stale');
+  const gone = from(stale, ['tick', 35_001]);
   t.equal(gone.phase, 'waiting');
   t.equal(gone.retryMs, 36_001);
 });
@@ -97,7 +97,7 @@ t.test('a service that accepts and hangs up at once is not asked every second fo
 t.test('an answer that does not begin, or a load that does not end, is a failure', async (t) => {
   t.equal(from(start, ['tick', 10_000]).phase, 'connecting');
   t.equal(from(start, ['tick', 10_001]).phase, 'waiting');
-  t.equal(from(start, ['opened', 100], ['heard', 15_000], ['tick', 15_101]).phase, 'waiting');
+  t.equal(from(start, ['opened', 100], ['received', 15_000], ['tick', 15_101]).phase, 'waiting');
 });
 
 t.test('without a token it waits for one, however long, and then connects at once', async (t) => {
@@ -117,7 +117,7 @@ t.test('a hurry ends the waiting and nothing else', async (t) => {
 
 t.test('what comes late from an attempt that was given up changes nothing', async (t) => {
   const waiting = from(live, ['failed', 1000]);
-  for (const kind of ['opened', 'loaded', 'heard', 'measured', 'answered', 'failed', 'refused'] as const)
+  for (const kind of ['opened', 'loaded', 'received', 'measured', 'answered', 'failed', 'refused'] as const)
     t.equal(from(waiting, [kind, 1001]), waiting);
 });
 
@@ -129,7 +129,7 @@ t.test('what the service said against it is kept until it is loaded again', asyn
 });
 
 t.test('from everywhere but the lock, a service that is well is live again within 30 seconds', async (t) => {
-  const kinds = ['opened', 'loaded', 'heard', 'measured', 'failed', 'hurry', 'tick'] as const;
+  const kinds = ['opened', 'loaded', 'received', 'measured', 'failed', 'hurry', 'tick'] as const;
   const seen = new Set<Phase>();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...kinds), fc.nat(8000)), { maxLength: 60, size: 'max' }), (story) => {

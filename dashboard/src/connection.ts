@@ -3,10 +3,10 @@
  * when, in milliseconds of a clock that never steps.
  *
  * connecting: the event stream was asked for. loading: it is open, and the API is being asked for the rest. live: measurements
- * arrive. silent: the service answers, but no measurement came for three periods. waiting: until the next attempt. locked:
+ * arrive. stale: the service answers, but no measurement came for three periods. waiting: until the next attempt. locked:
  * until somebody enters a token.
  */
-export type Phase = 'connecting' | 'loading' | 'live' | 'silent' | 'waiting' | 'locked';
+export type Phase = 'connecting' | 'loading' | 'live' | 'stale' | 'waiting' | 'locked';
 
 export interface Connection {
   readonly phase: Phase;
@@ -14,10 +14,10 @@ export interface Connection {
   /** Attempts that failed since a measurement last came. */
   readonly failures: number;
   /** When anything was last heard on the stream. */
-  readonly heardMs: number;
+  readonly receivedMs: number;
   /** When the last measurement was taken or came; null: there was none yet. */
   readonly measuredMs: number | null;
-  /** Since it is silent, it has answered a request. */
+  /** Since it is stale, it has answered a request. */
   readonly answers: boolean;
   /** When waiting ends. */
   readonly retryMs: number;
@@ -29,7 +29,7 @@ export type ConnectionEvent =
   | { readonly kind: 'opened' }
   /** The rest is loaded; the last measurement is this old, null: there is none. */
   | { readonly kind: 'loaded'; readonly ageMs: number | null }
-  | { readonly kind: 'heard' }
+  | { readonly kind: 'received' }
   | { readonly kind: 'measured' }
   /** A request beside the stream was answered. */
   | { readonly kind: 'answered' }
@@ -47,7 +47,7 @@ const LONGEST_WAIT_MS = 15_000;
 const OPEN_WITHIN_MS = 10_000;
 const LOAD_WITHIN_MS = 15_000;
 /** The service sends a comment every 15 s. */
-const SILENCE_MS = 20_000;
+const QUIET_MS = 20_000;
 const STALE_AFTER_PERIODS = 3;
 /** What the network may add to three periods; and at high rates, where those pass in a blink, what it may take in all. */
 const NETWORK_MS = 500;
@@ -68,7 +68,7 @@ export function firstConnection(nowMs: number): Connection {
     phase: 'connecting',
     sinceMs: nowMs,
     failures: 0,
-    heardMs: nowMs,
+    receivedMs: nowMs,
     measuredMs: null,
     answers: false,
     retryMs: nowMs,
@@ -87,7 +87,7 @@ type Row = { readonly [K in Kind]?: Handler<K> };
 
 const to = (connection: Connection, phase: Phase, nowMs: number): Connection => ({ ...connection, phase, sinceMs: nowMs });
 
-const connect = (connection: Connection, nowMs: number): Connection => ({ ...to(connection, 'connecting', nowMs), heardMs: nowMs });
+const connect = (connection: Connection, nowMs: number): Connection => ({ ...to(connection, 'connecting', nowMs), receivedMs: nowMs });
 
 function fail(connection: Connection, reason: string | null, nowMs: number): Connection {
   const failures = connection.failures + 1;
@@ -96,51 +96,51 @@ function fail(connection: Connection, reason: string | null, nowMs: number): Con
 
 const failed: Handler<'failed'> = (connection, { reason }, nowMs) => fail(connection, reason, nowMs);
 const refused: Handler<'refused'> = (connection, _event, nowMs) => to(connection, 'locked', nowMs);
-const heard: Handler<'heard'> = (connection, _event, nowMs) => ({ ...connection, heardMs: nowMs });
-const measured = (connection: Connection, nowMs: number): Connection => ({ ...connection, heardMs: nowMs, measuredMs: nowMs });
+const received: Handler<'received'> = (connection, _event, nowMs) => ({ ...connection, receivedMs: nowMs });
+const measured = (connection: Connection, nowMs: number): Connection => ({ ...connection, receivedMs: nowMs, measuredMs: nowMs });
 
 const isStale = ({ measuredMs }: Connection, nowMs: number, staleMs: number): boolean =>
   measuredMs === null || nowMs - measuredMs > staleMs;
-const isSilent = ({ heardMs }: Connection, nowMs: number): boolean => nowMs - heardMs > SILENCE_MS;
+const isQuiet = ({ receivedMs }: Connection, nowMs: number): boolean => nowMs - receivedMs > QUIET_MS;
 
 /** Every transition there is; what is not listed changes nothing. */
 const TABLE: Readonly<Record<Phase, Row>> = {
   connecting: {
-    opened: (connection, _event, nowMs) => ({ ...to(connection, 'loading', nowMs), heardMs: nowMs }),
+    opened: (connection, _event, nowMs) => ({ ...to(connection, 'loading', nowMs), receivedMs: nowMs }),
     failed,
     refused,
     tick: (connection, _event, nowMs) => (nowMs - connection.sinceMs > OPEN_WITHIN_MS ? fail(connection, null, nowMs) : connection),
   },
   loading: {
-    heard,
+    received,
     measured: (connection, _event, nowMs) => measured(connection, nowMs),
     loaded: (connection, { ageMs }, nowMs, staleMs) => {
       const toldMs = ageMs === null ? Number.NEGATIVE_INFINITY : nowMs - ageMs;
       const latestMs = Math.max(toldMs, connection.measuredMs ?? Number.NEGATIVE_INFINITY);
       const loaded = { ...connection, reason: null, answers: true, measuredMs: Number.isFinite(latestMs) ? latestMs : null };
-      return to(loaded, isStale(loaded, nowMs, staleMs) ? 'silent' : 'live', nowMs);
+      return to(loaded, isStale(loaded, nowMs, staleMs) ? 'stale' : 'live', nowMs);
     },
     failed,
     refused,
     tick: (connection, _event, nowMs) => (nowMs - connection.sinceMs > LOAD_WITHIN_MS ? fail(connection, null, nowMs) : connection),
   },
   live: {
-    heard,
+    received,
     measured: (connection, _event, nowMs) => ({ ...measured(connection, nowMs), failures: 0 }),
     failed,
     refused,
     tick: (connection, _event, nowMs, staleMs) => {
-      if (isSilent(connection, nowMs)) return fail(connection, null, nowMs);
-      return isStale(connection, nowMs, staleMs) ? { ...to(connection, 'silent', nowMs), answers: false } : connection;
+      if (isQuiet(connection, nowMs)) return fail(connection, null, nowMs);
+      return isStale(connection, nowMs, staleMs) ? { ...to(connection, 'stale', nowMs), answers: false } : connection;
     },
   },
-  silent: {
-    heard,
+  stale: {
+    received,
     answered: (connection) => ({ ...connection, answers: true }),
     measured: (connection, _event, nowMs) => ({ ...to(measured(connection, nowMs), 'live', nowMs), failures: 0 }),
     failed,
     refused,
-    tick: (connection, _event, nowMs) => (isSilent(connection, nowMs) ? fail(connection, null, nowMs) : connection),
+    tick: (connection, _event, nowMs) => (isQuiet(connection, nowMs) ? fail(connection, null, nowMs) : connection),
   },
   waiting: {
     hurry: (connection, _event, nowMs) => connect(connection, nowMs),

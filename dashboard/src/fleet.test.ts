@@ -1,5 +1,5 @@
 import t from 'tap';
-import { clockOffsetMs, Fleet, fleetWords, hertzOf } from './fleet.ts';
+import { clockOffsetMs, Fleet, fleetText, hertzOf } from './fleet.ts';
 import type { HealthStatus, NodeState, Status } from './types.ts';
 
 const health = (node_name: string, status: Status = 'OK'): HealthStatus => ({
@@ -22,7 +22,7 @@ const told = (node_name: string, more: Partial<NodeState> = {}): NodeState => ({
   ...more,
 });
 
-t.test('a node is as it was last heard, and without data once nothing came for too long', async (t) => {
+t.test('a node is as it was last received, and without data once nothing came for too long', async (t) => {
   const fleet = new Fleet();
   const nodes = [
     told('arm'),
@@ -81,7 +81,7 @@ t.test('one that left is shown last and counted apart, until it is heard again',
       ['a', Date.parse('2026-03-04T05:06:08.000Z')],
     ],
   );
-  t.equal(fleetWords(tiles), '2 nodes: 1 OK, 1 left');
+  t.equal(fleetText(tiles), '2 nodes: 1 OK, 1 left');
   fleet.hear(health('a'), 1500);
   t.equal(fleet.tiles(nodes, 1000, 2000)[0]?.leftMs, null, 'before /status shows it');
 });
@@ -90,7 +90,7 @@ t.test('how they are, worst first', async (t) => {
   const fleet = new Fleet();
   fleet.hear(health('a', 'CRITICAL'), 0);
   const tiles = fleet.tiles([told('a'), told('b'), told('c'), told('d', { age_seconds: 60 })], 0, 0);
-  t.equal(fleetWords(tiles), '4 nodes: 1 CRITICAL, 1 without data, 2 OK');
+  t.equal(fleetText(tiles), '4 nodes: 1 CRITICAL, 1 without data, 2 OK');
 });
 
 t.test('clock and rate of a node', async (t) => {

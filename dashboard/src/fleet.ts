@@ -3,7 +3,7 @@ import { plural } from './format.ts';
 import { type HealthStatus, type NodeState, type Readings, STATUSES, type Status } from './types.ts';
 
 /** The last health status of a node, and when it came, on the clock of performance.now(). */
-export interface Heard {
+export interface ReceivedStatus {
   readonly health: HealthStatus;
   readonly atMs: number;
 }
@@ -28,27 +28,27 @@ export function hertzOf(node: NodeState | null): number {
   return 1 / (node?.period_seconds ?? DEFAULT_PERIOD_SECONDS);
 }
 
-/** A node's wall clock minus performance.now(), as /status told at `toldMs`; null: it has not been heard. */
+/** A node's wall clock minus performance.now(), as /status told at `toldMs`; null: it has not been received. */
 export function clockOffsetMs({ age_seconds, timestamp }: NodeState, toldMs: number): number | null {
   return timestamp === null || age_seconds === null ? null : Date.parse(timestamp) + age_seconds * 1000 - toldMs;
 }
 
 /** All nodes that the service hears, by what came on the event stream. */
 export class Fleet {
-  readonly #heard = new Map<string, Heard>();
+  readonly #received = new Map<string, ReceivedStatus>();
 
   hear(health: HealthStatus, atMs: number): void {
-    this.#heard.set(health.node_name, { health, atMs });
+    this.#received.set(health.node_name, { health, atMs });
   }
 
-  of(node: string): Heard | null {
-    return this.#heard.get(node) ?? null;
+  of(node: string): ReceivedStatus | null {
+    return this.#received.get(node) ?? null;
   }
 
   /** Forgets every other node. */
   keep(nodes: readonly NodeState[]): void {
     const names = new Set(nodes.map(({ node_name }) => node_name));
-    for (const name of this.#heard.keys()) if (!names.has(name)) this.#heard.delete(name);
+    for (const name of this.#received.keys()) if (!names.has(name)) this.#received.delete(name);
   }
 
   /** The overview: this machine first, then those that are not well, then the others, those that left last; by name. `toldMs`: when /status told of `nodes`. */
@@ -59,19 +59,19 @@ export class Fleet {
   }
 
   #tile(told: NodeState, toldMs: number, nowMs: number): Tile {
-    const heard = this.of(told.node_name);
+    const received = this.of(told.node_name);
     const toldAgeMs = told.age_seconds === null ? null : told.age_seconds * 1000 + nowMs - toldMs;
-    const ageMs = heard ? nowMs - heard.atMs : toldAgeMs;
+    const ageMs = received ? nowMs - received.atMs : toldAgeMs;
     const isStale = ageMs === null || ageMs > staleAfterMs(hertzOf(told));
-    const status = heard?.health.status ?? told.status;
+    const status = received?.health.status ?? told.status;
     return {
       node: told.node_name,
       isLocal: told.local,
       status: isStale ? 'UNKNOWN' : status,
-      readings: heard?.health ?? null,
+      readings: received?.health ?? null,
       ageSeconds: ageMs === null ? null : ageMs / 1000,
       isStale,
-      leftMs: told.left === null || (heard && heard.atMs > toldMs) ? null : Date.parse(told.left),
+      leftMs: told.left === null || (received && received.atMs > toldMs) ? null : Date.parse(told.left),
     };
   }
 }
@@ -99,7 +99,7 @@ export function worstOther(tiles: readonly Tile[]): Tile | null {
 }
 
 /** How many nodes there are and how they are, worst first. */
-export function fleetWords(tiles: readonly Tile[]): string {
+export function fleetText(tiles: readonly Tile[]): string {
   const there = tiles.filter(({ leftMs }) => leftMs === null);
   const parts = [
     ...SUMMARY.map(([status, word]) => [there.filter((tile) => tile.status === status).length, word] as const),

@@ -4,7 +4,7 @@ import { type ServerEvent, SseParser } from './sse.ts';
 
 /** What the page does as its link to the service goes on. Signals are those of one attempt, aborted when it is given up. */
 export interface LinkTasks {
-  /** `isSeen`: it says something else now, not only that something was heard. */
+  /** `isSeen`: it says something else now, not only that something was received. */
   readonly onConnection: (connection: Connection, isSeen: boolean) => void;
   /** The stream is open: asks for everything that it does not tell. Rejects when there is no point in going on. */
   readonly load: (signal: AbortSignal) => Promise<void>;
@@ -39,7 +39,7 @@ export class Link {
   /** Whether the stream is open and everything loaded. */
   get isUp(): boolean {
     const { phase } = this.#connection;
-    return phase === 'live' || phase === 'silent';
+    return phase === 'live' || phase === 'stale';
   }
 
   start(): void {
@@ -81,7 +81,7 @@ export class Link {
       case 'locked':
         this.#attempt.abort();
         break;
-      case 'silent':
+      case 'stale':
         if (!answers) this.#tasks.probe(this.signal);
         break;
       case 'loading':
@@ -120,7 +120,7 @@ export class Link {
     for (;;) {
       const { done, value } = await reader.read();
       if (signal.aborted || done) return;
-      this.tell({ kind: 'heard' });
+      this.tell({ kind: 'received' });
       for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#tasks.onEvent(event, signal);
       this.#lastEventId = parser.lastEventId;
     }

@@ -7,9 +7,9 @@ import { decimal, timeOfDay } from './format.ts';
 import { STATUS_ICONS } from './icons.tsx';
 import type { PageState } from './page-state.ts';
 import type { Columns } from './series.ts';
+import { METRIC_TEXT, type MetricState, metricState, thresholdsOf } from './text.ts';
 import { METRICS, type Metric, type Reading } from './types.ts';
 import { gapMs, planWindow, WINDOW_WORDS, WINDOWS, type WindowName } from './windows.ts';
-import { METRIC_WORDS, type MetricState, metricState, thresholdsOf } from './words.ts';
 
 interface MetricsProps {
   readonly state: PageState;
@@ -50,7 +50,7 @@ interface CardProps {
 
 function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
   const { book, health, history, local, node, series, status, window } = state;
-  const { name, unit } = METRIC_WORDS[metric];
+  const { name, unit } = METRIC_TEXT[metric];
   const [hovered, setHovered] = useState<number | null>(null);
   const { seconds } = columns;
   const values = columns.metrics[METRICS.indexOf(metric)] ?? [];

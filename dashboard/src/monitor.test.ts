@@ -276,7 +276,7 @@ t.test('a service that goes on answering without measuring falls silent', async 
     };
   });
   await until(isLive(s), 'it is live');
-  await until(() => s.monitor.state.connection.phase === 'silent', 'it is silent');
+  await until(() => s.monitor.state.connection.phase === 'stale', 'it is stale');
   await until(() => s.monitor.state.connection.answers, 'it was asked and answered');
   s.service.measure();
   await until(isLive(s), 'it is live again');
@@ -313,11 +313,11 @@ t.test('a store that cannot be read costs the history and the alerts, not the re
   t.equal(s.monitor.state.series.length, 1);
 });
 
-t.test('before the first measurement it is silent, not broken', async (t) => {
+t.test('before the first measurement it is stale, not broken', async (t) => {
   const s = await scene(t, (service) => {
     service.latest = null;
   });
-  await until(() => s.monitor.state.connection.phase === 'silent', 'it is silent');
+  await until(() => s.monitor.state.connection.phase === 'stale', 'it is stale');
   t.equal(s.monitor.state.health, null);
   s.service.measure();
   await until(isLive(s), 'it is live');

@@ -3,11 +3,11 @@ import { type Api, ApiError, isFatal } from './api.ts';
 import { Clocks } from './clocks.ts';
 import { hertzOf } from './fleet.ts';
 import { Link } from './link.ts';
-import { Pace } from './pace.ts';
 import { DEFAULT_HERTZ, firstState, type PageState } from './page-state.ts';
 import { askAlerts, askHealth, askHistory } from './requests.ts';
 import { Series } from './series.ts';
 import type { ServerEvent } from './sse.ts';
+import { Throttle } from './throttle.ts';
 import type { Alert, HealthStatus, ShutdownProgress, StatusDocument } from './types.ts';
 import { planWindow, type WindowName } from './windows.ts';
 
@@ -30,7 +30,7 @@ export class Monitor {
   readonly clocks = new Clocks();
   readonly #api: Api;
   readonly #timing: Timing;
-  readonly #pace: Pace;
+  readonly #throttle: Throttle;
   readonly #link: Link;
   #state: PageState = firstState();
   #timer: ReturnType<typeof setInterval> | null = null;
@@ -47,7 +47,7 @@ export class Monitor {
     this.#chosen = chosen;
     this.#api = api;
     this.#timing = timing;
-    this.#pace = new Pace(onChange, timing.renderMs);
+    this.#throttle = new Throttle(onChange, timing.renderMs);
     this.#link = new Link(api, {
       onConnection: (connection, isSeen) => {
         if (isSeen) this.#set({ connection });
@@ -73,7 +73,7 @@ export class Monitor {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#link.stop();
     this.#historyRequest.abort();
-    this.#pace.stop();
+    this.#throttle.stop();
   }
 
   /** To be called when there is a new token. */
@@ -113,7 +113,7 @@ export class Monitor {
 
   #set(change: Partial<PageState>): void {
     this.#state = { ...this.#state, ...change };
-    this.#pace.ask();
+    this.#throttle.ask();
   }
 
   #take({ event, data }: ServerEvent, signal: AbortSignal): void {
@@ -137,13 +137,13 @@ export class Monitor {
     if (!isOvertaken) fleet.hear(health, performance.now());
     if (health.node_name === node && !isOvertaken) {
       series.add(timestampMs, health);
-      this.clocks.heardShown(timestampMs);
+      this.clocks.receivedFromShown(timestampMs);
       this.#set({ health });
     } else {
-      this.#pace.ask();
+      this.#throttle.ask();
     }
     if (health.node_name !== local) return;
-    this.clocks.heardMachine(timestampMs);
+    this.clocks.receivedFromMachine(timestampMs);
     this.#link.tell({ kind: 'measured' });
   }
 
@@ -211,7 +211,7 @@ export class Monitor {
       const health = await askHealth(this.#api, node_name, signal).catch(() => null);
       if (health && !fleet.of(node_name)) fleet.hear(health, toldMs - (age_seconds ?? 0) * 1000);
     }
-    this.#pace.ask();
+    this.#throttle.ask();
   }
 
   async #loadAlerts(signal: AbortSignal): Promise<void> {
@@ -260,7 +260,7 @@ export class Monitor {
     // Ages and charts go on once a second, measurements or not.
     if (now - this.#askedMs >= 1000) {
       this.#askedMs = now;
-      this.#pace.ask();
+      this.#throttle.ask();
     }
     if (this.#link.isUp && now - this.#polledMs >= this.#timing.pollMs) void this.#poll(this.#link.signal);
   }

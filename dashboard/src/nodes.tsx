@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { fleetWords, type Tile } from './fleet.ts';
+import { fleetText, type Tile } from './fleet.ts';
 import { duration, minuteOfDay } from './format.ts';
 import { STATUS_ICONS } from './icons.tsx';
 import { METRICS, type Metric } from './types.ts';
@@ -25,7 +25,7 @@ export function Nodes({ tiles, shown, isLast, onNode }: NodesProps): VNode | nul
   if (tiles.length < 2) return null;
   return (
     <nav class="nodes" aria-labelledby="nodes-title">
-      <h2 id="nodes-title">{fleetWords(isLast ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles)}</h2>
+      <h2 id="nodes-title">{fleetText(isLast ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles)}</h2>
       <ul>
         {tiles.map((tile) => (
           <li key={tile.node}>

@@ -33,7 +33,7 @@ export interface PageState {
 /** As long as nobody said how often is published. */
 export const DEFAULT_HERTZ = 1;
 
-/** Before anything was heard. */
+/** Before anything was received. */
 export function firstState(): PageState {
   const { bucketMs, windowMs } = planWindow('5min', DEFAULT_HERTZ);
   return {

@@ -1,11 +1,11 @@
-import { type AlertBook, type Elsewhere, type Entry, openAbout } from './alert-book.ts';
+import { type AlertBook, type Entry, type OtherNodes, openAbout } from './alert-book.ts';
 import type { Connection } from './connection.ts';
 import type { Tile } from './fleet.ts';
 import { decimal, duration, limit, plural, timeOfDay } from './format.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
 
 /** Everything the page says in sentences. */
-export const METRIC_WORDS: Readonly<Record<Metric, { name: string; unit: string }>> = {
+export const METRIC_TEXT: Readonly<Record<Metric, { name: string; unit: string }>> = {
   cpu_percent: { name: 'CPU usage', unit: '%' },
   memory_percent: { name: 'Memory usage', unit: '%' },
   disk_percent: { name: 'Disk usage', unit: '%' },
@@ -30,14 +30,14 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
 
 function metricName(metric: string): string {
   if (metric.startsWith('disk:')) return `Disk ${metric.slice('disk:'.length)}`;
-  return isMetric(metric) ? METRIC_WORDS[metric].name : metric.replaceAll('_', ' ');
+  return isMetric(metric) ? METRIC_TEXT[metric].name : metric.replaceAll('_', ' ');
 }
 
 /** The value against the threshold: for ERROR those are seconds of silence. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
   if (metric === 'remote_nodes') return `${value} nodes, threshold ${threshold}`;
   if (severity === 'ERROR') return `no data for ${duration(value)}, timeout ${duration(threshold)}`;
-  const unit = isMetric(metric) ? METRIC_WORDS[metric].unit : '';
+  const unit = isMetric(metric) ? METRIC_TEXT[metric].unit : '';
   return `${decimal(value)} ${unit}`.trim().concat(`, threshold ${limit(threshold, unit)}`);
 }
 
@@ -56,14 +56,14 @@ export interface Headline {
   readonly sentence: string;
 }
 
-export interface LinkWords {
+export interface LinkText {
   readonly state: 'connecting' | 'live' | 'gone';
   readonly first: string;
   readonly second: string;
 }
 
 /** How the page is connected, in two short lines. `lastMs`: when the last sample was taken. */
-export function linkWords(connection: Connection, lastMs: number | null, nowMs: number): LinkWords {
+export function linkText(connection: Connection, lastMs: number | null, nowMs: number): LinkText {
   const { failures, phase, reason } = connection;
   if (phase === 'live') {
     return { state: 'live', first: 'Live', second: lastMs === null ? '' : `Measured ${timeOfDay(lastMs, nowMs)}` };
@@ -71,9 +71,9 @@ export function linkWords(connection: Connection, lastMs: number | null, nowMs: 
   if (lastMs === null && failures === 0 && (phase === 'connecting' || phase === 'loading')) {
     return { state: 'connecting', first: 'Connecting…', second: '' };
   }
-  const never = phase === 'silent' || reason !== null ? 'No data yet.' : 'No answer.';
+  const never = phase === 'stale' || reason !== null ? 'No data yet.' : 'No answer.';
   const first = lastMs === null ? never : `No data since ${timeOfDay(lastMs, nowMs)}.`;
-  if (phase === 'silent') {
+  if (phase === 'stale') {
     const second = connection.answers ? 'The service answers, but measures nothing.' : 'Waiting for the next measurement…';
     return { state: 'gone', first, second };
   }
@@ -81,7 +81,7 @@ export function linkWords(connection: Connection, lastMs: number | null, nowMs: 
 }
 
 /** The overall status and why, for somebody who only glances. It holds no values that change, as it is read out loud. */
-export function headline(link: LinkWords, health: HealthStatus | null, book: AlertBook | null, node: string | null): Headline {
+export function headline(link: LinkText, health: HealthStatus | null, book: AlertBook | null, node: string | null): Headline {
   if (link.state === 'connecting') return { status: null, sentence: 'Asking the health service…' };
   if (link.state === 'gone') {
     return { status: 'UNKNOWN', sentence: `${link.first} ${health ? 'The numbers below are the last known ones.' : link.second}` };
@@ -91,7 +91,7 @@ export function headline(link: LinkWords, health: HealthStatus | null, book: Ale
 }
 
 /** As headline, of another node from which nothing comes although the service is there. `lastMs` and `nowMs` by its own clock. */
-export function missed(link: LinkWords, node: string, lastMs: number | null, nowMs: number): Headline {
+export function missed(link: LinkText, node: string, lastMs: number | null, nowMs: number): Headline {
   if (link.state !== 'live') return headline(link, null, null, node);
   if (lastMs === null) return { status: 'UNKNOWN', sentence: `No data from ${node} since the service started.` };
   return {
@@ -138,7 +138,7 @@ export function headlineOfOther(other: Tile, head: Headline): Headline {
 }
 
 /** In a few words; a sentence of its own, since it does not change the status beside which it stands. */
-export function elsewhereWords({ count }: Elsewhere): string {
+export function otherNodesText({ count }: OtherNodes): string {
   return `Other nodes: ${plural(count, 'open alert')}`;
 }
 

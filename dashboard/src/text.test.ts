@@ -1,20 +1,20 @@
 import t from 'tap';
-import { bookOf, openElsewhere } from './alert-book.ts';
+import { bookOf, openOnOtherNodes } from './alert-book.ts';
 import { type Connection, firstConnection } from './connection.ts';
-import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
 import {
   alertFigures,
   alertTitle,
   clockNotices,
-  elsewhereWords,
   headline,
   headlineOfOther,
-  linkWords,
+  linkText,
   metricState,
   missed,
   notices,
+  otherNodesText,
   thresholdsOf,
-} from './words.ts';
+} from './text.ts';
+import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
 
 const NODE = 'health_monitor';
 const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
@@ -41,7 +41,7 @@ const alert = (metric: string, more: Partial<Alert> = {}, node = NODE): Alert =>
   ...more,
 });
 const connection = (more: Partial<Connection>): Connection => ({ ...firstConnection(0), ...more });
-const live = linkWords(connection({ phase: 'live' }), LAST, NOW);
+const live = linkText(connection({ phase: 'live' }), LAST, NOW);
 const sentence = (status: HealthStatus, ...alerts: Alert[]): string => headline(live, status, bookOf(alerts, [], []), NODE).sentence;
 
 t.test('the link says that it is live, and when was measured', async (t) => {
@@ -49,31 +49,31 @@ t.test('the link says that it is live, and when was measured', async (t) => {
 });
 
 t.test('a page that has just been opened is connecting, not in trouble', async (t) => {
-  const link = linkWords(connection({ phase: 'connecting' }), null, NOW);
+  const link = linkText(connection({ phase: 'connecting' }), null, NOW);
   t.equal(link.state, 'connecting');
   t.equal(headline(link, null, null, null).status, null);
 });
 
 t.test('when the service is gone the page says since when, whatever phase it is in, and the status is unknown', async (t) => {
   for (const phase of ['connecting', 'loading', 'waiting'] as const) {
-    const link = linkWords(connection({ phase, failures: 2 }), LAST, NOW);
+    const link = linkText(connection({ phase, failures: 2 }), LAST, NOW);
     t.same(link, { state: 'gone', first: 'No data since 12:03:05.', second: 'Trying to reconnect…' });
     const head = headline(link, health('OK'), null, NODE);
     t.equal(head.status, 'UNKNOWN');
     t.match(head.sentence, /No data since 12:03:05\..*last known/);
   }
-  t.match(linkWords(connection({ phase: 'waiting', failures: 1 }), null, NOW), { state: 'gone', first: 'No answer.' });
+  t.match(linkText(connection({ phase: 'waiting', failures: 1 }), null, NOW), { state: 'gone', first: 'No answer.' });
 });
 
 t.test('a service that answers and does not measure is told apart from one that is gone', async (t) => {
-  const link = linkWords(connection({ phase: 'silent', answers: true }), LAST, NOW);
+  const link = linkText(connection({ phase: 'stale', answers: true }), LAST, NOW);
   t.match(link, { state: 'gone', first: 'No data since 12:03:05.', second: /measures nothing/ });
-  t.match(linkWords(connection({ phase: 'silent' }), LAST, NOW).second, /Waiting/);
-  t.match(linkWords(connection({ phase: 'silent' }), null, NOW).first, 'No data yet.');
+  t.match(linkText(connection({ phase: 'stale' }), LAST, NOW).second, /Waiting/);
+  t.match(linkText(connection({ phase: 'stale' }), null, NOW).first, 'No data yet.');
 });
 
 t.test('what the service itself said is passed on', async (t) => {
-  const link = linkWords(connection({ phase: 'waiting', failures: 1, reason: 'Too many dashboards.' }), null, NOW);
+  const link = linkText(connection({ phase: 'waiting', failures: 1, reason: 'Too many dashboards.' }), null, NOW);
   t.same(link, { state: 'gone', first: 'No data yet.', second: 'Too many dashboards. Trying again…' });
 });
 
@@ -116,8 +116,8 @@ t.test('the page of a machine that is well is not green while another node is no
 
 t.test("alerts of other nodes do not change this machine's status but are mentioned", async (t) => {
   t.equal(sentence(health('OK'), alert('temperature', {}, 'robot')), 'All four measurements are within their limits.');
-  const elsewhere = openElsewhere(bookOf([alert('temperature', {}, 'robot'), alert('cpu_percent', {}, 'arm')], [], []), NODE);
-  t.equal(elsewhere && elsewhereWords(elsewhere), 'Other nodes: 2 open alerts');
+  const otherNodes = openOnOtherNodes(bookOf([alert('temperature', {}, 'robot'), alert('cpu_percent', {}, 'arm')], [], []), NODE);
+  t.equal(otherNodes && otherNodesText(otherNodes), 'Other nodes: 2 open alerts');
 });
 
 t.test('alerts in words', async (t) => {
@@ -194,7 +194,7 @@ t.test('another node from which nothing comes: since when; unless the service it
   t.equal(status, 'UNKNOWN');
   t.equal(why, 'No data from arm since 12:03:05. The numbers below are the last known ones.');
   t.equal(missed(live, 'arm', null, NOW).sentence, 'No data from arm since the service started.');
-  const gone = linkWords(connection({ phase: 'waiting' }), LAST, NOW);
+  const gone = linkText(connection({ phase: 'waiting' }), LAST, NOW);
   t.match(missed(gone, 'arm', LAST, NOW).sentence, /^No data since/);
 });
 

@@ -1,5 +1,5 @@
 /** Calls a function at most once in a while: at once when it was quiet, else when the pause is over. */
-export class Pace {
+export class Throttle {
   readonly #act: () => void;
   readonly #pauseMs: number;
   #timer: ReturnType<typeof setTimeout> | null = null;

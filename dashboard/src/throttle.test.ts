@@ -1,13 +1,13 @@
 import { mock } from 'node:test';
 import t from 'tap';
-import { Pace } from './pace.ts';
+import { Throttle } from './throttle.ts';
 
 t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.afterEach(() => mock.timers.reset());
 
 t.test('the first call acts at once, the many after it once when the pause is over', async (t) => {
   let acts = 0;
-  const pace = new Pace(() => {
+  const pace = new Throttle(() => {
     acts += 1;
   }, 40);
   pace.ask();
@@ -25,7 +25,7 @@ t.test('the first call acts at once, the many after it once when the pause is ov
 
 t.test('stopped, it does not act any more', async (t) => {
   let acts = 0;
-  const pace = new Pace(() => {
+  const pace = new Throttle(() => {
     acts += 1;
   }, 10);
   pace.ask();
