@@ -49,7 +49,11 @@ const open = (response: ServerResponse): void => {
 };
 
 /** A stream from a server that responds to each visit as given. */
-async function follow(t: Test, answer: Answer, options: { monotonicSeconds?: () => number; silenceSeconds?: number; token?: string } = {}) {
+async function follow(
+  t: Test,
+  answer: Answer,
+  options: { monotonicSeconds?: () => number; dataTimeoutSeconds?: number; token?: string } = {},
+) {
   const requests: { path: string; last: string | undefined; token: string | undefined }[] = [];
   const server = createServer((request, response) => {
     requests.push({
@@ -67,7 +71,7 @@ async function follow(t: Test, answer: Answer, options: { monotonicSeconds?: () 
     hertz: 1,
     listener: sink,
     monotonicSeconds: options.monotonicSeconds ?? (() => performance.now() / 1000),
-    silenceSeconds: options.silenceSeconds ?? LONG_SECONDS,
+    dataTimeoutSeconds: options.dataTimeoutSeconds ?? LONG_SECONDS,
   });
   t.teardown(async () => {
     await stream.stop();
@@ -200,7 +204,7 @@ t.test('a connection without data is closed, before an answer and after', async 
       open(response);
       response.write(event(`id${visit}`, 'health', status(visit)));
     },
-    { silenceSeconds: 0.3 },
+    { dataTimeoutSeconds: 0.3 },
   );
   await received('sink.statuses.length >= 3', () => sink.statuses.length >= 3);
   const lasts = requests.map(({ last }) => last);

@@ -28,15 +28,15 @@ export interface EventsSourceOptions {
   readonly listener: SourceListener;
   readonly monotonicSeconds: () => number;
   /** A connection without data for this long is closed; by default, as `hertz` asks. */
-  readonly silenceSeconds?: number;
+  readonly dataTimeoutSeconds?: number;
 }
 
 /** Missing statuses before a connection is closed. */
 const PERIODS = 10;
 /** The least silence allowed at any rate: the service may wait for a slow disk. */
-const MIN_SILENCE_SECONDS = 10;
+const MIN_TIMEOUT_SECONDS = 10;
 /** The service sends a comment every 15 s. */
-const MAX_SILENCE_SECONDS = 45;
+const MAX_TIMEOUT_SECONDS = 45;
 /** The service ends a stream after 15 minutes and at its own end. A stream that ends sooner than this was interrupted. */
 const SHORTEST_STREAM_SECONDS = 60;
 const MIN_PAUSE_MS = 500;
@@ -45,7 +45,7 @@ const MAX_PAUSE_MS = 5000;
 /** Follows /events of the service. After an interruption it resumes after the last event received, so that nothing stored is missed. */
 export class EventsSource implements Source {
   readonly #options: EventsSourceOptions;
-  readonly #silenceSeconds: number;
+  readonly #dataTimeoutSeconds: number;
   readonly #note: (text: string) => void;
   /** Null: begin with the next event. */
   #lastEventId: string | null = null;
@@ -57,7 +57,7 @@ export class EventsSource implements Source {
   constructor(options: EventsSourceOptions) {
     this.#options = options;
     const due = PERIODS / options.hertz;
-    this.#silenceSeconds = options.silenceSeconds ?? Math.min(MAX_SILENCE_SECONDS, Math.max(MIN_SILENCE_SECONDS, due));
+    this.#dataTimeoutSeconds = options.dataTimeoutSeconds ?? Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, due));
     this.#note = onceAMinute((text) => options.listener.onNote(text), options.monotonicSeconds);
   }
 
@@ -80,7 +80,7 @@ export class EventsSource implements Source {
       rest,
       path: `/events?events=health,alert&node=${encodeURIComponent(node)}`,
       signal,
-      silenceSeconds: this.#silenceSeconds,
+      dataTimeoutSeconds: this.#dataTimeoutSeconds,
       minPauseMs: MIN_PAUSE_MS,
       maxPauseMs: MAX_PAUSE_MS,
       lastEventId: () => {

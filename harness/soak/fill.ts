@@ -65,7 +65,7 @@ export function fillDatabase(dataFolder: string, node: string, maxBytes: number)
       const readings: Readings = { cpu_percent: around(12), memory_percent: around(40), disk_percent: around(30), temperature: around(45) };
       const timestampMs = beginMs + Math.floor((i * 60_000) / SAMPLES_PER_SEGMENT);
       batch.add(
-        toHealthStatus({ slot: count, monotonicSeconds: 0, timestampMs, readings, disks: [] }, node, THRESHOLDS, []),
+        toHealthStatus({ interval: count, monotonicSeconds: 0, timestampMs, readings, disks: [] }, node, THRESHOLDS, []),
         timestampMs,
         i + 1,
       );

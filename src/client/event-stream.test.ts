@@ -83,7 +83,7 @@ interface Followed {
 async function follow(
   t: Test,
   answer: Answer,
-  { cursor = null as string | null, silenceSeconds = 600, socket = false, minPauseMs = 20 } = {},
+  { cursor = null as string | null, dataTimeoutSeconds = 600, socket = false, minPauseMs = 20 } = {},
 ): Promise<Followed> {
   const asked: (string | undefined)[] = [];
   const server = createServer((request, response) => {
@@ -117,7 +117,7 @@ async function follow(
     },
     minPauseMs,
     maxPauseMs: 2 * minPauseMs,
-    silenceSeconds,
+    dataTimeoutSeconds,
   });
   t.teardown(async () => {
     seen.ending.abort();
@@ -171,7 +171,7 @@ t.test('a connection without data is closed, before its first bytes and later; k
       }, 50);
       response.on('close', () => clearInterval(timer));
     },
-    { silenceSeconds: 0.3 },
+    { dataTimeoutSeconds: 0.3 },
   );
   await until('a fourth connection', () => asked.length === 4, { describe: () => closed });
   t.match(closed, [/no answer within 0\.3 s/, /no data for 0\.3 s/, /no data for 0\.3 s/]);

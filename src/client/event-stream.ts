@@ -29,7 +29,7 @@ export interface FollowOptions {
   /** The pause doubles up to this while connections fail. */
   readonly maxPauseMs: number;
   /** A connection without data for this long is closed. */
-  readonly silenceSeconds?: number;
+  readonly dataTimeoutSeconds?: number;
 }
 
 /** Far above the longest event of the service. The limit protects against other programs on its port. */
@@ -37,7 +37,7 @@ const MAX_EVENT_CHARACTERS = 1_000_000;
 /** Timeout for the first bytes. The service begins each stream with a line. */
 const OPEN_SECONDS = 10;
 /** Three of the service's keep-alive comments, which it sends every 15 s. */
-const SILENCE_SECONDS = 45;
+const DATA_TIMEOUT_SECONDS = 45;
 /** The shortest pause that a server can ask for. */
 const MIN_RETRY_MS = 100;
 
@@ -94,11 +94,11 @@ export async function followEvents(options: FollowOptions): Promise<void> {
 
 /** Reads one connection to its end. Resolves with the reconnection time that the server sent. Rejects if the connection broke. */
 async function readConnection(
-  { onEvent, path, rest, signal, silenceSeconds = SILENCE_SECONDS }: FollowOptions,
+  { onEvent, path, rest, signal, dataTimeoutSeconds = DATA_TIMEOUT_SECONDS }: FollowOptions,
   cursor: string | null,
   onOpen: () => void,
 ): Promise<number> {
-  const openSeconds = Math.min(OPEN_SECONDS, silenceSeconds);
+  const openSeconds = Math.min(OPEN_SECONDS, dataTimeoutSeconds);
   const headers = { Accept: 'text/event-stream', ...(cursor === null ? {} : { 'Last-Event-ID': cursor }) };
   const response = await rest.stream(path, { headers, signal, timeoutSeconds: openSeconds });
   const { 'content-type': type = 'no type' } = response.headers;
@@ -120,7 +120,7 @@ async function readConnection(
   expectData(openSeconds);
   try {
     for await (const text of response.setEncoding('utf8') as AsyncIterable<string>) {
-      expectData(silenceSeconds);
+      expectData(dataTimeoutSeconds);
       if (!isOpen) onOpen();
       isOpen = true;
       parse(text);

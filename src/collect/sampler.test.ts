@@ -119,13 +119,13 @@ class FakeSource implements Source {
 }
 
 interface Taken {
-  readonly slot: number;
+  readonly interval: number;
   /** Seconds after the start at which it was handed on. */
   readonly atSeconds: number;
   readonly sample: Sample;
 }
 
-/** A sampler on a machine; slot 0 begins at once. */
+/** A sampler on a machine; interval 0 begins at once. */
 class Bench {
   readonly machine = new Machine();
   readonly cpu = new FakeSource('cpu_percent', 10);
@@ -143,14 +143,14 @@ class Bench {
       this.machine,
       periodSeconds,
       (sample) => {
-        this.taken.push({ slot: sample.slot, atSeconds: this.machine.monotonicSeconds() - ORIGIN_SECONDS, sample });
+        this.taken.push({ interval: sample.interval, atSeconds: this.machine.monotonicSeconds() - ORIGIN_SECONDS, sample });
         this.onSample(sample);
       },
     );
   }
 
-  get slots(): number[] {
-    return this.taken.map(({ slot }) => slot);
+  get intervals(): number[] {
+    return this.taken.map(({ interval }) => interval);
   }
 
   get times(): number[] {
@@ -172,8 +172,8 @@ t.test('one sample per sampling interval, with all readings and the times of bot
   t.same(bench.times, [0.25, 1.25, 2.25, 3.25]);
   t.same(
     bench.taken.map(({ sample }) => sample),
-    bench.times.map((atSeconds, slot) => ({
-      slot,
+    bench.times.map((atSeconds, interval) => ({
+      interval,
       monotonicSeconds: ORIGIN_SECONDS + atSeconds,
       timestampMs: WALL_OFFSET_MS + (ORIGIN_SECONDS + atSeconds) * 1000,
       readings: { cpu_percent: 10, memory_percent: 20, disk_percent: 30, temperature: 40 },
@@ -195,7 +195,7 @@ t.test('the first reading of a pair is taken at the start, before sampling inter
 t.test('a late sample does not shift the next ones', async (t) => {
   const bench = new Bench(1);
   bench.cpu.behave = (callback) => {
-    if (bench.cpu.reads === 4) bench.machine.block(0.75); // In slot 2: the start has read once.
+    if (bench.cpu.reads === 4) bench.machine.block(0.75); // In interval 2: the start has read once.
     callback(null, 10);
   };
   bench.machine.inPlace(() => {
@@ -203,7 +203,7 @@ t.test('a late sample does not shift the next ones', async (t) => {
     bench.machine.runUntil(5.5);
   });
   t.same(bench.times, [0, 1, 2.75, 3, 4, 5]);
-  t.same(bench.slots, [0, 1, 2, 3, 4, 5]);
+  t.same(bench.intervals, [0, 1, 2, 3, 4, 5]);
   t.same(bench.sampler.counts, { taken: 6, missed: 0 });
 });
 
@@ -215,9 +215,9 @@ t.test('the delays of late timers do not accumulate', async (t) => {
     bench.machine.runUntil(100);
   });
   t.equal(bench.taken.length, 100);
-  for (const { slot, atSeconds, sample } of bench.taken) {
-    t.equal(atSeconds, slot + 0.625);
-    t.equal(sample.monotonicSeconds, ORIGIN_SECONDS + 0.5 + slot, 'durations are judged by the start of the slot');
+  for (const { interval, atSeconds, sample } of bench.taken) {
+    t.equal(atSeconds, interval + 0.625);
+    t.equal(sample.monotonicSeconds, ORIGIN_SECONDS + 0.5 + interval, 'durations are judged by the start of the interval');
   }
 });
 
@@ -232,7 +232,7 @@ t.test('samples missed during a sleep are counted, and the grid does not shift',
     bench.machine.runUntil(8.5);
   });
   // Slot 2 takes until 5.5; 3 and 4 are gone, the sample of 5 is late, 6 is on time.
-  t.same(bench.slots, [0, 1, 2, 5, 6, 7, 8]);
+  t.same(bench.intervals, [0, 1, 2, 5, 6, 7, 8]);
   t.same(bench.times, [0, 1, 5.5, 5.5, 6, 7, 8]);
   t.same(bench.sampler.counts, { taken: 7, missed: 2 });
 });
@@ -244,7 +244,7 @@ t.test('samples missed before the first one are counted too', async (t) => {
     bench.machine.block(3);
     bench.machine.runUntil(4);
   });
-  t.same(bench.slots, [2, 3]);
+  t.same(bench.intervals, [2, 3]);
   t.same(bench.sampler.counts, { taken: 2, missed: 2 });
 });
 
@@ -255,16 +255,17 @@ t.test('with any delays, every sample is taken within its sampling interval or c
       const bench = new Bench(periodSeconds);
       const { machine, cpu, disk } = bench;
       let expected = 0;
-      bench.onSample = ({ slot, monotonicSeconds }) => {
+      bench.onSample = ({ interval, monotonicSeconds }) => {
         const { taken, missed } = bench.sampler.counts;
-        if (taken !== bench.taken.length || taken + missed !== slot + 1) throw new Error(`${taken} + ${missed} at slot ${slot}`);
-        if (slot < expected) throw new Error(`slot ${slot} after ${expected - 1}`);
-        expected = slot + 1;
-        const startSeconds = ORIGIN_SECONDS + (slot + 0.5) * periodSeconds;
-        if (Math.abs(monotonicSeconds - startSeconds) > 1e-6) throw new Error(`slot ${slot} said to begin at ${monotonicSeconds}`);
+        if (taken !== bench.taken.length || taken + missed !== interval + 1)
+          throw new Error(`${taken} + ${missed} at interval ${interval}`);
+        if (interval < expected) throw new Error(`interval ${interval} after ${expected - 1}`);
+        expected = interval + 1;
+        const startSeconds = ORIGIN_SECONDS + (interval + 0.5) * periodSeconds;
+        if (Math.abs(monotonicSeconds - startSeconds) > 1e-6) throw new Error(`interval ${interval} said to begin at ${monotonicSeconds}`);
         const into = (readSeconds - startSeconds) / periodSeconds;
-        // The grid lets a slot begin 20 µs early.
-        if (into < -0.021 || into >= 1 + 1e-6) throw new Error(`slot ${slot} measured ${into} periods after its start`);
+        // The grid lets an interval begin 20 µs early.
+        if (into < -0.021 || into >= 1 + 1e-6) throw new Error(`interval ${interval} measured ${into} periods after its start`);
       };
       let readSeconds = 0;
       cpu.behave = (callback) => {
@@ -293,7 +294,7 @@ t.test('a reading that ends within the grace period is part of the sample', asyn
   });
   t.same(bench.times.slice(1), [1.25, 2.25, 3.25]);
   t.same(bench.values('temperature').slice(1), [41, 41, 41]);
-  t.equal(bench.taken[1]?.sample.monotonicSeconds, ORIGIN_SECONDS + 1, 'stamped with the start of its slot');
+  t.equal(bench.taken[1]?.sample.monotonicSeconds, ORIGIN_SECONDS + 1, 'stamped with the start of its interval');
 });
 
 t.test('a source that begins to hang delays only one sample and affects only its own metric', async (t) => {
@@ -318,7 +319,7 @@ t.test('a source that begins to hang delays only one sample and affects only its
     t.same(
       bench.values(metric),
       bench.taken.map(() => value),
-      `${metric} is there in every slot, the delayed one too`,
+      `${metric} is there in every interval, the delayed one too`,
     );
   }
   t.equal(bench.disk.reads, 4, 'not asked again while it hangs');
@@ -431,7 +432,7 @@ t.test('after stop there is no sample, no read and no pending timer', async (t) 
       bench.sampler.start(0);
       bench.machine.runUntil(2.25 * periodSeconds);
       bench.disk.behave = (callback) => late.push(callback);
-      bench.machine.runUntil(3.25 * periodSeconds); // A slot is open, waiting for the disk.
+      bench.machine.runUntil(3.25 * periodSeconds); // An interval is open, waiting for the disk.
       const { length } = bench.taken;
       const reads = bench.sources.map((source) => source.reads);
       t.equal(late.length, 1);
@@ -456,8 +457,8 @@ t.test('it can be stopped from the callback of a sample', async (t) => {
   for (const periodSeconds of [0.001, 0.02, 1]) {
     for (const hangs of [false, true]) {
       const bench = new Bench(periodSeconds);
-      bench.onSample = ({ slot }) => {
-        if (slot === 3) bench.sampler.stop();
+      bench.onSample = ({ interval }) => {
+        if (interval === 3) bench.sampler.stop();
       };
       bench.machine.inPlace(() => {
         bench.sampler.start(0);
@@ -466,7 +467,7 @@ t.test('it can be stopped from the callback of a sample', async (t) => {
         bench.machine.runUntil(20 * periodSeconds);
       });
       const what = `period ${periodSeconds} s, ${hangs ? 'hanging' : 'answering'}`;
-      t.same(bench.slots, [0, 1, 2, 3], what);
+      t.same(bench.intervals, [0, 1, 2, 3], what);
       t.equal(bench.memory.reads, 5, `${what}: nothing is read after the sources were closed`);
     }
   }
@@ -483,7 +484,7 @@ t.test('it can be started again', async (t) => {
     bench.machine.runUntil(6.5);
   });
   t.same(bench.times, [0, 1, 5.25, 6.25]);
-  t.same(bench.slots, [0, 1, 0, 1]);
+  t.same(bench.intervals, [0, 1, 0, 1]);
   t.same(bench.sampler.counts, { taken: 4, missed: 0 });
 });
 
@@ -522,16 +523,16 @@ t.test('1000 Hz on the real clocks: every sample is taken on the grid or missed,
   await until('300 samples with every metric', () => samples.length >= 300 && METRICS.every(isMeasured));
   const stoppedSeconds = now();
   sampler.stop();
-  // As many slots as milliseconds have passed, each of them taken or missed.
+  // As many intervals as milliseconds have passed, each of them taken or missed.
   const { length } = samples;
   const last = samples.at(-1) as Sample;
-  t.same(counts, { taken: length, missed: last.slot + 1 - length });
-  t.ok(last.slot <= (stoppedSeconds - earliestSeconds) * 1000 + 0.1, 'the last slot is not ahead of the clock');
-  const originSeconds = last.monotonicSeconds - last.slot / 1000;
+  t.same(counts, { taken: length, missed: last.interval + 1 - length });
+  t.ok(last.interval <= (stoppedSeconds - earliestSeconds) * 1000 + 0.1, 'the last interval is not ahead of the clock');
+  const originSeconds = last.monotonicSeconds - last.interval / 1000;
   t.ok(originSeconds > earliestSeconds - 1e-6 && originSeconds < latestSeconds + 1e-6, 'the grid is where it began');
   t.ok(
-    samples.some(({ slot }, at) => slot === (samples[at - 1]?.slot ?? -2) + 1),
-    'slots that follow each other are taken',
+    samples.some(({ interval }, at) => interval === (samples[at - 1]?.interval ?? -2) + 1),
+    'intervals that follow each other are taken',
   );
 });
 
@@ -547,9 +548,9 @@ t.test('on the real clocks no sample is early, and a blocked loop does not shift
     readSeconds = clocks.monotonicSeconds();
     callback(null, 20);
   };
-  const samples: { slot: number; readSeconds: number }[] = [];
-  const sampler = new Sampler([new Probe(source, clocks.monotonicSeconds)], clocks, 0.02, ({ slot }) => {
-    samples.push({ slot, readSeconds });
+  const samples: { interval: number; readSeconds: number }[] = [];
+  const sampler = new Sampler([new Probe(source, clocks.monotonicSeconds)], clocks, 0.02, ({ interval }) => {
+    samples.push({ interval, readSeconds });
     // A quarter of a period at every fifth sample, two and a half periods once.
     const end = performance.now() + (samples.length === 12 ? 50 : samples.length % 5 === 0 ? 5 : 0);
     while (performance.now() < end);
@@ -561,7 +562,7 @@ t.test('on the real clocks no sample is early, and a blocked loop does not shift
   const { taken, missed } = sampler.counts;
   t.equal(taken, samples.length);
   t.ok(missed >= 1, `${missed} missed by being blocked for two and a half periods`);
-  const periodsLate = samples.map((sample) => (sample.readSeconds - earliestSeconds) / 0.02 - sample.slot);
+  const periodsLate = samples.map((sample) => (sample.readSeconds - earliestSeconds) / 0.02 - sample.interval);
   t.ok(Math.min(...periodsLate) > -0.01, `${Math.min(...periodsLate)} periods late at least`);
   // Each alone may be late on a busy machine; all of them only if the grid was shifted.
   t.ok(Math.min(...periodsLate.slice(-10)) < 1, `${Math.min(...periodsLate.slice(-10))} periods late at the end`);

@@ -30,7 +30,7 @@ export class Sampler {
   #immediate: NodeJS.Immediate | null = null;
   #graceTimer: NodeJS.Timeout | null = null;
   /** The sampling interval whose readings are still awaited. */
-  #open: { slot: number; monotonicSeconds: number; timestampMs: number; waiting: number } | null = null;
+  #open: { interval: number; monotonicSeconds: number; timestampMs: number; waiting: number } | null = null;
   #taken = 0;
   #missed = 0;
 
@@ -86,7 +86,7 @@ export class Sampler {
     if (!grid) return;
     const plan = planGrid(grid, this.#nextInterval, this.#clocks.monotonicSeconds());
     if (plan.kind === 'sample') {
-      this.#begin(plan.slot, plan.missed);
+      this.#begin(plan.interval, plan.missed);
       // The callback may have stopped the sampler.
       if (this.#grid === grid) this.#immediate = setImmediate(this.#plan);
     } else if (this.#periodSeconds >= PRECISE_BELOW_SECONDS || plan.seconds > TIMER_GRAIN_SECONDS) {
@@ -100,16 +100,16 @@ export class Sampler {
     }
   };
 
-  #begin(slot: number, missed: number): void {
+  #begin(interval: number, missed: number): void {
     const grid = this.#grid;
     this.#emit(); // An interval that still waits for a slow source ends here.
     if (!grid || this.#grid !== grid) return;
     this.#missed += missed;
-    this.#nextInterval = slot + 1;
+    this.#nextInterval = interval + 1;
     const open = {
-      slot,
+      interval,
       // The start of the interval and not the time of the timer: durations are computed from it, and jitter must not turn 3 s into 2.999.
-      monotonicSeconds: intervalStartSeconds(grid, slot),
+      monotonicSeconds: intervalStartSeconds(grid, interval),
       timestampMs: Math.round(this.#clocks.wallMilliseconds()),
       waiting: 1,
     };
@@ -140,7 +140,7 @@ export class Sampler {
     const now = Math.min(this.#clocks.monotonicSeconds(), open.monotonicSeconds + DEADLINE_SECONDS);
     const readings: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
     for (const probe of this.#probes) readings[probe.metric] = probe.reading(now);
-    const { slot, monotonicSeconds, timestampMs } = open;
-    this.#onSample({ slot, monotonicSeconds, timestampMs, readings, disks: this.#readDisks() });
+    const { interval, monotonicSeconds, timestampMs } = open;
+    this.#onSample({ interval, monotonicSeconds, timestampMs, readings, disks: this.#readDisks() });
   }
 }

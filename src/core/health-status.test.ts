@@ -7,7 +7,7 @@ import type { Readings } from './metrics.ts';
 const limits = { warning: 80, critical: 90 };
 const thresholds: Thresholds = { cpu_percent: limits, memory_percent: limits, disk_percent: limits, temperature: limits };
 const sample: Sample = {
-  slot: 5,
+  interval: 5,
   monotonicSeconds: 1234.5,
   timestampMs: Date.UTC(2026, 2, 4, 5, 6, 7, 89),
   readings: { cpu_percent: 12.34, memory_percent: 45, disk_percent: 0, temperature: null },

@@ -25,7 +25,7 @@ export interface DiskReading {
 /** One sample of the sampling grid. */
 export interface Sample {
   /** Number of the sampling interval; a difference above one to the previous sample means missed samples. */
-  readonly slot: number;
+  readonly interval: number;
   /** Monotonic seconds at the interval's start; durations are computed from it. */
   readonly monotonicSeconds: number;
   /** Wall clock at the interval's start, milliseconds since the epoch. */

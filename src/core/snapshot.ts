@@ -11,8 +11,8 @@ export interface Snapshot {
   close(): void;
 }
 
-/** `busy`: another snapshot is in progress; `no_room`: not enough disk space; `unavailable`: the store cannot write at present. */
-export type SnapshotRefusal = 'busy' | 'no_room' | 'unavailable';
+/** `busy`: another snapshot is in progress; `no_space`: not enough disk space; `unavailable`: the store cannot write at present. */
+export type SnapshotRefusal = 'busy' | 'no_space' | 'unavailable';
 
 /** Why no snapshot could be taken; the message contains the remedy, if any. */
 export class SnapshotRefused extends Error {

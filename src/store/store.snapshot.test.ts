@@ -197,7 +197,7 @@ t.test('a store that cannot write gives the reason why there is no snapshot', { 
   const disk = new SmallDisk(t);
   const started = await startStore(t, temporaryFolder(t), { dataPath: disk.folder });
   started.record(series(START, 10));
-  await t.rejects(started.store.snapshot(wanted()), { why: 'no_room', message: /100\.\d MB must be free/ });
+  await t.rejects(started.store.snapshot(wanted()), { why: 'no_space', message: /100\.\d MB must be free/ });
   t.same(
     readdirSync(disk.folder).filter((name) => name.startsWith('snapshot')),
     [],

@@ -75,7 +75,7 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
     hertz: HERTZ,
     listener: received,
     monotonicSeconds,
-    silenceSeconds: 600,
+    dataTimeoutSeconds: 600,
   });
   t.teardown(() => stream.stop());
   await stream.start();
@@ -136,7 +136,7 @@ t.test('other nodes are ignored; gaps of what is stored are exact; 200 Hz in pag
     hertz: 1,
     listener: received,
     monotonicSeconds,
-    silenceSeconds: 600,
+    dataTimeoutSeconds: 600,
   });
   t.teardown(() => stream.stop());
   await stream.start();

@@ -74,8 +74,8 @@ interface MadeUpSample {
 /** A sample each second, a millisecond or two late as timers are; until `toMs`, or up to now where that is null. */
 function* samples(fromMs: number, toMs: number | null): Generator<MadeUpSample> {
   const machine = new MadeUpMachine();
-  for (let slot = 0; ; slot += 1) {
-    const timestampMs = fromMs + slot * 1000 + ((slot * 7) % 3);
+  for (let interval = 0; ; interval += 1) {
+    const timestampMs = fromMs + interval * 1000 + ((interval * 7) % 3);
     if (timestampMs >= (toMs ?? Date.now())) return;
     yield { timestampMs, readings: machine.at(timestampMs) };
   }
@@ -110,7 +110,7 @@ export function fillDataFolder(folder: string, fromMs: number): Filled {
     batch = new Batch();
   };
   for (const { timestampMs, readings } of samples(fromMs, null)) {
-    const sample = { slot: count, monotonicSeconds: timestampMs / 1000, timestampMs, readings, disks: [] };
+    const sample = { interval: count, monotonicSeconds: timestampMs / 1000, timestampMs, readings, disks: [] };
     batch.add(toHealthStatus(sample, node, THRESHOLDS, []), timestampMs, batch.count + 1);
     nowMs = timestampMs;
     count += 1;
@@ -140,7 +140,7 @@ export function fillPlainTable(path: string, fromMs: number, toMs: number): { db
   let count = 0;
   db.exec('BEGIN');
   for (const { timestampMs, readings } of samples(fromMs, toMs)) {
-    const { status } = toHealthStatus({ slot: 0, monotonicSeconds: 0, timestampMs, readings, disks: [] }, '', THRESHOLDS, []);
+    const { status } = toHealthStatus({ interval: 0, monotonicSeconds: 0, timestampMs, readings, disks: [] }, '', THRESHOLDS, []);
     const { cpu_percent, memory_percent, disk_percent, temperature } = readings;
     insert.run(timestampMs, cpu_percent, memory_percent, disk_percent, temperature, STATUSES.indexOf(status));
     count += 1;

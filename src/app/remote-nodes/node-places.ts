@@ -7,7 +7,7 @@ const MAX_ESTABLISHED = 480;
 /** Number of nodes at which the capacity alert is raised. */
 export const SHORT_FROM = Math.ceil(0.9 * MAX_NODES);
 /** A newcomer may be evicted after this long without data; nodes at 0.1 Hz are not. */
-const NEWCOMER_SILENT_SECONDS = 15;
+const NEWCOMER_STALE_SECONDS = 15;
 
 /** Decides which remote nodes are listed and which are evicted; nodes seen over a longer time take precedence. */
 export class NodePlaces {
@@ -28,8 +28,8 @@ export class NodePlaces {
   nodeToEvict(now: number): RemoteNode | null {
     if (this.#nodes.size < MAX_NODES || now < this.#fullUntilSeconds) return null;
     const newcomers = [...this.#nodes.values()].filter(({ isEstablished }) => !isEstablished);
-    const evicted = shortestSpan(newcomers.filter(({ lastSeenSeconds }) => now - lastSeenSeconds >= NEWCOMER_SILENT_SECONDS));
-    if (!evicted) this.#fullUntilSeconds = Math.min(...newcomers.map(({ lastSeenSeconds }) => lastSeenSeconds)) + NEWCOMER_SILENT_SECONDS;
+    const evicted = shortestSpan(newcomers.filter(({ lastSeenSeconds }) => now - lastSeenSeconds >= NEWCOMER_STALE_SECONDS));
+    if (!evicted) this.#fullUntilSeconds = Math.min(...newcomers.map(({ lastSeenSeconds }) => lastSeenSeconds)) + NEWCOMER_STALE_SECONDS;
     return evicted;
   }
 

@@ -14,8 +14,8 @@ const CHANGES_BURST = 60;
 const JUMPS_PER_SECOND = 1 / 60;
 const JUMPS_BURST = 5;
 /** Rate limit of alerts about one stale node, so that an intermittent node fills neither log nor disk. */
-const SILENCES_PER_SECOND = 1 / 600;
-const SILENCES_BURST = 5;
+const STALE_ALERTS_PER_SECOND = 1 / 600;
+const STALE_ALERTS_BURST = 5;
 /** A newcomer becomes established after at least this long and ARRIVALS statuses that are APART_SECONDS apart. */
 export const ESTABLISHED_SECONDS = 60;
 const ARRIVALS = 4;
@@ -41,7 +41,7 @@ export class RemoteNode {
   readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
   readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
   readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
-  readonly staleAlerts = new TokenBucket(SILENCES_PER_SECOND, SILENCES_BURST);
+  readonly staleAlertLimit = new TokenBucket(STALE_ALERTS_PER_SECOND, STALE_ALERTS_BURST);
   readonly #jumps = new TokenBucket(JUMPS_PER_SECOND, JUMPS_BURST);
   /** Monotonic seconds; may precede the start of this process. */
   readonly #firstSeenSeconds: number;
@@ -53,7 +53,7 @@ export class RemoteNode {
   #arrivals = 0;
   #arrivalSeconds = Number.NEGATIVE_INFINITY;
   /** The open alert that the node is stale. */
-  silence: Alert | null = null;
+  staleAlert: Alert | null = null;
   /** Time when the node left the graph, wall-clock milliseconds; null: it is present or disappeared. */
   leftMs: number | null = null;
   /** Whether the wrong clock was logged. */

@@ -218,15 +218,15 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const now = clocks.monotonicSeconds();
     const ruleSeconds = this.#rules.forgetAfterHours * 3600 || Number.POSITIVE_INFINITY;
     const isYoung = ({ name, spanSeconds }: RemoteNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
-    let young = [...this.#nodes.values()].filter((node) => node.silence && isYoung(node)).length;
+    let young = [...this.#nodes.values()].filter((node) => node.staleAlert && isYoung(node)).length;
     for (const node of this.#nodes.values()) {
       const isNew = node.watch.check(now) !== null;
       if (isNew) live.setStale(node.name, true);
-      const staleSeconds = node.silence ? null : node.watch.staleSeconds(now);
+      const staleSeconds = node.staleAlert ? null : node.watch.staleSeconds(now);
       if (staleSeconds !== null) {
         // New names and nodes that come and go must not fill the list of alerts; theirs are raised once there are fewer.
         const exceedsLimit = isYoung(node) && (young >= MAX_YOUNG_ALERTS || !this.#youngAlerts.take(now));
-        if (!exceedsLimit && node.staleAlerts.take(now)) {
+        if (!exceedsLimit && node.staleAlertLimit.take(now)) {
           this.#raiseStale(node, staleSeconds);
           if (isYoung(node)) young += 1;
         } else if (isNew) this.#warn('stale remote node without alert: alert rate limit exceeded', node.name);
@@ -246,7 +246,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const node = this.#nodes.get(name);
     if (!node) return null;
     const resolved = this.#remove(node);
-    const count = resolved.length + (node.silence ? 1 : 0);
+    const count = resolved.length + (node.staleAlert ? 1 : 0);
     this.#options.log('notice', 'remote node forgotten, its alerts resolved', { node: name, reason, alerts: count });
     this.#updateCapacityAlert();
     await Promise.all(resolved);
@@ -259,7 +259,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     this.#nodes.delete(node.name);
     live.forget(node.name, node.isEstablished || node.wasKnown);
     if (!node.isEstablished && !node.wasKnown) store.dropNewcomer(node.name);
-    if (node.silence) this.#resolve(node.silence);
+    if (node.staleAlert) this.#resolve(node.staleAlert);
     if (node.leftMs !== null && node.isEstablished) left.write(this.#leftNodes());
     return this.#alerts.end(node.name);
   }
@@ -407,23 +407,23 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
 
   #raiseStale(node: RemoteNode, staleSeconds: number): void {
     const nowMs = this.#options.clocks.wallMilliseconds();
-    node.silence = makeStaleAlert(node, staleSeconds, this.#uniqueId(nowMs), nowMs);
-    this.#options.publishAlerts([node.silence]);
+    node.staleAlert = makeStaleAlert(node, staleSeconds, this.#uniqueId(nowMs), nowMs);
+    this.#options.publishAlerts([node.staleAlert]);
   }
 
   #endStale(node: RemoteNode): void {
     this.#options.live.setStale(node.name, false);
-    if (node.silence) this.#resolve(node.silence);
-    node.silence = null;
+    if (node.staleAlert) this.#resolve(node.staleAlert);
+    node.staleAlert = null;
   }
 
   /** Continues a stored alert about a stale node; if this process has raised one meanwhile, the stored one is resolved. */
   #adoptStale(node: RemoteNode, alert: Alert): void {
-    if (node.silence) {
-      if (node.silence.alert_id !== alert.alert_id) this.#resolve(alert);
+    if (node.staleAlert) {
+      if (node.staleAlert.alert_id !== alert.alert_id) this.#resolve(alert);
       return;
     }
-    node.silence = alert;
+    node.staleAlert = alert;
     node.watch.adoptOpen();
     this.#options.live.setStale(node.name, true);
   }

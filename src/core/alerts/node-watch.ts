@@ -141,7 +141,7 @@ const LONGEST_ARRIVAL_PERIOD_SECONDS = 60;
  */
 export class NodeWatch {
   readonly stamps: NodeStamps;
-  #silence: StaleState;
+  #state: StaleState;
   #graceSeconds: number;
   #arrivedSeconds = Number.NaN;
   /** Seconds between arrivals of a node whose time stamps do not change; NaN: not measured. */
@@ -150,13 +150,13 @@ export class NodeWatch {
   /** `expectedSinceSeconds`: start of the allowed time; null: it starts with the first status. */
   constructor(recent: readonly Stamp[], expectedSinceSeconds: number | null, graceSeconds: number) {
     this.stamps = new NodeStamps(recent);
-    this.#silence = initialStaleState(expectedSinceSeconds, false);
+    this.#state = initialStaleState(expectedSinceSeconds, false);
     this.#graceSeconds = graceSeconds;
   }
 
   /** Whether the node is stale. */
   get isStale(): boolean {
-    return this.#silence.open;
+    return this.#state.open;
   }
 
   /** Publish period by the node's time stamps, or by arrival times if the time stamps do not change. */
@@ -173,7 +173,7 @@ export class NodeWatch {
 
   /** When the node becomes stale unless a status arrives; infinite: it is stale, or not expected. */
   get deadlineSeconds(): number {
-    const { lastGoodSeconds, open } = this.#silence;
+    const { lastGoodSeconds, open } = this.#state;
     return open || lastGoodSeconds === null ? Number.POSITIVE_INFINITY : lastGoodSeconds + this.allowedSeconds;
   }
 
@@ -183,17 +183,17 @@ export class NodeWatch {
 
   /** The node left the graph: it cannot become stale until its next status. */
   leave(): void {
-    this.#silence = initialStaleState(null, false);
+    this.#state = initialStaleState(null, false);
   }
 
   /** Starts the allowed time if it has not started. */
   expect(sinceSeconds: number): void {
-    if (this.#silence.lastGoodSeconds === null) this.#silence = { ...this.#silence, lastGoodSeconds: sinceSeconds };
+    if (this.#state.lastGoodSeconds === null) this.#state = { ...this.#state, lastGoodSeconds: sinceSeconds };
   }
 
   /** Continues an open episode of an earlier run. */
   adoptOpen(): void {
-    this.#silence = { ...this.#silence, open: true, goodSinceSeconds: null };
+    this.#state = { ...this.#state, open: true, goodSinceSeconds: null };
   }
 
   /**
@@ -208,25 +208,25 @@ export class NodeWatch {
       if (sinceSeconds < BURST_SECONDS) return { arrival, isAlive: false, change: null };
       if (sinceSeconds <= LONGEST_ARRIVAL_PERIOD_SECONDS) this.#arrivalPeriodSeconds = sinceSeconds;
     }
-    const { lastGoodSeconds, open } = this.#silence;
+    const { lastGoodSeconds, open } = this.#state;
     // A second gap after the first status restarts the time until the episode resolves.
     if (open && lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
-    const { state, change } = stepStale(this.#silence, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
-    this.#silence = state;
+    const { state, change } = stepStale(this.#state, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
+    this.#state = state;
     return { arrival, isAlive: true, change };
   }
 
   /** Seconds without a status while the node is stale, else null. */
   staleSeconds(atSeconds: number): number | null {
-    const { lastGoodSeconds, open } = this.#silence;
+    const { lastGoodSeconds, open } = this.#state;
     return open && lastGoodSeconds !== null ? atSeconds - lastGoodSeconds : null;
   }
 
   /** Checks the deadline; the seconds without a status if the node just became stale, else null. */
   check(atSeconds: number): number | null {
     if (atSeconds <= this.deadlineSeconds) return null;
-    const { state, change, staleSeconds } = stepStale(this.#silence, false, atSeconds, this.allowedSeconds, 0);
-    this.#silence = state;
+    const { state, change, staleSeconds } = stepStale(this.#state, false, atSeconds, this.allowedSeconds, 0);
+    this.#state = state;
     return change === 'raise' ? staleSeconds : null;
   }
 }

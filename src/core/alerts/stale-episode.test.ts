@@ -86,8 +86,8 @@ t.test('the second of a change does not depend on clock rounding', async (t) => 
       fc.nat(10_000),
       period,
       fc.constantFrom(1, 3, 10),
-      (origin, slot, period, seconds) => {
-        const at = (n: number): number => origin + (slot + n) * period;
+      (origin, interval, period, seconds) => {
+        const at = (n: number): number => origin + (interval + n) * period;
         const periods = Math.round(seconds / period);
         const silent = { lastGoodSeconds: at(0), goodSinceSeconds: null, open: false };
         if (stepStale(silent, false, at(periods), seconds, 0).change !== null) return false;

@@ -122,7 +122,7 @@ class Run {
   rules: JudgingRules;
   #monitor: ThresholdMonitor;
   #now: number;
-  #slot = 0;
+  #interval = 0;
   #ids = 0;
   #afterStart = true;
   readonly #readable = new Set<string>();
@@ -167,8 +167,14 @@ class Run {
 
   judge(spacing: number, readings: Readings): Entry {
     this.#now += spacing;
-    this.#slot += 1;
-    const sample = { slot: this.#slot, monotonicSeconds: this.#now, timestampMs: 1_772_600_000_000 + this.#slot, readings, disks: [] };
+    this.#interval += 1;
+    const sample = {
+      interval: this.#interval,
+      monotonicSeconds: this.#now,
+      timestampMs: 1_772_600_000_000 + this.#interval,
+      readings,
+      disks: [],
+    };
     const openBefore = this.#monitor.openAlerts();
     const changes = this.#monitor.judge(sample);
     for (const metric of METRICS) if (readings[metric] !== null) this.#readable.add(metric);

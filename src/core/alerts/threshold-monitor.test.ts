@@ -29,7 +29,7 @@ const noPast: JudgingPast = { openAlerts: [], readableMetrics: new Set() };
 /** A monitor fed at 1 Hz; an interval is a second, across restarts. */
 class Bench {
   monitor: ThresholdMonitor;
-  #slot = 0;
+  #interval = 0;
   #ids = 0;
 
   constructor(startRules = rules, past = noPast) {
@@ -37,7 +37,7 @@ class Bench {
   }
 
   #start(startRules: JudgingRules, past: JudgingPast): ThresholdMonitor {
-    return new ThresholdMonitor(startRules, past, this.#slot, () => {
+    return new ThresholdMonitor(startRules, past, this.#interval, () => {
       this.#ids += 1;
       return `id${this.#ids}`;
     });
@@ -53,12 +53,12 @@ class Bench {
   feed(readings: Partial<Readings>, times = 1, missing: readonly string[] = []): Alert[] {
     const changes: Alert[] = [];
     for (let i = 0; i < times; i += 1) {
-      const slot = this.#slot;
+      const interval = this.#interval;
       const disks = rules.diskPaths.map((path) => ({ path, percent: missing.includes(path) ? null : 30, problem: null }));
-      const timestampMs = EPOCH_MS + slot * 1000;
-      const sample: Sample = { slot, monotonicSeconds: slot, timestampMs, readings: { ...idle, ...readings }, disks };
+      const timestampMs = EPOCH_MS + interval * 1000;
+      const sample: Sample = { interval, monotonicSeconds: interval, timestampMs, readings: { ...idle, ...readings }, disks };
       changes.push(...this.monitor.judge(sample));
-      this.#slot += 1;
+      this.#interval += 1;
     }
     return changes;
   }
@@ -100,8 +100,14 @@ t.test('the unique id is requested once per episode, with the time of the sample
     asked.push(timestampMs);
     return 'x';
   });
-  [95, 95, 85, 20].forEach((cpu_percent, slot) => {
-    monitor.judge({ slot, monotonicSeconds: slot, timestampMs: EPOCH_MS + slot, readings: { ...idle, cpu_percent }, disks: [] });
+  [95, 95, 85, 20].forEach((cpu_percent, interval) => {
+    monitor.judge({
+      interval,
+      monotonicSeconds: interval,
+      timestampMs: EPOCH_MS + interval,
+      readings: { ...idle, cpu_percent },
+      disks: [],
+    });
   });
   t.same(asked, [EPOCH_MS]);
 });

@@ -6,8 +6,8 @@ import { intervalAt, intervalStartSeconds, planGrid } from './grid.ts';
 const oneHertz = { originSeconds: 100, periodSeconds: 1 };
 
 t.test('at the start of an interval its sample is taken and none was missed', async (t) => {
-  t.same(planGrid(oneHertz, 0, 100), { kind: 'sample', slot: 0, missed: 0 });
-  t.same(planGrid(oneHertz, 7, 107), { kind: 'sample', slot: 7, missed: 0 });
+  t.same(planGrid(oneHertz, 0, 100), { kind: 'sample', interval: 0, missed: 0 });
+  t.same(planGrid(oneHertz, 7, 107), { kind: 'sample', interval: 7, missed: 0 });
 });
 
 t.test('before the start of the next interval the plan is to wait for exactly the remaining time', async (t) => {
@@ -19,12 +19,12 @@ t.test('before the grid begins the plan is to wait for interval 0', async (t) =>
 });
 
 t.test('a late sample does not shift the next ones', async (t) => {
-  t.same(planGrid(oneHertz, 4, 104.5), { kind: 'sample', slot: 4, missed: 0 });
+  t.same(planGrid(oneHertz, 4, 104.5), { kind: 'sample', interval: 4, missed: 0 });
   t.same(planGrid(oneHertz, 5, 104.5), { kind: 'wait', seconds: 0.5 });
 });
 
 t.test('intervals without a wake-up are counted as missed and not caught up', async (t) => {
-  t.same(planGrid(oneHertz, 4, 109.5), { kind: 'sample', slot: 9, missed: 5 });
+  t.same(planGrid(oneHertz, 4, 109.5), { kind: 'sample', interval: 9, missed: 5 });
   t.same(planGrid(oneHertz, 10, 109.5), { kind: 'wait', seconds: 0.5 });
 });
 
@@ -41,13 +41,13 @@ const grids = fc.record({
 t.test('waiting as planned reaches the next interval without a miss, on every grid', async (t) => {
   let waits = 0;
   fc.assert(
-    fc.property(grids, fc.nat(10_000_000), fc.double({ min: 0, max: 0.9, noNaN: true }), (grid, slot, intoSlot) => {
-      const now = intervalStartSeconds(grid, slot) + intoSlot * grid.periodSeconds;
-      const plan = planGrid(grid, slot + 1, now);
+    fc.property(grids, fc.nat(10_000_000), fc.double({ min: 0, max: 0.9, noNaN: true }), (grid, interval, intoInterval) => {
+      const now = intervalStartSeconds(grid, interval) + intoInterval * grid.periodSeconds;
+      const plan = planGrid(grid, interval + 1, now);
       if (plan.kind !== 'wait') return false;
       waits += 1;
-      const then = planGrid(grid, slot + 1, now + plan.seconds);
-      return plan.seconds > 0 && plan.seconds <= grid.periodSeconds * 1.001 && then.kind === 'sample' && then.slot === slot + 1;
+      const then = planGrid(grid, interval + 1, now + plan.seconds);
+      return plan.seconds > 0 && plan.seconds <= grid.periodSeconds * 1.001 && then.kind === 'sample' && then.interval === interval + 1;
     }),
     { numRuns: runs(100, 1000), seed: SEED },
   );
@@ -68,10 +68,10 @@ t.test('for any wake-ups, intervals are taken in order, and taken plus missed eq
           now += periodsLater * grid.periodSeconds;
           const plan = planGrid(grid, next, now);
           if (plan.kind === 'wait') continue;
-          if (plan.slot < next || plan.missed < 0) return false;
+          if (plan.interval < next || plan.missed < 0) return false;
           missed += plan.missed;
           counted += 1 + plan.missed;
-          next = plan.slot + 1;
+          next = plan.interval + 1;
           // No interval is taken twice.
           if (planGrid(grid, next, now).kind !== 'wait') return false;
         }

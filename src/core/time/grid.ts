@@ -12,13 +12,13 @@ export function intervalAt(grid: Grid, nowSeconds: number): number {
   return Math.floor((nowSeconds - grid.originSeconds + TOLERANCE_SECONDS) / grid.periodSeconds);
 }
 
-export function intervalStartSeconds(grid: Grid, slot: number): number {
-  return grid.originSeconds + slot * grid.periodSeconds;
+export function intervalStartSeconds(grid: Grid, interval: number): number {
+  return grid.originSeconds + interval * grid.periodSeconds;
 }
 
-/** The next action: take the sample of `slot` (having missed some before it), or wait for its start. */
+/** The next action: take the sample of `interval` (having missed some before it), or wait for its start. */
 export type GridPlan =
-  | { readonly kind: 'sample'; readonly slot: number; readonly missed: number }
+  | { readonly kind: 'sample'; readonly interval: number; readonly missed: number }
   | { readonly kind: 'wait'; readonly seconds: number };
 
 /**
@@ -26,7 +26,7 @@ export type GridPlan =
  * of the current interval and counts the missed ones; the grid never shifts.
  */
 export function planGrid(grid: Grid, nextInterval: number, nowSeconds: number): GridPlan {
-  const slot = intervalAt(grid, nowSeconds);
-  if (slot >= nextInterval) return { kind: 'sample', slot, missed: slot - nextInterval };
+  const interval = intervalAt(grid, nowSeconds);
+  if (interval >= nextInterval) return { kind: 'sample', interval, missed: interval - nextInterval };
   return { kind: 'wait', seconds: intervalStartSeconds(grid, nextInterval) - nowSeconds };
 }

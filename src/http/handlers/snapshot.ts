@@ -13,7 +13,7 @@ const READ_SECONDS = 3600;
 
 const CODES: Readonly<Record<SnapshotRefused['why'], ProblemCode>> = {
   busy: 'snapshot_in_progress',
-  no_room: 'insufficient_storage',
+  no_space: 'insufficient_storage',
   unavailable: 'storage_unavailable',
 };
 

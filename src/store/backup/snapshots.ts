@@ -74,5 +74,5 @@ function refusal(failure: Error, signal: AbortSignal): Error {
   if (signal.aborted || failure instanceof SnapshotRefused) return failure;
   const { code } = failure as NodeJS.ErrnoException;
   const isFull = failure.name === NOT_ENOUGH_SPACE || code === 'ENOSPC' || code === 'EDQUOT';
-  return new SnapshotRefused(isFull ? 'no_room' : 'unavailable', failure.message);
+  return new SnapshotRefused(isFull ? 'no_space' : 'unavailable', failure.message);
 }
