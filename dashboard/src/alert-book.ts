@@ -2,9 +2,9 @@ import { type Alert, type Metric, type Severity, STATUSES, type Status } from '.
 
 /** An alert as the page lists it. */
 export interface Entry {
-  /** Its latest change. */
+  /** The alert as of its latest change. */
   readonly alert: Alert;
-  /** When it was raised, as far as is known. */
+  /** Time of the earliest known change. */
   readonly sinceMs: number;
   readonly node: string;
 }
@@ -30,14 +30,14 @@ const timeOf = (alert: Alert): number => Date.parse(alert.timestamp);
 const newestRaisedFirst = (a: Entry, b: Entry): number => b.sinceMs - a.sinceMs;
 const newestChangedFirst = (a: Entry, b: Entry): number => timeOf(b.alert) - timeOf(a.alert);
 
-/** The book after one change of an alert. A change that is older than what is known tells at most an earlier beginning. */
+/** Returns the book after one change of an alert. A change older than the known state can only move `sinceMs` back. */
 export function withAlert(book: AlertBook, alert: Alert): AlertBook {
   const id = alert.alert_id;
   const known = [...book.open, ...book.resolved].find((entry) => entry.alert.alert_id === id);
   const sinceMs = Math.min(known?.sinceMs ?? Number.POSITIVE_INFINITY, timeOf(alert));
-  // What is resolved stays so: an id is never opened again.
-  const isNews = !known || (timeOf(alert) >= timeOf(known.alert) && !known.alert.resolved);
-  const entry: Entry = { alert: isNews ? alert : known.alert, sinceMs, node: nodeOfAlert(id) };
+  // A resolved alert stays resolved, because the service never reuses an id.
+  const isNewer = !known || (timeOf(alert) >= timeOf(known.alert) && !known.alert.resolved);
+  const entry: Entry = { alert: isNewer ? alert : known.alert, sinceMs, node: nodeOfAlert(id) };
   const others = (entries: readonly Entry[]): Entry[] => entries.filter((other) => other.alert.alert_id !== id);
   const open = others(book.open);
   const resolved = others(book.resolved);
@@ -45,38 +45,38 @@ export function withAlert(book: AlertBook, alert: Alert): AlertBook {
   return { open: open.sort(newestRaisedFirst), resolved: resolved.sort(newestChangedFirst).slice(0, RESOLVED_SHOWN) };
 }
 
-/** The book as the API tells it: what is open, what was resolved last, and earlier changes, which tell since when. */
-export function bookOf(open: readonly Alert[], resolved: readonly Alert[], changes: readonly Alert[]): AlertBook {
+/** Builds the book from the API's lists. `changes` gives the time at which each alert was raised. */
+export function buildBook(open: readonly Alert[], resolved: readonly Alert[], changes: readonly Alert[]): AlertBook {
   const ids = new Set([...open, ...resolved].map((alert) => alert.alert_id));
   const earlier = changes.filter((alert) => ids.has(alert.alert_id));
   return [...open, ...resolved, ...earlier].reduce(withAlert, EMPTY_BOOK);
 }
 
-/** What is open on other nodes than the one that is shown. */
+/** Open alerts of the nodes that are not shown. */
 export interface OtherNodes {
   readonly count: number;
-  /** The worst of them, and of several such the newest. */
+  /** Severity and node of the worst alert; of several equally severe ones the newest. */
   readonly severity: Severity;
   readonly node: string;
 }
 
 const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
-/** Null: nothing is, or it is not known yet. */
+/** Null: no such alert is open, or the alerts are not loaded yet. */
 export function openOnOtherNodes(book: AlertBook | null, node: string | null): OtherNodes | null {
   const others = (book?.open ?? []).filter((entry) => entry.node !== node);
   const [worst] = others.toSorted((a, b) => WORST_FIRST.indexOf(a.alert.severity) - WORST_FIRST.indexOf(b.alert.severity));
   return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;
 }
 
-/** The worse of a node's status and its open alerts: nodes of other programs publish statuses that leave their alerts out. */
-export function withAlerts(status: Status, book: AlertBook | null, node: string): Status {
+/** The worse of a node's status and its open alerts, because other programs may publish a status that ignores their alerts. */
+export function statusWithAlerts(status: Status, book: AlertBook | null, node: string): Status {
   const severities = (book?.open ?? []).filter((entry) => entry.node === node).map(({ alert }) => alert.severity);
   return [status, ...severities].reduce((a, b) => (STATUSES.indexOf(b) > STATUSES.indexOf(a) ? b : a));
 }
 
-/** Open alerts about one metric of one node; those of disk paths are about the disk. */
-export function openAbout(book: AlertBook | null, node: string | null, metric: Metric): Alert[] {
+/** Open alerts about one metric of one node. Alerts about disk paths count as alerts about the disk. */
+export function openAlertsAbout(book: AlertBook | null, node: string | null, metric: Metric): Alert[] {
   const isAbout = (name: string): boolean => name === metric || (metric === 'disk_percent' && name.startsWith('disk:'));
   return (book?.open ?? []).filter((entry) => entry.node === node && isAbout(entry.alert.metric)).map((entry) => entry.alert);
 }

@@ -7,28 +7,28 @@ import { alertFigures, alertTitle, otherNodesText } from './text.ts';
 
 interface AlertListProps {
   readonly state: PageState;
-  /** What is shown is the last that was known. */
-  readonly isLast: boolean;
+  /** Whether the data is the last known, not current. */
+  readonly isOutdated: boolean;
   readonly nowMs: number;
 }
 
-/** Open alerts, newest first. It is read out loud as they come and go. */
-export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
+/** Open alerts, newest first. A live region: screen readers announce each change. */
+export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
   const { alerts, book, local, node, status } = state;
-  // Of the machine itself everything is told; of another node its own.
+  // The local node's page lists the alerts of all nodes, a remote node's page only its own.
   const open = node === local ? book.open : book.open.filter((entry) => entry.node === node);
   const otherNodes = node === local ? null : openOnOtherNodes(book, node);
   return (
     <section class="card alerts" aria-labelledby="alerts-title">
       <div class="bar">
         <h2 id="alerts-title">Alerts</h2>
-        {isLast && open.length > 0 && <span class="known">last known</span>}
+        {isOutdated && open.length > 0 && <span class="known">last known</span>}
       </div>
       <div aria-live="polite">
-        {alerts === 'failed' && <p class="muted">{unreadable(status?.open_alerts)}</p>}
+        {alerts === 'failed' && <p class="muted">{unreadableText(status?.open_alerts)}</p>}
         {alerts === 'loading' && <p class="muted">Not known yet</p>}
-        {alerts === 'ready' && open.length === 0 && isLast && <p class="muted">None open when data last came.</p>}
-        {alerts === 'ready' && open.length === 0 && !isLast && (
+        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">None open when data last came.</p>}
+        {alerts === 'ready' && open.length === 0 && !isOutdated && (
           <p class="calm">
             <STATUS_ICONS.OK />
             No open alerts{node === local ? '' : ` of ${node}`}
@@ -61,7 +61,7 @@ export function AlertList({ state, isLast, nowMs }: AlertListProps): VNode {
   );
 }
 
-function unreadable(counts: Readonly<Record<string, number>> | undefined): string {
+function unreadableText(counts: Readonly<Record<string, number>> | undefined): string {
   const count = Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
   return `The list of alerts cannot be read right now${counts ? `; the service counts ${plural(count, 'open alert')}` : ''}.`;
 }
@@ -72,7 +72,7 @@ interface ResolvedListProps {
   readonly nowMs: number;
 }
 
-/** The last few that are over. */
+/** The alerts that were resolved last. */
 export function ResolvedList({ entries, node, nowMs }: ResolvedListProps): VNode | null {
   if (entries.length === 0) return null;
   return (

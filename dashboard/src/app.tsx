@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { openOnOtherNodes, withAlerts } from './alert-book.ts';
+import { openOnOtherNodes, statusWithAlerts } from './alert-book.ts';
 import { AlertList, ResolvedList } from './alert-list.tsx';
 import { type Tile, worstOther } from './fleet.ts';
 import { Footer } from './footer.tsx';
@@ -10,22 +10,22 @@ import { Metrics } from './metrics.tsx';
 import { Nodes } from './nodes.tsx';
 import { OtherNodesHint } from './other-nodes.tsx';
 import type { PageState } from './page-state.ts';
-import { clockNotices, type Headline, headline, headlineOfOther, type LinkText, linkText, missed, notices } from './text.ts';
+import { clockNotices, type Headline, headline, headlineOfOther, headlineOfStaleNode, type LinkText, linkText, notices } from './text.ts';
 import { TokenForm } from './token-form.tsx';
 import type { WindowName } from './windows.ts';
 
 export interface AppProps {
   readonly state: PageState;
-  /** The machine's wall clock. */
+  /** Wall clock of the machine that serves this page. */
   readonly nowMs: number;
-  /** That of the node that is shown. */
+  /** Wall clock of the node that is shown. */
   readonly shownNowMs: number;
-  /** All nodes, the one of the machine itself among them. */
+  /** All nodes, including the local one. */
   readonly tiles: readonly Tile[];
-  /** How old /status is. */
-  readonly sinceStatusSeconds: number;
+  /** Age of the last /status response. */
+  readonly statusAgeSeconds: number;
   readonly clockDifferenceMs: number | null;
-  /** Whether a token was sent. */
+  /** Whether a token has been entered. */
   readonly hadToken: boolean;
   readonly onWindow: (window: WindowName) => void;
   readonly onNode: (node: string) => void;
@@ -35,16 +35,16 @@ export interface AppProps {
 export function App(props: AppProps): VNode {
   const { state, nowMs, shownNowMs } = props;
   const { book, local, node, status } = state;
-  const health = state.health && { ...state.health, status: withAlerts(state.health.status, book, state.health.node_name) };
-  const tiles = props.tiles.map((tile) => ({ ...tile, status: withAlerts(tile.status, book, tile.node) }));
+  const health = state.health && { ...state.health, status: statusWithAlerts(state.health.status, book, state.health.node_name) };
+  const tiles = props.tiles.map((tile) => ({ ...tile, status: statusWithAlerts(tile.status, book, tile.node) }));
   const measuredMs = health ? Date.parse(health.timestamp) : null;
   const link = linkText(state.connection, measuredMs, shownNowMs);
   const shown = node === local ? null : (tiles.find((tile) => tile.node === node) ?? null);
-  const missing = shown?.isStale ? shown : null;
-  const own = missing ? missed(link, missing.node, measuredMs, shownNowMs) : headline(link, health, book, node);
-  // The page of the machine shows all nodes: it is not green while one of them is not.
-  const other = node === local && own.status === 'OK' ? worstOther(tiles) : null;
-  const head = other ? headlineOfOther(other, own) : own;
+  const staleTile = shown?.isStale ? shown : null;
+  const own = staleTile ? headlineOfStaleNode(link, staleTile.node, measuredMs, shownNowMs) : headline(link, health, book, node);
+  // The local node's page covers all nodes, so it shows OK only if every node is OK.
+  const worst = node === local && own.status === 'OK' ? worstOther(tiles) : null;
+  const head = worst ? headlineOfOther(worst, own) : own;
   const isLocked = state.connection.phase === 'locked';
   const host = status?.host?.hostname ?? location.hostname;
   const name = node === local || node === null ? host : node;
@@ -52,32 +52,32 @@ export function App(props: AppProps): VNode {
   useEffect(() => {
     document.title = title;
   }, [title]);
-  // A new form for every refusal: what was entered before is gone, and it is said that it was wrong.
+  // The key creates a new form after each refusal, which clears the input and reports the rejected token.
   if (isLocked) return <TokenForm key={state.connection.sinceMs} rejected={props.hadToken} onToken={props.onToken} />;
   const isGone = link.state === 'gone';
-  const isLast = isGone || missing !== null;
+  const isOutdated = isGone || staleTile !== null;
   const otherNodes = openOnOtherNodes(book, node);
-  const isThere = tiles.some((tile) => tile.node === otherNodes?.node);
+  const isListed = tiles.some((tile) => tile.node === otherNodes?.node);
   const about = node === local ? [status?.host?.model, node] : [`seen from ${host}`];
   return (
     <Fragment>
       <Header name={name} about={about} link={link} />
-      <Nodes tiles={tiles} shown={node} isLast={isGone} onNode={props.onNode} />
-      <main class={`page${isLast ? ' last' : ''}${isGone ? ' lost' : ''}`}>
+      <Nodes tiles={tiles} shown={node} isOutdated={isGone} onNode={props.onNode} />
+      <main class={`page${isOutdated ? ' last' : ''}${isGone ? ' lost' : ''}`}>
         <div class="lead">
           <Hero head={head}>
-            {otherNodes && !isGone && <OtherNodesHint otherNodes={otherNodes} onNode={isThere ? props.onNode : null} />}
+            {otherNodes && !isGone && <OtherNodesHint otherNodes={otherNodes} onNode={isListed ? props.onNode : null} />}
           </Hero>
           <Notices lines={[...notices(status, props.clockDifferenceMs, nowMs), ...clockNotices(shown?.node ?? null, shownNowMs - nowMs)]} />
         </div>
         <div class="side">
-          <AlertList state={state} isLast={isGone} nowMs={nowMs} />
+          <AlertList state={state} isOutdated={isGone} nowMs={nowMs} />
           <ResolvedList entries={book.resolved} node={node} nowMs={nowMs} />
-          {node === local && <JobList ops={status?.ops ?? null} isLast={isGone} nowMs={nowMs} />}
+          {node === local && <JobList ops={status?.ops ?? null} isOutdated={isGone} nowMs={nowMs} />}
         </div>
-        <Metrics state={state} isLast={isLast} nowMs={shownNowMs} onWindow={props.onWindow} />
+        <Metrics state={state} isOutdated={isOutdated} nowMs={shownNowMs} onWindow={props.onWindow} />
       </main>
-      <Footer status={status} laterSeconds={isGone ? 0 : props.sinceStatusSeconds} />
+      <Footer status={status} statusAgeSeconds={isGone ? 0 : props.statusAgeSeconds} />
     </Fragment>
   );
 }

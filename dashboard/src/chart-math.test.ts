@@ -1,19 +1,19 @@
 import t from 'tap';
 import { extremes, isolated, temperatureRange } from './chart-math.ts';
 
-t.test('extremes are those of the shown part; gaps are no values', async (t) => {
+t.test('extremes cover the shown part and ignore gaps', async (t) => {
   t.same(extremes([1, 2, 3, 4], [99, 5, null, 7], 2), { min: 5, max: 7 });
   t.equal(extremes([1, 2], [null, null], 0), null);
   t.equal(extremes([], [], 0), null);
 });
 
-t.test('points between gaps are found, also at the ends', async (t) => {
+t.test('points between gaps are found, including at both ends', async (t) => {
   t.same(isolated([1, null, 2, 3, null, 4]), [0, 5]);
   t.same(isolated([null, null]), []);
   t.same(isolated([5]), [0]);
 });
 
-t.test('the temperature axis has whole tens, 40 degrees at least, and room for data and thresholds', async (t) => {
+t.test('the temperature axis has whole tens, spans at least 40 degrees and covers data and thresholds', async (t) => {
   for (const [min, max] of [
     [50, 51],
     [48.9, 62.3],

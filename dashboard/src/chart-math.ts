@@ -1,4 +1,4 @@
-/** Least and greatest value from `fromSeconds` on; null: there is none. */
+/** Smallest and largest value since `fromSeconds`; null: no value. */
 export function extremes(
   seconds: readonly number[],
   values: readonly (number | null)[],
@@ -15,28 +15,28 @@ export function extremes(
   return min <= max ? { min, max } : null;
 }
 
-/** Points with a gap on either side: no line leads to them, so they are drawn as dots. */
+/** Indexes of points with a gap on both sides. No line connects them, so they are drawn as dots. */
 export function isolated(values: readonly (number | null)[]): number[] {
-  const alone: number[] = [];
+  const indexes: number[] = [];
   for (let i = 0; i < values.length; i += 1) {
     const isValue = (at: number): boolean => (values[at] ?? null) !== null;
-    if (isValue(i) && !isValue(i - 1) && !isValue(i + 1)) alone.push(i);
+    if (isValue(i) && !isValue(i - 1) && !isValue(i + 1)) indexes.push(i);
   }
-  return alone;
+  return indexes;
 }
 
 const STEP = 10;
-const LEAST_SPAN = 40;
+const MIN_SPAN = 40;
 
-/** Whole tens around the data and the thresholds, and no less than 40 degrees of them: noise must not look like a mountain range. */
+/** Whole tens around data and thresholds, spanning at least 40 degrees so that noise is not magnified. */
 export function temperatureRange(min: number | null, max: number | null, thresholds: readonly number[]): [number, number] {
   const values = [min, max, ...thresholds].filter((value) => value !== null && Number.isFinite(value)) as number[];
-  if (values.length === 0) return [20, 20 + LEAST_SPAN];
+  if (values.length === 0) return [20, 20 + MIN_SPAN];
   let low = Math.floor((Math.min(...values) - 3) / STEP) * STEP;
   let high = Math.ceil((Math.max(...values) + 3) / STEP) * STEP;
-  while (high - low < LEAST_SPAN) {
+  while (high - low < MIN_SPAN) {
     low -= STEP;
-    if (high - low < LEAST_SPAN) high += STEP;
+    if (high - low < MIN_SPAN) high += STEP;
   }
   return [low, high];
 }

@@ -5,11 +5,11 @@ import { isolated, temperatureRange } from './chart-math.ts';
 import { clock, limit } from './format.ts';
 
 interface ChartProps {
-  /** What it shows, in words, for those who cannot see it. */
+  /** Text alternative for screen readers. */
   readonly label: string;
   readonly seconds: readonly number[];
   readonly values: readonly (number | null)[];
-  /** Right end of the chart, and how much it shows. */
+  /** Right end of the time axis, and the length of the axis. */
   readonly toSeconds: number;
   readonly windowSeconds: number;
   readonly thresholds: readonly number[];
@@ -32,7 +32,7 @@ export function Chart(props: ChartProps): VNode {
     plot.current = chart;
     const resize = new ResizeObserver(() => chart.setSize(sizeOf(element)));
     resize.observe(element);
-    // Colours come from the style sheet: drawn anew when the scheme changes.
+    // The canvas does not follow the style sheet's colours, so a change of colour scheme needs a redraw.
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     const redraw = (): void => chart.redraw(false, true);
     scheme.addEventListener('change', redraw);
@@ -43,7 +43,7 @@ export function Chart(props: ChartProps): VNode {
     };
   }, []);
 
-  // Drawn anew once a second and when points come or go, not with every drawing of the page.
+  // The chart is redrawn once a second and when its points change, not on every render of the page.
   const key = `${seconds.length} ${seconds[0]} ${seconds.at(-1)} ${toSeconds} ${windowSeconds} ${thresholds.join()}`;
   useEffect(() => {
     plot.current?.setData([seconds as number[], values as (number | null)[]]);
@@ -59,7 +59,7 @@ function sizeOf(element: HTMLElement): { width: number; height: number } {
 /** Seconds between the lines of the grid, for each window. */
 const TIME_STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
 
-/** Times at the ends would be cut off, or run into the other axis. */
+/** Labels at the ends are omitted: they would be cut off or overlap the other axis. */
 function timeLabels(plot: uPlot, splits: number[]): string[] {
   const { max = 0, min = 0 } = plot.scales['x'] ?? {};
   const margin = (max - min) * (18 / Math.max(36, plot.width));
@@ -100,7 +100,7 @@ function options(element: HTMLElement, latest: { current: ChartProps }): uPlot.O
   };
 }
 
-/** Dashed lines where open alerts say that a threshold is. */
+/** Draws the thresholds of open alerts as dashed lines. */
 function drawThresholds(plot: uPlot, thresholds: readonly number[], font: string, stroke: string, halo: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
@@ -117,7 +117,7 @@ function drawThresholds(plot: uPlot, thresholds: readonly number[], font: string
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    // The words stand under the line where there is room: what crossed it is above.
+    // The label goes below the line if it fits, because the curve that crossed the threshold is above it.
     ctx.save();
     ctx.setLineDash([]);
     ctx.textAlign = 'left';

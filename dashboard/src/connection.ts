@@ -1,76 +1,76 @@
 /**
- * The connection to the service, as a table. Nothing here has a clock, a timer or a socket: the caller says what happened and
- * when, in milliseconds of a clock that never steps.
+ * The states of the connection to the service, as a table without clock, timer or socket: the caller passes each event and its
+ * time, in milliseconds of a monotonic clock.
  *
- * connecting: the event stream was asked for. loading: it is open, and the API is being asked for the rest. live: measurements
- * arrive. stale: the service answers, but no measurement came for three periods. waiting: until the next attempt. locked:
- * until somebody enters a token.
+ * connecting: the event stream was requested. loading: the stream is open and the REST requests are in progress. live:
+ * measurements arrive. stale: the stream is open, but no measurement arrived for three periods. waiting: the next attempt starts
+ * at `retryMs`. locked: a token must be entered.
  */
 export type Phase = 'connecting' | 'loading' | 'live' | 'stale' | 'waiting' | 'locked';
 
 export interface Connection {
   readonly phase: Phase;
   readonly sinceMs: number;
-  /** Attempts that failed since a measurement last came. */
+  /** Failed attempts since the last measurement. */
   readonly failures: number;
-  /** When anything was last heard on the stream. */
+  /** When the stream last delivered any bytes, heartbeat comments included. */
   readonly receivedMs: number;
-  /** When the last measurement was taken or came; null: there was none yet. */
+  /** When the last measurement was taken or received; null: none so far. */
   readonly measuredMs: number | null;
-  /** Since it is stale, it has answered a request. */
-  readonly answers: boolean;
-  /** When waiting ends. */
+  /** Whether a request has been answered since the connection became stale. */
+  readonly isResponding: boolean;
+  /** When the next attempt starts. */
   readonly retryMs: number;
-  /** What the service itself said against it; null: it could not be reached, or went away. */
+  /** The error that the service returned; null: the service could not be reached, or the stream broke off. */
   readonly reason: string | null;
 }
 
 export type ConnectionEvent =
   | { readonly kind: 'opened' }
-  /** The rest is loaded; the last measurement is this old, null: there is none. */
+  /** The REST requests are complete. `ageMs`: age of the last measurement; null: there is none. */
   | { readonly kind: 'loaded'; readonly ageMs: number | null }
   | { readonly kind: 'received' }
   | { readonly kind: 'measured' }
-  /** A request beside the stream was answered. */
+  /** A REST request was answered. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'failed'; readonly reason: string | null }
   /** A token is missing or wrong. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'token' }
-  /** Somebody looks at the page again, or the network is back. */
-  | { readonly kind: 'hurry' }
+  /** The page is visible again, or the network is back. */
+  | { readonly kind: 'reconnect' }
   | { readonly kind: 'tick' };
 
-const FIRST_WAIT_MS = 1000;
-const LONGEST_WAIT_MS = 15_000;
-/** For the answer to begin, and for everything to be loaded. */
-const OPEN_WITHIN_MS = 10_000;
-const LOAD_WITHIN_MS = 15_000;
-/** The service sends a comment every 15 s. */
-const QUIET_MS = 20_000;
+const MIN_RETRY_DELAY_MS = 1000;
+const MAX_RETRY_DELAY_MS = 15_000;
+/** Limits for the response headers of the stream, and for the REST requests that follow. */
+const OPEN_TIMEOUT_MS = 10_000;
+const LOAD_TIMEOUT_MS = 15_000;
+/** The service sends a comment every 15 s, so a longer pause means a lost connection. */
+const STREAM_TIMEOUT_MS = 20_000;
 const STALE_AFTER_PERIODS = 3;
-/** What the network may add to three periods; and at high rates, where those pass in a blink, what it may take in all. */
+/** Allowance for network delay. At high rates, where three periods are short, MIN_STALE_MS applies instead. */
 const NETWORK_MS = 500;
-const SHORTEST_STALE_MS = 2000;
+const MIN_STALE_MS = 2000;
 
-/** How long no measurement may come before the last one no longer counts. */
+/** A measurement older than this is stale. */
 export function staleAfterMs(hertz: number): number {
-  return Math.max((STALE_AFTER_PERIODS * 1000) / hertz + NETWORK_MS, SHORTEST_STALE_MS);
+  return Math.max((STALE_AFTER_PERIODS * 1000) / hertz + NETWORK_MS, MIN_STALE_MS);
 }
 
 /** 1, 2, 4, 8, 15, 15, … seconds. */
-export function waitMs(failures: number): number {
-  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(Math.max(0, failures - 1), 10));
+export function retryDelayMs(failures: number): number {
+  return Math.min(MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS * 2 ** Math.min(Math.max(0, failures - 1), 10));
 }
 
-export function firstConnection(nowMs: number): Connection {
+export function initialConnection(nowMs: number): Connection {
   return {
     phase: 'connecting',
     sinceMs: nowMs,
     failures: 0,
     receivedMs: nowMs,
     measuredMs: null,
-    answers: false,
+    isResponding: false,
     retryMs: nowMs,
     reason: null,
   };
@@ -91,7 +91,7 @@ const connect = (connection: Connection, nowMs: number): Connection => ({ ...to(
 
 function fail(connection: Connection, reason: string | null, nowMs: number): Connection {
   const failures = connection.failures + 1;
-  return { ...to(connection, 'waiting', nowMs), failures, reason, retryMs: nowMs + waitMs(failures) };
+  return { ...to(connection, 'waiting', nowMs), failures, reason, retryMs: nowMs + retryDelayMs(failures) };
 }
 
 const failed: Handler<'failed'> = (connection, { reason }, nowMs) => fail(connection, reason, nowMs);
@@ -101,28 +101,28 @@ const measured = (connection: Connection, nowMs: number): Connection => ({ ...co
 
 const isStale = ({ measuredMs }: Connection, nowMs: number, staleMs: number): boolean =>
   measuredMs === null || nowMs - measuredMs > staleMs;
-const isQuiet = ({ receivedMs }: Connection, nowMs: number): boolean => nowMs - receivedMs > QUIET_MS;
+const isStreamTimedOut = ({ receivedMs }: Connection, nowMs: number): boolean => nowMs - receivedMs > STREAM_TIMEOUT_MS;
 
-/** Every transition there is; what is not listed changes nothing. */
+/** All transitions; an event that a phase does not list changes nothing. */
 const TABLE: Readonly<Record<Phase, Row>> = {
   connecting: {
     opened: (connection, _event, nowMs) => ({ ...to(connection, 'loading', nowMs), receivedMs: nowMs }),
     failed,
     refused,
-    tick: (connection, _event, nowMs) => (nowMs - connection.sinceMs > OPEN_WITHIN_MS ? fail(connection, null, nowMs) : connection),
+    tick: (connection, _event, nowMs) => (nowMs - connection.sinceMs > OPEN_TIMEOUT_MS ? fail(connection, null, nowMs) : connection),
   },
   loading: {
     received,
     measured: (connection, _event, nowMs) => measured(connection, nowMs),
     loaded: (connection, { ageMs }, nowMs, staleMs) => {
-      const toldMs = ageMs === null ? Number.NEGATIVE_INFINITY : nowMs - ageMs;
-      const latestMs = Math.max(toldMs, connection.measuredMs ?? Number.NEGATIVE_INFINITY);
-      const loaded = { ...connection, reason: null, answers: true, measuredMs: Number.isFinite(latestMs) ? latestMs : null };
+      const reportedMs = ageMs === null ? Number.NEGATIVE_INFINITY : nowMs - ageMs;
+      const latestMs = Math.max(reportedMs, connection.measuredMs ?? Number.NEGATIVE_INFINITY);
+      const loaded = { ...connection, reason: null, isResponding: true, measuredMs: Number.isFinite(latestMs) ? latestMs : null };
       return to(loaded, isStale(loaded, nowMs, staleMs) ? 'stale' : 'live', nowMs);
     },
     failed,
     refused,
-    tick: (connection, _event, nowMs) => (nowMs - connection.sinceMs > LOAD_WITHIN_MS ? fail(connection, null, nowMs) : connection),
+    tick: (connection, _event, nowMs) => (nowMs - connection.sinceMs > LOAD_TIMEOUT_MS ? fail(connection, null, nowMs) : connection),
   },
   live: {
     received,
@@ -130,20 +130,20 @@ const TABLE: Readonly<Record<Phase, Row>> = {
     failed,
     refused,
     tick: (connection, _event, nowMs, staleMs) => {
-      if (isQuiet(connection, nowMs)) return fail(connection, null, nowMs);
-      return isStale(connection, nowMs, staleMs) ? { ...to(connection, 'stale', nowMs), answers: false } : connection;
+      if (isStreamTimedOut(connection, nowMs)) return fail(connection, null, nowMs);
+      return isStale(connection, nowMs, staleMs) ? { ...to(connection, 'stale', nowMs), isResponding: false } : connection;
     },
   },
   stale: {
     received,
-    answered: (connection) => ({ ...connection, answers: true }),
+    answered: (connection) => ({ ...connection, isResponding: true }),
     measured: (connection, _event, nowMs) => ({ ...to(measured(connection, nowMs), 'live', nowMs), failures: 0 }),
     failed,
     refused,
-    tick: (connection, _event, nowMs) => (isQuiet(connection, nowMs) ? fail(connection, null, nowMs) : connection),
+    tick: (connection, _event, nowMs) => (isStreamTimedOut(connection, nowMs) ? fail(connection, null, nowMs) : connection),
   },
   waiting: {
-    hurry: (connection, _event, nowMs) => connect(connection, nowMs),
+    reconnect: (connection, _event, nowMs) => connect(connection, nowMs),
     tick: (connection, _event, nowMs) => (nowMs >= connection.retryMs ? connect(connection, nowMs) : connection),
   },
   locked: {
@@ -151,7 +151,7 @@ const TABLE: Readonly<Record<Phase, Row>> = {
   },
 };
 
-/** The connection after an event. `staleMs`: see staleAfterMs. */
+/** Returns the connection after an event. `staleMs`: see staleAfterMs. */
 export function stepConnection(connection: Connection, event: ConnectionEvent, nowMs: number, staleMs: number): Connection {
   const handler = TABLE[connection.phase][event.kind] as Handler<Kind> | undefined;
   return handler ? handler(connection, event, nowMs, staleMs) : connection;

@@ -11,7 +11,7 @@ const health = (node_name: string, status: Status = 'OK'): HealthStatus => ({
   node_name,
   timestamp: '2026-03-04T05:06:07.000Z',
 });
-const told = (node_name: string, more: Partial<NodeState> = {}): NodeState => ({
+const nodeState = (node_name: string, more: Partial<NodeState> = {}): NodeState => ({
   node_name,
   local: false,
   status: 'OK',
@@ -22,15 +22,15 @@ const told = (node_name: string, more: Partial<NodeState> = {}): NodeState => ({
   ...more,
 });
 
-t.test('a node is as it was last received, and without data once nothing came for too long', async (t) => {
+t.test('a tile shows the last status received, and UNKNOWN once the node is stale', async (t) => {
   const fleet = new Fleet();
   const nodes = [
-    told('arm'),
-    told('slow', { period_seconds: 10 }),
-    told('new', { timestamp: null, age_seconds: null, period_seconds: null }),
+    nodeState('arm'),
+    nodeState('slow', { period_seconds: 10 }),
+    nodeState('new', { timestamp: null, age_seconds: null, period_seconds: null }),
   ];
-  fleet.hear(health('arm', 'CRITICAL'), 10_000);
-  fleet.hear(health('slow'), 10_000);
+  fleet.recordStatus(health('arm', 'CRITICAL'), 10_000);
+  fleet.recordStatus(health('slow'), 10_000);
   const at = (nowMs: number): unknown =>
     fleet.tiles(nodes, 9000, nowMs).map(({ node, status, isStale, ageSeconds }) => [node, status, isStale, ageSeconds]);
   t.same(at(12_000), [
@@ -43,36 +43,36 @@ t.test('a node is as it was last received, and without data once nothing came fo
     ['new', 'UNKNOWN', true, null],
     ['slow', 'OK', false, 10],
   ]);
-  t.equal(fleet.tiles(nodes, 9000, 60_000)[0]?.readings?.cpu_percent, 1, 'what was known last stays');
+  t.equal(fleet.tiles(nodes, 9000, 60_000)[0]?.readings?.cpu_percent, 1, 'the last known values are kept');
 });
 
-t.test('before anything came on the stream /status tells', async (t) => {
-  const [tile] = new Fleet().tiles([told('arm', { status: 'WARNING', age_seconds: 0.5 })], 1000, 2000);
+t.test('a tile shows the status from /status until the stream delivers one', async (t) => {
+  const [tile] = new Fleet().tiles([nodeState('arm', { status: 'WARNING', age_seconds: 0.5 })], 1000, 2000);
   t.match(tile, { status: 'WARNING', ageSeconds: 1.5, isStale: false, readings: null });
 });
 
-t.test('this machine first, then who is not well, then the others, by name with numbers in order', async (t) => {
+t.test('tiles are sorted: local node, nodes that are not OK, other nodes, each by name with numbers in numeric order', async (t) => {
   const fleet = new Fleet();
-  fleet.hear(health('robot_10', 'WARNING'), 0);
-  const nodes = [told('robot_2'), told('robot_10'), told('b'), told('zz', { local: true })];
+  fleet.recordStatus(health('robot_10', 'WARNING'), 0);
+  const nodes = [nodeState('robot_2'), nodeState('robot_10'), nodeState('b'), nodeState('zz', { local: true })];
   t.same(
     fleet.tiles(nodes, 0, 0).map(({ node }) => node),
     ['zz', 'robot_10', 'b', 'robot_2'],
   );
 });
 
-t.test('nodes that are no longer there are forgotten', async (t) => {
+t.test('nodes that /status no longer lists are removed', async (t) => {
   const fleet = new Fleet();
-  fleet.hear(health('arm'), 0);
-  fleet.hear(health('leg'), 0);
-  fleet.keep([told('leg')]);
-  t.equal(fleet.of('arm'), null);
-  t.ok(fleet.of('leg'));
+  fleet.recordStatus(health('arm'), 0);
+  fleet.recordStatus(health('leg'), 0);
+  fleet.removeAllExcept([nodeState('leg')]);
+  t.equal(fleet.get('arm'), null);
+  t.ok(fleet.get('leg'));
 });
 
-t.test('one that left is shown last and counted apart, until it is heard again', async (t) => {
+t.test('a node that left is sorted last and counted separately until it publishes again', async (t) => {
   const fleet = new Fleet();
-  const nodes = [told('a', { left: '2026-03-04T05:06:08.000Z', age_seconds: 60 }), told('b')];
+  const nodes = [nodeState('a', { left: '2026-03-04T05:06:08.000Z', age_seconds: 60 }), nodeState('b')];
   const tiles = fleet.tiles(nodes, 1000, 2000);
   t.same(
     tiles.map(({ node, leftMs }) => [node, leftMs]),
@@ -82,20 +82,20 @@ t.test('one that left is shown last and counted apart, until it is heard again',
     ],
   );
   t.equal(fleetText(tiles), '2 nodes: 1 OK, 1 left');
-  fleet.hear(health('a'), 1500);
-  t.equal(fleet.tiles(nodes, 1000, 2000)[0]?.leftMs, null, 'before /status shows it');
+  fleet.recordStatus(health('a'), 1500);
+  t.equal(fleet.tiles(nodes, 1000, 2000)[0]?.leftMs, null, 'even before the next /status');
 });
 
-t.test('how they are, worst first', async (t) => {
+t.test('the summary counts nodes by status, worst first', async (t) => {
   const fleet = new Fleet();
-  fleet.hear(health('a', 'CRITICAL'), 0);
-  const tiles = fleet.tiles([told('a'), told('b'), told('c'), told('d', { age_seconds: 60 })], 0, 0);
+  fleet.recordStatus(health('a', 'CRITICAL'), 0);
+  const tiles = fleet.tiles([nodeState('a'), nodeState('b'), nodeState('c'), nodeState('d', { age_seconds: 60 })], 0, 0);
   t.equal(fleetText(tiles), '4 nodes: 1 CRITICAL, 1 without data, 2 OK');
 });
 
-t.test('clock and rate of a node', async (t) => {
-  t.equal(clockOffsetMs(told('a'), 5000), Date.parse('2026-03-04T05:06:07.000Z') + 1000 - 5000);
-  t.equal(clockOffsetMs(told('a', { timestamp: null }), 5000), null);
-  t.equal(hertzOf(told('a', { period_seconds: 0.1 })), 10);
+t.test('clock offset and publish rate of a node', async (t) => {
+  t.equal(clockOffsetMs(nodeState('a'), 5000), Date.parse('2026-03-04T05:06:07.000Z') + 1000 - 5000);
+  t.equal(clockOffsetMs(nodeState('a', { timestamp: null }), 5000), null);
+  t.equal(hertzOf(nodeState('a', { period_seconds: 0.1 })), 10);
   t.equal(hertzOf(null), 1);
 });

@@ -2,7 +2,7 @@ import { staleAfterMs } from './connection.ts';
 import { plural } from './format.ts';
 import { type HealthStatus, type NodeState, type Readings, STATUSES, type Status } from './types.ts';
 
-/** The last health status of a node, and when it came, on the clock of performance.now(). */
+/** The last health status of a node and when it was received, in performance.now() time. */
 export interface ReceivedStatus {
   readonly health: HealthStatus;
   readonly atMs: number;
@@ -12,13 +12,13 @@ export interface ReceivedStatus {
 export interface Tile {
   readonly node: string;
   readonly isLocal: boolean;
-  /** UNKNOWN when nothing has come for too long. */
+  /** UNKNOWN if the node is stale. */
   readonly status: Status;
-  /** The last known; null: none since the service started. */
+  /** Last known values; null: no status received yet. */
   readonly readings: Readings | null;
   readonly ageSeconds: number | null;
   readonly isStale: boolean;
-  /** When it left the graph in an orderly way, wall clock; null: it is there, or vanished. */
+  /** Wall-clock time at which the node left the graph in an orderly way; null: it is present, or disappeared without notice. */
   readonly leftMs: number | null;
 }
 
@@ -28,50 +28,50 @@ export function hertzOf(node: NodeState | null): number {
   return 1 / (node?.period_seconds ?? DEFAULT_PERIOD_SECONDS);
 }
 
-/** A node's wall clock minus performance.now(), as /status told at `toldMs`; null: it has not been received. */
-export function clockOffsetMs({ age_seconds, timestamp }: NodeState, toldMs: number): number | null {
-  return timestamp === null || age_seconds === null ? null : Date.parse(timestamp) + age_seconds * 1000 - toldMs;
+/** A node's wall clock minus performance.now(), from a /status received at `statusMs`; null: no data from the node. */
+export function clockOffsetMs({ age_seconds, timestamp }: NodeState, statusMs: number): number | null {
+  return timestamp === null || age_seconds === null ? null : Date.parse(timestamp) + age_seconds * 1000 - statusMs;
 }
 
-/** All nodes that the service hears, by what came on the event stream. */
+/** The last health status of each node, from the event stream. */
 export class Fleet {
   readonly #received = new Map<string, ReceivedStatus>();
 
-  hear(health: HealthStatus, atMs: number): void {
+  recordStatus(health: HealthStatus, atMs: number): void {
     this.#received.set(health.node_name, { health, atMs });
   }
 
-  of(node: string): ReceivedStatus | null {
+  get(node: string): ReceivedStatus | null {
     return this.#received.get(node) ?? null;
   }
 
-  /** Forgets every other node. */
-  keep(nodes: readonly NodeState[]): void {
+  /** Removes the nodes that /status no longer lists. */
+  removeAllExcept(nodes: readonly NodeState[]): void {
     const names = new Set(nodes.map(({ node_name }) => node_name));
     for (const name of this.#received.keys()) if (!names.has(name)) this.#received.delete(name);
   }
 
-  /** The overview: this machine first, then those that are not well, then the others, those that left last; by name. `toldMs`: when /status told of `nodes`. */
-  tiles(nodes: readonly NodeState[], toldMs: number, nowMs: number): Tile[] {
+  /** Sorted: local node, nodes that are not OK, other nodes, nodes that left; then by name. `statusMs`: when `nodes` was received. */
+  tiles(nodes: readonly NodeState[], statusMs: number, nowMs: number): Tile[] {
     return nodes
-      .map((node) => this.#tile(node, toldMs, nowMs))
+      .map((node) => this.#tile(node, statusMs, nowMs))
       .sort((a, b) => rank(a) - rank(b) || a.node.localeCompare(b.node, undefined, { numeric: true }));
   }
 
-  #tile(told: NodeState, toldMs: number, nowMs: number): Tile {
-    const received = this.of(told.node_name);
-    const toldAgeMs = told.age_seconds === null ? null : told.age_seconds * 1000 + nowMs - toldMs;
-    const ageMs = received ? nowMs - received.atMs : toldAgeMs;
-    const isStale = ageMs === null || ageMs > staleAfterMs(hertzOf(told));
-    const status = received?.health.status ?? told.status;
+  #tile(state: NodeState, statusMs: number, nowMs: number): Tile {
+    const received = this.get(state.node_name);
+    const statusAgeMs = state.age_seconds === null ? null : state.age_seconds * 1000 + nowMs - statusMs;
+    const ageMs = received ? nowMs - received.atMs : statusAgeMs;
+    const isStale = ageMs === null || ageMs > staleAfterMs(hertzOf(state));
+    const status = received?.health.status ?? state.status;
     return {
-      node: told.node_name,
-      isLocal: told.local,
+      node: state.node_name,
+      isLocal: state.local,
       status: isStale ? 'UNKNOWN' : status,
       readings: received?.health ?? null,
       ageSeconds: ageMs === null ? null : ageMs / 1000,
       isStale,
-      leftMs: told.left === null || (received && received.atMs > toldMs) ? null : Date.parse(told.left),
+      leftMs: state.left === null || (received && received.atMs > statusMs) ? null : Date.parse(state.left),
     };
   }
 }
@@ -90,7 +90,7 @@ const SUMMARY = [
   ['OK', 'OK'],
 ] as const;
 
-/** The other node that is worst; null: they are all well, or there is none. */
+/** The remote node with the worst status; null: all remote nodes are OK or have left. */
 export function worstOther(tiles: readonly Tile[]): Tile | null {
   const [worst] = tiles
     .filter(({ isLocal, leftMs, status }) => !isLocal && leftMs === null && status !== 'OK')
@@ -98,13 +98,13 @@ export function worstOther(tiles: readonly Tile[]): Tile | null {
   return worst ?? null;
 }
 
-/** How many nodes there are and how they are, worst first. */
+/** The number of nodes in each status, worst first. */
 export function fleetText(tiles: readonly Tile[]): string {
-  const there = tiles.filter(({ leftMs }) => leftMs === null);
+  const present = tiles.filter(({ leftMs }) => leftMs === null);
   const parts = [
-    ...SUMMARY.map(([status, word]) => [there.filter((tile) => tile.status === status).length, word] as const),
-    [tiles.length - there.length, 'left'] as const,
+    ...SUMMARY.map(([status, word]) => [present.filter((tile) => tile.status === status).length, word] as const),
+    [tiles.length - present.length, 'left'] as const,
   ];
-  const told = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
-  return `${plural(tiles.length, 'node')}: ${told.join(', ')}`;
+  const counts = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
+  return `${plural(tiles.length, 'node')}: ${counts.join(', ')}`;
 }

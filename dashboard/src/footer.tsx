@@ -2,13 +2,13 @@ import type { VNode } from 'preact';
 import { bytes, duration, hertz } from './format.ts';
 import type { StatusDocument } from './types.ts';
 
-/** What a technician asks first. */
-export function Footer({ status, laterSeconds }: { status: StatusDocument | null; laterSeconds: number }): VNode {
+/** Version, rates, storage and transport of the service. `statusAgeSeconds`: added to the uptime that /status reported. */
+export function Footer({ status, statusAgeSeconds }: { status: StatusDocument | null; statusAgeSeconds: number }): VNode {
   if (!status) return <footer class="foot" />;
   const { publish, ros, storage, temperature_sensor: sensor } = status;
   const facts: readonly (readonly [string, string, string?])[] = [
     ['Version', status.version],
-    ['Running for', duration(coarse(status.uptime_seconds + laterSeconds))],
+    ['Running for', duration(roundToMinutes(status.uptime_seconds + statusAgeSeconds))],
     ['Published', `${publish.measured_hertz === null ? '…' : hertz(publish.measured_hertz)} of ${hertz(publish.configured_hertz)}`],
     ['Missed samples', String(publish.missed)],
     ['Storage', `${storage.state}, ${bytes(storage.size_bytes)} of ${bytes(storage.max_bytes)}`],
@@ -30,7 +30,7 @@ export function Footer({ status, laterSeconds }: { status: StatusDocument | null
   );
 }
 
-/** Whole minutes once there is one: a second that ticks in the corner of the eye tells nothing. */
-function coarse(seconds: number): number {
+/** Rounds down to whole minutes from one minute on, so that the footer does not change every second. */
+function roundToMinutes(seconds: number): number {
   return seconds < 60 ? seconds : Math.floor(seconds / 60) * 60;
 }

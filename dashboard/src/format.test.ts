@@ -3,7 +3,7 @@ import { bytes, clock, decimal, duration, hertz, limit, minuteOfDay, plural, tim
 
 const at = (...parts: [number, number, number, number, number, number]): number => new Date(...parts).getTime();
 
-t.test('times are of the local zone, two digits each, with the day only where it is another', async (t) => {
+t.test('times are in the local zone with two-digit fields, and with the date only if it is another day', async (t) => {
   const now = at(2026, 2, 4, 12, 30, 0);
   t.equal(timeOfDay(at(2026, 2, 4, 2, 3, 5), now), '02:03:05');
   t.equal(timeOfDay(at(2026, 2, 3, 23, 59, 59), now), '3 Mar, 23:59:59');
@@ -13,7 +13,7 @@ t.test('times are of the local zone, two digits each, with the day only where it
   t.equal(clock(new Date(2026, 2, 4, 0, 7)), '00:07');
 });
 
-t.test('durations are the two largest units', async (t) => {
+t.test('durations show the two largest units', async (t) => {
   const cases: [number, string][] = [
     [0, '0 s'],
     [-3, '0 s'],
@@ -26,17 +26,17 @@ t.test('durations are the two largest units', async (t) => {
     [7500, '2 h 5 min'],
     [356_400, '4 d 3 h'],
   ];
-  for (const [seconds, words] of cases) t.equal(duration(seconds), words);
+  for (const [seconds, text] of cases) t.equal(duration(seconds), text);
 });
 
-t.test('numbers have one digit after the point, always', async (t) => {
+t.test('numbers always have one decimal place', async (t) => {
   t.equal(decimal(7), '7.0');
   t.equal(decimal(99.95), '100.0');
   t.equal(decimal(-0.01), '0.0');
   t.equal(decimal(-5.25), '-5.3');
 });
 
-t.test('thresholds are as they were configured', async (t) => {
+t.test('thresholds have no trailing zeros', async (t) => {
   t.equal(limit(80, '%'), '80 %');
   t.equal(limit(72.5, '°C'), '72.5 °C');
   t.equal(limit(3, ''), '3');

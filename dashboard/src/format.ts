@@ -1,21 +1,21 @@
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const two = (n: number): string => String(n).padStart(2, '0');
 
-/** `12:03:05` in the browser's zone; with the day where it is not that of `nowMs`. */
+/** `12:03:05` in the browser's time zone, preceded by the date if it differs from that of `nowMs`. */
 export function timeOfDay(ms: number, nowMs: number): string {
   const date = new Date(ms);
   const time = `${clock(date)}:${two(date.getSeconds())}`;
   return isSameDay(date, new Date(nowMs)) ? time : `${day(date, new Date(nowMs))}, ${time}`;
 }
 
-/** `12:03`, with the day where it is not that of `nowMs`. */
+/** `12:03`, preceded by the date if it differs from that of `nowMs`. */
 export function minuteOfDay(ms: number, nowMs: number): string {
   const date = new Date(ms);
   const now = new Date(nowMs);
   return isSameDay(date, now) ? clock(date) : `${day(date, now)}, ${clock(date)}`;
 }
 
-/** `12:03`, for the axis of a chart. */
+/** `12:03` */
 export function clock(date: Date): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
@@ -25,11 +25,11 @@ function isSameDay(a: Date, b: Date): boolean {
 }
 
 function day(date: Date, now: Date): string {
-  const words = `${date.getDate()} ${MONTHS[date.getMonth()]}`;
-  return date.getFullYear() === now.getFullYear() ? words : `${words} ${date.getFullYear()}`;
+  const text = `${date.getDate()} ${MONTHS[date.getMonth()]}`;
+  return date.getFullYear() === now.getFullYear() ? text : `${text} ${date.getFullYear()}`;
 }
 
-/** The two largest units that matter: `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
+/** The two largest units: `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
 export function duration(seconds: number): string {
   const s = Math.max(0, Math.round(seconds));
   const parts = [
@@ -47,18 +47,18 @@ export function duration(seconds: number): string {
     .join(' ');
 }
 
-/** One digit after the point, always, so that nothing jumps. */
+/** Always one decimal place, so that the layout does not shift. */
 export function decimal(value: number): string {
   const text = value.toFixed(1);
   return text === '-0.0' ? '0.0' : text;
 }
 
-/** A threshold as it was configured: without digits that say nothing. */
+/** A threshold with at most two decimal places and no trailing zeros. */
 export function limit(value: number, unit: string): string {
   return `${Number(value.toFixed(2))} ${unit}`.trim();
 }
 
-/** Publish rates: two digits below 100 Hz, none above. */
+/** A publish rate: two significant digits below 0.1 Hz, two decimal places below 100 Hz, none above. */
 export function hertz(value: number): string {
   return `${value < 0.1 ? Number(value.toPrecision(2)) : value < 100 ? value.toFixed(2) : value.toFixed(0)} Hz`;
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import type { Severity, Status } from './types.ts';
 
-/** Every state has a shape of its own, so that nobody needs to tell colours apart. Words stand beside each. */
+/** Each status has its own shape and a text beside it, so that no information depends on colour alone. */
 function Icon({ children }: { children: ComponentChildren }): VNode {
   return (
     <svg class="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.4" aria-hidden="true" focusable="false">

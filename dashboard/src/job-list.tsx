@@ -1,17 +1,17 @@
 import type { VNode } from 'preact';
 import { Ring, STATUS_ICONS } from './icons.tsx';
-import { type JobRow, jobsShown } from './jobs.ts';
+import { type JobRow, summarizeJobs } from './jobs.ts';
 import type { OpsState } from './types.ts';
 
-/** The scheduled jobs of this machine; nothing where none has ever been. `isLast`: what is shown is the last that was known. */
-export function JobList({ ops, isLast, nowMs }: { ops: OpsState | null; isLast: boolean; nowMs: number }): VNode | null {
-  const shown = jobsShown(ops, nowMs);
+/** The scheduled jobs of this machine. `isOutdated`: whether the data is the last known, not current. */
+export function JobList({ ops, isOutdated, nowMs }: { ops: OpsState | null; isOutdated: boolean; nowMs: number }): VNode | null {
+  const shown = summarizeJobs(ops, nowMs);
   if (!shown) return null;
   return (
     <section class="card jobs" aria-labelledby="jobs-title">
       <div class="bar">
         <h2 id="jobs-title">Scheduled jobs</h2>
-        {isLast && <span class="known">last known</span>}
+        {isOutdated && <span class="known">last known</span>}
       </div>
       {shown.problem && <p class="stopped">{shown.problem}</p>}
       <ul>

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { jobsShown } from './jobs.ts';
+import { summarizeJobs } from './jobs.ts';
 import type { Job, OpsState } from './types.ts';
 
 const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
@@ -17,13 +17,13 @@ const job = (more: Partial<Job> = {}): Job => ({
 });
 const ops = (state: OpsState['scheduler']['state'], ...jobs: Job[]): OpsState => ({ scheduler: { state, beat: at(12, 3) }, jobs });
 
-t.test('where no scheduler has ever run there is nothing to show', async (t) => {
-  t.equal(jobsShown(null, NOW), null);
-  t.equal(jobsShown(ops('never'), NOW), null);
+t.test('no jobs are shown if no scheduler has ever run', async (t) => {
+  t.equal(summarizeJobs(null, NOW), null);
+  t.equal(summarizeJobs(ops('never'), NOW), null);
 });
 
-t.test('a job has its outcome, when it ran and when it runs next', async (t) => {
-  t.same(jobsShown(ops('running', job()), NOW), {
+t.test('a job shows its last status, last run and next run', async (t) => {
+  t.same(summarizeJobs(ops('running', job()), NOW), {
     problem: null,
     rows: [
       {
@@ -35,7 +35,7 @@ t.test('a job has its outcome, when it ran and when it runs next', async (t) => 
       },
     ],
   });
-  const facts = (more: Partial<Job>): readonly string[] | undefined => jobsShown(ops('running', job(more)), NOW)?.rows[0]?.facts;
+  const facts = (more: Partial<Job>): readonly string[] | undefined => summarizeJobs(ops('running', job(more)), NOW)?.rows[0]?.facts;
   t.same(facts({ last: null }), ['has not run yet', 'next 12:05:00']);
   t.same(facts({ missed: 3, overlaps: 1 }), ['last 12:00:00', 'next 12:05:00', '3 missed', '1 overlap']);
   t.same(facts({ next: at(0, 0, 5) }), ['last 12:00:00', 'next 5 Mar, 00:00:00']);
@@ -43,13 +43,13 @@ t.test('a job has its outcome, when it ran and when it runs next', async (t) => 
   t.same(facts({ schedule: 'off', next: null }), ['last 12:00:00', 'off']);
 });
 
-t.test('a job that is off and never ran is none', async (t) => {
+t.test('a job that is off and never ran is omitted', async (t) => {
   const off = job({ schedule: 'off', next: null, last: null });
-  t.same(jobsShown(ops('running', off, job()), NOW)?.rows.length, 1);
+  t.same(summarizeJobs(ops('running', off, job()), NOW)?.rows.length, 1);
 });
 
-t.test('a scheduler that has stopped is told of, and promises nothing', async (t) => {
-  const shown = jobsShown(ops('stopped', job({ running_since: at(12, 2) })), NOW);
+t.test('a stopped scheduler is reported, and no next run is shown', async (t) => {
+  const shown = summarizeJobs(ops('stopped', job({ running_since: at(12, 2) })), NOW);
   t.match(shown?.problem, /has not run since 12:03:00: nothing is checked/);
   t.same(shown?.rows[0]?.facts, ['last 12:00:00']);
   t.equal(shown?.rows[0]?.isRunning, false);

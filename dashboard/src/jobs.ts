@@ -4,23 +4,23 @@ import type { Job, OpsState, Status } from './types.ts';
 /** A scheduled job as the page shows it. */
 export interface JobRow {
   readonly name: string;
-  /** Of the last run; null: there was none. */
+  /** Status of the last run; null: the job has not run yet. */
   readonly outcome: Status | null;
-  /** When it ran and when it runs next, what was missed. */
+  /** Last and next run, missed runs, overlaps. */
   readonly facts: readonly string[];
   readonly isRunning: boolean;
-  /** What the last run said. */
+  /** Output of the last run. */
   readonly lines: readonly string[];
 }
 
-export interface JobsShown {
-  /** Null: the scheduler runs. */
+export interface JobSummary {
+  /** Null: the scheduler is running. */
   readonly problem: string | null;
   readonly rows: readonly JobRow[];
 }
 
-/** Null: no scheduler has ever run, and there is nothing to show. A job that is off and never ran is none. */
-export function jobsShown(ops: OpsState | null, nowMs: number): JobsShown | null {
+/** Null: no scheduler has run on this machine. Jobs that are off and never ran are omitted. */
+export function summarizeJobs(ops: OpsState | null, nowMs: number): JobSummary | null {
   if (!ops || ops.scheduler.state === 'never') return null;
   const runs = ops.scheduler.state === 'running';
   const since = ops.scheduler.beat === null ? '' : ` since ${timeOfDay(Date.parse(ops.scheduler.beat), nowMs)}`;
@@ -28,11 +28,11 @@ export function jobsShown(ops: OpsState | null, nowMs: number): JobsShown | null
     problem: runs ? null : `The scheduler has not run${since}: nothing is checked, collected or backed up.`,
     rows: ops.jobs
       .filter(({ last, running_since, schedule }) => schedule !== 'off' || last || running_since)
-      .map((job) => row(job, runs, nowMs)),
+      .map((job) => toRow(job, runs, nowMs)),
   };
 }
 
-function row(job: Job, runs: boolean, nowMs: number): JobRow {
+function toRow(job: Job, runs: boolean, nowMs: number): JobRow {
   const { last, missed, name, next, overlaps, running_since: since } = job;
   const isRunning = runs && since !== null;
   const facts = [

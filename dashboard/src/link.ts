@@ -1,37 +1,37 @@
 import { type Api, ApiError, reasonOf } from './api.ts';
-import { type Connection, type ConnectionEvent, firstConnection, staleAfterMs, stepConnection } from './connection.ts';
+import { type Connection, type ConnectionEvent, initialConnection, staleAfterMs, stepConnection } from './connection.ts';
 import { type ServerEvent, SseParser } from './sse.ts';
 
-/** What the page does as its link to the service goes on. Signals are those of one attempt, aborted when it is given up. */
-export interface LinkTasks {
-  /** `isSeen`: it says something else now, not only that something was received. */
-  readonly onConnection: (connection: Connection, isSeen: boolean) => void;
-  /** The stream is open: asks for everything that it does not tell. Rejects when there is no point in going on. */
+/** Callbacks of the link. Each signal belongs to one attempt and is aborted when that attempt ends. */
+export interface LinkCallbacks {
+  /** `isPhaseChange`: false if only the time of the last byte or measurement has changed, which the page does not show. */
+  readonly onConnection: (connection: Connection, isPhaseChange: boolean) => void;
+  /** Loads what the stream does not carry, once it is open. Rejects on an error that ends the attempt. */
   readonly load: (signal: AbortSignal) => Promise<void>;
   readonly onEvent: (event: ServerEvent, signal: AbortSignal) => void;
-  /** No measurement comes: does the service measure nothing, or does it hang as a whole? */
+  /** Sends a request while no measurements arrive, to distinguish a service that does not measure from one that hangs. */
   readonly probe: (signal: AbortSignal) => void;
-  /** How often the machine is to publish. */
+  /** Configured publish rate of the local node. */
   readonly hertz: () => number;
 }
 
-/** A stream that ends sooner was not ended because it was old: the service goes away. */
-const SHORTEST_STREAM_MS = 60_000;
+/** The service closes old streams on purpose; a stream that ends sooner than this means that the service is shutting down. */
+const MIN_STREAM_MS = 60_000;
 
-/** Stays connected to /events. What is decided is decided by the connection's table; this class acts on it. */
+/** Stays connected to /events. The table in connection.ts decides each transition; this class carries it out. */
 export class Link {
   readonly #api: Api;
-  readonly #tasks: LinkTasks;
-  #connection = firstConnection(performance.now());
+  readonly #callbacks: LinkCallbacks;
+  #connection = initialConnection(performance.now());
   #attempt = new AbortController();
   #lastEventId = '';
 
-  constructor(api: Api, tasks: LinkTasks) {
+  constructor(api: Api, callbacks: LinkCallbacks) {
     this.#api = api;
-    this.#tasks = tasks;
+    this.#callbacks = callbacks;
   }
 
-  /** Of the attempt that is under way. */
+  /** Signal of the current attempt. */
   get signal(): AbortSignal {
     return this.#attempt.signal;
   }
@@ -43,8 +43,8 @@ export class Link {
   }
 
   start(): void {
-    this.#connection = firstConnection(performance.now());
-    this.#tasks.onConnection(this.#connection, true);
+    this.#connection = initialConnection(performance.now());
+    this.#callbacks.onConnection(this.#connection, true);
     void this.#connect();
   }
 
@@ -52,27 +52,26 @@ export class Link {
     this.#attempt.abort();
   }
 
-  /** Something happened that the connection depends on. */
-  tell(event: ConnectionEvent): void {
+  /** Applies an event to the connection and acts on a change of phase. */
+  dispatch(event: ConnectionEvent): void {
     const before = this.#connection;
-    const connection = stepConnection(before, event, performance.now(), staleAfterMs(this.#tasks.hertz()));
+    const connection = stepConnection(before, event, performance.now(), staleAfterMs(this.#callbacks.hertz()));
     if (connection === before) return;
     this.#connection = connection;
-    // Hearing something changes nothing that is shown.
-    const isSeen = connection.phase !== before.phase;
-    this.#tasks.onConnection(connection, isSeen);
-    if (isSeen) this.#enter(connection);
+    const isPhaseChange = connection.phase !== before.phase;
+    this.#callbacks.onConnection(connection, isPhaseChange);
+    if (isPhaseChange) this.#enter(connection);
   }
 
-  /** A request failed in a way that ends the attempt it belongs to. */
-  lost(error: unknown, signal: AbortSignal = this.signal): void {
-    // What was given up on purpose, and what belongs to an attempt long over, says nothing about this one.
+  /** Ends the attempt that `signal` belongs to. */
+  handleError(error: unknown, signal: AbortSignal = this.signal): void {
+    // Errors of an aborted or earlier attempt do not concern the current one.
     if (signal.aborted || (error as Error).name === 'AbortError') return;
-    if (error instanceof ApiError && error.status === 401) this.tell({ kind: 'refused' });
-    else this.tell({ kind: 'failed', reason: reasonOf(error) });
+    if (error instanceof ApiError && error.status === 401) this.dispatch({ kind: 'refused' });
+    else this.dispatch({ kind: 'failed', reason: reasonOf(error) });
   }
 
-  #enter({ answers, phase }: Connection): void {
+  #enter({ isResponding, phase }: Connection): void {
     switch (phase) {
       case 'connecting':
         void this.#connect();
@@ -82,7 +81,7 @@ export class Link {
         this.#attempt.abort();
         break;
       case 'stale':
-        if (!answers) this.#tasks.probe(this.signal);
+        if (!isResponding) this.#callbacks.probe(this.signal);
         break;
       case 'loading':
       case 'live':
@@ -90,7 +89,7 @@ export class Link {
     }
   }
 
-  /** Follows the event stream until it breaks off; whatever ends it is told to the connection's table. */
+  /** Follows the event stream until it breaks off, and dispatches the event that matches the cause. */
   async #connect(): Promise<void> {
     this.#attempt.abort();
     this.#attempt = new AbortController();
@@ -98,30 +97,30 @@ export class Link {
     try {
       for (let isFirst = true; ; isFirst = false) {
         const openedMs = performance.now();
-        const reader = await this.#api.events(this.#lastEventId, signal);
+        const reader = await this.#api.openEventStream(this.#lastEventId, signal);
         if (isFirst) {
-          this.tell({ kind: 'opened' });
-          void this.#tasks.load(signal).catch((error) => this.lost(error, signal));
+          this.dispatch({ kind: 'opened' });
+          void this.#callbacks.load(signal).catch((error) => this.handleError(error, signal));
         }
         await this.#follow(reader, signal);
         if (signal.aborted) return;
-        // The service ends a stream now and then; it goes on from the last event, and nothing else needs to be loaded.
-        if (performance.now() - openedMs < SHORTEST_STREAM_MS) throw new ApiError(200, null);
+        // The service closes old streams; the next one resumes after the last event, so nothing has to be loaded again.
+        if (performance.now() - openedMs < MIN_STREAM_MS) throw new ApiError(200, null);
       }
     } catch (error) {
-      this.lost(error, signal);
+      this.handleError(error, signal);
     }
   }
 
-  /** Resolves when the service has ended the stream. */
+  /** Resolves when the service closes the stream or the attempt is aborted. */
   async #follow(reader: ReadableStreamDefaultReader<Uint8Array>, signal: AbortSignal): Promise<void> {
     const parser = new SseParser(this.#lastEventId);
     const decoder = new TextDecoder();
     for (;;) {
       const { done, value } = await reader.read();
       if (signal.aborted || done) return;
-      this.tell({ kind: 'received' });
-      for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#tasks.onEvent(event, signal);
+      this.dispatch({ kind: 'received' });
+      for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#callbacks.onEvent(event, signal);
       this.#lastEventId = parser.lastEventId;
     }
   }

@@ -5,7 +5,7 @@ import { Monitor, TIMING } from './monitor.ts';
 
 const TOKEN_KEY = 'edge-health-token';
 
-/** The token lives as long as the browser tab. Where storage is forbidden it lives as long as the page. */
+/** Keeps the token in the session storage of the tab, or in memory if the browser forbids storage. */
 function tokenStore(): TokenStore {
   let token: string | null = null;
   try {
@@ -24,7 +24,7 @@ function tokenStore(): TokenStore {
 
 const root = document.getElementById('app') as HTMLElement;
 const tokens = tokenStore();
-const monitor = new Monitor(new Api(document.baseURI, tokens), draw, TIMING, nodeOfAddress());
+const monitor = new Monitor(new Api(document.baseURI, tokens), draw, TIMING, nodeOfUrl());
 
 function draw(): void {
   const { clocks, state } = monitor;
@@ -35,11 +35,11 @@ function draw(): void {
       nowMs={clocks.machineNowMs}
       shownNowMs={clocks.shownNowMs}
       tiles={state.fleet.tiles(state.status?.nodes ?? [], state.statusAtMs, now)}
-      sinceStatusSeconds={(now - state.statusAtMs) / 1000}
+      statusAgeSeconds={(now - state.statusAtMs) / 1000}
       clockDifferenceMs={clocks.differenceMs}
       hadToken={tokens.get() !== null}
-      onWindow={(window) => monitor.show(window)}
-      onNode={choose}
+      onWindow={(window) => monitor.selectWindow(window)}
+      onNode={selectNode}
       onToken={(token) => {
         tokens.set(token);
         monitor.unlock();
@@ -49,23 +49,23 @@ function draw(): void {
   );
 }
 
-/** The address names the node that is shown, so that it is shown again after a reload, and can be told to others. */
-function nodeOfAddress(): string | null {
+/** The URL names the node that is shown, so that a reload or a shared link shows the same node. */
+function nodeOfUrl(): string | null {
   return new URLSearchParams(location.hash.slice(1)).get('node');
 }
 
-function choose(node: string): void {
+function selectNode(node: string): void {
   const { local } = monitor.state;
   history.replaceState(null, '', node === local ? location.pathname + location.search : `#${new URLSearchParams({ node })}`);
-  monitor.choose(node);
+  monitor.selectNode(node);
 }
 
 monitor.start();
 addEventListener('hashchange', () => {
-  const node = nodeOfAddress() ?? monitor.state.local;
-  if (node !== null) monitor.choose(node);
+  const node = nodeOfUrl() ?? monitor.state.local;
+  if (node !== null) monitor.selectNode(node);
 });
-addEventListener('online', () => monitor.hurry());
+addEventListener('online', () => monitor.reconnectNow());
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible') monitor.hurry();
+  if (document.visibilityState === 'visible') monitor.reconnectNow();
 });

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { openAbout } from './alert-book.ts';
+import { openAlertsAbout } from './alert-book.ts';
 import { Chart } from './chart.tsx';
 import { extremes } from './chart-math.ts';
 import { decimal, timeOfDay } from './format.ts';
@@ -9,18 +9,18 @@ import type { PageState } from './page-state.ts';
 import type { Columns } from './series.ts';
 import { METRIC_TEXT, type MetricState, metricState, thresholdsOf } from './text.ts';
 import { METRICS, type Metric, type Reading } from './types.ts';
-import { gapMs, planWindow, WINDOW_WORDS, WINDOWS, type WindowName } from './windows.ts';
+import { gapMs, planWindow, WINDOW_LABELS, WINDOWS, type WindowName } from './windows.ts';
 
 interface MetricsProps {
   readonly state: PageState;
-  /** What is shown is the last that was known. */
-  readonly isLast: boolean;
+  /** Whether the data is the last known, not current. */
+  readonly isOutdated: boolean;
   readonly nowMs: number;
   readonly onWindow: (window: WindowName) => void;
 }
 
-/** The four metrics: what they are now, and how they were. */
-export function Metrics({ state, isLast, nowMs, onWindow }: MetricsProps): VNode {
+/** Current values and charts of the four metrics. */
+export function Metrics({ state, isOutdated, nowMs, onWindow }: MetricsProps): VNode {
   const columns = state.series.columns(gapMs(state.series.bucketMs, state.hertz));
   return (
     <section class="metrics" aria-labelledby="metrics-title">
@@ -33,7 +33,7 @@ export function Metrics({ state, isLast, nowMs, onWindow }: MetricsProps): VNode
       </div>
       <div class="cards">
         {METRICS.map((metric) => (
-          <Card key={metric} metric={metric} state={state} columns={columns} isLast={isLast} nowMs={nowMs} />
+          <Card key={metric} metric={metric} state={state} columns={columns} isOutdated={isOutdated} nowMs={nowMs} />
         ))}
       </div>
     </section>
@@ -44,40 +44,40 @@ interface CardProps {
   readonly metric: Metric;
   readonly state: PageState;
   readonly columns: Columns;
-  readonly isLast: boolean;
+  readonly isOutdated: boolean;
   readonly nowMs: number;
 }
 
-function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
+function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
   const { book, health, history, local, node, series, status, window } = state;
   const { name, unit } = METRIC_TEXT[metric];
   const [hovered, setHovered] = useState<number | null>(null);
   const { seconds } = columns;
   const values = columns.metrics[METRICS.indexOf(metric)] ?? [];
   const windowSeconds = series.windowMs / 1000;
-  // Whole seconds: the charts move on once a second.
+  // Rounded to whole seconds so that the charts advance once a second.
   const toSeconds = Math.ceil(nowMs / 1000);
   const span = extremes(seconds, values, toSeconds - windowSeconds);
-  const range = span ? rangeWords(decimal(span.min), decimal(span.max), unit) : 'no data';
+  const range = span ? formatRange(decimal(span.min), decimal(span.max), unit) : 'no data';
   const at = hovered === null ? undefined : seconds[hovered];
   const value = hovered === null ? null : (values[hovered] ?? null);
   const reading = health?.[metric] ?? null;
   const thresholds = thresholdsOf(book, node, metric);
-  const bad = health === null ? 'normal' : metricState(reading, openAbout(book, node, metric));
+  const level = health === null ? 'normal' : metricState(reading, openAlertsAbout(book, node, metric));
   const collectors = node === local ? status?.collectors : undefined;
   const problem = collectors?.find((collector) => collector.metric === metric)?.problem;
-  const words = WINDOW_WORDS[window].long;
+  const period = WINDOW_LABELS[window].long;
   const past = history === 'failed' ? 'no history right now' : range;
   const note = reading === null && health !== null ? (problem ?? past) : past;
   return (
-    <article class={`card metric ${bad}`} aria-labelledby={`${metric}-title`}>
+    <article class={`card metric ${level}`} aria-labelledby={`${metric}-title`}>
       <div class="head">
         <h3 id={`${metric}-title`}>{name}</h3>
-        <Chip state={bad} isLast={isLast && health !== null} />
+        <Chip state={level} isOutdated={isOutdated && health !== null} />
       </div>
       <Value reading={reading} unit={unit} isKnown={health !== null} />
       <div class="aside">
-        {reading !== null && <Bar reading={reading} state={bad} />}
+        {reading !== null && <Bar reading={reading} state={level} />}
         {at === undefined ? (
           <p class={reading === null ? 'range why' : 'range'} title={note}>
             {note}
@@ -89,7 +89,7 @@ function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
         )}
       </div>
       <Chart
-        label={`${name}, ${words}: ${range}`}
+        label={`${name}, ${period}: ${range}`}
         seconds={seconds}
         values={values}
         toSeconds={toSeconds}
@@ -102,14 +102,14 @@ function Card({ metric, state, columns, isLast, nowMs }: CardProps): VNode {
   );
 }
 
-function rangeWords(min: string, max: string, unit: string): string {
+function formatRange(min: string, max: string, unit: string): string {
   return min === max ? `always ${min} ${unit}` : `${min} to ${max} ${unit}`;
 }
 
 interface ValueProps {
   readonly reading: Reading;
   readonly unit: string;
-  /** Whether anything is known at all. */
+  /** Whether a health status has been received. */
   readonly isKnown: boolean;
 }
 
@@ -131,11 +131,11 @@ const CHIPS = {
   unavailable: { word: 'No reading', Icon: STATUS_ICONS.UNKNOWN },
 } as const satisfies Readonly<Record<MetricState, unknown>>;
 
-function Chip({ state, isLast }: { state: MetricState; isLast: boolean }): VNode {
+function Chip({ state, isOutdated }: { state: MetricState; isOutdated: boolean }): VNode {
   const chip = CHIPS[state];
   return (
     <p class="chip">
-      {isLast && <span class="known">last known</span>}
+      {isOutdated && <span class="known">last known</span>}
       {chip && (
         <span class={`state ${state}`}>
           <chip.Icon />
@@ -146,7 +146,7 @@ function Chip({ state, isLast }: { state: MetricState; isLast: boolean }): VNode
   );
 }
 
-/** Percent, or degrees from 0 to 100. The number says the same to those who cannot see the bar. */
+/** Shows percent, or degrees from 0 to 100. Hidden from screen readers, which read the number. */
 function Bar({ reading, state }: { reading: number; state: MetricState }): VNode {
   return (
     <div class={`meter ${state}`} aria-hidden="true">
@@ -162,7 +162,7 @@ function WindowSwitch({ window, onWindow }: { window: WindowName; onWindow: (win
       {WINDOWS.map((name) => (
         <label key={name}>
           <input type="radio" name="window" checked={name === window} onChange={() => onWindow(name)} />
-          <span>{WINDOW_WORDS[name].short}</span>
+          <span>{WINDOW_LABELS[name].short}</span>
         </label>
       ))}
     </fieldset>

@@ -8,15 +8,15 @@ import { Monitor } from './monitor.ts';
 import type { Alert, HealthStatus, NodeState } from './types.ts';
 
 const NODE = 'health_monitor';
-/** Both clocks stand still but while the test waits: how fast the machine is changes nothing of what they say. */
+/** Both clocks advance only while a test waits, so that the speed of the test machine does not matter. */
 let virtualMs = 100_000;
-const BEGUN_MS = Date.UTC(2026, 2, 4, 5, 6, 7);
+const START_MS = Date.UTC(2026, 2, 4, 5, 6, 7);
 performance.now = () => virtualMs;
-Date.now = () => BEGUN_MS + virtualMs;
-/** By so much at each look, a millisecond or more of real time apart. */
-const LOOK_MS = 10;
+Date.now = () => START_MS + virtualMs;
+/** The clocks advance by this much each time a condition is checked. */
+const STEP_MS = 10;
 const FAST = { tickMs: 1, pollMs: 50, renderMs: 1 };
-const WELL = {
+const HEALTHY_STATUS = {
   version: '0.1.0',
   uptime_seconds: 5,
   host: { hostname: 'pi', model: 'Pi' },
@@ -49,16 +49,16 @@ const alert = (id: string, resolved = false): Alert => ({
   resolved,
 });
 
-/** The API as far as the page uses it, on the loopback. */
+/** The part of the API that the page uses, on the loopback interface. */
 class FakeService {
-  /** Answers by path; a number is an error. */
+  /** Responses by path; a number is an error status. */
   answers: Record<string, unknown> = {};
   token: string | null = null;
   history: HealthStatus[] = [];
   open: Alert[] = [];
   latest: HealthStatus | null = health(Date.now());
-  others: NodeState[] = [];
-  readonly asked: string[] = [];
+  remoteNodes: NodeState[] = [];
+  readonly requests: string[] = [];
   readonly lastEventIds: (string | undefined)[] = [];
   readonly streams = new Set<ServerResponse>();
   #server: Server | null = null;
@@ -99,12 +99,16 @@ class FakeService {
       period_seconds: 1,
       left: null,
     };
-    return { ...WELL, nodes: [node, ...this.others], open_alerts: { ...WELL.open_alerts, WARNING: this.open.length } };
+    return {
+      ...HEALTHY_STATUS,
+      nodes: [node, ...this.remoteNodes],
+      open_alerts: { ...HEALTHY_STATUS.open_alerts, WARNING: this.open.length },
+    };
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const [path = '', query = ''] = (request.url ?? '').split('?');
-    this.asked.push(request.url ?? '');
+    this.requests.push(request.url ?? '');
     const isAllowed = this.token === null || request.headers.authorization === `Bearer ${this.token}`;
     if (isAllowed && path === '/events') {
       this.lastEventIds.push(request.headers['last-event-id'] as string | undefined);
@@ -117,9 +121,9 @@ class FakeService {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   }
 
-  #other(query: string): [number, unknown] {
+  #remoteHealth(query: string): [number, unknown] {
     const name = new URLSearchParams(query).get('node');
-    const node = this.others.find(({ node_name }) => node_name === name);
+    const node = this.remoteNodes.find(({ node_name }) => node_name === name);
     if (!node?.timestamp) return [404, { code: 'unknown_node' }];
     return [200, health(Date.parse(node.timestamp), { node_name: node.node_name, cpu_percent: 77 })];
   }
@@ -132,7 +136,7 @@ class FakeService {
       case '/status':
         return [200, this.#status()];
       case '/health':
-        if (query !== '') return this.#other(query);
+        if (query !== '') return this.#remoteHealth(query);
         return this.latest ? [200, this.latest] : [503, { code: 'no_sample_yet' }];
       case '/health/history': {
         const of = new URLSearchParams(query).get('node') ?? NODE;
@@ -147,8 +151,8 @@ class FakeService {
   }
 }
 
-/** A node with its clock so far off, and its age. */
-const other = (name: string, offsetMs = 0, age = 0): NodeState => ({
+/** `offsetMs`: the node's clock minus this machine's. `age`: seconds since its last status. */
+const remoteNode = (name: string, offsetMs = 0, age = 0): NodeState => ({
   node_name: name,
   local: false,
   status: 'OK',
@@ -158,24 +162,24 @@ const other = (name: string, offsetMs = 0, age = 0): NodeState => ({
   left: null,
 });
 
-/** Lets time pass until the condition holds. */
+/** Advances the clocks until the condition holds. */
 async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let looks = 0; looks < 6000; looks += 1) {
+  for (let steps = 0; steps < 6000; steps += 1) {
     if (condition()) return;
     await sleep(1);
-    virtualMs += LOOK_MS;
+    virtualMs += STEP_MS;
   }
-  throw new Error(`waited in vain until ${what}`);
+  throw new Error(`timed out waiting until ${what}`);
 }
 
-interface Scene {
+interface Fixture {
   readonly service: FakeService;
   readonly monitor: Monitor;
   readonly draws: () => number;
   readonly tokens: { value: string | null };
 }
 
-async function scene(t: Test, prepare: (service: FakeService) => void = () => {}, timing = FAST): Promise<Scene> {
+async function startMonitor(t: Test, prepare: (service: FakeService) => void = () => {}, timing = FAST): Promise<Fixture> {
   const service = new FakeService();
   prepare(service);
   const base = await service.start();
@@ -202,23 +206,23 @@ async function scene(t: Test, prepare: (service: FakeService) => void = () => {}
   return { service, monitor, draws: () => draws, tokens };
 }
 const isLive =
-  ({ monitor }: Scene) =>
+  ({ monitor }: Fixture) =>
   (): boolean =>
     monitor.state.connection.phase === 'live';
 
-t.test('it loads everything and follows the stream', async (t) => {
+t.test('the monitor loads all data and follows the stream', async (t) => {
   const now = Date.now();
-  const s = await scene(t, (service) => {
+  const s = await startMonitor(t, (service) => {
     service.history = [health(now - 2000, { cpu_percent: 1 }), health(now - 1000, { cpu_percent: 2 })];
     service.open = [alert('a')];
   });
   await until(isLive(s), 'it is live');
   t.equal(s.monitor.state.node, NODE);
   t.equal(s.monitor.state.book.open.length, 1);
-  t.ok(s.service.asked.includes('/alerts?resolved=false'));
-  t.ok(s.service.asked.includes('/health/history?hours=0.083333'));
+  t.ok(s.service.requests.includes('/alerts?resolved=false'));
+  t.ok(s.service.requests.includes('/health/history?hours=0.083333'));
   s.service.measure(now, { cpu_percent: 3 });
-  await until(() => s.monitor.state.health?.cpu_percent === 3, 'the sample came');
+  await until(() => s.monitor.state.health?.cpu_percent === 3, 'the sample is shown');
   t.same(s.monitor.state.series.columns(3000).metrics[0], [1, 2, 3]);
   t.same(s.monitor.state.series.columns(3000).metrics[3], [null, null, null], 'unavailable is not 0');
   s.service.send('alert', { ...alert('a'), resolved: true, timestamp: new Date(now + 10_000).toISOString() });
@@ -227,32 +231,32 @@ t.test('it loads everything and follows the stream', async (t) => {
   t.equal(s.monitor.state.book.resolved.length, 1);
 });
 
-t.test('when the service goes away it says so, and heals by itself when it is back, with the gap filled', async (t) => {
+t.test('after an outage of the service the monitor reconnects and fills the gap', async (t) => {
   const now = Date.now();
-  const s = await scene(t);
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
   s.service.measure(now - 10_000, { cpu_percent: 1 });
-  await until(() => s.monitor.state.series.length === 1, 'the sample came');
+  await until(() => s.monitor.state.series.length === 1, 'the sample is shown');
   await s.service.stop();
-  await until(() => s.monitor.state.connection.phase === 'waiting', 'it noticed');
-  t.equal(s.monitor.state.health?.cpu_percent, 1, 'what was known last is kept');
+  await until(() => s.monitor.state.connection.phase === 'waiting', 'the outage is detected');
+  t.equal(s.monitor.state.health?.cpu_percent, 1, 'the last known status is kept');
   s.service.history = Array.from({ length: 10 }, (_, i) => health(now - 10_000 + i * 1000, { cpu_percent: i + 1 }));
   s.service.latest = health(Date.now());
   await s.service.start();
   await until(isLive(s), 'it is live again');
-  t.equal(s.service.lastEventIds.at(-1), '1', 'it resumes after the last event it saw');
+  t.equal(s.service.lastEventIds.at(-1), '1', 'it resumes after the last event received');
   t.same(s.monitor.state.series.columns(3000).metrics[0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-t.test('a stream that the service ends when it is old goes on from the last event, and nothing is loaded again', async (t) => {
-  const s = await scene(t);
+t.test('after the service closes an old stream, the next one resumes from the last event and nothing is loaded again', async (t) => {
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
   for (let second = 0; second < 65; second += 1) {
     virtualMs += 1000;
     s.service.measure(Date.now(), { cpu_percent: second });
-    await until(() => s.monitor.state.health?.cpu_percent === second, 'the sample came');
+    await until(() => s.monitor.state.health?.cpu_percent === second, 'the sample is shown');
   }
-  const loads = (): number => s.service.asked.filter((url) => url.startsWith('/health/history')).length;
+  const loads = (): number => s.service.requests.filter((url) => url.startsWith('/health/history')).length;
   const before = loads();
   const phases = new Set<string>();
   for (const stream of s.service.streams) stream.end('retry: 100\nid: last\n\n');
@@ -260,47 +264,50 @@ t.test('a stream that the service ends when it is old goes on from the last even
     phases.add(s.monitor.state.connection.phase);
     return s.service.lastEventIds.length === 2 && s.service.streams.size === 1;
   }, 'the next stream is open');
-  t.same([...phases], ['live'], 'nobody sees it');
+  t.same([...phases], ['live'], 'the page does not change');
   t.equal(s.service.lastEventIds.at(-1), 'last');
   s.service.measure(Date.now(), { cpu_percent: 99 });
-  await until(() => s.monitor.state.health?.cpu_percent === 99, 'samples come');
+  await until(() => s.monitor.state.health?.cpu_percent === 99, 'samples arrive');
   t.equal(loads(), before);
 });
 
-t.test('a service that goes on answering without measuring falls silent', async (t) => {
-  const s = await scene(t, (service) => {
+t.test('a service that answers but does not measure becomes stale', async (t) => {
+  const s = await startMonitor(t, (service) => {
     service.answers['/status'] = {
-      ...WELL,
+      ...HEALTHY_STATUS,
       publish: { configured_hertz: 1000, measured_hertz: null, missed: 0 },
       nodes: [{ node_name: NODE, local: true, status: 'OK', timestamp: new Date(Date.now()).toISOString(), age_seconds: 0 }],
     };
   });
   await until(isLive(s), 'it is live');
   await until(() => s.monitor.state.connection.phase === 'stale', 'it is stale');
-  await until(() => s.monitor.state.connection.answers, 'it was asked and answered');
+  await until(() => s.monitor.state.connection.isResponding, 'a request was answered');
   s.service.measure();
   await until(isLive(s), 'it is live again');
 });
 
-t.test('without a token it is locked; with a wrong one too; with the right one it is live, and sends it with everything', async (t) => {
-  const s = await scene(t, (service) => {
-    service.token = 'sesame';
-  });
-  const isLocked = (): boolean => s.monitor.state.connection.phase === 'locked';
-  await until(isLocked, 'it is locked');
-  s.tokens.value = 'wrong';
-  s.monitor.unlock();
-  t.notOk(isLocked());
-  await until(isLocked, 'it is locked again');
-  s.tokens.value = 'sesame';
-  s.monitor.unlock();
-  await until(isLive(s), 'it is live');
-  s.service.token = 'changed';
-  await until(isLocked, 'the next look at /status is refused');
-});
+t.test(
+  'without a token or with a wrong one the page is locked; with the right one it is live and sends it with every request',
+  async (t) => {
+    const s = await startMonitor(t, (service) => {
+      service.token = 'sesame';
+    });
+    const isLocked = (): boolean => s.monitor.state.connection.phase === 'locked';
+    await until(isLocked, 'it is locked');
+    s.tokens.value = 'wrong';
+    s.monitor.unlock();
+    t.notOk(isLocked());
+    await until(isLocked, 'it is locked again');
+    s.tokens.value = 'sesame';
+    s.monitor.unlock();
+    await until(isLive(s), 'it is live');
+    s.service.token = 'changed';
+    await until(isLocked, 'the next request for /status is refused');
+  },
+);
 
-t.test('a store that cannot be read costs the history and the alerts, not the rest; both come when it can be read again', async (t) => {
-  const s = await scene(t, (service) => {
+t.test('an unreadable store costs only history and alerts; both are loaded when it is readable again', async (t) => {
+  const s = await startMonitor(t, (service) => {
     service.answers['/health/history'] = 503;
     service.answers['/alerts'] = 503;
     service.history = [health(Date.now() - 1000)];
@@ -309,12 +316,12 @@ t.test('a store that cannot be read costs the history and the alerts, not the re
   t.equal(s.monitor.state.history, 'failed');
   t.equal(s.monitor.state.alerts, 'failed', 'it does not claim that there are no alerts');
   s.service.answers = {};
-  await until(() => s.monitor.state.history === 'ready' && s.monitor.state.alerts === 'ready', 'both are there');
+  await until(() => s.monitor.state.history === 'ready' && s.monitor.state.alerts === 'ready', 'both are loaded');
   t.equal(s.monitor.state.series.length, 1);
 });
 
-t.test('before the first measurement it is stale, not broken', async (t) => {
-  const s = await scene(t, (service) => {
+t.test('before the first measurement the connection is stale, not failed', async (t) => {
+  const s = await startMonitor(t, (service) => {
     service.latest = null;
   });
   await until(() => s.monitor.state.connection.phase === 'stale', 'it is stale');
@@ -323,28 +330,28 @@ t.test('before the first measurement it is stale, not broken', async (t) => {
   await until(isLive(s), 'it is live');
 });
 
-t.test('when the service counts other open alerts than the page, the page asks again', async (t) => {
-  const s = await scene(t);
+t.test('the page reloads the alerts when the service counts a different number', async (t) => {
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
   s.service.open = [alert('missed')];
-  await until(() => s.monitor.state.book.open.length === 1, 'the alert is there');
+  await until(() => s.monitor.state.book.open.length === 1, 'the alert is listed');
   t.pass();
 });
 
-t.test("another node's measurements are not this machine's", async (t) => {
-  const s = await scene(t);
+t.test("another node's measurements do not enter this machine's charts", async (t) => {
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
   s.service.send('health', health(Date.now(), { node_name: 'robot', cpu_percent: 99 }));
   s.service.measure(Date.now(), { cpu_percent: 7 });
-  await until(() => s.monitor.state.health?.cpu_percent === 7, 'ours came');
+  await until(() => s.monitor.state.health?.cpu_percent === 7, 'the local sample is shown');
   t.equal(s.monitor.state.series.length, 1);
 });
 
-t.test('a safe shutdown is shown as soon as the stream tells of it, whether /status can still be asked or not', async (t) => {
-  const s = await scene(t);
+t.test('a safe shutdown is shown from the event alone, even if /status fails', async (t) => {
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
   s.service.answers['/status'] = 500;
-  const told = {
+  const event = {
     action: 'dry-run',
     reason: 'MANUAL',
     requested_by: 'Zoë',
@@ -352,53 +359,53 @@ t.test('a safe shutdown is shown as soon as the stream tells of it, whether /sta
     seconds_left: 9,
     timestamp: '2026-03-04T05:06:07Z',
   };
-  s.service.send('shutdown', { ...told, state: 'in_progress' });
-  await until(() => s.monitor.state.status?.shutdown.state === 'in_progress', 'it is told');
+  s.service.send('shutdown', { ...event, state: 'in_progress' });
+  await until(() => s.monitor.state.status?.shutdown.state === 'in_progress', 'the shutdown is shown');
   t.match(s.monitor.state.status?.shutdown, { requested_by: 'Zoë', seconds_left: 9, ended: null });
-  s.service.send('shutdown', { ...told, state: 'aborted' });
-  await until(() => s.monitor.state.status?.shutdown.state === 'aborted', 'its end is told');
-  t.match(s.monitor.state.status?.shutdown, { ended: told.timestamp });
+  s.service.send('shutdown', { ...event, state: 'aborted' });
+  await until(() => s.monitor.state.status?.shutdown.state === 'aborted', 'its end is shown');
+  t.match(s.monitor.state.status?.shutdown, { ended: event.timestamp });
   s.service.answers = {};
-  await until(() => s.monitor.state.status?.shutdown.state === 'none', '/status has the last word');
+  await until(() => s.monitor.state.status?.shutdown.state === 'none', 'the next /status replaces it');
 });
 
-t.test('an event that is no JSON is passed over', async (t) => {
-  const s = await scene(t);
+t.test('an event that is not JSON is skipped', async (t) => {
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
   for (const stream of s.service.streams) stream.write('event: health\ndata: {"cpu\n\n');
   s.service.measure(Date.now(), { cpu_percent: 7 });
-  await until(() => s.monitor.state.health?.cpu_percent === 7, 'the next came');
+  await until(() => s.monitor.state.health?.cpu_percent === 7, 'the next sample is shown');
   t.equal(s.monitor.state.connection.failures, 0);
 });
 
-t.test('another window is asked for in steps, and shown from then on', async (t) => {
-  const s = await scene(t);
+t.test('another window is requested in steps and shown', async (t) => {
+  const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
-  s.monitor.show('1h');
-  s.monitor.show('24h');
+  s.monitor.selectWindow('1h');
+  s.monitor.selectWindow('24h');
   await until(
-    () => s.monitor.state.history === 'ready' && s.service.asked.includes('/health/history?hours=24.000000&step=5m'),
-    'it is there',
+    () => s.monitor.state.history === 'ready' && s.service.requests.includes('/health/history?hours=24.000000&step=5m'),
+    'the history is loaded',
   );
   t.equal(s.monitor.state.series.windowMs, 86_400_000);
-  t.ok(isLive(s)(), 'a request that was given up is no failure');
+  t.ok(isLive(s)(), 'an aborted request is not a failure');
 });
 
-t.test('a thousand samples within the pause between two draws are not drawn one by one', async (t) => {
-  const s = await scene(t, () => {}, { ...FAST, renderMs: 600_000 });
+t.test('samples between two draws are drawn together', async (t) => {
+  const s = await startMonitor(t, () => {}, { ...FAST, renderMs: 600_000 });
   await until(isLive(s), 'it is live');
   const now = Date.now();
   for (let i = 0; i < 1000; i += 1) s.service.measure(now + i, { cpu_percent: i / 10 });
-  await until(() => s.monitor.state.health?.cpu_percent === 99.9, 'the last came');
-  t.equal(s.draws(), 1, 'but the very first change');
+  await until(() => s.monitor.state.health?.cpu_percent === 99.9, 'the last sample is applied');
+  t.equal(s.draws(), 1, 'only the first change');
   t.ok(s.monitor.state.series.length <= 3);
 });
 
-t.test('another node is chosen: its values, its history by its own clock; and back again', async (t) => {
+t.test('selecting a remote node shows its values and its history by its own clock; selecting the local one returns', async (t) => {
   const behindMs = -2 * 3_600_000;
   const now = Date.now();
-  const s = await scene(t, (service) => {
-    service.others = [other('arm', behindMs), other('/fleet/cart', 0, 40)];
+  const s = await startMonitor(t, (service) => {
+    service.remoteNodes = [remoteNode('arm', behindMs), remoteNode('/fleet/cart', 0, 40)];
     service.history = [health(now - 1000), health(now + behindMs - 1000, { node_name: 'arm', cpu_percent: 5 })];
   });
   await until(isLive(s), 'it is live');
@@ -406,39 +413,42 @@ t.test('another node is chosen: its values, its history by its own clock; and ba
     const { fleet, status, statusAtMs } = s.monitor.state;
     return fleet.tiles(status?.nodes ?? [], statusAtMs, performance.now()).find(({ node }) => node === name);
   };
-  await until(() => tile('/fleet/cart')?.readings?.cpu_percent === 77, 'what is silent was asked for');
+  await until(() => tile('/fleet/cart')?.readings?.cpu_percent === 77, 'the stale node was requested');
   t.equal(tile('/fleet/cart')?.isStale, true);
-  s.monitor.choose('arm');
+  s.monitor.selectNode('arm');
   t.equal(s.monitor.state.node, 'arm');
-  await until(() => s.monitor.state.history === 'ready', 'its history came');
+  await until(() => s.monitor.state.history === 'ready', 'its history is loaded');
   t.same(s.monitor.state.series.columns(3000).metrics[0], [5]);
-  const asked = s.service.asked.findLast((url) => url.startsWith('/health/history')) ?? '';
-  const query = new URLSearchParams(asked.split('?')[1]);
+  const historyUrl = s.service.requests.findLast((url) => url.startsWith('/health/history')) ?? '';
+  const query = new URLSearchParams(historyUrl.split('?')[1]);
   t.equal(query.get('node'), 'arm');
-  t.ok(Math.abs(Date.parse(query.get('to') ?? '') - (Date.now() + behindMs)) < 60_000, 'up to its own now');
+  t.ok(Math.abs(Date.parse(query.get('to') ?? '') - (Date.now() + behindMs)) < 60_000, 'up to the time of its own clock');
   t.ok(Math.abs(s.monitor.clocks.shownNowMs - (Date.now() + behindMs)) < 60_000);
   s.service.send('health', health(Date.now() + behindMs, { node_name: 'arm', cpu_percent: 6 }));
-  await until(() => s.monitor.state.health?.cpu_percent === 6, 'it is followed');
+  await until(() => s.monitor.state.health?.cpu_percent === 6, 'its sample is shown');
   s.service.measure(Date.now(), { cpu_percent: 50 });
   s.service.send('health', health(Date.now() + behindMs - 5000, { node_name: 'arm', cpu_percent: 99 }));
-  await until(() => tile(NODE)?.readings?.cpu_percent === 50, 'this machine is heard as well');
-  t.equal(s.monitor.state.health?.cpu_percent, 6, 'neither another node nor what was overtaken is shown');
+  await until(() => tile(NODE)?.readings?.cpu_percent === 50, 'the local sample is received as well');
+  t.equal(s.monitor.state.health?.cpu_percent, 6, 'neither another node nor a status out of order is shown');
   t.equal(tile('arm')?.readings?.cpu_percent, 6);
-  s.monitor.choose(NODE);
+  s.monitor.selectNode(NODE);
   t.equal(s.monitor.state.health?.cpu_percent, 50);
-  await until(() => s.service.asked.findLast((url) => url.startsWith('/health/history')) === '/health/history?hours=0.083333', 'as before');
-  t.ok(isLive(s)(), 'the connection did not mind');
+  await until(
+    () => s.service.requests.findLast((url) => url.startsWith('/health/history')) === '/health/history?hours=0.083333',
+    'the local history is requested',
+  );
+  t.ok(isLive(s)(), 'the connection stays live');
 });
 
-t.test('a node of the address that nobody knows is shown without data', async (t) => {
+t.test('an unknown node in the URL is shown without data', async (t) => {
   const service = new FakeService();
   const base = await service.start();
-  const monitor = new Monitor(new Api(base, { get: () => null, set: () => {} }), () => {}, FAST, 'nobody');
+  const monitor = new Monitor(new Api(base, { get: () => null, set: () => {} }), () => {}, FAST, 'unknown');
   t.teardown(async () => {
     monitor.stop();
     await service.stop();
   });
   monitor.start();
   await until(() => monitor.state.connection.phase === 'live', 'it is live');
-  t.match(monitor.state, { node: 'nobody', local: NODE, health: null });
+  t.match(monitor.state, { node: 'unknown', local: NODE, health: null });
 });

@@ -3,15 +3,15 @@ import { type Api, ApiError, isFatal } from './api.ts';
 import { Clocks } from './clocks.ts';
 import { hertzOf } from './fleet.ts';
 import { Link } from './link.ts';
-import { DEFAULT_HERTZ, firstState, type PageState } from './page-state.ts';
-import { askAlerts, askHealth, askHistory } from './requests.ts';
+import { DEFAULT_HERTZ, initialState, type PageState } from './page-state.ts';
+import { fetchAlerts, fetchHealth, fetchHistory } from './requests.ts';
 import { Series } from './series.ts';
 import type { ServerEvent } from './sse.ts';
 import { Throttle } from './throttle.ts';
 import type { Alert, HealthStatus, ShutdownProgress, StatusDocument } from './types.ts';
 import { planWindow, type WindowName } from './windows.ts';
 
-/** Milliseconds; injected, so that a test can make them go faster. */
+/** Intervals in milliseconds; injected so that tests can shorten them. */
 export interface Timing {
   readonly tickMs: number;
   readonly pollMs: number;
@@ -20,41 +20,43 @@ export interface Timing {
 
 export const TIMING: Timing = { tickMs: 250, pollMs: 5000, renderMs: 200 };
 
-/** Nodes whose last status is asked for one by one when the page is opened; the others are shown once they publish. */
-const ASKED_AT_FIRST = 40;
-/** A status that is so much older than the one before was overtaken on its way; beyond it the clock was set back. */
-const OVERTAKEN_MS = 60_000;
+/** Number of remote nodes whose last status is requested when the page opens; the others appear when they publish. */
+const INITIAL_REQUESTS = 40;
+/** A status older than its predecessor by less than this arrived out of order; by more, the node's clock was set back. */
+const MAX_REORDER_MS = 60_000;
 
-/** Keeps the page's state true: takes what the link tells, asks for the rest at every new connection, looks after /status now and then. */
+/**
+ * Keeps the page's state up to date: applies events from the stream, loads all other data after each connect and polls /status.
+ */
 export class Monitor {
   readonly clocks = new Clocks();
   readonly #api: Api;
   readonly #timing: Timing;
   readonly #throttle: Throttle;
   readonly #link: Link;
-  #state: PageState = firstState();
+  #state: PageState = initialState();
   #timer: ReturnType<typeof setInterval> | null = null;
   #historyRequest = new AbortController();
-  /** Alerts that came while the list was being asked for: it may or may not hold them. */
-  #heldAlerts: Alert[] | null = null;
+  /** Alerts received while the list of alerts is loading, which may or may not contain them; null: not loading. */
+  #alertsDuringLoad: Alert[] | null = null;
   #isPolling = false;
   #polledMs = 0;
-  #askedMs = 0;
-  /** Null: the machine itself. */
-  #chosen: string | null;
+  #redrawnMs = 0;
+  /** Null: the local node. */
+  #selectedNode: string | null;
 
-  constructor(api: Api, onChange: () => void, timing: Timing = TIMING, chosen: string | null = null) {
-    this.#chosen = chosen;
+  constructor(api: Api, onChange: () => void, timing: Timing = TIMING, selected: string | null = null) {
+    this.#selectedNode = selected;
     this.#api = api;
     this.#timing = timing;
     this.#throttle = new Throttle(onChange, timing.renderMs);
     this.#link = new Link(api, {
-      onConnection: (connection, isSeen) => {
-        if (isSeen) this.#set({ connection });
+      onConnection: (connection, isPhaseChange) => {
+        if (isPhaseChange) this.#set({ connection });
         else this.#state = { ...this.#state, connection };
       },
       load: (signal) => this.#load(signal),
-      onEvent: (event, signal) => this.#take(event, signal),
+      onEvent: (event, signal) => this.#handleEvent(event, signal),
       probe: (signal) => void this.#poll(signal),
       hertz: () => this.#state.status?.publish.configured_hertz ?? DEFAULT_HERTZ,
     });
@@ -76,31 +78,30 @@ export class Monitor {
     this.#throttle.stop();
   }
 
-  /** To be called when there is a new token. */
+  /** Reconnects after a token was entered. */
   unlock(): void {
-    this.#link.tell({ kind: 'token' });
+    this.#link.dispatch({ kind: 'token' });
   }
 
-  /** To be called when waiting any longer is pointless. */
-  hurry(): void {
-    this.#link.tell({ kind: 'hurry' });
+  /** Skips the rest of the retry delay. */
+  reconnectNow(): void {
+    this.#link.dispatch({ kind: 'reconnect' });
   }
 
-  show(window: WindowName): void {
+  selectWindow(window: WindowName): void {
     if (window === this.#state.window) return;
     this.#set({ window, history: 'loading' });
-    this.#freshSeries(true);
+    this.#resetSeries(true);
     this.#reload(false);
   }
 
-  /** Shows another node's measurements. */
-  choose(node: string): void {
+  selectNode(node: string): void {
     const { local, status } = this.#state;
     if (node === this.#state.node) return;
-    this.#chosen = node === local ? null : node;
-    this.#set({ health: this.#state.fleet.of(node)?.health ?? null, history: 'loading' });
-    if (status) this.#takeNodes(status, this.#state.statusAtMs);
-    this.#freshSeries(true);
+    this.#selectedNode = node === local ? null : node;
+    this.#set({ health: this.#state.fleet.get(node)?.health ?? null, history: 'loading' });
+    if (status) this.#updateShownNode(status, this.#state.statusAtMs);
+    this.#resetSeries(true);
     this.#reload(true);
   }
 
@@ -108,131 +109,131 @@ export class Monitor {
     if (!this.#link.isUp) return;
     const { signal } = this.#link;
     const loads = [this.#loadHistory(signal), ...(health ? [this.#loadHealth(signal)] : [])];
-    void Promise.all(loads).catch((error) => this.#link.lost(error));
+    void Promise.all(loads).catch((error) => this.#link.handleError(error));
   }
 
   #set(change: Partial<PageState>): void {
     this.#state = { ...this.#state, ...change };
-    this.#throttle.ask();
+    this.#throttle.request();
   }
 
-  #take({ event, data }: ServerEvent, signal: AbortSignal): void {
+  #handleEvent({ event, data }: ServerEvent, signal: AbortSignal): void {
     if (event !== 'health' && event !== 'alert' && event !== 'shutdown') return;
     let value: unknown;
     try {
       value = JSON.parse(data);
     } catch {
-      return; // Not ours to mend; the next one will be whole.
+      return; // A malformed event is skipped; the stream continues.
     }
-    if (event === 'alert') this.#takeAlert(value as Alert);
-    else if (event === 'shutdown') this.#takeShutdown(value as ShutdownProgress, signal);
-    else this.#takeHealth(value as HealthStatus);
+    if (event === 'alert') this.#applyAlert(value as Alert);
+    else if (event === 'shutdown') this.#applyShutdown(value as ShutdownProgress, signal);
+    else this.#applyHealth(value as HealthStatus);
   }
 
-  #takeHealth(health: HealthStatus): void {
+  #applyHealth(health: HealthStatus): void {
     const { fleet, health: before, local, node, series } = this.#state;
     const timestampMs = Date.parse(health.timestamp);
     const behindMs = node === health.node_name && before ? Date.parse(before.timestamp) - timestampMs : 0;
-    const isOvertaken = behindMs > 0 && behindMs < OVERTAKEN_MS && node !== local;
-    if (!isOvertaken) fleet.hear(health, performance.now());
-    if (health.node_name === node && !isOvertaken) {
+    const isOutOfOrder = behindMs > 0 && behindMs < MAX_REORDER_MS && node !== local;
+    if (!isOutOfOrder) fleet.recordStatus(health, performance.now());
+    if (health.node_name === node && !isOutOfOrder) {
       series.add(timestampMs, health);
-      this.clocks.receivedFromShown(timestampMs);
+      this.clocks.updateFromShownSample(timestampMs);
       this.#set({ health });
     } else {
-      this.#throttle.ask();
+      this.#throttle.request();
     }
     if (health.node_name !== local) return;
-    this.clocks.receivedFromMachine(timestampMs);
-    this.#link.tell({ kind: 'measured' });
+    this.clocks.updateFromMachineSample(timestampMs);
+    this.#link.dispatch({ kind: 'measured' });
   }
 
-  #takeAlert(alert: Alert): void {
-    this.#heldAlerts?.push(alert);
+  #applyAlert(alert: Alert): void {
+    this.#alertsDuringLoad?.push(alert);
     this.#set({ book: withAlert(this.#state.book, alert) });
   }
 
-  /** Shown at once: the machine may be gone before it is asked again. */
-  #takeShutdown(progress: ShutdownProgress, signal: AbortSignal): void {
+  /** Applies the event without waiting for /status, because the machine may power off before the next poll. */
+  #applyShutdown(progress: ShutdownProgress, signal: AbortSignal): void {
     const { status } = this.#state;
     const ended = progress.state === 'in_progress' ? null : progress.timestamp;
     if (status) this.#set({ status: { ...status, shutdown: { ...progress, ended } } });
     void this.#poll(signal);
   }
 
-  /** Everything that the event stream does not tell. Rejects when there is no point in going on. */
+  /** Loads what the event stream does not carry. Rejects on an error that ends the attempt. */
   async #load(signal: AbortSignal): Promise<void> {
-    const status = await this.#api.json<StatusDocument>('status', signal);
+    const status = await this.#api.getJson<StatusDocument>('status', signal);
     const { node } = this.#state;
-    this.#takeStatus(status);
-    // The machine may come back under another name: what was shown is another node's.
+    this.#applyStatus(status);
+    // A restart may change the local node's name; the data on the page then belongs to another node.
     const isOther = node !== null && node !== this.#state.node;
     if (isOther) this.#set({ health: null });
-    this.#freshSeries(isOther);
+    this.#resetSeries(isOther);
     await Promise.all([this.#loadHealth(signal), this.#loadAlerts(signal), this.#loadHistory(signal)]);
     if (signal.aborted) return;
-    void this.#loadOthers(status, signal);
+    void this.#loadRemoteNodes(status, signal);
     const age = status.nodes.find((node) => node.local)?.age_seconds ?? null;
     this.#polledMs = performance.now();
-    this.#link.tell({ kind: 'loaded', ageMs: age === null ? null : age * 1000 });
+    this.#link.dispatch({ kind: 'loaded', ageMs: age === null ? null : age * 1000 });
   }
 
-  #takeStatus(status: StatusDocument): void {
+  #applyStatus(status: StatusDocument): void {
     const now = performance.now();
     this.#set({ status, statusAtMs: now });
-    this.#state.fleet.keep(status.nodes);
-    this.#takeNodes(status, now);
+    this.#state.fleet.removeAllExcept(status.nodes);
+    this.#updateShownNode(status, now);
   }
 
-  /** Which node is shown, and by which clock. */
-  #takeNodes(status: StatusDocument, toldMs: number): void {
+  /** Updates which node is shown, its clock and its rate. */
+  #updateShownNode(status: StatusDocument, statusMs: number): void {
     const local = status.nodes.find((node) => node.local) ?? null;
-    const chosen = this.#chosen === null ? local : (status.nodes.find(({ node_name }) => node_name === this.#chosen) ?? null);
-    this.clocks.told(local, chosen, toldMs);
-    const hertz = chosen === local ? status.publish.configured_hertz : hertzOf(chosen);
-    this.#set({ local: local?.node_name ?? null, node: this.#chosen ?? local?.node_name ?? null, hertz });
+    const selected = this.#selectedNode === null ? local : (status.nodes.find(({ node_name }) => node_name === this.#selectedNode) ?? null);
+    this.clocks.updateFromStatus(local, selected, statusMs);
+    const hertz = selected === local ? status.publish.configured_hertz : hertzOf(selected);
+    this.#set({ local: local?.node_name ?? null, node: this.#selectedNode ?? local?.node_name ?? null, hertz });
   }
 
   async #loadHealth(signal: AbortSignal): Promise<void> {
     const { health: before, node } = this.#state;
-    const health = await askHealth(this.#api, this.#chosen, signal);
-    // One that came on the stream meanwhile is newer.
+    const health = await fetchHealth(this.#api, this.#selectedNode, signal);
+    // A status received on the stream in the meantime is newer.
     if (health !== null && this.#state.health === before && this.#state.node === node) this.#set({ health });
   }
 
-  /** What nodes said last that say nothing now. */
-  async #loadOthers({ nodes }: StatusDocument, signal: AbortSignal): Promise<void> {
+  /** Loads the last status of remote nodes that have not published since the page opened. */
+  async #loadRemoteNodes({ nodes }: StatusDocument, signal: AbortSignal): Promise<void> {
     const { fleet } = this.#state;
-    const toldMs = performance.now();
-    for (const { age_seconds, node_name } of nodes.filter((node) => !node.local && node.timestamp !== null).slice(0, ASKED_AT_FIRST)) {
+    const statusMs = performance.now();
+    for (const { age_seconds, node_name } of nodes.filter((node) => !node.local && node.timestamp !== null).slice(0, INITIAL_REQUESTS)) {
       if (signal.aborted) return;
-      if (fleet.of(node_name)) continue;
-      // One that cannot be asked for is shown once it speaks: what it said last is not worth a connection.
-      const health = await askHealth(this.#api, node_name, signal).catch(() => null);
-      if (health && !fleet.of(node_name)) fleet.hear(health, toldMs - (age_seconds ?? 0) * 1000);
+      if (fleet.get(node_name)) continue;
+      // A failed request is ignored: the node appears when it publishes, and its last status does not justify a reconnect.
+      const health = await fetchHealth(this.#api, node_name, signal).catch(() => null);
+      if (health && !fleet.get(node_name)) fleet.recordStatus(health, statusMs - (age_seconds ?? 0) * 1000);
     }
-    this.#throttle.ask();
+    this.#throttle.request();
   }
 
   async #loadAlerts(signal: AbortSignal): Promise<void> {
-    this.#heldAlerts = [];
+    this.#alertsDuringLoad = [];
     try {
-      const book = await askAlerts(this.#api, signal);
+      const book = await fetchAlerts(this.#api, signal);
       if (signal.aborted) return;
-      this.#set({ book: this.#heldAlerts.reduce(withAlert, book), alerts: 'ready' });
+      this.#set({ book: this.#alertsDuringLoad.reduce(withAlert, book), alerts: 'ready' });
     } catch (error) {
       if (isFatal(error)) throw error;
       this.#set({ alerts: 'failed' });
     } finally {
-      if (!signal.aborted) this.#heldAlerts = null;
+      if (!signal.aborted) this.#alertsDuringLoad = null;
     }
   }
 
-  /** Empties the charts where they show another window or resolution than what is to be shown. */
-  #freshSeries(always: boolean): void {
+  /** Empties the charts if the window or the resolution has changed, or if `force` is set. */
+  #resetSeries(force: boolean): void {
     const { hertz, series, window } = this.#state;
     const { bucketMs, windowMs } = planWindow(window, hertz);
-    if (!always && series.windowMs === windowMs && series.bucketMs === bucketMs) return;
+    if (!force && series.windowMs === windowMs && series.bucketMs === bucketMs) return;
     this.#set({ series: new Series(windowMs, bucketMs) });
   }
 
@@ -241,14 +242,14 @@ export class Monitor {
     this.#historyRequest = new AbortController();
     const signal = AbortSignal.any([attempt, this.#historyRequest.signal]);
     const { hertz, series, window } = this.#state;
-    const wish = { node: this.#chosen, plan: planWindow(window, hertz), hertz, nowMs: () => this.clocks.shownNowMs };
+    const request = { node: this.#selectedNode, plan: planWindow(window, hertz), hertz, nowMs: () => this.clocks.shownNowMs };
     try {
-      const points = await askHistory(this.#api, wish, signal);
+      const points = await fetchHistory(this.#api, request, signal);
       if (signal.aborted) return;
       series.fill(points);
       this.#set({ history: 'ready' });
     } catch (error) {
-      if (signal.aborted && !attempt.aborted) return; // Another window was chosen meanwhile.
+      if (signal.aborted && !attempt.aborted) return; // Replaced by a request for another window or node.
       if (isFatal(error)) throw error;
       this.#set({ history: 'failed' });
     }
@@ -256,32 +257,32 @@ export class Monitor {
 
   #tick(): void {
     const now = performance.now();
-    this.#link.tell({ kind: 'tick' });
-    // Ages and charts go on once a second, measurements or not.
-    if (now - this.#askedMs >= 1000) {
-      this.#askedMs = now;
-      this.#throttle.ask();
+    this.#link.dispatch({ kind: 'tick' });
+    // Ages and charts advance once a second, with or without measurements.
+    if (now - this.#redrawnMs >= 1000) {
+      this.#redrawnMs = now;
+      this.#throttle.request();
     }
     if (this.#link.isUp && now - this.#polledMs >= this.#timing.pollMs) void this.#poll(this.#link.signal);
   }
 
-  /** Looks after what changes without an event, and after what could not be read before. */
+  /** Polls /status, which has no events, and repeats loads that failed. */
   async #poll(signal: AbortSignal): Promise<void> {
     if (this.#isPolling) return;
     this.#isPolling = true;
     this.#polledMs = performance.now();
     try {
-      const status = await this.#api.json<StatusDocument>('status', signal);
+      const status = await this.#api.getJson<StatusDocument>('status', signal);
       if (signal.aborted) return;
-      this.#takeStatus(status);
-      this.#link.tell({ kind: 'answered' });
+      this.#applyStatus(status);
+      this.#link.dispatch({ kind: 'answered' });
       const { alerts, book, history } = this.#state;
       const { CRITICAL, ERROR, WARNING } = status.open_alerts;
       if (alerts !== 'ready' || book.open.length !== CRITICAL + ERROR + WARNING) await this.#loadAlerts(signal);
       if (history === 'failed') await this.#loadHistory(signal);
     } catch (error) {
-      // The stream tells by itself when the service is gone.
-      if (isFatal(error) && !signal.aborted && error instanceof ApiError) this.#link.lost(error, signal);
+      // The stream detects a lost service itself; only an API error such as a refused token ends the attempt here.
+      if (isFatal(error) && !signal.aborted && error instanceof ApiError) this.#link.handleError(error, signal);
     } finally {
       this.#isPolling = false;
     }

@@ -6,30 +6,30 @@ import { METRICS, type Metric } from './types.ts';
 
 interface NodesProps {
   readonly tiles: readonly Tile[];
-  /** The one whose measurements are shown. */
+  /** Name of the node whose measurements are shown. */
   readonly shown: string | null;
-  /** What is shown is the last that was known. */
-  readonly isLast: boolean;
+  /** Whether the data is the last known, not current. */
+  readonly isOutdated: boolean;
   readonly onNode: (node: string) => void;
 }
 
-const SHORT: Readonly<Record<Metric, { name: string; unit: string }>> = {
+const SHORT_LABELS: Readonly<Record<Metric, { name: string; unit: string }>> = {
   cpu_percent: { name: 'CPU', unit: '%' },
   memory_percent: { name: 'Mem', unit: '%' },
   disk_percent: { name: 'Disk', unit: '%' },
   temperature: { name: 'Temp', unit: '°C' },
 };
 
-/** Every node that this machine hears, at a glance; one is chosen. A machine that is alone has none of it. */
-export function Nodes({ tiles, shown, isLast, onNode }: NodesProps): VNode | null {
+/** Overview of all nodes, with the shown one highlighted. Hidden if there is only the local node. */
+export function Nodes({ tiles, shown, isOutdated, onNode }: NodesProps): VNode | null {
   if (tiles.length < 2) return null;
   return (
     <nav class="nodes" aria-labelledby="nodes-title">
-      <h2 id="nodes-title">{fleetText(isLast ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles)}</h2>
+      <h2 id="nodes-title">{fleetText(isOutdated ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles)}</h2>
       <ul>
         {tiles.map((tile) => (
           <li key={tile.node}>
-            <NodeTile tile={tile} isShown={tile.node === shown} isLast={isLast} onNode={onNode} />
+            <NodeTile tile={tile} isShown={tile.node === shown} isOutdated={isOutdated} onNode={onNode} />
           </li>
         ))}
       </ul>
@@ -40,18 +40,18 @@ export function Nodes({ tiles, shown, isLast, onNode }: NodesProps): VNode | nul
 interface NodeTileProps {
   readonly tile: Tile;
   readonly isShown: boolean;
-  readonly isLast: boolean;
+  readonly isOutdated: boolean;
   readonly onNode: (node: string) => void;
 }
 
-function NodeTile({ tile, isShown, isLast, onNode }: NodeTileProps): VNode {
+function NodeTile({ tile, isShown, isOutdated, onNode }: NodeTileProps): VNode {
   const { isStale, node, readings } = tile;
-  const status = isLast ? 'UNKNOWN' : tile.status;
+  const status = isOutdated ? 'UNKNOWN' : tile.status;
   const Icon = STATUS_ICONS[status];
   return (
     <button
       type="button"
-      class={isStale || isLast ? 'tile stale' : 'tile'}
+      class={isStale || isOutdated ? 'tile stale' : 'tile'}
       aria-current={isShown ? 'true' : undefined}
       onClick={() => onNode(node)}
     >
@@ -65,21 +65,21 @@ function NodeTile({ tile, isShown, isLast, onNode }: NodeTileProps): VNode {
       <span class="readings">
         {METRICS.map((metric) => (
           <span key={metric} class="reading">
-            <span class="what">{SHORT[metric].name}</span> {figure(readings?.[metric] ?? null, SHORT[metric].unit)}
+            <span class="what">{SHORT_LABELS[metric].name}</span> {formatReading(readings?.[metric] ?? null, SHORT_LABELS[metric].unit)}
           </span>
         ))}
       </span>
-      <span class="age">{age(tile)}</span>
+      <span class="age">{formatAge(tile)}</span>
     </button>
   );
 }
 
-function figure(reading: number | null, unit: string): string {
+function formatReading(reading: number | null, unit: string): string {
   return reading === null ? '–' : `${reading.toFixed(0)} ${unit}`;
 }
 
-/** Seconds that tick tell nothing as long as all is well. */
-function age({ ageSeconds, isLocal, isStale, leftMs }: Tile): string {
+/** The age in seconds is shown only for stale nodes; for the others a running count would distract. */
+function formatAge({ ageSeconds, isLocal, isStale, leftMs }: Tile): string {
   if (isLocal && !isStale) return 'here';
   if (leftMs !== null) return `left at ${minuteOfDay(leftMs, Date.now())}`;
   if (ageSeconds === null) return 'not heard yet';

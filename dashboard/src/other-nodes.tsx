@@ -5,20 +5,20 @@ import { otherNodesText } from './text.ts';
 
 interface OtherNodesHintProps {
   readonly otherNodes: OtherNodes;
-  /** Null: the node of the worst alert cannot be shown, as it is not among those that the service lists. */
+  /** Null: /status does not list the node of the worst alert, so the page cannot show it. */
   readonly onNode: ((node: string) => void) | null;
 }
 
-/** Open alerts of other nodes, with a link to the worst of these nodes. */
+/** The number of open alerts of other nodes, with a link to the node of the worst alert. */
 export function OtherNodesHint({ otherNodes, onNode }: OtherNodesHintProps): VNode {
   const { node, severity } = otherNodes;
   const Icon = SEVERITY_ICONS[severity];
   const name = `other-nodes ${severity.toLowerCase()}`;
-  const words = [<Icon key="icon" />, <span key="words">{otherNodesText(otherNodes)}</span>];
-  if (onNode === null) return <p class={name}>{words}</p>;
+  const content = [<Icon key="icon" />, <span key="text">{otherNodesText(otherNodes)}</span>];
+  if (onNode === null) return <p class={name}>{content}</p>;
   return (
     <button type="button" class={name} title={`Show ${node}`} onClick={() => onNode(node)}>
-      {words}
+      {content}
     </button>
   );
 }

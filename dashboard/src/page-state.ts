@@ -1,24 +1,24 @@
 import { type AlertBook, EMPTY_BOOK } from './alert-book.ts';
-import { type Connection, firstConnection } from './connection.ts';
+import { type Connection, initialConnection } from './connection.ts';
 import { Fleet } from './fleet.ts';
 import { Series } from './series.ts';
 import type { HealthStatus, StatusDocument } from './types.ts';
 import { planWindow, type WindowName } from './windows.ts';
 
-/** What came of asking for a list. */
+/** State of the request for a list. */
 export type Loaded = 'loading' | 'ready' | 'failed';
 
-/** Everything there is to show. */
+/** All data that the page shows. */
 export interface PageState {
   readonly connection: Connection;
   readonly status: StatusDocument | null;
-  /** When `status` was told, on the clock of performance.now(). */
+  /** When `status` was received, in performance.now() time. */
   readonly statusAtMs: number;
-  /** The monitoring node of the machine that serves this page. */
+  /** Name of the monitoring node on the machine that serves this page. */
   readonly local: string | null;
-  /** The one whose measurements are shown: that, unless another was chosen. */
+  /** Name of the node that is shown: the local one, unless another is selected. */
   readonly node: string | null;
-  /** Of that node. */
+  /** Last health status of the node that is shown. */
   readonly health: HealthStatus | null;
   readonly fleet: Fleet;
   readonly book: AlertBook;
@@ -26,18 +26,17 @@ export interface PageState {
   readonly window: WindowName;
   readonly series: Series;
   readonly history: Loaded;
-  /** How often the node publishes that is shown. */
+  /** Publish rate of the node that is shown. */
   readonly hertz: number;
 }
 
-/** As long as nobody said how often is published. */
+/** Used until /status reports the publish rate. */
 export const DEFAULT_HERTZ = 1;
 
-/** Before anything was received. */
-export function firstState(): PageState {
+export function initialState(): PageState {
   const { bucketMs, windowMs } = planWindow('5min', DEFAULT_HERTZ);
   return {
-    connection: firstConnection(performance.now()),
+    connection: initialConnection(performance.now()),
     status: null,
     statusAtMs: 0,
     local: null,

@@ -16,14 +16,14 @@ const point = (timestampMs: number, cpu: number | null, samples = 1): Point => (
 const column = (series: Series, metric: Metric, gapMs = 3000): (number | null)[] =>
   series.columns(gapMs).metrics[METRICS.indexOf(metric)] ?? [];
 
-t.test('samples come out in order, with their times in seconds', async (t) => {
+t.test('columns return samples in order, with times in seconds', async (t) => {
   const series = new Series(10_000, 1000);
   for (const [i, cpu] of [10, 20, 30].entries()) series.add(5000 + i * 1000, readings(cpu));
   t.same(series.columns(3000).seconds, [5, 6, 7]);
   t.same(column(series, 'cpu_percent'), [10, 20, 30]);
 });
 
-t.test('samples of one bucket are averaged, each metric over those that it has', async (t) => {
+t.test('samples of one bucket are averaged, each metric over its available values', async (t) => {
   const series = new Series(10_000, 1000);
   series.add(5000, readings(10, null));
   series.add(5250, readings(20, 60));
@@ -40,34 +40,34 @@ t.test('an unavailable metric is a gap, never 0', async (t) => {
   t.same(column(series, 'cpu_percent'), [10, null, 0]);
 });
 
-t.test('missing samples are a gap of all metrics', async (t) => {
+t.test('missing samples make a gap in all metrics', async (t) => {
   const series = new Series(60_000, 1000);
   series.add(5000, readings(10));
   series.add(8000, readings(20));
-  t.same(column(series, 'cpu_percent'), [10, 20], 'three periods apart: none yet');
+  t.same(column(series, 'cpu_percent'), [10, 20], 'three periods apart: no gap yet');
   series.add(11_001, readings(25));
   series.add(15_000, readings(30));
   t.same(column(series, 'cpu_percent'), [10, 20, 25, null, 30]);
   t.same(series.columns(3000).seconds, [5, 8, 11, 12, 15]);
 });
 
-t.test('what lies before the window is forgotten, and memory does not depend on the rate', async (t) => {
+t.test('buckets before the window are dropped, and memory use does not depend on the rate', async (t) => {
   const series = new Series(10_000, 1000);
   for (let ms = 0; ms < 60_000; ms += 10) series.add(ms, readings(10));
   t.ok(series.length <= 12, `${series.length} buckets`);
   t.equal(series.columns(3000).seconds.at(-1), 59);
   series.add(10_000_000, readings(10));
-  t.equal(series.length, 1, 'the clock was set forward: the old is out of sight');
+  t.equal(series.length, 1, 'the clock was set forward: old buckets are outside the window');
 });
 
-t.test('the same sample twice counts once', async (t) => {
+t.test('a repeated sample counts once', async (t) => {
   const series = new Series(10_000, 1000);
   series.add(5000, readings(10));
   series.add(5000, readings(90));
   t.same(column(series, 'cpu_percent'), [10]);
 });
 
-t.test('when the clock was set back, what was after that time is dropped and the series goes on', async (t) => {
+t.test('when the clock is set back, later buckets are dropped and the series continues', async (t) => {
   const series = new Series(60_000, 1000);
   for (let ms = 0; ms <= 20_000; ms += 1000) series.add(ms, readings(10));
   series.add(5000, readings(70));
@@ -76,7 +76,7 @@ t.test('when the clock was set back, what was after that time is dropped and the
   t.same(series.columns(3000).seconds, [0, 1, 2, 3, 4, 5, 6]);
 });
 
-t.test('history fills what was before, and what came live since then stays', async (t) => {
+t.test('history fills the time before, and newer live samples are kept', async (t) => {
   const series = new Series(60_000, 1000);
   series.add(30_000, readings(30));
   series.add(31_000, readings(31));
@@ -84,7 +84,7 @@ t.test('history fills what was before, and what came live since then stays', asy
   t.same(column(series, 'cpu_percent'), [27, 28, 29, 30, 31]);
 });
 
-t.test('history heals the gap of an interruption', async (t) => {
+t.test('history fills the gap of an interruption', async (t) => {
   const series = new Series(60_000, 1000);
   for (const at of [1, 2, 3]) series.add(at * 1000, readings(at));
   series.add(20_000, readings(20));
@@ -96,14 +96,14 @@ t.test('history heals the gap of an interruption', async (t) => {
   );
 });
 
-t.test('a step of which a part was averaged goes on with the weight of its samples', async (t) => {
+t.test('live samples continue an incomplete step with the weight of its samples', async (t) => {
   const series = new Series(3_600_000, 10_000);
   series.fill([point(10_000, 40, 10), point(20_000, 50, 4)]);
   series.add(24_000, readings(100));
   t.same(column(series, 'cpu_percent', 30_000), [40, 60]);
 });
 
-t.test('empty or disordered history harms nothing', async (t) => {
+t.test('empty or unsorted history does no harm', async (t) => {
   const series = new Series(60_000, 1000);
   series.add(30_000, readings(30));
   series.fill([]);
@@ -112,7 +112,7 @@ t.test('empty or disordered history harms nothing', async (t) => {
   t.same(series.columns(1e9).seconds, [20, 21, 30]);
 });
 
-t.test('whatever comes, times rise, the window holds and the columns have one length', async () => {
+t.test('for any input times increase, the window limits the span and all columns have the same length', async () => {
   const step = fc.record({ by: fc.integer({ min: -5000, max: 20_000 }), cpu: fc.option(fc.float({ min: 0, max: 100, noNaN: true })) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.array(fc.nat(200_000), { maxLength: 50 }), (steps, past) => {
@@ -124,9 +124,9 @@ t.test('whatever comes, times rise, the window holds and the columns have one le
         if (i === 100) series.fill([...past].sort((a, b) => a - b).map((ms) => point(ms, 1)));
       }
       const { metrics, seconds } = series.columns(3000);
-      const rises = seconds.every((second, i) => i === 0 || second > (seconds[i - 1] as number));
+      const isIncreasing = seconds.every((second, i) => i === 0 || second > (seconds[i - 1] as number));
       const span = seconds.length > 0 ? (seconds.at(-1) as number) - (seconds[0] as number) : 0;
-      return rises && span <= 31 && series.length <= 32 && metrics.every((values) => values.length === seconds.length);
+      return isIncreasing && span <= 31 && series.length <= 32 && metrics.every((values) => values.length === seconds.length);
     }),
   );
 });

@@ -1,13 +1,13 @@
 import { METRICS, type Readings } from './types.ts';
 
-/** A point of history: a sample, or the mean of a step of `samples` samples. */
+/** A point of history: one sample, or the mean of `samples` samples. */
 export interface Point {
   readonly timestampMs: number;
   readonly readings: Readings;
   readonly samples: number;
 }
 
-/** As a chart wants it: times in seconds, and a column of values for each metric; null is a gap. */
+/** Chart data: times in seconds and one column of values per metric, in the order of METRICS; null is a gap. */
 export interface Columns {
   readonly seconds: number[];
   readonly metrics: (number | null)[][];
@@ -22,8 +22,8 @@ interface Bucket {
 }
 
 /**
- * The shown window of samples as a ring of buckets, each holding the mean of its samples: memory depends on the window and not
- * on how often is measured. Times are the machine's wall clock.
+ * The samples of the shown window as a ring of buckets, each holding the mean of its samples. Memory use depends on the window,
+ * not on the sampling rate. Times are the shown node's wall clock.
  */
 export class Series {
   readonly windowMs: number;
@@ -37,7 +37,7 @@ export class Series {
   constructor(windowMs: number, bucketMs: number) {
     this.windowMs = windowMs;
     this.bucketMs = bucketMs;
-    // One at each end lies in the window only in part.
+    // The window may overlap the first and the last bucket only partly.
     this.#ring = new Array<Bucket | undefined>(Math.ceil(windowMs / bucketMs) + 2);
   }
 
@@ -45,31 +45,29 @@ export class Series {
     return this.#length;
   }
 
-  /** Adds a sample. One that is older than the last says that the machine's clock was set back: what came after it is dropped. */
+  /** Adds a sample. A sample older than the last means that the clock was set back; buckets with later times are dropped. */
   add(timestampMs: number, readings: Readings): void {
     if (timestampMs === this.#lastMs) return;
-    const startMs = this.#start(timestampMs);
+    const startMs = this.#bucketStart(timestampMs);
     if (timestampMs < this.#lastMs) while (this.#length > 0 && this.#at(this.#length - 1).startMs > startMs) this.#length -= 1;
     this.#lastMs = timestampMs;
-    this.#collect({ timestampMs, readings, samples: 1 });
-    this.#forgetOld();
+    this.#addPoint({ timestampMs, readings, samples: 1 });
+    this.#dropOld();
   }
 
-  /** Takes over what the API has of this window, in order of time; buckets that came live since then stay. */
+  /** Replaces the buckets by the API's history, oldest first; newer buckets from the event stream are kept. */
   fill(points: readonly Point[]): void {
     const live = this.#buckets();
     this.#length = 0;
     for (const point of points) {
       const last = this.#length > 0 ? this.#at(this.#length - 1) : null;
-      if (last === null || this.#start(point.timestampMs) >= last.startMs) this.#collect(point);
+      if (last === null || this.#bucketStart(point.timestampMs) >= last.startMs) this.#addPoint(point);
     }
-    for (const bucket of live) this.#join(bucket);
-    this.#forgetOld();
+    for (const bucket of live) this.#mergeLive(bucket);
+    this.#dropOld();
   }
 
-  /**
-   * What to draw. A gap comes where a metric was unavailable, and where two neighbours are further apart than `gapMs`.
-   */
+  /** Returns the data to draw. Unavailable values and neighbours further apart than `gapMs` make a gap. */
   columns(gapMs: number): Columns {
     const columns: Columns = { seconds: [], metrics: METRICS.map(() => []) };
     let beforeMs = Number.POSITIVE_INFINITY;
@@ -88,7 +86,7 @@ export class Series {
     return columns;
   }
 
-  #start(timestampMs: number): number {
+  #bucketStart(timestampMs: number): number {
     return Math.floor(timestampMs / this.bucketMs) * this.bucketMs;
   }
 
@@ -109,8 +107,8 @@ export class Series {
     this.#length += 1;
   }
 
-  #collect({ timestampMs, readings, samples }: Point): void {
-    const startMs = this.#start(timestampMs);
+  #addPoint({ timestampMs, readings, samples }: Point): void {
+    const startMs = this.#bucketStart(timestampMs);
     let bucket = this.#length > 0 ? this.#at(this.#length - 1) : null;
     if (bucket?.startMs !== startMs) {
       bucket = { startMs, samples: 0, sums: METRICS.map(() => 0), counts: METRICS.map(() => 0) };
@@ -125,8 +123,8 @@ export class Series {
     }
   }
 
-  /** Appends a live bucket to the history; where both have one, that with more samples knows more. */
-  #join(bucket: Bucket): void {
+  /** Appends a live bucket to the history. If both have a bucket for this time, the one with more samples is kept. */
+  #mergeLive(bucket: Bucket): void {
     const last = this.#length > 0 ? this.#at(this.#length - 1) : null;
     if (last === null || bucket.startMs > last.startMs) this.#push(bucket);
     else if (bucket.startMs === last.startMs && bucket.samples > last.samples) {
@@ -134,7 +132,7 @@ export class Series {
     }
   }
 
-  #forgetOld(): void {
+  #dropOld(): void {
     if (this.#length === 0) return;
     const oldestMs = this.#at(this.#length - 1).startMs - this.windowMs - this.bucketMs;
     while (this.#length > 0 && this.#at(0).startMs < oldestMs) {

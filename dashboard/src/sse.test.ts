@@ -11,23 +11,23 @@ function all(text: string): { events: ServerEvent[]; lastEventId: string } {
   return { events, lastEventId: parser.lastEventId };
 }
 
-t.test('an event has its kind, its data and its id', async (t) => {
+t.test('an event has a type, data and an id', async (t) => {
   const { events, lastEventId } = all('id: 17-3\nevent: health\ndata: {"a":1}\n\n');
   t.same(events, [{ event: 'health', data: '{"a":1}' }]);
   t.equal(lastEventId, '17-3');
 });
 
-t.test('what has no kind is a message; lines of data are joined; one space after the colon belongs to the form', async (t) => {
+t.test('the default type is message; data lines are joined; one space after the colon is removed', async (t) => {
   t.same(all('data: a\ndata:b\ndata:  c\n\n').events, [{ event: 'message', data: 'a\nb\n c' }]);
 });
 
-t.test('comments, unknown fields and blocks without data make no event', async (t) => {
+t.test('comments, unknown fields and blocks without data produce no event', async (t) => {
   const { events, lastEventId } = all(': heartbeat\n\nretry: 2000\n\nevent: health\n\nid: 5\n\ndata\n\n');
   t.same(events, [{ event: 'message', data: '' }]);
-  t.equal(lastEventId, '5', 'an id counts without data too');
+  t.equal(lastEventId, '5', 'an id without data is kept');
 });
 
-t.test('an event cut off by the end of the stream never happened, nor did its id', async (t) => {
+t.test('an event cut off by the end of the stream is discarded, and so is its id', async (t) => {
   const parser = new SseParser('before');
   t.same(parser.push('id: 9\nevent: health\ndata: half\n'), []);
   t.equal(parser.lastEventId, 'before');
@@ -35,7 +35,7 @@ t.test('an event cut off by the end of the stream never happened, nor did its id
   t.equal(parser.lastEventId, '9');
 });
 
-t.test('an id with a NUL is ignored, an empty one takes the last back', async (t) => {
+t.test('an id with a NUL is ignored, and an empty id resets the last one', async (t) => {
   const parser = new SseParser('7');
   parser.push('id: a\0b\ndata: x\n\n');
   t.equal(parser.lastEventId, '7');
@@ -43,11 +43,11 @@ t.test('an id with a NUL is ignored, an empty one takes the last back', async (t
   t.equal(parser.lastEventId, '');
 });
 
-t.test('a byte order mark at the beginning is no part of the first field', async (t) => {
+t.test('a byte order mark at the beginning is ignored', async (t) => {
   t.same(all('\uFEFFdata: x\n\n').events, [{ event: 'message', data: 'x' }]);
 });
 
-t.test('an endless line or an endless event is refused before it fills the memory', async (t) => {
+t.test('an endless line or event is rejected before it fills the memory', async (t) => {
   const line = new SseParser();
   t.throws(() => {
     for (let i = 0; i < 100; i += 1) line.push('x'.repeat(20_000));
@@ -58,7 +58,7 @@ t.test('an endless line or an endless event is refused before it fills the memor
   }, RangeError);
 });
 
-t.test('however the stream is cut into pieces and whatever ends its lines, the events are the same', async (t) => {
+t.test('the events do not depend on the pieces of the stream or on its line endings', async (t) => {
   const lines = [
     'id: 1',
     'event: health',
@@ -80,9 +80,9 @@ t.test('however the stream is cut into pieces and whatever ends its lines, the e
   fc.assert(
     fc.property(fc.constantFrom('\n', '\r', '\r\n'), fc.array(fc.nat(120), { maxLength: 30 }), (end, cuts) => {
       const text = lines.join(end);
-      const places = [0, ...cuts.map((cut) => Math.min(cut, text.length)).sort((a, b) => a - b), text.length];
+      const offsets = [0, ...cuts.map((cut) => Math.min(cut, text.length)).sort((a, b) => a - b), text.length];
       const parser = new SseParser();
-      const events = places.slice(1).flatMap((to, i) => parser.push(text.slice(places[i], to)));
+      const events = offsets.slice(1).flatMap((to, i) => parser.push(text.slice(offsets[i], to)));
       t.same(events, expected);
       return parser.lastEventId === '2';
     }),

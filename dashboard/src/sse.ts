@@ -4,12 +4,12 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Longest event that is taken; ours have a few hundred characters. */
+/** Limit for the length of an event in characters; the service's events have a few hundred. */
 const MAX_EVENT_LENGTH = 1 << 20;
 
 /**
- * Takes a text/event-stream apart, however it was cut into pieces. It follows the HTML standard: lines end in LF, CR or CRLF,
- * a comment begins with a colon, an event ends with an empty line and one cut off by the stream's end never happened.
+ * Parses a text/event-stream that arrives in pieces of any size, as the HTML standard defines it: lines end in LF, CR or CRLF, a
+ * comment begins with a colon, an event ends with an empty line, and an event cut off by the end of the stream is discarded.
  */
 export class SseParser {
   #rest = '';
@@ -21,25 +21,25 @@ export class SseParser {
   #id: string;
   #lastEventId: string;
 
-  /** Goes on after `lastEventId`, which holds until the stream brings another. */
+  /** `lastEventId`: from the previous stream; valid until this stream sends another. */
   constructor(lastEventId = '') {
     this.#id = lastEventId;
     this.#lastEventId = lastEventId;
   }
 
-  /** Of the last complete event; to be sent as Last-Event-ID. */
+  /** Id of the last complete event, for the header Last-Event-ID. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** The events that this piece completes. */
+  /** Returns the events that this piece completes. */
   push(piece: string): ServerEvent[] {
     let text = piece;
     if (!this.#started && text !== '') {
       this.#started = true;
       if (text.startsWith('\uFEFF')) text = text.slice(1);
     }
-    // The LF of a CRLF that was cut in two belongs to the line before.
+    // A CRLF may be split between two pieces; its LF ends no further line.
     if (this.#afterCr && text !== '') {
       this.#afterCr = false;
       if (text.startsWith('\n')) text = text.slice(1);

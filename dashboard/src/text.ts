@@ -1,10 +1,9 @@
-import { type AlertBook, type Entry, type OtherNodes, openAbout } from './alert-book.ts';
+import { type AlertBook, type Entry, type OtherNodes, openAlertsAbout } from './alert-book.ts';
 import type { Connection } from './connection.ts';
 import type { Tile } from './fleet.ts';
 import { decimal, duration, limit, plural, timeOfDay } from './format.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
 
-/** Everything the page says in sentences. */
 export const METRIC_TEXT: Readonly<Record<Metric, { name: string; unit: string }>> = {
   cpu_percent: { name: 'CPU usage', unit: '%' },
   memory_percent: { name: 'Memory usage', unit: '%' },
@@ -14,7 +13,6 @@ export const METRIC_TEXT: Readonly<Record<Metric, { name: string; unit: string }
 
 const isMetric = (name: string): name is Metric => (METRICS as readonly string[]).includes(name);
 
-/** What an alert is about, in a few words. */
 export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
   const { metric, severity, threshold, value } = alert;
   if (metric === 'health_status') return `No data from ${node}`;
@@ -23,7 +21,7 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
   if (metric.startsWith('disk:')) return `${name} ${tense === 'past' ? 'could not' : 'cannot'} be measured`;
   const isPast = tense === 'past';
   if (severity === 'ERROR') return `${name} ${isPast ? 'could not' : 'cannot'} be read`;
-  // Fallen below the critical threshold: not yet settled, but "high" would be wrong.
+  // The value is below the threshold, but hysteresis keeps the alert open: "high" would be wrong.
   if (value < threshold && !isPast) return `${name} is no longer critical`;
   return `${name} ${isPast ? 'was' : 'is'} ${severity === 'CRITICAL' ? 'critically high' : 'high'}`;
 }
@@ -33,7 +31,7 @@ function metricName(metric: string): string {
   return isMetric(metric) ? METRIC_TEXT[metric].name : metric.replaceAll('_', ' ');
 }
 
-/** The value against the threshold: for ERROR those are seconds of silence. */
+/** The value and the threshold of an alert. For ERROR both are seconds without data. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
   if (metric === 'remote_nodes') return `${value} nodes, threshold ${threshold}`;
   if (severity === 'ERROR') return `no data for ${duration(value)}, timeout ${duration(threshold)}`;
@@ -43,7 +41,7 @@ export function alertFigures({ metric, severity, threshold, value }: Alert): str
 
 export type MetricState = 'normal' | 'warning' | 'critical' | 'unavailable';
 
-/** Thresholds are the service's business: a metric is as bad as its open alerts say. */
+/** The state of a metric follows from its open alerts, because the page does not know the configured thresholds. */
 export function metricState(reading: number | null, alerts: readonly Alert[]): MetricState {
   if (reading === null) return 'unavailable';
   if (alerts.some((alert) => alert.severity === 'CRITICAL')) return 'critical';
@@ -51,7 +49,7 @@ export function metricState(reading: number | null, alerts: readonly Alert[]): M
 }
 
 export interface Headline {
-  /** Null: nothing is known yet, and nothing is wrong either. */
+  /** Null: still connecting for the first time. */
   readonly status: Status | null;
   readonly sentence: string;
 }
@@ -62,7 +60,7 @@ export interface LinkText {
   readonly second: string;
 }
 
-/** How the page is connected, in two short lines. `lastMs`: when the last sample was taken. */
+/** The state of the connection in two short lines. `lastMs`: when the last sample was taken. */
 export function linkText(connection: Connection, lastMs: number | null, nowMs: number): LinkText {
   const { failures, phase, reason } = connection;
   if (phase === 'live') {
@@ -74,24 +72,24 @@ export function linkText(connection: Connection, lastMs: number | null, nowMs: n
   const never = phase === 'stale' || reason !== null ? 'No data yet.' : 'No answer.';
   const first = lastMs === null ? never : `No data since ${timeOfDay(lastMs, nowMs)}.`;
   if (phase === 'stale') {
-    const second = connection.answers ? 'The service answers, but measures nothing.' : 'Waiting for the next measurement…';
+    const second = connection.isResponding ? 'The service answers, but measures nothing.' : 'Waiting for the next measurement…';
     return { state: 'gone', first, second };
   }
   return { state: 'gone', first, second: reason === null ? 'Trying to reconnect…' : `${reason} Trying again…` };
 }
 
-/** The overall status and why, for somebody who only glances. It holds no values that change, as it is read out loud. */
+/** The overall status and its reason. It contains no changing values, because screen readers announce each change. */
 export function headline(link: LinkText, health: HealthStatus | null, book: AlertBook | null, node: string | null): Headline {
   if (link.state === 'connecting') return { status: null, sentence: 'Asking the health service…' };
   if (link.state === 'gone') {
     return { status: 'UNKNOWN', sentence: `${link.first} ${health ? 'The numbers below are the last known ones.' : link.second}` };
   }
   if (!health || health.status === 'UNKNOWN') return { status: 'UNKNOWN', sentence: 'Nothing could be measured.' };
-  return { status: health.status, sentence: why(health, book, node) };
+  return { status: health.status, sentence: explainStatus(health, book, node) };
 }
 
-/** As headline, of another node from which nothing comes although the service is there. `lastMs` and `nowMs` by its own clock. */
-export function missed(link: LinkText, node: string, lastMs: number | null, nowMs: number): Headline {
+/** The headline of a remote node that is stale. `lastMs` and `nowMs` are times of that node's clock. */
+export function headlineOfStaleNode(link: LinkText, node: string, lastMs: number | null, nowMs: number): Headline {
   if (link.state !== 'live') return headline(link, null, null, node);
   if (lastMs === null) return { status: 'UNKNOWN', sentence: `No data from ${node} since the service started.` };
   return {
@@ -102,20 +100,20 @@ export function missed(link: LinkText, node: string, lastMs: number | null, nowM
 
 const SEVERITY_ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
-function why(health: HealthStatus, book: AlertBook | null, node: string | null): string {
-  const mine = (book?.open ?? []).filter((entry) => entry.node === node);
-  if (health.status === 'OK' || mine.every(({ alert }) => isBack(alert, health))) {
-    const names = [...new Set(mine.map(({ alert }) => metricName(alert.metric)))];
-    if (names.length > 0) return `Within the limits again, not settled yet: ${listed(names)}.`;
+function explainStatus(health: HealthStatus, book: AlertBook | null, node: string | null): string {
+  const nodeAlerts = (book?.open ?? []).filter((entry) => entry.node === node);
+  if (health.status === 'OK' || nodeAlerts.every(({ alert }) => isBelowThreshold(alert, health))) {
+    const names = [...new Set(nodeAlerts.map(({ alert }) => metricName(alert.metric)))];
+    if (names.length > 0) return `Within the limits again, not settled yet: ${joinNames(names)}.`;
     if (health.status === 'OK') {
       const measured = METRICS.filter((metric) => health[metric] !== null).length;
       return `${measured === METRICS.length ? 'All four' : 'All'} measurements are within their limits.`;
     }
   }
   const worst = (entry: Entry): number => SEVERITY_ORDER.indexOf(entry.alert.severity);
-  const titles = mine.sort((a, b) => worst(a) - worst(b)).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
-  // A status comes at once, its alert a few seconds later.
-  if (!mine.some(({ alert }) => alert.severity === health.status)) titles.unshift(STATUS_WITHOUT_ALERT[health.status] ?? '');
+  const titles = nodeAlerts.sort((a, b) => worst(a) - worst(b)).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
+  // The status changes immediately, its alert is raised a few seconds later.
+  if (!nodeAlerts.some(({ alert }) => alert.severity === health.status)) titles.unshift(STATUS_WITHOUT_ALERT[health.status] ?? '');
   return titles.join(' ').trim();
 }
 
@@ -125,31 +123,29 @@ const STATUS_WITHOUT_ALERT: Readonly<Partial<Record<Status, string>>> = {
   CRITICAL: 'A measurement has crossed its critical threshold.',
 };
 
-/** Whether the value of an open alert is below the threshold again. */
-function isBack({ metric, severity, threshold }: Alert, health: HealthStatus): boolean {
+function isBelowThreshold({ metric, severity, threshold }: Alert, health: HealthStatus): boolean {
   const reading = isMetric(metric) ? health[metric] : null;
   return severity !== 'ERROR' && reading !== null && reading < threshold;
 }
 
-/** The headline of this machine where it is well and another node is not. */
+/** The headline of the local node if it is OK and a remote node is not. */
 export function headlineOfOther(other: Tile, head: Headline): Headline {
   const what = other.isStale ? `No data from ${other.node}` : `${other.node} is ${other.status}`;
   return { status: other.status, sentence: `${what}. This machine is OK. ${head.sentence}` };
 }
 
-/** In a few words; a sentence of its own, since it does not change the status beside which it stands. */
 export function otherNodesText({ count }: OtherNodes): string {
   return `Other nodes: ${plural(count, 'open alert')}`;
 }
 
-function listed(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/** Two clocks further apart than this are worth a word. */
-const CLOCKS_APART_MS = 60_000;
+/** A larger difference between two clocks is reported. */
+const CLOCK_DIFFERENCE_LIMIT_MS = 60_000;
 
-/** What else a teacher should know, a line each. `clockDifferenceMs`: the machine's clock minus this device's. */
+/** Notices about shutdown, power, storage and clocks, one line each. `clockDifferenceMs`: the machine's clock minus the browser's. */
 export function notices(status: StatusDocument | null, clockDifferenceMs: number | null, nowMs: number): string[] {
   const lines: string[] = [];
   const shutdown = status && shutdownNotice(status.shutdown, nowMs);
@@ -162,7 +158,7 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
     const error = status.storage.error === null ? '' : ` (${status.storage.error})`;
     lines.push(`Measurements cannot be saved${since}${error}. They are still shown here.`);
   }
-  if (clockDifferenceMs !== null && Math.abs(clockDifferenceMs) > CLOCKS_APART_MS) {
+  if (clockDifferenceMs !== null && Math.abs(clockDifferenceMs) > CLOCK_DIFFERENCE_LIMIT_MS) {
     const by = duration(Math.abs(clockDifferenceMs) / 1000);
     lines.push(
       `This machine's clock is ${by} ${clockDifferenceMs > 0 ? 'ahead of' : 'behind'} yours. Times on this page are the machine's.`,
@@ -171,32 +167,32 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
   return lines;
 }
 
-/** That another node's clock disagrees with that of the machine; null: none is shown. */
+/** `node`: the remote node that is shown, or null. `differenceMs`: its clock minus the machine's. */
 export function clockNotices(node: string | null, differenceMs: number): string[] {
-  if (node === null || Math.abs(differenceMs) <= CLOCKS_APART_MS) return [];
+  if (node === null || Math.abs(differenceMs) <= CLOCK_DIFFERENCE_LIMIT_MS) return [];
   const by = duration(Math.abs(differenceMs) / 1000);
   return [
     `The clock of ${node} is ${by} ${differenceMs > 0 ? 'ahead of' : 'behind'} this machine's. The times of its measurements are its own.`,
   ];
 }
 
-/** A shutdown that did not come to its end is told of for this long. */
-const TOLD_FOR_MS = 3_600_000;
+/** A shutdown that was aborted or interrupted is reported for this long. */
+const SHUTDOWN_NOTICE_MS = 3_600_000;
 
 function shutdownNotice(
   { action, ended, message, reason, requested_by, seconds_left, state }: ShutdownState,
   nowMs: number,
 ): string | null {
   const what = action === 'dry-run' ? 'dry run of a safe shutdown' : 'safe shutdown';
-  const who = `(${reason}, requested by ${requested_by})`;
-  if (state === 'in_progress') return `This machine: ${what} in progress ${who}, ${duration(seconds_left ?? 0)} left: ${message}.`;
+  const origin = `(${reason}, requested by ${requested_by})`;
+  if (state === 'in_progress') return `This machine: ${what} in progress ${origin}, ${duration(seconds_left ?? 0)} left: ${message}.`;
   const endedMs = Date.parse(ended ?? '');
-  if ((state !== 'aborted' && state !== 'interrupted') || !(nowMs - endedMs < TOLD_FOR_MS)) return null;
-  return `The ${what} ${who} ended at ${timeOfDay(endedMs, nowMs)}: ${message}.`;
+  if ((state !== 'aborted' && state !== 'interrupted') || !(nowMs - endedMs < SHUTDOWN_NOTICE_MS)) return null;
+  return `The ${what} ${origin} ended at ${timeOfDay(endedMs, nowMs)}: ${message}.`;
 }
 
-/** The thresholds that open alerts tell, for the chart. */
+/** The thresholds of open alerts, for the chart. An ERROR's threshold is a time, not a value of the metric. */
 export function thresholdsOf(book: AlertBook | null, node: string | null, metric: Metric): number[] {
-  const told = openAbout(book, node, metric).filter((alert) => alert.severity !== 'ERROR');
-  return [...new Set(told.map((alert) => alert.threshold))];
+  const alerts = openAlertsAbout(book, node, metric).filter((alert) => alert.severity !== 'ERROR');
+  return [...new Set(alerts.map((alert) => alert.threshold))];
 }

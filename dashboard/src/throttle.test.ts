@@ -5,32 +5,32 @@ import { Throttle } from './throttle.ts';
 t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.afterEach(() => mock.timers.reset());
 
-t.test('the first call acts at once, the many after it once when the pause is over', async (t) => {
+t.test('the first request acts immediately, later ones act once when the pause ends', async (t) => {
   let acts = 0;
-  const pace = new Throttle(() => {
+  const throttle = new Throttle(() => {
     acts += 1;
   }, 40);
-  pace.ask();
+  throttle.request();
   t.equal(acts, 1);
-  for (let i = 0; i < 1000; i += 1) pace.ask();
+  for (let i = 0; i < 1000; i += 1) throttle.request();
   mock.timers.tick(39);
   t.equal(acts, 1);
   mock.timers.tick(1);
   t.equal(acts, 2);
   mock.timers.tick(1000);
-  t.equal(acts, 2, 'no call, no act');
-  pace.ask();
+  t.equal(acts, 2, 'no request, no action');
+  throttle.request();
   t.equal(acts, 3);
 });
 
-t.test('stopped, it does not act any more', async (t) => {
+t.test('a stopped throttle does not act', async (t) => {
   let acts = 0;
-  const pace = new Throttle(() => {
+  const throttle = new Throttle(() => {
     acts += 1;
   }, 10);
-  pace.ask();
-  pace.ask();
-  pace.stop();
+  throttle.request();
+  throttle.request();
+  throttle.stop();
   mock.timers.tick(1000);
   t.equal(acts, 1);
 });

@@ -1,22 +1,22 @@
-/** Calls a function at most once in a while: at once when it was quiet, else when the pause is over. */
+/** Calls a function at most once per `pauseMs`: immediately after a pause, else when the current pause ends. */
 export class Throttle {
-  readonly #act: () => void;
+  readonly #action: () => void;
   readonly #pauseMs: number;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isDue = false;
 
-  constructor(act: () => void, pauseMs: number) {
-    this.#act = act;
+  constructor(action: () => void, pauseMs: number) {
+    this.#action = action;
     this.#pauseMs = pauseMs;
   }
 
-  ask(): void {
+  request(): void {
     if (this.#timer !== null) {
       this.#isDue = true;
       return;
     }
-    this.#timer = setTimeout(() => this.#pauseOver(), this.#pauseMs);
-    this.#act();
+    this.#timer = setTimeout(() => this.#endPause(), this.#pauseMs);
+    this.#action();
   }
 
   stop(): void {
@@ -25,10 +25,10 @@ export class Throttle {
     this.#isDue = false;
   }
 
-  #pauseOver(): void {
+  #endPause(): void {
     this.#timer = null;
     if (!this.#isDue) return;
     this.#isDue = false;
-    this.ask();
+    this.request();
   }
 }

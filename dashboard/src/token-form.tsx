@@ -2,12 +2,11 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 interface TokenFormProps {
-  /** A token was sent and not accepted. */
+  /** Whether the service has refused a token. */
   readonly rejected: boolean;
   readonly onToken: (token: string) => void;
 }
 
-/** Asks for the access token. */
 export function TokenForm({ rejected, onToken }: TokenFormProps): VNode {
   const input = useRef<HTMLInputElement>(null);
   const [problem, setProblem] = useState(rejected ? 'This token was not accepted.' : '');

@@ -1,5 +1,6 @@
-/** What the page reads of the REST API, as /openapi.json describes it. Null: unavailable. */
-/** From healthy to worst. */
+// The parts of the REST API that the page reads; /openapi.json describes all of it. Null means unavailable.
+
+/** From best to worst. */
 export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
 export type Status = (typeof STATUSES)[number];
 export type Severity = 'WARNING' | 'ERROR' | 'CRITICAL';
@@ -23,7 +24,7 @@ export interface Alert {
   readonly metric: string;
   readonly value: number;
   readonly threshold: number;
-  /** Of this change of the alert. */
+  /** Time of this change of the alert. */
   readonly timestamp: string;
   readonly resolved: boolean;
 }
@@ -40,7 +41,7 @@ export interface NodeState {
   readonly timestamp: string | null;
   readonly age_seconds: number | null;
   readonly period_seconds: number | null;
-  /** When it left the graph in an orderly way; null: it did not, or is back. */
+  /** When the node left the graph in an orderly way; null: it has not left, or is back. */
   readonly left: string | null;
 }
 
@@ -64,10 +65,10 @@ export interface StatusDocument {
   };
   readonly ros: {
     readonly transport: 'rclnodejs' | 'embedded' | 'off';
-    /** Why this transport, or why none. */
+    /** Why this transport was selected, or why there is none. */
     readonly reason: string;
     readonly problem: string | null;
-    /** Whether other nodes are received, and who does; null: not known. */
+    /** Whether this machine receives remote nodes. `observers`: the nodes that do; null: not known. */
     readonly observing: boolean;
     readonly observers: readonly string[] | null;
   };
@@ -75,7 +76,7 @@ export interface StatusDocument {
   readonly shutdown: ShutdownState;
 }
 
-/** What the scheduler of operations tells. */
+/** State of the job scheduler. */
 export interface OpsState {
   readonly scheduler: { readonly state: 'running' | 'stopped' | 'never'; readonly beat: string | null };
   readonly jobs: readonly Job[];
@@ -83,17 +84,17 @@ export interface OpsState {
 
 export interface Job {
   readonly name: string;
-  /** cron expression, or off. */
+  /** A cron expression, or `off`. */
   readonly schedule: string;
   readonly next: string | null;
   readonly running_since: string | null;
-  /** The last run that ended. */
+  /** The last completed run. */
   readonly last: { readonly started: string; readonly status: Status; readonly lines: readonly string[] } | null;
   readonly missed: number;
   readonly overlaps: number;
 }
 
-/** The last safe shutdown, or what an event `shutdown` tells of one; nulls where there was none. */
+/** The last safe shutdown, from /status or from an event `shutdown`; fields are null if there was none. */
 export interface ShutdownState {
   readonly state: 'none' | 'in_progress' | 'completed' | 'aborted' | 'interrupted';
   readonly action: string;

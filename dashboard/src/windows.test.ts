@@ -1,21 +1,21 @@
 import t from 'tap';
 import { gapMs, planWindow, samplesOfStep, WINDOWS } from './windows.ts';
 
-/** A page of the API. */
-const PAGE = 10_000;
+/** Rows that one page of the API holds. */
+const PAGE_ROWS = 10_000;
 
-t.test('every window fits a page of the API and a chart, at every rate that can be configured', async (t) => {
+t.test('every window fits one page of the API and one chart at all configurable rates', async (t) => {
   for (const name of WINDOWS) {
     for (const hertz of [0.001, 0.1, 1, 2, 2.5, 10, 20, 50, 1000]) {
       const { bucketMs, step, windowMs } = planWindow(name, hertz);
       const rows = step === null ? (windowMs / 1000) * hertz : windowMs / bucketMs;
-      t.ok(rows <= PAGE, `${name} at ${hertz} Hz: ${rows} rows`);
+      t.ok(rows <= PAGE_ROWS, `${name} at ${hertz} Hz: ${rows} rows`);
       t.ok(windowMs / bucketMs >= 60 && windowMs / bucketMs <= 360, `${name} at ${hertz} Hz: ${windowMs / bucketMs} points`);
     }
   }
 });
 
-t.test('steps are as long as the buckets they fill', async (t) => {
+t.test('steps are as long as buckets', async (t) => {
   const unit = { s: 1000, m: 60_000 };
   for (const name of WINDOWS) {
     for (const hertz of [1, 1000]) {
@@ -25,19 +25,19 @@ t.test('steps are as long as the buckets they fill', async (t) => {
   }
 });
 
-t.test('at the usual rate the last five minutes are every sample', async (t) => {
+t.test('at 1 Hz the last five minutes contain every sample', async (t) => {
   t.equal(planWindow('5min', 1).step, null);
 });
 
-t.test('a gap is more than three periods, and more than one missing point', async (t) => {
+t.test('a gap is longer than three periods and than one missing point', async (t) => {
   t.equal(gapMs(1000, 1), 3000);
   t.equal(gapMs(1000, 100), 1500);
   t.equal(gapMs(300_000, 1), 450_000);
   t.equal(gapMs(1000, 0.1), 30_000);
 });
 
-t.test('a step that has not ended stands for the samples it has had', async (t) => {
+t.test('an incomplete step counts the samples so far', async (t) => {
   t.equal(samplesOfStep(0, 500_000, 300_000, 1), 300);
   t.equal(samplesOfStep(300_000, 420_000, 300_000, 1), 120);
-  t.equal(samplesOfStep(300_000, 299_000, 300_000, 1), 1, 'clocks that disagree');
+  t.equal(samplesOfStep(300_000, 299_000, 300_000, 1), 1, 'the clocks differ');
 });

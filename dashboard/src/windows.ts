@@ -1,8 +1,8 @@
-/** The stretches of time that the charts can show. */
+/** Time ranges of the charts. */
 export const WINDOWS = ['5min', '1h', '24h'] as const;
 export type WindowName = (typeof WINDOWS)[number];
 
-export const WINDOW_WORDS: Readonly<Record<WindowName, { short: string; long: string }>> = {
+export const WINDOW_LABELS: Readonly<Record<WindowName, { short: string; long: string }>> = {
   '5min': { short: '5 min', long: 'last 5 minutes' },
   '1h': { short: '1 h', long: 'last hour' },
   '24h': { short: '24 h', long: 'last 24 hours' },
@@ -11,17 +11,17 @@ export const WINDOW_WORDS: Readonly<Record<WindowName, { short: string; long: st
 export interface WindowPlan {
   readonly windowMs: number;
   readonly bucketMs: number;
-  /** For /health/history: averages over steps; null: every sample. */
+  /** Parameter `step` of /health/history; null: every sample. */
   readonly step: string | null;
-  /** What a point stands for, in words; null: a sample. */
+  /** What each point is, as shown on the page; null: a sample. */
   readonly averages: string | null;
 }
 
-/** Above these rates the API is asked for averages, so that an answer stays within a page and costs the machine little. */
+/** At higher rates the page requests averages, so that a response fits in one page of the API and costs the machine little. */
 const EVERY_SAMPLE_UP_TO_HERTZ = 2;
 const FINE_STEPS_UP_TO_HERTZ = 20;
 
-/** How a window is asked for and kept: 60 to 360 points, whatever the rate. */
+/** Plans the resolution of a window: 60 to 360 points at any rate. */
 export function planWindow(name: WindowName, hertz: number): WindowPlan {
   switch (name) {
     case '5min':
@@ -37,12 +37,12 @@ export function planWindow(name: WindowName, hertz: number): WindowPlan {
   }
 }
 
-/** Neighbours further apart than this have a gap between them. */
+/** Neighbouring points further apart than this are drawn with a gap. */
 export function gapMs(bucketMs: number, hertz: number): number {
   return Math.max(1.5 * bucketMs, 3000 / hertz);
 }
 
-/** Of the last step only a part has passed: how many samples its mean stands for tells how much a further one weighs. */
+/** The number of samples in a step's mean. The last step is not complete; its count is the weight when live samples are added. */
 export function samplesOfStep(startMs: number, nowMs: number, bucketMs: number, hertz: number): number {
   return Math.max(1, (Math.min(bucketMs, Math.max(0, nowMs - startMs)) / 1000) * hertz);
 }
